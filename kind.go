@@ -1,0 +1,95 @@
+package vedette
+
+import "strings"
+
+// Kind is a Kubernetes kind without its version: the identity under which
+// objects are kept, because every version of a kind shows the same objects.
+// The group is empty for the core API.
+type Kind struct {
+	Group string
+	Name  string
+}
+
+// String returns "Pod" or "Deployment.apps", the form that Clouddriver and the
+// predecessor use for kinds with a group.
+func (k Kind) String() string {
+	if k.Group == "" {
+		return k.Name
+	}
+	return k.Name + "." + k.Group
+}
+
+// ParseKind reads the form that String writes. The name is what stands before
+// the first dot, the group all that follows; no case is changed.
+func ParseKind(s string) Kind {
+	name, group, _ := strings.Cut(s, ".")
+	return Kind{Group: group, Name: name}
+}
+
+// Resource is a kind as one API server serves it.
+type Resource struct {
+	Kind       Kind
+	Version    string   // preferred version, "v1"
+	Plural     string   // "deployments", the segment of the URL
+	Singular   string   // "deployment", may be empty
+	ShortNames []string // "deploy"
+	Namespaced bool
+}
+
+// APIVersion returns "v1" or "apps/v1", as it stands in a manifest.
+func (r Resource) APIVersion() string {
+	if r.Kind.Group == "" {
+		return r.Version
+	}
+	return r.Kind.Group + "/" + r.Version
+}
+
+// Answers reports whether a name that a user wrote means this resource: its
+// kind, singular, plural or a short name in any case, alone or followed by a
+// dot and the whole group. A name without a group answers for every group, so
+// a caller that needs one resource must check for two.
+func (r Resource) Answers(name string) bool {
+	name, group, qualified := strings.Cut(name, ".")
+	if qualified && !strings.EqualFold(group, r.Kind.Group) {
+		return false
+	}
+	if strings.EqualFold(name, r.Kind.Name) || strings.EqualFold(name, r.Plural) ||
+		r.Singular != "" && strings.EqualFold(name, r.Singular) {
+		return true
+	}
+	for _, short := range r.ShortNames {
+		if strings.EqualFold(name, short) {
+			return true
+		}
+	}
+	return false
+}
+
+// DefaultKinds are the kinds that an agent caches where neither the server nor
+// the account says otherwise. It is the predecessor's cacheKinds, so that what
+// its users see does not shrink. A name without a group means each kind of that
+// name among the API groups that Kubernetes itself serves (IsNativeGroup).
+var DefaultKinds = []string{
+	"ReplicaSet", "Service", "Ingress", "DaemonSet", "Deployment", "Pod", "StatefulSet", "Job", "CronJob",
+	"NetworkPolicy", "Namespace", "CustomResourceDefinition",
+}
+
+// IsNativeGroup reports whether an API group belongs to Kubernetes itself: the
+// core group, the old undotted ones (apps, batch, autoscaling, policy,
+// extensions) and those below k8s.io that the API server defines without a
+// CustomResourceDefinition. Clouddriver drops these groups from kind names.
+func IsNativeGroup(group string) bool {
+	if !strings.Contains(group, ".") {
+		return true
+	}
+	return nativeGroups[group]
+}
+
+var nativeGroups = map[string]bool{
+	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true,
+	"authentication.k8s.io": true, "authorization.k8s.io": true, "certificates.k8s.io": true,
+	"coordination.k8s.io": true, "discovery.k8s.io": true, "events.k8s.io": true,
+	"flowcontrol.apiserver.k8s.io": true, "internal.apiserver.k8s.io": true, "networking.k8s.io": true,
+	"node.k8s.io": true, "rbac.authorization.k8s.io": true, "resource.k8s.io": true,
+	"scheduling.k8s.io": true, "storage.k8s.io": true, "storagemigration.k8s.io": true,
+}
