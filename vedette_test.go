@@ -1,0 +1,92 @@
+package vedette_test
+
+import (
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+func TestMonikerOf(t *testing.T) {
+	seq := func(n int) *int { return &n }
+	tests := []struct {
+		why         string
+		key         vedette.Key
+		annotations map[string]string
+		want        vedette.Moniker
+	}{
+		{"a bare name is its own application and cluster", key("Deployment.apps", "web"), nil, vedette.Moniker{App: "web", Cluster: "web"}},
+		{"app, stack and detail stand between dashes", key("Deployment.apps", "web-prod-eu-1"), nil,
+			vedette.Moniker{App: "web", Cluster: "web-prod-eu-1", Stack: "prod", Detail: "eu-1"}},
+		{"a sequence is cut from the cluster", key("ReplicaSet.apps", "web-prod-v003"), nil,
+			vedette.Moniker{App: "web", Cluster: "web-prod", Stack: "prod", Sequence: seq(3)}},
+		{"two digits are no sequence", key("ReplicaSet.apps", "web-v03"), nil, vedette.Moniker{App: "web", Cluster: "web-v03", Stack: "v03"}},
+		{"annotations win over the name", key("Deployment.apps", "web-prod"),
+			map[string]string{"moniker.spinnaker.io/application": "shop", "moniker.spinnaker.io/cluster": "deployment web"},
+			vedette.Moniker{App: "shop", Cluster: "deployment web", Stack: "prod"}},
+		{"the Deployment controller numbers ReplicaSets", key("ReplicaSet.apps", "web"),
+			map[string]string{"deployment.kubernetes.io/revision": "7"}, vedette.Moniker{App: "web", Cluster: "web", Sequence: seq(7)}},
+		{"and nothing else", key("Deployment.apps", "web"),
+			map[string]string{"deployment.kubernetes.io/revision": "7"}, vedette.Moniker{App: "web", Cluster: "web"}},
+		{"Kubernetes' own names belong to system", key("ClusterRole.rbac.authorization.k8s.io", "system:node-proxier"), nil,
+			vedette.Moniker{App: "system", Cluster: "system:node-proxier"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			got := vedette.MonikerOf(tt.key, tt.annotations)
+			if got.App != tt.want.App || got.Cluster != tt.want.Cluster || got.Stack != tt.want.Stack || got.Detail != tt.want.Detail {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+			if (got.Sequence == nil) != (tt.want.Sequence == nil) || got.Sequence != nil && *got.Sequence != *tt.want.Sequence {
+				t.Errorf("sequence %v, want %v", got.Sequence, tt.want.Sequence)
+			}
+		})
+	}
+}
+
+func key(kind, name string) vedette.Key {
+	return vedette.Key{Kind: vedette.ParseKind(kind), Namespace: "default", Name: name}
+}
+
+func TestResourceAnswers(t *testing.T) {
+	deploy := vedette.Resource{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Version: "v1",
+		Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"}}
+	for name, want := range map[string]bool{
+		"Deployment": true, "deployment": true, "DEPLOYMENTS": true, "deploy": true, "deployments.apps": true,
+		"Deployment.extensions": false, "deployment.": false, "pod": false, "": false,
+	} {
+		if deploy.Answers(name) != want {
+			t.Errorf("Answers(%q) = %v, want %v", name, !want, want)
+		}
+	}
+}
+
+func TestPermissionsNormalize(t *testing.T) {
+	p := vedette.Permissions{Read: []string{"Dev"}, Write: []string{"ops"}}
+	if err := p.Normalize(); err != nil || p.Read[0] != "dev" {
+		t.Errorf("got %v, %v; want roles in lower case", p, err)
+	}
+	for _, role := range []string{"", " ", "dev ops", "dev\t"} {
+		p := vedette.Permissions{Write: []string{role}}
+		if err := p.Normalize(); vedette.KindOf(err) != vedette.Invalid {
+			t.Errorf("role %q: got %v, want an invalid error", role, err)
+		}
+	}
+}
+
+func TestClusterSame(t *testing.T) {
+	a := vedette.Cluster{UID: "u1", Host: "https://a"}
+	for _, tt := range []struct {
+		why  string
+		b    vedette.Cluster
+		want bool
+	}{
+		{"same uid behind a new address", vedette.Cluster{UID: "u1", Host: "https://b"}, true},
+		{"another uid behind the same address", vedette.Cluster{UID: "u2", Host: "https://a"}, false},
+		{"uid hidden, same address", vedette.Cluster{Host: "https://a"}, true},
+		{"uid hidden, another address", vedette.Cluster{Host: "https://b"}, false},
+	} {
+		if a.Same(tt.b) != tt.want {
+			t.Errorf("%s: got %v", tt.why, !tt.want)
+		}
+	}
+}
