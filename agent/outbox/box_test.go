@@ -1,0 +1,276 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/vedette-io/vedette"
+)
+
+var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
+var jobs = vedette.Feed{Kind: vedette.Kind{Group: "batch", Name: "Job"}}
+
+func change(feed vedette.Feed, lane Lane, key, mark string) Change {
+	return Change{Account: "a", Feed: feed, Lane: lane, Key: key, Mark: vedette.Mark(mark), Record: []byte(key + "@" + mark)}
+}
+
+func records(changes []Change) string {
+	var out []string
+	for _, c := range changes {
+		out = append(out, string(c.Record))
+	}
+	return strings.Join(out, " ")
+}
+
+func putAll(t *testing.T, b *Box, changes ...Change) {
+	t.Helper()
+	for _, c := range changes {
+		if err := b.Put(context.Background(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	tests := []struct {
+		why  string
+		put  []Change
+		want string
+	}{
+		{"a newer change of an object stands at the end",
+			[]Change{change(pods, Live, "x", "1"), change(pods, Live, "y", "2"), change(pods, Live, "x", "3")}, "y@2 x@3"},
+		{"live changes overtake another feed's snapshot",
+			[]Change{change(pods, Bulk, "x", ""), change(pods, Bulk, "y", ""), change(jobs, Live, "j", "5")}, "j@5 x@ y@"},
+		{"but not the snapshot of their own feed",
+			[]Change{change(pods, Bulk, "x", ""), change(pods, Bulk, "", "4"), change(pods, Live, "x2", "5")}, "x@ @4 x2@5"},
+		{"a change without a key is never replaced",
+			[]Change{change(pods, Live, "", "1"), change(pods, Live, "", "2")}, "@1 @2"},
+		{"feeds of a lane take turns",
+			[]Change{change(pods, Live, "x", "1"), change(pods, Live, "y", "2"), change(jobs, Live, "j", "7")}, "x@1 j@7 y@2"},
+		{"what concerns the account goes first",
+			[]Change{change(pods, Live, "x", "1"), {Account: "a", Lane: Control, Record: []byte("declare")}}, "declare x@1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			b := New(1 << 20)
+			b.Open("a", 1, nil)
+			putAll(t, b, tt.put...)
+			got, err := b.Take(context.Background(), 1<<20)
+			if err != nil || records(got) != tt.want {
+				t.Errorf("took %q, %v; want %q", records(got), err, tt.want)
+			}
+		})
+	}
+}
+
+func TestSnapshotsGetEveryFourthTurn(t *testing.T) {
+	b := New(1 << 20)
+	b.Open("a", 1, nil)
+	for i := range 8 {
+		putAll(t, b, change(pods, Bulk, fmt.Sprint("b", i), ""), change(jobs, Live, fmt.Sprint("l", i), fmt.Sprint(i)))
+	}
+	got, _ := b.Take(context.Background(), 1<<20)
+	if want := "l0@0 l1@1 l2@2 b0@ l3@3 l4@4 l5@5 b1@ l6@6 l7@7 b2@ b3@ b4@ b5@ b6@ b7@"; records(got) != want {
+		t.Errorf("took %q\nwant %q", records(got), want)
+	}
+}
+
+func TestPutWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1000)
+		b.Open("a", 1, nil)
+		var done int
+		go func() {
+			for i := range 10 {
+				_ = b.Put(context.Background(), change(pods, Live, fmt.Sprint(i), fmt.Sprint(i)))
+				done++
+			}
+		}()
+		synctest.Wait()
+		if done != 6 || b.Used() > 1000 {
+			t.Fatalf("%d changes fit into %d bytes; want 6 within 1000", done, b.Used())
+		}
+		taken, _ := b.Take(context.Background(), 1<<20)
+		synctest.Wait()
+		if done != 6 {
+			t.Fatalf("what is sent and not acknowledged must still count")
+		}
+		b.Ack(uint64(len(taken)))
+		synctest.Wait()
+		if done != 10 {
+			t.Fatalf("%d changes were put after the acknowledgement, want 10", done)
+		}
+	})
+}
+
+func TestPutEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1)
+		putAll(t, b, change(pods, Live, "x", "1"))
+		ctx, cancel := context.WithCancelCause(context.Background())
+		var err error
+		go func() { err = b.Put(ctx, change(pods, Live, "y", "2")) }()
+		synctest.Wait()
+		cancel(fmt.Errorf("leaving"))
+		synctest.Wait()
+		if err == nil || err.Error() != "leaving" {
+			t.Errorf("got %v, want the context's cause", err)
+		}
+	})
+}
+
+func TestPausedAccountsAreNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1 << 20)
+		putAll(t, b, change(pods, Live, "x", "1"))
+		var got []Change
+		go func() { got, _ = b.Take(context.Background(), 1<<20) }()
+		synctest.Wait()
+		if got != nil {
+			t.Fatalf("took %q before the account was opened", records(got))
+		}
+		b.Open("a", 7, map[vedette.Feed]vedette.Mark{pods: "1"})
+		putAll(t, b, change(pods, Live, "y", "2"))
+		synctest.Wait()
+		if records(got) != "y@2" || got[0].Term != 7 {
+			t.Errorf("took %q in term %d, want y@2 in 7: the server had x already", records(got), got[0].Term)
+		}
+	})
+}
+
+func TestHotObjectDoesNotGrowTheBox(t *testing.T) {
+	b := New(1 << 20)
+	for i := range 100_000 {
+		putAll(t, b, change(pods, Live, fmt.Sprint("x", i%10), fmt.Sprint(i)))
+	}
+	q := b.accounts["a"].queues[pods]
+	if len(q.items) > 200 || len(q.keys) != 10 {
+		t.Errorf("ten objects take %d places, %d keys", len(q.items), len(q.keys))
+	}
+	if want := q.bytes; b.Used() != want {
+		t.Errorf("%d bytes counted, %d held", b.Used(), want)
+	}
+}
+
+// TestServerEqualsCluster plays a cluster, a box and a server against each
+// other: random changes, partial batches, lost acknowledgements and lost
+// connections. Whatever happens, the server ends with what the cluster has.
+func TestServerEqualsCluster(t *testing.T) {
+	for seed := range uint64(300) {
+		w := newWorld(t, seed)
+		for range 400 {
+			w.step()
+		}
+		w.settle()
+		if got, want := fmt.Sprint(w.stored), fmt.Sprint(w.cluster); got != want {
+			t.Fatalf("seed %d: stored %s\ncluster %s", seed, got, want)
+		}
+	}
+}
+
+type world struct {
+	t       *testing.T
+	rnd     *rand.Rand
+	box     *Box
+	rv      int
+	cluster map[string]int
+	log     []Change // every change of the cluster, for a watch that begins again
+	stored  map[string]int
+	mark    int      // the server's
+	flight  []Change // sent, not yet committed
+	commits uint64
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), box: New(1 << 20), cluster: map[string]int{}, stored: map[string]int{}}
+	w.rv = 1
+	w.mark = 1
+	w.open()
+	return w
+}
+
+func (w *world) step() {
+	switch n := w.rnd.IntN(20); {
+	case n < 10:
+		w.change()
+	case n < 14:
+		w.send()
+	case n < 17:
+		w.commit()
+	case n < 19:
+		w.box.Ack(w.commits - uint64(w.rnd.IntN(int(w.commits)+1)))
+	default:
+		w.reconnect()
+	}
+}
+
+func (w *world) change() {
+	w.rv++
+	key := fmt.Sprint("o", w.rnd.IntN(6))
+	c := change(pods, Live, key, fmt.Sprint(w.rv))
+	if w.rnd.IntN(4) == 0 {
+		delete(w.cluster, key)
+		c.Record = []byte("delete")
+	} else {
+		w.cluster[key] = w.rv
+	}
+	w.log = append(w.log, c)
+	putAll(w.t, w.box, c)
+}
+
+func (w *world) send() {
+	w.flight = append(w.flight, w.box.take(w.rnd.IntN(2000))...)
+}
+
+func (w *world) commit() {
+	if len(w.flight) == 0 {
+		return
+	}
+	for _, c := range w.flight[:1+w.rnd.IntN(len(w.flight))] {
+		w.apply(c)
+	}
+}
+
+func (w *world) apply(c Change) {
+	w.flight = w.flight[1:]
+	w.commits++
+	var rv int
+	fmt.Sscan(string(c.Mark), &rv)
+	if w.mark = rv; string(c.Record) == "delete" {
+		delete(w.stored, c.Key)
+		return
+	}
+	w.stored[c.Key] = rv
+}
+
+func (w *world) reconnect() {
+	w.flight, w.commits = nil, 0
+	w.box.Rewind()
+	w.open()
+}
+
+// open resumes, or, where the box can't, replays the cluster's log as a watch
+// from the server's mark does.
+func (w *world) open() {
+	marks := map[vedette.Feed]vedette.Mark{pods: vedette.Mark(fmt.Sprint(w.mark))}
+	for range w.box.Open("a", 1, marks) {
+		for _, c := range w.log {
+			var rv int
+			if fmt.Sscan(string(c.Mark), &rv); rv > w.mark {
+				putAll(w.t, w.box, c)
+			}
+		}
+	}
+}
+
+func (w *world) settle() {
+	w.reconnect()
+	w.flight = append(w.flight, w.box.take(1<<30)...)
+	for len(w.flight) > 0 {
+		w.apply(w.flight[0])
+	}
+}
