@@ -1048,6 +1048,7 @@ func (x *Feed) GetNamespace() string {
 type Data struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Zstd          []byte                 `protobuf:"bytes,1,opt,name=zstd,proto3" json:"zstd,omitempty"`
+	EndOfFrame    bool                   `protobuf:"varint,2,opt,name=end_of_frame,json=endOfFrame,proto3" json:"end_of_frame,omitempty"` // the zstd frame ends with this piece
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1087,6 +1088,13 @@ func (x *Data) GetZstd() []byte {
 		return x.Zstd
 	}
 	return nil
+}
+
+func (x *Data) GetEndOfFrame() bool {
+	if x != nil {
+		return x.EndOfFrame
+	}
+	return false
 }
 
 // Record is a step of an account's feeds. Records are numbered from 1 on each
@@ -2256,9 +2264,11 @@ const file_vedette_proto_rawDesc = "" +
 	"\x10resource_version\x18\x02 \x01(\tR\x0fresourceVersion\"O\n" +
 	"\x04Feed\x12)\n" +
 	"\x04kind\x18\x01 \x01(\v2\x15.vedette.wire.v1.KindR\x04kind\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\x1a\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"<\n" +
 	"\x04Data\x12\x12\n" +
-	"\x04zstd\x18\x01 \x01(\fR\x04zstd\"\xad\x04\n" +
+	"\x04zstd\x18\x01 \x01(\fR\x04zstd\x12 \n" +
+	"\fend_of_frame\x18\x02 \x01(\bR\n" +
+	"endOfFrame\"\xad\x04\n" +
 	"\x06Record\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x03R\x04term\x12)\n" +

@@ -1,0 +1,271 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	// Window is how far back a record stream's compression reaches: an object
+	// that changes again within that many bytes costs little more than its
+	// difference. Each side holds about twice as much while a stream is busy.
+	Window = 512 << 10
+
+	// MaxRecord bounds one record. etcd refuses objects beyond 1.5 MiB by default;
+	// what an API server adds and what installations raise stays far below this.
+	MaxRecord = 32 << 20
+
+	// MaxPiece bounds the payload of one Data message, so that neither side ever
+	// has to raise gRPC's limits and operations find the connection free.
+	MaxPiece = 64 << 10
+)
+
+// Writer turns records into pieces of a compressed stream. It is for one
+// goroutine.
+type Writer struct {
+	buf    bytes.Buffer
+	enc    *zstd.Encoder // nil while the stream idles
+	inUse  bool
+	length [binary.MaxVarintLen64]byte
+}
+
+var encoders = sync.Pool{}
+
+// Write appends a record, given as one or more parts of its encoding: protobuf
+// messages that stand one after the other are one message.
+func (w *Writer) Write(parts ...[]byte) error {
+	w.open()
+	n := 0
+	for _, part := range parts {
+		n += len(part)
+	}
+	if _, err := w.enc.Write(binary.AppendUvarint(w.length[:0], uint64(n))); err != nil {
+		return fmt.Errorf("compress record: %w", err)
+	}
+	for _, part := range parts {
+		if _, err := w.enc.Write(part); err != nil {
+			return fmt.Errorf("compress record: %w", err)
+		}
+	}
+	return nil
+}
+
+func (w *Writer) open() {
+	if w.inUse {
+		return
+	}
+	if w.enc == nil {
+		if pooled, ok := encoders.Get().(*zstd.Encoder); ok {
+			w.enc = pooled
+		} else {
+			w.enc = newEncoder()
+		}
+	}
+	w.enc.Reset(&w.buf)
+	w.inUse = true
+}
+
+func newEncoder() *zstd.Encoder {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(Window),
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return enc
+}
+
+// Flush returns what was written since the last call, as pieces that can be
+// sent, or nothing. The pieces are valid until the next Write.
+func (w *Writer) Flush() ([]*Data, error) {
+	if !w.inUse {
+		return nil, nil
+	}
+	if err := w.enc.Flush(); err != nil {
+		return nil, fmt.Errorf("compress batch: %w", err)
+	}
+	return w.pieces(false), nil
+}
+
+// Close ends the zstd frame and gives the compression's memory back. The next
+// Write begins another frame.
+func (w *Writer) Close() ([]*Data, error) {
+	if !w.inUse {
+		return nil, nil
+	}
+	if err := w.enc.Close(); err != nil {
+		return nil, fmt.Errorf("end compressed frame: %w", err)
+	}
+	encoders.Put(w.enc)
+	w.enc, w.inUse = nil, false
+	return w.pieces(true), nil
+}
+
+func (w *Writer) pieces(end bool) []*Data {
+	var pieces []*Data
+	for w.buf.Len() > 0 {
+		pieces = append(pieces, &Data{Zstd: w.buf.Next(MaxPiece)})
+	}
+	if end && len(pieces) > 0 {
+		pieces[len(pieces)-1].EndOfFrame = true
+	}
+	return pieces
+}
+
+// Reader turns pieces back into records. It is for one goroutine.
+type Reader struct {
+	next  func() (*Data, error)
+	piece []byte
+	end   bool // the piece is the last of its frame
+	dec   *zstd.Decoder
+	buf   []byte
+	err   error // what next said last
+}
+
+var decoders = sync.Pool{}
+
+// NewReader returns a reader of the pieces that next gives. An error of next is
+// returned by Next.
+func NewReader(next func() (*Data, error)) *Reader { return &Reader{next: next} }
+
+// Next decodes the next record into rec and returns the record's size in
+// bytes before compression.
+func (r *Reader) Next(rec *Record) (int, error) {
+	size, err := r.length()
+	if err != nil {
+		return 0, err
+	}
+	if cap(r.buf) < size || cap(r.buf) > 1<<20 && size < 1<<16 {
+		r.buf = make([]byte, size)
+	}
+	buf := r.buf[:size]
+	for read := 0; read < size; {
+		n, err := r.read(buf[read:])
+		if err != nil {
+			return 0, err
+		}
+		read += n
+	}
+	if err := proto.Unmarshal(buf, rec); err != nil {
+		return 0, fmt.Errorf("decode record of %d bytes: %w", size, err)
+	}
+	return size, nil
+}
+
+func (r *Reader) length() (int, error) {
+	var size uint64
+	var b [1]byte
+	for shift := 0; ; shift += 7 {
+		if _, err := r.read(b[:]); err != nil {
+			return 0, err
+		}
+		size |= uint64(b[0]&0x7f) << shift
+		if b[0] < 0x80 {
+			break
+		}
+		if shift > 28 {
+			return 0, errors.New("decode record: its length is no varint")
+		}
+	}
+	if size > MaxRecord {
+		return 0, fmt.Errorf("decode record: %d bytes are more than the %d that a record may have", size, MaxRecord)
+	}
+	return int(size), nil
+}
+
+// read reads decompressed bytes across frames: a decoder lives from a frame's
+// first piece to its last, so that an idle stream holds none.
+func (r *Reader) read(p []byte) (int, error) {
+	for {
+		if r.dec == nil {
+			if err := r.open(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := r.dec.Read(p)
+		if n > 0 {
+			return n, nil
+		}
+		if errors.Is(err, io.EOF) && r.err == nil {
+			r.Release()
+			continue
+		}
+		if r.err != nil {
+			return 0, r.err
+		}
+		if err != nil {
+			return 0, fmt.Errorf("decompress records: %w", err)
+		}
+	}
+}
+
+// open waits for a frame's first piece.
+func (r *Reader) open() error {
+	if err := r.fill(); err != nil {
+		return err
+	}
+	if pooled, ok := decoders.Get().(*zstd.Decoder); ok {
+		r.dec = pooled
+	} else {
+		r.dec = newDecoder()
+	}
+	if err := r.dec.Reset((*source)(r)); err != nil {
+		return fmt.Errorf("begin compressed frame: %w", err)
+	}
+	return nil
+}
+
+func newDecoder() *zstd.Decoder {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(Window), zstd.WithDecoderMaxMemory(64<<20))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return dec
+}
+
+// Release gives the decompression's memory back.
+func (r *Reader) Release() {
+	if r.dec != nil {
+		_ = r.dec.Reset(nil)
+		decoders.Put(r.dec)
+		r.dec = nil
+	}
+}
+
+func (r *Reader) fill() error {
+	for len(r.piece) == 0 {
+		data, err := r.next()
+		if err != nil {
+			r.err = err
+			return err
+		}
+		r.piece, r.end = data.GetZstd(), data.GetEndOfFrame()
+	}
+	return nil
+}
+
+// source is the reader as its decoder sees it: one frame's bytes, then EOF.
+type source Reader
+
+func (s *source) Read(p []byte) (int, error) {
+	r := (*Reader)(s)
+	if len(r.piece) == 0 {
+		if r.end {
+			r.end = false
+			return 0, io.EOF
+		}
+		if err := r.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.piece)
+	r.piece = r.piece[n:]
+	return n, nil
+}

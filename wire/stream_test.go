@@ -1,0 +1,189 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+)
+
+func encode(t testing.TB, rec *Record) []byte {
+	t.Helper()
+	b, err := proto.Marshal(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func upsert(name string, body []byte) *Record {
+	return &Record{Account: "a", Step: &Record_Upsert{Upsert: &Upsert{Name: name, Body: body}}}
+}
+
+// pieces serves a list of pieces, then an error.
+func pieces(list []*Data, last error) func() (*Data, error) {
+	return func() (*Data, error) {
+		if len(list) == 0 {
+			return nil, last
+		}
+		d := list[0]
+		list = list[1:]
+		return d, nil
+	}
+}
+
+func cloned(list []*Data) []*Data {
+	var out []*Data
+	for _, d := range list {
+		out = append(out, proto.Clone(d).(*Data))
+	}
+	return out
+}
+
+func TestStreamCarriesRecords(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var w Writer
+	var sent []*Record
+	var list []*Data
+	for i := range 300 {
+		body := bytes.Repeat([]byte(fmt.Sprintf(`{"n":%d}`, i)), rnd.IntN(3000))
+		rec := upsert(fmt.Sprint("o", i), body)
+		sent = append(sent, rec)
+		if err := w.Write(encode(t, &Record{Account: rec.Account}), encode(t, &Record{Step: rec.Step})); err != nil {
+			t.Fatal(err)
+		}
+		end := w.Flush
+		if i%50 == 49 {
+			end = w.Close
+		}
+		got, err := end()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, cloned(got)...)
+	}
+	gone := errors.New("connection lost")
+	next := pieces(list, gone)
+	var r *Reader
+	frameEnded := false
+	r = NewReader(func() (*Data, error) {
+		if frameEnded && r.dec != nil {
+			t.Error("the reader waits for the next frame with a decoder in its hands")
+		}
+		d, err := next()
+		frameEnded = d.GetEndOfFrame()
+		return d, err
+	})
+	for i, want := range sent {
+		var got Record
+		if _, err := r.Next(&got); err != nil {
+			t.Fatalf("record %d: %v", i, err)
+		}
+		if !proto.Equal(&got, want) {
+			t.Fatalf("record %d differs", i)
+		}
+	}
+	if _, err := r.Next(&Record{}); !errors.Is(err, gone) {
+		t.Errorf("after the last record: %v, want the connection's error", err)
+	}
+}
+
+// TestFlushedRecordsArriveAtOnce holds that a record can be read as soon as its
+// batch was flushed: nothing waits in the compression for what comes next.
+func TestFlushedRecordsArriveAtOnce(t *testing.T) {
+	var w Writer
+	var queue []*Data
+	none := errors.New("nothing more was flushed")
+	r := NewReader(func() (*Data, error) {
+		if len(queue) == 0 {
+			return nil, none
+		}
+		d := queue[0]
+		queue = queue[1:]
+		return d, nil
+	})
+	for i := range 100 {
+		if err := w.Write(encode(t, upsert(fmt.Sprint(i), nil))); err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.Flush()
+		if err != nil {
+			t.Fatal(err)
+		}
+		queue = append(queue, cloned(got)...)
+		var rec Record
+		if _, err := r.Next(&rec); err != nil || rec.GetUpsert().GetName() != fmt.Sprint(i) {
+			t.Fatalf("record %d: %v, %v", i, &rec, err)
+		}
+	}
+}
+
+func TestPiecesStaySmall(t *testing.T) {
+	var w Writer
+	noise := make([]byte, 3<<20)
+	rnd := rand.NewChaCha8([32]byte{})
+	_, _ = rnd.Read(noise)
+	if err := w.Write(encode(t, upsert("big", noise))); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.Flush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range got {
+		if len(d.Zstd) > MaxPiece {
+			t.Fatalf("a piece has %d bytes", len(d.Zstd))
+		}
+	}
+	var rec Record
+	if size, err := NewReader(pieces(cloned(got), io.EOF)).Next(&rec); err != nil || size < len(noise) || !bytes.Equal(rec.GetUpsert().GetBody(), noise) {
+		t.Errorf("the record came back with %d bytes, %v", size, err)
+	}
+}
+
+func TestBadStreams(t *testing.T) {
+	var w Writer
+	_ = w.Write(bytes.Repeat([]byte{0xff}, 30))
+	garbage, _ := w.Flush()
+	garbage = cloned(garbage)
+	var long Writer
+	long.open()
+	_, _ = long.enc.Write([]byte{0xff, 0xff, 0xff, 0xff, 0x7f})
+	tooLong, _ := long.Flush()
+	for why, tt := range map[string]struct {
+		list []*Data
+		want string
+	}{
+		"no zstd":             {[]*Data{{Zstd: []byte("GET / HTTP/1.1\r\n\r\n")}}, "decompress records"},
+		"no protobuf":         {garbage, "decode record"},
+		"a length of 34 GB":   {cloned(tooLong), "more than"},
+		"a cut frame":         {[]*Data{{Zstd: garbage[0].Zstd[:6], EndOfFrame: true}}, "decompress records"},
+		"an empty last piece": {nil, "EOF"},
+	} {
+		_, err := NewReader(pieces(tt.list, io.EOF)).Next(&Record{})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want an error with %q", why, err, tt.want)
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	var w Writer
+	_ = w.Write(encode(f, upsert("x", []byte("{}"))))
+	good, _ := w.Flush()
+	f.Add(good[0].Zstd, true)
+	f.Fuzz(func(t *testing.T, b []byte, end bool) {
+		r := NewReader(pieces([]*Data{{Zstd: b, EndOfFrame: end}}, io.EOF))
+		defer r.Release()
+		for range 100 {
+			if _, err := r.Next(&Record{}); err != nil {
+				return
+			}
+		}
+	})
+}
