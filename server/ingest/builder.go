@@ -1,0 +1,120 @@
+package ingest
+
+import (
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// work is what a lane does at once, in order: batches of changes, and between
+// them the steps that no batch may reach across.
+type work struct {
+	tasks   []task
+	open    map[vedette.AccountName]*batch // the account's last task, while it may still grow
+	records uint64                         // how many numbered records are in it
+	rows    int
+	bytes   int
+	weight  int64 // of the budget that its steps hold
+}
+
+// task is a batch, or else a step of its own.
+type task struct {
+	batch *batch
+	step  Step
+}
+
+func newWork() *work { return &work{open: map[vedette.AccountName]*batch{}} }
+
+// add puts a step where its account's order asks for it.
+func (w *work) add(s Step) {
+	w.bytes += s.Size
+	if s.Type != Pulse {
+		w.records++
+	}
+	switch s.Type {
+	case Declare, Begin:
+		delete(w.open, s.Account)
+		w.tasks = append(w.tasks, task{step: s})
+	case Pulse:
+		w.tasks = append(w.tasks, task{step: s})
+	default:
+		w.rows++
+		w.batchOf(s).add(s)
+	}
+}
+
+func (w *work) batchOf(s Step) *batch {
+	b := w.open[s.Account]
+	if b == nil || b.term != s.Term {
+		b = newBatch(s.Account, s.Term)
+		w.open[s.Account] = b
+		w.tasks = append(w.tasks, task{batch: b})
+	}
+	return b
+}
+
+// batch gathers the net result of an account's steps.
+type batch struct {
+	account vedette.AccountName
+	term    vedette.Term
+	upserts map[vedette.Key]vedette.Object
+	deletes map[vedette.Key]bool
+	drops   []store.Drop
+	feeds   map[vedette.Feed]*store.FeedUpdate
+}
+
+func newBatch(account vedette.AccountName, term vedette.Term) *batch {
+	return &batch{account: account, term: term, upserts: map[vedette.Key]vedette.Object{},
+		deletes: map[vedette.Key]bool{}, feeds: map[vedette.Feed]*store.FeedUpdate{}}
+}
+
+func (b *batch) add(s Step) {
+	switch s.Type {
+	case Upsert:
+		delete(b.deletes, s.Object.Key)
+		b.upserts[s.Object.Key] = s.Object
+	case Delete:
+		delete(b.upserts, s.Object.Key)
+		b.deletes[s.Object.Key] = true
+	case Drop:
+		b.drops = append(b.drops, store.Drop{Feed: s.Feed, Digests: s.Digests})
+	case End:
+		b.feed(s.Feed).Synced = time.Now()
+		b.state(s.Feed, vedette.FeedLive, "")
+	case Status:
+		b.state(s.Feed, s.State, s.Message)
+	}
+	if s.Mark != "" {
+		b.feed(s.Feed).Mark = &s.Mark
+	}
+}
+
+func (b *batch) state(feed vedette.Feed, state vedette.FeedState, message string) {
+	u := b.feed(feed)
+	u.State, u.Message = state, message
+}
+
+func (b *batch) feed(feed vedette.Feed) *store.FeedUpdate {
+	u := b.feeds[feed]
+	if u == nil {
+		u = &store.FeedUpdate{Feed: feed}
+		b.feeds[feed] = u
+	}
+	return u
+}
+
+// build returns the batch as the store takes it.
+func (b *batch) build() store.Batch {
+	out := store.Batch{Account: b.account, Term: b.term, Drops: b.drops}
+	for _, o := range b.upserts {
+		out.Upserts = append(out.Upserts, o)
+	}
+	for key := range b.deletes {
+		out.Deletes = append(out.Deletes, key)
+	}
+	for _, u := range b.feeds {
+		out.Feeds = append(out.Feeds, *u)
+	}
+	return out
+}

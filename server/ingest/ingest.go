@@ -1,0 +1,61 @@
+// Package ingest brings the changes that agents report into the store: in
+// order per feed, a feed's mark in one transaction with the data that it
+// covers, and never faster than the database can take them.
+package ingest
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// writer is what ingest asks of the store.
+type writer interface {
+	Commit(ctx context.Context, b store.Batch) ([]store.Change, error)
+	Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []store.DeclaredFeed, unknownGroups []string) ([]store.Change, error)
+	Begin(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
+	Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error
+}
+
+// Config bounds what ingest holds.
+type Config struct {
+	// Bytes of records, of all agents together, that may be in memory at once,
+	// waiting for the database. Zero means 256 MiB.
+	Bytes int64
+}
+
+// Ingest is shared by all agents of a server.
+type Ingest struct {
+	store   writer
+	hub     *Hub
+	log     *slog.Logger
+	limit   int64
+	budget  *semaphore.Weighted
+	refused atomic.Int64
+}
+
+// New returns an Ingest that writes to st and tells hub what was written.
+func New(cfg Config, st writer, hub *Hub, log *slog.Logger) *Ingest {
+	if cfg.Bytes == 0 {
+		cfg.Bytes = 256 << 20
+	}
+	return &Ingest{store: st, hub: hub, log: log, limit: cfg.Bytes, budget: semaphore.NewWeighted(cfg.Bytes)}
+}
+
+// weigh returns what a record takes of the budget: one that is larger than all
+// of it takes it all, or it could never pass.
+func (in *Ingest) weigh(size int) int64 { return min(int64(size), in.limit) }
+
+// Refused returns how many objects the database would not take.
+func (in *Ingest) Refused() int64 { return in.refused.Load() }
+
+// Lane returns a new agent's way into the store. Whoever gets it calls Run once
+// and Put from one goroutine.
+func (in *Ingest) Lane(r replies, log *slog.Logger) *Lane {
+	return &Lane{in: in, replies: r, log: log, next: newWork(), room: make(chan struct{}), ready: make(chan struct{}, 1)}
+}
