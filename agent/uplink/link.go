@@ -1,0 +1,275 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/outbox"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// link is one connection:
+//
+//	greeting ──Welcome──> serving ──error, silence, Goodbye──> lost
+//
+// While it serves, one goroutine sends what the outbox gives, one receives, one
+// sends pulses and watches for the server's.
+type link struct {
+	uplink *Uplink
+	stream grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
+	pulse  time.Duration
+	credit int
+	acked  chan struct{} // holds a token after an acknowledgement
+
+	heard  atomic.Int64  // when the server last said something, nanoseconds
+
+	mu     sync.Mutex // guards what follows, and Send, which waits while the server has no room
+	writer wire.Writer
+	quiet  int // pulses since the last change was sent
+}
+
+var (
+	errSilent  = errors.New("the server was not heard for three pulses")
+	errGoodbye = errors.New("the server asked to connect again")
+)
+
+// batchBytes is how much is compressed and sent at once. More would delay the
+// live changes behind it, less would cost flushes.
+const batchBytes = 128 << 10
+
+func newLink(u *Uplink) *link { return &link{uplink: u, acked: make(chan struct{}, 1)} }
+
+func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
+	group, ctx := errgroup.WithContext(ctx)
+	stream, err := wire.NewCachingClient(conn).Connect(ctx)
+	if err != nil {
+		group.Go(func() error { return err })
+		return group.Wait()
+	}
+	l.stream = stream
+	group.Go(func() error { return l.serve(ctx, group) })
+	return group.Wait()
+}
+
+func (l *link) serve(ctx context.Context, group *errgroup.Group) error {
+	welcome, err := l.greet()
+	if err != nil {
+		return err
+	}
+	u := l.uplink
+	l.pulse = time.Duration(max(1, welcome.GetPulseSeconds())) * time.Second
+	l.credit = max(int(welcome.GetCreditBytes()), 2*batchBytes)
+	l.heard.Store(time.Now().UnixNano())
+	u.listener.Connected(Terms{Kinds: welcome.GetKinds(), Lifts: wire.ToLifts(welcome.GetLifts()), Annotations: welcome.GetAnnotations()})
+	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
+	group.Go(l.receive)
+	group.Go(func() error { return l.listen(ctx) })
+	for _, r := range u.welcomed(l, welcome.GetServerId()) {
+		if err := l.send(&wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}}); err != nil {
+			return err
+		}
+	}
+	group.Go(func() error { return l.pump(ctx) })
+	return l.beat(ctx)
+}
+
+func (l *link) greet() (*wire.Welcome, error) {
+	cfg := l.uplink.cfg
+	err := l.stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{
+		OldestProtocol: wire.OldestProtocol, NewestProtocol: wire.Protocol,
+		AgentId: string(cfg.Agent), AgentVersion: cfg.Version, ZoneId: cfg.ZoneID, Hostname: cfg.Hostname,
+	}}})
+	if err != nil {
+		_, err = l.stream.Recv() // Send says EOF only; Recv says why
+		return nil, err
+	}
+	first, err := l.stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	if first.GetWelcome() == nil {
+		return nil, errors.New("the server's first message is no Welcome")
+	}
+	return first.GetWelcome(), nil
+}
+
+// control sends a message beside the records. A failure ends the link by what
+// receive hears.
+func (l *link) control(m *wire.AgentMessage) {
+	if err := l.send(m); err != nil {
+		l.uplink.log.Debug("message not sent; the connection is lost", "error", err)
+	}
+}
+
+func (l *link) send(m *wire.AgentMessage) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stream.Send(m)
+}
+
+// pump sends changes as the outbox gives them, while the server gives credit.
+func (l *link) pump(ctx context.Context) error {
+	box := l.uplink.box
+	for {
+		room := l.credit - box.Unacknowledged()
+		if room <= 0 {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-l.acked:
+			}
+			continue
+		}
+		changes, err := box.Take(ctx, min(room, batchBytes))
+		if err != nil {
+			return err
+		}
+		if err := l.sendChanges(changes); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *link) sendChanges(changes []outbox.Change) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.quiet = 0
+	var header []byte
+	for _, c := range changes {
+		var err error
+		if header, err = appendHeader(header[:0], c); err != nil {
+			return err
+		}
+		if err := l.writer.Write(header, c.Record); err != nil {
+			return err
+		}
+	}
+	return l.sendLocked(l.writer.Flush)
+}
+
+// appendHeader encodes what a record says besides its step. The step was encoded
+// when the change was put; the term may have changed since.
+func appendHeader(b []byte, c outbox.Change) ([]byte, error) {
+	rec := wire.Record{Account: string(c.Account), Term: int64(c.Term)}
+	if c.Feed != (vedette.Feed{}) {
+		rec.Feed = wire.FromFeed(c.Feed)
+	}
+	b, err := proto.MarshalOptions{}.MarshalAppend(b, &rec)
+	if err != nil {
+		return nil, fmt.Errorf("encode record of %s: %w", c.Account, err)
+	}
+	return b, nil
+}
+
+func (l *link) sendLocked(end func() ([]*wire.Data, error)) error {
+	pieces, err := end()
+	if err != nil {
+		return err
+	}
+	for _, d := range pieces {
+		if err := l.stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: d}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beat sends pulses.
+func (l *link) beat(ctx context.Context) error {
+	tick := time.NewTicker(l.pulse)
+	defer tick.Stop()
+	for {
+		if err := l.sendPulse(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// listen notices when the server sends no pulses. It is apart from beat, which
+// may be waiting for room at a server that is gone.
+func (l *link) listen(ctx context.Context) error {
+	tick := time.NewTicker(l.pulse)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case now := <-tick.C:
+			if now.Sub(time.Unix(0, l.heard.Load())) > 3*l.pulse {
+				return errSilent
+			}
+		}
+	}
+}
+
+// idlePulses is how many pulses without a change make a stream idle. An idle
+// stream's compression is given back on both sides.
+const idlePulses = 3
+
+func (l *link) sendPulse() error {
+	at := l.uplink.box.Behind()
+	rec, err := proto.Marshal(&wire.Record{Step: &wire.Record_Pulse{Pulse: &wire.AgentPulse{UnixMillis: at.UnixMilli()}}})
+	if err != nil {
+		return fmt.Errorf("encode pulse: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.writer.Write(rec); err != nil {
+		return err
+	}
+	if l.quiet++; l.quiet > idlePulses {
+		return l.sendLocked(l.writer.Close)
+	}
+	return l.sendLocked(l.writer.Flush)
+}
+
+// receive hands on what the server says.
+func (l *link) receive() error {
+	for {
+		m, err := l.stream.Recv()
+		if err != nil {
+			return err
+		}
+		l.heard.Store(time.Now().UnixNano())
+		if err := l.handle(m); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *link) handle(m *wire.ServerMessage) error {
+	u := l.uplink
+	switch m := m.GetMessage().(type) {
+	case *wire.ServerMessage_Ack:
+		u.box.Ack(m.Ack.GetRecords())
+		select {
+		case l.acked <- struct{}{}:
+		default:
+		}
+	case *wire.ServerMessage_Assignment:
+		a := m.Assignment
+		u.listener.Assigned(Assignment{Account: vedette.AccountName(a.GetAccount()), Role: a.GetRole(),
+			Term: vedette.Term(a.GetTerm()), Marks: wire.ToMarks(a.GetMarks()), Message: a.GetMessage()})
+	case *wire.ServerMessage_Index:
+		i := m.Index
+		u.listener.Indexed(Index{Account: vedette.AccountName(i.GetAccount()), Feed: wire.ToFeed(i.GetFeed()),
+			Digests: i.GetDigests(), Last: i.GetLast()})
+	case *wire.ServerMessage_Goodbye:
+		return fmt.Errorf("%w: %s", errGoodbye, m.Goodbye.GetReason())
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+// Package uplink is the one connection that an agent opens: it dials the
+// server, says who it is and which accounts it has, sends what the outbox holds
+// and hands on what the server answers. When the connection is lost it opens
+// another; nothing is lost with it, because the outbox keeps what was not
+// acknowledged.
+package uplink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/outbox"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// Config says where the server is and who we are.
+type Config struct {
+	Target   string // host:port, or any gRPC target
+	TLS      bool   // whether Credentials are TLS, for words in errors
+	Creds    credentials.TransportCredentials
+	Agent    vedette.AgentID
+	Version  string
+	Hostname string
+	ZoneID   string
+	// MinBackoff and MaxBackoff bound the wait before another try, which doubles
+	// from one to the other with jitter. Zero means 500 ms and 20 s.
+	MinBackoff, MaxBackoff time.Duration
+	DialOptions            []grpc.DialOption
+}
+
+// Role is what the server made this agent to an account.
+type Role = wire.Assignment_Role
+
+// Assignment is the server's answer to a registration.
+type Assignment struct {
+	Account vedette.AccountName
+	Role    Role
+	Term    vedette.Term
+	Marks   map[vedette.Feed]vedette.Mark
+	Message string
+}
+
+// Terms are what the server wants to know of every account.
+type Terms struct {
+	Kinds       []string
+	Lifts       []vedette.Lift
+	Annotations []string
+}
+
+// Index is a piece of what the server holds of a feed.
+type Index struct {
+	Account vedette.AccountName
+	Feed    vedette.Feed
+	Digests []uint64
+	Last    bool
+}
+
+// listener hears what the server says. Its methods are called one at a time,
+// from the goroutine that receives, and must not wait for the server.
+type listener interface {
+	Connected(Terms)
+	Assigned(Assignment)
+	Indexed(Index)
+}
+
+// Uplink is safe for concurrent use.
+type Uplink struct {
+	cfg      Config
+	box      *outbox.Box
+	listener listener
+	log      *slog.Logger
+
+	mu       sync.Mutex
+	accounts map[vedette.AccountName]*wire.Register // to be registered on every connection
+	link     *link                                  // nil while not connected
+	lost     error                                  // why the last connection ended; nil while connected
+	server   string                                 // that we are or were connected to
+}
+
+// New returns an uplink that sends what box holds. Nothing is dialled before Run.
+func New(cfg Config, box *outbox.Box, l listener, log *slog.Logger) *Uplink {
+	if cfg.MinBackoff == 0 {
+		cfg.MinBackoff = 500 * time.Millisecond
+	}
+	if cfg.MaxBackoff == 0 {
+		cfg.MaxBackoff = 20 * time.Second
+	}
+	return &Uplink{cfg: cfg, box: box, listener: l, log: log, accounts: map[vedette.AccountName]*wire.Register{},
+		lost: errors.New("not connected yet")}
+}
+
+// Register asks for a role in an account, on this connection and each later one.
+// The answer comes as an Assignment. Again with other properties, it replaces
+// what was registered.
+func (u *Uplink) Register(a vedette.Account) error {
+	properties, err := json.Marshal(a.Properties)
+	if err != nil {
+		return err
+	}
+	r := &wire.Register{Account: string(a.Name), Cluster: wire.FromCluster(a.Cluster), Properties: properties, Namespaces: a.Namespaces}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.accounts[a.Name] = r
+	u.controlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})
+	return nil
+}
+
+// Deregister gives an account up.
+func (u *Uplink) Deregister(name vedette.AccountName) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.accounts, name)
+	u.controlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: string(name)}}})
+}
+
+func (u *Uplink) controlLocked(m *wire.AgentMessage) {
+	if u.link != nil {
+		u.link.control(m)
+	}
+}
+
+// Status returns the server that we are connected to, or why we are not.
+func (u *Uplink) Status() (server string, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.server, u.lost
+}
+
+// Run keeps the connection until ctx ends.
+func (u *Uplink) Run(ctx context.Context) error {
+	conn, err := grpc.NewClient(u.cfg.Target, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(u.cfg.Creds),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
+		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10), grpc.WithSharedWriteBuffer(true),
+		grpc.WithDisableServiceConfig(),
+	}, u.cfg.DialOptions...)...)
+	if err != nil {
+		return vedette.Errorf(vedette.Invalid, "%q is no address of a server: %w", u.cfg.Target, err)
+	}
+	defer conn.Close()
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval, wait.RandomizationFactor = u.cfg.MinBackoff, u.cfg.MaxBackoff, 0.5
+	for {
+		served, err := u.connect(ctx, conn)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if served > 10*time.Second {
+			wait.Reset()
+		}
+		pause := wait.NextBackOff()
+		u.log.Warn("no connection to the server; tried again", "server", u.cfg.Target, "in", pause.Round(time.Millisecond), "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+		conn.ResetConnectBackoff()
+	}
+}
+
+// connect opens one stream and serves it to its end. It returns how long it was
+// served.
+func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Duration, error) {
+	l := newLink(u)
+	started := time.Now()
+	err := l.run(ctx, conn)
+	u.mu.Lock()
+	u.link, u.lost = nil, inWords(err, u.cfg)
+	err = u.lost
+	u.mu.Unlock()
+	u.box.Rewind()
+	return time.Since(started), err
+}
+
+// welcomed makes the link the one that registrations go to, and returns those
+// there are.
+func (u *Uplink) welcomed(l *link, server string) []*wire.Register {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.link, u.lost, u.server = l, nil, server
+	registers := make([]*wire.Register, 0, len(u.accounts))
+	for _, r := range u.accounts {
+		registers = append(registers, r)
+	}
+	return registers
+}

@@ -1,0 +1,64 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/vedette-io/vedette"
+)
+
+// inWords says what a failed connection means and what to do about it.
+func inWords(err error, cfg Config) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if errors.Is(err, io.EOF) {
+		return vedette.Errorf(vedette.Unavailable, "the server at %s ended the connection", cfg.Target)
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	for _, w := range words {
+		if w.tls != nil && *w.tls != cfg.TLS || !strings.Contains(s.Message(), w.has) {
+			continue
+		}
+		return vedette.Errorf(vedette.Unavailable, "%s: %s: %w", cfg.Target, w.say, err)
+	}
+	if s.Code() == codes.Unimplemented {
+		return vedette.Errorf(vedette.Unavailable, "%s: a gRPC server answers there, but no Vedette server: %w", cfg.Target, err)
+	}
+	return vedette.Errorf(vedette.Unavailable, "connect to the server at %s: %s", cfg.Target, s.Message())
+}
+
+var yes, no = true, false
+
+// words are gRPC's and crypto/tls's texts, the first that fits, and what they
+// mean to somebody who sets up an agent.
+var words = []struct {
+	has string
+	tls *bool // whether it only means this with or without TLS
+	say string
+}{
+	{"first record does not look like a TLS handshake", &yes, "the server speaks no TLS on this port; set clouddriver.insecure to true, or switch TLS on at the server (grpc.server.security)"},
+	{"server gave HTTP response to HTTPS client", &yes, "the server speaks plain HTTP on this port; 9091 is the gRPC port by default, and clouddriver.insecure: true turns TLS off"},
+	{"error reading server preface: http2: frame too large", &no, "the server speaks HTTP/1.1 or TLS on this port; the gRPC port is 9091 by default, and TLS is used when clouddriver.insecure is false"},
+	{"error reading server preface: EOF", &no, "the server hung up at once, as one that expects TLS does; set clouddriver.insecure to false, or give clouddriver.tls.cacertFile"},
+	{"error reading server preface: read", &no, "the server hung up at once, as one that expects TLS does; set clouddriver.insecure to false, or give clouddriver.tls.cacertFile"},
+	{"failed to verify certificate: x509: certificate signed by unknown authority", &yes, "the server's certificate is signed by an authority that is not trusted here; set clouddriver.tls.cacertFile to that authority's certificate"},
+	{"certificate has expired or is not yet valid", &yes, "the server's certificate has expired or is not valid yet; renew it, or set the clocks right"},
+	{"x509: certificate is valid for", &yes, "the server's certificate names another host; set clouddriver.tls.serverName, or connect by a name that it holds"},
+	{"certificate required", &yes, "the server asks for a client certificate; set clouddriver.tls.clientCertFile and clientKeyFile"},
+	{"bad certificate", &yes, "the server refuses our client certificate"},
+	{"connection refused", nil, "nothing listens there; is the server running, and is this its gRPC port (9091 by default)?"},
+	{"no such host", nil, "this host name can't be resolved; check clouddriver.grpc and the DNS of this machine"},
+	{"unexpected HTTP status code received from server: 4", nil, "something answers there that speaks no gRPC, perhaps the REST port or a proxy without HTTP/2"},
+	{"unexpected HTTP status code received from server: 5", nil, "a proxy on the way has no server behind it, or speaks no HTTP/2"},
+	{"i/o timeout", nil, "no answer; is a firewall or a network policy on the way?"},
+	{"context deadline exceeded", nil, "no answer in time; is a firewall or a network policy on the way?"},
+}

@@ -1,0 +1,71 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// stepOf translates a record. A step that this server does not know becomes a
+// bookmark without a mark: it changes nothing, and it counts.
+func stepOf(rec *wire.Record, size int) ingest.Step {
+	s := ingest.Step{
+		Type: ingest.Bookmark, Size: size, Feed: wire.ToFeed(rec.GetFeed()),
+		Account: vedette.AccountName(rec.GetAccount()), Term: vedette.Term(rec.GetTerm()),
+	}
+	switch step := rec.GetStep().(type) {
+	case *wire.Record_Upsert:
+		s.Type, s.Object = ingest.Upsert, objectOf(s.Feed.Kind, step.Upsert)
+		if step.Upsert.GetLive() {
+			s.Mark = vedette.Mark(s.Object.ResourceVersion)
+		}
+	case *wire.Record_Delete:
+		s.Type, s.Mark = ingest.Delete, vedette.Mark(step.Delete.GetResourceVersion())
+		s.Object.Key = vedette.Key{Kind: s.Feed.Kind, Namespace: step.Delete.GetNamespace(), Name: step.Delete.GetName()}
+	case *wire.Record_Bookmark:
+		s.Mark = vedette.Mark(step.Bookmark.GetResourceVersion())
+	case *wire.Record_Drop:
+		s.Type, s.Digests = ingest.Drop, step.Drop.GetDigests()
+	case *wire.Record_Begin:
+		s.Type = ingest.Begin
+	case *wire.Record_End:
+		s.Type, s.Mark = ingest.End, vedette.Mark(step.End.GetResourceVersion())
+	case *wire.Record_Status:
+		s.Type, s.State, s.Message = ingest.Status, vedette.FeedState(step.Status.GetState()), step.Status.GetMessage()
+	case *wire.Record_Declare:
+		s.Type, s.Feeds, s.UnknownGroups = ingest.Declare, feedsOf(step.Declare), step.Declare.GetUnknownGroups()
+	case *wire.Record_Pulse:
+		s.Type, s.Time = ingest.Pulse, time.UnixMilli(step.Pulse.GetUnixMillis())
+	}
+	return s
+}
+
+func objectOf(kind vedette.Kind, u *wire.Upsert) vedette.Object {
+	return vedette.Object{
+		Key:             vedette.Key{Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName()},
+		UID:             u.GetUid(),
+		ResourceVersion: u.GetResourceVersion(),
+		APIVersion:      u.GetApiVersion(),
+		Created:         u.GetCreated(),
+		Owner:           vedette.Owner{Kind: wire.ToKind(u.GetOwner().GetKind()), Name: u.GetOwner().GetName(), UID: u.GetOwner().GetUid()},
+		Labels:          u.GetLabels(),
+		Annotations:     u.GetAnnotations(),
+		Summary:         u.GetSummary(),
+		Body:            u.GetBody(),
+	}
+}
+
+func feedsOf(d *wire.Declare) []store.DeclaredFeed {
+	feeds := make([]store.DeclaredFeed, 0, len(d.GetFeeds()))
+	for _, f := range d.GetFeeds() {
+		feed := wire.ToFeed(f.GetFeed())
+		feeds = append(feeds, store.DeclaredFeed{Feed: feed, Resource: vedette.Resource{
+			Kind: feed.Kind, Version: f.GetVersion(), Plural: f.GetPlural(), Singular: f.GetSingular(),
+			ShortNames: f.GetShortNames(), Namespaced: f.GetNamespaced(),
+		}})
+	}
+	return feeds
+}

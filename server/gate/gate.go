@@ -1,0 +1,106 @@
+// Package gate lets agents in: it speaks the wire's language with each and
+// hands what they say to the rooms behind it, as words of the domain. One
+// session serves one agent, from its Hello until either side leaves.
+package gate
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/roster"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// Config is what a gate tells agents when they come in.
+type Config struct {
+	Server  vedette.ServerID
+	Version string
+	// Pulse is how often each side must be heard; a side that is silent for three
+	// pulses is gone. Zero means 3 seconds.
+	Pulse time.Duration
+	// Credit is how many bytes of records an agent may have under way that are not
+	// stored yet. Zero means 4 MiB.
+	Credit int
+	// Kinds that are cached for accounts that name none; nil means vedette.DefaultKinds.
+	Kinds []string
+	Lifts []vedette.Lift
+}
+
+func (c *Config) defaults() {
+	if c.Pulse == 0 {
+		c.Pulse = 3 * time.Second
+	}
+	if c.Credit == 0 {
+		c.Credit = 4 << 20
+	}
+	if c.Kinds == nil {
+		c.Kinds = vedette.DefaultKinds
+	}
+}
+
+// Gate implements the Caching service.
+type Gate struct {
+	wire.UnimplementedCachingServer
+	cfg    Config
+	ingest *ingest.Ingest
+	roster *roster.Roster
+	log    *slog.Logger
+
+	mu       sync.Mutex
+	sessions map[*session]bool
+}
+
+// New returns a gate in front of an ingest and a roster.
+func New(cfg Config, in *ingest.Ingest, r *roster.Roster, log *slog.Logger) *Gate {
+	cfg.defaults()
+	return &Gate{cfg: cfg, ingest: in, roster: r, log: log, sessions: map[*session]bool{}}
+}
+
+// Serve adds the gate's services to a gRPC server.
+func (g *Gate) Serve(s grpc.ServiceRegistrar) { wire.RegisterCachingServer(s, g) }
+
+// Connect serves one agent. gRPC calls it.
+func (g *Gate) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {
+	s := newSession(g, stream)
+	g.mu.Lock()
+	g.sessions[s] = true
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.sessions, s)
+	}()
+	return s.run(stream.Context())
+}
+
+// Goodbye asks every agent to connect elsewhere, and waits until they have left
+// or ctx ends.
+func (g *Gate) Goodbye(ctx context.Context, reason string) {
+	g.mu.Lock()
+	for s := range g.sessions {
+		s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Goodbye{Goodbye: &wire.Goodbye{Reason: reason}}})
+	}
+	g.mu.Unlock()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for g.Agents() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Agents returns how many agents are connected.
+func (g *Gate) Agents() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.sessions)
+}

@@ -1,0 +1,228 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/roster"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// session is one agent's visit:
+//
+//	greeting ──Hello/Welcome──> serving ──error, silence or end of stream──> left
+//
+// While it serves, four goroutines share the work: one receives messages, one
+// decodes records into the lane, the lane commits them, one sends. Whichever
+// ends first ends the others.
+type session struct {
+	gate   *Gate
+	stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]
+	out    *outbound
+	pieces chan *wire.Data // closed by receive
+	member *roster.Member
+	ctx    context.Context // the session's, for work that answers of the roster cause
+	log    *slog.Logger
+
+	waitingSince atomic.Int64 // when receive began to wait, nanoseconds; 0 while it does not wait
+}
+
+func newSession(g *Gate, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
+	return &session{gate: g, stream: stream, out: newOutbound(), pieces: make(chan *wire.Data), log: g.log}
+}
+
+var errSilent = errors.New("the agent was not heard for three pulses")
+
+func (s *session) run(ctx context.Context) error {
+	hello, err := s.greet()
+	if err != nil {
+		return err
+	}
+	s.log = s.log.With("agent", hello.GetAgentId())
+	group, ctx := errgroup.WithContext(ctx)
+	s.ctx = ctx
+	s.member = s.gate.roster.Join(roster.Agent{
+		ID: vedette.AgentID(hello.GetAgentId()), Version: hello.GetAgentVersion(), Hostname: hello.GetHostname(),
+		ZoneID: hello.GetZoneId(), Connected: time.Now(),
+	}, s.assign)
+	s.log.Info("agent connected", "version", hello.GetAgentVersion())
+	lane := s.gate.ingest.Lane(s, s.log)
+	group.Go(func() error { return lane.Run(ctx) })
+	group.Go(func() error { return s.decode(ctx, lane) })
+	group.Go(func() error { return s.out.run(ctx, s.stream.Send) })
+	group.Go(func() error { return s.pulse(ctx) })
+	group.Go(func() error { return s.receive(ctx) })
+	return s.leave(group)
+}
+
+// leave ends the session: the accounts are given on at once, so that those who
+// stand by can take over, before the goroutines that may hang in the database
+// or the network are waited for.
+func (s *session) leave(group *errgroup.Group) error {
+	<-s.ctx.Done()
+	cause := context.Cause(s.ctx)
+	after, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
+	defer cancel()
+	s.member.Leave(after)
+	if errors.Is(cause, io.EOF) || status.Code(cause) == codes.Canceled || errors.Is(cause, context.Canceled) {
+		s.log.Info("agent disconnected")
+		return nil
+	}
+	s.log.Warn("agent lost", "error", cause)
+	return statusOf(cause)
+}
+
+// statusOf is the one table from our errors to gRPC's.
+func statusOf(err error) error {
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	switch vedette.KindOf(err) {
+	case vedette.Invalid:
+		return status.Error(codes.InvalidArgument, err.Error())
+	case vedette.Unavailable:
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	if errors.Is(err, errSilent) {
+		return status.Error(codes.DeadlineExceeded, err.Error())
+	}
+	return status.Error(codes.Internal, "internal error; the server's log has the details")
+}
+
+// greet exchanges Hello and Welcome.
+func (s *session) greet() (*wire.Hello, error) {
+	first, err := s.stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	hello := first.GetHello()
+	if hello == nil || hello.GetAgentId() == "" {
+		return nil, status.Error(codes.InvalidArgument, "the first message must be a Hello that names the agent")
+	}
+	protocol, ok := wire.Agree(hello.GetOldestProtocol(), hello.GetNewestProtocol())
+	if !ok {
+		return nil, status.Errorf(codes.FailedPrecondition,
+			"agent %s (version %s) speaks protocols %d to %d and this server (version %s) speaks %d to %d; upgrade the older of the two",
+			hello.GetAgentId(), hello.GetAgentVersion(), hello.GetOldestProtocol(), hello.GetNewestProtocol(),
+			s.gate.cfg.Version, wire.OldestProtocol, wire.Protocol)
+	}
+	return hello, s.stream.Send(&wire.ServerMessage{Message: &wire.ServerMessage_Welcome{Welcome: s.gate.welcome(protocol)}})
+}
+
+func (g *Gate) welcome(protocol uint32) *wire.Welcome {
+	return &wire.Welcome{
+		Protocol: protocol, ServerId: string(g.cfg.Server), ServerVersion: g.cfg.Version,
+		PulseSeconds: uint32(max(1, g.cfg.Pulse/time.Second)), CreditBytes: uint32(g.cfg.Credit),
+		Kinds: g.cfg.Kinds, Lifts: wire.FromLifts(g.cfg.Lifts), Annotations: vedette.LiftedAnnotations,
+	}
+}
+
+// receive hands messages on. It is what the agent waits for when the lane is
+// full: what is not received here fills HTTP/2's window, and no more.
+func (s *session) receive(ctx context.Context) error {
+	defer close(s.pieces)
+	for {
+		s.waitingSince.Store(time.Now().UnixNano())
+		m, err := s.stream.Recv()
+		if err != nil {
+			return err
+		}
+		s.waitingSince.Store(0)
+		if err := s.handle(ctx, m); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *session) handle(ctx context.Context, m *wire.AgentMessage) error {
+	switch m := m.GetMessage().(type) {
+	case *wire.AgentMessage_Data:
+		select {
+		case s.pieces <- m.Data:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	case *wire.AgentMessage_Register:
+		return s.register(ctx, m.Register)
+	case *wire.AgentMessage_Deregister:
+		s.member.Deregister(ctx, vedette.AccountName(m.Deregister.GetAccount()))
+	}
+	return nil
+}
+
+// decode turns pieces into steps for the lane.
+func (s *session) decode(ctx context.Context, lane *ingest.Lane) error {
+	reader := wire.NewReader(func() (*wire.Data, error) {
+		d, ok := <-s.pieces
+		if !ok {
+			return nil, io.EOF
+		}
+		return d, nil
+	})
+	defer reader.Release()
+	for {
+		var rec wire.Record
+		size, err := reader.Next(&rec)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return vedette.Errorf(vedette.Invalid, "read the agent's records: %w", err)
+		}
+		if err := lane.Put(ctx, stepOf(&rec, size)); err != nil {
+			return err
+		}
+	}
+}
+
+// pulse lets the agent hear us, and listens for it. Time in which we did not
+// listen, because the database had no room, is not the agent's silence.
+func (s *session) pulse(ctx context.Context) error {
+	tick := time.NewTicker(s.gate.cfg.Pulse)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case now := <-tick.C:
+			since := s.waitingSince.Load()
+			if since != 0 && now.Sub(time.Unix(0, since)) > 3*s.gate.cfg.Pulse {
+				return errSilent
+			}
+			s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Pulse{Pulse: &wire.Pulse{UnixMillis: now.UnixMilli()}}})
+		}
+	}
+}
+
+// Ack implements the lane's replies.
+func (s *session) Ack(n uint64) error {
+	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Ack{Ack: &wire.Ack{Records: n}}})
+	return nil
+}
+
+// Index implements the lane's replies.
+func (s *session) Index(account vedette.AccountName, feed vedette.Feed, digests []uint64, last bool) error {
+	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Index{Index: &wire.Index{
+		Account: string(account), Feed: wire.FromFeed(feed), Digests: digests, Last: last,
+	}}})
+	return nil
+}
+
+// Void implements the lane's replies.
+func (s *session) Void(account vedette.AccountName, term vedette.Term) {
+	s.member.Void(s.ctx, account, term)
+}
+
+// Fresh implements the lane's replies.
+func (s *session) Fresh(at time.Time) { s.member.SetFresh(at) }

@@ -1,0 +1,127 @@
+package roster
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Agent is what an agent says of itself when it connects.
+type Agent struct {
+	ID        vedette.AgentID
+	Version   string
+	Hostname  string
+	ZoneID    string
+	Connected time.Time
+}
+
+// Member is a connected agent.
+type Member struct {
+	Agent
+	roster *Roster
+	assign func(Assignment) // never blocks for long; called with a seat's lock held
+
+	mu    sync.Mutex
+	fresh time.Time
+	roles map[vedette.AccountName]Assignment
+	gone  bool
+}
+
+// Join takes a connected agent in. assign is called, from any goroutine, with
+// each role that the agent gets; for one account never twice at once.
+func (r *Roster) Join(a Agent, assign func(Assignment)) *Member {
+	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members[m] = true
+	return m
+}
+
+// Leave takes the agent out: its accounts go to those that stand by.
+func (m *Member) Leave(ctx context.Context) {
+	m.mu.Lock()
+	m.gone = true
+	accounts := maps.Clone(m.roles)
+	m.mu.Unlock()
+	for name := range accounts {
+		m.roster.seat(name).remove(ctx, m)
+	}
+	m.roster.mu.Lock()
+	defer m.roster.mu.Unlock()
+	delete(m.roster.members, m)
+}
+
+// Register asks for a role in an account. The answer comes through assign; an
+// error is the store's, and the caller tries again.
+func (m *Member) Register(ctx context.Context, a vedette.Account) error {
+	_, err := m.roster.registrar.Register(ctx, a)
+	switch vedette.KindOf(err) {
+	case vedette.Invalid, vedette.Conflict, vedette.Denied:
+		m.roster.log.Warn("account refused", "account", a.Name, "agent", m.ID, "error", err)
+		m.roster.seat(a.Name).remove(ctx, m)
+		m.tell(Assignment{Account: a.Name, Role: Refused, Message: err.Error()})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return m.roster.seat(a.Name).add(ctx, m)
+}
+
+// Deregister gives the role in an account back.
+func (m *Member) Deregister(ctx context.Context, name vedette.AccountName) {
+	m.roster.seat(name).remove(ctx, m)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.roles, name)
+}
+
+// Void says that the store refused this agent's term: the account was given to
+// another by another server, or removed. The agent registers again.
+func (m *Member) Void(ctx context.Context, name vedette.AccountName, term vedette.Term) {
+	m.roster.seat(name).void(ctx, m, term)
+}
+
+// SetFresh says that all that the agent knew at that time is stored.
+func (m *Member) SetFresh(at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at.After(m.fresh) {
+		m.fresh = at
+	}
+}
+
+// Fresh returns the last time given to SetFresh.
+func (m *Member) Fresh() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fresh
+}
+
+// Roles returns what the agent was last told, by account.
+func (m *Member) Roles() map[vedette.AccountName]Assignment {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.roles)
+}
+
+func (m *Member) tell(a Assignment) {
+	m.mu.Lock()
+	m.roles[a.Account] = Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Message: a.Message}
+	m.mu.Unlock()
+	m.assign(a)
+}
+
+// enter notes that the agent has asked for an account, and reports whether it is
+// still there.
+func (m *Member) enter(name vedette.AccountName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.roles[name]; !known && !m.gone {
+		m.roles[name] = Assignment{Account: name, Role: Standby}
+	}
+	return !m.gone
+}

@@ -1,0 +1,171 @@
+// Package roster knows which agent serves which account: all that may, and the
+// one that does. The one is the account's cacher; the others stand by, in the
+// order in which they came, and the first of them takes over as soon as the
+// cacher is gone.
+//
+// Guarantee: at most one agent writes an account's changes. The roster gives
+// each cacher a term that is higher than all before it, and the store refuses
+// whoever writes with another; the roster itself may be wrong, late or twice
+// there, and nothing is harmed.
+package roster
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// book is where terms are kept.
+type book interface {
+	Take(ctx context.Context, account vedette.AccountName, agent vedette.AgentID, server vedette.ServerID) (vedette.Term, error)
+	Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error
+	Seen(ctx context.Context, account vedette.AccountName, term vedette.Term, at time.Time) error
+	Marks(ctx context.Context, account vedette.AccountName) ([]store.FeedStatus, error)
+	Accounts(ctx context.Context) ([]store.AccountRow, error)
+}
+
+// registrar decides who may register an account.
+type registrar interface {
+	Register(ctx context.Context, a vedette.Account) (store.AccountRow, error)
+}
+
+// Role is what an agent is to an account.
+type Role string
+
+// The roles. They are part of the API.
+const (
+	Cacher  Role = "cacher"
+	Standby Role = "standby"
+	Refused Role = "refused"
+)
+
+// Assignment tells an agent its role.
+type Assignment struct {
+	Account vedette.AccountName
+	Role    Role
+	Term    vedette.Term                  // of a Cacher
+	Marks   map[vedette.Feed]vedette.Mark // of a Cacher: how far each feed is stored
+	Message string                        // of Refused: why
+}
+
+// Roster is safe for concurrent use.
+type Roster struct {
+	server    vedette.ServerID
+	book      book
+	registrar registrar
+	log       *slog.Logger
+
+	mu      sync.Mutex
+	seats   map[vedette.AccountName]*seat
+	members map[*Member]bool
+}
+
+// New returns an empty roster of one server.
+func New(server vedette.ServerID, b book, r registrar, log *slog.Logger) *Roster {
+	return &Roster{server: server, book: b, registrar: r, log: log,
+		seats: map[vedette.AccountName]*seat{}, members: map[*Member]bool{}}
+}
+
+// Recover releases the accounts that a former process of this store held when
+// it ended: none of their agents is connected to this one yet. It is called
+// once, before the first agent is let in.
+func (r *Roster) Recover(ctx context.Context) error {
+	rows, err := r.book.Accounts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Holder == "" {
+			continue
+		}
+		if err := r.book.Release(ctx, row.Name, row.Term); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run gives seats that the store would not give when they fell vacant to those
+// who wait for them, and keeps in the store how fresh each account is, so that
+// it is known after a restart. It returns when ctx ends.
+func (r *Roster) Run(ctx context.Context) error {
+	vacant, seen := time.NewTicker(time.Second), time.NewTicker(15*time.Second)
+	defer vacant.Stop()
+	defer seen.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-vacant.C:
+			for _, s := range r.allSeats() {
+				s.fill(ctx)
+			}
+		case <-seen.C:
+			r.recordSeen(ctx)
+		}
+	}
+}
+
+func (r *Roster) recordSeen(ctx context.Context) {
+	for _, s := range r.allSeats() {
+		m, term := s.current()
+		if m == nil {
+			continue
+		}
+		if err := r.book.Seen(ctx, s.account, term, m.Fresh()); err != nil && ctx.Err() == nil {
+			r.log.Warn("freshness could not be stored; tried again", "account", s.account, "error", err)
+		}
+	}
+}
+
+func (r *Roster) allSeats() []*seat {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seats := make([]*seat, 0, len(r.seats))
+	for _, s := range r.seats {
+		seats = append(seats, s)
+	}
+	return seats
+}
+
+func (r *Roster) seat(name vedette.AccountName) *seat {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.seats[name]
+	if s == nil {
+		s = &seat{roster: r, account: name}
+		r.seats[name] = s
+	}
+	return s
+}
+
+// Fresh returns up to when an account is known to be complete, and whether an
+// agent is reporting it now.
+func (r *Roster) Fresh(account vedette.AccountName) (at time.Time, live bool) {
+	r.mu.Lock()
+	s := r.seats[account]
+	r.mu.Unlock()
+	if s == nil {
+		return time.Time{}, false
+	}
+	m, _ := s.current()
+	if m == nil {
+		return time.Time{}, false
+	}
+	return m.Fresh(), true
+}
+
+// Members returns the agents that are connected.
+func (r *Roster) Members() []*Member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	members := make([]*Member, 0, len(r.members))
+	for m := range r.members {
+		members = append(members, m)
+	}
+	return members
+}

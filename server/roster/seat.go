@@ -1,0 +1,120 @@
+package roster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+)
+
+// seat is one account's place: the agents that may serve it, in the order in
+// which they came, and the one that does.
+type seat struct {
+	roster  *Roster
+	account vedette.AccountName
+
+	mu     sync.Mutex // held while the store is asked, so that an account changes hands one at a time
+	queue  []*Member
+	holder *Member
+	term   vedette.Term
+}
+
+func (s *seat) current() (*Member, vedette.Term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holder, s.term
+}
+
+// add puts an agent at the end of the queue. One that holds the seat already
+// gets it anew: it has registered again because it starts over.
+func (s *seat) add(ctx context.Context, m *Member) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !m.enter(s.account) {
+		return nil
+	}
+	if !slices.Contains(s.queue, m) {
+		s.queue = append(s.queue, m)
+	}
+	if s.holder != nil && s.holder != m {
+		m.tell(Assignment{Account: s.account, Role: Standby})
+		return nil
+	}
+	return s.giveLocked(ctx, m)
+}
+
+// giveLocked makes an agent the cacher, in a new term.
+func (s *seat) giveLocked(ctx context.Context, m *Member) error {
+	s.holder = nil
+	term, err := s.roster.book.Take(ctx, s.account, m.ID, s.roster.server)
+	if err != nil {
+		return fmt.Errorf("make agent %s the cacher of %s: %w", m.ID, s.account, err)
+	}
+	feeds, err := s.roster.book.Marks(ctx, s.account)
+	if err != nil {
+		return fmt.Errorf("read marks of %s: %w", s.account, err)
+	}
+	marks := make(map[vedette.Feed]vedette.Mark, len(feeds))
+	for _, f := range feeds {
+		marks[f.Feed] = f.Mark
+	}
+	s.holder, s.term = m, term
+	s.roster.log.Info("account has a cacher", "account", s.account, "agent", m.ID, "term", term)
+	m.tell(Assignment{Account: s.account, Role: Cacher, Term: term, Marks: marks})
+	return nil
+}
+
+// remove takes an agent out of the queue, and gives the seat on if it was its.
+func (s *seat) remove(ctx context.Context, m *Member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = slices.DeleteFunc(s.queue, func(other *Member) bool { return other == m })
+	if s.holder == m {
+		s.vacateLocked(ctx)
+	}
+}
+
+// void is remove for an agent that was overruled by the store. It stays in the
+// queue, at its end.
+func (s *seat) void(ctx context.Context, m *Member, term vedette.Term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holder != m || s.term != term {
+		return
+	}
+	s.holder = nil
+	s.queue = slices.DeleteFunc(s.queue, func(other *Member) bool { return other == m })
+	m.tell(Assignment{Account: s.account, Role: Refused, Message: "the account was given to another agent or removed; register again"})
+	s.nextLocked(ctx)
+}
+
+func (s *seat) vacateLocked(ctx context.Context) {
+	s.holder = nil
+	if err := s.roster.book.Release(ctx, s.account, s.term); err != nil && ctx.Err() == nil {
+		s.roster.log.Warn("account could not be released; the next cacher's term rules it out", "account", s.account, "error", err)
+	}
+	s.nextLocked(ctx)
+}
+
+// fill gives a seat that nobody holds to the first who waits for it.
+func (s *seat) fill(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holder == nil && len(s.queue) > 0 {
+		s.nextLocked(ctx)
+	}
+}
+
+// nextLocked gives the seat to the first in the queue that can be given it. A
+// store that does not answer leaves it empty, and Run tries again.
+func (s *seat) nextLocked(ctx context.Context) {
+	for _, m := range slices.Clone(s.queue) {
+		err := s.giveLocked(ctx, m)
+		if err == nil {
+			return
+		}
+		s.roster.log.Warn("account waits for a cacher", "account", s.account, "agent", m.ID, "error", err)
+	}
+}
