@@ -1,0 +1,72 @@
+package redact
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+func benchmarkObject(b *testing.B, c Config, lifts []vedette.Lift) {
+	raw := typicalPod(b)
+	r, err := New(c, lifts, vedette.LiftedAnnotations)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var buf []byte
+	var o vedette.Object
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var dst []byte
+		o, dst, err = r.Object(buf[:0], pods, raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		buf = dst
+	}
+	b.ReportMetric(float64(len(o.Body)), "body-bytes")
+}
+
+func BenchmarkObject(b *testing.B) {
+	b.Run("plain", func(b *testing.B) { benchmarkObject(b, Config{}, nil) })
+	b.Run("lifts", func(b *testing.B) { benchmarkObject(b, Config{}, podLifts) })
+	b.Run("lifts and rules", func(b *testing.B) {
+		benchmarkObject(b, Config{Environment: []string{"*PASSWORD*", "*TOKEN*"}, Annotations: []string{"*secret*"}}, podLifts)
+	})
+	b.Run("encoding json map", func(b *testing.B) {
+		raw := typicalPod(b)
+		b.SetBytes(int64(len(raw)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var m map[string]any
+			if err := json.Unmarshal(raw, &m); err != nil {
+				b.Fatal(err)
+			}
+			delete(m["metadata"].(map[string]any), "managedFields")
+			if _, err := json.Marshal(m); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encoding json valid", func(b *testing.B) {
+		raw := typicalPod(b)
+		b.SetBytes(int64(len(raw)))
+		for b.Loop() {
+			if !json.Valid(raw) {
+				b.Fatal("no JSON")
+			}
+		}
+	})
+}
+
+func BenchmarkMeta(b *testing.B) {
+	raw := typicalPod(b)
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Meta(raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

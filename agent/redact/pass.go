@@ -1,0 +1,165 @@
+package redact
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+)
+
+// pass is the work on one object. It scans forward and copies behind: what is
+// kept is not copied member by member but in runs, each as long as nothing is
+// cut.
+type pass struct {
+	scanner
+	redactor *Redactor
+	resource vedette.Resource
+	plan     *plan
+
+	dst    []byte
+	base   int // of dst, where the object begins
+	copied int // of raw, up to where it was copied or cut
+
+	secret    bool // within a Secret
+	configMap bool // the whole object is one
+	careful   bool // nothing may be stepped over unseen
+	tainted   bool // a Secret's bytes may have been in buffers of the pass
+
+	said    saying
+	header  header
+	gather  gather
+	members int    // of the container that was left last, without the cut ones
+	scratch []byte // for text without its escapes
+}
+
+// saying is what the object says of itself at its root.
+type saying struct {
+	kind, version bool // has a kind, an apiVersion
+	list          bool // is a list by its kind
+	listLike      bool // has a kind that ends in List
+	items         bool // has an array called items
+}
+
+// begin makes a pass ready. The buffer gets room for all of raw at once, so
+// that it is not moved on the way.
+func (p *pass) begin(r *Redactor, resource vedette.Resource, dst, raw []byte) {
+	p.redactor, p.resource = r, resource
+	p.plan = r.plan(resource.Kind)
+	p.raw, p.dst, p.base = raw, dst, len(dst)
+	p.secret = resource.Kind == vedette.Kind{Name: "Secret"}
+	p.configMap = resource.Kind == vedette.Kind{Name: "ConfigMap"}
+	p.careful = r.rules.everywhere() || p.secret
+	p.tainted = p.secret
+	p.gather.begin(p.plan)
+	p.grow(len(raw) + 128)
+}
+
+// release lets go of what is not the pass's own, and forgets what a Secret may
+// have left behind.
+func (p *pass) release() {
+	h, scratch := p.header, p.scratch
+	if p.tainted {
+		Wipe(h.bytes[:cap(h.bytes)])
+		Wipe(scratch[:cap(scratch)])
+		p.gather.wipe()
+	}
+	if cap(scratch) > maxScratch || cap(h.bytes) > maxScratch {
+		h.bytes, scratch = nil, nil
+	}
+	h.reset()
+	h.bytes = h.bytes[:0]
+	*p = pass{header: h, gather: p.gather, scratch: scratch[:0]}
+}
+
+// maxScratch is how much memory a pass keeps for the next one, in bytes.
+const maxScratch = 64 << 10
+
+// run walks the object from end to end and adds what it lacks.
+func (p *pass) run() error {
+	i := p.space(0)
+	if p.at(i) != '{' {
+		return &syntaxError{i, "an object"}
+	}
+	p.copied = i
+	end, err := p.value(i, p.plan.root(), root)
+	if err != nil {
+		return err
+	}
+	p.flush(end)
+	if i = p.space(end); i != len(p.raw) {
+		return &syntaxError{i, "nothing behind the object"}
+	}
+	return p.check()
+}
+
+// check refuses what is no single object of a cluster.
+func (p *pass) check() error {
+	if p.said.list || p.said.listLike && p.said.items {
+		return errors.New("the body is a list, not one object")
+	}
+	var lacks []string
+	for _, l := range []struct {
+		name    string
+		missing bool
+	}{
+		{"kind", !p.said.kind && p.resource.Kind.Name == ""},
+		{"apiVersion", !p.said.version && p.resource.Version == ""},
+		{"metadata.name", p.header.text[textName].empty()},
+		{"metadata.resourceVersion", p.header.text[textResourceVersion].empty()},
+	} {
+		if l.missing {
+			lacks = append(lacks, l.name)
+		}
+	}
+	if lacks != nil {
+		return errors.New("the object lacks " + strings.Join(lacks, " and "))
+	}
+	return nil
+}
+
+// flush copies what was kept up to end, a position in raw.
+func (p *pass) flush(end int) {
+	p.emit(p.raw[p.copied:end])
+	p.copied = end
+}
+
+// cut leaves out raw from start to end.
+func (p *pass) cut(start, end int) {
+	p.flush(start)
+	p.copied = end
+}
+
+// replace writes text in place of raw from start to end.
+func (p *pass) replace(start, end int, text string) {
+	p.flush(start)
+	p.grow(len(text))
+	p.dst = append(p.dst, text...)
+	p.copied = end
+}
+
+func (p *pass) emit(b []byte) {
+	p.grow(len(b))
+	p.dst = append(p.dst, b...)
+}
+
+// grow makes room for n bytes. It is append's growing, but that it wipes the
+// object from the buffer that it leaves.
+func (p *pass) grow(n int) {
+	if cap(p.dst)-len(p.dst) >= n {
+		return
+	}
+	old := p.dst
+	p.dst = append(make([]byte, 0, max(len(old)+n, 2*cap(old))), old...)
+	Wipe(old[p.base:])
+}
+
+// place is a point of a pass to which it can go back.
+type place struct{ written, copied int }
+
+func (p *pass) here() place { return place{len(p.dst), p.copied} }
+
+// back undoes what was written since.
+func (p *pass) back(to place) {
+	Wipe(p.dst[to.written:])
+	p.dst, p.copied = p.dst[:to.written], to.copied
+}

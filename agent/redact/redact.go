@@ -1,0 +1,119 @@
+// Package redact turns one Kubernetes object, as the API server sent it, into
+// what may leave the cluster: bytes in, bytes out, in one pass and without a
+// tree of Go values. While it copies it cuts managedFields and whatever is
+// secret, and lifts out the header that the server filters and lists by.
+//
+// What never passes, whatever the configuration:
+//
+//   - metadata.managedFields;
+//   - of a Secret all but apiVersion, kind, metadata, type and immutable, and of
+//     its metadata all that is not known there, with every annotation that could
+//     hold a manifest (harmless says which);
+//   - data and stringData below any object within another one that says it is a
+//     Secret, as operators embed them in custom resources;
+//   - annotations that hold a Secret's manifest as text, or that are compressed.
+//
+// Less formally: names are compared after their escapes are resolved, every
+// duplicate of a member is treated like the first, and an error says where it
+// stands and never what stands there.
+package redact
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Config says what to redact beyond Secrets. Entries are patterns of names, in
+// any case, with * for any run of characters and ? for one. The zero value
+// redacts Secrets only.
+//
+// Any rule costs every object to which it could apply its
+// kubectl.kubernetes.io/last-applied-configuration annotation (and its
+// equivalents of other tools), because that holds the same values once more as
+// text.
+type Config struct {
+	// Annotations are the keys whose values are replaced, in every member called
+	// "annotations": of objects, and of the templates within them.
+	Annotations []string
+	// ConfigMapKeys are the keys of a ConfigMap's data and binaryData whose
+	// values are replaced.
+	ConfigMapKeys []string
+	// Environment are the names of environment variables whose literal values are
+	// replaced, for example "*PASSWORD*": in every array called "env", wherever it
+	// stands. Values that come from elsewhere (valueFrom) are no literals. Costs a
+	// third more time per object.
+	Environment []string
+}
+
+// Validate reports every pattern that could not mean what it says, as Invalid.
+func (c Config) Validate() error {
+	return errors.Join(
+		validateGlobs("redact.annotations", c.Annotations),
+		validateGlobs("redact.configMapKeys", c.ConfigMapKeys),
+		validateGlobs("redact.environment", c.Environment),
+	)
+}
+
+// Redactor redacts objects. It does not change once made, and is safe for
+// concurrent use.
+type Redactor struct {
+	rules    rules
+	prefixes []string // of the annotations that travel in the header
+	plans    map[vedette.Kind]*plan
+	passes   sync.Pool // of *pass
+}
+
+// New makes a Redactor that lifts what lifts say and the annotations with the
+// given prefixes. It fails with Invalid on patterns and paths that it does not
+// understand.
+func New(c Config, lifts []vedette.Lift, annotationPrefixes []string) (*Redactor, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	plans, err := compilePlans(lifts)
+	if err != nil {
+		return nil, err
+	}
+	r := &Redactor{rules: compileRules(c), prefixes: slices.Clone(annotationPrefixes), plans: plans}
+	r.passes.New = func() any { return new(pass) }
+	return r, nil
+}
+
+// plan returns the lift of a kind, the one for all other kinds, or nil.
+func (r *Redactor) plan(k vedette.Kind) *plan {
+	if p, ok := r.plans[k]; ok {
+		return p
+	}
+	return r.plans[vedette.Kind{}]
+}
+
+// Object redacts the object in raw and appends what is left to dst, followed
+// by the object's summary where it has one. It returns the header, whose Body
+// and Summary are parts of the returned buffer, and the buffer. It keeps
+// neither raw nor dst.
+//
+// The resource is the one that was asked for: it decides whether the object is
+// a Secret (which it is too where it says so itself), and what kind and
+// apiVersion are written into a body that lacks them, as items of lists do, or
+// that calls itself PartialObjectMetadata. With the zero Resource the object
+// must tell its kind.
+//
+// On an error the buffer comes back as it was, and wiped behind its end.
+func (r *Redactor) Object(dst []byte, resource vedette.Resource, raw []byte) (vedette.Object, []byte, error) {
+	p := r.passes.Get().(*pass)
+	defer r.passes.Put(p)
+	defer p.release()
+	p.begin(r, resource, dst, raw)
+	if err := p.run(); err != nil {
+		Wipe(p.dst[p.base:])
+		return vedette.Object{}, dst, err
+	}
+	o := p.finish()
+	return o, p.dst, nil
+}
+
+// Wipe zeroes a buffer that may have held a secret.
+func Wipe(b []byte) { clear(b) }

@@ -1,0 +1,229 @@
+package redact
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// maxDepth bounds the nesting of objects and arrays. encoding/json, and so the
+// API server, takes 10,000; no real object comes near 100, and what is deeper
+// is refused before it can cost stack.
+const maxDepth = 512
+
+// syntaxError says where an object stopped being JSON that we take. It holds
+// no byte of the object, so that it may be logged.
+type syntaxError struct {
+	at   int
+	want string
+}
+
+func (e *syntaxError) Error() string {
+	return fmt.Sprintf("byte %d: expected %s", e.at, e.want)
+}
+
+// scanner steps over JSON by index. It checks all that it steps over, so that
+// what passes is JSON for every other reader too; bytes above 0x7f within
+// strings are not checked to be UTF-8, as encoding/json does not either.
+type scanner struct {
+	raw   []byte
+	depth int  // containers open around the index
+	sign  bool // skip met a string value that names a Secret
+}
+
+// space returns the index of the first byte from i on that is not white space.
+func (s *scanner) space(i int) int {
+	for i < len(s.raw) && s.raw[i] <= ' ' {
+		switch s.raw[i] {
+		case ' ', '\n', '\t', '\r':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// at returns the byte at i, or 0 (which is no JSON outside of nothing) at the
+// end.
+func (s *scanner) at(i int) byte {
+	if i < len(s.raw) {
+		return s.raw[i]
+	}
+	return 0
+}
+
+const (
+	ones = 0x0101010101010101
+	tops = 0x8080808080808080
+)
+
+// quoted returns the index behind the string whose opening quote is at i, and
+// whether it holds escapes. It looks at eight bytes at a time for a quote, a
+// backslash or a control byte: the lowest bit of the mask is exact, those
+// above may be carries.
+func (s *scanner) quoted(i int) (end int, escaped bool, err error) {
+	raw := s.raw
+	i++
+	for {
+		for i+8 <= len(raw) {
+			w := binary.LittleEndian.Uint64(raw[i:])
+			q, b := w^(ones*'"'), w^(ones*'\\')
+			m := ((q-ones)&^q | (b-ones)&^b | (w-ones*' ')&^w) & tops
+			if m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				break
+			}
+			i += 8
+		}
+		for i < len(raw) && raw[i] != '"' && raw[i] != '\\' && raw[i] >= ' ' {
+			i++
+		}
+		if i >= len(raw) || raw[i] < ' ' {
+			return 0, false, &syntaxError{i, "the rest of a string"}
+		}
+		if raw[i] == '"' {
+			return i + 1, escaped, nil
+		}
+		n := escapeLen(raw[i:])
+		if n == 0 {
+			return 0, false, &syntaxError{i, "an escape sequence"}
+		}
+		i, escaped = i+n, true
+	}
+}
+
+// escapeLen returns the length of the escape sequence at the start of b, 0
+// where it is none.
+func escapeLen(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if _, ok := hex4(b[2:]); ok {
+			return 6
+		}
+	}
+	return 0
+}
+
+// name reads a member's name and its colon. It returns the name as it stands
+// between its quotes, and the index of the member's value.
+func (s *scanner) name(i int) (name []byte, escaped bool, value int, err error) {
+	if s.at(i) != '"' {
+		return nil, false, 0, &syntaxError{i, "a member's name"}
+	}
+	end, escaped, err := s.quoted(i)
+	if err != nil {
+		return nil, false, 0, err
+	}
+	name = s.raw[i+1 : end-1]
+	if end < len(s.raw) && s.raw[end] != ':' {
+		end = s.space(end)
+	}
+	if s.at(end) != ':' {
+		return nil, false, 0, &syntaxError{end, "a colon"}
+	}
+	end++
+	if s.at(end) <= ' ' {
+		end = s.space(end)
+	}
+	return name, escaped, end, nil
+}
+
+// open steps behind the bracket at i to the first element or member; more is
+// false, and next behind the container, where it has none.
+func (s *scanner) open(i int, closer byte) (next int, more bool, err error) {
+	if s.depth >= maxDepth {
+		return 0, false, &syntaxError{i, fmt.Sprintf("no more than %d nested containers", maxDepth)}
+	}
+	i++
+	if s.at(i) <= ' ' {
+		i = s.space(i)
+	}
+	if s.at(i) == closer {
+		return i + 1, false, nil
+	}
+	return i, true, nil
+}
+
+// next steps from behind an element or member to the one that follows; more is
+// false, and next behind the container, where it was the last.
+func (s *scanner) next(i int, closer byte) (next int, more bool, err error) {
+	if s.at(i) <= ' ' {
+		i = s.space(i)
+	}
+	switch s.at(i) {
+	case ',':
+		i++
+		if s.at(i) <= ' ' {
+			i = s.space(i)
+		}
+		return i, true, nil
+	case closer:
+		return i + 1, false, nil
+	}
+	return 0, false, &syntaxError{i, "a comma or " + string(closer)}
+}
+
+// scalar steps over a string, number, true, false or null.
+func (s *scanner) scalar(i int) (int, error) {
+	switch c := s.at(i); {
+	case c == '"':
+		end, _, err := s.quoted(i)
+		return end, err
+	case c == 't':
+		return s.word(i, "true")
+	case c == 'f':
+		return s.word(i, "false")
+	case c == 'n':
+		return s.word(i, "null")
+	case c == '-' || c >= '0' && c <= '9':
+		return s.number(i)
+	}
+	return 0, &syntaxError{i, "a value"}
+}
+
+func (s *scanner) word(i int, word string) (int, error) {
+	end := i + len(word)
+	if end <= len(s.raw) && string(s.raw[i:end]) == word {
+		return end, nil
+	}
+	return 0, &syntaxError{i, word}
+}
+
+func (s *scanner) number(i int) (int, error) {
+	if s.raw[i] == '-' {
+		i++
+	}
+	end := s.digits(i)
+	if end == i || s.raw[i] == '0' && end > i+1 {
+		return 0, &syntaxError{i, "a number"}
+	}
+	if s.at(end) == '.' {
+		i = end + 1
+		if end = s.digits(i); end == i {
+			return 0, &syntaxError{i, "a fraction"}
+		}
+	}
+	if c := s.at(end); c == 'e' || c == 'E' {
+		i = end + 1
+		if c := s.at(i); c == '+' || c == '-' {
+			i++
+		}
+		if end = s.digits(i); end == i {
+			return 0, &syntaxError{i, "an exponent"}
+		}
+	}
+	return end, nil
+}
+
+func (s *scanner) digits(i int) int {
+	for i < len(s.raw) && s.raw[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}
