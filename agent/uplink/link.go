@@ -30,7 +30,7 @@ type link struct {
 	credit int
 	acked  chan struct{} // holds a token after an acknowledgement
 
-	heard  atomic.Int64  // when the server last said something, nanoseconds
+	heard atomic.Int64 // when the server last said something, nanoseconds
 
 	mu     sync.Mutex // guards what follows, and Send, which waits while the server has no room
 	writer wire.Writer

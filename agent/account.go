@@ -1,0 +1,270 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/outbox"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/uplink"
+	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// account is one account's life in the agent:
+//
+//	reaching ──identified──> registered ──cacher──> reporting
+//	                             │  ↑  ↑──standby──────┘
+//	                             └──refused (asked again, ever more rarely)
+//
+// Reaching and refused say why, and harm no other account.
+type account struct {
+	agent   *Agent
+	cfg     Account
+	log     *slog.Logger
+	indexes indexes
+	news    chan struct{} // holds a token while an assignment waits
+
+	mu       sync.Mutex
+	next     *uplink.Assignment // the latest; those before it are void
+	state    string
+	err      error
+	declared []byte // the record of the last Declare
+}
+
+func newAccount(a *Agent, cfg Account) *account {
+	return &account{agent: a, cfg: cfg, log: a.log.With("account", cfg.Name), news: make(chan struct{}, 1), state: "reaching"}
+}
+
+func (a *account) run(ctx context.Context) error {
+	cluster, err := a.reach(ctx)
+	if err != nil {
+		return nil // ctx has ended
+	}
+	defer a.agent.link.Deregister(a.cfg.Name)
+	return a.serve(ctx, cluster)
+}
+
+// reach tries until the cluster has said who it is.
+func (a *account) reach(ctx context.Context) (*watch.Cluster, error) {
+	return backoff.Retry(ctx, func() (*watch.Cluster, error) {
+		cluster, err := a.identify(ctx)
+		if err != nil && ctx.Err() == nil {
+			a.set("reaching", err)
+			a.log.Warn("cluster can't be reached; tried again", "error", err)
+		}
+		return cluster, err
+	}, backoff.WithBackOff(patient()), backoff.WithMaxElapsedTime(0))
+}
+
+func patient() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = time.Second, 30*time.Second
+	return b
+}
+
+func (a *account) identify(ctx context.Context) (*watch.Cluster, error) {
+	cluster, err := watch.Connect(a.cfg.Access, watch.Options{})
+	if err != nil {
+		return nil, err
+	}
+	identity, namespaces, err := cluster.Identify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.set("registered", nil)
+	return cluster, a.agent.link.Register(vedette.Account{
+		Name: a.cfg.Name, Cluster: identity, Properties: a.cfg.Properties, Namespaces: namespaces,
+	})
+}
+
+// assigned notes the server's decision. It does not wait.
+func (a *account) assigned(as uplink.Assignment) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.next = &as
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+func (a *account) takeAssignment() *uplink.Assignment {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	as := a.next
+	a.next = nil
+	return as
+}
+
+// serve does what the server decides.
+func (a *account) serve(ctx context.Context, cluster *watch.Cluster) error {
+	var r *report
+	defer func() { r.stop() }()
+	again, wait := time.NewTimer(time.Hour), patient()
+	again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.ended():
+			a.log.Error("watching ended; begun anew", "error", r.err)
+			r.stop()
+			r = nil
+			again.Reset(wait.NextBackOff())
+		case <-again.C:
+			if err := a.reregister(ctx, cluster); err != nil {
+				again.Reset(wait.NextBackOff())
+			}
+		case <-a.news:
+			as := a.takeAssignment()
+			if as == nil {
+				continue
+			}
+			if as.Role == wire.Assignment_ROLE_CACHER {
+				wait.Reset()
+				r = a.report(ctx, cluster, r, *as)
+				continue
+			}
+			r.stop()
+			r = nil
+			a.agent.box.Forget(a.cfg.Name)
+			if a.withdrawn(*as) {
+				again.Reset(wait.NextBackOff())
+			}
+		}
+	}
+}
+
+func (a *account) reregister(ctx context.Context, cluster *watch.Cluster) error {
+	identity, namespaces, err := cluster.Identify(ctx)
+	if err != nil {
+		a.set("reaching", err)
+		return err
+	}
+	return a.agent.link.Register(vedette.Account{
+		Name: a.cfg.Name, Cluster: identity, Properties: a.cfg.Properties, Namespaces: namespaces,
+	})
+}
+
+// withdrawn notes that the account is not this agent's to report, and says
+// whether to ask again.
+func (a *account) withdrawn(as uplink.Assignment) bool {
+	if as.Role != wire.Assignment_ROLE_REFUSED {
+		a.set("standby", nil)
+		return false
+	}
+	a.set("refused", errors.New(as.Message))
+	a.log.Warn("account refused by the server; asked again later", "reason", as.Message)
+	return true
+}
+
+// report is a watcher that runs.
+type report struct {
+	watcher *watch.Watcher
+	terms   uplink.Terms
+	cancel  context.CancelFunc
+	done    chan struct{}
+	err     error // after done
+}
+
+// ended returns a channel that is closed when the watcher has ended by itself;
+// nil, which is never ready, where there is none.
+func (r *report) ended() <-chan struct{} {
+	if r == nil {
+		return nil
+	}
+	return r.done
+}
+
+func (r *report) stop() {
+	if r != nil {
+		r.cancel()
+		<-r.done
+	}
+}
+
+// report makes the account report in the term it was given. A watcher that runs
+// goes on where the outbox can go on from the server's marks, so that a lost
+// connection costs the API server nothing.
+func (a *account) report(ctx context.Context, cluster *watch.Cluster, r *report, as uplink.Assignment) *report {
+	terms := a.agent.currentTerms()
+	if r != nil && !reflect.DeepEqual(r.terms, terms) {
+		r.stop()
+		a.agent.box.Forget(a.cfg.Name)
+		r = nil
+	}
+	restart := a.agent.box.Open(a.cfg.Name, as.Term, as.Marks)
+	a.set("reporting", nil)
+	if r == nil {
+		return a.start(ctx, cluster, terms, as)
+	}
+	a.declareAgain(ctx)
+	for feed, mark := range restart {
+		r.watcher.Reset(feed, mark)
+	}
+	return r
+}
+
+// declareAgain tells the server which feeds there are: another agent may have
+// reported the account since, with other ones.
+func (a *account) declareAgain(ctx context.Context) {
+	a.mu.Lock()
+	record := a.declared
+	a.mu.Unlock()
+	if record == nil {
+		return
+	}
+	_ = a.agent.box.Put(ctx, outbox.Change{Account: a.cfg.Name, Lane: outbox.Control, Key: "declare", Record: record})
+}
+
+func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplink.Terms, as uplink.Assignment) *report {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &report{terms: terms, cancel: cancel, done: make(chan struct{})}
+	redactor, err := redact.New(a.agent.cfg.Redact, terms.Lifts, append([]string{managedBy}, terms.Annotations...))
+	if err != nil {
+		r.err = err
+		close(r.done)
+		return r
+	}
+	selection := a.cfg.Selection
+	selection.Default = terms.Kinds
+	r.watcher = watch.NewWatcher(cluster, selection, &sink{
+		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, declared: a.setDeclared,
+		managed: selection.OnlySpinnakerManaged, log: a.log, snapshots: map[vedette.Feed]*index{},
+	}, a.agent.cfg.Watch)
+	go func() {
+		defer close(r.done)
+		r.err = r.watcher.Run(ctx, as.Marks)
+	}()
+	return r
+}
+
+func (a *account) setDeclared(record []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.declared = record
+}
+
+func (a *account) set(state string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.state, a.err = state, err
+}
+
+func (a *account) status() AccountStatus {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := AccountStatus{Name: a.cfg.Name, State: a.state}
+	if a.err != nil {
+		s.Error = a.err.Error()
+	}
+	return s
+}

@@ -1,0 +1,219 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/outbox"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// Keys of changes that are about a feed itself. No object's key begins so.
+const (
+	bookmarkKey = "\x00bookmark"
+	statusKey   = "\x00status"
+)
+
+// managedBy is the annotation by which an object belongs to Spinnaker.
+const managedBy = "moniker.spinnaker.io/application"
+
+// sink takes what an account's watcher sees, and puts what of it may and must
+// leave into the outbox.
+type sink struct {
+	account  vedette.AccountName
+	box      *outbox.Box
+	redactor *redact.Redactor
+	indexes  *indexes
+	declared func(record []byte)
+	managed  bool // only what Spinnaker manages
+	log      *slog.Logger
+
+	mu        sync.Mutex
+	snapshots map[vedette.Feed]*index // of the feeds that are being listed
+}
+
+// scratch holds buffers that bodies are redacted into, before they are copied
+// into their records.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// Put implements watch.Sink.
+func (s *sink) Put(ctx context.Context, e watch.Event) error {
+	switch e.Type {
+	case watch.Declare:
+		return s.declare(ctx, e)
+	case watch.Begin:
+		return s.begin(ctx, e.Feed)
+	case watch.Item:
+		return s.item(ctx, e)
+	case watch.End:
+		return s.end(ctx, e)
+	case watch.Upsert:
+		return s.upsert(ctx, e, outbox.Live)
+	case watch.Delete:
+		return s.delete(ctx, e)
+	case watch.Bookmark:
+		return s.bookmark(ctx, e)
+	case watch.Status:
+		return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: statusKey},
+			&wire.Record_Status{Status: &wire.Status{State: string(e.State), Message: e.Message}})
+	}
+	return fmt.Errorf("unknown event %s of feed %s", e.Type, e.Feed)
+}
+
+// put encodes a step and puts it.
+func (s *sink) put(ctx context.Context, feed vedette.Feed, c outbox.Change, step wire.Step) error {
+	record, err := wire.EncodeStep(step)
+	if err != nil {
+		return err
+	}
+	return s.putRecord(ctx, feed, c, record)
+}
+
+func (s *sink) putRecord(ctx context.Context, feed vedette.Feed, c outbox.Change, record []byte) error {
+	c.Account, c.Feed, c.Record = s.account, feed, record
+	return s.box.Put(ctx, c)
+}
+
+func (s *sink) declare(ctx context.Context, e watch.Event) error {
+	d := &wire.Declare{UnknownGroups: e.UnknownGroups}
+	for _, f := range e.Feeds {
+		d.Feeds = append(d.Feeds, &wire.DeclaredFeed{
+			Feed: wire.FromFeed(f.Feed), Version: f.Resource.Version, Plural: f.Resource.Plural, Singular: f.Resource.Singular,
+			ShortNames: f.Resource.ShortNames, Namespaced: f.Resource.Namespaced,
+		})
+	}
+	record, err := wire.EncodeStep(&wire.Record_Declare{Declare: d})
+	if err != nil {
+		return err
+	}
+	s.declared(record)
+	return s.box.Put(ctx, outbox.Change{Account: s.account, Lane: outbox.Control, Key: "declare", Record: record})
+}
+
+// begin opens a snapshot: what was not sent of the feed is void, and the server
+// tells what it holds, so that only what differs is sent.
+func (s *sink) begin(ctx context.Context, feed vedette.Feed) error {
+	x := s.indexes.expect(feed)
+	s.box.Restart(s.account, feed)
+	if err := s.put(ctx, feed, outbox.Change{Lane: outbox.Live}, &wire.Record_Begin{Begin: &wire.Begin{}}); err != nil {
+		return err
+	}
+	if err := x.wait(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snapshots[feed] = x
+	return nil
+}
+
+func (s *sink) snapshot(feed vedette.Feed) (*index, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.snapshots[feed]
+	if x == nil {
+		return nil, fmt.Errorf("feed %s of %s goes on with a snapshot that was not begun", feed, s.account)
+	}
+	return x, nil
+}
+
+// item puts an object of a snapshot, unless the server holds it as it is.
+func (s *sink) item(ctx context.Context, e watch.Event) error {
+	x, err := s.snapshot(e.Feed)
+	if err != nil {
+		return err
+	}
+	header, err := redact.Meta(e.Raw)
+	if err == nil && x.has(vedette.Digest(header.UID, header.ResourceVersion)) {
+		return nil
+	}
+	return s.upsert(ctx, e, outbox.Bulk)
+}
+
+// upsert redacts an object and puts what is left of it.
+func (s *sink) upsert(ctx context.Context, e watch.Event, lane outbox.Lane) error {
+	buf := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	object, body, err := s.redactor.Object((*buf)[:0], e.Resource, e.Raw)
+	if *buf = body; cap(body) > 1<<20 {
+		*buf = nil
+	}
+	if err != nil {
+		s.log.Error("object left out: it can't be read", "account", s.account, "feed", e.Feed.String(), "error", err)
+		return s.pass(ctx, e, lane)
+	}
+	if s.managed && object.Annotations[managedBy] == "" && !alwaysShown(e.Feed.Kind) {
+		if lane == outbox.Bulk {
+			return nil
+		}
+		return s.gone(ctx, e, object.Namespace, object.Name)
+	}
+	record, err := wire.EncodeUpsert(object, lane == outbox.Live)
+	if err != nil {
+		return err
+	}
+	c := outbox.Change{Lane: lane, Key: object.Namespace + "/" + object.Name}
+	if lane == outbox.Live {
+		c.Mark = vedette.Mark(object.ResourceVersion)
+	}
+	return s.putRecord(ctx, e.Feed, c, record)
+}
+
+// alwaysShown are the kinds that an account shows whoever manages them: without
+// them users could not choose where to deploy what.
+func alwaysShown(k vedette.Kind) bool {
+	return k == vedette.Kind{Name: "Namespace"} || strings.EqualFold(k.Name, "CustomResourceDefinition")
+}
+
+// pass moves the mark past an object that is left out.
+func (s *sink) pass(ctx context.Context, e watch.Event, lane outbox.Lane) error {
+	if lane == outbox.Bulk || e.Mark == "" {
+		return nil
+	}
+	return s.bookmark(ctx, e)
+}
+
+func (s *sink) delete(ctx context.Context, e watch.Event) error {
+	header, err := redact.Meta(e.Raw)
+	if err != nil {
+		return fmt.Errorf("read the deletion of an object of feed %s of %s: %w", e.Feed, s.account, err)
+	}
+	return s.gone(ctx, e, header.Namespace, header.Name)
+}
+
+func (s *sink) gone(ctx context.Context, e watch.Event, namespace, name string) error {
+	return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: namespace + "/" + name, Mark: e.Mark},
+		&wire.Record_Delete{Delete: &wire.Delete{Namespace: namespace, Name: name, ResourceVersion: string(e.Mark)}})
+}
+
+func (s *sink) bookmark(ctx context.Context, e watch.Event) error {
+	return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: bookmarkKey, Mark: e.Mark},
+		&wire.Record_Bookmark{Bookmark: &wire.Bookmark{ResourceVersion: string(e.Mark)}})
+}
+
+// dropPiece is how many digests go into one record: 64 KiB of them.
+const dropPiece = 8 << 10
+
+// end closes a snapshot: what the server holds and the cluster does not is named.
+func (s *sink) end(ctx context.Context, e watch.Event) error {
+	x, err := s.snapshot(e.Feed)
+	if err != nil {
+		return err
+	}
+	err = x.unseen(dropPiece, func(digests []uint64) error {
+		return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Bulk}, &wire.Record_Drop{Drop: &wire.Drop{Digests: digests}})
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	delete(s.snapshots, e.Feed)
+	s.mu.Unlock()
+	return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Bulk, Mark: e.Mark}, &wire.Record_End{End: &wire.End{ResourceVersion: string(e.Mark)}})
+}
