@@ -1,0 +1,60 @@
+# make           builds, checks and tests
+# make demo      two real clusters, a server and two agents; Ctrl-C ends it
+# make test      all tests, with what they need
+# make bench     measures, and writes docs/performance.md
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := all
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# grpcnotrace keeps golang.org/x/net/trace out, which would keep the linker from
+# dropping what is never called.
+TAGS := grpcnotrace,disable_grpc_modules
+LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VERSION)
+export CGO_ENABLED ?= 0
+TOOL := go tool -modfile=tools/go.mod
+
+.PHONY: all build demo test test-race test-databases controlplane lint fmt generate verify-generate bench clean
+
+all: build lint test
+
+build:
+	@mkdir -p bin
+	go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+demo: build
+	go run ./test/demo $(if $(CHECK),--check)
+
+# Programs of the control planes that tests and the demo run: some ten minutes
+# once, then from the cache.
+controlplane:
+	go run ./test/controlplane/cmd/controlplane build
+
+# PostgreSQL and MariaDB as servers that tests can start, unless
+# VEDETTE_TEST_POSTGRES and VEDETTE_TEST_MYSQL name running ones.
+test-databases:
+	scripts/test-databases.sh
+
+test: build controlplane test-databases
+	CGO_ENABLED=1 go test -race -tags $(TAGS) -timeout 40m ./...
+
+lint:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet -tags $(TAGS) ./...
+	$(TOOL) staticcheck -tags $(TAGS) ./...
+
+fmt:
+	gofmt -w .
+
+generate:
+	go generate ./...
+
+verify-generate: generate
+	git diff --exit-code
+
+bench: build controlplane test-databases
+	go run ./bench --write docs/performance.md
+
+clean:
+	rm -rf bin

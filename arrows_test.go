@@ -1,0 +1,70 @@
+package vedette_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/vedette-io/vedette"
+
+// TestArrows holds the order of the packages. Each row forbids imports, direct
+// or not, and says why.
+func TestArrows(t *testing.T) {
+	rows := []struct {
+		pkg, forbidden, why string
+	}{
+		{".", module + "/", "the root names things; it must not know who uses the names"},
+		{"./wire", module + "/agent", "the wire is a language; it must not know its speakers"},
+		{"./wire", module + "/server", "the wire is a language; it must not know its speakers"},
+		{"./agent/...", module + "/server", "agent and server meet on the wire only"},
+		{"./server/...", module + "/agent", "agent and server meet on the wire only"},
+		{"./agent/...", "modernc.org/sqlite", "the agent keeps nothing but memory"},
+		{"./agent/...", "github.com/jackc/pgx", "the agent keeps nothing but memory"},
+		{"./agent/...", "github.com/go-sql-driver", "the agent keeps nothing but memory"},
+		{"./server/...", "k8s.io/client-go", "the server holds no way into a cluster"},
+		{"./agent/outbox", "google.golang.org/", "the outbox is pure: what it holds are bytes"},
+		{"./agent/redact", "google.golang.org/", "redaction is bytes in, bytes out"},
+		{"./agent/redact", "k8s.io/", "redaction is bytes in, bytes out"},
+		{"./agent/watch", "google.golang.org/grpc", "only the uplink speaks to the server"},
+		{"./agent/uplink", "k8s.io/", "only watch and operate speak to clusters"},
+		{"./server/ingest", "google.golang.org/", "ingest takes words of the domain; the gate translates"},
+		{"./server/roster", "google.golang.org/", "the roster decides; the gate speaks"},
+		{"./server/store", "google.golang.org/grpc", "the store speaks SQL and nothing else"},
+	}
+	deps := map[string][]string{}
+	for _, row := range rows {
+		if deps[row.pkg] == nil {
+			deps[row.pkg] = depsOf(t, row.pkg)
+		}
+		for _, dep := range deps[row.pkg] {
+			if strings.HasPrefix(dep, row.forbidden) {
+				t.Errorf("%s imports %s: %s", row.pkg, dep, row.why)
+			}
+		}
+	}
+}
+
+func depsOf(t *testing.T, pkg string) []string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", pkg).Output()
+	if err != nil {
+		t.Fatalf("go list -deps %s: %v", pkg, err)
+	}
+	return strings.Fields(string(out))
+}
+
+// TestPackageComments asks every package to say what it is.
+func TestPackageComments(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}	{{.Doc}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		path, doc, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if doc == "" && !slices.Contains([]string{module}, path) {
+			t.Errorf("%s has no package comment", path)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+// Package server puts the server's stations together: agents come in through
+// the gate, what they report goes through ingest into the store, and readers
+// are answered from there.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/gate"
+	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/roster"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// Config is all that a server must know.
+type Config struct {
+	ID      vedette.ServerID
+	Version string
+
+	REST    string // address to listen on, host:port
+	RESTTLS *tls.Config
+	GRPC    string
+	GRPCTLS *tls.Config // nil speaks plain text
+
+	Store    store.Config
+	Accounts accounts.Config
+	Ingest   ingest.Config
+	Gate     gate.Config // its Server and Version are filled in
+	Views    Views
+}
+
+// Server is a running server.
+type Server struct {
+	cfg  Config
+	log  *slog.Logger
+	rest net.Listener
+	grpc net.Listener
+	face *face
+}
+
+// Listen takes the ports, so that whoever starts a server knows at once whether
+// it can. Nothing is served before Run.
+func Listen(cfg Config, log *slog.Logger) (*Server, error) {
+	rest, err := listen("REST", cfg.REST)
+	if err != nil {
+		return nil, err
+	}
+	rpc, err := listen("gRPC", cfg.GRPC)
+	if err != nil {
+		return nil, errors.Join(err, rest.Close())
+	}
+	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, face: newFace(log)}, nil
+}
+
+func listen(what, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "listen for %s on %s: %w; is another server running, or must the port be another one?", what, address, err)
+	}
+	return l, nil
+}
+
+// REST returns the address that REST is served on.
+func (s *Server) REST() net.Addr { return s.rest.Addr() }
+
+// GRPC returns the address that agents connect to.
+func (s *Server) GRPC() net.Addr { return s.grpc.Addr() }
+
+// Run serves until ctx ends. While the database does not answer, health says so
+// and agents are not let in.
+func (s *Server) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.serveREST(ctx) })
+	group.Go(func() error { return s.work(ctx) })
+	return group.Wait()
+}
+
+// work opens the store and runs what stands on it, in the order of the flow.
+func (s *Server) work(ctx context.Context) error {
+	st, err := s.openStore(ctx)
+	if err != nil {
+		return errors.Join(err, s.grpc.Close())
+	}
+	defer st.Close()
+	book := accounts.New(s.cfg.Accounts, st, s.log)
+	seats := roster.New(s.cfg.ID, st, book, s.log)
+	if err := seats.Recover(ctx); err != nil {
+		return fmt.Errorf("release accounts of the last run: %w", err)
+	}
+	hub := ingest.NewHub()
+	in := ingest.New(s.cfg.Ingest, st, hub, s.log)
+	s.cfg.Gate.Server, s.cfg.Gate.Version = s.cfg.ID, s.cfg.Version
+	door := gate.New(s.cfg.Gate, in, seats, s.log)
+	s.face.show(s.views(st, hub, seats))
+	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return book.Run(ctx) })
+	group.Go(func() error { return seats.Run(ctx) })
+	group.Go(func() error { return s.serveGRPC(ctx, door) })
+	return group.Wait()
+}
+
+// openStore waits for a database that does not answer, and gives up on one that
+// answers with what waiting can't cure.
+func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 500*time.Millisecond, 15*time.Second
+	return backoff.Retry(ctx, func() (*store.Store, error) {
+		st, err := store.Open(ctx, s.cfg.Store)
+		if err == nil {
+			return st, nil
+		}
+		if vedette.KindOf(err) != vedette.Unavailable {
+			return nil, backoff.Permanent(err)
+		}
+		s.face.down(err)
+		s.log.Warn("database does not answer; tried again", "error", err)
+		return nil, err
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
+}
+
+func (s *Server) serveREST(ctx context.Context) error {
+	srv := &http.Server{
+		Handler: s.face, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), TLSConfig: s.cfg.RESTTLS,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	stop := context.AfterFunc(ctx, func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if srv.Shutdown(after) != nil {
+			_ = srv.Close()
+		}
+	})
+	defer stop()
+	listener := s.rest
+	if s.cfg.RESTTLS != nil {
+		listener = tls.NewListener(listener, s.cfg.RESTTLS)
+	}
+	if err := srv.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve REST on %s: %w", s.rest.Addr(), err)
+	}
+	return nil
+}
+
+// serveGRPC lets agents in. When ctx ends it asks them to leave first, so that
+// they go elsewhere before the connection breaks.
+func (s *Server) serveGRPC(ctx context.Context, door *gate.Gate) error {
+	creds := insecure.NewCredentials()
+	if s.cfg.GRPCTLS != nil {
+		creds = credentials.NewTLS(s.cfg.GRPCTLS)
+	}
+	srv := grpc.NewServer(grpc.Creds(creds),
+		grpc.MaxRecvMsgSize(1<<20), // a piece has 64 KiB; a registration with many namespaces may have more
+		grpc.ReadBufferSize(8<<10), grpc.WriteBufferSize(8<<10), grpc.SharedWriteBuffer(true),
+		grpc.ConnectionTimeout(20*time.Second),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	)
+	door.Serve(srv)
+	healthpb.RegisterHealthServer(srv, health.NewServer())
+	reflection.Register(srv)
+	stop := context.AfterFunc(ctx, func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		door.Goodbye(after, "the server is going away")
+		srv.Stop()
+	})
+	defer stop()
+	if err := srv.Serve(s.grpc); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serve agents on %s: %w", s.grpc.Addr(), err)
+	}
+	return nil
+}
