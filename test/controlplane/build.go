@@ -1,0 +1,196 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// heartbeat is how often a running build says that it is still there.
+const heartbeat = 30 * time.Second
+
+// Binaries maps a program's name, as in "kube-apiserver", to its path.
+type Binaries map[string]string
+
+// Build returns the programs of a plane from the cache, and builds those that
+// are missing: some ten minutes on two cores, once per version and Go release.
+// Each step is a line in log, which may be nil.
+//
+// The cache is vedette/controlplane in os.UserCacheDir, or controlplane in the
+// directory that VEDETTE_CACHE names. Processes that build at the same time wait
+// for each other, and a build that fails or is killed leaves nothing that is
+// taken for a result. It uses go from PATH.
+func Build(ctx context.Context, log io.Writer) (Binaries, error) {
+	if log == nil {
+		log = io.Discard
+	}
+	root, err := findRoot()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	binaries := Binaries{}
+	for _, r := range recipes() {
+		b, err := r.read(root)
+		if err != nil {
+			return nil, err
+		}
+		dir := filepath.Join(cache, b.module+"-"+b.version+"-"+b.key)
+		if err := b.ensure(ctx, dir, log); err != nil {
+			return nil, fmt.Errorf("build %s %s: %w", b.module, b.version, err)
+		}
+		for _, name := range b.binaries {
+			binaries[name] = filepath.Join(dir, name)
+		}
+	}
+	return binaries, nil
+}
+
+func cacheDir() (string, error) {
+	base := os.Getenv("VEDETTE_CACHE")
+	if base == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("find a cache directory: %w; set VEDETTE_CACHE to one", err)
+		}
+		base = filepath.Join(user, "vedette")
+	}
+	dir, err := filepath.Abs(filepath.Join(base, "controlplane"))
+	if err != nil {
+		return "", fmt.Errorf("find a cache directory: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache directory: %w", err)
+	}
+	return dir, nil
+}
+
+// ensure makes dir hold the batch's binaries. A directory of that name is
+// always complete, because it gets its name last.
+func (b batch) ensure(ctx context.Context, dir string, log io.Writer) error {
+	if exists(dir) {
+		return nil
+	}
+	lock, err := waitLock(ctx, dir+".lock", func() {
+		fmt.Fprintf(log, "controlplane: waiting for another process that builds %s %s\n", b.module, b.version)
+	})
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	if exists(dir) {
+		return nil
+	}
+	partial := dir + ".partial"
+	if err := os.RemoveAll(partial); err != nil { // of a build that was killed
+		return err
+	}
+	defer os.RemoveAll(partial)
+	if err := b.build(ctx, partial, log); err != nil {
+		return err
+	}
+	return os.Rename(partial, dir)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// build compiles into a new directory and tells the log about it.
+func (b batch) build(ctx context.Context, dir string, log io.Writer) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	names := strings.Join(b.binaries, ", ")
+	fmt.Fprintf(log, "controlplane: building %s %s (once; kept in %s)\n", names, b.version, filepath.Dir(dir))
+	began := time.Now()
+	elapsed := func() time.Duration { return time.Since(began).Round(time.Second) }
+	stop := every(heartbeat, func() {
+		fmt.Fprintf(log, "controlplane: still building %s after %v\n", names, elapsed())
+	})
+	err := b.compile(ctx, dir)
+	stop()
+	if err != nil {
+		return err
+	}
+	for _, name := range b.binaries {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(log, "controlplane: built %s %s, %d MB, after %v\n", name, b.version, info.Size()>>20, elapsed())
+	}
+	return nil
+}
+
+// every calls f at an interval until the returned function is called, which
+// returns when no call of f is under way or to come.
+func every(interval time.Duration, f func()) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				f()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+// compile runs go build. Settings that would change what is built (GOFLAGS, a
+// workspace, another platform, cgo) are taken from here and not from the user.
+func (b batch) compile(ctx context.Context, dir string) error {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		return fmt.Errorf("no Go toolchain found: %w; install Go and put its bin directory on PATH", err)
+	}
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, goTool, b.arguments(dir)...)
+	cmd.Dir = b.dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off", "CGO_ENABLED=0",
+		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "GOEXPERIMENT=")
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go removes its work directory
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Run(); err != nil {
+		return explainBuild(errors.Join(context.Cause(ctx), err), output.String())
+	}
+	return nil
+}
+
+// explainBuild adds what go said, and what to do where the reason is a download.
+func explainBuild(err error, output string) error {
+	said := lastLines(output, 20)
+	for _, sign := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path"} {
+		if strings.Contains(output, sign) {
+			return fmt.Errorf("a Go module can't be downloaded (%w); check the network and GOPROXY, then try again:\n%s", err, said)
+		}
+	}
+	return fmt.Errorf("go build: %w:\n%s", err, said)
+}
+
+// lastLines returns at most n lines from the end of text.
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,189 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+const (
+	etcdSocket     = "etcd.sock"
+	etcdPeerSocket = "etcd-peer.sock"
+
+	etcd              = "etcd"
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+	scheduler         = "kube-scheduler"
+	kwok              = "kwok"
+
+	// poll is how often a condition is asked for while something starts.
+	poll = 25 * time.Millisecond
+)
+
+// defineProcesses fills the list of processes, in the order of their start.
+func (p *Plane) defineProcesses() {
+	p.define(etcd, p.etcdFlags())
+	p.define(apiServer, append(p.apiServerFlags(), p.options.APIServerFlags...))
+	if p.options.Controllers {
+		p.define(controllerManager, append(p.controllerManagerFlags(), p.options.ControllerManagerFlags...))
+		p.define(scheduler, p.schedulerFlags())
+		p.define(kwok, p.kwokFlags())
+	}
+}
+
+func (p *Plane) define(name string, flags []string) {
+	p.processes.list = append(p.processes.list, &process{
+		name: name, path: p.binaries[name], args: flags, dir: p.Dir, log: p.path(name + ".log"),
+	})
+}
+
+// etcdFlags make one member that keeps nothing safe and elects itself at once.
+func (p *Plane) etcdFlags() []string {
+	client, peer := "unix://"+p.path(etcdSocket), "unix://"+p.path(etcdPeerSocket)
+	return []string{
+		"--name=plane",
+		"--data-dir=" + p.path("etcd"),
+		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=plane=" + peer,
+		"--unsafe-no-fsync",
+		"--heartbeat-interval=50", "--election-timeout=500",
+		"--watch-progress-notify-interval=5s", // what Kubernetes asks etcd for
+		"--log-level=warn",
+	}
+}
+
+// apiServerFlags leave what a client can notice as it is by default, and drop
+// what a lone API server can't do: other API servers, and without controllers
+// the ServiceAccounts that Pods would be refused for the lack of.
+func (p *Plane) apiServerFlags() []string {
+	flags := []string{
+		"--etcd-servers=unix://" + p.path(etcdSocket),
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", p.port.number),
+		"--permit-port-sharing=true",
+		"--endpoint-reconciler-type=none",
+		"--cert-dir=" + p.path("run"),
+		"--client-ca-file=" + p.CA(),
+		"--tls-cert-file=" + p.path("server.crt"),
+		"--tls-private-key-file=" + p.path("server.key"),
+		"--token-auth-file=" + p.path("tokens.csv"),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + p.path("tokens.key"),
+		"--service-account-signing-key-file=" + p.path("tokens.key"),
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--allow-privileged=true",
+		"--profiling=false",
+	}
+	if !p.options.Controllers {
+		flags = append(flags, "--disable-admission-plugins=ServiceAccount")
+	}
+	return flags
+}
+
+// startCore starts etcd and the API server at the same time: the API server
+// waits for etcd by itself.
+func (p *Plane) startCore(ctx context.Context) error {
+	if err := p.StartEtcd(ctx); err != nil {
+		return err
+	}
+	return p.StartAPIServer(ctx)
+}
+
+// StartEtcd starts etcd, after KillEtcd, on the same data, and waits until it is
+// healthy.
+func (p *Plane) StartEtcd(ctx context.Context) error {
+	if err := p.processes.named(etcd).start(); err != nil {
+		return err
+	}
+	return p.until(ctx, "etcd is healthy", func(ctx context.Context) error {
+		return probe(ctx, p.etcd, etcdURL+"/health")
+	})
+}
+
+// KillEtcd kills etcd, as by SIGKILL, and returns when it is gone. The API
+// server stays, and fails what it can't answer from its cache.
+func (p *Plane) KillEtcd() { p.processes.named(etcd).end(syscall.SIGKILL) }
+
+// StartAPIServer starts the API server, after KillAPIServer or StopAPIServer, on
+// the same port and data, and waits until it is ready.
+func (p *Plane) StartAPIServer(ctx context.Context) error {
+	if err := p.processes.named(apiServer).start(); err != nil {
+		return err
+	}
+	return p.until(ctx, "kube-apiserver is ready", func(ctx context.Context) error {
+		return probe(ctx, p.client, p.URL+"/readyz")
+	})
+}
+
+// KillAPIServer kills the API server, as by SIGKILL, and returns when it is
+// gone. Its clients' connections break, new ones are refused.
+func (p *Plane) KillAPIServer() { p.processes.named(apiServer).end(syscall.SIGKILL) }
+
+// StopAPIServer ends the API server as an administrator would, by SIGTERM, and
+// returns when it is gone: it closes watches, and lets requests end.
+func (p *Plane) StopAPIServer() { p.processes.named(apiServer).end(syscall.SIGTERM) }
+
+// PauseAPIServer freezes the API server: connections stay open, new ones are
+// accepted by the kernel, and nothing is answered until ResumeAPIServer.
+func (p *Plane) PauseAPIServer() error { return p.processes.named(apiServer).signal(syscall.SIGSTOP) }
+
+// ResumeAPIServer ends PauseAPIServer.
+func (p *Plane) ResumeAPIServer() error { return p.processes.named(apiServer).signal(syscall.SIGCONT) }
+
+// PIDs returns the ids of the processes that run, by program.
+func (p *Plane) PIDs() map[string]int {
+	pids := map[string]int{}
+	for _, process := range p.processes.list {
+		if pid := process.pid(); pid != 0 {
+			pids[process.name] = pid
+		}
+	}
+	return pids
+}
+
+// until polls until condition returns nil. It gives up when the context ends,
+// and at once when a process has died, with what that one said.
+func (p *Plane) until(ctx context.Context, what string, condition func(context.Context) error) error {
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for {
+		err := condition(ctx)
+		if err == nil {
+			return nil
+		}
+		if accident := p.processes.accident(); accident != nil {
+			return fmt.Errorf("wait until %s: %w", what, accident)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %s: %w; at last: %w", what, context.Cause(ctx), err)
+		}
+	}
+}
+
+// probe asks for a page and wants status 200 within a second, so that one
+// answer that never comes does not use up the time of a start.
+func probe(ctx context.Context, client *http.Client, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const (
+	tempPrefix = "vedette-controlplane-"
+	ownerLock  = "owner.lock"
+
+	// maxDir leaves room for the longest socket name within the 104 bytes that
+	// the strictest system allows for the path of a Unix socket.
+	maxDir = 104 - len("/"+etcdPeerSocket) - 1
+)
+
+// claimDir makes dir, or a temporary directory where dir is empty, and holds
+// its lock: as long as that is held, nobody sweeps it.
+func claimDir(dir string) (string, *fileLock, error) {
+	if dir != "" {
+		return claimNamedDir(dir)
+	}
+	sweep()
+	dir, err := os.MkdirTemp("", tempPrefix)
+	if err != nil {
+		return "", nil, fmt.Errorf("make the plane's directory: %w", err)
+	}
+	lock, err := lockOwner(dir)
+	return dir, lock, err
+}
+
+// claimNamedDir takes over a directory that is new, empty, or left by a plane
+// that is dead. It removes nothing that is not a plane's.
+func claimNamedDir(dir string) (string, *fileLock, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", nil, fmt.Errorf("find the plane's directory: %w", err)
+	}
+	if err := removeDead(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, fmt.Errorf("make the plane's directory: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", nil, fmt.Errorf("read the plane's directory: %w", err)
+	}
+	if len(entries) > 0 {
+		return "", nil, fmt.Errorf("use %s for a plane: it is not empty, choose another", dir)
+	}
+	lock, err := lockOwner(dir)
+	return dir, lock, err
+}
+
+func lockOwner(dir string) (*fileLock, error) {
+	if len(dir) > maxDir {
+		return nil, errors.Join(
+			fmt.Errorf("use %s for a plane: its path has %d bytes, and Unix sockets in it allow %d", dir, len(dir), maxDir),
+			os.Remove(dir))
+	}
+	lock, err := tryLock(filepath.Join(dir, ownerLock), os.O_CREATE)
+	if err != nil {
+		return nil, fmt.Errorf("claim %s: %w", dir, err)
+	}
+	return lock, nil
+}
+
+// sweep removes temporary directories whose owners were killed. One that it
+// cannot remove (another user's, say) is left.
+func sweep() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*"))
+	for _, dir := range dirs {
+		_ = removeDead(dir)
+	}
+}
+
+// removeDead removes a plane's directory if its owner is dead. It fails with
+// os.ErrNotExist where there is no plane, and with errLocked where one lives.
+func removeDead(dir string) error {
+	lock, err := tryLock(filepath.Join(dir, ownerLock), 0)
+	if errors.Is(err, errLocked) {
+		return fmt.Errorf("a plane is running in %s: %w", dir, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	return os.RemoveAll(dir)
+}

@@ -1,0 +1,31 @@
+// Package controlplane runs a real Kubernetes control plane for tests: etcd,
+// kube-apiserver, and where asked for kube-controller-manager, kube-scheduler
+// and kwok, each as a process of its own on 127.0.0.1.
+//
+// The binaries are built from Go modules, once, and kept in the user's cache
+// directory (see Build). What they depend on stays in the nested modules
+// kubernetes, etcd and kwok, which hold a go.mod and a go.sum and no code, so
+// that nothing of it reaches the product. This package itself needs the standard
+// library alone: it starts processes and speaks HTTPS and JSON to them.
+//
+// A test asks for a plane and gets one that is ready and goes away with it:
+//
+//	plane := controlplane.New(t, controlplane.Options{Controllers: true})
+//	err := plane.Create(t.Context(), "/api/v1/namespaces/default/configmaps", body)
+//
+// Without Controllers there is an API server and its etcd: objects can be
+// written, read and watched, and nobody acts on them. With Controllers a
+// Deployment gets its ReplicaSet and its Pods, which kwok reports as running on
+// nodes that do not exist, and Jobs complete.
+//
+// From a shell, go run ./test/controlplane/cmd/controlplane does the same.
+//
+// What holds for every plane:
+//   - It has its own directory, certificates and port, so that many run side by
+//     side. Its port stays reserved while its API server is down.
+//   - Its processes die with the one that started it, also after kill -9 (on
+//     Linux). A directory that was left behind then is removed by the next Start.
+//   - Its etcd does not flush to disk and listens on a Unix socket only.
+//
+// The package needs Unix: Linux in full, others without the death signal.
+package controlplane

@@ -1,0 +1,93 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+)
+
+// etcdURL is a name for the socket: it is never looked up.
+const etcdURL = "http://etcd"
+
+func socketClient(path string) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		},
+	}}
+}
+
+// Compact makes etcd forget every revision before the current one.
+//
+// This alone does not make a watch fail that resumes from an old
+// resourceVersion: the API server's watch cache remembers the changes since its
+// own start (in a window of some hundred to some ten thousand per kind) and
+// serves them without asking etcd. For that, see Expire.
+func (p *Plane) Compact(ctx context.Context) error {
+	revision, err := p.revision(ctx)
+	if err != nil {
+		return err
+	}
+	return p.compact(ctx, revision)
+}
+
+// Expire makes every resourceVersion that was seen before the call too old: a
+// watch that resumes from one gets 410 Gone, as after a long absence. It moves
+// etcd's revision on, compacts, and restarts the API server, whose new watch
+// cache begins after that. Watches that are open break.
+func (p *Plane) Expire(ctx context.Context) error {
+	p.KillAPIServer() // first, so that nothing is written between the steps below
+	revision, err := p.advance(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.compact(ctx, revision); err != nil {
+		return err
+	}
+	return p.StartAPIServer(ctx)
+}
+
+// header is in every answer of etcd.
+type header struct {
+	Header struct {
+		Revision int64 `json:",string"`
+	}
+}
+
+// revision is etcd's current one.
+func (p *Plane) revision(ctx context.Context) (int64, error) {
+	var answer header
+	err := p.callEtcd(ctx, "/v3/kv/range", Object{"key": encodeKey("vedette")}, &answer)
+	return answer.Header.Revision, err
+}
+
+// advance writes a key outside of what Kubernetes reads, and returns the
+// revision of that write.
+func (p *Plane) advance(ctx context.Context) (int64, error) {
+	var answer header
+	err := p.callEtcd(ctx, "/v3/kv/put", Object{"key": encodeKey("vedette"), "value": ""}, &answer)
+	return answer.Header.Revision, err
+}
+
+func (p *Plane) compact(ctx context.Context, revision int64) error {
+	body := Object{"revision": fmt.Sprint(revision), "physical": true}
+	if err := p.callEtcd(ctx, "/v3/kv/compaction", body, nil); err != nil {
+		return fmt.Errorf("compact to revision %d: %w", revision, err)
+	}
+	return nil
+}
+
+func encodeKey(key string) string { return base64.StdEncoding.EncodeToString([]byte(key)) }
+
+// callEtcd posts to etcd's JSON gateway.
+func (p *Plane) callEtcd(ctx context.Context, path string, body, into any) error {
+	c := call{http.MethodPost, path, "application/json", body}
+	if err := send(ctx, p.etcd, etcdURL, c, into); err != nil {
+		return fmt.Errorf("ask etcd: %w", err)
+	}
+	return nil
+}

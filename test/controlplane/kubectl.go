@@ -1,0 +1,31 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Kubectl runs the kubectl of the plane's own release as the administrator, and
+// returns what it prints. What it says on standard error is in the error. It is
+// an oracle for what a manifest or a command really does.
+func (p *Plane) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
+	return p.KubectlAs(ctx, p.Kubeconfig(), args...)
+}
+
+// KubectlAs is Kubectl with another kubeconfig, such as UserKubeconfig makes.
+func (p *Plane) KubectlAs(ctx context.Context, kubeconfig string, args ...string) ([]byte, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, p.binaries["kubectl"], args...)
+	cmd.Env = []string{"HOME=" + p.Dir, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.Bytes(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return stdout.Bytes(), nil
+}

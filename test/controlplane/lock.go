@@ -1,0 +1,70 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+var errLocked = errors.New("locked by another process")
+
+// fileLock is an advisory lock on a file. It ends with its process, however
+// that ends, and children do not inherit it.
+type fileLock struct{ file *os.File }
+
+// tryLock opens a file, with flag beside O_RDWR, and locks it. It fails with
+// errLocked while another holds it, also within this process, and also where the
+// file was removed meanwhile, since a lock on a removed file binds nobody.
+func tryLock(path string, flag int) (*fileLock, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil && stillThere(file, path) {
+		return &fileLock{file}, nil
+	}
+	file.Close()
+	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return nil, errLocked
+}
+
+func stillThere(file *os.File, path string) bool {
+	held, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(held, named)
+}
+
+// waitLock is tryLock until it succeeds. While it waits it calls waiting each
+// half minute.
+func waitLock(ctx context.Context, path string, waiting func()) (*fileLock, error) {
+	retry := time.NewTicker(200 * time.Millisecond)
+	defer retry.Stop()
+	for waited := 0; ; waited++ {
+		lock, err := tryLock(path, os.O_CREATE)
+		if !errors.Is(err, errLocked) {
+			return lock, err
+		}
+		if waited%150 == 5 { // not for a wait of less than a second
+			waiting()
+		}
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for lock %s: %w", path, context.Cause(ctx))
+		}
+	}
+}
+
+// release unlocks by closing. The file stays.
+func (l *fileLock) release() { l.file.Close() }

@@ -1,0 +1,315 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	configMaps  = "/api/v1/namespaces/default/configmaps"
+	deployments = "/apis/apps/v1/namespaces/default/deployments"
+)
+
+// soon bounds what takes a second or two when the machine is not busy.
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantRefusal fails unless an error is the API server's, with that HTTP status.
+func wantRefusal(t *testing.T, err error, code int) {
+	t.Helper()
+	var status *StatusError
+	if !errors.As(err, &status) || status.Code != code {
+		t.Fatalf("got %v, want status %d", err, code)
+	}
+}
+
+func configMap(name string) Object {
+	return Object{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": Object{"name": name}, "data": Object{"key": "value"},
+	}
+}
+
+// resourceVersion is that of the object or list at a path.
+func (p *Plane) resourceVersion(ctx context.Context, path string) (string, error) {
+	var object struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	err := p.Get(ctx, path, &object)
+	return object.Metadata.ResourceVersion, err
+}
+
+func TestDeploymentGetsRunningPods(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{Controllers: true, Nodes: 3})
+	ctx := soon(t)
+	must(t, p.Create(ctx, deployments, deployment("web", 4)))
+	must(t, p.Await(ctx, deployments+"/web", func(d Object) bool {
+		return field(d, "status", "readyReplicas") == 4.0
+	}))
+	var pods struct {
+		Items []struct {
+			Spec   struct{ NodeName string }
+			Status struct{ Phase, PodIP string }
+		}
+	}
+	must(t, p.Get(ctx, "/api/v1/namespaces/default/pods", &pods))
+	if len(pods.Items) != 4 {
+		t.Fatalf("there are %d pods, want 4", len(pods.Items))
+	}
+	for _, pod := range pods.Items {
+		if pod.Status.Phase != "Running" || pod.Status.PodIP == "" || !strings.HasPrefix(pod.Spec.NodeName, "node-") {
+			t.Errorf("a pod is not running: %+v", pod)
+		}
+	}
+	must(t, p.Delete(ctx, deployments+"/web"))
+	must(t, p.Await(ctx, "/api/v1/namespaces/default/pods", func(list Object) bool {
+		return len(list["items"].([]any)) == 0
+	}))
+}
+
+func TestPlanesSideBySideShareNothing(t *testing.T) {
+	t.Parallel()
+	a, b := New(t, Options{}), New(t, Options{})
+	ctx := soon(t)
+	must(t, a.Create(ctx, configMaps, configMap("only-in-a")))
+	must(t, a.Get(ctx, configMaps+"/only-in-a", nil))
+	wantRefusal(t, b.Get(ctx, configMaps+"/only-in-a", nil), http.StatusNotFound)
+	stranger, err := b.UserClient(adminName, adminGroup)
+	must(t, err)
+	if err := send(ctx, stranger, a.URL, call{method: http.MethodGet, path: configMaps}, nil); err == nil {
+		t.Error("a plane is trusted by the clients of another")
+	}
+}
+
+func TestKilledAPIServerComesBackWithItsData(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{})
+	ctx := soon(t)
+	must(t, p.Create(ctx, configMaps, configMap("kept")))
+	for name, end := range map[string]func(){"kill": p.KillAPIServer, "stop": p.StopAPIServer} {
+		end()
+		if err := p.Get(ctx, configMaps+"/kept", nil); err == nil {
+			t.Fatalf("the API server answers after %s", name)
+		}
+		must(t, p.StartAPIServer(ctx))
+		must(t, p.Get(ctx, configMaps+"/kept", nil))
+	}
+}
+
+func TestKilledEtcdComesBackWithItsData(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{})
+	ctx := soon(t)
+	must(t, p.Create(ctx, configMaps, configMap("kept")))
+	p.KillEtcd()
+	must(t, p.StartEtcd(ctx))
+	must(t, p.until(ctx, "the API server has found etcd again", func(ctx context.Context) error {
+		return p.Apply(ctx, configMaps+"/later", configMap("later"))
+	}))
+	must(t, p.Get(ctx, configMaps+"/kept", nil))
+}
+
+func TestPausedAPIServerAnswersWhenResumed(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{})
+	ctx := soon(t)
+	must(t, p.PauseAPIServer())
+	if err := probe(ctx, p.client, p.URL+"/readyz"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a paused API server: got %v, want no answer", err)
+	}
+	must(t, p.ResumeAPIServer())
+	must(t, p.Get(ctx, configMaps, nil))
+}
+
+func TestWatchFromExpiredVersionIsGone(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{})
+	ctx := soon(t)
+	must(t, p.Create(ctx, configMaps, configMap("before")))
+	old, err := p.resourceVersion(ctx, configMaps+"/before")
+	must(t, err)
+	must(t, p.Create(ctx, configMaps, configMap("after")))
+
+	if event := p.firstEvent(ctx, t, old); event["type"] != "ADDED" {
+		t.Fatalf("a watch from %s begins with %v, want what was added after it", old, event)
+	}
+	must(t, p.Expire(ctx))
+	event := p.firstEvent(ctx, t, old)
+	if event["type"] != "ERROR" || field(event, "object", "code") != 410.0 {
+		t.Errorf("a watch from expired %s begins with %v, want ERROR 410", old, event)
+	}
+	now, err := p.resourceVersion(ctx, configMaps)
+	must(t, err)
+	must(t, p.Create(ctx, configMaps, configMap("later")))
+	if event := p.firstEvent(ctx, t, now); field(event, "object", "metadata", "name") != "later" {
+		t.Errorf("a watch from %s, after Expire, begins with %v", now, event)
+	}
+}
+
+func TestCompactedRevisionIsGoneFromEtcd(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{})
+	ctx := soon(t)
+	must(t, p.Create(ctx, configMaps, configMap("a")))
+	old, err := p.revision(ctx)
+	must(t, err)
+	must(t, p.Create(ctx, configMaps, configMap("b")))
+	read := Object{"key": encodeKey("a"), "revision": fmt.Sprint(old)}
+	must(t, p.callEtcd(ctx, "/v3/kv/range", read, nil))
+	must(t, p.Compact(ctx))
+	err = p.callEtcd(ctx, "/v3/kv/range", read, nil)
+	if err == nil || !strings.Contains(err.Error(), "has been compacted") {
+		t.Errorf("reading at a compacted revision: got %v", err)
+	}
+}
+
+func TestUserHasTheRightsThatRBACGrants(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{})
+	ctx := soon(t)
+	jane, err := p.UserClient("jane", "team-a")
+	must(t, err)
+	list := call{method: http.MethodGet, path: configMaps}
+	wantRefusal(t, send(ctx, jane, p.URL, list, nil), http.StatusForbidden)
+	rbac := "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+	must(t, p.Create(ctx, rbac+"/roles", Object{
+		"metadata": Object{"name": "reader"},
+		"rules":    []Object{{"apiGroups": []string{""}, "resources": []string{"configmaps"}, "verbs": []string{"list"}}},
+	}))
+	must(t, p.Create(ctx, rbac+"/rolebindings", Object{
+		"metadata": Object{"name": "team-a"},
+		"roleRef":  Object{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+		"subjects": []Object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "team-a"}},
+	}))
+	must(t, p.until(ctx, "the binding counts", func(ctx context.Context) error {
+		return send(ctx, jane, p.URL, list, nil)
+	}))
+	wantRefusal(t, send(ctx, jane, p.URL, call{http.MethodPost, configMaps, "application/json", configMap("x")}, nil), http.StatusForbidden)
+}
+
+func TestKubeconfigsWorkForKubectl(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{Controllers: true, Nodes: 1})
+	ctx := soon(t)
+	user, err := p.UserKubeconfig("system:node:x", "team a")
+	must(t, err)
+	account, err := p.ServiceAccountKubeconfig(ctx, "default", "default")
+	must(t, err)
+	for kubeconfig, who := range map[string]string{
+		p.Kubeconfig(): "admin",
+		user:           "system:node:x",
+		account:        "system:serviceaccount:default:default",
+	} {
+		out, err := p.KubectlAs(ctx, kubeconfig, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+		must(t, err)
+		if string(out) != who {
+			t.Errorf("%s is %s, want %s", filepath.Base(kubeconfig), out, who)
+		}
+	}
+	out, err := p.Kubectl(ctx, "get", "nodes", "-o", "name")
+	must(t, err)
+	if string(out) != "node/node-0\n" {
+		t.Errorf("kubectl sees nodes %q", out)
+	}
+}
+
+func TestAdminTokenIsAdmin(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{})
+	request, err := http.NewRequestWithContext(soon(t), http.MethodGet, p.URL+"/api/v1/secrets", nil)
+	must(t, err)
+	request.Header.Set("Authorization", "Bearer "+p.AdminToken)
+	client := &http.Client{Transport: p.pki.transport()}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	must(t, err)
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("listing secrets with the token answers %s", response.Status)
+	}
+}
+
+func TestBadFlagIsToldInTheErrorAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	_, err := Start(soon(t), Options{Dir: dir, APIServerFlags: []string{"--no-such-flag"}})
+	if err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
+		t.Errorf("got error %v, want what kube-apiserver said", err)
+	}
+	wantNothingLeft(t, dir)
+}
+
+// firstEvent watches ConfigMaps from a resourceVersion and returns the first
+// event. An answer that is no watch counts as an ERROR event, which is how the
+// API server may tell that a version is too old.
+func (p *Plane) firstEvent(ctx context.Context, t *testing.T, version string) Object {
+	t.Helper()
+	var event Object
+	url := fmt.Sprintf("%s%s?watch=1&resourceVersion=%s", p.URL, configMaps, version)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	must(t, err)
+	response, err := p.Client().Do(request)
+	must(t, err)
+	defer response.Body.Close()
+	must(t, json.NewDecoder(response.Body).Decode(&event))
+	if response.StatusCode != http.StatusOK {
+		return Object{"type": "ERROR", "object": event}
+	}
+	return event
+}
+
+// processesOf lists the command lines of processes that name a directory.
+func processesOf(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(t, err)
+	for _, file := range files {
+		line, err := os.ReadFile(file) // fails for one that has just ended
+		if err == nil && bytes.Contains(line, []byte(dir)) {
+			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}
+
+func wantNothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	if found := processesOf(t, dir); len(found) > 0 {
+		t.Errorf("processes are left: %q", found)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("directory %s is left (%v)", dir, err)
+	}
+}
+
+// field walks down an object; nil where a step is missing.
+func field(object any, path ...string) any {
+	for _, name := range path {
+		o, _ := object.(Object)
+		object = o[name]
+	}
+	return object
+}

@@ -1,0 +1,169 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+var errNotRunning = errors.New("not running")
+
+// process is one program of a plane: it can be started, killed and started
+// again with the same arguments.
+type process struct {
+	name string
+	path string
+	args []string
+	dir  string // its working directory and HOME
+	log  string // the file that gets its output, appended over restarts
+
+	mu  sync.Mutex
+	run *run // the latest; nil before the first
+}
+
+// run is one life of a process.
+type run struct {
+	cmd     *exec.Cmd
+	done    chan struct{} // closed by its goroutine once the process is reaped
+	wanted  bool          // we killed it; guarded by process.mu
+	outcome error         // set before done is closed
+}
+
+// start starts the program unless it runs.
+func (p *process) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run != nil && !p.run.over() {
+		return fmt.Errorf("start %s: it is running", p.name)
+	}
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
+	}
+	defer log.Close() // the child has its own
+	r := &run{cmd: exec.Command(p.path, p.args...), done: make(chan struct{})}
+	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = p.dir, log, log
+	r.cmd.Env = []string{"HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=" + os.Getenv("PATH")}
+	r.cmd.SysProcAttr = attributes()
+	if err := r.begin(); err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
+	}
+	p.run = r
+	return nil
+}
+
+// begin starts the command and waits for its end on a thread that does nothing
+// else: the kernel's death signal is tied to the thread that forks, and the
+// runtime may end a thread long before the program ends.
+func (r *run) begin() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := r.cmd.Start()
+		started <- err
+		if err == nil {
+			r.outcome = r.cmd.Wait()
+			close(r.done)
+		}
+	}()
+	return <-started
+}
+
+func (r *run) over() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// signal sends a signal to the running program.
+func (p *process) signal(sig syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil || p.run.over() {
+		return fmt.Errorf("signal %s: %w", p.name, errNotRunning)
+	}
+	return p.run.cmd.Process.Signal(sig)
+}
+
+// end sends SIGKILL or SIGTERM, after which an end is no accident, and waits
+// for the end. A program that does not run is fine.
+func (p *process) end(sig syscall.Signal) {
+	p.mu.Lock()
+	r := p.run
+	if r == nil || r.over() {
+		p.mu.Unlock()
+		return
+	}
+	r.wanted = true
+	_ = r.cmd.Process.Signal(sig) // it may end by itself just now
+	p.mu.Unlock()
+	<-r.done
+}
+
+// accident returns nil while the program runs, was never started or was ended
+// by us, and else how it ended and the last lines of its log.
+func (p *process) accident() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil || p.run.wanted || !p.run.over() {
+		return nil
+	}
+	return fmt.Errorf("%s ended by itself (%v); its last words:\n%s", p.name, p.run.outcome, p.tail())
+}
+
+func (p *process) tail() string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(string(text), 15)
+}
+
+// processes are those of a plane in the order of their start.
+type processes struct{ list []*process }
+
+func (ps *processes) named(name string) *process {
+	for _, p := range ps.list {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// kill ends all, the last started first, so that none complains of another's
+// absence.
+func (ps *processes) kill() {
+	for i := len(ps.list) - 1; i >= 0; i-- {
+		ps.list[i].end(syscall.SIGKILL)
+	}
+}
+
+func (ps *processes) accident() error {
+	for _, p := range ps.list {
+		if err := p.accident(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pid is the id of the running program, or 0.
+func (p *process) pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil || p.run.over() {
+		return 0
+	}
+	return p.run.cmd.Process.Pid
+}

@@ -1,0 +1,154 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+const (
+	rootModule = "github.com/vedette-io/vedette"
+
+	// versionFlag tells Kubernetes its version, which its own build scripts do
+	// otherwise. Without it kubectl and the scheduler can't parse what they get.
+	versionFlag = "-X k8s.io/component-base/version.gitVersion="
+)
+
+// recipe is one nested module and the programs that are built from it, in one
+// go build, so that packages they share compile once.
+type recipe struct {
+	module   string   // the directory below test/controlplane, and the name in the cache
+	source   string   // the module path whose version is shown and compiled in
+	packages []string // the programs
+	binaries []string // their file names, in the same order
+	stamped  bool     // whether versionFlag is used
+}
+
+func recipes() []recipe {
+	return []recipe{
+		{
+			module: "etcd", source: "go.etcd.io/etcd/server/v3",
+			packages: []string{"go.etcd.io/etcd/server/v3"},
+			binaries: []string{"etcd"},
+		},
+		{
+			module: "kwok", source: "sigs.k8s.io/kwok",
+			packages: []string{"sigs.k8s.io/kwok/cmd/kwok"},
+			binaries: []string{"kwok"},
+		},
+		{
+			module: "kubernetes", source: "k8s.io/kubernetes", stamped: true,
+			packages: []string{
+				"k8s.io/kubernetes/cmd/kube-apiserver",
+				"k8s.io/kubernetes/cmd/kube-controller-manager",
+				"k8s.io/kubernetes/cmd/kube-scheduler",
+				"k8s.io/kubernetes/cmd/kubectl",
+			},
+			binaries: []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"},
+		},
+	}
+}
+
+// batch is a recipe with what was read from its module.
+type batch struct {
+	recipe
+	dir     string // the nested module
+	version string
+	key     string // changes with all that the binaries depend on
+}
+
+// read loads a recipe's module below the repository's root.
+func (r recipe) read(root string) (batch, error) {
+	b := batch{recipe: r, dir: filepath.Join(root, "test", "controlplane", r.module)}
+	mod, err := os.ReadFile(filepath.Join(b.dir, "go.mod"))
+	if err != nil {
+		return b, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
+	}
+	sum, err := os.ReadFile(filepath.Join(b.dir, "go.sum"))
+	if err != nil {
+		return b, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
+	}
+	if b.version = requiredVersion(mod, r.source); b.version == "" {
+		return b, fmt.Errorf("read %s: it does not require %s", filepath.Join(b.dir, "go.mod"), r.source)
+	}
+	b.key = b.hash(mod, sum)
+	return b, nil
+}
+
+// hash covers the modules, our way of building them, and the Go release and
+// platform of this very program, since that is what go on PATH will be.
+func (b batch) hash(mod, sum []byte) string {
+	h := sha256.New()
+	for _, part := range [][]byte{
+		mod, sum,
+		[]byte(strings.Join(b.arguments("."), " ")),
+		[]byte(runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH),
+	} {
+		fmt.Fprintf(h, "%d\n", len(part)) // so that no two sequences of parts look alike
+		h.Write(part)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+// arguments are those of go for a build into out.
+func (b batch) arguments(out string) []string {
+	flags := "-s -w"
+	if b.stamped {
+		flags += " " + versionFlag + b.version
+	}
+	if len(b.binaries) == 1 {
+		out = filepath.Join(out, b.binaries[0]) // its package's name may be another
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out + string(filepath.Separator)}
+	if len(b.binaries) == 1 {
+		args[len(args)-1] = out
+	}
+	return append(args, b.packages...)
+}
+
+// requiredVersion finds a module's version in a go.mod, or "".
+func requiredVersion(mod []byte, module string) string {
+	line := regexp.MustCompile(`(?m)^(?:require)?\s+` + regexp.QuoteMeta(module) + ` (v\S+)`)
+	if found := line.FindSubmatch(mod); found != nil {
+		return string(found[1])
+	}
+	return ""
+}
+
+// findRoot walks up from the working directory, which go test sets to the
+// package's own, to the root module: that is where the nested modules are. They
+// can't be embedded, since a module's files end where another begins.
+func findRoot() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && declaresRoot(mod) {
+			return dir, nil
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("find the repository: %w", err)
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("find the repository: no directory from %s upwards has the go.mod of %s; run inside the repository", start, rootModule)
+		}
+	}
+}
+
+func declaresRoot(mod []byte) bool {
+	for line := range strings.Lines(string(mod)) {
+		if strings.TrimSpace(line) == "module "+rootModule {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,35 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"os"
+	"testing"
+)
+
+// New starts a plane for a test and stops it when the test ends. The test fails
+// if the plane does not start, and if one of its processes ends by itself.
+// Options.Log is by default standard error while binaries are built, because a
+// first build takes minutes in which a test must not look stuck.
+func New(t testing.TB, options Options) *Plane {
+	t.Helper()
+	if options.Log == nil {
+		if _, err := Build(t.Context(), os.Stderr); err != nil {
+			t.Fatal(err)
+		}
+		options.Log = t.Output()
+	}
+	p, err := Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.processes.accident(); err != nil {
+			t.Error(err)
+		}
+		if err := p.Stop(); err != nil {
+			t.Errorf("stop the control plane: %v", err)
+		}
+	})
+	return p
+}

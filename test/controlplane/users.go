@@ -1,0 +1,95 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+)
+
+// UserKubeconfig writes a kubeconfig for a user with a client certificate, and
+// returns its path. A user has the rights that RBAC grants to the name and to
+// the groups, which at first are those of system:authenticated: to read /version
+// and the API's discovery, and to ask what it may do.
+func (p *Plane) UserKubeconfig(name string, groups ...string) (string, error) {
+	kubeconfig, err := p.certKubeconfig(name, groups...)
+	if err != nil {
+		return "", err
+	}
+	return p.writeKubeconfig("user", name, kubeconfig)
+}
+
+// UserClient returns an HTTP client that is the user, as UserKubeconfig makes
+// one.
+func (p *Plane) UserClient(name string, groups ...string) (*http.Client, error) {
+	return p.pki.client(name, groups...)
+}
+
+// ServiceAccountKubeconfig writes a kubeconfig with a new token of an existing
+// ServiceAccount, valid for an hour, and returns its path.
+func (p *Plane) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (string, error) {
+	token, err := p.ServiceAccountToken(ctx, namespace, name)
+	if err != nil {
+		return "", err
+	}
+	kubeconfig := p.kubeconfig(name, "token: "+token)
+	return p.writeKubeconfig("serviceaccount", namespace+"."+name, kubeconfig)
+}
+
+// ServiceAccountToken asks for a new token of an existing ServiceAccount, valid
+// for an hour.
+func (p *Plane) ServiceAccountToken(ctx context.Context, namespace, name string) (string, error) {
+	var answer struct{ Status struct{ Token string } }
+	path := fmt.Sprintf("/api/v1/namespaces/%s/serviceaccounts/%s/token", namespace, name)
+	body := Object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+	if err := p.do(ctx, call{http.MethodPost, path, "application/json", body}, &answer); err != nil {
+		return "", fmt.Errorf("ask for a token: %w", err)
+	}
+	return answer.Status.Token, nil
+}
+
+func (p *Plane) certKubeconfig(name string, groups ...string) ([]byte, error) {
+	user, err := p.pki.clientPair(name, groups...)
+	if err != nil {
+		return nil, err
+	}
+	encode := base64.StdEncoding.EncodeToString
+	credentials := "client-certificate-data: " + encode(user.cert) + "\n    client-key-data: " + encode(user.key)
+	return p.kubeconfig(name, credentials), nil
+}
+
+// kubeconfig is self-contained: no other file is needed to use it. The
+// credentials are lines of YAML, indented by four from the second on.
+func (p *Plane) kubeconfig(user, credentials string) []byte {
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: plane
+contexts:
+- name: plane
+  context: {cluster: plane, user: %[1]q}
+clusters:
+- name: plane
+  cluster:
+    server: %[2]s
+    certificate-authority-data: %[3]s
+users:
+- name: %[1]q
+  user:
+    %[4]s
+`, user, p.URL, base64.StdEncoding.EncodeToString(p.pki.caPEM), credentials)
+}
+
+// writeKubeconfig names the file after its user. Characters that mean something
+// in a path, as in system:node:a, become dashes.
+func (p *Plane) writeKubeconfig(kind, name string, content []byte) (string, error) {
+	name = strings.NewReplacer("/", "-", ":", "-").Replace(name)
+	path := p.path("kubeconfig-" + kind + "-" + name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return "", fmt.Errorf("write the kubeconfig of %s: %w", name, err)
+	}
+	return path, nil
+}
