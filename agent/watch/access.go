@@ -1,0 +1,123 @@
+package watch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Access says how to reach a cluster. The first of KubeconfigContents,
+// KubeconfigFile and InCluster that is set counts; with none of them it is the
+// kubeconfig that kubectl would use.
+type Access struct {
+	KubeconfigFile     string
+	KubeconfigContents []byte
+	Context            string // empty for the kubeconfig's current-context
+	InCluster          bool   // the service account of the pod that this runs in
+	Insecure           bool   // do not verify the API server's certificate
+	NoProxy            bool   // go past HTTPS_PROXY and the kubeconfig's proxy-url
+}
+
+// restConfig reads what a says. Nothing is dialled.
+func (a Access) restConfig() (*rest.Config, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	if a.Insecure {
+		cfg.Insecure, cfg.CAData, cfg.CAFile = true, nil, ""
+	}
+	if a.NoProxy {
+		cfg.Proxy = noProxy
+	}
+	return cfg, checkExec(cfg)
+}
+
+func (a Access) load() (*rest.Config, error) {
+	switch {
+	case len(a.KubeconfigContents) > 0:
+		raw, err := clientcmd.Load(a.KubeconfigContents)
+		if err != nil {
+			return nil, vedette.Errorf(vedette.Invalid, "read the kubeconfig's contents: %w", err)
+		}
+		return a.choose(*raw, "the kubeconfig given")
+	case a.KubeconfigFile != "":
+		return a.loadFile(a.KubeconfigFile)
+	case a.InCluster:
+		cfg, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: %w; serviceAccount works only inside of a cluster, elsewhere give a kubeconfigFile", err)
+		}
+		return cfg, nil
+	}
+	raw, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "read the default kubeconfig: %w", err)
+	}
+	return a.choose(*raw, "the default kubeconfig")
+}
+
+func (a Access) loadFile(file string) (*rest.Config, error) {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil, vedette.Errorf(vedette.Invalid, "there is no kubeconfig file %s: %w", file, err)
+	}
+	raw, err := (&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}).Load()
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "read the kubeconfig file %s: %w", file, err)
+	}
+	return a.choose(*raw, "the kubeconfig file "+file)
+}
+
+// choose takes one context of a kubeconfig.
+func (a Access) choose(raw clientcmdapi.Config, where string) (*rest.Config, error) {
+	name := firstOf(a.Context, raw.CurrentContext)
+	there := contextNames(raw)
+	switch {
+	case len(there) == 0:
+		return nil, vedette.Errorf(vedette.Invalid, "%s holds no context", where)
+	case name == "" && len(there) == 1:
+		name = there[0]
+	case name == "":
+		return nil, vedette.Errorf(vedette.Invalid, "%s has no current-context: name one of its contexts (%s)", where, strings.Join(there, ", "))
+	case raw.Contexts[name] == nil:
+		return nil, vedette.Errorf(vedette.Invalid, "%s has no context %q; it has %s", where, name, strings.Join(there, ", "))
+	}
+	cfg, err := clientcmd.NewNonInteractiveClientConfig(raw, name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "use context %q of %s: %w", name, where, err)
+	}
+	return cfg, nil
+}
+
+func contextNames(raw clientcmdapi.Config) []string {
+	names := make([]string, 0, len(raw.Contexts))
+	for name := range raw.Contexts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// checkExec looks for the program that signs in, since its absence would
+// otherwise come to light as one failing feed after the other.
+func checkExec(cfg *rest.Config) error {
+	if cfg.ExecProvider == nil {
+		return nil
+	}
+	cfg.ExecProvider.StdinUnavailable = true
+	if _, err := exec.LookPath(cfg.ExecProvider.Command); err != nil {
+		return vedette.Errorf(vedette.Invalid,
+			"the kubeconfig signs in by running %q, which can't be run here (%w): install it beside the agent, or use a token or a certificate",
+			cfg.ExecProvider.Command, err)
+	}
+	return nil
+}

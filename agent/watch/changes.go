@@ -1,0 +1,157 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// briefWatch is how long a watch must last to count as one.
+const briefWatch = time.Second
+
+// watch tells what happens after the mark until the watch ends.
+func (f *feed) watch(ctx context.Context) error {
+	last := between(f.w.cfg.LeastWatch, f.w.cfg.MostWatch)
+	ctx, cancel := context.WithTimeout(ctx, last+time.Minute) // for a proxy that lost the API server
+	defer cancel()
+	began := time.Now()
+	resp, err := f.openWatch(ctx, last)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := f.tell(ctx, vedette.FeedLive, ""); err != nil {
+		return err
+	}
+	err = f.changes(ctx, resp.Body)
+	if time.Since(began) >= briefWatch {
+		f.progress = true
+	}
+	if err == io.EOF && !f.progress {
+		return errShort
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+func (f *feed) openWatch(ctx context.Context, last time.Duration) (*http.Response, error) {
+	q := f.query()
+	q.Set("watch", "true")
+	q.Set("allowWatchBookmarks", "true")
+	q.Set("resourceVersion", string(f.mark))
+	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(last/time.Second))))
+	return f.open(ctx, request{path: f.path(), query: q, accept: f.accept(acceptMetadata)})
+}
+
+// changes tells one message after the other. It returns io.EOF where the watch
+// ends between two.
+func (f *feed) changes(ctx context.Context, body io.Reader) error {
+	s := f.splitter(body)
+	defer s.close()
+	for {
+		fr, err := s.frame()
+		if err == errTooBig {
+			err = f.object(ctx, Upsert, s, nil)
+		} else if err == nil {
+			err = f.change(ctx, s, fr)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (f *feed) change(ctx context.Context, s *splitter, fr frame) error {
+	switch fr.Type {
+	case "ADDED", "MODIFIED":
+		return f.object(ctx, Upsert, s, fr.Object)
+	case "DELETED":
+		return f.object(ctx, Delete, s, fr.Object)
+	case "BOOKMARK":
+		return f.bookmark(ctx, fr.Object)
+	case "ERROR":
+		return parseStatus(fr.Object)
+	}
+	return unknownFrame(fr)
+}
+
+func (f *feed) bookmark(ctx context.Context, raw []byte) error {
+	mark, err := versionOf(raw)
+	if err != nil {
+		return err
+	}
+	if older(mark, f.mark) {
+		return errBackwards
+	}
+	return f.advance(ctx, Event{Type: Bookmark, Mark: mark})
+}
+
+// older reports whether one resourceVersion lies before another. Since
+// Kubernetes 1.35 that is part of the API for those that are numbers; nothing
+// is concluded from others.
+func older(a, b vedette.Mark) bool {
+	x, errX := strconv.ParseUint(string(a), 10, 64)
+	y, errY := strconv.ParseUint(string(b), 10, 64)
+	return errX == nil && errY == nil && x < y
+}
+
+// advance hands over a change and takes its mark.
+func (f *feed) advance(ctx context.Context, e Event) error {
+	if err := f.put(ctx, e); err != nil {
+		return err
+	}
+	f.mark, f.progress, f.tries = e.Mark, true, 0
+	return nil
+}
+
+// object hands over one object. Nil stands for one that was too big, which is
+// left out, and said so.
+func (f *feed) object(ctx context.Context, t EventType, s *splitter, raw []byte) error {
+	if raw == nil {
+		beginning := s.big
+		s.big = nil
+		return f.leaveOut(ctx, beginning)
+	}
+	if f.metadataOnly {
+		var err error
+		if raw, err = onlyMetadata(raw, f.head); err != nil {
+			return err
+		}
+	}
+	if t == Item || t == Delete && f.mark == "" {
+		return f.put(ctx, Event{Type: t, Raw: raw})
+	}
+	mark, err := versionOf(raw)
+	if err != nil {
+		return err
+	}
+	return f.advance(ctx, Event{Type: t, Raw: raw, Mark: mark})
+}
+
+// insideFrame returns the beginning of an object where what is given is the
+// beginning of the watch event around it.
+func insideFrame(beginning []byte) []byte {
+	s := splitBytes(beginning)
+	_ = s.object(func(key string) error {
+		if key == "object" {
+			beginning = s.buf[s.pos:]
+			return errEnough
+		}
+		return s.skip()
+	})
+	return beginning
+}
+
+// leaveOut names an object that was too big, as far as its beginning tells.
+func (f *feed) leaveOut(ctx context.Context, beginning []byte) error {
+	m, _ := metaOf(insideFrame(beginning)) // it is cut off; what was found counts
+	f.note = fmt.Sprintf("%s/%s is bigger than 16 MiB and left out", firstOf(m.Namespace, "-"), firstOf(m.Name, "an object"))
+	return f.tell(ctx, f.told.State, f.note)
+}

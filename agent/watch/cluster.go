@@ -1,0 +1,215 @@
+package watch
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Options are how to talk to clusters. The zero value works.
+type Options struct {
+	UserAgent string // "vedette-agent" where empty
+	Streams   int    // watches per connection; 40 where 0
+}
+
+// Cluster is one API server as this agent may use it. It is safe for use by
+// many at once.
+type Cluster struct {
+	cfg  *rest.Config
+	base *url.URL
+
+	lanes lanes
+	mu    sync.Mutex
+	dial  *dialing
+	bulk  http.RoundTripper // lists, discovery and all that ends soon
+	close func()            // bulk's idle connections
+	since time.Time         // when dial was made
+	found discovered
+}
+
+// Connect reads the credentials and builds the transports. It does not dial:
+// Identify tells whether the cluster can be reached.
+func Connect(a Access, opts Options) (*Cluster, error) {
+	cfg, err := a.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	cfg.UserAgent = firstOf(opts.UserAgent, "vedette-agent")
+	base, err := baseURL(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{cfg: cfg, base: base}
+	c.lanes.most = opts.Streams
+	if c.lanes.most <= 0 {
+		c.lanes.most = defaultStreams
+	}
+	c.lanes.open = c.openLane
+	if err := c.dialAnew(); err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "use the credentials for %s: %w", base, err)
+	}
+	return c, nil
+}
+
+func baseURL(cfg *rest.Config) (*url.URL, error) {
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "the kubeconfig's server %q is no address: %w", cfg.Host, err)
+	}
+	base.Path = strings.TrimSuffix(base.Path, "/")
+	return base, nil
+}
+
+// Host returns the address of the API server, "https://10.0.0.1:6443".
+func (c *Cluster) Host() string { return c.base.String() }
+
+// Close gives up idle connections. Requests under way end with their contexts.
+func (c *Cluster) Close() {
+	c.lanes.renew()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.close()
+}
+
+// dialAnew builds the transports from the credentials as they are now.
+func (c *Cluster) dialAnew() error {
+	d, err := newDialing(c.cfg)
+	if err != nil {
+		return err
+	}
+	base := d.transport(bulkWindow)
+	rt, err := d.signed(base)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.close != nil {
+		c.close()
+	}
+	c.dial, c.bulk, c.close, c.since = d, rt, base.CloseIdleConnections, time.Now()
+	return nil
+}
+
+// renew makes new connections after the API server or we refused the other's
+// certificate or token: files may have changed. Streams that are open stay. It
+// does nothing where it was done within ten seconds.
+func (c *Cluster) renew() {
+	c.mu.Lock()
+	fresh := time.Since(c.since) < 10*time.Second
+	c.mu.Unlock()
+	if fresh || c.dialAnew() != nil {
+		return
+	}
+	c.lanes.renew()
+}
+
+func (c *Cluster) dialed() *dialing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dial
+}
+
+func (c *Cluster) openLane() (*http.Transport, http.RoundTripper, error) {
+	d := c.dialed()
+	base := d.transport(watchWindow)
+	rt, err := d.signed(base)
+	return base, rt, err
+}
+
+// pageLimit is how many objects a list asks for at a time.
+const pageLimit = 500
+
+// The forms in which the API server is asked for things.
+const (
+	acceptJSON         = "application/json"
+	acceptMetadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+)
+
+// request is one GET.
+type request struct {
+	path   string
+	query  url.Values
+	accept string
+	header http.Header // further ones; may be nil
+}
+
+func (c *Cluster) newRequest(ctx context.Context, r request) (*http.Request, error) {
+	u := *c.base
+	u.Path += r.path
+	u.RawQuery = r.query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range r.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Accept", r.accept)
+	return req, nil
+}
+
+// get sends a request that ends soon. Any answer but 200 and 304 is a
+// *statusError. The caller closes the body.
+func (c *Cluster) get(ctx context.Context, r request) (*http.Response, error) {
+	req, err := c.newRequest(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	bulk := c.bulk
+	c.mu.Unlock()
+	resp, err := bulk.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	return accepted(resp)
+}
+
+// watch sends a request whose answer lasts, over a lane. The caller closes the
+// body, which leaves the lane.
+func (c *Cluster) watch(ctx context.Context, r request) (*http.Response, error) {
+	req, err := c.newRequest(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := c.lanes.take()
+	if err != nil {
+		return nil, err
+	}
+	resp, err := ln.roundTrip(req)
+	if err != nil {
+		c.lanes.leave(ln)
+		return nil, err
+	}
+	resp.Body = &laneBody{ReadCloser: resp.Body, leave: sync.OnceFunc(func() { c.lanes.leave(ln) })}
+	return accepted(resp)
+}
+
+type laneBody struct {
+	io.ReadCloser
+	leave func()
+}
+
+func (b *laneBody) Close() error {
+	defer b.leave()
+	return b.ReadCloser.Close()
+}
+
+// accepted passes on an answer that can be read, and reads one that says no.
+func accepted(resp *http.Response) (*http.Response, error) {
+	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNotModified {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, readStatus(resp)
+}

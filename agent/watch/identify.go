@@ -1,0 +1,112 @@
+package watch
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Identify asks a cluster who it is and which namespaces it has. The uid is
+// empty and the namespaces are nil where RBAC hides them.
+func (c *Cluster) Identify(ctx context.Context) (vedette.Cluster, []string, error) {
+	id, err := c.version(ctx)
+	if err != nil {
+		return id, nil, fmt.Errorf("identify the cluster: %w", c.explain(err))
+	}
+	if id.UID, err = c.clusterUID(ctx); err != nil {
+		return id, nil, fmt.Errorf("read the uid of namespace kube-system: %w", c.explain(err))
+	}
+	namespaces, err := c.namespaces(ctx)
+	if err != nil {
+		return id, nil, fmt.Errorf("list namespaces: %w", c.explain(err))
+	}
+	return id, namespaces, nil
+}
+
+func (c *Cluster) version(ctx context.Context) (vedette.Cluster, error) {
+	id := vedette.Cluster{Host: c.Host()}
+	resp, err := c.get(ctx, request{path: "/version", accept: acceptJSON})
+	if err != nil {
+		return id, err
+	}
+	defer resp.Body.Close()
+	var v struct{ GitVersion string }
+	if err := decode(resp.Body, &v); err != nil {
+		return id, err
+	}
+	id.Version, id.Fingerprint = v.GitVersion, fingerprint(resp.TLS)
+	return id, nil
+}
+
+// fingerprint returns the SHA-256 of the certificate that was shown.
+func fingerprint(state *tls.ConnectionState) string {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
+	return strings.ReplaceAll(fmt.Sprintf("% X", sum[:]), " ", ":")
+}
+
+func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
+	resp, err := c.get(ctx, request{path: "/api/v1/namespaces/kube-system", accept: acceptMetadata})
+	if hidden(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var ns struct{ Metadata struct{ UID string } }
+	err = decode(resp.Body, &ns)
+	return ns.Metadata.UID, err
+}
+
+// hidden reports whether an error says that we may not look, or that there is
+// no such thing (API servers without namespaces, as virtual ones can be).
+func hidden(err error) bool {
+	code := codeOf(err)
+	return code == http.StatusForbidden || code == http.StatusNotFound
+}
+
+// namespaces returns the names of all namespaces, nil where they are hidden.
+func (c *Cluster) namespaces(ctx context.Context) ([]string, error) {
+	names := []string{}
+	query := url.Values{"limit": {strconv.Itoa(pageLimit)}}
+	for {
+		page, err := c.namespacePage(ctx, query, &names)
+		if hidden(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if page.Continue == "" {
+			slices.Sort(names)
+			return slices.Compact(names), nil
+		}
+		query.Set("continue", page.Continue)
+	}
+}
+
+func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]string) (page, error) {
+	resp, err := c.get(ctx, request{path: "/api/v1/namespaces", query: query, accept: acceptMetadataList + "," + acceptJSON})
+	if err != nil {
+		return page{}, err
+	}
+	defer resp.Body.Close()
+	s := newSplitter(resp.Body, new(buffers))
+	defer s.close()
+	return s.list(nil, func(raw []byte) error {
+		m, err := metaOf(raw)
+		*names = append(*names, m.Name)
+		return err
+	})
+}

@@ -1,0 +1,143 @@
+package watch
+
+import (
+	"fmt"
+	"io"
+)
+
+// extent is where a value lies, counted from what is kept, so that it stays
+// right while the buffer moves and grows.
+type extent struct{ from, to int }
+
+// value moves past the next value and returns its extent.
+func (s *splitter) value() (extent, error) {
+	if _, err := s.peek(); err == io.EOF {
+		return extent{}, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return extent{}, err
+	}
+	from := s.pos - s.start
+	err := s.skip()
+	return extent{from, s.pos - s.start}, err
+}
+
+// bytes returns a value that is still kept.
+func (s *splitter) bytes(e extent) []byte {
+	if s.over {
+		return nil
+	}
+	return s.buf[s.start+e.from : s.start+e.to]
+}
+
+// text returns the next value where it is a string without escapes, and nil
+// where it is anything else. It is valid until the next call.
+func (s *splitter) text() ([]byte, error) {
+	e, err := s.value()
+	if err != nil {
+		return nil, err
+	}
+	b := s.bytes(e)
+	if len(b) < 2 || b[0] != '"' {
+		return nil, nil
+	}
+	return b[1 : len(b)-1], nil
+}
+
+// object walks the members of the next value, an object. The member function
+// gets each key, which is valid until it reads on, and must move past the value.
+func (s *splitter) object(member func(key string) error) error {
+	if err := s.expect('{'); err != nil {
+		return err
+	}
+	return s.sequence('}', func() error {
+		e, err := s.value()
+		if err != nil {
+			return err
+		}
+		key := s.bytes(e)
+		if !s.over && (len(key) < 2 || key[0] != '"') {
+			return fmt.Errorf("%w: %.20q where the name of a member was due", errGarbage, key)
+		}
+		name := internKey(key)
+		if err := s.expect(':'); err != nil {
+			return err
+		}
+		return member(name)
+	})
+}
+
+// array walks the elements of the next value, an array or null.
+func (s *splitter) array(element func() error) error {
+	c, err := s.token()
+	if err != nil {
+		return err
+	}
+	if c == 'n' {
+		return s.skipScalar(c)
+	}
+	if c != '[' {
+		return s.garbage(c, "an array")
+	}
+	return s.sequence(']', element)
+}
+
+// sequence walks what stands between commas up to an end. The opening bracket
+// has been read.
+func (s *splitter) sequence(end byte, each func() error) error {
+	c, err := s.peek()
+	if err == nil && c == end {
+		return s.expect(end)
+	}
+	for {
+		if err := each(); err != nil {
+			return err
+		}
+		c, err := s.token()
+		if err != nil {
+			return err
+		}
+		if c == end {
+			return nil
+		}
+		if c != ',' {
+			return s.garbage(c, "a comma")
+		}
+	}
+}
+
+// internKey returns the members that this package asks for without allocating,
+// and "" for all others.
+func internKey(quoted []byte) string {
+	if len(quoted) < 2 {
+		return ""
+	}
+	switch string(quoted[1 : len(quoted)-1]) {
+	case "type":
+		return "type"
+	case "object":
+		return "object"
+	case "items":
+		return "items"
+	case "metadata":
+		return "metadata"
+	case "kind":
+		return "kind"
+	case "apiVersion":
+		return "apiVersion"
+	case "resourceVersion":
+		return "resourceVersion"
+	case "continue":
+		return "continue"
+	case "annotations":
+		return "annotations"
+	case "name":
+		return "name"
+	case "namespace":
+		return "namespace"
+	case endOfInitialEvents:
+		return endOfInitialEvents
+	case managedAnnotation:
+		return managedAnnotation
+	}
+	return ""
+}

@@ -1,0 +1,160 @@
+package watch
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Selection says which part of a cluster an account wants.
+type Selection struct {
+	Kinds          []string // names, or "all"; they take the place of Default
+	OmitKinds      []string
+	Namespaces     []string // only these; empty for all
+	OmitNamespaces []string
+	OnlyNamespaced bool // cluster-scoped kinds are not asked for at all
+	// CustomResources are watched as well. With OnlyNamespaced they are told as
+	// CustomResourceDefinitions that are made up, as are the Namespaces.
+	CustomResources []CustomResource
+	Default         []string // the server's choice; vedette.DefaultKinds where empty
+	// OnlySpinnakerManaged leaves out objects that carry no application of
+	// Spinnaker's, but for Namespaces and CustomResourceDefinitions.
+	OnlySpinnakerManaged bool
+}
+
+// CustomResource is a custom kind that an account declares.
+type CustomResource struct {
+	Kind       string // "Kind.group"
+	Namespaced bool
+}
+
+var (
+	namespaceKind  = vedette.Kind{Name: "Namespace"}
+	secretKind     = vedette.Kind{Name: "Secret"}
+	crdKind        = vedette.Kind{Group: "apiextensions.k8s.io", Name: "CustomResourceDefinition"}
+	apiServiceKind = vedette.Kind{Group: "apiregistration.k8s.io", Name: "APIService"}
+)
+
+// Feeds returns the feeds that the selection means in a cluster that serves
+// cat, in the order in which they were named, and the names of the account's
+// own that mean nothing there: not served, or never watched (Events).
+//
+// A name without a group means the kinds of that name in the API groups of
+// Kubernetes itself; where these have none, those of all groups.
+func (s Selection) Feeds(cat Catalogue) (feeds []Wanted, unknown []string) {
+	picked, unknown := s.pick(cat)
+	omitted := s.omitted(cat)
+	namespaces := minus(s.Namespaces, s.OmitNamespaces)
+	for _, r := range picked {
+		switch {
+		case omitted[r.Kind] || s.OnlyNamespaced && !r.Namespaced:
+		case r.Namespaced && len(s.Namespaces) > 0:
+			for _, ns := range namespaces {
+				feeds = append(feeds, s.wanted(r, ns))
+			}
+		default:
+			feeds = append(feeds, s.wanted(r, ""))
+		}
+	}
+	if s.OnlyNamespaced {
+		feeds = append(feeds, s.madeUp(cat, omitted)...)
+	}
+	return feeds, unknown
+}
+
+func (s Selection) wanted(r vedette.Resource, namespace string) Wanted {
+	w := Wanted{Feed: vedette.Feed{Kind: r.Kind, Namespace: namespace}, Resource: r, metadataOnly: r.Kind == secretKind}
+	if namespace == "" && (r.Namespaced || r.Kind == namespaceKind) {
+		w.Omit = slices.Compact(slices.Sorted(slices.Values(s.OmitNamespaces)))
+	}
+	return w
+}
+
+// pick returns the resources that are named, each once.
+func (s Selection) pick(cat Catalogue) (picked []vedette.Resource, unknown []string) {
+	have := map[vedette.Kind]bool{}
+	add := func(found []vedette.Resource) {
+		for _, r := range found {
+			if !have[r.Kind] {
+				have[r.Kind] = true
+				picked = append(picked, r)
+			}
+		}
+	}
+	for _, name := range s.names() {
+		found := match(cat, name)
+		if len(found) == 0 && len(s.Kinds) > 0 {
+			unknown = append(unknown, name)
+		}
+		add(found)
+	}
+	for _, custom := range s.CustomResources {
+		found := match(cat, custom.Kind)
+		if len(found) == 0 && !s.OnlyNamespaced {
+			unknown = append(unknown, custom.Kind)
+		}
+		add(found)
+	}
+	return picked, unknown
+}
+
+func (s Selection) names() []string {
+	switch {
+	case len(s.Kinds) > 0:
+		return s.Kinds
+	case len(s.Default) > 0:
+		return s.Default
+	}
+	return vedette.DefaultKinds
+}
+
+func (s Selection) omitted(cat Catalogue) map[vedette.Kind]bool {
+	omitted := map[vedette.Kind]bool{}
+	for _, name := range s.OmitKinds {
+		for _, r := range match(cat, name) {
+			omitted[r.Kind] = true
+		}
+	}
+	return omitted
+}
+
+// match returns the resources that a name means.
+func match(cat Catalogue, name string) []vedette.Resource {
+	name = strings.TrimSpace(name)
+	if name == "*" || strings.EqualFold(name, "all") {
+		return keep(cat.Resources, func(r vedette.Resource) bool { return !never(r.Kind) && r.Kind != secretKind })
+	}
+	found := keep(cat.Resources, func(r vedette.Resource) bool { return r.Answers(name) && !never(r.Kind) })
+	if native := keep(found, func(r vedette.Resource) bool { return vedette.IsNativeGroup(r.Kind.Group) }); len(native) > 0 {
+		return native
+	}
+	return found
+}
+
+// never reports kinds that are no state of a cluster: events, of which there
+// are more than of all else, and figures that change with every look.
+func never(k vedette.Kind) bool {
+	return k.Name == "Event" && (k.Group == "" || k.Group == "events.k8s.io") ||
+		k.Name == "ComponentStatus" && k.Group == "" || k.Group == "metrics.k8s.io"
+}
+
+func keep(rs []vedette.Resource, wanted func(vedette.Resource) bool) (kept []vedette.Resource) {
+	for _, r := range rs {
+		if wanted(r) {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// minus returns the names of a that are not in b, sorted, each once.
+func minus(a, b []string) (left []string) {
+	for _, name := range a {
+		if !slices.Contains(b, name) {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	return slices.Compact(left)
+}

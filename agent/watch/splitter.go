@@ -1,0 +1,333 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// maxObject bounds one object. etcd's own limit is 1.5 MiB by default.
+	maxObject = 16 << 20
+	// headroom is kept free before the data, so that members can be written in
+	// front of an object without moving it.
+	headroom = 512
+)
+
+// errTooBig says that a value did not fit and was passed over. What follows it
+// in the stream can still be read.
+var errTooBig = errors.New("an object is bigger than 16 MiB")
+
+// errGarbage is the root of all complaints about what a stream holds.
+var errGarbage = errors.New("not what an API server sends")
+
+// splitter finds the extents of JSON values in a stream, with one buffer that
+// grows up to a bound and goes back to its pool whenever nothing is held.
+//
+//	buf: …done… | kept | to scan | free
+//	           start   pos       end
+//
+// It checks no more of a value than it needs to find its end.
+type splitter struct {
+	src   io.Reader // nil: all there is lies in buf
+	pool  *buffers
+	max   int // of bytes kept
+	wipe  bool
+	buf   []byte
+	start int
+	pos   int
+	end   int
+	over  bool   // what should have been kept was too big and is not
+	big   []byte // the beginning of what was too big, to name it by
+	small [64]byte
+}
+
+// newSplitter reads from src with buffers of pool. Close gives the last one back.
+func newSplitter(src io.Reader, pool *buffers) *splitter {
+	return &splitter{src: src, pool: pool, max: maxObject}
+}
+
+// splitBytes reads a value that is in memory.
+func splitBytes(raw []byte) splitter { return splitter{buf: raw, end: len(raw), max: len(raw)} }
+
+func (s *splitter) close() {
+	s.start, s.pos = s.end, s.end
+	s.release()
+}
+
+// drop forgets what was scanned so far.
+func (s *splitter) drop() {
+	if s.wipe {
+		clear(s.buf[s.start:s.pos])
+	}
+	s.start = s.pos
+}
+
+// release gives the buffer back once nothing in it is needed.
+func (s *splitter) release() {
+	if s.buf == nil || s.start != s.end || s.src == nil {
+		return
+	}
+	if s.wipe {
+		clear(s.buf)
+	}
+	s.pool.put(s.buf)
+	s.buf, s.start, s.pos, s.end = nil, 0, 0, 0
+}
+
+// fill reads more behind end. It is called with pos at end. The error is io.EOF
+// only where the source ends.
+func (s *splitter) fill() error {
+	if s.src == nil {
+		return io.EOF
+	}
+	if s.over {
+		s.drop()
+	}
+	if s.release(); s.buf == nil {
+		return s.wake()
+	}
+	if s.end == len(s.buf) {
+		s.makeRoom()
+	}
+	n, err := s.read(s.buf[s.end:])
+	s.end += n
+	return err
+}
+
+// wake waits for the first bytes without holding a buffer. Most feeds spend
+// nearly all of their life here.
+func (s *splitter) wake() error {
+	n, err := s.read(s.small[:])
+	if n == 0 {
+		return err
+	}
+	s.buf = s.pool.get(smallestBuffer)
+	s.start, s.pos = headroom, headroom
+	s.end = headroom + copy(s.buf[headroom:], s.small[:n])
+	if s.wipe {
+		clear(s.small[:])
+	}
+	return nil
+}
+
+// read returns at least a byte or an error. A reader that returns nothing again
+// and again is given up.
+func (s *splitter) read(b []byte) (int, error) {
+	for range 100 {
+		if n, err := s.src.Read(b); n > 0 {
+			return n, nil // an error with data comes again on the next read
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+// makeRoom moves what is kept to the front, into a bigger buffer where it fills
+// more than half of this one. Beyond the bound it lets go of what is kept.
+func (s *splitter) makeRoom() {
+	kept := s.end - s.start
+	if kept > s.max {
+		s.over = true
+		s.big = append([]byte(nil), s.buf[s.start:s.start+min(kept, 64<<10)]...)
+		s.drop()
+		kept = 0
+	}
+	if kept+headroom <= len(s.buf)/2 {
+		s.move(s.buf)
+		return
+	}
+	old := s.buf
+	s.move(s.pool.get(2 * len(s.buf)))
+	if s.wipe {
+		clear(old)
+	}
+	s.pool.put(old)
+}
+
+// move copies what is kept to the beginning of a buffer.
+func (s *splitter) move(to []byte) {
+	kept := copy(to[headroom:], s.buf[s.start:s.end])
+	if s.wipe && &to[0] == &s.buf[0] {
+		clear(s.buf[max(s.start, headroom+kept):s.end])
+	}
+	s.pos = headroom + s.pos - s.start
+	s.buf, s.start, s.end = to, headroom, headroom+kept
+}
+
+// need makes the byte at pos readable.
+func (s *splitter) need() error {
+	if s.pos < s.end {
+		return nil
+	}
+	return s.fill()
+}
+
+// must is need where the stream may not end.
+func (s *splitter) must() error {
+	if err := s.need(); err == io.EOF {
+		return io.ErrUnexpectedEOF
+	} else {
+		return err
+	}
+}
+
+// peek returns the next byte that is no white space. The error is io.EOF where
+// the stream ends instead.
+func (s *splitter) peek() (byte, error) {
+	for {
+		if err := s.need(); err != nil {
+			return 0, err
+		}
+		switch c := s.buf[s.pos]; c {
+		case ' ', '\t', '\r', '\n':
+			if s.start == s.pos {
+				s.start++ // nothing is kept: the line's end behind an event must not hold a buffer
+			}
+			s.pos++
+		default:
+			return c, nil
+		}
+	}
+}
+
+// token moves past the next byte that is no white space and returns it.
+func (s *splitter) token() (byte, error) {
+	c, err := s.peek()
+	if err == io.EOF {
+		return 0, io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		s.pos++
+	}
+	return c, err
+}
+
+// expect moves past one given byte.
+func (s *splitter) expect(want byte) error {
+	c, err := s.token()
+	if err == nil && c != want {
+		return s.garbage(c, fmt.Sprintf("%q", want))
+	}
+	return err
+}
+
+// garbage says what was found in place of what; an HTML page is named as such,
+// since it is what proxies and login portals answer with.
+func (s *splitter) garbage(c byte, want string) error {
+	if c == '<' {
+		return fmt.Errorf("%w: a page of HTML in place of JSON, as proxies and sign-in pages send it", errGarbage)
+	}
+	rest := s.buf[s.pos-1 : min(s.end, s.pos+20)]
+	if s.wipe {
+		rest = rest[:1]
+	}
+	return fmt.Errorf("%w: %q where %s was due", errGarbage, rest, want)
+}
+
+// skip moves past the next value.
+func (s *splitter) skip() error {
+	c, err := s.token()
+	if err != nil {
+		return err
+	}
+	switch c {
+	case '"':
+		return s.skipString()
+	case '{', '[':
+		return s.skipNested(c)
+	}
+	return s.skipScalar(c)
+}
+
+// skipNested moves behind the bracket that closes the one before pos.
+func (s *splitter) skipNested(open byte) error {
+	for depth := 1; ; {
+		if err := s.must(); err != nil {
+			return err
+		}
+		b := s.buf[s.pos:s.end]
+		i := 0
+		for i < len(b) && !structure[b[i]] {
+			i++
+		}
+		s.pos += i
+		if i == len(b) {
+			continue
+		}
+		s.pos++
+		switch b[i] {
+		case '"':
+			if err := s.skipString(); err != nil {
+				return err
+			}
+		case '{', '[':
+			depth++
+		default:
+			if depth--; depth == 0 {
+				return s.closes(open, b[i])
+			}
+		}
+	}
+}
+
+// structure are the bytes that the search for the end of a value stops at.
+var structure = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
+
+// closes checks that the last bracket of a value matches its first. Brackets
+// inside are counted only: whoever reads the value finds out.
+func (s *splitter) closes(open, end byte) error {
+	if end-open != 2 { // in ASCII "[" and "]", "{" and "}" are two apart
+		return s.garbage(end, fmt.Sprintf("the end of %q", open))
+	}
+	return nil
+}
+
+// skipString moves behind the quote that ends the string around pos.
+func (s *splitter) skipString() error {
+	for {
+		if err := s.must(); err != nil {
+			return err
+		}
+		b := s.buf[s.pos:s.end]
+		i := 0
+		for i < len(b) && b[i] != '"' && b[i] != '\\' {
+			i++
+		}
+		s.pos += i
+		if i == len(b) {
+			continue
+		}
+		s.pos++
+		if b[i] == '"' {
+			return nil
+		}
+		if err := s.must(); err != nil {
+			return err
+		}
+		s.pos++ // whatever is escaped
+	}
+}
+
+// skipScalar moves behind a number or a literal whose first byte is c.
+func (s *splitter) skipScalar(c byte) error {
+	if !isScalar(c) {
+		return s.garbage(c, "a value")
+	}
+	for {
+		if err := s.need(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if !isScalar(s.buf[s.pos]) {
+			return nil
+		}
+		s.pos++
+	}
+}
+
+func isScalar(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c == '-' || c == '+' || c == '.' || c == 'E'
+}

@@ -1,0 +1,84 @@
+package watch
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// statusError is an API server's no, from the status of an answer or from an
+// ERROR event of a watch.
+type statusError struct {
+	Code       int
+	Reason     string
+	Message    string
+	RetryAfter time.Duration
+	TooLarge   bool // the resourceVersion asked for lies in the API server's future
+}
+
+// Error returns the API server's words.
+func (e *statusError) Error() string {
+	return fmt.Sprintf("the API server answered %d %s: %s", e.Code, firstOf(e.Reason, http.StatusText(e.Code)), e.Message)
+}
+
+// gone reports whether the mark or the continue token is too old to go on from.
+func (e *statusError) gone() bool {
+	return e.Code == http.StatusGone || e.Reason == "Expired" || e.Reason == "Gone" || e.TooLarge
+}
+
+// status is the part of metav1.Status that is read.
+type status struct {
+	Kind    string
+	Code    int
+	Reason  string
+	Message string
+	Details struct {
+		RetryAfterSeconds int
+		Causes            []struct{ Reason, Message string }
+	}
+}
+
+const mostStatus = 64 << 10
+
+// readStatus reads an answer that is neither 200 nor 304.
+func readStatus(resp *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, mostStatus)) // what came says enough
+	e := parseStatus(body)
+	e.Code = resp.StatusCode
+	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
+		e.RetryAfter = time.Duration(n) * time.Second
+	}
+	return e
+}
+
+// parseStatus reads a Status; what is none is quoted in part.
+func parseStatus(body []byte) *statusError {
+	var s status
+	if err := json.Unmarshal(body, &s); err != nil || s.Kind != "Status" {
+		return &statusError{Message: quote(body)}
+	}
+	e := &statusError{Code: s.Code, Reason: s.Reason, Message: s.Message,
+		RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second}
+	e.TooLarge = strings.HasPrefix(s.Message, "Too large resource version")
+	for _, cause := range s.Details.Causes {
+		e.TooLarge = e.TooLarge || cause.Reason == "ResourceVersionTooLarge"
+	}
+	return e
+}
+
+// quote makes a short line of a body that is no Status.
+func quote(body []byte) string {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return "(nothing)"
+	}
+	if body[0] == '<' {
+		return "a page of HTML, as proxies and sign-in pages send it"
+	}
+	return fmt.Sprintf("%.120q", body)
+}

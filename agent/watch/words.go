@@ -1,0 +1,138 @@
+package watch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/vedette-io/vedette"
+)
+
+// codeOf returns the status in err's chain, or 0.
+func codeOf(err error) int {
+	var s *statusError
+	if errors.As(err, &s) {
+		return s.Code
+	}
+	return 0
+}
+
+// explain says in words what keeps an API server from being used, and what to
+// do. Whatever is an explanation already passes.
+func (c *Cluster) explain(err error) error {
+	if err == nil || vedette.KindOf(err) != "" {
+		return err
+	}
+	return explain(err, c.Host(), c.caName())
+}
+
+// caName says which authority the API server's certificate must come from.
+func (c *Cluster) caName() string {
+	t := c.cfg.TLSClientConfig
+	switch {
+	case t.CAFile != "":
+		return "the CA in " + t.CAFile
+	case len(t.CAData) > 0:
+		return "the kubeconfig's certificate-authority-data" + subjects(t.CAData)
+	}
+	return "this machine's CAs"
+}
+
+// explain is the one table of what goes wrong on the way to an API server.
+func explain(err error, host, ca string) error {
+	var status *statusError
+	if errors.As(err, &status) {
+		return explainStatus(status, host)
+	}
+	if e := explainCertificate(err, host, ca); e != nil {
+		return e
+	}
+	return explainNetwork(err, host)
+}
+
+func explainStatus(s *statusError, host string) error {
+	switch {
+	case s.Code == http.StatusUnauthorized:
+		return vedette.Errorf(vedette.Denied, "%s does not accept the credentials: the token or certificate has expired or belongs to another cluster: renew it in the kubeconfig (%w)", host, s)
+	case s.Code == http.StatusForbidden:
+		return vedette.Errorf(vedette.Denied, "RBAC at %s forbids it: %w", host, s)
+	case s.Code >= 300 && s.Code < 400:
+		return vedette.Errorf(vedette.Invalid, "%s redirects elsewhere, as sign-in pages do and API servers don't: check the server's address (%w)", host, s)
+	case s.Code == http.StatusTooManyRequests:
+		return vedette.Errorf(vedette.Unavailable, "%s asks to slow down: %w", host, s)
+	}
+	return vedette.Errorf(vedette.Unavailable, "%s: %w", host, s)
+}
+
+func explainCertificate(err error, host, ca string) error {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &unknown):
+		return vedette.Errorf(vedette.Invalid, "%s shows a certificate of %s, which does not come from %s: give the CA of this API server (%w)", host, shown(unknown.Cert, err), ca, err)
+	case errors.As(err, &name):
+		return vedette.Errorf(vedette.Invalid, "%s shows a certificate for other names: use one of them as the server's address or set tls-server-name (%w)", host, err)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return vedette.Errorf(vedette.Unavailable, "the certificate of %s has expired or is not valid yet: renew it, or set this machine's clock (%w)", host, err)
+	case errors.As(err, &invalid):
+		return vedette.Errorf(vedette.Invalid, "the certificate of %s is not valid: %w", host, err)
+	}
+	return nil
+}
+
+func shown(cert *x509.Certificate, err error) string {
+	var verify *tls.CertificateVerificationError
+	if cert == nil && errors.As(err, &verify) && len(verify.UnverifiedCertificates) > 0 {
+		cert = verify.UnverifiedCertificates[0]
+	}
+	if cert == nil {
+		return "an unknown authority"
+	}
+	return fmt.Sprintf("%q issued by %q", cert.Subject, cert.Issuer)
+}
+
+func explainNetwork(err error, host string) error {
+	var dns *net.DNSError
+	var record tls.RecordHeaderError
+	text := err.Error()
+	switch {
+	case errors.As(err, &dns):
+		return vedette.Errorf(vedette.Unavailable, "the name in %s can't be resolved: check the address and this machine's DNS (%w)", host, err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return vedette.Errorf(vedette.Unavailable, "nothing listens at %s: the API server is down, or the address is wrong (%w)", host, err)
+	case errors.As(err, &record) || strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		return vedette.Errorf(vedette.Invalid, "%s speaks plain HTTP: write http:// in the server's address, or check its port (%w)", host, err)
+	case strings.Contains(text, "malformed HTTP response") && strings.Contains(text, `\x15\x03`):
+		return vedette.Errorf(vedette.Invalid, "%s speaks TLS: write https:// in the server's address (%w)", host, err)
+	case strings.Contains(text, "remote error: tls:"):
+		return vedette.Errorf(vedette.Denied, "%s refuses the client certificate: renew it in the kubeconfig (%w)", host, err)
+	case strings.Contains(text, "getting credentials:"):
+		return vedette.Errorf(vedette.Denied, "the kubeconfig's program did not sign in at %s: %w", host, err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
+		return vedette.Errorf(vedette.Unavailable, "%s does not answer in time: check firewalls and proxies on the way (%w)", host, err)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return vedette.Errorf(vedette.Unavailable, "%s broke the connection off: %w", host, err)
+	case errors.Is(err, errGarbage):
+		return vedette.Errorf(vedette.Unavailable, "%s sent %w", host, err)
+	}
+	return vedette.Errorf(vedette.Unavailable, "reach %s: %w", host, err)
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// distrusted reports whether one side did not accept the other's certificate.
+func distrusted(err error) bool {
+	return explainCertificate(err, "", "") != nil || strings.Contains(err.Error(), "remote error: tls:")
+}
