@@ -51,7 +51,7 @@ func (o Options) lookup(name string) (string, bool) {
 
 // Report is what was found out while reading a file.
 type Report struct {
-	Problems []*Problem // in the order of the file
+	Problems []*Problem
 
 	settings map[string]setting  // each leaf that was set, by its path
 	entries  map[string]Position // each entry of a list, by its path
@@ -68,8 +68,9 @@ func (r *Report) Err() error {
 	return Join(r.Problems)
 }
 
-// Join makes one error of several problems, nil of none.
+// Join makes one error of several problems in the order of the file, nil of none.
 func Join(problems []*Problem) error {
+	problems = slices.SortedStableFunc(slices.Values(problems), byPosition)
 	errs := make([]error, len(problems))
 	for i, p := range problems {
 		errs[i] = p
@@ -108,6 +109,11 @@ func (r *Report) At(path string) Position {
 func (r *Report) IsSet(path string) bool {
 	_, ok := r.settings[path]
 	return ok
+}
+
+// Wrong reports whether there is a problem at a path or below it.
+func (r *Report) Wrong(path string) bool {
+	return slices.ContainsFunc(r.Problems, func(p *Problem) bool { return p.Within(path) })
 }
 
 // Add appends a problem that the caller found after decoding.
@@ -170,7 +176,6 @@ func Parse(name string, data []byte, o Options, into any) *Report {
 		d.environment(target)
 	}
 	d.fallbacks(target)
-	slices.SortStableFunc(r.Problems, byPosition)
 	return r
 }
 

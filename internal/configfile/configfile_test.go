@@ -1,16 +1,16 @@
 package configfile
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "write what came out to the .txt files")
+	"github.com/vedette-io/vedette/internal/golden"
+)
 
 // sample has a field of every sort that a configuration may have.
 type sample struct {
@@ -87,7 +87,7 @@ func TestFiles(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			var s sample
 			report := Load(file, sampleOptions, &s)
-			compare(t, strings.TrimSuffix(file, ".yml")+".txt", describe(&s, report))
+			golden.Compare(t, strings.TrimSuffix(file, ".yml")+".txt", describe(&s, report))
 		})
 	}
 }
@@ -95,6 +95,7 @@ func TestFiles(t *testing.T) {
 // describe prints all that came of a file but settings left at their defaults.
 func describe(config any, r *Report) string {
 	var out strings.Builder
+	slices.SortStableFunc(r.Problems, byPosition)
 	for _, p := range r.Problems {
 		fmt.Fprintf(&out, "problem %s [%s]\n", p, p.Path)
 	}
@@ -107,22 +108,6 @@ func describe(config any, r *Report) string {
 		fmt.Fprintf(&out, "unused %s\n", unused)
 	}
 	return out.String()
-}
-
-func compare(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; got\n%s\nwant\n%s", file, got, want)
-	}
 }
 
 func TestDefaults(t *testing.T) {

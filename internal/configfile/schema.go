@@ -104,10 +104,13 @@ func elsewhere(t reflect.Type, key string) string {
 	return found[0]
 }
 
-// walkTypes visits each key below a struct type. Entries of lists have "[]" in
-// their path.
+// walkTypes visits each key below a struct type, but for those without effect.
+// Entries of lists have "[]" in their path.
 func walkTypes(t reflect.Type, path string, visit func(path string, s spec)) {
 	for _, s := range specsOf(t) {
+		if s.unused {
+			continue
+		}
 		at := join(path, s.name)
 		visit(at, s)
 		switch ft := indirect(t.FieldByIndex(s.index).Type); {
