@@ -1,0 +1,203 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/configfile/reference"
+	"github.com/vedette-io/vedette/internal/golden"
+)
+
+func environment(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+var testEnv = environment("HOSTNAME", "agent-0", "KUBECONFIGS", "/kubeconfigs")
+
+// TestFiles loads each testdata/*.yml and compares what came of it with the .txt
+// beside it: errors, refused accounts, notices, unused keys, settings that are
+// no defaults, and what the server would be told of each account.
+func TestFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			golden.Compare(t, strings.TrimSuffix(file, ".yml")+".txt", describe(Load(file, testEnv)))
+		})
+	}
+}
+
+func describe(c *Config, err error) string {
+	var out strings.Builder
+	if err != nil {
+		return fmt.Sprintf("error (%s)\n%s\n", vedette.KindOf(err), err)
+	}
+	for _, r := range c.Refused {
+		fmt.Fprintf(&out, "refused %q, number %d at %s\n%s\n", r.Name, r.Index, r.At, r.Reason)
+	}
+	for _, notice := range c.Notices() {
+		fmt.Fprintf(&out, "notice %s\n", notice)
+	}
+	for _, unused := range c.Unused() {
+		fmt.Fprintf(&out, "unused %s\n", unused)
+	}
+	for _, kv := range c.Effective() {
+		if kv.From != "default" {
+			fmt.Fprintf(&out, "%s\n", kv)
+		}
+	}
+	fmt.Fprintf(&out, "insecure %v\n", c.Clouddriver.IsInsecure())
+	for _, a := range c.Kubernetes.Accounts {
+		properties, err := json.Marshal(a.Properties())
+		fmt.Fprintf(&out, "account %s %s %v\n", a.AccountName(), properties, err)
+	}
+	return out.String()
+}
+
+func TestSearch(t *testing.T) {
+	root := t.TempDir()
+	steps := []struct{ why, file, content, account string }{
+		{"the predecessor's old name is the last resort", "opt/spinnaker/config/kubesvc.yml", "kubernetes.accounts: [{name: d}]", "d"},
+		{"yaml comes before yml", "opt/spinnaker/config/kubesvc.yaml", "kubernetes.accounts: [{name: c}]", "c"},
+		{"the new name comes before the old one", "opt/armory/config/armory-agent.yml", "kubernetes.accounts: [{name: b}]", "b"},
+		{"an empty file is passed over", "opt/armory/config/armory-agent.yaml", "", "b"},
+		{"yaml comes first", "opt/armory/config/armory-agent.yaml", "kubernetes.accounts: [{name: a}]", "a"},
+	}
+	c, err := loadBelow(root, "", testEnv)
+	if err != nil || len(c.Kubernetes.Accounts) != 0 || len(c.Notices()) != 1 || c.Path != "" {
+		t.Fatalf("without any file: got %+v, %v", c, err)
+	}
+	for _, step := range steps {
+		path := filepath.Join(root, step.file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(step.content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := loadBelow(root, "", testEnv)
+		if err != nil || len(c.Kubernetes.Accounts) != 1 || c.Kubernetes.Accounts[0].Name != step.account {
+			t.Errorf("%s: got %+v, %v; want account %s", step.why, c, err, step.account)
+		}
+	}
+}
+
+func TestFileThatWasNamedMustBeThere(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "absent.yml"), testEnv)
+	if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "absent.yml: open the file: no such file") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	c, err := parse("c.yml", nil, environment("HOSTNAME", "pod-1"))
+	if err != nil || c.AgentID != "pod-1" {
+		t.Errorf("in a pod: got %v, %v", c, err)
+	}
+	a, errA := parse("c.yml", nil, nil)
+	b, errB := parse("c.yml", nil, nil)
+	if errA != nil || errB != nil || a.AgentID == b.AgentID || a.AgentID == "" {
+		t.Errorf("outside of a pod: got %q and %q, %v, %v", a.AgentID, b.AgentID, errA, errB)
+	}
+	c, err = parse("c.yml", []byte("agentId: me"), environment("HOSTNAME", "pod-1"))
+	if err != nil || c.AgentID != "me" {
+		t.Errorf("configured: got %v, %v", c, err)
+	}
+}
+
+func TestIsInsecure(t *testing.T) {
+	for file, want := range map[string]bool{
+		"": true,
+		"clouddriver.tls.insecureSkipVerify: true":         false,
+		"clouddriver.tls.cacertFile: /ca":                  false,
+		"clouddriver: {insecure: true, tls.serverName: x}": true,
+		"clouddriver.insecure: false":                      false,
+	} {
+		c, err := parse("c.yml", []byte(file), testEnv)
+		if err != nil || c.Clouddriver.IsInsecure() != want {
+			t.Errorf("%q: got %v, %v", file, !want, err)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	c, err := parse("c.yml", []byte("kubernetes.accounts: [{name: a}]"), testEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pair := range map[string][2]time.Duration{
+		"heartbeat":         {c.Clouddriver.Heartbeat(), 20 * time.Second},
+		"heartbeat timeout": {c.Clouddriver.HeartbeatTimeout(), time.Minute},
+		"backoff base":      {c.Clouddriver.Backoff.Base(), time.Second},
+		"backoff max":       {c.Clouddriver.Backoff.Max(), 2 * time.Minute},
+		"reconnect":         {c.Kubernetes.ReconnectTimeout(), 5 * time.Second},
+		"retries":           {c.Kubernetes.Retries.BackOff(), 3 * time.Second},
+		"resumable":         {c.Kubernetes.Accounts[0].MaxResumableAge(), 5 * time.Minute},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s: got %s, want %s", name, pair[0], pair[1])
+		}
+	}
+}
+
+// TestReference keeps the page that users read in step with the structs.
+func TestReference(t *testing.T) {
+	page, err := reference.Markdown(reference.Page{
+		Title: "Configuration of vedette-agent",
+		Dir:   ".",
+		Intro: `The agent reads one YAML file: the one that it is told, or the first with something in it of
+` + "`/opt/armory/config/armory-agent.yaml`, `/opt/armory/config/armory-agent.yml`, `/opt/spinnaker/config/kubesvc.yaml` and\n`/opt/spinnaker/config/kubesvc.yml`" + `. Keys may be nested or written with dots. An environment variable wins over the file: ` + "`" + EnvPrefix + "CLOUDDRIVER_GRPC` sets\n`clouddriver.grpc`." + ` Values may hold ` + "`${NAME:default}`" + `, which names another key or an environment variable.`,
+	}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "../../docs/config-agent.md", page)
+}
+
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.yml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := parse("fuzz.yml", data, testEnv)
+		if err != nil {
+			return
+		}
+		names := map[string]bool{}
+		for _, a := range c.Kubernetes.Accounts {
+			if a.Name == "" || names[a.Name] {
+				t.Errorf("an account is called %q, which is empty or taken", a.Name)
+			}
+			names[a.Name] = true
+		}
+		if len(c.Refused)+len(c.Kubernetes.Accounts) != len(c.written) {
+			t.Error("an account got lost")
+		}
+		describe(c, err)
+		_ = configfile.Keys(c)
+	})
+}

@@ -1,0 +1,99 @@
+package config
+
+import (
+	"crypto/tls"
+	"net"
+	"strconv"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/keypair"
+)
+
+// Server is the agent's own HTTP port, for health checks and a look inside.
+type Server struct {
+	// Address to listen on; empty for all.
+	Host string `config:"host"`
+	// Port of /health and the agent's own REST API.
+	Port int `config:"port" default:"8082"`
+	SSL  SSL `config:"ssl"`
+}
+
+// SSL secures the agent's HTTP port.
+type SSL struct {
+	// Serve HTTPS.
+	Enabled bool `config:"enabled" default:"false"`
+	// PEM file with the certificate and its intermediates. It is read again when it changes.
+	CertFile string `config:"certFile"`
+	// PEM file with the key; by default the key stands in certFile.
+	KeyFile string `config:"keyFile"`
+	// Password of the key, where it is encrypted PKCS#8.
+	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
+	// PEM file with those who sign client certificates.
+	CACertFile string `config:"cacertFile"`
+	// Client certificates: none, request (ask), any (ask for one, whoever signed it), want (check one that comes), need (insist on a good one).
+	ClientAuth string `config:"clientAuth" default:"none"`
+}
+
+// clientAuths are the values of server.ssl.clientAuth.
+var clientAuths = map[string]tls.ClientAuthType{
+	"none": tls.NoClientCert, "request": tls.RequestClientCert, "any": tls.RequireAnyClientCert,
+	"want": tls.VerifyClientCertIfGiven, "need": tls.RequireAndVerifyClientCert,
+}
+
+// Listen is the address of the agent's HTTP port.
+func (s Server) Listen() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
+
+// TLSConfig makes the TLS configuration of the agent's HTTP port; nil where it
+// is plain HTTP.
+func (s Server) TLSConfig() (*tls.Config, error) {
+	if !s.SSL.Enabled {
+		return nil, nil
+	}
+	return keypair.Server{
+		Own:         keypair.Files{Cert: s.SSL.CertFile, Key: s.SSL.KeyFile, Password: s.SSL.KeyPassword.Reveal()},
+		ClientAuth:  clientAuths[lower(s.SSL.ClientAuth)],
+		Authorities: s.SSL.CACertFile,
+	}.Config()
+}
+
+// Prometheus is where metrics are served.
+type Prometheus struct {
+	// Serve /metrics and /prometheus_metrics.
+	Enabled bool `config:"enabled" default:"false"`
+	// Port to serve them on.
+	Port int `config:"port" default:"8008"`
+}
+
+// Pprof is where Go's profiles are served.
+type Pprof struct {
+	// Serve /debug/pprof, on the loopback address only.
+	Enabled bool `config:"enabled" default:"false"`
+	// Port to serve them on.
+	Port int `config:"port" default:"6060"`
+}
+
+// Logging is what is logged, and how. Lines go to standard output.
+type Logging struct {
+	// Least severe level to log: trace, debug, info, warn, error, fatal or panic, in any case.
+	Level string `config:"level" default:"info" env:"LOG_LEVEL"`
+	// text or json.
+	Format string `config:"format" default:"text"`
+	// File to log to.
+	File string `config:"file,unused"`
+	// Log to standard output as well as to the file.
+	MultiWrite bool `config:"multiWrite,unused" default:"false"`
+	// Size in MB at which a new file is begun.
+	MaxSizeMB int `config:"maxSizeMb,unused" default:"1"`
+	// Days that old files are kept.
+	MaxAgeDays int `config:"maxAgeDays,unused" default:"10"`
+	// Old files that are kept.
+	MaxBackups int `config:"maxBackups,unused" default:"10"`
+	// Stamp lines with local time.
+	LocalTime bool `config:"localTime,unused" default:"true"`
+	// Compress old files.
+	Compress bool `config:"compress,unused" default:"false"`
+	// Pairs to add to each line.
+	Fields map[string]string `config:"fields,unused"`
+	// Sending of log lines to the predecessor's maker.
+	Remote configfile.Any `config:"remote,unused"`
+}

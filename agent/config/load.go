@@ -1,0 +1,123 @@
+package config
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
+)
+
+// EnvPrefix is what stands before a key's name in the environment:
+// VEDETTE_AGENT_CLOUDDRIVER_GRPC sets clouddriver.grpc.
+const EnvPrefix = "VEDETTE_AGENT_"
+
+// defaultPaths are where a file is looked for, in this order: the predecessor's.
+var defaultPaths = [...]string{
+	"opt/armory/config/armory-agent.yaml",
+	"opt/armory/config/armory-agent.yml",
+	"opt/spinnaker/config/kubesvc.yaml",
+	"opt/spinnaker/config/kubesvc.yml",
+}
+
+// Load reads the file at path. An empty path means the first of the default
+// paths at which a file with something in it stands; without any, an agent with
+// no accounts is configured, and a notice says so.
+//
+// The error joins all that is wrong outside of accounts. Wrong accounts are in
+// Config.Refused, and the others work. Where there is an error there is no
+// Config.
+func Load(path string, env func(string) (string, bool)) (*Config, error) {
+	return loadBelow("/", path, env)
+}
+
+// loadBelow is Load with another root for the default paths.
+func loadBelow(root, path string, env func(string) (string, bool)) (*Config, error) {
+	if path == "" {
+		found, err := find(root)
+		if err != nil {
+			return nil, err
+		}
+		path = found
+	}
+	if path == "" {
+		c, err := parse("", nil, env)
+		if err == nil {
+			c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": defaults count, and there are no accounts")
+		}
+		return c, err
+	}
+	options := configfile.Options{Env: env, EnvPrefix: EnvPrefix}
+	c := &Config{Path: path}
+	c.report = configfile.Load(path, options, c)
+	return c.finish(env)
+}
+
+// find returns the first default path with a file that is not empty; "" where
+// there is none. A file that is there and can't be read is an error: to go on
+// without it would drop every account.
+func find(root string) (string, error) {
+	for _, p := range defaultPaths {
+		path := filepath.Join(root, p)
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+			continue
+		}
+		if err != nil {
+			return "", vedette.Errorf(vedette.Invalid, "look for a configuration file: %w", err)
+		}
+		return path, nil
+	}
+	return "", nil
+}
+
+// parse configures from bytes.
+func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
+	c := &Config{}
+	c.report = configfile.Parse(name, data, configfile.Options{Env: env, EnvPrefix: EnvPrefix}, c)
+	return c.finish(env)
+}
+
+// finish checks what was read and parts the good accounts from the bad.
+func (c *Config) finish(env func(string) (string, bool)) (*Config, error) {
+	c.check()
+	c.checkAccounts()
+	if problems := c.refuse(); len(problems) > 0 {
+		err := configfile.Join(problems)
+		return nil, vedette.Errorf(vedette.Invalid, "%w", err)
+	}
+	return c, c.identify(env)
+}
+
+// identify gives an agent without a name one. In a pod HOSTNAME is the pod's
+// name, unless it uses the host's network: then agentId must be set where two
+// agents may run on one node.
+func (c *Config) identify(env func(string) (string, bool)) error {
+	if c.AgentID != "" {
+		return nil
+	}
+	if env != nil {
+		if name, ok := env("HOSTNAME"); ok && name != "" {
+			c.AgentID = vedette.AgentID(name)
+			return nil
+		}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("ask for the host's name: %w", err)
+	}
+	var suffix [4]byte
+	if _, err := rand.Read(suffix[:]); err != nil {
+		return fmt.Errorf("make a random suffix: %w", err)
+	}
+	c.AgentID = vedette.AgentID(host + "-" + hex.EncodeToString(suffix[:]))
+	return nil
+}
+
+func lower(s string) string { return strings.ToLower(s) }

@@ -1,0 +1,85 @@
+package configfile
+
+import (
+	"reflect"
+	"strings"
+)
+
+// Key describes one key of a configuration, for its reference.
+type Key struct {
+	Path    string // "kubernetes.accounts[].name"
+	Aliases []string
+	Type    string // "text", "whole number", "list of text", …; empty for a group of keys
+	Default string
+	Env     string // the variable that counts where nothing else sets the key
+	Unused  bool
+	GoType  string // the struct that holds the field, for its comments
+	GoField string // "Armory.Secret" where the struct of Armory has no name
+	Group   string // the type of a group of keys; empty for a leaf or a struct without a name
+}
+
+// Keys lists all keys of a struct type, groups before what is in them.
+func Keys(config any) []Key {
+	t := indirect(reflect.TypeOf(config))
+	return keysOf(t, place{}, t.Name(), "")
+}
+
+func keysOf(t reflect.Type, p place, goType, goPrefix string) (keys []Key) {
+	for _, s := range specsOf(t) {
+		f := t.FieldByIndex(s.index)
+		below := p.key(s)
+		key := Key{Path: below.path, Aliases: s.aliases, Default: s.fallback, Env: s.env, Unused: below.unused, GoType: goType, GoField: goPrefix + f.Name}
+		if len(s.index) > 1 {
+			key.GoType = t.Field(s.index[0]).Type.Name()
+		}
+		ft := indirect(f.Type)
+		if isLeaf(ft) {
+			key.Type = typeName(ft)
+			keys = append(keys, key)
+			continue
+		}
+		if ft.Kind() == reflect.Slice {
+			ft, below.path = ft.Elem(), below.path+"[]"
+		}
+		key.Group = ft.Name()
+		keys = append(keys, key)
+		if ft.Name() == "" {
+			keys = append(keys, keysOf(ft, below, key.GoType, key.GoField+".")...)
+		} else {
+			keys = append(keys, keysOf(ft, below, ft.Name(), "")...)
+		}
+	}
+	return keys
+}
+
+// typeName says what a user may write.
+func typeName(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[Secret]():
+		return "secret text"
+	case reflect.TypeFor[Bytes]():
+		return "size"
+	case reflect.TypeFor[Duration]():
+		return "span of time"
+	case reflect.TypeFor[Any]():
+		return "anything"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "whole number"
+	case reflect.Float64:
+		return "number"
+	case reflect.Slice:
+		return "list of " + typeName(t.Elem())
+	case reflect.Map:
+		if isLeaf(t.Elem()) {
+			return "map of " + typeName(t.Elem())
+		}
+		return "map of groups"
+	case reflect.Struct:
+		return strings.ToLower(t.Name())
+	}
+	return "text"
+}

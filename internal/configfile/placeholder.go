@@ -1,0 +1,142 @@
+package configfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	maxExpansions = 10_000  // of placeholders within one value
+	maxExpanded   = 1 << 20 // bytes of a value that holds placeholders
+)
+
+// expander fills in ${name:default}. The name is looked up as a path in the
+// file, then as an environment variable; then the default counts, which ends at
+// the closing brace and may hold colons and placeholders. What the file gives is
+// expanded in turn; what the environment gives is taken as it is.
+type expander struct {
+	root *node
+	env  func(string) (string, bool)
+	left int
+	open []string // names that are being looked up
+}
+
+func (e *expander) expand(text string) (string, error) {
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "${")
+		out.WriteString(before)
+		if !found {
+			return out.String(), nil
+		}
+		length := closing(after)
+		if length < 0 {
+			return "", errors.New("a ${ has no closing }")
+		}
+		value, err := e.placeholder(after[:length])
+		if err != nil {
+			return "", err
+		}
+		if out.Len()+len(value) > maxExpanded {
+			return "", fmt.Errorf("its placeholders grow to more than %d MiB", maxExpanded>>20)
+		}
+		out.WriteString(value)
+		text = after[length+1:]
+	}
+}
+
+// closing returns where the brace stands that ends a placeholder, or -1.
+func closing(text string) int {
+	depth := 1
+	for i := range len(text) {
+		switch {
+		case text[i] == '{' && i > 0 && text[i-1] == '$':
+			depth++
+		case text[i] == '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// placeholder returns the value of what stands between the braces.
+func (e *expander) placeholder(inner string) (string, error) {
+	if e.left--; e.left < 0 {
+		return "", fmt.Errorf("it takes more than %d placeholders to fill it in", maxExpansions)
+	}
+	name, fallback, hasDefault := cutDefault(inner)
+	name, err := e.expand(name)
+	if err != nil {
+		return "", err
+	}
+	if n := e.root.lookup(name); n != nil {
+		return e.reference(name, n)
+	}
+	if value, ok := e.env(name); ok {
+		return value, nil
+	}
+	if !hasDefault {
+		return "", fmt.Errorf("${%s} names neither a key of this file nor an environment variable, and has no default: write ${%s:default} or set it", name, name)
+	}
+	return e.expand(fallback)
+}
+
+func (e *expander) reference(name string, n *node) (string, error) {
+	if slices.Contains(e.open, name) {
+		return "", fmt.Errorf("${%s} refers to itself", name)
+	}
+	if n.shape != scalar {
+		return "", fmt.Errorf("${%s} names %s, and only single values can be filled in", name, n)
+	}
+	e.open = append(e.open, name)
+	defer func() { e.open = e.open[:len(e.open)-1] }()
+	return e.expand(n.text)
+}
+
+// cutDefault splits at the first colon that is not within an inner placeholder.
+func cutDefault(inner string) (name, fallback string, found bool) {
+	depth := 0
+	for i := range len(inner) {
+		switch {
+		case strings.HasPrefix(inner[i:], "${"):
+			depth++
+		case inner[i] == '}':
+			depth--
+		case inner[i] == ':' && depth == 0:
+			return inner[:i], inner[i+1:], true
+		}
+	}
+	return inner, "", false
+}
+
+// lookup finds a path among keys that may be nested or dotted in any mix; nil
+// where nothing stands there.
+func (n *node) lookup(path string) *node {
+	for _, f := range n.fields {
+		rest, ok := cutFold(path, f.key)
+		switch {
+		case !ok:
+		case rest != "":
+			if found := f.value.lookup(rest); found != nil {
+				return found
+			}
+		case f.value.shape != nothing:
+			return f.value
+		}
+	}
+	return nil
+}
+
+// clone copies the mappings of a tree, so that a Rename of one leaves the other.
+func (n *node) clone() *node {
+	copied := *n
+	copied.fields = slices.Clone(n.fields)
+	for i := range copied.fields {
+		copied.fields[i].value = copied.fields[i].value.clone()
+	}
+	return &copied
+}

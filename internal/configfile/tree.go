@@ -1,0 +1,222 @@
+package configfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxNodes bounds what aliases may blow a file up to.
+const maxNodes = 200_000
+
+type shape int
+
+const (
+	nothing shape = iota // null, or an empty document
+	scalar
+	list
+	mapping
+)
+
+// node is a YAML value with its position. Aliases and merge keys are gone: what
+// they stood for stands in their place.
+type node struct {
+	shape  shape
+	at     Position
+	text   string // of a scalar, as written
+	raw    bool   // text is taken as it is: no placeholders
+	items  []*node
+	fields []field
+}
+
+// field is one key of a mapping with its value.
+type field struct {
+	key   string // as written, dots included
+	at    Position
+	value *node
+}
+
+// String names what stands in a place, for messages. It never tells a value.
+func (n *node) String() string {
+	return [...]string{"nothing", "a single value", "a list", "a group of keys"}[n.shape]
+}
+
+// parse turns a document into a tree and reports what is not YAML. It returns
+// an empty mapping where there is nothing to be had.
+func parse(name string, data []byte, r *Report) *node {
+	empty := &node{shape: mapping, at: Position{File: name}}
+	var doc, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	err := decoder.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return empty
+	}
+	if err == nil {
+		err = decoder.Decode(&second)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		at, message := syntaxError(name, err)
+		r.Add(at, "", "this is not valid YAML: %s", message)
+		return empty
+	}
+	if err == nil && !isEmpty(&second) {
+		r.Add(Position{name, second.Line, second.Column}, "", "a second YAML document starts here: only one is allowed in a file")
+	}
+	root := (&builder{file: name, report: r}).build(&doc, "")
+	switch root.shape {
+	case mapping:
+		return root
+	case nothing:
+		return empty
+	}
+	r.Add(root.at, "", "the file must hold keys with values, and holds %s", root)
+	return empty
+}
+
+func isEmpty(doc *yaml.Node) bool {
+	return len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null"
+}
+
+var yamlError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+
+// syntaxError takes the line out of the library's message.
+func syntaxError(name string, err error) (Position, string) {
+	at := Position{File: name}
+	m := yamlError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return at, err.Error()
+	}
+	at.Line, _ = strconv.Atoi(m[1])
+	if at.Line == 0 && !strings.Contains(m[2], "character") {
+		at.Line = 1 // the library tells no line where it is the first one
+	}
+	return at, m[2]
+}
+
+// builder copies the library's nodes into ours.
+type builder struct {
+	file   string
+	report *Report
+	nodes  int
+	open   []*yaml.Node // aliases that are being followed
+}
+
+func (b *builder) position(n *yaml.Node) Position { return Position{b.file, n.Line, n.Column} }
+
+func (b *builder) build(n *yaml.Node, path string) *node {
+	out := &node{at: b.position(n)}
+	if b.nodes++; b.nodes > maxNodes {
+		if b.nodes == maxNodes+1 {
+			b.report.Add(out.at, "", "the file holds more than %d values, aliases counted as often as they are used", maxNodes)
+		}
+		return out
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		if len(n.Content) > 0 {
+			return b.build(n.Content[0], path)
+		}
+	case yaml.AliasNode:
+		return b.alias(n, path)
+	case yaml.ScalarNode:
+		b.scalar(n, out, path)
+	case yaml.SequenceNode:
+		out.shape = list
+		for i, item := range n.Content {
+			out.items = append(out.items, b.build(item, index(path, i)))
+		}
+	case yaml.MappingNode:
+		out.shape = mapping
+		b.mapping(n, out, path)
+	}
+	return out
+}
+
+func (b *builder) scalar(n *yaml.Node, out *node, path string) {
+	if tag := n.ShortTag(); !strings.HasPrefix(tag, "!!") || tag == "!!binary" {
+		b.report.Add(out.at, path, "%s has the YAML tag %s, which has no meaning here", path, tag)
+		return
+	}
+	if n.ShortTag() == "!!null" {
+		return
+	}
+	out.shape, out.text = scalar, n.Value
+}
+
+func (b *builder) alias(n *yaml.Node, path string) *node {
+	for _, open := range b.open {
+		if open == n.Alias {
+			b.report.Add(b.position(n), path, "the alias *%s stands inside of what it stands for", n.Value)
+			return &node{at: b.position(n)}
+		}
+	}
+	b.open = append(b.open, n.Alias)
+	defer func() { b.open = b.open[:len(b.open)-1] }()
+	return b.build(n.Alias, path)
+}
+
+// mapping copies keys. A key is what was written, whatever YAML takes it for:
+// y, on, 7 and null are names like any other.
+func (b *builder) mapping(n *yaml.Node, out *node, path string) {
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			b.report.Add(b.position(n.Content[i]), path, "a key must be a single word, and this one is not")
+		case key.ShortTag() == "!!merge":
+			merged = append(merged, value)
+		default:
+			out.fields = append(out.fields, field{key: key.Value, at: b.position(n.Content[i]), value: b.build(value, join(path, key.Value))})
+		}
+	}
+	for _, value := range merged {
+		b.merge(value, out, path)
+	}
+}
+
+// merge adds the fields of a "<<" whose keys the mapping has not itself.
+func (b *builder) merge(value *yaml.Node, out *node, path string) {
+	from := b.build(value, path)
+	parts := []*node{from}
+	if from.shape == list {
+		parts = from.items
+	}
+	for _, part := range parts {
+		if part.shape != mapping {
+			b.report.Add(part.at, path, "<< must name a group of keys")
+			continue
+		}
+		for _, f := range part.fields {
+			if !out.has(f.key) {
+				out.fields = append(out.fields, f)
+			}
+		}
+	}
+}
+
+func (n *node) has(key string) bool {
+	for _, f := range n.fields {
+		if f.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

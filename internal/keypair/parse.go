@@ -1,0 +1,126 @@
+package keypair
+
+import (
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/youmark/pkcs8"
+)
+
+// load reads both files and checks that the key belongs to the certificate.
+func load(files Files) (*tls.Certificate, error) {
+	data, err := read(files.Cert)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := parseChain(files.Cert, data)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = read(files.key()); err != nil {
+		return nil, err
+	}
+	key, err := parseKey(files.key(), data, files.Password)
+	if err != nil {
+		return nil, err
+	}
+	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !public.Equal(chain[0].PublicKey) {
+		return nil, fmt.Errorf("the key in %s does not belong to the first certificate in %s", files.key(), files.Cert)
+	}
+	cert := &tls.Certificate{PrivateKey: key, Leaf: chain[0]}
+	for _, c := range chain {
+		cert.Certificate = append(cert.Certificate, c.Raw)
+	}
+	return cert, nil
+}
+
+// parseChain returns all certificates in a file: the intermediates are sent
+// along, or the other side could not build the chain.
+func parseChain(path string, data []byte) ([]*x509.Certificate, error) {
+	var chain []*x509.Certificate
+	for _, block := range blocks(data) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate %d in %s: %w", len(chain)+1, path, err)
+		}
+		chain = append(chain, c)
+	}
+	if len(chain) == 0 {
+		return nil, fmt.Errorf("the file %s holds no certificate in PEM", path)
+	}
+	return chain, nil
+}
+
+func blocks(data []byte) (all []*pem.Block) {
+	for {
+		var block *pem.Block
+		if block, data = pem.Decode(data); block == nil {
+			return all
+		}
+		all = append(all, block)
+	}
+}
+
+// parseKey returns the first private key in a file.
+func parseKey(path string, data []byte, password string) (crypto.Signer, error) {
+	for _, block := range blocks(data) {
+		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			continue
+		}
+		key, err := parseBlock(block, password)
+		if err != nil {
+			return nil, fmt.Errorf("read the key in %s: %w", path, err)
+		}
+		signer, ok := key.(crypto.Signer)
+		if !ok {
+			return nil, fmt.Errorf("read the key in %s: a %T can't be used for TLS", path, key)
+		}
+		return signer, nil
+	}
+	return nil, fmt.Errorf("the file %s holds no private key in PEM", path)
+}
+
+var (
+	errOldEncryption = errors.New("it is encrypted in an outdated form (Proc-Type: 4,ENCRYPTED): convert it with openssl pkcs8 -topk8")
+	errNoPassword    = errors.New("it is encrypted, and no password is configured")
+	errPassword      = errors.New("it can't be decrypted with the configured password")
+)
+
+func parseBlock(block *pem.Block, password string) (any, error) {
+	if strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
+		return nil, errOldEncryption
+	}
+	switch block.Type {
+	case "RSA PRIVATE KEY":
+		return x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		return x509.ParseECPrivateKey(block.Bytes)
+	case "PRIVATE KEY":
+		return x509.ParsePKCS8PrivateKey(block.Bytes)
+	case "ENCRYPTED PRIVATE KEY":
+		return decrypt(block.Bytes, password)
+	}
+	return nil, fmt.Errorf("a %s is not supported", block.Type)
+}
+
+// decrypt opens a PKCS#8 key. The library's error may quote what it decrypted
+// to, so it is not passed on.
+func decrypt(data []byte, password string) (any, error) {
+	if password == "" {
+		return nil, errNoPassword
+	}
+	key, err := pkcs8.ParsePKCS8PrivateKey(data, []byte(password))
+	if err != nil {
+		return nil, errPassword
+	}
+	return key, nil
+}

@@ -1,0 +1,70 @@
+package keypair
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"sync"
+	"time"
+)
+
+// Server says how a server shows its identity and whom it lets in.
+type Server struct {
+	Own         Files
+	ClientAuth  tls.ClientAuthType
+	Authorities string // PEM file with those who sign client certificates; empty for the system's
+	MinVersion  uint16 // 0 for TLS 1.2
+}
+
+// Config makes a server's TLS configuration. Certificate and authorities follow
+// their files: each handshake sees what stands there then.
+func (s Server) Config() (*tls.Config, error) {
+	pair, err := Open(s.Own)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{MinVersion: max(s.MinVersion, tls.VersionTLS12), ClientAuth: s.ClientAuth}
+	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return pair.Certificate(), nil
+	}
+	if s.Authorities == "" {
+		return config, nil
+	}
+	pool := &poolFile{path: s.Authorities}
+	if pool.current, err = Pool(s.Authorities); err != nil {
+		return nil, err
+	}
+	config.ClientCAs = pool.current
+	config.SessionTicketsDisabled = true // a resumed session would outlive an authority that was taken away
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		fresh := config.Clone()
+		fresh.GetConfigForClient = nil
+		fresh.ClientCAs = pool.now()
+		return fresh, nil
+	}
+	return config, nil
+}
+
+// poolFile is a pool of authorities that follows its file.
+type poolFile struct {
+	path string
+
+	mu      sync.Mutex
+	current *x509.CertPool
+	read    time.Time // modification time of what current came from; zero at first
+}
+
+// now returns the pool that the file holds, or the last one that it held. It
+// never falls back to the system's authorities.
+func (p *poolFile) now() *x509.CertPool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	info, err := os.Stat(p.path)
+	if err != nil || info.ModTime().Equal(p.read) {
+		return p.current
+	}
+	if pool, err := Pool(p.path); err == nil {
+		p.current, p.read = pool, info.ModTime()
+	}
+	return p.current
+}
