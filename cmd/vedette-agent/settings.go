@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/uplink"
+	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/version"
+)
+
+// settingsOf turns what the user wrote into what the agent is made of.
+func settingsOf(cfg *config.Config) (agent.Config, error) {
+	link, err := uplinkOf(cfg)
+	if err != nil {
+		return agent.Config{}, err
+	}
+	settings := agent.Config{
+		Uplink: link,
+		Redact: redact.Config{
+			Annotations: cfg.Redact.Annotations, ConfigMapKeys: cfg.Redact.ConfigMapKeys, Environment: cfg.Redact.Environment,
+		},
+		OutboxBytes: int(cfg.Outbox.MaxBytes),
+	}
+	for _, a := range cfg.Kubernetes.Accounts {
+		settings.Accounts = append(settings.Accounts, accountOf(cfg, a))
+	}
+	return settings, nil
+}
+
+func uplinkOf(cfg *config.Config) (uplink.Config, error) {
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = string(cfg.AgentID)
+	}
+	link := uplink.Config{
+		Target: cfg.Clouddriver.GRPC, Creds: insecure.NewCredentials(), Agent: cfg.AgentID,
+		Version: version.String(), Hostname: hostname, ZoneID: cfg.ZoneID,
+	}
+	if cfg.Clouddriver.IsInsecure() {
+		return link, nil
+	}
+	tlsConfig, err := cfg.Clouddriver.TLSConfig()
+	if err != nil {
+		return link, err
+	}
+	link.TLS, link.Creds = true, credentials.NewTLS(tlsConfig)
+	return link, nil
+}
+
+func accountOf(cfg *config.Config, a config.Account) agent.Account {
+	account := agent.Account{
+		Name: a.AccountName(),
+		Access: watch.Access{
+			KubeconfigFile: a.KubeconfigFile, KubeconfigContents: []byte(a.KubeconfigContents.Reveal()), Context: a.Context,
+			InCluster: a.ServiceAccount, Insecure: a.Insecure, NoProxy: a.NoProxy || cfg.Kubernetes.NoProxy,
+		},
+		Selection: watch.Selection{
+			Kinds: a.Kinds, OmitKinds: a.OmitKinds, Namespaces: a.Namespaces, OmitNamespaces: a.OmitNamespaces,
+			OnlyNamespaced: a.OnlyNamespacedResources, OnlySpinnakerManaged: a.OnlySpinnakerManaged,
+		},
+		Properties: a.Properties(),
+	}
+	for _, c := range a.CustomResourceDefinitions {
+		account.Selection.CustomResources = append(account.Selection.CustomResources,
+			watch.CustomResource{Kind: c.Kind, Namespaced: !strings.EqualFold(c.Scope, "Cluster")})
+	}
+	return account
+}
