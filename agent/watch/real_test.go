@@ -1,0 +1,416 @@
+package watch_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/test/controlplane"
+)
+
+type object = controlplane.Object
+
+const configMaps = "/api/v1/namespaces/default/configmaps"
+
+var (
+	configMapFeed = vedette.Feed{Kind: vedette.Kind{Name: "ConfigMap"}}
+	secretFeed    = vedette.Feed{Kind: vedette.Kind{Name: "Secret"}}
+	quick         = watch.Config{LeastDenied: time.Second, MostDenied: 2 * time.Second, Settle: 200 * time.Millisecond,
+		Log: slog.New(slog.DiscardHandler)}
+)
+
+// plane starts an API server, and stops the test where one can't run.
+func plane(t testing.TB) *controlplane.Plane {
+	t.Helper()
+	return controlplane.New(t, controlplane.Options{})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func configMap(name, value string) object {
+	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": object{"value": value}}
+}
+
+// listed is what the API server lists of a path, name to resourceVersion.
+func listed(t testing.TB, p *controlplane.Plane, path string) map[string]string {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Metadata struct{ Namespace, Name, ResourceVersion string }
+		}
+	}
+	must(t, p.Get(t.Context(), path, &list))
+	versions := map[string]string{}
+	for _, item := range list.Items {
+		versions[item.Metadata.Namespace+"/"+item.Metadata.Name] = item.Metadata.ResourceVersion
+	}
+	return versions
+}
+
+// lists returns how many lists of a resource the API server has answered.
+func lists(t testing.TB, p *controlplane.Plane, resource string) (n float64) {
+	t.Helper()
+	resp, err := p.Client().Get(p.URL + "/metrics")
+	must(t, err)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.HasPrefix(line, "apiserver_request_total{") && strings.Contains(line, `resource="`+resource+`"`) && strings.Contains(line, `verb="LIST"`) {
+			var count float64
+			_, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &count)
+			must(t, err)
+			n += count
+		}
+	}
+	must(t, lines.Err())
+	return n
+}
+
+func TestFirstSyncEqualsTheCluster(t *testing.T) {
+	p := plane(t)
+	must(t, p.CreateWorkloads(t.Context(), controlplane.Workloads{}))
+	for i := range 1203 {
+		must(t, p.Create(t.Context(), configMaps, configMap(fmt.Sprintf("m%d", i), "x")))
+	}
+	for _, streamed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streamed %v", streamed), func(t *testing.T) {
+			r := newRecorder()
+			cfg := quick
+			cfg.StreamSnapshots = streamed
+			start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"all", "secret"}}, r, cfg, nil)
+			r.await(t, "all feeds to be live", func() bool { return len(r.feeds) > 30 && allLive(r) })
+			r.check(t)
+			for _, w := range r.all {
+				if w.Kind.Name == "Lease" {
+					continue // the API server renews its own all the time
+				}
+				if got, want := r.feeds[w.Feed].objects, listed(t, p, pathOf(w.Resource)); !maps.Equal(got, want) {
+					t.Errorf("%s: got %d objects, the cluster has %d", w.Feed, len(got), len(want))
+				}
+			}
+			if body := r.feeds[secretFeed].bodies["demo/password"]; body == "" || strings.Contains(body, `"data"`) || strings.Contains(body, "Y29ycmVjdCBob3JzZQ") {
+				t.Errorf("the Secret came as %s", body)
+			}
+		})
+	}
+}
+
+func allLive(r *recorder) bool {
+	for _, f := range r.feeds {
+		if f.state != vedette.FeedLive {
+			return false
+		}
+	}
+	return len(r.feeds) > 0
+}
+
+func pathOf(r vedette.Resource) string {
+	if r.Kind.Group == "" {
+		return "/api/v1/" + r.Plural
+	}
+	return "/apis/" + r.APIVersion() + "/" + r.Plural
+}
+
+func TestChangesArriveInOrder(t *testing.T) {
+	p := plane(t)
+	r := newRecorder()
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, quick, nil)
+	r.await(t, "the feed to be live", func() bool { return allLive(r) })
+	must(t, p.Create(t.Context(), configMaps, configMap("a", "1")))
+	must(t, p.Create(t.Context(), configMaps, configMap("b", "1")))
+	must(t, p.Patch(t.Context(), configMaps+"/a", object{"data": object{"value": "2"}}))
+	must(t, p.Delete(t.Context(), configMaps+"/b"))
+	r.await(t, "a to be changed and b to be gone", func() bool {
+		return strings.Contains(r.feeds[configMapFeed].bodies["default/a"], `"value":"2"`) && !r.has(configMapFeed, "default/b")
+	})
+	if got, want := r.feeds[configMapFeed].upserts, 3; got < want {
+		t.Errorf("got %d upserts, want %d", got, want)
+	}
+	r.check(t)
+}
+
+func TestResumeSendsNoList(t *testing.T) {
+	p := plane(t)
+	c := connect(t, p.Kubeconfig())
+	r := newRecorder()
+	_, stop := start(t, c, watch.Selection{Kinds: []string{"cm"}}, r, quick, nil)
+	must(t, p.Create(t.Context(), configMaps, configMap("before", "1")))
+	r.await(t, "the first object", func() bool { return r.has(configMapFeed, "default/before") })
+	stop()
+	must(t, p.Create(t.Context(), configMaps, configMap("while", "1")))
+	must(t, p.Delete(t.Context(), configMaps+"/before"))
+	asked := lists(t, p, "configmaps")
+
+	w, _ := start(t, c, watch.Selection{Kinds: []string{"cm"}}, r, quick, r.marks())
+	r.await(t, "what happened meanwhile", func() bool {
+		return r.has(configMapFeed, "default/while") && !r.has(configMapFeed, "default/before")
+	})
+	if now := lists(t, p, "configmaps"); now != asked {
+		t.Errorf("%v lists were sent, want none", now-asked)
+	}
+	if n := r.feeds[configMapFeed].snapshots; n != 1 {
+		t.Errorf("%d snapshots, want the first alone", n)
+	}
+
+	w.Reset(configMapFeed, "")
+	r.await(t, "a snapshot after the reset", func() bool { return r.feeds[configMapFeed].snapshots == 2 })
+	if now := lists(t, p, "configmaps"); now == asked {
+		t.Error("no list was counted after a reset, so the count shows nothing")
+	}
+	r.check(t)
+}
+
+func TestKilledAPIServerCostsNoSnapshot(t *testing.T) {
+	p := plane(t)
+	r := newRecorder()
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm", "secret", "pod", "deployment"}}, r, quick, nil)
+	r.await(t, "all feeds to be live", func() bool { return len(r.feeds) == 4 && allLive(r) })
+	p.KillAPIServer()
+	r.await(t, "a feed to say that it fails", func() bool { return r.state(configMapFeed) == vedette.FeedFailing })
+	if m := r.feeds[configMapFeed].message; !strings.Contains(m, p.URL) {
+		t.Errorf("the message %q does not name the API server", m)
+	}
+	must(t, p.StartAPIServer(t.Context()))
+	must(t, p.Create(t.Context(), configMaps, configMap("after", "1")))
+	r.await(t, "the object of after", func() bool { return r.has(configMapFeed, "default/after") && allLive(r) })
+	for name, f := range r.feeds {
+		if f.snapshots != 1 {
+			t.Errorf("%s took %d snapshots, want 1", name, f.snapshots)
+		}
+	}
+	r.check(t)
+}
+
+func TestForgottenMarkCostsASnapshot(t *testing.T) {
+	p := plane(t)
+	r := newRecorder()
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, quick, nil)
+	must(t, p.Create(t.Context(), configMaps, configMap("gone", "1")))
+	must(t, p.Create(t.Context(), configMaps, configMap("stays", "1")))
+	r.await(t, "both objects", func() bool { return r.has(configMapFeed, "default/gone") && r.has(configMapFeed, "default/stays") })
+	must(t, p.Expire(t.Context()))
+	must(t, p.Delete(t.Context(), configMaps+"/gone"))
+	r.await(t, "a second snapshot", func() bool {
+		return r.feeds[configMapFeed].snapshots > 1 && r.state(configMapFeed) == vedette.FeedLive && !r.has(configMapFeed, "default/gone")
+	})
+	if want := listed(t, p, "/api/v1/configmaps"); !maps.Equal(r.feeds[configMapFeed].objects, want) {
+		t.Errorf("got %v, want %v", r.feeds[configMapFeed].objects, want)
+	}
+	r.check(t)
+}
+
+// crd is a definition of a custom kind.
+func crd(group, kind, plural string, versions ...string) object {
+	var served []object
+	for i, v := range versions {
+		served = append(served, object{"name": v, "served": true, "storage": i == 0,
+			"schema": object{"openAPIV3Schema": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
+	}
+	return object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": object{"name": plural + "." + group},
+		"spec": object{"group": group, "scope": "Namespaced", "versions": served,
+			"names": object{"kind": kind, "plural": plural, "singular": strings.ToLower(kind), "listKind": kind + "List"}}}
+}
+
+func TestCustomKindsComeChangeAndGo(t *testing.T) {
+	p := plane(t)
+	const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	for name, kinds := range map[string][]string{"the kind alone": {"widget"}, "with a feed of definitions": {"widget", "crd"}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecorder()
+			start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: kinds}, r, quick, nil)
+			r.await(t, "a declaration without the kind", func() bool { return len(r.events) > 0 && len(r.feeds) == len(kinds)-1 })
+			widgets := vedette.Feed{Kind: vedette.Kind{Group: "example.org", Name: "Widget"}}
+
+			must(t, p.Create(t.Context(), crds, crd("example.org", "Widget", "widgets", "v1beta1")))
+			r.await(t, "a feed of the new kind", func() bool { return r.state(widgets) == vedette.FeedLive })
+			must(t, p.Create(t.Context(), "/apis/example.org/v1beta1/namespaces/default/widgets",
+				object{"apiVersion": "example.org/v1beta1", "kind": "Widget", "metadata": object{"name": "w"}, "spec": object{"n": 1}}))
+			r.await(t, "an object of it", func() bool { return r.has(widgets, "default/w") })
+
+			must(t, p.Apply(t.Context(), crds+"/widgets.example.org", crd("example.org", "Widget", "widgets", "v1beta1", "v1")))
+			r.await(t, "the feed to go on in the better version", func() bool {
+				i := slices.IndexFunc(r.all, func(w watch.Wanted) bool { return w.Feed == widgets })
+				return i >= 0 && r.all[i].Resource.Version == "v1" && r.state(widgets) == vedette.FeedLive
+			})
+			if n := r.feeds[widgets].snapshots; n != 1 {
+				t.Errorf("%d snapshots, want that of the first version alone", n)
+			}
+
+			must(t, p.Delete(t.Context(), crds+"/widgets.example.org"))
+			r.await(t, "the feed to be gone", func() bool { return r.feeds[widgets] == nil })
+			r.check(t)
+		})
+	}
+}
+
+func TestDeniedKindIsWatchedOnceGranted(t *testing.T) {
+	p := plane(t)
+	kubeconfig, err := p.UserKubeconfig("jane")
+	must(t, err)
+	r := newRecorder()
+	start(t, connect(t, kubeconfig), watch.Selection{Kinds: []string{"cm"}, Namespaces: []string{"default"}}, r, quick, nil)
+	feed := vedette.Feed{Kind: configMapFeed.Kind, Namespace: "default"}
+	r.await(t, "the feed to be denied", func() bool { return r.state(feed) == vedette.FeedDenied })
+	if m := r.feeds[feed].message; !strings.Contains(m, `User "jane" cannot list resource "configmaps"`) {
+		t.Errorf("the message %q does not say who may not do what", m)
+	}
+	rbac := "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+	must(t, p.Create(t.Context(), rbac+"/roles", object{"metadata": object{"name": "reader"},
+		"rules": []object{{"apiGroups": []string{""}, "resources": []string{"configmaps"}, "verbs": []string{"list", "watch"}}}}))
+	must(t, p.Create(t.Context(), rbac+"/rolebindings", object{"metadata": object{"name": "jane"},
+		"roleRef":  object{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+		"subjects": []object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}}}))
+	r.await(t, "the feed to be live", func() bool { return r.state(feed) == vedette.FeedLive })
+	r.check(t)
+}
+
+func TestIdentify(t *testing.T) {
+	p := plane(t)
+	var ns struct{ Metadata struct{ UID string } }
+	must(t, p.Get(t.Context(), "/api/v1/namespaces/kube-system", &ns))
+	id, namespaces, err := connect(t, p.Kubeconfig()).Identify(t.Context())
+	must(t, err)
+	if id.UID != ns.Metadata.UID || id.Host != p.URL || !strings.HasPrefix(id.Version, "v1.") || len(id.Fingerprint) != 32*3-1 {
+		t.Errorf("got %+v", id)
+	}
+	if !slices.Contains(namespaces, "kube-system") {
+		t.Errorf("got namespaces %v", namespaces)
+	}
+
+	kubeconfig, err := p.UserKubeconfig("nobody")
+	must(t, err)
+	id, namespaces, err = connect(t, kubeconfig).Identify(t.Context())
+	must(t, err)
+	if id.UID != "" || namespaces != nil || id.Fingerprint == "" {
+		t.Errorf("without rights: got %+v, %v", id, namespaces)
+	}
+}
+
+func TestDeadAggregatedServerHidesItsGroupOnly(t *testing.T) {
+	p := plane(t)
+	must(t, p.Create(t.Context(), "/api/v1/namespaces/default/services", object{"metadata": object{"name": "dead"},
+		"spec": object{"ports": []object{{"port": 443}}, "selector": object{"no": "pod"}}}))
+	must(t, p.Create(t.Context(), "/apis/apiregistration.k8s.io/v1/apiservices", object{"metadata": object{"name": "v1.dead.example.org"},
+		"spec": object{"group": "dead.example.org", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 1, "insecureSkipTLSVerify": true,
+			"service": object{"namespace": "default", "name": "dead"}}}))
+	c := connect(t, p.Kubeconfig())
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		cat, err := c.Discover(ctx)
+		must(t, err)
+		if len(cat.Resources) < 30 {
+			t.Fatalf("only %d resources", len(cat.Resources))
+		}
+		if slices.Contains(cat.UnknownGroups, "dead.example.org") {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the group was never told as unknown: %v", cat.UnknownGroups)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// TestBlockedSinkHoldsTheAPIServerBack lets a sink take nothing while far more
+// changes than any window holds happen, and then all of it.
+func TestBlockedSinkHoldsTheAPIServerBack(t *testing.T) {
+	p := plane(t)
+	r := newRecorder()
+	gate := &gated{Sink: r, open: make(chan struct{})}
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, gate, quick, nil)
+	r.await(t, "the feed to be live", func() bool { return allLive(r) })
+	gate.shut.Store(true)
+	value := strings.Repeat("x", 64<<10)
+	for i := range 100 {
+		must(t, p.Create(t.Context(), configMaps, configMap(fmt.Sprintf("big%d", i), value)))
+	}
+	close(gate.open)
+	r.await(t, "all objects", func() bool { return r.has(configMapFeed, "default/big99") })
+	if got, want := r.feeds[configMapFeed].objects, listed(t, p, "/api/v1/configmaps"); !maps.Equal(got, want) {
+		t.Errorf("got %d objects, want %d", len(got), len(want))
+	}
+	r.check(t)
+}
+
+// BenchmarkFirstSync compares the ways to read 12,000 objects.
+func BenchmarkFirstSync(b *testing.B) {
+	p := plane(b)
+	value := strings.Repeat("abcdefgh", 600)
+	fill(b, p, 12000, value)
+	b.Run("bare paged list", func(b *testing.B) {
+		for b.Loop() {
+			bareList(b, p)
+		}
+	})
+	for _, streamed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("watcher, streamed %v", streamed), func(b *testing.B) {
+			for b.Loop() {
+				cfg := quick
+				cfg.StreamSnapshots = streamed
+				r := newCounter()
+				_, stop := start(b, connect(b, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, cfg, nil)
+				<-r.ended
+				stop()
+				b.ReportMetric(float64(r.items), "objects")
+			}
+		})
+	}
+}
+
+func fill(b *testing.B, p *controlplane.Plane, n int, value string) {
+	failed := make(chan error, 8)
+	for worker := range 8 {
+		go func() {
+			for i := worker; i < n; i += 8 {
+				if err := p.Create(context.Background(), configMaps, configMap(fmt.Sprintf("m%d", i), value)); err != nil {
+					failed <- err
+					return
+				}
+			}
+			failed <- nil
+		}()
+	}
+	for range 8 {
+		must(b, <-failed)
+	}
+}
+
+// bareList reads pages and nothing else: what the network and the API server take.
+func bareList(b *testing.B, p *controlplane.Plane) {
+	next := ""
+	for {
+		req, err := http.NewRequest(http.MethodGet, p.URL+"/api/v1/configmaps?limit=500&continue="+next, nil)
+		must(b, err)
+		resp, err := p.Client().Do(req)
+		must(b, err)
+		body, err := io.ReadAll(resp.Body)
+		must(b, err)
+		resp.Body.Close()
+		head := string(body[:min(len(body), 2000)])
+		_, rest, found := strings.Cut(head, `"continue":"`)
+		if !found {
+			return
+		}
+		next, _, _ = strings.Cut(rest, `"`)
+	}
+}
