@@ -1,0 +1,36 @@
+#!/bin/sh
+# Installs the database servers that the store's tests start for themselves, on
+# Debian and as root. Where both are there already it returns at once. The
+# packages' own services stay off: the tests run their own, on free ports.
+set -eu
+
+have() {
+	for path in "$@"; do
+		[ -x "$path" ] && return 0
+	done
+	return 1
+}
+
+missing=""
+have /usr/lib/postgresql/*/bin/postgres || missing="postgresql"
+have /usr/sbin/mariadbd || missing="$missing mariadb-server"
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
+	echo "missing:$missing. Install them, or set VEDETTE_TEST_POSTGRES and VEDETTE_TEST_MYSQL to the URLs of servers." >&2
+	exit 1
+fi
+
+# A policy-rc.d that answers 101 keeps maintainer scripts from starting
+# services. One that an administrator put there stays as it is.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+	trap 'rm -f "$policy"' EXIT
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod 755 "$policy"
+fi
+
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # a list of words
+apt-get install -y -qq --no-install-recommends $missing ||
+	{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing; }

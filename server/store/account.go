@@ -1,0 +1,209 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/vedette-io/vedette"
+)
+
+const maxAccountName = 255
+
+// lockAccount keeps others from writing the account until the transaction ends,
+// and says whether the writer is still the one who may. It returns the
+// account's number.
+func lockAccount(ctx context.Context, tx *tx, account vedette.AccountName, term vedette.Term) (int64, error) {
+	var id, stored int64
+	err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(account)).Scan(&id, &stored)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, ErrNoAccount
+	}
+	if err == nil && stored != int64(term) {
+		return 0, ErrTerm
+	}
+	return id, err
+}
+
+// Register stores what an agent says of an account. A name belongs to the first
+// cluster that registers under it: for any other the error is vedette.Conflict
+// and names both, and nothing is changed.
+func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, error) {
+	deed := "register account " + string(a.Name)
+	if a.Name == "" || len(a.Name) > maxAccountName || clean(string(a.Name), maxAccountName) != string(a.Name) {
+		return AccountRow{}, vedette.Errorf(vedette.Invalid, "an account's name must have 1 to %d bytes of UTF-8 and no NUL: %q", maxAccountName, string(a.Name))
+	}
+	columns, err := accountColumns(a)
+	if err != nil {
+		return AccountRow{}, fmt.Errorf("%s: %w", deed, err)
+	}
+	// Of two agents that bring a new name at once, one meets the other's row.
+	err = s.write(ctx, func(tx *tx) error { return register(ctx, tx, a, columns) })
+	if err != nil && vedette.KindOf(err) == "" {
+		err = s.write(ctx, func(tx *tx) error { return register(ctx, tx, a, columns) })
+	}
+	if err != nil {
+		return AccountRow{}, s.explain(deed, err)
+	}
+	return s.account(ctx, a.Name)
+}
+
+func accountColumns(a vedette.Account) ([]any, error) {
+	properties, err := json.Marshal(a.Properties)
+	if err != nil {
+		return nil, err
+	}
+	var namespaces any
+	if a.Namespaces != nil {
+		text, err := json.Marshal(a.Namespaces)
+		if err != nil {
+			return nil, err
+		}
+		namespaces = string(text)
+	}
+	const most = 4096
+	return []any{clean(a.Cluster.UID, most), clean(a.Cluster.Host, most), clean(a.Cluster.Fingerprint, most), clean(a.Cluster.Version, most),
+		string(properties), namespaces}, nil
+}
+
+func register(ctx context.Context, tx *tx, a vedette.Account, columns []any) error {
+	id, known, err := findCluster(ctx, tx, a.Name)
+	if errors.Is(err, sql.ErrNoRows) {
+		_, err := tx.exec(ctx, `INSERT INTO accounts (cluster_uid, host, fingerprint, version, properties, namespaces, name, registered, last_seen, orphaned, holder, server, term)
+			SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', value FROM counters WHERE name = 'term'`,
+			append(columns, string(a.Name), micros(tx.now), micros(tx.now), micros(tx.now))...)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if !known.Same(a.Cluster) {
+		return vedette.Errorf(vedette.Conflict, "the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or remove the account first", a.Name, known, a.Cluster)
+	}
+	if a.Cluster.UID == "" {
+		columns[0] = known.UID // RBAC hides it now; it is still the same cluster
+	}
+	_, err = tx.exec(ctx, `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, last_seen = ? WHERE id = ?`,
+		append(columns, micros(tx.now), id)...)
+	return err
+}
+
+func findCluster(ctx context.Context, tx *tx, name vedette.AccountName) (id int64, c vedette.Cluster, err error) {
+	err = tx.queryRow(ctx, `SELECT id, cluster_uid, host, fingerprint, version FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(name)).
+		Scan(&id, &c.UID, &c.Host, &c.Fingerprint, &c.Version)
+	return id, c, err
+}
+
+// Take makes an agent the account's one cacher. From the return on, whoever held
+// the account before is refused by its term.
+func (s *Store) Take(ctx context.Context, account vedette.AccountName, agent vedette.AgentID, server vedette.ServerID) (vedette.Term, error) {
+	var term int64
+	err := s.write(ctx, func(tx *tx) error {
+		var id int64
+		err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(account)).Scan(&id, &term)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrNoAccount
+		}
+		if err != nil {
+			return err
+		}
+		term++
+		_, err = tx.exec(ctx, `UPDATE accounts SET term = ?, holder = ?, server = ?, last_seen = ?, orphaned = 0 WHERE id = ?`,
+			term, string(agent), string(server), micros(tx.now), id)
+		return err
+	})
+	if err != nil {
+		return 0, s.explain("take account "+string(account), err)
+	}
+	return vedette.Term(term), nil
+}
+
+// Release says that no agent serves the account. Where another has taken it
+// meanwhile, that stays as it is and there is no error.
+func (s *Store) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
+	err := s.write(ctx, func(tx *tx) error {
+		_, err := tx.exec(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
+			micros(tx.now), string(account), int64(term))
+		return err
+	})
+	return s.explain("release account "+string(account), err)
+}
+
+// Seen notes that the account's agent was there at a time, and that its live
+// feeds were complete.
+func (s *Store) Seen(ctx context.Context, account vedette.AccountName, term vedette.Term, at time.Time) error {
+	err := s.write(ctx, func(tx *tx) error {
+		id, err := lockAccount(ctx, tx, account, term)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.exec(ctx, `UPDATE accounts SET last_seen = ? WHERE id = ? AND last_seen < ?`, micros(at), id, micros(at)); err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `UPDATE feeds SET seen = ? WHERE account_id = ? AND state = ? AND seen < ?`, micros(at), id, string(vedette.FeedLive), micros(at))
+		return err
+	})
+	return s.explain("note that account "+string(account)+" was seen", err)
+}
+
+const selectAccounts = `SELECT name, cluster_uid, host, fingerprint, version, properties, namespaces, term, holder, server, registered, last_seen, orphaned
+	FROM accounts WHERE name IS NOT NULL`
+
+// Accounts returns all accounts by name.
+func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
+	var accounts []AccountRow
+	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+		a, err := scanAccount(rows)
+		accounts = append(accounts, a)
+		return err
+	}, selectAccounts+` ORDER BY name`)
+	return accounts, s.explain("read the accounts", err)
+}
+
+func (s *Store) account(ctx context.Context, name vedette.AccountName) (AccountRow, error) {
+	a, err := scanAccount(s.reader.QueryRowContext(ctx, s.dialect.bind(selectAccounts+` AND name = ?`), string(name)))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNoAccount
+	}
+	return a, s.explain("read account "+string(name), err)
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+func scanAccount(row scanner) (AccountRow, error) {
+	var a AccountRow
+	var name, holder, server, properties string
+	var namespaces sql.NullString
+	var term, registered, seen, orphaned int64
+	err := row.Scan(&name, &a.Cluster.UID, &a.Cluster.Host, &a.Cluster.Fingerprint, &a.Cluster.Version, &properties, &namespaces,
+		&term, &holder, &server, &registered, &seen, &orphaned)
+	if err != nil {
+		return a, err
+	}
+	a.Name, a.Term, a.Holder, a.Server = vedette.AccountName(name), vedette.Term(term), vedette.AgentID(holder), vedette.ServerID(server)
+	a.Registered, a.LastSeen, a.Orphaned = timeOf(registered), timeOf(seen), timeOf(orphaned)
+	if err := json.Unmarshal([]byte(properties), &a.Properties); err != nil {
+		return a, fmt.Errorf("read the properties of account %s: %w", name, err)
+	}
+	if namespaces.Valid {
+		err = json.Unmarshal([]byte(namespaces.String), &a.Namespaces)
+	}
+	return a, err
+}
+
+// validName reports whether a database takes a key's part as it is.
+func validName(s string, most int) bool {
+	if len(s) > most || !utf8.ValidString(s) {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] == 0 {
+			return false
+		}
+	}
+	return true
+}

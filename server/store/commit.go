@@ -1,0 +1,330 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Commit writes a batch in one transaction and returns what really changed. An
+// object that is stored with the same uid and resourceVersion is not written
+// again and not reported. The error is ErrTerm where another agent has taken
+// the account, and ErrNoAccount where it is gone.
+func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
+	deed := "commit to account " + string(b.Account)
+	leave, err := s.gates.enter(ctx, b.Account)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", deed, err)
+	}
+	defer leave()
+	p, err := s.plan(ctx, &b)
+	if err != nil {
+		return nil, s.explain(deed, err)
+	}
+	if p.idle() {
+		return nil, nil
+	}
+	if err := s.write(ctx, func(tx *tx) error { return p.apply(ctx, tx) }); err != nil {
+		return nil, s.explain(deed, err)
+	}
+	return p.changes, nil
+}
+
+// plan is what a batch comes to against what is stored. It is made before the
+// transaction begins, so that reading, comparing and compressing hold no lock.
+// That is sound because the account's gate and its term keep all others from
+// writing the account between the two.
+type plan struct {
+	batch   *Batch
+	account int64
+	rows    []row // in the order of the primary key
+	sets    map[int64]map[string]string
+	hashes  map[rowKey]int64 // of the labels of rows whose set is not known
+	removes []rowKey
+	gained  map[feedKey]int64
+	feeds   map[feedKey]FeedUpdate
+	changes []Change
+}
+
+func (p *plan) idle() bool {
+	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0
+}
+
+func (s *Store) plan(ctx context.Context, b *Batch) (*plan, error) {
+	p := &plan{batch: b, sets: map[int64]map[string]string{}, hashes: map[rowKey]int64{}, gained: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
+	var term int64
+	err := s.reader.QueryRowContext(ctx, s.dialect.bind(`SELECT id, term FROM accounts WHERE name = ?`), string(b.Account)).Scan(&p.account, &term)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrNoAccount
+	}
+	if err != nil {
+		return nil, err
+	}
+	if term != int64(b.Term) {
+		return nil, ErrTerm
+	}
+	covered, err := readCoverage(ctx, s.reader, &s.dialect, p.account)
+	if err != nil {
+		return nil, err
+	}
+	return p, s.fill(ctx, p, covered)
+}
+
+func (s *Store) fill(ctx context.Context, p *plan, covered coverage) error {
+	upserts, deletes, err := s.keys(ctx, p.batch, covered)
+	if err != nil {
+		return err
+	}
+	there, err := s.lookup(ctx, p.account, upserts, deletes)
+	if err != nil {
+		return err
+	}
+	changed := p.compare(upserts, there, covered)
+	if err := s.pack(ctx, changed, p.rows); err != nil {
+		return err
+	}
+	sortRows(p.rows)
+	for i, key := range deletes {
+		if _, ok := there[key]; ok {
+			p.remove(key, p.batch.Deletes[i], covered)
+		}
+	}
+	if err := s.drop(ctx, p, upserts, covered); err != nil {
+		return err
+	}
+	sortKeys(p.removes)
+	return s.updates(ctx, p, covered)
+}
+
+// keys numbers the kinds of a batch and checks what it names.
+func (s *Store) keys(ctx context.Context, b *Batch, covered coverage) (upserts, deletes []rowKey, err error) {
+	upserts, deletes = make([]rowKey, len(b.Upserts)), make([]rowKey, len(b.Deletes))
+	seen := make(map[rowKey]bool, len(upserts)+len(deletes))
+	number := func(key vedette.Key) (rowKey, error) {
+		k, err := s.rowKey(ctx, key, covered)
+		if err == nil && seen[k] {
+			err = vedette.Errorf(vedette.Invalid, "a batch names %s twice", key)
+		}
+		seen[k] = true
+		return k, err
+	}
+	for i := range b.Upserts {
+		if upserts[i], err = number(b.Upserts[i].Key); err == nil {
+			err = checkObject(&b.Upserts[i])
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range b.Deletes {
+		if deletes[i], err = number(b.Deletes[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return upserts, deletes, nil
+}
+
+func (s *Store) rowKey(ctx context.Context, key vedette.Key, covered coverage) (rowKey, error) {
+	kind, ok, err := s.kinds.find(ctx, s, key.Kind)
+	if err != nil {
+		return rowKey{}, err
+	}
+	k := rowKey{kind, key.Namespace, key.Name}
+	if _, declared := covered.of(k); !ok || !declared {
+		return k, noFeed(vedette.Feed{Kind: key.Kind, Namespace: key.Namespace})
+	}
+	return k, nil
+}
+
+// The longest that the narrowest database keeps. Kubernetes itself stops at 253
+// for nearly all names.
+const (
+	maxName    = 512
+	maxVersion = 255
+	maxUID     = 253
+)
+
+func checkObject(o *vedette.Object) error {
+	if !validName(o.Name, maxName) || o.Name == "" || !validName(o.Namespace, 63) {
+		return vedette.Errorf(vedette.Invalid, "the name of %.600q cannot be stored: it must have 1 to %d bytes of UTF-8 and no NUL, and its namespace 63 at most", o.Key.String(), maxName)
+	}
+	if !validName(o.ResourceVersion, maxVersion) || len(o.UID) > maxUID {
+		return vedette.Errorf(vedette.Invalid, "the uid or resourceVersion of %s is longer than %d bytes", o.Key, maxUID)
+	}
+	return nil
+}
+
+func (s *Store) lookup(ctx context.Context, account int64, upserts, deletes []rowKey) (map[rowKey]storedRow, error) {
+	keys := slices.Concat(upserts, deletes)
+	sortKeys(keys)
+	there := make(map[rowKey]storedRow, len(keys))
+	err := s.dialect.lookup(ctx, s.reader, account, keys, func(r storedRow) { there[r.rowKey] = r })
+	return there, err
+}
+
+// compare keeps what differs from what is stored, as rows that lack their
+// compressed columns, and returns the objects in the order of these rows.
+func (p *plan) compare(upserts []rowKey, there map[rowKey]storedRow, covered coverage) []*vedette.Object {
+	var changed []*vedette.Object
+	for i, key := range upserts {
+		o := &p.batch.Upserts[i]
+		r := row{rowKey: key, uid: packUID(o.UID), version: o.ResourceVersion}
+		was, exists := there[key]
+		if exists && was.version == r.version && bytes.Equal(was.uid, r.uid) {
+			continue
+		}
+		r.application = applicationOf(o)
+		p.label(&r, o, was)
+		p.rows = append(p.rows, r)
+		changed = append(changed, o)
+		change := Change{Account: p.batch.Account, Key: o.Key, Type: Modified, Version: o.ResourceVersion}
+		if !exists {
+			change.Type = Added
+			feed, _ := covered.of(key)
+			p.gained[feed]++
+		}
+		p.changes = append(p.changes, change)
+	}
+	return changed
+}
+
+const maxApplication = 255
+
+func applicationOf(o *vedette.Object) string {
+	return clean(vedette.MonikerOf(o.Key, o.Annotations).App, maxApplication)
+}
+
+// label keeps the label set that the stored row has, which most updates do not
+// change, and notes any other for the transaction to find.
+func (p *plan) label(r *row, o *vedette.Object, was storedRow) {
+	if len(o.Labels) == 0 {
+		return
+	}
+	hash := hashLabels(o.Labels)
+	if hash == was.hash {
+		r.labelset = was.labelset
+		return
+	}
+	p.sets[hash] = o.Labels
+	p.hashes[r.rowKey] = hash
+}
+
+func (p *plan) remove(key rowKey, name vedette.Key, covered coverage) {
+	p.removes = append(p.removes, key)
+	feed, _ := covered.of(key)
+	p.gained[feed]--
+	p.changes = append(p.changes, Change{Account: p.batch.Account, Key: name, Type: Deleted})
+}
+
+// drop finds the rows that a snapshot did not meet in the cluster. What the
+// same batch writes or deletes is left to that.
+func (s *Store) drop(ctx context.Context, p *plan, upserts []rowKey, covered coverage) error {
+	if len(p.batch.Drops) == 0 {
+		return nil
+	}
+	named := make(map[rowKey]bool, len(upserts)+len(p.removes))
+	for _, key := range slices.Concat(upserts, p.removes) {
+		named[key] = true
+	}
+	for _, d := range p.batch.Drops {
+		feed, err := s.feedKey(ctx, d.Feed, covered)
+		if err != nil {
+			return err
+		}
+		digests := make(map[uint64]bool, len(d.Digests))
+		for _, digest := range d.Digests {
+			digests[digest] = true
+		}
+		err = s.scanFeedRows(ctx, p.account, feed, 4096, func(rows []indexRow) error {
+			for _, r := range rows {
+				key := rowKey{feed.kind, r.namespace, r.name}
+				if digests[r.digest] && !named[key] {
+					named[key] = true
+					p.remove(key, vedette.Key{Kind: d.Feed.Kind, Namespace: r.namespace, Name: r.name}, covered)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) feedKey(ctx context.Context, feed vedette.Feed, covered coverage) (feedKey, error) {
+	kind, ok, err := s.kinds.find(ctx, s, feed.Kind)
+	key := feedKey{kind, feed.Namespace}
+	if err == nil && (!ok || !covered[key]) {
+		err = noFeed(feed)
+	}
+	return key, err
+}
+
+// updates gathers each feed's row: what the batch says of it and what it gained.
+func (s *Store) updates(ctx context.Context, p *plan, covered coverage) error {
+	for key, n := range p.gained {
+		if n != 0 {
+			p.feeds[key] = FeedUpdate{}
+		}
+	}
+	for _, u := range p.batch.Feeds {
+		key, err := s.feedKey(ctx, u.Feed, covered)
+		if err != nil {
+			return err
+		}
+		if u.Mark != nil && !validName(string(*u.Mark), maxVersion) {
+			return vedette.Errorf(vedette.Invalid, "the mark of feed %s is longer than %d bytes or no text", u.Feed, maxVersion)
+		}
+		p.feeds[key] = u
+	}
+	return nil
+}
+
+// apply writes a plan. It may run twice, and changes nothing in it that matters
+// to the second time.
+func (p *plan) apply(ctx context.Context, tx *tx) error {
+	if _, err := lockAccount(ctx, tx, p.batch.Account, p.batch.Term); err != nil {
+		return err
+	}
+	if err := p.applyLabels(ctx, tx); err != nil {
+		return err
+	}
+	if err := tx.dialect.upsert(ctx, tx, p.account, p.rows); err != nil {
+		return err
+	}
+	if err := tx.dialect.remove(ctx, tx, p.account, p.removes); err != nil {
+		return err
+	}
+	keys := slices.SortedFunc(maps.Keys(p.feeds), func(a, b feedKey) int {
+		return rowKey{kind: a.kind, namespace: a.namespace}.compare(rowKey{kind: b.kind, namespace: b.namespace})
+	})
+	for _, key := range keys {
+		if err := updateFeed(ctx, tx, p.account, key, p.feeds[key], p.gained[key]); err != nil {
+			return fmt.Errorf("update a feed: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *plan) applyLabels(ctx context.Context, tx *tx) error {
+	if len(p.sets) == 0 {
+		return nil
+	}
+	ids, err := labelsets(ctx, tx, p.account, p.sets)
+	if err != nil {
+		return err
+	}
+	for i := range p.rows {
+		if hash, ok := p.hashes[p.rows[i].rowKey]; ok {
+			p.rows[i].labelset = ids[hash]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A compressed column holds the number of its dictionary plus one, as a varint,
+// and then a zstd frame without the four bytes that all frames begin with. A
+// leading zero says that what follows is not compressed. Nothing at all stands
+// for nothing.
+const (
+	stored     = 0  // not compressed
+	minimum    = 24 // bytes below which a frame's own header eats the gain
+	maxBody    = 64 << 20
+	frameMagic = "\x28\xb5\x2f\xfd"
+)
+
+// dictionary compresses what resembles it. Number 0 is empty and always there.
+type dictionary struct {
+	id       int64
+	bytes    []byte
+	encoders sync.Pool // of *zstd.Encoder: some hundred KB each, so none is kept for idle kinds
+	decoders sync.Pool // of *zstd.Decoder
+}
+
+func (d *dictionary) compress(src []byte) ([]byte, error) {
+	if len(src) == 0 {
+		return []byte{}, nil
+	}
+	if len(src) < minimum {
+		return append([]byte{stored}, src...), nil
+	}
+	encoder, err := d.encoder()
+	if err != nil {
+		return nil, err
+	}
+	defer d.encoders.Put(encoder)
+	frame := encoder.EncodeAll(src, make([]byte, 0, 64+len(src)/8))
+	prefix := binary.AppendUvarint(make([]byte, 0, 8), uint64(d.id)+1)
+	if len(prefix) > len(frameMagic) {
+		return append(prefix, frame[len(frameMagic):]...), nil
+	}
+	start := len(frameMagic) - len(prefix) // the prefix takes the place of the magic
+	copy(frame[start:], prefix)
+	return frame[start:], nil
+}
+
+func (d *dictionary) encoder() (*zstd.Encoder, error) {
+	if e, ok := d.encoders.Get().(*zstd.Encoder); ok {
+		return e, nil
+	}
+	options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(256 << 10)}
+	if len(d.bytes) > 0 {
+		options = append(options, zstd.WithEncoderDictRaw(0, d.bytes))
+	}
+	return zstd.NewWriter(nil, options...)
+}
+
+func (d *dictionary) decoder() (*zstd.Decoder, error) {
+	if e, ok := d.decoders.Get().(*zstd.Decoder); ok {
+		return e, nil
+	}
+	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBody), zstd.WithDecoderLowmem(true)}
+	if len(d.bytes) > 0 {
+		options = append(options, zstd.WithDecoderDictRaw(0, d.bytes))
+	}
+	return zstd.NewReader(nil, options...)
+}
+
+var errCompressed = errors.New("a stored compressed value is damaged")
+
+// splitColumn returns the dictionary's number and the frame. Where nothing is
+// compressed the number is -1.
+func splitColumn(b []byte) (id int64, frame []byte, err error) {
+	prefix, n := binary.Uvarint(b)
+	if n <= 0 || prefix > 1<<62 {
+		return 0, nil, errCompressed
+	}
+	return int64(prefix) - 1, b[n:], nil
+}
+
+// expand appends to dst, which may be nil.
+func (d *dictionary) expand(dst, frame []byte) ([]byte, error) {
+	decoder, err := d.decoder()
+	if err != nil {
+		return nil, err
+	}
+	defer d.decoders.Put(decoder)
+	whole := make([]byte, 0, len(frameMagic)+len(frame))
+	whole = append(append(whole, frameMagic...), frame...)
+	out, err := decoder.DecodeAll(whole, dst)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCompressed, err)
+	}
+	return out, nil
+}

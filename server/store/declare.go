@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Declare makes an account's feeds what its agent says they are. Feeds that are
+// new begin as pending. All others go with their objects, but for those of API
+// groups that the agent could not ask for: nothing is known of them, which is
+// no reason to forget them. It returns the objects that went.
+func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) ([]Change, error) {
+	deed := "declare the feeds of account " + string(account)
+	leave, err := s.gates.enter(ctx, account)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", deed, err)
+	}
+	defer leave()
+	d, err := s.declaration(ctx, account, term, feeds, unknownGroups)
+	if err != nil {
+		return nil, s.explain(deed, err)
+	}
+	if err := s.write(ctx, func(tx *tx) error { return d.begin(ctx, tx) }); err != nil {
+		return nil, s.explain(deed, err)
+	}
+	changes, err := s.withdraw(ctx, d)
+	return changes, s.explain(deed, err)
+}
+
+type declaration struct {
+	account vedette.AccountName
+	term    vedette.Term
+	feeds   map[feedKey]vedette.Resource
+	wanted  coverage
+	unknown func(kind int64) bool
+
+	// What begin finds.
+	id   int64
+	gone []feedKey
+}
+
+func (s *Store) declaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
+	d := &declaration{account: account, term: term, feeds: map[feedKey]vedette.Resource{}, wanted: coverage{}}
+	// The kinds of feeds that are stored are all known here: they were numbered
+	// before they were stored.
+	if err := s.kinds.load(ctx, s); err != nil {
+		return nil, err
+	}
+	d.unknown = func(kind int64) bool {
+		k, ok := s.kinds.named(kind)
+		return !ok || slices.Contains(unknownGroups, k.Group)
+	}
+	for _, f := range feeds {
+		if !validName(f.Feed.Namespace, 63) || !validName(f.Feed.Kind.Name, 255) || !validName(f.Feed.Kind.Group, 255) {
+			return nil, vedette.Errorf(vedette.Invalid, "the feed %.300q cannot be stored: its kind or namespace is too long or no text", f.Feed.String())
+		}
+		kind, err := s.kinds.number(ctx, s, f.Feed.Kind)
+		if err != nil {
+			return nil, err
+		}
+		key := feedKey{kind, f.Feed.Namespace}
+		d.feeds[key], d.wanted[key] = f.Resource, true
+	}
+	return d, d.checkOverlap(feeds)
+}
+
+// checkOverlap refuses a kind that is declared both for all namespaces and for
+// one: each of its objects must belong to one feed.
+func (d *declaration) checkOverlap(feeds []DeclaredFeed) error {
+	for key := range d.feeds {
+		if key.namespace != "" && d.wanted[feedKey{key.kind, ""}] {
+			i := slices.IndexFunc(feeds, func(f DeclaredFeed) bool { return f.Feed.Namespace == key.namespace })
+			return vedette.Errorf(vedette.Invalid, "the feed %s is declared besides that of all namespaces", feeds[i].Feed)
+		}
+	}
+	return nil
+}
+
+// begin writes the feeds that are wanted, and takes the mark from those that
+// go: their objects go in several transactions, and a crash between two must
+// not leave a feed that looks complete.
+func (d *declaration) begin(ctx context.Context, tx *tx) error {
+	id, err := lockAccount(ctx, tx, d.account, d.term)
+	if err != nil {
+		return err
+	}
+	stored, err := readCoverage(ctx, tx.Tx, tx.dialect, id)
+	if err != nil {
+		return err
+	}
+	d.id, d.gone = id, nil
+	for key := range stored {
+		if !d.wanted[key] && !d.unknown(key.kind) {
+			d.gone = append(d.gone, key)
+		}
+	}
+	slices.SortFunc(d.gone, func(a, b feedKey) int {
+		return rowKey{a.kind, a.namespace, ""}.compare(rowKey{b.kind, b.namespace, ""})
+	})
+	for _, key := range d.gone {
+		if _, err := tx.exec(ctx, `UPDATE feeds SET mark = '', state = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
+			string(vedette.FeedPending), id, key.kind, key.namespace); err != nil {
+			return fmt.Errorf("withdraw a feed: %w", err)
+		}
+	}
+	return d.store(ctx, tx, stored)
+}
+
+func (d *declaration) store(ctx context.Context, tx *tx, there coverage) error {
+	var added [][]any
+	for key, r := range d.feeds {
+		short, err := json.Marshal(r.ShortNames)
+		if err != nil {
+			return fmt.Errorf("write short names: %w", err)
+		}
+		if !there[key] {
+			added = append(added, []any{d.id, key.kind, key.namespace, "", string(vedette.FeedPending), "", 0, 0, 0, r.Version, r.Plural, r.Singular, string(short), number(r.Namespaced)})
+			continue
+		}
+		if _, err := tx.exec(ctx, `UPDATE feeds SET version = ?, plural = ?, singular = ?, short_names = ?, namespaced = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
+			r.Version, r.Plural, r.Singular, string(short), number(r.Namespaced), d.id, key.kind, key.namespace); err != nil {
+			return fmt.Errorf("update a feed: %w", err)
+		}
+	}
+	return insertValues(ctx, tx, "feeds", feedColumns, added)
+}
+
+var feedColumns = []column{{"account_id", "integer"}, {"kind_id", "smallint"}, {"namespace", "text"}, {"mark", "text"}, {"state", "text"}, {"message", "text"},
+	{"objects", "bigint"}, {"synced", "bigint"}, {"seen", "bigint"}, {"version", "text"}, {"plural", "text"}, {"singular", "text"}, {"short_names", "text"}, {"namespaced", "smallint"}}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+const removeChunk = 2000 // rows per transaction
+
+// withdraw removes the feeds that are gone: first what no other feed covers, in
+// portions that each take a moment, then the rows of the feeds, with which the
+// counts of those that inherited objects are made right.
+func (s *Store) withdraw(ctx context.Context, d *declaration) ([]Change, error) {
+	var changes []Change
+	for _, key := range d.gone {
+		removed, err := s.withdrawObjects(ctx, d, key)
+		changes = append(changes, removed...)
+		if err != nil {
+			return changes, err
+		}
+	}
+	err := s.write(ctx, func(tx *tx) error {
+		if _, err := lockAccount(ctx, tx, d.account, d.term); err != nil {
+			return err
+		}
+		if err := d.end(ctx, tx); err != nil {
+			return err
+		}
+		return collectLabelsets(ctx, tx, d.id)
+	})
+	return changes, err
+}
+
+func (s *Store) withdrawObjects(ctx context.Context, d *declaration, feed feedKey) ([]Change, error) {
+	var changes []Change
+	kind, err := s.kinds.name(ctx, s, feed.kind)
+	if err != nil {
+		return nil, err
+	}
+	err = s.scanFeedRows(ctx, d.id, feed, removeChunk, func(rows []indexRow) error {
+		var keys []rowKey
+		var gone []Change
+		for _, r := range rows {
+			key := rowKey{feed.kind, r.namespace, r.name}
+			if _, inherited := d.wanted.of(key); inherited {
+				continue
+			}
+			keys = append(keys, key)
+			gone = append(gone, Change{Account: d.account, Key: vedette.Key{Kind: kind, Namespace: r.namespace, Name: r.name}, Type: Deleted})
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		if err := s.write(ctx, func(tx *tx) error { return d.removeObjects(ctx, tx, feed, keys) }); err != nil {
+			return err
+		}
+		changes = append(changes, gone...)
+		return nil
+	})
+	return changes, err
+}
+
+func (d *declaration) removeObjects(ctx context.Context, tx *tx, feed feedKey, keys []rowKey) error {
+	if _, err := lockAccount(ctx, tx, d.account, d.term); err != nil {
+		return err
+	}
+	if err := tx.dialect.remove(ctx, tx, d.id, keys); err != nil {
+		return err
+	}
+	_, err := tx.exec(ctx, `UPDATE feeds SET objects = objects - ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, len(keys), d.id, feed.kind, feed.namespace)
+	return err
+}
+
+func (d *declaration) end(ctx context.Context, tx *tx) error {
+	for _, key := range d.gone {
+		if _, err := tx.exec(ctx, `DELETE FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, d.id, key.kind, key.namespace); err != nil {
+			return fmt.Errorf("delete a feed: %w", err)
+		}
+		if err := d.recount(ctx, tx, key.kind); err != nil {
+			return fmt.Errorf("count the objects of a feed: %w", err)
+		}
+	}
+	return nil
+}
+
+// recount sets the counts of the feeds of a kind to what is there. Objects of a
+// feed that went may have become another's.
+func (d *declaration) recount(ctx context.Context, tx *tx, kind int64) error {
+	counts := map[feedKey]int64{}
+	for key := range d.wanted {
+		if key.kind == kind {
+			counts[key] = 0
+		}
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+		key := rowKey{kind: kind}
+		var n int64
+		if err := rows.Scan(&key.namespace, &n); err != nil {
+			return err
+		}
+		if feed, ok := d.wanted.of(key); ok {
+			counts[feed] += n
+		}
+		return nil
+	}, `SELECT namespace, COUNT(*) FROM objects WHERE account_id = ? AND kind_id = ? GROUP BY namespace`, d.id, kind)
+	if err != nil {
+		return err
+	}
+	for key, n := range counts {
+		if _, err := tx.exec(ctx, `UPDATE feeds SET objects = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, n, d.id, key.kind, key.namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/vedette-io/vedette"
+)
+
+// dialect is what one database does in its own way. Everything else is SQL that
+// all of them read alike.
+type dialect struct {
+	name       string
+	migrations fs.FS
+	goose      goose.Dialect
+	gooseLock  func() ([]goose.ProviderOption, error)
+	numbered   bool   // parameters are $1, $2 in place of ?
+	forUpdate  string // appended to a SELECT that locks its rows
+	isolation  sql.IsolationLevel
+
+	// lookup finds those of the keys that are stored.
+	lookup func(ctx context.Context, q querier, account int64, keys []rowKey, found func(storedRow)) error
+	// upsert writes rows that are sorted by key.
+	upsert func(ctx context.Context, tx *tx, account int64, rows []row) error
+	// remove deletes rows by their keys, which are sorted.
+	remove func(ctx context.Context, tx *tx, account int64, keys []rowKey) error
+	// insert writes rows of a few columns into a small table.
+	insert func(ctx context.Context, tx *tx, table string, columns []column, rows [][]any) error
+	// size returns the bytes that all tables and indexes take.
+	size func(ctx context.Context, db *sql.DB) (int64, error)
+
+	explain func(err error) error // a driver's error as one of ours, or as it is
+	again   func(err error) bool  // whether the same transaction may succeed at once
+}
+
+// column names a column and its PostgreSQL type.
+type column struct{ name, kind string }
+
+type connector func(ctx context.Context, s *Store, cfg Config) error
+
+const urlForms = `"sqlite:PATH", "postgres://USER:PASSWORD@HOST:5432/DATABASE" or "mysql://USER:PASSWORD@HOST:3306/DATABASE"`
+
+// connectorOf never repeats the URL in its error: it holds a password.
+func connectorOf(url string) (connector, error) {
+	scheme, _, found := strings.Cut(url, ":")
+	switch {
+	case !found:
+		return nil, vedette.Errorf(vedette.Invalid, "the database URL has no scheme: it must be %s", urlForms)
+	case scheme == "sqlite":
+		return connectSQLite, nil
+	case scheme == "postgres" || scheme == "postgresql":
+		return connectPostgres, nil
+	case scheme == "mysql" || scheme == "mariadb":
+		return connectMySQL, nil
+	}
+	return nil, vedette.Errorf(vedette.Invalid, "the database URL has the scheme %q: it must be %s", scheme, urlForms)
+}
+
+// bind writes a query's parameters as the database wants them.
+func (d *dialect) bind(query string) string {
+	if !d.numbered {
+		return query
+	}
+	var b strings.Builder
+	b.Grow(len(query) + 32)
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+		query = after
+	}
+}
+
+// in writes "column IN (1,2,3)". Numbers need no parameter, of which each
+// database takes so and so many only.
+func in(column string, ids []int64) string {
+	if len(ids) == 0 {
+		return "1 = 0"
+	}
+	b := append([]byte(column), " IN ("...)
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, id, 10)
+	}
+	return string(append(b, ')'))
+}
+
+// marks writes "?,?,?".
+func marks(n int) string {
+	return strings.TrimSuffix(strings.Repeat("?,", n), ",")
+}

@@ -1,0 +1,255 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// part says which column a dictionary is for. The values are stored.
+type part int64
+
+const (
+	partHead part = 1
+	partBody part = 2
+)
+
+type dictionaryKey struct {
+	kind int64
+	part part
+}
+
+// dictionaries keep what compresses each kind. The first objects of a kind
+// become its dictionary, which all accounts share. A dictionary is never
+// deleted nor changed, since rows need it; there are two per kind, or a few more
+// where servers met a kind at the same time.
+type dictionaries struct {
+	mu      sync.Mutex
+	current map[dictionaryKey]*dictionary
+	byID    map[int64]*dictionary
+	samples map[dictionaryKey]*sample
+}
+
+const (
+	dictionarySize = 48 << 10 // bytes: longer ones gain little and take time to load
+	sampleCount    = 32
+	sampleSize     = 8 << 10 // of one object's beginning
+)
+
+// sample gathers a kind's first objects. One from each application at most, as
+// long as that fills it: objects of one Deployment teach less than those of ten.
+type sample struct {
+	texts  [][]byte
+	spare  [][]byte // of applications that are there already
+	bytes  int
+	seen   map[string]bool
+	failed time.Time // when storing it failed last
+}
+
+func (s *sample) add(application string, text []byte) {
+	text = append([]byte(nil), text[:min(len(text), sampleSize)]...)
+	if s.seen[application] {
+		if len(s.spare) < sampleCount {
+			s.spare = append(s.spare, text)
+		}
+		return
+	}
+	if s.bytes < dictionarySize {
+		s.seen[application] = true
+		s.texts = append(s.texts, text)
+		s.bytes += len(text)
+	}
+}
+
+// full reports whether there is enough to make a dictionary of.
+func (s *sample) full() bool {
+	return len(s.texts)+len(s.spare) >= sampleCount || s.bytes >= dictionarySize
+}
+
+// dictionary joins the samples. What differs most from the rest stands first:
+// zstd spends fewer bits on what is near the end.
+func (s *sample) dictionary() []byte {
+	var joined []byte
+	room := dictionarySize - s.bytes
+	for _, text := range s.spare {
+		if len(text) <= room {
+			joined = append(joined, text...)
+			room -= len(text)
+		}
+	}
+	for _, text := range s.texts {
+		joined = append(joined, text...)
+	}
+	return joined[max(0, len(joined)-dictionarySize):]
+}
+
+// forKind returns the newest dictionary, the empty one where none is made yet.
+func (d *dictionaries) forKind(ctx context.Context, s *Store, key dictionaryKey) (*dictionary, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if found := d.current[key]; found != nil {
+		return found, nil
+	}
+	found := &dictionary{}
+	err := s.reader.QueryRowContext(ctx, s.dialect.bind(`SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`),
+		key.kind, int64(key.part)).Scan(&found.id, &found.bytes)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("read the dictionary of kind %d: %w", key.kind, err)
+	}
+	d.keepLocked(key, found)
+	return d.current[key], nil
+}
+
+func (d *dictionaries) keepLocked(key dictionaryKey, made *dictionary) {
+	if d.current == nil {
+		d.current, d.byID, d.samples = map[dictionaryKey]*dictionary{}, map[int64]*dictionary{}, map[dictionaryKey]*sample{}
+		d.byID[0] = &dictionary{}
+	}
+	if made.id == 0 {
+		d.current[key] = d.byID[0]
+		return
+	}
+	d.current[key] = made
+	d.byID[made.id] = made
+}
+
+// learn makes a kind's dictionary when enough of its objects have come by.
+func (d *dictionaries) learn(ctx context.Context, s *Store, key dictionaryKey, texts []sampleText) (*dictionary, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if found := d.current[key]; found.id != 0 {
+		return found, nil
+	}
+	gathered := d.samples[key]
+	if gathered == nil {
+		gathered = &sample{seen: map[string]bool{}}
+		d.samples[key] = gathered
+	}
+	for _, t := range texts {
+		gathered.add(t.application, t.text)
+	}
+	if !gathered.full() {
+		return d.byID[0], nil
+	}
+	made, err := s.insertDictionary(ctx, key, gathered.dictionary())
+	if err != nil {
+		return nil, err
+	}
+	delete(d.samples, key)
+	d.keepLocked(key, made)
+	return made, nil
+}
+
+type sampleText struct {
+	application string
+	text        []byte
+}
+
+// insertDictionary commits it before any row can need it. Where another server
+// was faster, its dictionary serves.
+func (s *Store) insertDictionary(ctx context.Context, key dictionaryKey, bytes []byte) (*dictionary, error) {
+	made := &dictionary{}
+	err := s.write(ctx, func(tx *tx) error {
+		const find = `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`
+		err := tx.queryRow(ctx, find, key.kind, int64(key.part)).Scan(&made.id, &made.bytes)
+		if err == nil || !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if _, err := tx.exec(ctx, `INSERT INTO dictionaries (kind_id, part, bytes) VALUES (?, ?, ?)`, key.kind, int64(key.part), bytes); err != nil {
+			return err
+		}
+		return tx.queryRow(ctx, find, key.kind, int64(key.part)).Scan(&made.id, &made.bytes)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store the dictionary of kind %d: %w", key.kind, err)
+	}
+	return made, nil
+}
+
+// expand undoes what a row's column was compressed with.
+func (d *dictionaries) expand(ctx context.Context, s *Store, dst, column []byte) ([]byte, error) {
+	if len(column) == 0 {
+		return dst, nil
+	}
+	id, frame, err := splitColumn(column)
+	if err != nil {
+		return nil, err
+	}
+	if id < 0 {
+		return append(dst, frame...), nil
+	}
+	found, err := d.numbered(ctx, s, id)
+	if err != nil {
+		return nil, err
+	}
+	return found.expand(dst, frame)
+}
+
+func (d *dictionaries) numbered(ctx context.Context, s *Store, id int64) (*dictionary, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if found := d.byID[id]; found != nil {
+		return found, nil
+	}
+	found := &dictionary{id: id}
+	if id != 0 {
+		err := s.reader.QueryRowContext(ctx, s.dialect.bind(`SELECT bytes FROM dictionaries WHERE id = ?`), id).Scan(&found.bytes)
+		if err != nil {
+			return nil, fmt.Errorf("read dictionary %d: %w", id, err)
+		}
+	}
+	if d.byID == nil {
+		d.current, d.byID, d.samples = map[dictionaryKey]*dictionary{}, map[int64]*dictionary{}, map[dictionaryKey]*sample{}
+		d.byID[0] = &dictionary{}
+	}
+	d.byID[id] = found
+	return found, nil
+}
+
+// pack compresses the heads and bodies of a batch's changed objects.
+func (s *Store) pack(ctx context.Context, objects []*vedette.Object, rows []row) error {
+	byKind := map[int64][]int{}
+	for i := range rows {
+		byKind[rows[i].kind] = append(byKind[rows[i].kind], i)
+	}
+	for kind, members := range byKind {
+		if err := s.packKind(ctx, kind, members, objects, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) packKind(ctx context.Context, kind int64, members []int, objects []*vedette.Object, rows []row) error {
+	heads, bodies := make([]sampleText, len(members)), make([]sampleText, len(members))
+	for at, i := range members {
+		heads[at] = sampleText{rows[i].application, appendHead(nil, objects[i])}
+		bodies[at] = sampleText{rows[i].application, objects[i].Body}
+	}
+	return errors.Join(
+		s.packPart(ctx, dictionaryKey{kind, partHead}, heads, func(at int, b []byte) { rows[members[at]].head = b }),
+		s.packPart(ctx, dictionaryKey{kind, partBody}, bodies, func(at int, b []byte) { rows[members[at]].body = b }))
+}
+
+func (s *Store) packPart(ctx context.Context, key dictionaryKey, texts []sampleText, keep func(int, []byte)) error {
+	d, err := s.dicts.forKind(ctx, s, key)
+	if err == nil && d.id == 0 {
+		d, err = s.dicts.learn(ctx, s, key, texts)
+	}
+	if err != nil {
+		return err
+	}
+	for i, t := range texts {
+		packed, err := d.compress(t.text)
+		if err != nil {
+			return fmt.Errorf("compress: %w", err)
+		}
+		keep(i, packed)
+	}
+	return nil
+}

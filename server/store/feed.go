@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/vedette-io/vedette"
+)
+
+// feedKey is a vedette.Feed with its kind's number.
+type feedKey struct {
+	kind      int64
+	namespace string
+}
+
+// coverage says which feed an object belongs to: the one of its namespace, or
+// else the one of all namespaces.
+type coverage map[feedKey]bool
+
+func (c coverage) of(key rowKey) (feedKey, bool) {
+	own := feedKey{key.kind, key.namespace}
+	if c[own] {
+		return own, true
+	}
+	all := feedKey{key.kind, ""}
+	return all, c[all]
+}
+
+func readCoverage(ctx context.Context, q querier, d *dialect, account int64) (coverage, error) {
+	covered := coverage{}
+	err := each(ctx, q, d, func(rows *sql.Rows) error {
+		var k feedKey
+		err := rows.Scan(&k.kind, &k.namespace)
+		covered[k] = true
+		return err
+	}, `SELECT kind_id, namespace FROM feeds WHERE account_id = ?`, account)
+	return covered, err
+}
+
+// Begin forgets a feed's mark, because a snapshot of it starts. Until that ends
+// a crash means that the feed must be listed again.
+func (s *Store) Begin(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {
+	deed := fmt.Sprintf("begin feed %s of account %s", feed, account)
+	kind, ok, err := s.kinds.find(ctx, s, feed.Kind)
+	if err != nil {
+		return s.explain(deed, err)
+	}
+	if !ok {
+		return fmt.Errorf("%s: %w", deed, noFeed(feed))
+	}
+	err = s.write(ctx, func(tx *tx) error {
+		id, err := lockAccount(ctx, tx, account, term)
+		if err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, `UPDATE feeds SET mark = '', state = ?, message = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
+			string(vedette.FeedSyncing), id, kind, feed.Namespace)
+		if err == nil && n == 0 {
+			err = noFeed(feed)
+		}
+		return err
+	})
+	return s.explain(deed, err)
+}
+
+func noFeed(feed vedette.Feed) error {
+	return vedette.Errorf(vedette.Invalid, "the account has no feed %s: the agent must declare it first", feed)
+}
+
+// Marks returns the feeds of an account, with the marks to go on from.
+func (s *Store) Marks(ctx context.Context, account vedette.AccountName) ([]FeedStatus, error) {
+	return s.Feeds(ctx, account)
+}
+
+// Feeds returns the feeds of the accounts, of all where none is named, in the
+// order of account, kind and namespace.
+func (s *Store) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]FeedStatus, error) {
+	var feeds []FeedStatus
+	where, args := accountCondition(accounts)
+	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+		f, err := scanFeed(rows)
+		feeds = append(feeds, f)
+		return err
+	}, `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, f.message, f.objects, f.synced, f.seen, f.version, f.plural, f.singular, f.short_names, f.namespaced
+		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id
+		WHERE `+where+` ORDER BY a.name, k.name, k.grp, f.namespace`, args...)
+	return feeds, s.explain("read the feeds", err)
+}
+
+// accountCondition is for a query that names the accounts "a".
+func accountCondition(accounts []vedette.AccountName) (string, []any) {
+	if len(accounts) == 0 {
+		return "a.name IS NOT NULL", nil
+	}
+	args := make([]any, len(accounts))
+	for i, a := range accounts {
+		args[i] = string(a)
+	}
+	return "a.name IN (" + marks(len(args)) + ")", args
+}
+
+func scanFeed(row scanner) (FeedStatus, error) {
+	var f FeedStatus
+	var account, mark, state, short string
+	var synced, seen int64
+	r := &f.Resource
+	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &state, &f.Message, &f.Objects, &synced, &seen,
+		&r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced)
+	if err != nil {
+		return f, err
+	}
+	f.Account, f.Mark, f.State = vedette.AccountName(account), vedette.Mark(mark), vedette.FeedState(state)
+	f.Synced, f.Seen, r.Kind = timeOf(synced), timeOf(seen), f.Feed.Kind
+	return f, json.Unmarshal([]byte(short), &r.ShortNames)
+}
+
+// Resources returns what the accounts' API servers serve, each once, so that a
+// name that a user typed can be resolved. Two servers may serve one kind in two
+// versions.
+func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error) {
+	var resources []vedette.Resource
+	where, args := accountCondition(accounts)
+	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+		var r vedette.Resource
+		var short string
+		if err := rows.Scan(&r.Kind.Name, &r.Kind.Group, &r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced); err != nil {
+			return err
+		}
+		resources = append(resources, r)
+		return json.Unmarshal([]byte(short), &resources[len(resources)-1].ShortNames)
+	}, `SELECT DISTINCT k.name, k.grp, f.version, f.plural, f.singular, f.short_names, f.namespaced
+		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id
+		WHERE `+where+` ORDER BY k.name, k.grp, f.version`, args...)
+	return resources, s.explain("read the resources", err)
+}
+
+const indexChunk = 32768
+
+// Index calls yield with the digests of a feed's rows, in portions, so that no
+// feed is held in memory whole. The account must not be written meanwhile. An
+// error of yield ends it and is returned.
+func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error {
+	deed := fmt.Sprintf("index feed %s of account %s", feed, account)
+	id, err := s.accountID(ctx, account)
+	if err != nil {
+		return s.explain(deed, err)
+	}
+	kind, ok, err := s.kinds.find(ctx, s, feed.Kind)
+	if err != nil || !ok {
+		return s.explain(deed, err)
+	}
+	digests := make([]uint64, 0, 1024)
+	return s.scanFeedRows(ctx, id, feedKey{kind, feed.Namespace}, indexChunk, func(rows []indexRow) error {
+		digests = digests[:0]
+		for _, r := range rows {
+			digests = append(digests, r.digest)
+		}
+		return yield(digests)
+	})
+}
+
+// accountID reads an account's number for a reader, which needs no lock.
+func (s *Store) accountID(ctx context.Context, account vedette.AccountName) (id int64, err error) {
+	err = s.reader.QueryRowContext(ctx, s.dialect.bind(`SELECT id FROM accounts WHERE name = ?`), string(account)).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNoAccount
+	}
+	return id, err
+}
+
+type indexRow struct {
+	namespace, name string
+	digest          uint64
+}
+
+// scanFeedRows reads a feed in portions, each by a query of its own: what takes
+// the portions may be slow, and must not hold a connection.
+func (s *Store) scanFeedRows(ctx context.Context, account int64, feed feedKey, size int, portion func([]indexRow) error) error {
+	var last indexRow
+	var rows []indexRow
+	for first := true; first || len(rows) == size; first = false {
+		where, args := `account_id = ? AND kind_id = ?`, []any{account, feed.kind}
+		if feed.namespace != "" {
+			where, args = where+` AND namespace = ?`, append(args, feed.namespace)
+		}
+		if !first {
+			where, args = where+` AND (namespace > ? OR namespace = ? AND name > ?)`, append(args, last.namespace, last.namespace, last.name)
+		}
+		rows = rows[:0]
+		err := each(ctx, s.reader, &s.dialect, func(r *sql.Rows) error {
+			var uid []byte
+			var version string
+			err := r.Scan(&last.namespace, &last.name, &uid, &version)
+			last.digest = vedette.Digest(unpackUID(uid), version)
+			rows = append(rows, last)
+			return err
+		}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects WHERE %s ORDER BY namespace, name LIMIT %d`, where, size), args...)
+		if err != nil {
+			return s.explain("read rows of a feed", err)
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		if err := portion(rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateFeed writes what a batch says of a feed, and how many rows it gained.
+func updateFeed(ctx context.Context, tx *tx, account int64, key feedKey, u FeedUpdate, gained int64) error {
+	set, args := `objects = objects + ?`, []any{gained}
+	if u.Mark != nil {
+		set, args = set+`, mark = ?`, append(args, string(*u.Mark))
+	}
+	if u.State != "" {
+		set, args = set+`, state = ?, message = ?`, append(args, string(u.State), clean(u.Message, maxMessage))
+	}
+	if u.State == vedette.FeedLive {
+		set, args = set+`, seen = ?`, append(args, micros(tx.now))
+	}
+	if !u.Synced.IsZero() {
+		set, args = set+`, synced = ?`, append(args, micros(u.Synced))
+	}
+	n, err := tx.exec(ctx, `UPDATE feeds SET `+set+` WHERE account_id = ? AND kind_id = ? AND namespace = ?`, append(args, account, key.kind, key.namespace)...)
+	if err == nil && n == 0 {
+		return noFeed(u.Feed)
+	}
+	return err
+}
+
+const maxMessage = 4096
+
+// DeclaredFeed is a feed that an agent wants to send, with its kind as the API
+// server serves it.
+type DeclaredFeed struct {
+	Feed     vedette.Feed
+	Resource vedette.Resource
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/vedette-io/vedette"
+)
+
+// foundRow is a row as it was read, its columns still compressed.
+type foundRow struct {
+	rowKey
+	accountID  int64
+	account    string
+	resource   vedette.Kind
+	labelset   int64
+	labels     sql.RawBytes
+	set        map[string]string
+	stored     int64
+	uid        []byte
+	version    string
+	head, body []byte
+}
+
+func (f *foundRow) position() position {
+	return position{account: f.account, kind: f.resource, namespace: f.namespace, name: f.name}
+}
+
+// find reads rows of objects o, accounts a and kinds k.
+func (s *Store) find(ctx context.Context, bodies bool, where conditions, order string, limit int) ([]foundRow, error) {
+	body := "NULL"
+	if bodies {
+		body = "o.body"
+	}
+	clause, args := where.where()
+	var found []foundRow
+	sets := map[int64]map[string]string{} // those of one workload share theirs
+	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+		var f foundRow
+		if err := rows.Scan(&f.accountID, &f.account, &f.kind, &f.resource.Name, &f.resource.Group, &f.namespace, &f.name,
+			&f.labelset, &f.labels, &f.stored, &f.uid, &f.version, &f.head, &f.body); err != nil {
+			return err
+		}
+		if err := f.readLabels(sets); err != nil {
+			return err
+		}
+		found = append(found, f)
+		return nil
+	}, fmt.Sprintf(`SELECT a.id, a.name, k.id, k.name, k.grp, o.namespace, o.name, o.labelset, l.labels, o.stored, o.uid, o.version, o.head, %s
+		FROM objects o JOIN accounts a ON a.id = o.account_id JOIN kinds k ON k.id = o.kind_id LEFT JOIN labelsets l ON l.id = o.labelset%s
+		ORDER BY %s LIMIT %d`, body, clause, order, limit), args...)
+	return found, err
+}
+
+func (f *foundRow) readLabels(sets map[int64]map[string]string) error {
+	defer func() { f.labels = nil }() // it is the driver's memory
+	if set, ok := sets[f.labelset]; ok || f.labelset == 0 {
+		f.set = set
+		return nil
+	}
+	if f.labels == nil {
+		return fmt.Errorf("label set %d of %s/%s is missing", f.labelset, f.namespace, f.name)
+	}
+	if err := json.Unmarshal(f.labels, &f.set); err != nil {
+		return fmt.Errorf("read label set %d: %w", f.labelset, err)
+	}
+	sets[f.labelset] = f.set
+	return nil
+}
+
+// unpack makes objects of rows.
+func (s *Store) unpack(ctx context.Context, found []foundRow) ([]Row, error) {
+	resources, err := s.resourcesOf(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]Row, len(found))
+	var buf []byte
+	for i := range found {
+		f, r := &found[i], &rows[i]
+		r.Account, r.Key = vedette.AccountName(f.account), vedette.Key{Kind: f.resource, Namespace: f.namespace, Name: f.name}
+		r.UID, r.ResourceVersion, r.Labels, r.Stored = unpackUID(f.uid), f.version, f.set, timeOf(f.stored)
+		if buf, err = s.dicts.expand(ctx, s, buf[:0], f.head); err != nil {
+			return nil, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
+		}
+		if err := parseHead(buf, &r.Object); err != nil {
+			return nil, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
+		}
+		if r.Body, err = s.dicts.expand(ctx, s, nil, f.body); err != nil {
+			return nil, fmt.Errorf("read the body of %s of account %s: %w", r.Key, r.Account, err)
+		}
+		r.Moniker = vedette.MonikerOf(r.Key, r.Annotations)
+		r.Resource = resources.of(f)
+	}
+	return rows, nil
+}
+
+type resourceKey struct {
+	account int64
+	feedKey
+}
+
+type resourceTable map[resourceKey]vedette.Resource
+
+func (t resourceTable) of(f *foundRow) vedette.Resource {
+	if r, ok := t[resourceKey{f.accountID, feedKey{f.kind, f.namespace}}]; ok {
+		return r
+	}
+	return t[resourceKey{f.accountID, feedKey{f.kind, ""}}]
+}
+
+func (s *Store) resourcesOf(ctx context.Context, found []foundRow) (resourceTable, error) {
+	table := resourceTable{}
+	if len(found) == 0 {
+		return table, nil
+	}
+	accounts, kinds := map[int64]bool{}, map[int64]bool{}
+	for i := range found {
+		accounts[found[i].accountID], kinds[found[i].kind] = true, true
+	}
+	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+		var at resourceKey
+		var short string
+		var r vedette.Resource
+		if err := rows.Scan(&at.account, &at.kind, &at.namespace, &r.Kind.Name, &r.Kind.Group, &r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(short), &r.ShortNames); err != nil {
+			return err
+		}
+		table[at] = r
+		return nil
+	}, `SELECT f.account_id, f.kind_id, f.namespace, k.name, k.grp, f.version, f.plural, f.singular, f.short_names, f.namespaced
+		FROM feeds f JOIN kinds k ON k.id = f.kind_id WHERE `+in("f.account_id", numbers(accounts))+` AND `+in("f.kind_id", numbers(kinds)))
+	if err != nil {
+		return nil, fmt.Errorf("read resources: %w", err)
+	}
+	return table, nil
+}
+
+func numbers(set map[int64]bool) []int64 {
+	ids := make([]int64, 0, len(set))
+	for id := range set {
+		ids = append(ids, id)
+	}
+	return ids
+}

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+)
+
+// gates let one writer at a time change an account's objects within this
+// process. A commit reads before its transaction begins, so that it holds locks
+// in the database for a short time only; the gate and the term together make
+// sure that what it read is still so when it writes.
+type gates struct {
+	mu   sync.Mutex
+	open map[vedette.AccountName]*gate
+}
+
+type gate struct {
+	busy  chan struct{} // holds one element while someone is inside
+	users int           // inside or waiting; guarded by gates.mu
+}
+
+// enter waits for its turn. Whoever enters must call leave.
+func (g *gates) enter(ctx context.Context, account vedette.AccountName) (leave func(), err error) {
+	at := g.join(account)
+	select {
+	case at.busy <- struct{}{}:
+		return func() { <-at.busy; g.part(account, at) }, nil
+	case <-ctx.Done():
+		g.part(account, at)
+		return nil, ctx.Err()
+	}
+}
+
+func (g *gates) join(account vedette.AccountName) *gate {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open == nil {
+		g.open = map[vedette.AccountName]*gate{}
+	}
+	at := g.open[account]
+	if at == nil {
+		at = &gate{busy: make(chan struct{}, 1)}
+		g.open[account] = at
+	}
+	at.users++
+	return at
+}
+
+func (g *gates) part(account vedette.AccountName, at *gate) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at.users--
+	if at.users == 0 {
+		delete(g.open, account)
+	}
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Objects of one workload bear the same labels: each set is stored once per
+// account, and an object refers to it. Set 0 is the empty one.
+
+// hashLabels folds a set into 64 bits, never 0. The hash is a cryptographic one
+// so that nobody in a cluster can make a set that passes for another's.
+func hashLabels(labels map[string]string) int64 {
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		b = appendString(appendString(b, name), labels[name])
+	}
+	sum := sha256.Sum256(b)
+	if hash := int64(binary.LittleEndian.Uint64(sum[:8])); hash != 0 {
+		return hash
+	}
+	return 1
+}
+
+// labelsets returns the number of each set by its hash, and stores those that
+// the account does not have. The account's row is locked, so none goes away
+// meanwhile.
+func labelsets(ctx context.Context, tx *tx, account int64, sets map[int64]map[string]string) (map[int64]int64, error) {
+	ids, err := findLabelsets(ctx, tx, account, slices.Collect(maps.Keys(sets)))
+	if err != nil || len(ids) == len(sets) {
+		return ids, err
+	}
+	missing := make([]int64, 0, len(sets)-len(ids))
+	for hash := range sets {
+		if _, ok := ids[hash]; !ok {
+			missing = append(missing, hash)
+		}
+	}
+	slices.Sort(missing)
+	if err := insertLabelsets(ctx, tx, account, missing, sets); err != nil {
+		return nil, err
+	}
+	added, err := findLabelsets(ctx, tx, account, missing)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(ids, added)
+	return ids, insertLabels(ctx, tx, added, sets)
+}
+
+func findLabelsets(ctx context.Context, tx *tx, account int64, hashes []int64) (map[int64]int64, error) {
+	ids := make(map[int64]int64, len(hashes))
+	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+		var id, hash int64
+		err := rows.Scan(&id, &hash)
+		ids[hash] = id
+		return err
+	}, `SELECT id, hash FROM labelsets WHERE account_id = ? AND `+in("hash", hashes), account)
+	if err != nil {
+		return nil, fmt.Errorf("find label sets: %w", err)
+	}
+	return ids, nil
+}
+
+func insertLabelsets(ctx context.Context, tx *tx, account int64, hashes []int64, sets map[int64]map[string]string) error {
+	rows := make([][]any, len(hashes))
+	for i, hash := range hashes {
+		text, err := json.Marshal(sets[hash])
+		if err != nil {
+			return fmt.Errorf("write labels: %w", err)
+		}
+		rows[i] = []any{hash, account, string(text)}
+	}
+	return tx.dialect.insert(ctx, tx, "labelsets", []column{{"hash", "bigint"}, {"account_id", "integer"}, {"labels", "text"}}, rows)
+}
+
+func insertLabels(ctx context.Context, tx *tx, ids map[int64]int64, sets map[int64]map[string]string) error {
+	var rows [][]any
+	for hash, id := range ids {
+		for name, value := range sets[hash] {
+			rows = append(rows, []any{id, clean(name, maxLabelName), clean(value, maxLabelValue)})
+		}
+	}
+	return tx.dialect.insert(ctx, tx, "labels", []column{{"labelset", "bigint"}, {"name", "text"}, {"value", "text"}}, rows)
+}
+
+// What Kubernetes allows in a label. A name is a DNS name, a slash and 63 more.
+const (
+	maxLabelName  = 317
+	maxLabelValue = 63
+)
+
+// collectLabelsets deletes the sets that no object of the account bears any
+// more. The account's row is locked.
+func collectLabelsets(ctx context.Context, tx *tx, account int64) error {
+	var unused []int64
+	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		unused = append(unused, id)
+		return err
+	}, `SELECT l.id FROM labelsets l WHERE l.account_id = ? AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.labelset = l.id)`, account)
+	if err != nil {
+		return fmt.Errorf("find unused label sets: %w", err)
+	}
+	for part := range slices.Chunk(unused, 1000) {
+		if _, err := tx.exec(ctx, `DELETE FROM labels WHERE `+in("labelset", part)); err != nil {
+			return fmt.Errorf("delete unused labels: %w", err)
+		}
+		if _, err := tx.exec(ctx, `DELETE FROM labelsets WHERE `+in("id", part)); err != nil {
+			return fmt.Errorf("delete unused label sets: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/vedette-io/vedette"
+)
+
+//go:embed migrations
+var migrationFiles embed.FS
+
+// migrations returns a dialect's numbered files. One that was released is never
+// changed.
+func migrations(dialect string) fs.FS {
+	sub, err := fs.Sub(migrationFiles, "migrations/"+dialect)
+	if err != nil {
+		panic(err) // only a malformed path fails
+	}
+	return sub
+}
+
+// migrate brings the schema up to date, one server at a time. A schema that a
+// newer server made is refused rather than guessed at.
+func (s *Store) migrate(ctx context.Context) error {
+	options, err := s.dialect.gooseLock()
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(s.dialect.goose, s.db, s.dialect.migrations,
+		append(options, goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))...)
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	stored, known, err := provider.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if stored > known {
+		return vedette.Errorf(vedette.Invalid, "the database has schema version %d and this server knows versions up to %d: a newer server has migrated it, so run that version or a later one, or give this server another database", stored, known)
+	}
+	results, err := provider.Up(ctx)
+	for _, r := range results {
+		s.log.Info("migrated the database", "version", r.Source.Version, "took", r.Duration)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate the schema from version %d to %d: %w", stored, known, err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/vedette-io/vedette"
+)
+
+// parseSelector reads a selector as kubectl does, by the same code.
+func parseSelector(selector string) (labels.Selector, error) {
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "the label selector %.200q cannot be read: %w", selector, err)
+	}
+	return parsed, nil
+}
+
+// matchLabelsets returns the label sets that a selector selects, the empty one
+// (0) among them. The index finds those that have the labels which the selector
+// asks for; Kubernetes' own code then decides.
+func (s *Store) matchLabelsets(ctx context.Context, selector labels.Selector, accounts []int64) ([]int64, error) {
+	ids := []int64{}
+	if selector.Matches(labels.Set(nil)) {
+		ids = append(ids, 0)
+	}
+	var where conditions
+	if accounts != nil {
+		where = append(where, condition{in("l.account_id", accounts), nil})
+	}
+	requirements, selectable := selector.Requirements()
+	if !selectable {
+		return ids, nil
+	}
+	for _, r := range requirements {
+		if c, ok := candidates(r); ok {
+			where = append(where, c)
+		}
+	}
+	clause, args := where.where()
+	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+		var id int64
+		var text []byte
+		if err := rows.Scan(&id, &text); err != nil {
+			return err
+		}
+		var set labels.Set
+		if err := json.Unmarshal(text, &set); err != nil {
+			return fmt.Errorf("read label set %d: %w", id, err)
+		}
+		if selector.Matches(set) {
+			ids = append(ids, id)
+		}
+		return nil
+	}, `SELECT l.id, l.labels FROM labelsets l`+clause, args...)
+	return ids, err
+}
+
+// candidates is the condition that a set has the label that a requirement needs
+// to be there. There is none where a set may match because it lacks the label.
+func candidates(r labels.Requirement) (condition, bool) {
+	const find = `l.id IN (SELECT labelset FROM labels WHERE name = ?`
+	args := []any{clean(r.Key(), maxLabelName)}
+	switch r.Operator() {
+	case selection.Equals, selection.DoubleEquals, selection.In:
+		values := r.Values().UnsortedList()
+		for _, v := range values {
+			args = append(args, clean(v, maxLabelValue))
+		}
+		return condition{find + ` AND value IN (` + marks(len(values)) + `))`, args}, true
+	case selection.Exists, selection.GreaterThan, selection.LessThan:
+		return condition{find + `)`, args}, true
+	}
+	return condition{}, false
+}

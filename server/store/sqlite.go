@@ -1,0 +1,240 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/vedette-io/vedette"
+)
+
+// The settings stand in the URL because there they reach every connection of a
+// pool. With WAL, synchronous=NORMAL may lose the last commits when the machine
+// loses power, never the file's consistency; a mark is lost with its data then,
+// so that the work is repeated.
+const (
+	sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
+		"&_pragma=temp_store(MEMORY)&_pragma=cache_size(-16384)&_pragma=journal_size_limit(67108864)"
+	sqliteWriter = "&_txlock=immediate"
+	sqliteReader = "&_pragma=query_only(1)"
+	sqliteConns  = 4 // readers
+)
+
+func sqliteDialect() dialect {
+	w := &sqliteStatements{}
+	return dialect{
+		name:       "SQLite",
+		migrations: migrations("sqlite"),
+		goose:      goose.DialectSQLite3,
+		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
+		lookup:     w.lookup,
+		upsert:     w.upsert,
+		remove:     removeInRuns,
+		insert:     insertValues,
+		size:       sqliteSize,
+		explain:    explainSQLite,
+		again:      func(error) bool { return false },
+	}
+}
+
+func connectSQLite(ctx context.Context, s *Store, cfg Config) error {
+	s.dialect = sqliteDialect()
+	path := strings.TrimPrefix(strings.TrimPrefix(cfg.URL, "sqlite:"), "//")
+	if path == "" || strings.HasPrefix(path, ":memory:") {
+		return vedette.Errorf(vedette.Invalid, "the database URL must name a file, as in sqlite:/var/lib/vedette/vedette.db")
+	}
+	unlock, err := claimFile(path)
+	if err != nil {
+		return err
+	}
+	s.cleanup = append(s.cleanup, unlock)
+	// A path may hold what a URL gives a meaning to, "?" and "%" among it.
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqlitePragmas
+	if s.db, err = sql.Open("sqlite", dsn+sqliteWriter); err != nil {
+		return err
+	}
+	s.db.SetMaxOpenConns(1)
+	s.cleanup = append(s.cleanup, s.db.Close)
+	if s.reader, err = sql.Open("sqlite", dsn+sqliteReader); err != nil {
+		return err
+	}
+	s.reader.SetMaxOpenConns(sqliteConns)
+	s.reader.SetMaxIdleConns(sqliteConns)
+	s.cleanup = append(s.cleanup, s.reader.Close)
+	return nil
+}
+
+// claimFile makes the file with narrow rights, because umask is the caller's,
+// and keeps a second process from it: two servers on one file would each
+// believe that they alone serve its accounts.
+func claimFile(path string) (func() error, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fileError("make the directory of", path, err)
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fileError("lock", path, err)
+	}
+	if err := lockFile(lock); err != nil {
+		return nil, errors.Join(vedette.Errorf(vedette.Conflict,
+			"another process uses the database file %s: stop it, or give this server a file of its own (several servers share PostgreSQL or MySQL, never SQLite): %w", path, err), lock.Close())
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, errors.Join(fileError("open", path, err), lock.Close())
+	}
+	return lock.Close, file.Close()
+}
+
+func fileError(deed, path string, err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
+		return vedette.Errorf(vedette.Invalid, "cannot %s the database file %s: %w", deed, path, err)
+	}
+	return vedette.Errorf(vedette.Unavailable, "cannot %s the database file %s: %w", deed, path, err)
+}
+
+func sqliteSize(ctx context.Context, db *sql.DB) (int64, error) {
+	var pages, free, size int64
+	err := db.QueryRowContext(ctx, `SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&pages, &free, &size)
+	return (pages - free) * size, err
+}
+
+// explainSQLite goes by SQLite's result codes.
+func explainSQLite(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return vedette.Errorf(vedette.Unavailable, "the database file is locked by another process: %w", err)
+	case sqlite3.SQLITE_FULL:
+		return vedette.Errorf(vedette.Unavailable, "the file system of the database file is full: free some space there: %w", err)
+	case sqlite3.SQLITE_READONLY:
+		return vedette.Errorf(vedette.Unavailable, "the database file may not be written to: check its owner, its mode and its file system: %w", err)
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		return vedette.Errorf(vedette.Unavailable, "the database file cannot be read or written: check its file system: %w", err)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return vedette.Errorf(vedette.Invalid, "the database file is damaged or is no SQLite database: move it away, and the agents fill a new one: %w", err)
+	case sqlite3.SQLITE_TOOBIG:
+		return vedette.Errorf(vedette.Invalid, "a value is too big for SQLite: %w", err)
+	}
+	return err
+}
+
+// sqliteStatements writes and reads many rows by statements of a fixed number
+// of rows: SQLite's own parser would take longer than its B-tree.
+type sqliteStatements struct{}
+
+const (
+	sqliteRows = 32
+	upsertHead = `INSERT INTO objects (account_id, kind_id, namespace, name, labelset, stored, uid, version, application, head, body) VALUES `
+	upsertRow  = `(?,?,?,?,?,?,?,?,?,?,?)`
+	upsertTail = ` ON CONFLICT (account_id, kind_id, namespace, name) DO UPDATE SET labelset = excluded.labelset, stored = excluded.stored,
+		uid = excluded.uid, version = excluded.version, application = excluded.application, head = excluded.head, body = excluded.body`
+)
+
+func (*sqliteStatements) upsert(ctx context.Context, tx *tx, account int64, rows []row) error {
+	for len(rows) > 0 {
+		n := min(len(rows), sqliteRows)
+		if _, err := tx.exec(ctx, upsertHead+valueRows(upsertRow, n)+upsertTail, upsertArgs(account, micros(tx.now), rows[:n])...); err != nil {
+			return fmt.Errorf("upsert %d rows: %w", n, err)
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+func upsertArgs(account, now int64, rows []row) []any {
+	args := make([]any, 0, len(rows)*11)
+	for i := range rows {
+		r := &rows[i]
+		args = append(args, account, r.kind, r.namespace, r.name, r.labelset, now, r.uid, r.version, r.application, r.head, r.body)
+	}
+	return args
+}
+
+const lookupColumns = `o.kind_id, o.namespace, o.name, o.uid, o.version, o.labelset, COALESCE(l.hash, 0)`
+
+func (*sqliteStatements) lookup(ctx context.Context, q querier, account int64, keys []rowKey, found func(storedRow)) error {
+	for len(keys) > 0 {
+		n := min(len(keys), 128)
+		args := make([]any, 0, n*3+1)
+		for _, k := range keys[:n] {
+			args = append(args, k.kind, k.namespace, k.name)
+		}
+		query := `WITH k (kind_id, namespace, name) AS (VALUES ` + valueRows("(?,?,?)", n) + `)
+			SELECT ` + lookupColumns + ` FROM k CROSS JOIN objects o ON o.account_id = ? AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
+			LEFT JOIN labelsets l ON l.id = o.labelset`
+		if err := each(ctx, q, &dialect{}, scanStored(found), query, append(args, account)...); err != nil {
+			return fmt.Errorf("look %d keys up: %w", n, err)
+		}
+		keys = keys[n:]
+	}
+	return nil
+}
+
+func scanStored(found func(storedRow)) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var r storedRow
+		if err := rows.Scan(&r.kind, &r.namespace, &r.name, &r.uid, &r.version, &r.labelset, &r.hash); err != nil {
+			return err
+		}
+		found(r)
+		return nil
+	}
+}
+
+func valueRows(row string, n int) string {
+	return strings.TrimSuffix(strings.Repeat(row+",", n), ",")
+}
+
+// removeInRuns deletes by the keys' names, a statement for each run of keys
+// that share kind and namespace.
+func removeInRuns(ctx context.Context, tx *tx, account int64, keys []rowKey) error {
+	for _, run := range runs(keys) {
+		for len(run) > 0 {
+			n := min(len(run), 256)
+			args := []any{account, run[0].kind, run[0].namespace}
+			for _, k := range run[:n] {
+				args = append(args, k.name)
+			}
+			if _, err := tx.exec(ctx, `DELETE FROM objects WHERE account_id = ? AND kind_id = ? AND namespace = ? AND name IN (`+marks(n)+`)`, args...); err != nil {
+				return fmt.Errorf("delete %d rows: %w", n, err)
+			}
+			run = run[n:]
+		}
+	}
+	return nil
+}
+
+// insertValues inserts by multi-row VALUES.
+func insertValues(ctx context.Context, tx *tx, table string, columns []column, rows [][]any) error {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	row := "(" + marks(len(columns)) + ")"
+	for len(rows) > 0 {
+		n := min(len(rows), 256)
+		args := make([]any, 0, n*len(columns))
+		for _, r := range rows[:n] {
+			args = append(args, r...)
+		}
+		if _, err := tx.exec(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) VALUES `+valueRows(row, n), args...); err != nil {
+			return fmt.Errorf("insert %d rows into %s: %w", n, table, err)
+		}
+		rows = rows[n:]
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Stats says how big the database is.
+type Stats struct {
+	Accounts int64
+	Objects  int64
+	Bytes    int64 // of all tables and indexes
+}
+
+// Stats reads the figures. Objects are those that the feeds count.
+func (s *Store) Stats(ctx context.Context) (Stats, error) {
+	var st Stats
+	err := s.reader.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM accounts WHERE name IS NOT NULL), (SELECT COALESCE(SUM(objects), 0) FROM feeds)`).Scan(&st.Accounts, &st.Objects)
+	if err == nil {
+		st.Bytes, err = s.dialect.size(ctx, s.reader)
+	}
+	return st, s.explain("measure the database", err)
+}
+
+// Application is an application of one account, by the monikers of its objects.
+type Application struct {
+	Name    string
+	Account vedette.AccountName
+	Objects int64
+}
+
+// Applications returns all applications by name and account.
+func (s *Store) Applications(ctx context.Context) ([]Application, error) {
+	var applications []Application
+	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+		var a Application
+		var account string
+		err := rows.Scan(&a.Name, &account, &a.Objects)
+		a.Account = vedette.AccountName(account)
+		applications = append(applications, a)
+		return err
+	}, `SELECT o.application, a.name, COUNT(*) FROM objects o JOIN accounts a ON a.id = o.account_id
+		WHERE a.name IS NOT NULL GROUP BY o.application, a.name ORDER BY o.application, a.name`)
+	return applications, s.explain("read the applications", err)
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Config says which database to use.
+type Config struct {
+	// URL is "sqlite:PATH", "postgres://user:password@host:5432/database" or
+	// "mysql://user:password@host:3306/database" (MariaDB too). The query of the
+	// latter two is passed on to their drivers.
+	URL string
+	Log *slog.Logger // nil: nothing is logged
+	// MaxConns bounds the connections to the database; 0 means 16. Each costs a
+	// PostgreSQL server a process of some 10 MB.
+	MaxConns int
+}
+
+// Store keeps what agents report. Its methods may be called concurrently.
+type Store struct {
+	dialect dialect
+	db      *sql.DB // writes; of SQLite a single connection
+	reader  *sql.DB // the same as db but for SQLite, whose readers don't wait for the writer
+	log     *slog.Logger
+	kinds   kindTable
+	dicts   dictionaries
+	gates   gates
+	cleanup []func() error // in reverse order of their making
+}
+
+var (
+	// ErrTerm refuses a writer that another one has replaced.
+	ErrTerm = vedette.Errorf(vedette.Conflict, "another agent has taken over the account")
+	// ErrNoAccount refuses a writer whose account is not, or no longer, registered.
+	ErrNoAccount = vedette.Errorf(vedette.NotFound, "the account is not registered")
+)
+
+// Open connects once and brings the schema up to date. Its error is
+// vedette.Unavailable where the database does not answer and the caller may
+// try again, and vedette.Invalid where that would be in vain: a URL that can't
+// be used, or a schema that a newer version of this program wrote.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	s := &Store{log: cfg.Log}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.MaxConns <= 0 {
+		cfg.MaxConns = 16
+	}
+	if err := s.connect(ctx, cfg); err != nil {
+		return nil, errors.Join(s.explain("open the database", err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) connect(ctx context.Context, cfg Config) error {
+	connect, err := connectorOf(cfg.URL)
+	if err != nil {
+		return err
+	}
+	if err := connect(ctx, s, cfg); err != nil {
+		return err
+	}
+	if err := s.db.PingContext(ctx); err != nil {
+		return err
+	}
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	return s.kinds.load(ctx, s)
+}
+
+// Close waits for what is under way and lets go of the database.
+func (s *Store) Close() error {
+	var errs []error
+	for i := len(s.cleanup) - 1; i >= 0; i-- {
+		errs = append(errs, s.cleanup[i]())
+	}
+	s.cleanup = nil
+	return errors.Join(errs...)
+}
+
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.explain("ping the database", s.reader.PingContext(ctx))
+}
+
+// write runs do in one transaction. A deadlock or a serialization failure is
+// nobody's fault and is tried once more, so do must not keep anything from its
+// first run.
+func (s *Store) write(ctx context.Context, do func(tx *tx) error) error {
+	err := s.attempt(ctx, do)
+	if err != nil && s.dialect.again(err) {
+		s.log.Info("repeat a transaction", "error", err)
+		err = s.attempt(ctx, do)
+	}
+	return err
+}
+
+func (s *Store) attempt(ctx context.Context, do func(tx *tx) error) error {
+	began, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
+	if err != nil {
+		return err
+	}
+	if err := do(&tx{Tx: began, dialect: &s.dialect, now: time.Now()}); err != nil {
+		return errors.Join(err, ignoreDone(began.Rollback()))
+	}
+	return began.Commit()
+}
+
+// ignoreDone drops the complaint that a transaction was rolled back already,
+// as it is where its context ended or its connection broke.
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) || errors.Is(err, sql.ErrConnDone) {
+		return nil
+	}
+	return err
+}
+
+// explain turns a driver's error into ours, and names what was being done.
+func (s *Store) explain(deed string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if vedette.KindOf(err) == "" && s.dialect.explain != nil {
+		err = s.dialect.explain(err)
+	}
+	return fmt.Errorf("%s: %w", deed, err)
+}
+
+// tx is a transaction with the one clock that is used within it.
+type tx struct {
+	*sql.Tx
+	dialect *dialect
+	now     time.Time
+}
+
+func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return exec(ctx, t.Tx, t.dialect, query, args...)
+}
+
+func (t *tx) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	return t.QueryRowContext(ctx, t.dialect.bind(query), args...)
+}
+
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// exec returns the number of rows that were affected.
+func exec(ctx context.Context, e execer, d *dialect, query string, args ...any) (int64, error) {
+	result, err := e.ExecContext(ctx, d.bind(query), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// each runs a query and calls row for each of its rows.
+func each(ctx context.Context, q querier, d *dialect, row func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := q.QueryContext(ctx, d.bind(query), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func timeOf(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}

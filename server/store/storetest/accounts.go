@@ -1,0 +1,179 @@
+package storetest
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var accountTests = map[string]func(*testing.T, *store.Store){
+	"everything that an account has comes back": func(t *testing.T, s *store.Store) {
+		namespaced := true
+		want := vedette.Account{
+			Name:    "prod é🙂",
+			Cluster: vedette.Cluster{UID: "u1", Host: "https://10.0.0.1:6443", Fingerprint: "AA:BB", Version: "v1.36.3"},
+			Properties: vedette.Properties{Environment: "prod", Permissions: &vedette.Permissions{Read: []string{"dev"}},
+				CustomResources: []vedette.CustomResource{{KubernetesKind: "Rollout.argoproj.io", Namespaced: &namespaced}}},
+			Namespaces: []string{"default", "kube-system"},
+		}
+		before := time.Now().Add(-time.Millisecond)
+		row, err := s.Register(t.Context(), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(row.Account, want) {
+			t.Errorf("got %+v\nwant %+v", row.Account, want)
+		}
+		if row.Registered.Before(before) || row.Registered.After(time.Now()) {
+			t.Errorf("registered at %v", row.Registered)
+		}
+	},
+	"namespaces that could not be listed are nil, and none are empty": func(t *testing.T, s *store.Store) {
+		for name, namespaces := range map[vedette.AccountName][]string{"unknown": nil, "none": {}} {
+			row, err := s.Register(t.Context(), vedette.Account{Name: name, Cluster: vedette.Cluster{UID: string(name)}, Namespaces: namespaces})
+			if err != nil || (row.Namespaces == nil) != (namespaces == nil) {
+				t.Errorf("%s: got %#v, %v", name, row.Namespaces, err)
+			}
+		}
+	},
+	"a second cluster under a name is refused and changes nothing": func(t *testing.T, s *store.Store) {
+		first := register(t, s, "prod")
+		_, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "another", Host: "https://elsewhere"}})
+		if vedette.KindOf(err) != vedette.Conflict {
+			t.Fatalf("got %v, want a conflict", err)
+		}
+		for _, part := range []string{"uid-prod", "https://prod", "another", "https://elsewhere"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("the message does not name %q: %v", part, err)
+			}
+		}
+		accounts, err := s.Accounts(t.Context())
+		if err != nil || len(accounts) != 1 || !reflect.DeepEqual(accounts[0], first) {
+			t.Errorf("got %+v, %v; want %+v", accounts, err, first)
+		}
+	},
+	"a cluster that comes back with a new address is the same": func(t *testing.T, s *store.Store) {
+		register(t, s, "prod")
+		row, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "uid-prod", Host: "https://new"}})
+		if err != nil || row.Cluster.Host != "https://new" {
+			t.Errorf("got %+v, %v", row, err)
+		}
+	},
+	"a uid that RBAC hides later is not forgotten": func(t *testing.T, s *store.Store) {
+		register(t, s, "prod")
+		row, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{Host: "https://prod"}})
+		if err != nil || row.Cluster.UID != "uid-prod" {
+			t.Errorf("got %+v, %v", row, err)
+		}
+	},
+	"agents that register one name at once agree on one row": func(t *testing.T, s *store.Store) {
+		errs := make(chan error)
+		for range 8 {
+			go func() {
+				_, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}})
+				errs <- err
+			}()
+		}
+		for range 8 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		if accounts, err := s.Accounts(t.Context()); err != nil || len(accounts) != 1 {
+			t.Errorf("got %v, %v", accounts, err)
+		}
+	},
+	"names that no database keeps are refused": func(t *testing.T, s *store.Store) {
+		for _, name := range []string{"", "a\x00b", "\xff", strings.Repeat("x", 256)} {
+			if _, err := s.Register(t.Context(), vedette.Account{Name: vedette.AccountName(name)}); vedette.KindOf(err) != vedette.Invalid {
+				t.Errorf("%.20q: got %v", name, err)
+			}
+		}
+	},
+	"taking raises the term, and releasing by an old one does nothing": func(t *testing.T, s *store.Store) {
+		register(t, s, "prod")
+		first, second := take(t, s, "prod"), take(t, s, "prod")
+		if second.term <= first.term {
+			t.Fatalf("terms %d and %d", first.term, second.term)
+		}
+		release(t, first)
+		if row := only(t, s); row.Holder != "agent-1" || row.Server != "server-1" || !row.Orphaned.IsZero() {
+			t.Errorf("released by an old term: %+v", row)
+		}
+		release(t, second)
+		if row := only(t, s); row.Holder != "" || row.Server != "" || row.Orphaned.IsZero() {
+			t.Errorf("not released: %+v", row)
+		}
+	},
+	"being seen moves live feeds forward and no others": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
+		at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
+		if err := s.Seen(t.Context(), "prod", w.term, at); err != nil {
+			t.Fatal(err)
+		}
+		if row := only(t, s); !row.LastSeen.Equal(at) {
+			t.Errorf("last seen %v, want %v", row.LastSeen, at)
+		}
+		feeds, err := s.Feeds(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range feeds {
+			if f.Seen.Equal(at) != (f.Feed.Kind == pods) {
+				t.Errorf("feed %s in state %s was seen %v", f.Feed, f.State, f.Seen)
+			}
+		}
+		if err := s.Seen(t.Context(), "prod", w.term-1, at); !errors.Is(err, store.ErrTerm) {
+			t.Errorf("an old term: got %v", err)
+		}
+	},
+	"an account that is not there is said to be so": func(t *testing.T, s *store.Store) {
+		_, err := s.Take(t.Context(), "nobody", "a", "s")
+		if !errors.Is(err, store.ErrNoAccount) || vedette.KindOf(err) != vedette.NotFound {
+			t.Errorf("take: %v", err)
+		}
+		if err := s.RemoveAccount(t.Context(), "nobody"); !errors.Is(err, store.ErrNoAccount) {
+			t.Errorf("remove: %v", err)
+		}
+		if _, err := s.Commit(t.Context(), store.Batch{Account: "nobody"}); !errors.Is(err, store.ErrNoAccount) {
+			t.Errorf("commit: %v", err)
+		}
+	},
+	"orphans go after their time, others stay": func(t *testing.T, s *store.Store) {
+		served, orphan, young := join(t, s, "served"), join(t, s, "orphan"), join(t, s, "young")
+		orphan.put(object(pods, "default", "a", "1"))
+		release(t, orphan)
+		limit := time.Now().Add(time.Microsecond)
+		for !time.Now().After(limit.Add(time.Microsecond)) { // the next one is released later by the clock
+		}
+		release(t, young)
+		removed, err := s.RemoveOrphans(t.Context(), limit)
+		if err != nil || len(removed) != 1 || removed[0] != "orphan" {
+			t.Fatalf("removed %v, %v", removed, err)
+		}
+		served.put(object(pods, "default", "a", "1"))
+		equal(t, "objects", names(all(t, s, store.Query{})), []string{"served Pod default/a@1"})
+	},
+}
+
+func release(t *testing.T, w *writer) {
+	t.Helper()
+	if err := w.s.Release(t.Context(), w.account, w.term); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func only(t *testing.T, s *store.Store) store.AccountRow {
+	t.Helper()
+	accounts, err := s.Accounts(t.Context())
+	if err != nil || len(accounts) != 1 {
+		t.Fatalf("accounts %v, %v", accounts, err)
+	}
+	return accounts[0]
+}

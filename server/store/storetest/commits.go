@@ -1,0 +1,276 @@
+package storetest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var commitTests = map[string]func(*testing.T, *store.Store){
+	"an object comes back as it went": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		want := object(pods, "default", "web-5d4f8c7b9-x2x4z", "4711")
+		want.APIVersion = "v1beta9"
+		want.Owner = vedette.Owner{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Name: "web-5d4f8c7b9", UID: "a0000000-0000-4000-8000-00000000000b"}
+		want.Labels = map[string]string{"app": "web", "empty": ""}
+		want.Annotations["note"] = "emoji 🙂, NUL \x00, quote \" and 'quote'"
+		w.put(want)
+		got, err := s.Object(t.Context(), "prod", want.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got.Object, want) {
+			t.Errorf("got %+v\nwant %+v", got.Object, want)
+		}
+		if got.Moniker.App != "app-of-"+want.Name || !reflect.DeepEqual(got.Resource, resources[pods]) || got.Stored.IsZero() {
+			t.Errorf("moniker %+v, resource %+v, stored %v", got.Moniker, got.Resource, got.Stored)
+		}
+	},
+	"what is empty stays empty": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		want := vedette.Object{Key: vedette.Key{Kind: roles, Name: "r"}, UID: "u", ResourceVersion: "1"}
+		w.put(want)
+		got, err := s.Object(t.Context(), "prod", want.Key)
+		if err != nil || !reflect.DeepEqual(got.Object, want) {
+			t.Errorf("got %+v, %v\nwant %+v", got.Object, err, want)
+		}
+	},
+	"changes say what happened": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		equal(t, "first", told(w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"))), []string{"added Pod n/a", "added Pod n/b"})
+		changes := w.commit(store.Batch{
+			Upserts: []vedette.Object{object(pods, "n", "a", "2"), object(pods, "n", "c", "1")},
+			Deletes: []vedette.Key{{Kind: pods, Namespace: "n", Name: "b"}, {Kind: pods, Namespace: "n", Name: "never"}},
+		})
+		equal(t, "second", told(changes), []string{"added Pod n/c", "deleted Pod n/b", "modified Pod n/a"})
+		for _, c := range changes {
+			if c.Account != "prod" || (c.Type == store.Deleted) != (c.Version == "") {
+				t.Errorf("change %+v", c)
+			}
+		}
+		equal(t, "objects", names(all(t, s, store.Query{})), []string{"prod Pod n/a@2", "prod Pod n/c@1"})
+	},
+	"what is unchanged is neither written nor reported": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		o := object(pods, "n", "a", "1")
+		w.put(o)
+		before, err := s.Object(t.Context(), "prod", o.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Body = []byte("not looked at")
+		if changes := w.put(o); len(changes) != 0 {
+			t.Errorf("reported %v", changes)
+		}
+		if after, err := s.Object(t.Context(), "prod", o.Key); err != nil || !reflect.DeepEqual(before, after) {
+			t.Errorf("written again: %+v, %v", after, err)
+		}
+		o.UID = "00000000-0000-4000-8000-ffffffffffff"
+		equal(t, "a new uid under the old version", told(w.put(o)), []string{"modified Pod n/a"})
+	},
+	"marks and states are committed with the data": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		mark := vedette.Mark("1234")
+		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "n", "a", "1")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive, Message: "m"}}})
+		f := feedNamed(t, s, "prod", feedOf(pods))
+		if f.Mark != mark || f.State != vedette.FeedLive || f.Message != "m" || f.Objects != 1 || f.Seen.IsZero() {
+			t.Errorf("got %+v", f)
+		}
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedDenied, Message: "forbidden \x00"}}})
+		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Mark != mark || f.State != vedette.FeedDenied || !strings.HasPrefix(f.Message, "forbidden ") {
+			t.Errorf("without a mark: got %+v", f)
+		}
+	},
+	"a batch that is refused stores nothing": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod", feedOf(pods))
+		good := object(pods, "n", "good", "1")
+		for why, bad := range map[string]store.Batch{
+			"no feed":         {Upserts: []vedette.Object{good, object(services, "n", "a", "1")}},
+			"no such kind":    {Upserts: []vedette.Object{good, object(vedette.Kind{Name: "Nonesuch"}, "n", "a", "1")}},
+			"twice":           {Upserts: []vedette.Object{good, object(pods, "n", "a", "1"), object(pods, "n", "a", "2")}},
+			"put and deleted": {Upserts: []vedette.Object{good}, Deletes: []vedette.Key{good.Key}},
+			"NUL":             {Upserts: []vedette.Object{good, object(pods, "n", "a\x00", "1")}},
+			"no UTF-8":        {Upserts: []vedette.Object{good, object(pods, "n", "a\xff", "1")}},
+			"no name":         {Upserts: []vedette.Object{good, object(pods, "n", "", "1")}},
+			"endless name":    {Upserts: []vedette.Object{good, object(pods, "n", strings.Repeat("x", 513), "1")}},
+			"feed not there":  {Upserts: []vedette.Object{good}, Feeds: []store.FeedUpdate{{Feed: feedOf(services)}}},
+			"drop elsewhere":  {Upserts: []vedette.Object{good}, Drops: []store.Drop{{Feed: feedOf(services)}}},
+		} {
+			bad.Account, bad.Term = w.account, w.term
+			if _, err := s.Commit(t.Context(), bad); vedette.KindOf(err) != vedette.Invalid {
+				t.Errorf("%s: got %v", why, err)
+			}
+		}
+		equal(t, "objects", names(all(t, s, store.Query{})), nil)
+	},
+	"odd names and long ones": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		oddities := []string{"system:node-proxier", "UPPER", "upper", "Üñï", "a%b_c", `quo"te'`, strings.Repeat("n", 253), strings.Repeat("m", 512), "🙂"}
+		var objects []vedette.Object
+		for _, name := range oddities {
+			objects = append(objects, object(roles, "", name, "1"))
+		}
+		if changes := w.put(objects...); len(changes) != len(oddities) {
+			t.Fatalf("%d changes", len(changes))
+		}
+		for _, o := range objects {
+			if got, err := s.Object(t.Context(), "prod", o.Key); err != nil || got.Name != o.Name || got.UID != o.UID {
+				t.Errorf("%.20q: got %.20q, %v", o.Name, got.Name, err)
+			}
+		}
+	},
+	"text without limits does not break narrow columns": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		o := object(pods, "n", "a", "1")
+		long := strings.Repeat("é", 5000)
+		o.Annotations["moniker.spinnaker.io/application"] = long + "\x00\xff"
+		o.Labels = map[string]string{strings.Repeat("k", 400): long, "nul": "\x00"}
+		w.put(o)
+		page, err := s.Objects(t.Context(), store.Query{Application: long + "\x00\xff"})
+		if err != nil || len(page.Items) != 1 {
+			t.Errorf("got %d rows, %v", len(page.Items), err)
+		}
+	},
+	"big bodies": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		noise := make([]byte, 1_500_000) // does not compress
+		if _, err := rand.Read(noise); err != nil {
+			t.Fatal(err)
+		}
+		var objects []vedette.Object
+		for i := range 6 {
+			o := object(pods, "n", fmt.Sprint("big-", i), "1")
+			o.Body = append([]byte{byte(i)}, noise...)
+			objects = append(objects, o)
+		}
+		w.put(objects...)
+		for _, o := range objects {
+			if got, err := s.Object(t.Context(), "prod", o.Key); err != nil || !bytes.Equal(got.Body, o.Body) {
+				t.Errorf("%s came back with %d bytes, %v", o.Key, len(got.Body), err)
+			}
+		}
+	},
+	"bodies from before and after a dictionary was made": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		bodies := map[string][]byte{}
+		for i := range 100 {
+			o := object(deployments, "n", fmt.Sprintf("web-%03d", i), "1")
+			o.Body = fmt.Appendf(nil, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web-%03d","namespace":"n"},"spec":{"replicas":%d,"template":{"spec":{"containers":[{"name":"main","image":"registry/web:%d"}]}}}}`, i, i*7, i)
+			bodies[o.Name] = o.Body
+			w.put(o)
+		}
+		rows := all(t, s, store.Query{Bodies: true, Limit: 7})
+		if len(rows) != len(bodies) {
+			t.Fatalf("%d rows", len(rows))
+		}
+		for _, r := range rows {
+			if !bytes.Equal(r.Body, bodies[r.Name]) {
+				t.Errorf("%s: got %s", r.Name, r.Body)
+			}
+		}
+	},
+	"a snapshot drops what it did not find": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		w.put(object(pods, "n", "kept", "1"), object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"), object(pods, "n", "again", "1"), object(services, "n", "lost", "1"))
+		lost, rewritten, again := object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"), object(pods, "n", "again", "1")
+		w.put(object(pods, "n", "rewritten", "2"))
+		changes := w.commit(store.Batch{
+			Upserts: []vedette.Object{object(pods, "n", "again", "2")},
+			Drops: []store.Drop{{Feed: feedOf(pods), Digests: []uint64{vedette.Digest(lost.UID, "1"), vedette.Digest(rewritten.UID, "1"),
+				vedette.Digest(again.UID, "1"), 42}}},
+		})
+		equal(t, "changes", told(changes), []string{"deleted Pod n/lost", "modified Pod n/again"})
+		equal(t, "objects", names(all(t, s, store.Query{})), []string{"prod Pod n/again@2", "prod Pod n/kept@1", "prod Pod n/rewritten@2", "prod Service n/lost@1"})
+		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Objects != 3 {
+			t.Errorf("the feed counts %d", f.Objects)
+		}
+	},
+	"a writer that was replaced is refused": func(t *testing.T, s *store.Store) {
+		old := join(t, s, "prod")
+		current := take(t, s, "prod")
+		_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: old.term, Upserts: []vedette.Object{object(pods, "n", "a", "1")}})
+		if !errors.Is(err, store.ErrTerm) || vedette.KindOf(err) != vedette.Conflict {
+			t.Errorf("commit: %v", err)
+		}
+		if err := s.Begin(t.Context(), "prod", old.term, feedOf(pods)); !errors.Is(err, store.ErrTerm) {
+			t.Errorf("begin: %v", err)
+		}
+		if _, err := s.Declare(t.Context(), "prod", old.term, nil, nil); !errors.Is(err, store.ErrTerm) {
+			t.Errorf("declare: %v", err)
+		}
+		current.put(object(pods, "n", "a", "2"))
+	},
+	"writers that are replaced while they write": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		var last vedette.Term
+		var wg sync.WaitGroup
+		for i := range 6 {
+			next := take(t, s, "prod")
+			last = next.term
+			wg.Go(func() {
+				for n := range 20 {
+					version := fmt.Sprintf("%d-%d", next.term, n)
+					_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: next.term, Upserts: []vedette.Object{object(pods, "n", "a", version), object(pods, "n", fmt.Sprint(i), version)}})
+					if errors.Is(err, store.ErrTerm) {
+						return
+					}
+					if err != nil {
+						t.Errorf("commit: %v", err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		w.term = last
+		w.put(object(pods, "n", "a", "final"))
+		got, err := s.Object(t.Context(), "prod", vedette.Key{Kind: pods, Namespace: "n", Name: "a"})
+		if err != nil || got.ResourceVersion != "final" {
+			t.Errorf("got %s, %v", got.ResourceVersion, err)
+		}
+		if f, n := feedNamed(t, s, "prod", feedOf(pods)), len(all(t, s, store.Query{})); f.Objects != int64(n) {
+			t.Errorf("the feed counts %d of %d objects", f.Objects, n)
+		}
+	},
+	"accounts are written at the same time without harm": func(t *testing.T, s *store.Store) {
+		var wg sync.WaitGroup
+		for i := range 6 {
+			w := join(t, s, vedette.AccountName(fmt.Sprint("account-", i)))
+			wg.Go(func() {
+				for n := range 10 {
+					var objects []vedette.Object
+					for k := range 40 {
+						objects = append(objects, object(pods, "n", fmt.Sprint("pod-", k), fmt.Sprint(n)))
+					}
+					w.put(objects...)
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(all(t, s, store.Query{Limit: 37})); n != 6*40 {
+			t.Errorf("%d objects", n)
+		}
+	},
+}
+
+func feedNamed(t *testing.T, s *store.Store, account vedette.AccountName, feed vedette.Feed) store.FeedStatus {
+	t.Helper()
+	feeds, err := s.Marks(t.Context(), account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range feeds {
+		if f.Feed == feed {
+			return f
+		}
+	}
+	t.Fatalf("account %s has no feed %s among %v", account, feed, feeds)
+	return store.FeedStatus{}
+}
