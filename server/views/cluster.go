@@ -1,0 +1,140 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+type nodeSummary struct {
+	conditions
+	Unschedulable           bool
+	Version, OS, Kernel     string
+	Architecture, Runtime   string
+	AddressTypes, Addresses []string
+}
+
+func node() kindView {
+	return kindView{
+		resource: resource("", "v1", "Node", "nodes", false, "no"),
+		fields: append(conditionFields(), fields("unschedulable", "spec.unschedulable", "version", "status.nodeInfo.kubeletVersion",
+			"os", "status.nodeInfo.osImage", "kernel", "status.nodeInfo.kernelVersion", "architecture", "status.nodeInfo.architecture",
+			"runtime", "status.nodeInfo.containerRuntimeVersion", "addressTypes", "status.addresses.*.type",
+			"addresses", "status.addresses.*.address")...),
+		view: show(columns("STATUS", "ROLES", "AGE", "VERSION", "INTERNAL-IP*", "EXTERNAL-IP*", "OS-IMAGE*", "KERNEL-VERSION*", "CONTAINER-RUNTIME*"),
+			func(s *nodeSummary, o *vedette.Object, now time.Time) []string {
+				return []string{s.state(), roles(o.Labels), since(o.Created, now), s.Version, s.address("InternalIP"), s.address("ExternalIP"),
+					or(s.OS, "<unknown>"), s.kernel(), or(s.Runtime, "<unknown>")}
+			}),
+	}
+}
+
+func (s *nodeSummary) state() string {
+	state := "Unknown"
+	switch s.status("Ready") {
+	case "":
+	case "True":
+		state = "Ready"
+	default:
+		state = "NotReady"
+	}
+	if s.Unschedulable {
+		state += ",SchedulingDisabled"
+	}
+	return state
+}
+
+func (s *nodeSummary) address(kind string) string {
+	return or(at(s.Addresses, slices.Index(s.AddressTypes, kind)), none)
+}
+
+func (s *nodeSummary) kernel() string {
+	kernel := or(s.Kernel, "<unknown>")
+	if s.Architecture != "" {
+		kernel += " (" + s.Architecture + ")"
+	}
+	return kernel
+}
+
+func roles(labels map[string]string) string {
+	var out []string
+	for key, value := range labels {
+		if role, ok := strings.CutPrefix(key, "node-role.kubernetes.io/"); ok && role != "" {
+			out = append(out, role)
+		} else if key == "kubernetes.io/role" && value != "" {
+			out = append(out, value)
+		}
+	}
+	slices.Sort(out)
+	return or(strings.Join(slices.Compact(out), ","), none)
+}
+
+func namespace() kindView {
+	type summary struct{ Phase string }
+	return kindView{
+		resource: resource("", "v1", "Namespace", "namespaces", false, "ns"),
+		fields:   fields("phase", "status.phase"),
+		view: show(columns("STATUS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			return []string{s.Phase, since(o.Created, now)}
+		}),
+	}
+}
+
+func definition() kindView {
+	type summary struct{}
+	return kindView{
+		resource: resource("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false, "crd", "crds"),
+		fields: append(conditionFields(), fields("group", "spec.group", "kind", "spec.names.kind", "scope", "spec.scope",
+			"versions", "spec.versions.*.name")...),
+		view: show(columns("CREATED AT"), func(_ *summary, o *vedette.Object, _ time.Time) []string {
+			return []string{time.Unix(o.Created, 0).UTC().Format(time.RFC3339)}
+		}),
+	}
+}
+
+// autoscaler shows no TARGETS: they are spread over five sorts of metrics, and
+// would cost more on the wire than the rest of the object.
+func autoscaler() kindView {
+	type summary struct {
+		Kind, Name   string
+		Min          *int
+		Max, Current int
+	}
+	return kindView{
+		resource: resource("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, "hpa"),
+		fields: append(conditionFields(), fields("kind", "spec.scaleTargetRef.kind", "name", "spec.scaleTargetRef.name", "min", "spec.minReplicas",
+			"max", "spec.maxReplicas", "current", "status.currentReplicas", "desired", "status.desiredReplicas")...),
+		view: show(columns("REFERENCE", "MINPODS", "MAXPODS", "REPLICAS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			least := "<unset>"
+			if s.Min != nil {
+				least = strconv.Itoa(*s.Min)
+			}
+			return []string{s.Kind + "/" + s.Name, least, strconv.Itoa(s.Max), strconv.Itoa(s.Current), since(o.Created, now)}
+		}),
+	}
+}
+
+func disruptionBudget() kindView {
+	type summary struct {
+		Min, Max any // a number or a percentage
+		Allowed  int
+	}
+	return kindView{
+		resource: resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", true, "pdb"),
+		fields:   fields("min", "spec.minAvailable", "max", "spec.maxUnavailable", "allowed", "status.disruptionsAllowed"),
+		view: show(columns("MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			return []string{limit(s.Min), limit(s.Max), strconv.Itoa(s.Allowed), since(o.Created, now)}
+		}),
+	}
+}
+
+func limit(v any) string {
+	if v == nil {
+		return "N/A"
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,104 @@
+package views
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+type jobSummary struct {
+	template
+	conditions
+	Completions *int
+	Parallelism int
+	Succeeded   int
+	Started     string
+	Completed   string
+	Deleted     string
+}
+
+func job() kindView {
+	return kindView{
+		resource: resource("batch", "v1", "Job", "jobs", true),
+		fields: append(append(templateFields("spec.template"), conditionFields()...), fields(
+			"completions", "spec.completions", "parallelism", "spec.parallelism", "succeeded", "status.succeeded",
+			"failed", "status.failed", "active", "status.active", "started", "status.startTime", "completed", "status.completionTime",
+			"deleted", "metadata.deletionTimestamp", "selector", "spec.selector")...),
+		view: show(columns("STATUS", "COMPLETIONS", "DURATION", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
+			func(s *jobSummary, o *vedette.Object, now time.Time) []string {
+				return append([]string{s.phase(), s.done(), s.duration(now), since(o.Created, now)}, s.wide()...)
+			}),
+	}
+}
+
+func (s *jobSummary) phase() string {
+	switch {
+	case s.is("Complete"):
+		return "Complete"
+	case s.is("Failed"):
+		return "Failed"
+	case s.Deleted != "":
+		return "Terminating"
+	case s.is("Suspended"):
+		return "Suspended"
+	case s.is("FailureTarget"):
+		return "FailureTarget"
+	case s.is("SuccessCriteriaMet"):
+		return "SuccessCriteriaMet"
+	default:
+		return "Running"
+	}
+}
+
+func (s *jobSummary) done() string {
+	switch {
+	case s.Completions != nil:
+		return fmt.Sprintf("%d/%d", s.Succeeded, *s.Completions)
+	case s.Parallelism > 1:
+		return fmt.Sprintf("%d/1 of %d", s.Succeeded, s.Parallelism)
+	default:
+		return fmt.Sprintf("%d/1", s.Succeeded)
+	}
+}
+
+func (s *jobSummary) duration(now time.Time) string {
+	started, err := time.Parse(time.RFC3339, s.Started)
+	if err != nil {
+		return ""
+	}
+	if completed, err := time.Parse(time.RFC3339, s.Completed); err == nil {
+		now = completed
+	}
+	return Age(now.Sub(started))
+}
+
+func cronJob() kindView {
+	type summary struct {
+		template
+		Schedule  string
+		TimeZone  string
+		Suspend   *bool
+		Active    int
+		Scheduled string
+	}
+	return kindView{
+		resource: resource("batch", "v1", "CronJob", "cronjobs", true, "cj"),
+		fields: append(templateFields("spec.jobTemplate.spec.template"), fields("schedule", "spec.schedule", "timeZone", "spec.timeZone",
+			"suspend", "spec.suspend", "active", "status.active.#", "scheduled", "status.lastScheduleTime",
+			"selector", "spec.jobTemplate.spec.selector")...),
+		view: show(columns("SCHEDULE", "TIMEZONE", "SUSPEND", "ACTIVE", "LAST SCHEDULE", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
+			func(s *summary, o *vedette.Object, now time.Time) []string {
+				suspended, last := "<unset>", none
+				if s.Suspend != nil {
+					suspended = map[bool]string{true: "True", false: "False"}[*s.Suspend]
+				}
+				if s.Scheduled != "" {
+					last = sinceText(s.Scheduled, now)
+				}
+				return append([]string{s.Schedule, or(s.TimeZone, none), suspended, strconv.Itoa(s.Active), last,
+					since(o.Created, now)}, s.wide()...)
+			}),
+	}
+}

@@ -1,0 +1,125 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+type serviceSummary struct {
+	Type         string
+	ClusterIP    string
+	ExternalIPs  []string
+	ExternalName string
+	IPs          []string // of the load balancer
+	Hostnames    []string // of the load balancer
+	Ports        []int
+	NodePorts    []int
+	Protocols    []string
+	Selector     map[string]string
+}
+
+func service() kindView {
+	return kindView{
+		resource: resource("", "v1", "Service", "services", true, "svc"),
+		fields: fields("type", "spec.type", "clusterIP", "spec.clusterIP", "externalIPs", "spec.externalIPs",
+			"externalName", "spec.externalName", "ips", "status.loadBalancer.ingress.*.ip",
+			"hostnames", "status.loadBalancer.ingress.*.hostname", "ports", "spec.ports.*.port",
+			"nodePorts", "spec.ports.*.nodePort", "protocols", "spec.ports.*.protocol", "selector", "spec.selector"),
+		view: show(columns("TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)", "AGE", "SELECTOR*"),
+			func(s *serviceSummary, o *vedette.Object, now time.Time) []string {
+				return []string{s.Type, or(s.ClusterIP, none), s.external(), s.ports(), since(o.Created, now), labels(s.Selector)}
+			}),
+	}
+}
+
+func (s *serviceSummary) external() string {
+	switch s.Type {
+	case "ClusterIP", "NodePort":
+		return or(strings.Join(s.ExternalIPs, ","), none)
+	case "LoadBalancer":
+		return or(strings.Join(append(addresses(s.IPs, s.Hostnames), s.ExternalIPs...), ","), "<pending>")
+	case "ExternalName":
+		return s.ExternalName
+	default:
+		return "<unknown>"
+	}
+}
+
+// addresses returns the addresses of a load balancer's entries, each its IP or
+// else its host name. They are whole, where kubectl cuts them to 16 characters:
+// half an address is of no use to anyone.
+func addresses(ips, hostnames []string) []string {
+	var out []string
+	for i := range max(len(ips), len(hostnames)) {
+		if address := or(at(ips, i), at(hostnames, i)); address != "" {
+			out = append(out, address)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (s *serviceSummary) ports() string {
+	var out []string
+	for i, port := range s.Ports {
+		text := fmt.Sprint(port)
+		if n := at(s.NodePorts, i); n > 0 {
+			text = fmt.Sprintf("%d:%d", port, n)
+		}
+		out = append(out, text+"/"+or(at(s.Protocols, i), "TCP"))
+	}
+	return or(strings.Join(out, ","), none)
+}
+
+func ingress() kindView {
+	type summary struct {
+		Class     string
+		Hosts     []string
+		IPs       []string
+		Hostnames []string
+		TLS       int
+	}
+	return kindView{
+		resource: resource("networking.k8s.io", "v1", "Ingress", "ingresses", true, "ing"),
+		fields: fields("class", "spec.ingressClassName", "hosts", "spec.rules.*.host", "ips", "status.loadBalancer.ingress.*.ip",
+			"hostnames", "status.loadBalancer.ingress.*.hostname", "tls", "spec.tls.#"),
+		view: show(columns("CLASS", "HOSTS", "ADDRESS", "PORTS", "AGE"),
+			func(s *summary, o *vedette.Object, now time.Time) []string {
+				ports := "80"
+				if s.TLS > 0 {
+					ports = "80, 443"
+				}
+				return []string{or(s.Class, none), hosts(s.Hosts), strings.Join(addresses(s.IPs, s.Hostnames), ","), ports, since(o.Created, now)}
+			}),
+	}
+}
+
+// hosts shows three hosts and how many more rules there are.
+func hosts(rules []string) string {
+	const shown = 3
+	var list []string
+	for i, host := range rules {
+		if len(list) == shown && i < len(rules) {
+			return fmt.Sprintf("%s + %d more...", strings.Join(list, ","), len(rules)-shown)
+		}
+		if host != "" {
+			list = append(list, host)
+		}
+	}
+	return or(strings.Join(list, ","), "*")
+}
+
+func networkPolicy() kindView {
+	type summary struct{ Selector selector }
+	return kindView{
+		resource: resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", true, "netpol"),
+		fields:   fields("selector", "spec.podSelector", "types", "spec.policyTypes"),
+		view: show(columns("POD-SELECTOR", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			return []string{or(s.Selector.String(), none), since(o.Created, now)}
+		}),
+	}
+}

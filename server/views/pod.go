@@ -1,0 +1,253 @@
+package views
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// podSummary is what agents lift out of a Pod. Statuses of containers are
+// parallel lists; a list is shorter or absent where nothing was there.
+type podSummary struct {
+	conditions
+	ConditionReasons []string
+	Phase            string
+	Reason           string
+	Deleted          string
+	Node             string
+	IP               string
+	Nominated        string
+	Gates            []string
+	Containers       []string
+
+	Ready       []bool
+	Restarts    []int
+	Waiting     []string
+	Running     []string
+	Exits       []*int
+	ExitReasons []string
+	ExitSignals []int
+	Restarted   []string
+
+	InitNames       []string
+	InitPolicies    []string
+	InitStatuses    []string
+	InitReady       []bool
+	InitStarted     []bool
+	InitRestarts    []int
+	InitWaiting     []string
+	InitExits       []*int
+	InitExitReasons []string
+	InitExitSignals []int
+	InitRestarted   []string
+}
+
+func pod() kindView {
+	lifted := append(conditionFields(), fields(
+		"conditionReasons", "status.conditions.*.reason",
+		"phase", "status.phase",
+		"reason", "status.reason",
+		"deleted", "metadata.deletionTimestamp",
+		"node", "spec.nodeName",
+		"ip", "status.podIP",
+		"nominated", "status.nominatedNodeName",
+		"gates", "spec.readinessGates.*.conditionType",
+		"containers", "spec.containers.*.name",
+		"images", "spec.containers.*.image",
+
+		"ready", "status.containerStatuses.*.ready",
+		"restarts", "status.containerStatuses.*.restartCount",
+		"waiting", "status.containerStatuses.*.state.waiting.reason",
+		"running", "status.containerStatuses.*.state.running.startedAt",
+		"exits", "status.containerStatuses.*.state.terminated.exitCode",
+		"exitReasons", "status.containerStatuses.*.state.terminated.reason",
+		"exitSignals", "status.containerStatuses.*.state.terminated.signal",
+		"restarted", "status.containerStatuses.*.lastState.terminated.finishedAt",
+
+		"initNames", "spec.initContainers.*.name",
+		"initPolicies", "spec.initContainers.*.restartPolicy",
+		"initStatuses", "status.initContainerStatuses.*.name",
+		"initReady", "status.initContainerStatuses.*.ready",
+		"initStarted", "status.initContainerStatuses.*.started",
+		"initRestarts", "status.initContainerStatuses.*.restartCount",
+		"initWaiting", "status.initContainerStatuses.*.state.waiting.reason",
+		"initExits", "status.initContainerStatuses.*.state.terminated.exitCode",
+		"initExitReasons", "status.initContainerStatuses.*.state.terminated.reason",
+		"initExitSignals", "status.initContainerStatuses.*.state.terminated.signal",
+		"initRestarted", "status.initContainerStatuses.*.lastState.terminated.finishedAt",
+	)...)
+	return kindView{
+		resource: resource("", "v1", "Pod", "pods", true, "po"),
+		fields:   lifted,
+		view: show(columns("READY", "STATUS", "RESTARTS", "AGE", "IP*", "NODE*", "NOMINATED NODE*", "READINESS GATES*"),
+			func(p *podSummary, o *vedette.Object, now time.Time) []string {
+				c := p.condense()
+				return []string{
+					fmt.Sprintf("%d/%d", c.ready, c.total), p.status(c), c.restarted(now), since(o.Created, now),
+					or(p.IP, none), or(p.Node, none), or(p.Nominated, none), p.readinessGates(),
+				}
+			}),
+	}
+}
+
+// podState is what the containers of a Pod come to.
+type podState struct {
+	reason       string
+	ready, total int
+	restarts     int
+	last         string // time of the last restart, RFC 3339 and so comparable
+}
+
+func (c *podState) restart(count int, finished string) {
+	c.restarts += count
+	c.last = max(c.last, finished)
+}
+
+func (c podState) restarted(now time.Time) string {
+	if c.restarts == 0 || c.last == "" {
+		return strconv.Itoa(c.restarts)
+	}
+	return fmt.Sprintf("%d (%s ago)", c.restarts, sinceText(c.last, now))
+}
+
+// condense looks at init containers first: while they run nothing else counts,
+// and their restarts are forgotten once they are done, but for sidecars'.
+func (p *podSummary) condense() podState {
+	c := podState{reason: or(p.Reason, p.Phase), total: len(p.Containers)}
+	if p.gated() {
+		c.reason = "SchedulingGated"
+	}
+	for _, policy := range p.InitPolicies {
+		if policy == "Always" {
+			c.total++
+		}
+	}
+	sidecars, initializing := p.initialize(&c)
+	if initializing && !p.is("Initialized") {
+		return c
+	}
+	c.restarts, c.last = sidecars.restarts, sidecars.last
+	p.run(&c)
+	return c
+}
+
+func (p *podSummary) gated() bool {
+	for i, t := range p.Types {
+		if t == "PodScheduled" && at(p.ConditionReasons, i) == "SchedulingGated" {
+			return true
+		}
+	}
+	return false
+}
+
+// initialize stops at the first init container that has not done its part.
+func (p *podSummary) initialize(c *podState) (sidecars podState, initializing bool) {
+	for i, name := range p.InitStatuses {
+		c.restart(at(p.InitRestarts, i), at(p.InitRestarted, i))
+		sidecar := p.sidecar(name)
+		if sidecar {
+			sidecars.restart(at(p.InitRestarts, i), at(p.InitRestarted, i))
+		}
+		exit := at(p.InitExits, i)
+		switch {
+		case exit != nil && *exit == 0:
+		case sidecar && at(p.InitStarted, i):
+			if at(p.InitReady, i) {
+				c.ready++
+			}
+		default:
+			c.reason = "Init:" + p.initReason(i)
+			return sidecars, true
+		}
+	}
+	return sidecars, false
+}
+
+func (p *podSummary) sidecar(name string) bool {
+	for i, n := range p.InitNames {
+		if n == name {
+			return at(p.InitPolicies, i) == "Always"
+		}
+	}
+	return false
+}
+
+func (p *podSummary) initReason(i int) string {
+	if exit := at(p.InitExits, i); exit != nil {
+		return exitReason(at(p.InitExitReasons, i), at(p.InitExitSignals, i), *exit)
+	}
+	if waiting := at(p.InitWaiting, i); waiting != "" && waiting != "PodInitializing" {
+		return waiting
+	}
+	return fmt.Sprintf("%d/%d", i, len(p.InitNames))
+}
+
+func exitReason(reason string, signal, code int) string {
+	switch {
+	case reason != "":
+		return reason
+	case signal != 0:
+		return fmt.Sprintf("Signal:%d", signal)
+	default:
+		return fmt.Sprintf("ExitCode:%d", code)
+	}
+}
+
+// run goes through the containers from the last to the first: the first one's
+// trouble is the Pod's.
+func (p *podSummary) run(c *podState) {
+	running, failed := false, ""
+	for i := len(p.Ready) - 1; i >= 0; i-- {
+		c.restart(at(p.Restarts, i), at(p.Restarted, i))
+		waiting, exit := at(p.Waiting, i), at(p.Exits, i)
+		switch {
+		case waiting != "":
+			c.reason = waiting
+		case exit != nil:
+			c.reason = exitReason(at(p.ExitReasons, i), at(p.ExitSignals, i), *exit)
+			if *exit != 0 {
+				failed = c.reason
+			}
+		case p.Ready[i] && at(p.Running, i) != "":
+			running = true
+			c.ready++
+		}
+	}
+	if c.reason != "Completed" {
+		return
+	}
+	switch {
+	case running && p.is("Ready"):
+		c.reason = "Running"
+	case failed != "":
+		c.reason = failed
+	case running:
+		c.reason = "NotReady"
+	}
+}
+
+func (p *podSummary) status(c podState) string {
+	switch {
+	case p.Deleted != "" && p.Reason == "NodeLost":
+		return "Unknown"
+	case p.Deleted != "" && p.Phase != "Failed" && p.Phase != "Succeeded":
+		return "Terminating"
+	default:
+		return c.reason
+	}
+}
+
+func (p *podSummary) readinessGates() string {
+	if len(p.Gates) == 0 {
+		return none
+	}
+	open := 0
+	for _, gate := range p.Gates {
+		if p.is(gate) {
+			open++
+		}
+	}
+	return fmt.Sprintf("%d/%d", open, len(p.Gates))
+}

@@ -1,0 +1,61 @@
+package views
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// selector is a label selector as it stands in a manifest.
+type selector struct {
+	MatchLabels      map[string]string
+	MatchExpressions []requirement
+}
+
+type requirement struct {
+	Key      string
+	Operator string
+	Values   []string
+}
+
+// String writes a selector as kubectl takes it with -l, ordered by key.
+func (s selector) String() string {
+	all := slices.Clone(s.MatchExpressions)
+	for key, value := range s.MatchLabels {
+		all = append(all, requirement{Key: key, Operator: "=", Values: []string{value}})
+	}
+	slices.SortFunc(all, func(a, b requirement) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
+	})
+	var parts []string
+	for _, r := range all {
+		parts = append(parts, r.String())
+	}
+	return strings.Join(parts, ",")
+}
+
+func (r requirement) String() string {
+	values := "(" + strings.Join(slices.Sorted(slices.Values(r.Values)), ",") + ")"
+	switch r.Operator {
+	case "=":
+		return r.Key + "=" + r.Values[0]
+	case "In":
+		return r.Key + " in " + values
+	case "NotIn":
+		return r.Key + " notin " + values
+	case "DoesNotExist":
+		return "!" + r.Key
+	default:
+		return r.Key
+	}
+}
+
+// labels writes labels as kubectl does: "a=1,b=2".
+func labels(m map[string]string) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, key+"="+m[key])
+	}
+	return or(strings.Join(parts, ","), none)
+}

@@ -1,0 +1,113 @@
+package views
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+type volumeSummary struct {
+	Phase, Volume, Capacity string
+	Modes                   []string
+	Class, Attributes, Mode string
+	Deleted                 string
+	Reclaim, Reason         string
+	ClaimNamespace, Claim   string
+}
+
+func (s *volumeSummary) phase() string {
+	if s.Deleted != "" {
+		return "Terminating"
+	}
+	return s.Phase
+}
+
+func claim() kindView {
+	return kindView{
+		resource: resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true, "pvc"),
+		fields: fields("phase", "status.phase", "volume", "spec.volumeName", "capacity", "status.capacity.storage",
+			"modes", "status.accessModes", "class", "spec.storageClassName", "attributes", "spec.volumeAttributesClassName",
+			"mode", "spec.volumeMode", "deleted", "metadata.deletionTimestamp"),
+		view: show(columns("STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "AGE", "VOLUMEMODE*"),
+			func(s *volumeSummary, o *vedette.Object, now time.Time) []string {
+				if s.Volume == "" { // what it will get is not known before it is bound
+					s.Capacity, s.Modes = "", nil
+				}
+				return []string{s.phase(), s.Volume, s.Capacity, accessModes(s.Modes), s.Class, or(s.Attributes, "<unset>"),
+					since(o.Created, now), or(s.Mode, "<unset>")}
+			}),
+	}
+}
+
+func volume() kindView {
+	return kindView{
+		resource: resource("", "v1", "PersistentVolume", "persistentvolumes", false, "pv"),
+		fields: fields("capacity", "spec.capacity.storage", "modes", "spec.accessModes", "reclaim", "spec.persistentVolumeReclaimPolicy",
+			"phase", "status.phase", "claimNamespace", "spec.claimRef.namespace", "claim", "spec.claimRef.name",
+			"class", "spec.storageClassName", "attributes", "spec.volumeAttributesClassName", "reason", "status.reason",
+			"mode", "spec.volumeMode", "deleted", "metadata.deletionTimestamp"),
+		view: show(columns("CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "REASON", "AGE", "VOLUMEMODE*"),
+			func(s *volumeSummary, o *vedette.Object, now time.Time) []string {
+				claim := ""
+				if s.Claim != "" {
+					claim = s.ClaimNamespace + "/" + s.Claim
+				}
+				return []string{s.Capacity, accessModes(s.Modes), s.Reclaim, s.phase(), claim, s.Class, or(s.Attributes, "<unset>"),
+					s.Reason, since(o.Created, now), or(s.Mode, "<unset>")}
+			}),
+	}
+}
+
+// accessModes writes modes in the short form that kubectl uses, and in its
+// order.
+func accessModes(modes []string) string {
+	var out []string
+	for _, m := range [][2]string{{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}} {
+		if slices.Contains(modes, m[0]) {
+			out = append(out, m[1])
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+func storageClass() kindView {
+	type summary struct {
+		Provisioner, Reclaim, Binding string
+		Expansion                     bool
+	}
+	return kindView{
+		resource: resource("storage.k8s.io", "v1", "StorageClass", "storageclasses", false, "sc"),
+		fields: fields("provisioner", "provisioner", "reclaim", "reclaimPolicy", "binding", "volumeBindingMode",
+			"expansion", "allowVolumeExpansion"),
+		view: show(columns("PROVISIONER", "RECLAIMPOLICY", "VOLUMEBINDINGMODE", "ALLOWVOLUMEEXPANSION", "AGE"),
+			func(s *summary, o *vedette.Object, now time.Time) []string {
+				return []string{s.Provisioner, or(s.Reclaim, "Delete"), or(s.Binding, "Immediate"), strconv.FormatBool(s.Expansion), since(o.Created, now)}
+			}),
+	}
+}
+
+func configMap() kindView {
+	type summary struct{ Data, Binary int }
+	return kindView{
+		resource: resource("", "v1", "ConfigMap", "configmaps", true, "cm"),
+		fields:   fields("data", "data.#", "binary", "binaryData.#"),
+		view: show(columns("DATA", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			return []string{strconv.Itoa(s.Data + s.Binary), since(o.Created, now)}
+		}),
+	}
+}
+
+// secret shows no TYPE and no DATA: agents ask for the metadata of Secrets and
+// for nothing else.
+func secret() kindView {
+	type summary struct{}
+	return kindView{
+		resource: resource("", "v1", "Secret", "secrets", true),
+		view: show(columns("AGE"), func(_ *summary, o *vedette.Object, now time.Time) []string {
+			return []string{since(o.Created, now)}
+		}),
+	}
+}
