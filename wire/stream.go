@@ -32,11 +32,8 @@ const (
 type Writer struct {
 	buf    bytes.Buffer
 	enc    *zstd.Encoder // nil while the stream idles
-	inUse  bool
 	length [binary.MaxVarintLen64]byte
 }
-
-var encoders = sync.Pool{}
 
 // Write appends a record, given as one or more parts of its encoding: protobuf
 // messages that stand one after the other are one message.
@@ -58,18 +55,10 @@ func (w *Writer) Write(parts ...[]byte) error {
 }
 
 func (w *Writer) open() {
-	if w.inUse {
-		return
-	}
 	if w.enc == nil {
-		if pooled, ok := encoders.Get().(*zstd.Encoder); ok {
-			w.enc = pooled
-		} else {
-			w.enc = newEncoder()
-		}
+		w.enc = newEncoder()
+		w.enc.Reset(&w.buf)
 	}
-	w.enc.Reset(&w.buf)
-	w.inUse = true
 }
 
 func newEncoder() *zstd.Encoder {
@@ -84,7 +73,7 @@ func newEncoder() *zstd.Encoder {
 // Flush returns what was written since the last call, as pieces that can be
 // sent, or nothing. The pieces are valid until the next Write.
 func (w *Writer) Flush() ([]*Data, error) {
-	if !w.inUse {
+	if w.enc == nil {
 		return nil, nil
 	}
 	if err := w.enc.Flush(); err != nil {
@@ -96,14 +85,13 @@ func (w *Writer) Flush() ([]*Data, error) {
 // Close ends the zstd frame and gives the compression's memory back. The next
 // Write begins another frame.
 func (w *Writer) Close() ([]*Data, error) {
-	if !w.inUse {
+	if w.enc == nil {
 		return nil, nil
 	}
 	if err := w.enc.Close(); err != nil {
 		return nil, fmt.Errorf("end compressed frame: %w", err)
 	}
-	encoders.Put(w.enc)
-	w.enc, w.inUse = nil, false
+	w.enc = nil
 	return w.pieces(true), nil
 }
 
@@ -121,6 +109,7 @@ func (w *Writer) pieces(end bool) []*Data {
 // Reader turns pieces back into records. It is for one goroutine.
 type Reader struct {
 	next  func() (*Data, error)
+	pool  *Decoders
 	piece []byte
 	end   bool // the piece is the last of its frame
 	dec   *zstd.Decoder
@@ -128,11 +117,22 @@ type Reader struct {
 	err   error // what next said last
 }
 
-var decoders = sync.Pool{}
+// Decoders lends decoders to readers. Thousands of agents that are idle most of
+// the time share a few. The zero value is ready.
+type Decoders struct{ pool sync.Pool }
+
+func (d *Decoders) get() *zstd.Decoder {
+	if dec, ok := d.pool.Get().(*zstd.Decoder); ok {
+		return dec
+	}
+	return newDecoder()
+}
 
 // NewReader returns a reader of the pieces that next gives. An error of next is
 // returned by Next.
-func NewReader(next func() (*Data, error)) *Reader { return &Reader{next: next} }
+func NewReader(next func() (*Data, error), pool *Decoders) *Reader {
+	return &Reader{next: next, pool: pool}
+}
 
 // Next decodes the next record into rec and returns the record's size in
 // bytes before compression.
@@ -210,11 +210,7 @@ func (r *Reader) open() error {
 	if err := r.fill(); err != nil {
 		return err
 	}
-	if pooled, ok := decoders.Get().(*zstd.Decoder); ok {
-		r.dec = pooled
-	} else {
-		r.dec = newDecoder()
-	}
+	r.dec = r.pool.get()
 	if err := r.dec.Reset((*source)(r)); err != nil {
 		return fmt.Errorf("begin compressed frame: %w", err)
 	}
@@ -233,8 +229,8 @@ func newDecoder() *zstd.Decoder {
 // Release gives the decompression's memory back.
 func (r *Reader) Release() {
 	if r.dec != nil {
-		_ = r.dec.Reset(nil)
-		decoders.Put(r.dec)
+		_ = r.dec.Reset(nil) // lets go of the source; it can't fail
+		r.pool.pool.Put(r.dec)
 		r.dec = nil
 	}
 }

@@ -78,7 +78,7 @@ func TestStreamCarriesRecords(t *testing.T) {
 		d, err := next()
 		frameEnded = d.GetEndOfFrame()
 		return d, err
-	})
+	}, new(Decoders))
 	for i, want := range sent {
 		var got Record
 		if _, err := r.Next(&got); err != nil {
@@ -106,7 +106,7 @@ func TestFlushedRecordsArriveAtOnce(t *testing.T) {
 		d := queue[0]
 		queue = queue[1:]
 		return d, nil
-	})
+	}, new(Decoders))
 	for i := range 100 {
 		if err := w.Write(encode(t, upsert(fmt.Sprint(i), nil))); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestPiecesStaySmall(t *testing.T) {
 		}
 	}
 	var rec Record
-	if size, err := NewReader(pieces(cloned(got), io.EOF)).Next(&rec); err != nil || size < len(noise) || !bytes.Equal(rec.GetUpsert().GetBody(), noise) {
+	if size, err := NewReader(pieces(cloned(got), io.EOF), new(Decoders)).Next(&rec); err != nil || size < len(noise) || !bytes.Equal(rec.GetUpsert().GetBody(), noise) {
 		t.Errorf("the record came back with %d bytes, %v", size, err)
 	}
 }
@@ -165,7 +165,7 @@ func TestBadStreams(t *testing.T) {
 		"a cut frame":         {[]*Data{{Zstd: garbage[0].Zstd[:6], EndOfFrame: true}}, "decompress records"},
 		"an empty last piece": {nil, "EOF"},
 	} {
-		_, err := NewReader(pieces(tt.list, io.EOF)).Next(&Record{})
+		_, err := NewReader(pieces(tt.list, io.EOF), new(Decoders)).Next(&Record{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want an error with %q", why, err, tt.want)
 		}
@@ -178,7 +178,7 @@ func FuzzReader(f *testing.F) {
 	good, _ := w.Flush()
 	f.Add(good[0].Zstd, true)
 	f.Fuzz(func(t *testing.T, b []byte, end bool) {
-		r := NewReader(pieces([]*Data{{Zstd: b, EndOfFrame: end}}, io.EOF))
+		r := NewReader(pieces([]*Data{{Zstd: b, EndOfFrame: end}}, io.EOF), new(Decoders))
 		defer r.Release()
 		for range 100 {
 			if _, err := r.Next(&Record{}); err != nil {

@@ -47,10 +47,11 @@ func (c *Config) defaults() {
 // Gate implements the Caching service.
 type Gate struct {
 	wire.UnimplementedCachingServer
-	cfg    Config
-	ingest *ingest.Ingest
-	roster *roster.Roster
-	log    *slog.Logger
+	cfg      Config
+	ingest   *ingest.Ingest
+	roster   *roster.Roster
+	log      *slog.Logger
+	decoders wire.Decoders
 
 	mu       sync.Mutex
 	sessions map[*session]bool
