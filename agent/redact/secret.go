@@ -110,15 +110,13 @@ func (p *pass) telling(value []byte, escaped bool) bool {
 	if packed(value) || ruled && encoded(value) {
 		return true
 	}
-	if !escaped && bytes.IndexByte(value, '{') < 0 {
-		return false
+	if !escaped { // and so without a quote or a line break
+		return bytes.Contains(value, []byte("kind: Secret"))
 	}
-	text, plain := p.resolved(value)
-	if !plain || packed(text) || ruled && encoded(text) {
-		return true
-	}
-	return bytes.Contains(text, []byte(`"Secret"`)) || bytes.Contains(text, []byte(`"SecretList"`)) ||
-		rules.mentions(text, p.configMap)
+	text, done := p.resolved(value)
+	return !done || packed(text) || ruled && encoded(text) ||
+		bytes.Contains(text, []byte(`"Secret"`)) || bytes.Contains(text, []byte(`"SecretList"`)) ||
+		bytes.Contains(text, []byte("kind: Secret")) || rules.mention(text, p.configMap)
 }
 
 // maxLayers is how many layers of JSON within JSON strings are looked through.
@@ -142,9 +140,9 @@ func (p *pass) resolved(text []byte) ([]byte, bool) {
 	return text, bytes.IndexByte(text, '\\') < 0
 }
 
-// packed reports whether text is the base64 of gzip or zstd.
+// packed reports whether text is the base64 of gzip, zstd or zip.
 func packed(text []byte) bool {
-	return bytes.HasPrefix(text, []byte("H4sI")) || bytes.HasPrefix(text, []byte("KLUv/"))
+	return bytes.HasPrefix(text, []byte("H4sI")) || bytes.HasPrefix(text, []byte("KLUv/")) || bytes.HasPrefix(text, []byte("UEsD"))
 }
 
 // encoded reports whether text is the base64 of a JSON object.
