@@ -6,11 +6,11 @@ import "bytes"
 type signs struct {
 	named   bool // its kind says so
 	foreign bool // its apiVersion says that it is somebody else's Secret
-	holds   bool // it has members to redact; without them it is a reference
 }
 
-// read takes in one member.
-func (s *signs) read(p *pass, in role, name []byte, value int) {
+// read takes in one member. References to Secrets look like Secrets; they hold
+// nothing that could be cut.
+func (s *signs) read(p *pass, name []byte, value int) {
 	switch string(name) {
 	case "kind":
 		text, _ := p.stringAt(value)
@@ -18,13 +18,10 @@ func (s *signs) read(p *pass, in role, name []byte, value int) {
 	case "apiVersion":
 		text, ok := p.stringAt(value)
 		s.foreign = s.foreign || ok && string(text) != "v1"
-	case "data", "stringData", "metadata", "items":
-		s.holds = true
 	}
-	s.holds = s.holds || in == root
 }
 
-func (s *signs) secret() bool { return s.named && s.holds && !s.foreign }
+func (s *signs) secret() bool { return s.named && !s.foreign }
 
 // namesSecret reports whether the inside of a JSON string is the kind of
 // something that holds Secrets' data.

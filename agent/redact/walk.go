@@ -85,8 +85,8 @@ func (p *pass) object(i int, n *node, in role) (int, error) {
 		}
 		child := n.child(name)
 		as := p.roleOf(in, name, value)
-		if in == plain || in == root {
-			signs.read(p, in, name, value)
+		if in == plain || in == root || in == envSecret {
+			signs.read(p, name, value)
 		}
 		if as = p.note(as, name, value); as == dropped {
 			if at, err = p.skip(value); err == nil {
