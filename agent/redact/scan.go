@@ -139,18 +139,37 @@ func (s *scanner) name(i int) (name []byte, escaped bool, value int, err error) 
 	if err != nil {
 		return nil, false, 0, err
 	}
-	name = s.raw[i+1 : end-1]
-	if end < len(s.raw) && s.raw[end] != ':' {
-		end = s.space(end)
+	value, err = s.colon(end)
+	return s.raw[i+1 : end-1], escaped, value, err
+}
+
+// unnamed is name for those who need no name.
+func (s *scanner) unnamed(i int) (value int, err error) {
+	if s.at(i) != '"' {
+		return 0, &syntaxError{i, "a member's name"}
 	}
-	if s.at(end) != ':' {
-		return nil, false, 0, &syntaxError{end, "a colon"}
+	end, _, err := s.quoted(i)
+	if err != nil {
+		return 0, err
 	}
-	end++
-	if s.at(end) <= ' ' {
-		end = s.space(end)
+	if end+1 < len(s.raw) && s.raw[end] == ':' && s.raw[end+1] > ' ' {
+		return end + 1, nil
 	}
-	return name, escaped, end, nil
+	return s.colon(end)
+}
+
+// colon steps over the colon at or behind i to the value.
+func (s *scanner) colon(i int) (int, error) {
+	if s.at(i) <= ' ' {
+		i = s.space(i)
+	}
+	if s.at(i) != ':' {
+		return 0, &syntaxError{i, "a colon"}
+	}
+	if i++; s.at(i) <= ' ' {
+		i = s.space(i)
+	}
+	return i, nil
 }
 
 // open steps behind the bracket at i to the first element or member; more is

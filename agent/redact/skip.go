@@ -46,7 +46,7 @@ value:
 			open.set(depth, object)
 			depth++
 			if object {
-				if _, _, i, err = s.name(i); err != nil {
+				if i, err = s.unnamed(i); err != nil {
 					return 0, err
 				}
 			}
@@ -66,7 +66,7 @@ value:
 					i = s.space(i)
 				}
 				if object {
-					if _, _, i, err = s.name(i); err != nil {
+					if i, err = s.unnamed(i); err != nil {
 						return 0, err
 					}
 				}
