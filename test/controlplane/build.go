@@ -181,7 +181,7 @@ func (b batch) compile(ctx context.Context, dir string) error {
 // explainBuild adds what go said, and what to do where the reason is a download.
 func explainBuild(err error, output string) error {
 	said := lastLines(output, 20)
-	for _, sign := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path"} {
+	for _, sign := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path", "disabled by GOPROXY"} {
 		if strings.Contains(output, sign) {
 			return fmt.Errorf("a Go module can't be downloaded (%w); check the network and GOPROXY, then try again:\n%s", err, said)
 		}

@@ -63,7 +63,7 @@ func (p *Plane) etcdFlags() []string {
 func (p *Plane) apiServerFlags() []string {
 	flags := []string{
 		"--etcd-servers=unix://" + p.path(etcdSocket),
-		"--bind-address=127.0.0.1",
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", p.port.number),
 		"--permit-port-sharing=true",
 		"--endpoint-reconciler-type=none",

@@ -18,7 +18,16 @@
 // Deployment gets its ReplicaSet and its Pods, which kwok reports as running on
 // nodes that do not exist, and Jobs complete.
 //
-// From a shell, go run ./test/controlplane/cmd/controlplane does the same.
+// Pods annotated with vedette.io/fail fail, those with vedette.io/pending stay
+// pending; see stages.yaml.
+//
+// From a shell the same is done by
+//
+//	go run ./test/controlplane/cmd/controlplane up --name a --workloads --churn 5
+//
+// which prints the kubeconfig and stays until Ctrl-C, and by the commands build
+// and kubectl. The first build takes some ten minutes on two cores, which is as
+// long as go test lets a package run by default: run build before tests.
 //
 // What holds for every plane:
 //   - It has its own directory, certificates and port, so that many run side by
