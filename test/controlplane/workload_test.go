@@ -75,3 +75,23 @@ func TestPodsFailOrStayPendingWhereTold(t *testing.T) {
 		}))
 	}
 }
+
+func TestLogsOfPodsAreServed(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{Controllers: true, Nodes: 1})
+	ctx := soon(t)
+	pod := "/api/v1/namespaces/default/pods"
+	must(t, p.Create(ctx, pod, named("v1", "Pod", "talks", Object{"spec": podSpec("talks")})))
+	must(t, p.Await(ctx, pod+"/talks", func(pod Object) bool { return field(pod, "status", "phase") == "Running" }))
+	must(t, p.AppendLog("hello", "world"))
+	out, err := p.Kubectl(ctx, "logs", "talks")
+	must(t, err)
+	if string(out) != "started\nhello\nworld\n" {
+		t.Errorf("the log is %q", out)
+	}
+	out, err = p.Kubectl(ctx, "logs", "talks", "--tail=1")
+	must(t, err)
+	if string(out) != "world\n" {
+		t.Errorf("the log's last line is %q", out)
+	}
+}
