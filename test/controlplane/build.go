@@ -94,8 +94,8 @@ func (b batch) ensure(ctx context.Context, dir string, log io.Writer) error {
 	if exists(dir) {
 		return nil
 	}
-	partial := dir + ".partial"
-	if err := os.RemoveAll(partial); err != nil { // of a build that was killed
+	partial, err := newPartial(dir)
+	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(partial)
@@ -105,16 +105,29 @@ func (b batch) ensure(ctx context.Context, dir string, log io.Writer) error {
 	return os.Rename(partial, dir)
 }
 
+// newPartial makes the directory in which dir is prepared, and removes those of
+// builds that were killed. Each has a name of its own, because the go of a build
+// that was killed may still be at work in there.
+func newPartial(dir string) (string, error) {
+	dead, err := filepath.Glob(dir + ".partial-*")
+	if err != nil {
+		return "", err
+	}
+	for _, old := range dead {
+		if err := os.RemoveAll(old); err != nil {
+			return "", err
+		}
+	}
+	return os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".partial-")
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// build compiles into a new directory and tells the log about it.
+// build compiles into an empty directory and tells the log about it.
 func (b batch) build(ctx context.Context, dir string, log io.Writer) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	names := strings.Join(b.binaries, ", ")
 	fmt.Fprintf(log, "controlplane: building %s %s (once; kept in %s)\n", names, b.version, filepath.Dir(dir))
 	began := time.Now()

@@ -67,18 +67,30 @@ func TestFailedBuildLeavesNoResult(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "undefined: undefinedThing") {
 		t.Errorf("got error %v, want the compiler's", err)
 	}
-	if exists(dir) || exists(dir+".partial") {
-		t.Error("a failed build left something")
+	wantPartials(t, dir, 0)
+	if exists(dir) {
+		t.Error("a failed build left a result")
 	}
 }
 
 func TestKilledBuildIsNotTakenForAResult(t *testing.T) {
 	b, dir := tiny(t, hello), filepath.Join(t.TempDir(), "tiny")
-	must(t, os.MkdirAll(dir+".partial", 0o755))
-	must(t, os.WriteFile(filepath.Join(dir+".partial", "tiny"), []byte("half"), 0o755))
+	killed, err := newPartial(dir)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(killed, "tiny"), []byte("half"), 0o700))
 	must(t, b.ensure(t.Context(), dir, &bytes.Buffer{}))
 	if out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput(); string(out) != "hello\n" {
 		t.Errorf("what was built says %q (%v)", out, err)
+	}
+	wantPartials(t, dir, 0)
+}
+
+func wantPartials(t *testing.T, dir string, want int) {
+	t.Helper()
+	partials, err := filepath.Glob(dir + ".partial-*")
+	must(t, err)
+	if len(partials) != want {
+		t.Errorf("there are unfinished results %q, want %d", partials, want)
 	}
 }
 
