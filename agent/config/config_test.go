@@ -156,6 +156,21 @@ func TestDurations(t *testing.T) {
 	}
 }
 
+func TestSecretsNeverShow(t *testing.T) {
+	c, err := parse("c.yml", []byte(`
+clouddriver: {auth: {token: hunter2, tokenCommand: {args: [hunter2]}}, tls: {clientKeyFilePassword: hunter2}}
+server.ssl.keyPassword: hunter2
+hub.auth: {token: hunter2, armory.secret: hunter2}
+secrets.vault.password: hunter2
+kubernetes.accounts: [{name: a, kubeconfigContents: hunter2}]`), testEnv)
+	if err != nil || c.Kubernetes.Accounts[0].KubeconfigContents.Reveal() != "hunter2" || c.Clouddriver.Auth.Token.Reveal() != "hunter2" {
+		t.Fatal(c, err)
+	}
+	if shown := fmt.Sprintf("%v %+v %#v", c, c, *c) + describe(c, nil); strings.Contains(shown, "hunter2") {
+		t.Errorf("a secret shows: %s", shown)
+	}
+}
+
 // TestReference keeps the page that users read in step with the structs.
 func TestReference(t *testing.T) {
 	page, err := reference.Markdown(reference.Page{
