@@ -216,3 +216,30 @@ func FuzzParse(f *testing.F) {
 		_ = configfile.Keys(c)
 	})
 }
+
+func TestTLSConfig(t *testing.T) {
+	for file, want := range map[string]string{
+		"": "",
+		"clouddriver.tls.insecureSkipVerify: true":                "",
+		"clouddriver.tls.cacertFile: /absent/ca.pem":              "the file /absent/ca.pem does not exist",
+		"clouddriver.tls.clientCertFile: /absent/c.pem":           "the file /absent/c.pem does not exist",
+		"server.ssl: {enabled: true, certFile: /absent/s.pem}":    "the file /absent/s.pem does not exist",
+		"server.ssl: {enabled: false, certFile: /absent/s.pem}":   "",
+		"clouddriver: {insecure: true, tls.cacertFile: /absent/}": "",
+	} {
+		c, err := parse("c.yml", []byte(file), testEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.Clouddriver.TLSConfig()
+		if (out == nil) != (c.Clouddriver.IsInsecure() || err != nil) {
+			t.Errorf("%s: got %v", file, out)
+		}
+		if err == nil {
+			_, err = c.Server.TLSConfig()
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", file, err, want)
+		}
+	}
+}
