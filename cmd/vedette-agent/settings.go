@@ -59,7 +59,7 @@ func accountOf(cfg *config.Config, a config.Account) agent.Account {
 		Name: a.AccountName(),
 		Access: watch.Access{
 			KubeconfigFile: a.KubeconfigFile, KubeconfigContents: []byte(a.KubeconfigContents.Reveal()), Context: a.Context,
-			InCluster: a.ServiceAccount, Insecure: a.Insecure, NoProxy: a.NoProxy || cfg.Kubernetes.NoProxy,
+			InCluster: a.ServiceAccount, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR"), Insecure: a.Insecure, NoProxy: a.NoProxy || cfg.Kubernetes.NoProxy,
 		},
 		Selection: watch.Selection{
 			Kinds: a.Kinds, OmitKinds: a.OmitKinds, Namespaces: a.Namespaces, OmitNamespaces: a.OmitNamespaces,
