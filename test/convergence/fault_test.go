@@ -76,6 +76,7 @@ func proxyFaults(p *proxy.Proxy) []fault {
 	lost := did(func() { p.Cut(); p.Heal() })
 	return []fault{
 		{"is cut", did(p.Cut), nil, 0, 2},
+		{"loses what is open", did(p.Strand), nil, 0, 2},
 		{"is refused", did(p.Refuse), did(p.Heal), 5 * time.Second, 2},
 		{"is slow", did(func() { p.Slow(150 * time.Millisecond) }), did(p.Heal), 6 * time.Second, 1},
 		{"is frozen, and goes on", freeze(proxy.Up, proxy.Down), did(p.Heal), 8 * time.Second, 1},

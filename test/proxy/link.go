@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,8 @@ type link struct {
 	proxy  *Proxy
 	ctx    context.Context
 	cancel context.CancelFunc
+
+	stranded atomic.Bool
 
 	mu   sync.Mutex
 	ends []net.Conn
@@ -83,7 +86,7 @@ func (l *link) hold(d Direction) error {
 		case <-l.ctx.Done():
 		}
 	}
-	for frozen && l.ctx.Err() == nil {
+	for (frozen || l.stranded.Load()) && l.ctx.Err() == nil {
 		select {
 		case <-changed:
 			frozen, _, changed = l.proxy.state(d)

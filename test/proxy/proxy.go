@@ -108,6 +108,18 @@ func (p *Proxy) Freeze(directions ...Direction) {
 	p.changedLocked()
 }
 
+// Strand loses the connections that are open now, and tells neither end, as a
+// firewall does that forgets them. New ones are as good as ever. A stranded
+// connection never goes on; it ends with Cut, Refuse or one of its ends.
+func (p *Proxy) Strand() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.stranded.Store(true)
+	}
+	p.changedLocked()
+}
+
 // Heal ends all that was done to connections. Frozen ones go on with what was
 // held back; call Cut before to have them lost instead.
 func (p *Proxy) Heal() {

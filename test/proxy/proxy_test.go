@@ -45,6 +45,21 @@ func dial(t *testing.T, p *Proxy) *caller {
 	return &caller{t, conn, bufio.NewReader(conn)}
 }
 
+// refused opens a connection that must end before it answers. The reset may
+// come while it is being opened.
+func refused(t *testing.T, p *Proxy) {
+	t.Helper()
+	conn, err := net.Dial("tcp", p.Address())
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	c := &caller{t, conn, bufio.NewReader(conn)}
+	if err := c.ask("hello", long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a refused connection: %v, and an end was due", err)
+	}
+}
+
 // ask sends a line and waits for its echo.
 func (c *caller) ask(line string, patience time.Duration) error {
 	c.t.Helper()
@@ -95,9 +110,7 @@ func TestCut(t *testing.T) {
 func TestRefuse(t *testing.T) {
 	p := New(t, echo(t))
 	p.Refuse()
-	if err := dial(t, p).ask("hello", long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a refused connection: %v, and an end was due", err)
-	}
+	refused(t, p)
 	p.Heal()
 	if err := dial(t, p).ask("hello", long); err != nil {
 		t.Error(err)
@@ -122,6 +135,21 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
+func TestStrand(t *testing.T) {
+	p := New(t, echo(t))
+	c := dial(t, p)
+	if err := c.ask("before", long); err != nil {
+		t.Fatal(err)
+	}
+	p.Strand()
+	if err := c.ask("lost", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a stranded connection: %v, and silence was due", err)
+	}
+	if err := dial(t, p).ask("anew", long); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSlow(t *testing.T) {
 	p := New(t, echo(t))
 	p.Slow(brief)
@@ -142,9 +170,7 @@ func TestTargetGone(t *testing.T) {
 	}
 	listener.Close()
 	p := New(t, listener.Addr().String())
-	if err := dial(t, p).ask("hello", long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("nobody listens at the target: %v, and an end was due", err)
-	}
+	refused(t, p) // nobody listens at the target
 	p.SetTarget(echo(t))
 	if err := dial(t, p).ask("hello", long); err != nil {
 		t.Error(err)
