@@ -20,6 +20,7 @@ type database struct {
 	url  string  // for the server, past the proxy
 	sql  *sql.DB // for the oracle, past proxy and product
 
+	write       func(query string) error
 	proxy       *proxy.Proxy // nil of SQLite
 	kill, start func()       // nil of SQLite
 	disk        *disk        // nil but of SQLite
@@ -42,7 +43,12 @@ func databaseNames() []string {
 func newSQLite(t *testing.T) *database {
 	d := newDisk(t)
 	path := filepath.Join(d.dir, "vedette.db")
-	return &database{name: "sqlite", url: "sqlite:" + path, disk: d,
+	write := func(query string) error {
+		db := open(t, "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+		_, err := db.ExecContext(t.Context(), query)
+		return err
+	}
+	return &database{name: "sqlite", url: "sqlite:" + path, disk: d, write: write,
 		sql: open(t, "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")}
 }
 
