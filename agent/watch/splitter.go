@@ -19,7 +19,7 @@ const (
 var errTooBig = errors.New("an object is bigger than 16 MiB")
 
 // errGarbage is the root of all complaints about what a stream holds.
-var errGarbage = errors.New("not what an API server sends")
+var errGarbage = errors.New("an answer that makes no sense")
 
 // splitter finds the extents of JSON values in a stream, with one buffer that
 // grows up to a bound and goes back to its pool whenever nothing is held.

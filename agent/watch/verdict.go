@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -53,7 +52,7 @@ func judge(err error) verdict {
 		return verdict{state: vedette.FeedSyncing, forget: true}
 	case errors.As(err, &status):
 		return judgeStatus(status)
-	case errors.Is(err, errGarbage), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, errGarbage), brokenOff(err):
 		return verdict{state: vedette.FeedFailing, pace: soon, count: true}
 	}
 	return verdict{state: vedette.FeedFailing, pace: soon, renew: distrusted(err)}
