@@ -133,7 +133,9 @@ func (f *feed) accept(metadata string) string {
 }
 
 func (f *feed) splitter(body io.Reader) *splitter {
-	return newSplitter(body, &f.w.cfg.Shared.buffers)
+	s := newSplitter(body, &f.w.cfg.Shared.buffers)
+	s.wipe = f.Kind == secretKind
+	return s
 }
 
 // stream reads a watch that begins with all objects and marks their end.

@@ -50,6 +50,8 @@ func judge(err error) verdict {
 		return verdict{state: vedette.FeedSyncing, forget: true}
 	case errors.Is(err, errExpired):
 		return verdict{state: vedette.FeedSyncing, forget: true}
+	case errors.Is(err, errCannotWipe):
+		return verdict{state: vedette.FeedDenied, pace: rarely}
 	case errors.As(err, &status):
 		return judgeStatus(status)
 	case errors.Is(err, errGarbage), brokenOff(err):
