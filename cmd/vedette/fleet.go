@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server/views"
 )
 
@@ -164,7 +165,7 @@ func newVersion() *cobra.Command {
 		Short: "Show the versions of this tool and of the server",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintln(cmd.OutOrStdout(), "vedette "+version)
+			fmt.Fprintln(cmd.OutOrStdout(), "vedette "+version.String())
 			if clientOnly {
 				return nil
 			}

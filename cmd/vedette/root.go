@@ -8,9 +8,6 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// version is set by the linker.
-var version = "dev"
-
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "vedette",
@@ -23,7 +20,7 @@ func newRoot() *cobra.Command {
 		server = client.DefaultServer
 	}
 	root.PersistentFlags().String("server", server, "address of the server; the environment's VEDETTE_SERVER if not given")
-	root.AddCommand(newGet(), newAccounts(), newAgents(), newFeeds(), newVersion())
+	root.AddCommand(newGet(), newAccounts(), newAgents(), newFeeds(), newUp(), newVersion())
 	return root
 }
 
