@@ -49,7 +49,9 @@ func (f fleet) Agents() []api.Agent {
 }
 
 // Freshness implements what the API asks for.
-func (f fleet) Freshness(account vedette.AccountName) (time.Time, bool) { return f.roster.Fresh(account) }
+func (f fleet) Freshness(account vedette.AccountName) (time.Time, bool) {
+	return f.roster.Fresh(account)
+}
 
 // healthOf answers whether the server can do its work: the database must answer.
 func healthOf(st *store.Store, door *gate.Gate) http.HandlerFunc {

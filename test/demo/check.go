@@ -53,7 +53,7 @@ func (d *demo) awaitSync(ctx context.Context) error {
 	shown := ""
 	err := d.await(ctx, "both clusters to be live", func() (bool, error) {
 		var feeds feedList
-		if err := d.get(ctx, "/vedette/v1/feeds?limit=1000", &feeds); err != nil {
+		if err := d.get(ctx, "/vedette/v1/feeds", &feeds); err != nil {
 			return false, err
 		}
 		live, objects := map[string]int{}, 0
