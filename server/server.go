@@ -45,7 +45,6 @@ type Config struct {
 	Accounts accounts.Config
 	Ingest   ingest.Config
 	Gate     gate.Config // its Server and Version are filled in
-	Views    Views
 }
 
 // Server is a running server.
@@ -110,7 +109,7 @@ func (s *Server) work(ctx context.Context) error {
 	in := ingest.New(s.cfg.Ingest, st, hub, s.log)
 	s.cfg.Gate.Server, s.cfg.Gate.Version = s.cfg.ID, s.cfg.Version
 	door := gate.New(s.cfg.Gate, in, seats, s.log)
-	s.face.show(s.views(st, hub, seats))
+	s.face.show(s.views(st, hub, seats, door))
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return book.Run(ctx) })

@@ -19,7 +19,7 @@ const (
 var errTooBig = errors.New("an object is bigger than 16 MiB")
 
 // errGarbage is the root of all complaints about what a stream holds.
-var errGarbage = errors.New("not what an API server sends")
+var errGarbage = errors.New("an answer that makes no sense")
 
 // splitter finds the extents of JSON values in a stream, with one buffer that
 // grows up to a bound and goes back to its pool whenever nothing is held.
@@ -130,7 +130,9 @@ func (s *splitter) makeRoom() {
 	kept := s.end - s.start
 	if kept > s.max {
 		s.over = true
-		s.big = append([]byte(nil), s.buf[s.start:s.start+min(kept, 64<<10)]...)
+		if !s.wipe {
+			s.big = append([]byte(nil), s.buf[s.start:s.start+min(kept, 64<<10)]...)
+		}
 		s.drop()
 		kept = 0
 	}
@@ -219,11 +221,16 @@ func (s *splitter) garbage(c byte, want string) error {
 	if c == '<' {
 		return fmt.Errorf("%w: a page of HTML in place of JSON, as proxies and sign-in pages send it", errGarbage)
 	}
-	rest := s.buf[s.pos-1 : min(s.end, s.pos+20)]
+	return fmt.Errorf("%w: %s where %s was due", errGarbage, s.excerpt(s.buf[s.pos-1:s.end]), want)
+}
+
+// excerpt quotes the beginning of what was found, for messages; nothing of what
+// must leave no trace.
+func (s *splitter) excerpt(b []byte) string {
 	if s.wipe {
-		rest = rest[:1]
+		return "something else"
 	}
-	return fmt.Errorf("%w: %q where %s was due", errGarbage, rest, want)
+	return fmt.Sprintf("%q", b[:min(len(b), 20)])
 }
 
 // skip moves past the next value.

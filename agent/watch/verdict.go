@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -51,9 +50,11 @@ func judge(err error) verdict {
 		return verdict{state: vedette.FeedSyncing, forget: true}
 	case errors.Is(err, errExpired):
 		return verdict{state: vedette.FeedSyncing, forget: true}
+	case errors.Is(err, errCannotWipe):
+		return verdict{state: vedette.FeedDenied, pace: rarely}
 	case errors.As(err, &status):
 		return judgeStatus(status)
-	case errors.Is(err, errGarbage), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, errGarbage), brokenOff(err):
 		return verdict{state: vedette.FeedFailing, pace: soon, count: true}
 	}
 	return verdict{state: vedette.FeedFailing, pace: soon, renew: distrusted(err)}

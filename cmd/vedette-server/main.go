@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if *dataDir != "" {
-		cfg.DataDir = *dataDir
+		cfg.UseDataDir(*dataDir)
 	}
 	if check {
 		return show(cfg)
@@ -91,9 +91,11 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	log.Info("vedette-server", "version", version.String(), "config", cfg.Path, "server", settings.ID, "database", databaseOf(cfg))
-	for _, notice := range cfg.Notices() {
-		log.Warn(notice)
+	log.Info("vedette-server", "version", version.String(), "config", cfg.Path, "server", settings.ID, "database", cfg.Database().String())
+	for _, notice := range append(cfg.Notices(), cfg.RESTListen().Notice, cfg.GRPCListen().Notice) {
+		if notice != "" {
+			log.Info(notice)
+		}
 	}
 	for _, key := range cfg.Unused() {
 		log.Info("setting without effect in this version", "key", key)

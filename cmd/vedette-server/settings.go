@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 	settings := server.Config{
 		ID: vedette.ServerID(hostname), Version: version.String(),
 		REST: cfg.RESTListen().Address, GRPC: cfg.GRPCListen().Address,
-		Store:    store.Config{URL: databaseURL(cfg), Log: log},
+		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), Keep: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{Bytes: int64(cfg.Agents.IngestBytes)},
 		Gate: gate.Config{
@@ -40,22 +39,6 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 	}
 	settings.GRPCTLS, err = cfg.GRPC.Server.TLSConfig()
 	return settings, err
-}
-
-// databaseURL is the configured one, or SQLite in the data directory.
-func databaseURL(cfg *config.Config) string {
-	if url := cfg.Database().Reveal(); url != "" {
-		return url
-	}
-	return "sqlite:" + filepath.Join(cfg.DataDir, "vedette.db")
-}
-
-// databaseOf names the database without its password.
-func databaseOf(cfg *config.Config) string {
-	if cfg.Database().Reveal() != "" {
-		return cfg.Database().String()
-	}
-	return databaseURL(cfg)
 }
 
 // kindsOf are the kinds to cache, less those to omit.

@@ -128,6 +128,15 @@ func (u DatabaseURL) LogValue() slog.Value { return slog.StringValue(u.String())
 // MarshalText encodes the masked form.
 func (u DatabaseURL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
+// UseDataDir puts the embedded database elsewhere, as a flag asks for. It means
+// nothing where another database is configured.
+func (c *Config) UseDataDir(dir string) {
+	c.DataDir = dir
+	if _, pool := c.SQL.pool(); pool == "" && c.SQL.URL.Reveal() == "" {
+		c.chooseDatabase()
+	}
+}
+
 // Database is the database to use: "sqlite:/var/lib/vedette/vedette.db",
 // "postgres://user:password@host:5432/name?sslmode=require" or
 // "mysql://user:password@host:3306/name?tls=true". Parameters are those of pgx
