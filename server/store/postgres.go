@@ -40,7 +40,7 @@ func postgresDialect() dialect {
 }
 
 func postgresLock() ([]goose.ProviderOption, error) {
-	locker, err := lock.NewPostgresSessionLocker()
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // asks each second, for 5 minutes
 	return []goose.ProviderOption{goose.WithSessionLocker(locker)}, err
 }
 
