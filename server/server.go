@@ -170,7 +170,7 @@ func (s *Server) serveGRPC(ctx context.Context, door *gate.Gate) error {
 	}
 	srv := grpc.NewServer(grpc.Creds(creds),
 		grpc.MaxRecvMsgSize(1<<20), // a piece has 64 KiB; a registration with many namespaces may have more
-		grpc.ReadBufferSize(8<<10), grpc.WriteBufferSize(8<<10), grpc.SharedWriteBuffer(true),
+		grpc.ReadBufferSize(8<<10), grpc.WriteBufferSize(8<<10),
 		grpc.ConnectionTimeout(20*time.Second),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)

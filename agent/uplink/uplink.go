@@ -140,7 +140,7 @@ func (u *Uplink) Run(ctx context.Context) error {
 	conn, err := grpc.NewClient(u.cfg.Target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(u.cfg.Creds),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
-		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10), grpc.WithSharedWriteBuffer(true),
+		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10),
 		grpc.WithDisableServiceConfig(),
 	}, u.cfg.DialOptions...)...)
 	if err != nil {
