@@ -125,6 +125,10 @@ func (f *feed) object(ctx context.Context, t EventType, s *splitter, raw []byte)
 			return err
 		}
 	}
+	t, err := f.managed(t, raw)
+	if err != nil || t == 0 {
+		return err
+	}
 	if t == Item || t == Delete && f.mark == "" {
 		return f.put(ctx, Event{Type: t, Raw: raw})
 	}
@@ -133,6 +137,24 @@ func (f *feed) object(ctx context.Context, t EventType, s *splitter, raw []byte)
 		return err
 	}
 	return f.advance(ctx, Event{Type: t, Raw: raw, Mark: mark})
+}
+
+// managed says what an event comes to where only objects that Spinnaker manages
+// are wanted: nothing, for one of a snapshot that it does not, and a Delete for
+// a change of one, since it may have managed it before. No list of those that
+// are known is kept here.
+func (f *feed) managed(t EventType, raw []byte) (EventType, error) {
+	if !f.managedOnly || t == Delete {
+		return t, nil
+	}
+	m, err := metaOf(raw)
+	switch {
+	case err != nil || m.Managed:
+		return t, err
+	case t == Item:
+		return 0, nil
+	}
+	return Delete, nil
 }
 
 // insideFrame returns the beginning of an object where what is given is the
