@@ -14,7 +14,7 @@ import (
 // as an agent with a hundred clusters does.
 func TestHundredAccountsFitInMemory(t *testing.T) {
 	p := plane(t)
-	const accounts, most = 100, 200 // MiB
+	const accounts, most = 100, 200 * overhead // MiB
 	child := startChild(t, p.Kubeconfig(), strings.ToLower(strings.Join(vedette.DefaultKinds, ",")), accounts)
 	child.await(t, fmt.Sprintf("live %d ", accounts*len(vedette.DefaultKinds)))
 	rss, peak := child.memory(t, "VmRSS"), child.memory(t, "VmHWM")
