@@ -17,10 +17,12 @@ const briefWatch = time.Second
 // watch tells what happens after the mark until the watch ends.
 func (f *feed) watch(ctx context.Context) error {
 	last := between(f.w.cfg.LeastWatch, f.w.cfg.MostWatch)
-	ctx, cancel := context.WithTimeout(ctx, last+time.Minute) // for a proxy that lost the API server
+	// A proxy that lost the API server would keep the answer open for ever. The
+	// sink may block for as long as it likes, so this bounds the request alone.
+	request, cancel := context.WithTimeout(ctx, last+time.Minute)
 	defer cancel()
 	began := time.Now()
-	resp, err := f.openWatch(ctx, last)
+	resp, err := f.openWatch(request, last)
 	if err != nil {
 		return err
 	}
@@ -32,10 +34,10 @@ func (f *feed) watch(ctx context.Context) error {
 	if time.Since(began) >= briefWatch {
 		f.progress = true
 	}
-	if err == io.EOF && !f.progress {
+	switch {
+	case err == io.EOF && !f.progress:
 		return errShort
-	}
-	if err == io.EOF {
+	case err == io.EOF, request.Err() != nil && ctx.Err() == nil:
 		return nil
 	}
 	return err
