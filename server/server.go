@@ -25,6 +25,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
@@ -45,6 +46,9 @@ type Config struct {
 	Accounts accounts.Config
 	Ingest   ingest.Config
 	Gate     gate.Config // its Server and Version are filled in
+	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
+	// filled in.
+	Clouddriver clouddriver.Config
 }
 
 // Server is a running server.
