@@ -239,7 +239,7 @@ func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplin
 	selection.Default = terms.Kinds
 	r.watcher = watch.NewWatcher(cluster, selection, &sink{
 		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, declared: a.setDeclared,
-		managed: selection.OnlySpinnakerManaged, log: a.log, snapshots: map[vedette.Feed]*index{},
+		log: a.log, snapshots: map[vedette.Feed]*index{},
 	}, a.agent.cfg.Watch)
 	go func() {
 		defer close(r.done)
@@ -251,7 +251,6 @@ func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplin
 // redactor lifts what the server asks for, but for lifts in a syntax that this
 // agent is too old for: their fields are missing then, and nothing else is.
 func (a *account) redactor(terms uplink.Terms) (*redact.Redactor, error) {
-	annotations := append([]string{managedBy}, terms.Annotations...)
 	lifts := slices.DeleteFunc(slices.Clone(terms.Lifts), func(l vedette.Lift) bool {
 		_, err := redact.New(redact.Config{}, []vedette.Lift{l}, nil)
 		if err != nil {
@@ -259,7 +258,7 @@ func (a *account) redactor(terms uplink.Terms) (*redact.Redactor, error) {
 		}
 		return err != nil
 	})
-	return redact.New(a.agent.cfg.Redact, lifts, annotations)
+	return redact.New(a.agent.cfg.Redact, lifts, terms.Annotations)
 }
 
 func (a *account) setDeclared(record []byte) {

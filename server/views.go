@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
@@ -19,12 +18,22 @@ import (
 // views are all that readers can ask for.
 func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Gate) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /health", healthOf(st, door))
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		Store: st, Hub: hub, Fleet: fleet{seats, s.cfg.ID}, Log: s.log, Version: s.cfg.Version,
 		StaleAfter: 4 * s.cfg.Gate.Interval(),
 	}))
-	return mux
+	cfg := s.cfg.Clouddriver
+	cfg.Store, cfg.Agents, cfg.Log = st, door.Agents, s.log
+	spinnaker := clouddriver.New(cfg)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A ServeMux redirects paths with two slashes, which Orca sends for
+		// cluster-scoped objects, so only our own paths go through one.
+		if strings.HasPrefix(r.URL.Path, "/vedette/v1/") {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		spinnaker.ServeHTTP(w, r)
+	})
 }
 
 // fleet shows the roster as the API has it.
@@ -51,23 +60,4 @@ func (f fleet) Agents() []api.Agent {
 // Freshness implements what the API asks for.
 func (f fleet) Freshness(account vedette.AccountName) (time.Time, bool) {
 	return f.roster.Fresh(account)
-}
-
-// healthOf answers whether the server can do its work: the database must answer.
-func healthOf(st *store.Store, door *gate.Gate) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
-		defer cancel()
-		status, code := "UP", http.StatusOK
-		db := map[string]any{"status": "UP"}
-		if err := st.Ping(ctx); err != nil {
-			status, code = "DOWN", http.StatusServiceUnavailable
-			db = map[string]any{"status": "DOWN", "details": map[string]string{"error": err.Error()}}
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(map[string]any{"status": status, "components": map[string]any{
-			"db": db, "agents": map[string]any{"status": "UP", "details": map[string]int{"connected": door.Agents()}},
-		}})
-	}
 }

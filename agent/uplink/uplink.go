@@ -168,7 +168,7 @@ func (u *Uplink) dial() (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(u.cfg.Target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(u.cfg.Creds),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
-		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10), grpc.WithSharedWriteBuffer(true),
+		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10),
 		grpc.WithDisableServiceConfig(),
 	}, u.cfg.DialOptions...)...)
 	if err != nil {

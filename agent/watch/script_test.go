@@ -7,7 +7,9 @@ import (
 	"encoding/pem"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,13 +35,14 @@ var rewrite = flag.Bool("rewrite", false, "write what happened into the conversa
 //	header Retry-After: 1     a header of it
 //	cut                       then the connection breaks
 //	hold                      then nothing more is said and nothing ended
-//	wait                      then it goes on only after 1.1 s
+//	managed                   onlySpinnakerManaged
 //
 // Below stands all that happened: requests and events. It ends with the first
 // event of mark 999.
 type conversation struct {
 	kinds    []string
 	streamed bool
+	managed  bool
 	answers  []*answer
 }
 
@@ -48,7 +51,6 @@ type answer struct {
 	header [2]string
 	body   []string
 	end    string // "", "cut" or "hold"
-	wait   bool
 }
 
 func TestConversations(t *testing.T) {
@@ -84,6 +86,8 @@ func readConversation(t *testing.T, script string) (c conversation) {
 			c.kinds = strings.Fields(rest)
 		case "streamed":
 			c.streamed = true
+		case "managed":
+			c.managed = true
 		case "answer":
 			code, err := strconv.Atoi(rest)
 			must(t, err)
@@ -94,8 +98,6 @@ func readConversation(t *testing.T, script string) (c conversation) {
 			last.header = [2]string{name, value}
 		case "cut", "hold":
 			last.end = word
-		case "wait":
-			last.wait = true
 		default:
 			last.body = append(last.body, line)
 		}
@@ -164,7 +166,7 @@ func hold(t *testing.T, c conversation) string {
 	l.host = server.URL
 	cfg := watch.Config{FirstRetry: time.Millisecond, MostRetry: 2 * time.Millisecond, LeastDenied: time.Millisecond, MostDenied: 2 * time.Millisecond,
 		StreamSnapshots: c.streamed, Log: slog.New(slog.DiscardHandler)}
-	_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: c.kinds}, l, cfg, nil)
+	_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: c.kinds, OnlySpinnakerManaged: c.managed}, l, cfg, nil)
 	select {
 	case <-l.ended:
 	case <-time.After(30 * time.Second):
@@ -185,9 +187,6 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, line)
 	}
 	_ = http.NewResponseController(w).Flush()
-	if a.wait {
-		<-time.After(1100 * time.Millisecond)
-	}
 	switch a.end {
 	case "cut":
 		panic(http.ErrAbortHandler)
@@ -220,8 +219,7 @@ func serve(t *testing.T, objects http.HandlerFunc) *httptest.Server {
 
 func connectTo(t testing.TB, server *httptest.Server) *watch.Cluster {
 	t.Helper()
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(server.URL, ca)}, watch.Options{})
+	c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(server.URL, certOf(server))}, watch.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -238,3 +236,34 @@ func kubeconfig(url string, ca []byte) []byte {
 }
 
 func encode(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
+
+func certOf(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}
+
+// parseProxyAuth reads the credentials that a client has for a proxy.
+func parseProxyAuth(r *http.Request) (user, password string, ok bool) {
+	copied := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
+	return copied.BasicAuth()
+}
+
+// connectThrough is what a proxy does for CONNECT.
+func connectThrough(w http.ResponseWriter, host string) {
+	to, err := net.Dial("tcp", host)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer to.Close()
+	w.WriteHeader(http.StatusOK)
+	from, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer from.Close()
+	go func() {
+		_, _ = io.Copy(to, from)
+		to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+}

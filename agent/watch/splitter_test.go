@@ -57,7 +57,7 @@ func TestListIsReadInAnyOrder(t *testing.T) {
 func TestListRefusesWhatIsNone(t *testing.T) {
 	for _, tt := range []struct{ why, body, want string }{
 		{"a page of HTML", "<html><body>Sign in</body></html>", "a page of HTML"},
-		{"words", "upstream connect error", `"upstream connect erro" where '{' was due`},
+		{"words", "upstream connect error", `"upstream connect err" where '{' was due`},
 		{"another document", `{"kind":"APIVersions","versions":["v1"]}`, "without a resourceVersion: APIVersions"},
 		{"an item that is no object", `{"metadata":{"resourceVersion":"7"},"items":[1]}`, "where an object was due"},
 		{"items that are no array", `{"metadata":{"resourceVersion":"7"},"items":{}}`, "where an array was due"},
@@ -226,4 +226,34 @@ func FuzzList(f *testing.F) {
 		}
 		_ = p
 	})
+}
+
+// BenchmarkFrames reads watch events of 7.6 KB and their versions.
+func BenchmarkFrames(b *testing.B) {
+	frame := `{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"default","uid":"8b1b1e5c","resourceVersion":"12345"},"spec":{` +
+		strings.Repeat(`"containers":[{"name":"app","image":"registry/app:1","env":[{"name":"A","value":"\"b\""}],"resources":{"limits":{"cpu":"1","memory":"128Mi"}}}],`, 52) + `"x":1}}}` + "\n"
+	s := newSplitter(&endless{text: frame}, new(buffers))
+	b.SetBytes(int64(len(frame)))
+	b.ReportAllocs()
+	for b.Loop() {
+		f, err := s.frame()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if v, err := versionOf(f.Object); err != nil || v != "12345" {
+			b.Fatal(v, err)
+		}
+	}
+}
+
+// endless reads one text again and again.
+type endless struct {
+	text string
+	at   int
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	n := copy(b, e.text[e.at:])
+	e.at = (e.at + n) % len(e.text)
+	return n, nil
 }

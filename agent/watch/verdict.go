@@ -116,6 +116,9 @@ func (f *feed) weigh(v verdict) verdict {
 		f.tries++
 		v.forget = f.tries >= mostTries
 	}
+	if v.renew && f.told.State != vedette.FeedDenied {
+		v.pace = soon // once, with what is in the files now
+	}
 	if v.forget {
 		if f.mark == "" && !f.progress {
 			v.pace = soon

@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/config"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
@@ -32,6 +33,10 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		Ingest:   ingest.Config{Bytes: int64(cfg.Agents.IngestBytes)},
 		Gate: gate.Config{
 			Pulse: cfg.Agents.Pulse(), Credit: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Lifts: views.Lifts(),
+		},
+		Clouddriver: clouddriver.Config{
+			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
+			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
 		},
 	}
 	if settings.RESTTLS, err = cfg.Server.TLSConfig(); err != nil {

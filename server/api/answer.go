@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/vedette-io/vedette/internal/tagged"
 )
 
 // writeJSON answers with a document that says all there is to say.
@@ -18,7 +18,8 @@ func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	if err != nil {
 		return err
 	}
-	return writeTagged(w, r, body, xxhash.Sum64(body))
+	tagged.Write(w, r, body, xxhash.Sum64(body))
+	return nil
 }
 
 // writeFresh answers with a document and, as further members of it, how fresh
@@ -42,7 +43,8 @@ func writeFresh(w http.ResponseWriter, r *http.Request, f freshness, document an
 	_, _ = tag.Write(body) // hashing does not fail
 	_, _ = tag.Write(still)
 	f.header(w.Header())
-	return writeTagged(w, r, join(body, moving), tag.Sum64())
+	tagged.Write(w, r, join(body, moving), tag.Sum64())
+	return nil
 }
 
 // join makes one JSON object of two, the first of which must not be empty.
@@ -59,36 +61,6 @@ func encode(v any) ([]byte, error) {
 		return nil, fmt.Errorf("encode an answer: %w", err)
 	}
 	return b.Bytes(), nil
-}
-
-func writeTagged(w http.ResponseWriter, r *http.Request, body []byte, tag uint64) error {
-	h := w.Header()
-	h.Set("ETag", etag(tag))
-	h.Set("Cache-Control", "no-cache")
-	if matches(r, tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	if h.Get("Content-Type") == "" {
-		h.Set("Content-Type", "application/json")
-	}
-	_, _ = w.Write(body) // a reader that is gone is no failure of ours
-	return nil
-}
-
-// etag is a weak one: what is compressed is not the same bytes.
-func etag(tag uint64) string { return `W/"` + strconv.FormatUint(tag, 16) + `"` }
-
-func matches(r *http.Request, tag uint64) bool {
-	for _, header := range r.Header.Values("If-None-Match") {
-		for part := range strings.SplitSeq(header, ",") {
-			part = strings.TrimSpace(part)
-			if part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(etag(tag), "W/") {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // moment is a time as it is answered: RFC 3339 with milliseconds, and null
