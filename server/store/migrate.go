@@ -24,20 +24,30 @@ func migrations(dialect string) fs.FS {
 	return sub
 }
 
-// migrate brings the schema up to date, one server at a time. A schema that a
-// newer server made is refused rather than guessed at.
+// versions returns the schema's version and the one that this program knows.
+func (s *Store) versions(ctx context.Context, provider *goose.Provider) (stored, known int64, err error) {
+	err = s.patiently(ctx, func(ctx context.Context) (err error) {
+		stored, known, err = provider.GetVersions(ctx)
+		return err
+	})
+	return stored, known, err
+}
+
+// migrate brings the schema up to date, one server at a time. It may take as long
+// as it takes, but where there is nothing to do no lock is waited for. A schema
+// that a newer server made is refused rather than guessed at.
 func (s *Store) migrate(ctx context.Context) error {
 	options, err := s.dialect.gooseLock()
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(s.dialect.goose, s.db, s.dialect.migrations,
+	provider, err := goose.NewProvider(s.dialect.goose, s.migrator, s.dialect.migrations,
 		append(options, goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))...)
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	stored, known, err := provider.GetVersions(ctx)
-	if err != nil {
+	stored, known, err := s.versions(ctx, provider)
+	if err != nil || stored == known {
 		return err
 	}
 	if stored > known {
