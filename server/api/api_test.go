@@ -239,6 +239,18 @@ func TestObjectView(t *testing.T) {
 	}
 }
 
+// TestSpoiledObject holds that an object whose agent sent no JSON spoils nothing
+// but itself.
+func TestSpoiledObject(t *testing.T) {
+	world := shop(t)
+	world.PutBody("dev", readtest.Pod("shop", "web-1", "web"), `{"kind":`)
+	w := serve(t, configOf(world))
+	got := read[objects](w, "/objects?account=dev&kind=pods&include=body")
+	if len(got.Items) != 2 || got.Items[0].Manifest == nil || got.Items[1].Manifest != nil {
+		t.Errorf("got %+v", got.Items)
+	}
+}
+
 func TestPages(t *testing.T) {
 	w := serve(t, configOf(shop(t)))
 	var names []string

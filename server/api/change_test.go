@@ -175,6 +175,20 @@ func TestChangesWithManifests(t *testing.T) {
 	}
 }
 
+// TestChangesOfManyLines holds that a body with line breaks, which no API server
+// sends and an agent might, stays one event.
+func TestChangesOfManyLines(t *testing.T) {
+	world := shop(t)
+	s := follow(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Manifests: true})
+	s.expect("added dev/Pod/shop/web-0", "ready")
+	world.PutBody("dev", readtest.Pod("shop", "web-1", "web"), "{\n\"kind\":\r\n\"Pod\"}")
+	e := <-s.events
+	var o client.Object
+	if err := json.Unmarshal(e.Data, &o); err != nil || !json.Valid(o.Manifest) || !strings.Contains(string(o.Manifest), "Pod") {
+		t.Errorf("%s %s: %v", e.Type, e.Data, err)
+	}
+}
+
 // slow is a store that answers when it is let.
 type slow struct {
 	*store.Store
