@@ -284,7 +284,7 @@ func (s *stream) tell(event string, row *store.Row) error {
 	if !s.filter.Bodies {
 		row.Body = nil
 	}
-	return s.out.send(event, viewOf(row))
+	return s.out.write(event, append(appendObject(nil, row), '\n'))
 }
 
 // freshness tells which feeds are stale; the others, of a fleet, are too many to
