@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/test/corpus"
+	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
 // Cluster is one simulated cluster. It may be used by several goroutines.
 type Cluster struct {
 	fleet    *Fleet
-	corpus   *corpus.Cluster
+	sample   *sample.Cluster
 	revision atomic.Uint64
 	series   []*series
 	etag     string
@@ -23,12 +23,12 @@ type Cluster struct {
 var namespaceKind = vedette.Kind{Name: "Namespace"}
 
 func newCluster(f *Fleet, n uint64) (*Cluster, error) {
-	c := &Cluster{fleet: f, corpus: corpus.New(f.cfg.Seed<<20 + n), etag: `"simulated"`}
+	c := &Cluster{fleet: f, sample: sample.New(f.cfg.Seed<<20 + n), etag: `"simulated"`}
 	c.revision.Store(100)
-	for _, r := range corpus.Kinds() {
+	for _, r := range sample.Kinds() {
 		objects, wanted := f.cfg.Objects[r.Kind]
 		if r.Kind == namespaceKind {
-			objects, wanted = max(objects, corpus.Namespaces), true
+			objects, wanted = max(objects, sample.Namespaces), true
 		}
 		if wanted {
 			c.series = append(c.series, newSeries(r, &c.revision, objects, f.cfg.Window))
@@ -52,7 +52,7 @@ func (c *Cluster) of(kind vedette.Kind) *series {
 }
 
 // UID returns the uid of the cluster.
-func (c *Cluster) UID() string { return c.corpus.UID(namespaceKind, corpus.KubeSystem) }
+func (c *Cluster) UID() string { return c.sample.UID(namespaceKind, sample.KubeSystem) }
 
 // Put creates or changes the object of a number, and returns its new
 // resourceVersion.
@@ -84,7 +84,7 @@ func (c *Cluster) Objects(kind vedette.Kind) iter.Seq[vedette.Object] {
 	}
 	return func(yield func(vedette.Object) bool) {
 		for _, o := range objects {
-			object := vedette.Object{Key: c.corpus.Key(kind, o.i), UID: c.corpus.UID(kind, o.i), ResourceVersion: fmt.Sprint(o.is.revision())}
+			object := vedette.Object{Key: c.sample.Key(kind, o.i), UID: c.sample.UID(kind, o.i), ResourceVersion: fmt.Sprint(o.is.revision())}
 			if !yield(object) {
 				return
 			}

@@ -6,7 +6,7 @@
 // discovery, lists in pages that fit together, watches that go on from a
 // resourceVersion, bookmarks, snapshots that are streamed, "410 Gone" for what
 // is too long ago, and metadata alone where that is asked for. Objects come from
-// package corpus. Of each the cluster keeps one number, its resourceVersion, so
+// package sample. Of each the cluster keeps one number, its resourceVersion, so
 // that a million objects fit into 8 MB.
 //
 // It knows no authentication, no writes by clients and no namespaces beyond what
@@ -33,7 +33,7 @@ import (
 // Config says what a fleet consists of.
 type Config struct {
 	Clusters int // 0 means 1
-	// Objects of each cluster, by kind. The kinds are those of package corpus;
+	// Objects of each cluster, by kind. The kinds are those of package sample;
 	// Namespaces are always there.
 	Objects map[vedette.Kind]int
 	Seed    uint64

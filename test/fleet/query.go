@@ -45,7 +45,7 @@ func (q *query) wanted(i int) bool {
 	if q.namespace == "" && selector == "" {
 		return true
 	}
-	key := q.cluster.corpus.Key(q.series.Kind, i)
+	key := q.cluster.sample.Key(q.series.Kind, i)
 	if q.namespace != "" && key.Namespace != q.namespace {
 		return false
 	}
@@ -71,14 +71,14 @@ func holds(term string, key vedette.Key) bool {
 // append appends an object as the request wants to see it.
 func (q *query) append(dst []byte, i int, revision uint64) []byte {
 	if q.metadata {
-		return q.cluster.corpus.AppendMetadata(dst, q.series.Kind, i, revision)
+		return q.cluster.sample.AppendMetadata(dst, q.series.Kind, i, revision)
 	}
-	return q.cluster.corpus.Append(dst, q.series.Kind, i, revision)
+	return q.cluster.sample.Append(dst, q.series.Kind, i, revision)
 }
 
 func (q *query) get(w http.ResponseWriter, name string) {
 	objects, _, _, _, err := q.series.page(0, 0, 1, func(i int) bool {
-		return q.wanted(i) && q.cluster.corpus.Key(q.series.Kind, i).Name == name
+		return q.wanted(i) && q.cluster.sample.Key(q.series.Kind, i).Name == name
 	})
 	if err != nil || len(objects) == 0 {
 		refuse(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", q.series.Plural, name))

@@ -16,8 +16,8 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/test/controlplane"
-	"github.com/vedette-io/vedette/test/corpus"
 	"github.com/vedette-io/vedette/test/fleet"
+	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
 // world is a cluster whose objects a test changes.
@@ -59,14 +59,14 @@ func (w simulated) forget(*testing.T) { w.f.Cluster(0).Forget() }
 // has.
 type real struct {
 	plane  *controlplane.Plane
-	corpus *corpus.Cluster
+	sample *sample.Cluster
 	change int
 }
 
 func newReal(t *testing.T, objects map[vedette.Kind]int) *real {
 	t.Helper()
-	w := &real{plane: controlplane.New(t, controlplane.Options{}), corpus: corpus.New(seed << 20)}
-	for i := 2; i < corpus.Namespaces; i++ {
+	w := &real{plane: controlplane.New(t, controlplane.Options{}), sample: sample.New(seed << 20)}
+	for i := 2; i < sample.Namespaces; i++ {
 		w.put(t, vedette.Kind{Name: "Namespace"}, i)
 	}
 	for kind, n := range objects {
@@ -80,13 +80,13 @@ func newReal(t *testing.T, objects map[vedette.Kind]int) *real {
 func (w *real) access() watch.Access { return watch.Access{KubeconfigFile: w.plane.Kubeconfig()} }
 
 func (w *real) list(kind vedette.Kind, i int) string {
-	r, _ := corpus.Resource(kind)
+	r, _ := sample.Resource(kind)
 	path := "/apis/" + r.APIVersion()
 	if kind.Group == "" {
 		path = "/api/v1"
 	}
 	if r.Namespaced {
-		path += "/namespaces/" + w.corpus.Key(kind, i).Namespace
+		path += "/namespaces/" + w.sample.Key(kind, i).Namespace
 	}
 	return path + "/" + r.Plural
 }
@@ -96,11 +96,11 @@ func (w *real) put(t *testing.T, kind vedette.Kind, i int) {
 	list := w.list(kind, i)
 	w.change++
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"changed-at":"%d"}}}`, w.change)
-	err := w.plane.Patch(t.Context(), list+"/"+w.corpus.Key(kind, i).Name, patch)
+	err := w.plane.Patch(t.Context(), list+"/"+w.sample.Key(kind, i).Name, patch)
 	var status *controlplane.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
 		var body []byte
-		if body, _, err = w.corpus.Creatable(kind, i); err == nil {
+		if body, _, err = w.sample.Creatable(kind, i); err == nil {
 			err = w.plane.Create(t.Context(), list, body)
 		}
 	}
@@ -111,7 +111,7 @@ func (w *real) put(t *testing.T, kind vedette.Kind, i int) {
 
 func (w *real) delete(t *testing.T, kind vedette.Kind, i int) {
 	t.Helper()
-	if err := w.plane.Delete(t.Context(), w.list(kind, i)+"/"+w.corpus.Key(kind, i).Name); err != nil {
+	if err := w.plane.Delete(t.Context(), w.list(kind, i)+"/"+w.sample.Key(kind, i).Name); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package corpus_test
+package sample_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/test/corpus"
+	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
 type object struct {
@@ -18,8 +18,8 @@ type object struct {
 }
 
 func TestObjectsAreWhatTheirNumberSays(t *testing.T) {
-	c := corpus.New(7)
-	for _, r := range corpus.Kinds() {
+	c := sample.New(7)
+	for _, r := range sample.Kinds() {
 		names := map[vedette.Key]bool{}
 		for i := range 1200 {
 			raw := c.Append(nil, r.Kind, i, 40+uint64(i))
@@ -38,7 +38,7 @@ func TestObjectsAreWhatTheirNumberSays(t *testing.T) {
 			if (key.Namespace != "") != r.Namespaced {
 				t.Errorf("%s has namespace %q", key, key.Namespace)
 			}
-			if !bytes.Equal(raw, corpus.New(7).Append(nil, r.Kind, i, 40+uint64(i))) {
+			if !bytes.Equal(raw, sample.New(7).Append(nil, r.Kind, i, 40+uint64(i))) {
 				t.Fatalf("%s differs from itself", key)
 			}
 		}
@@ -46,8 +46,8 @@ func TestObjectsAreWhatTheirNumberSays(t *testing.T) {
 }
 
 func TestMetadataIsThatOfTheObject(t *testing.T) {
-	c := corpus.New(7)
-	for _, r := range corpus.Kinds() {
+	c := sample.New(7)
+	for _, r := range sample.Kinds() {
 		var whole, partial struct {
 			Kind     string
 			Metadata json.RawMessage
@@ -65,7 +65,7 @@ func TestMetadataIsThatOfTheObject(t *testing.T) {
 }
 
 func TestPodsBelongToReplicaSets(t *testing.T) {
-	c := corpus.New(7)
+	c := sample.New(7)
 	var pod object
 	if err := json.Unmarshal(c.Append(nil, vedette.Kind{Name: "Pod"}, 9, 1), &pod); err != nil {
 		t.Fatal(err)
@@ -79,13 +79,13 @@ func TestPodsBelongToReplicaSets(t *testing.T) {
 
 func TestClustersDiffer(t *testing.T) {
 	pod := vedette.Kind{Name: "Pod"}
-	if a, b := corpus.New(1).UID(pod, 0), corpus.New(2).UID(pod, 0); a == b {
+	if a, b := sample.New(1).UID(pod, 0), sample.New(2).UID(pod, 0); a == b {
 		t.Errorf("two clusters share the uid %s", a)
 	}
 }
 
 func BenchmarkAppend(b *testing.B) {
-	c := corpus.New(7)
+	c := sample.New(7)
 	pod := vedette.Kind{Name: "Pod"}
 	var buf []byte
 	for i := 0; b.Loop(); i++ {
