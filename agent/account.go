@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -228,7 +229,7 @@ func (a *account) declareAgain(ctx context.Context) {
 func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplink.Terms, as uplink.Assignment) *report {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &report{terms: terms, cancel: cancel, done: make(chan struct{})}
-	redactor, err := redact.New(a.agent.cfg.Redact, terms.Lifts, append([]string{managedBy}, terms.Annotations...))
+	redactor, err := a.redactor(terms)
 	if err != nil {
 		r.err = err
 		close(r.done)
@@ -245,6 +246,20 @@ func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplin
 		r.err = r.watcher.Run(ctx, as.Marks)
 	}()
 	return r
+}
+
+// redactor lifts what the server asks for, but for lifts in a syntax that this
+// agent is too old for: their fields are missing then, and nothing else is.
+func (a *account) redactor(terms uplink.Terms) (*redact.Redactor, error) {
+	annotations := append([]string{managedBy}, terms.Annotations...)
+	lifts := slices.DeleteFunc(slices.Clone(terms.Lifts), func(l vedette.Lift) bool {
+		_, err := redact.New(redact.Config{}, []vedette.Lift{l}, nil)
+		if err != nil {
+			a.log.Warn("the server asks for fields that this agent can't lift; upgrade the agent", "kind", l.Kind.String(), "error", err)
+		}
+		return err != nil
+	})
+	return redact.New(a.agent.cfg.Redact, lifts, annotations)
 }
 
 func (a *account) setDeclared(record []byte) {

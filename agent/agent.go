@@ -55,6 +55,12 @@ func New(cfg Config, log *slog.Logger) *Agent {
 	if cfg.OutboxBytes == 0 {
 		cfg.OutboxBytes = 8 << 20
 	}
+	if cfg.Watch.Shared == nil {
+		cfg.Watch.Shared = watch.NewShared(0)
+	}
+	if cfg.Watch.Log == nil {
+		cfg.Watch.Log = log
+	}
 	a := &Agent{cfg: cfg, box: outbox.New(cfg.OutboxBytes), log: log, accounts: map[vedette.AccountName]*account{}}
 	a.link = uplink.New(cfg.Uplink, a.box, a, log)
 	for _, account := range cfg.Accounts {

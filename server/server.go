@@ -25,6 +25,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
@@ -45,7 +46,9 @@ type Config struct {
 	Accounts accounts.Config
 	Ingest   ingest.Config
 	Gate     gate.Config // its Server and Version are filled in
-	Views    Views
+	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
+	// filled in.
+	Clouddriver clouddriver.Config
 }
 
 // Server is a running server.
@@ -110,7 +113,7 @@ func (s *Server) work(ctx context.Context) error {
 	in := ingest.New(s.cfg.Ingest, st, hub, s.log)
 	s.cfg.Gate.Server, s.cfg.Gate.Version = s.cfg.ID, s.cfg.Version
 	door := gate.New(s.cfg.Gate, in, seats, s.log)
-	s.face.show(s.views(st, hub, seats))
+	s.face.show(s.views(st, hub, seats, door))
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return book.Run(ctx) })
@@ -171,7 +174,7 @@ func (s *Server) serveGRPC(ctx context.Context, door *gate.Gate) error {
 	}
 	srv := grpc.NewServer(grpc.Creds(creds),
 		grpc.MaxRecvMsgSize(1<<20), // a piece has 64 KiB; a registration with many namespaces may have more
-		grpc.ReadBufferSize(8<<10), grpc.WriteBufferSize(8<<10), grpc.SharedWriteBuffer(true),
+		grpc.ReadBufferSize(8<<10), grpc.WriteBufferSize(8<<10),
 		grpc.ConnectionTimeout(20*time.Second),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)

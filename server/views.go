@@ -2,15 +2,62 @@ package server
 
 import (
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// Views configures what readers see.
-type Views struct{}
+// views are all that readers can ask for.
+func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Gate) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/vedette/v1/", api.New(api.Config{
+		Store: st, Hub: hub, Fleet: fleet{seats, s.cfg.ID}, Log: s.log, Version: s.cfg.Version,
+		StaleAfter: 4 * s.cfg.Gate.Interval(),
+	}))
+	cfg := s.cfg.Clouddriver
+	cfg.Store, cfg.Agents, cfg.Log = st, door.Agents, s.log
+	spinnaker := clouddriver.New(cfg)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A ServeMux redirects paths with two slashes, which Orca sends for
+		// cluster-scoped objects, so only our own paths go through one.
+		if strings.HasPrefix(r.URL.Path, "/vedette/v1/") {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		spinnaker.ServeHTTP(w, r)
+	})
+}
 
-func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster) http.Handler {
-	return http.NewServeMux()
+// fleet shows the roster as the API has it.
+type fleet struct {
+	roster *roster.Roster
+	server vedette.ServerID
+}
+
+// Agents implements what the API asks for.
+func (f fleet) Agents() []api.Agent {
+	var agents []api.Agent
+	for _, m := range f.roster.Members() {
+		a := api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected, LastPulse: m.Fresh()}
+		for _, role := range m.Roles() {
+			a.Accounts = append(a.Accounts, api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message})
+		}
+		slices.SortFunc(a.Accounts, func(x, y api.AgentAccount) int { return strings.Compare(string(x.Name), string(y.Name)) })
+		agents = append(agents, a)
+	}
+	slices.SortFunc(agents, func(x, y api.Agent) int { return strings.Compare(string(x.ID), string(y.ID)) })
+	return agents
+}
+
+// Freshness implements what the API asks for.
+func (f fleet) Freshness(account vedette.AccountName) (time.Time, bool) {
+	return f.roster.Fresh(account)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-io/vedette/internal/keypair"
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
@@ -16,7 +17,9 @@ func (c *Config) check() {
 	c.checkPort("pprof.port", c.Pprof.Port)
 	c.checkLogging()
 	c.checkClouddriver()
-	c.oneOf("server.ssl.clientAuth", c.Server.SSL.ClientAuth, "none", "request", "any", "want", "need")
+	if _, err := keypair.ClientAuth(c.Server.SSL.ClientAuth); err != nil {
+		c.problem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)
+	}
 	if c.Server.SSL.Enabled && c.Server.SSL.CertFile == "" {
 		c.problem("server.ssl.enabled", "%q is true, and %q is missing", "server.ssl.enabled", "server.ssl.certFile")
 	}

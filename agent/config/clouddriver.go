@@ -18,11 +18,11 @@ type Clouddriver struct {
 	NoProxy bool    `config:"noProxy" default:"false"`
 	TLS     TLS     `config:"tls"`
 	Auth    Auth    `config:"auth"`
-	Backoff Backoff `config:"backoff"`
+	Backoff Backoff `config:"backoff,unused"`
 	// Seconds between two signs of life; 0 for what the server asks for.
-	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds" default:"20"`
+	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,unused" default:"20"`
 	// Seconds to wait for the answer to one before the connection counts as lost; 0 for three times the above.
-	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds" default:"0"`
+	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,unused" default:"0"`
 	// Seconds without an operation after which to connect anew; 0 for never.
 	KeepAliveOperationSeconds int `config:"keepAliveOperationSeconds,unused" default:"0"`
 	// How results of operations were sent again: they are resumed with the connection now.

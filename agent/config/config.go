@@ -77,7 +77,7 @@ type Kubernetes struct {
 	// Ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY towards all clusters.
 	NoProxy bool `config:"noProxy" default:"false"`
 	// Milliseconds to wait before a lost connection to the server is made anew, at the least.
-	ReconnectTimeoutMs int `config:"reconnectTimeoutMs" default:"5000"`
+	ReconnectTimeoutMs int `config:"reconnectTimeoutMs,unused" default:"5000"`
 	// Accounts that start to watch together; 0 for all at once.
 	CacheGroupSize int `config:"cacheGroupSize,unused" default:"0"`
 	// Milliseconds between two such groups.
@@ -115,9 +115,9 @@ type Outbox struct {
 // Tasks bound how much is listed at once, which is what takes memory at start.
 type Tasks struct {
 	// Lists of one kind each that may run at once over all accounts; 0 for no limit.
-	TotalBudget int `config:"totalBudget" default:"1000"`
+	TotalBudget int `config:"totalBudget,unused" default:"1000"`
 	// The same for each account.
-	BudgetPerAccount int `config:"budgetPerAccount" default:"50"`
+	BudgetPerAccount int `config:"budgetPerAccount,unused" default:"50"`
 	// Milliseconds between looks at the queue: there is none to look at.
 	QueueCheckFrequencyMs int `config:"queueCheckFrequencyMs,unused" default:"2000"`
 }

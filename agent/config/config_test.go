@@ -156,6 +156,21 @@ func TestDurations(t *testing.T) {
 	}
 }
 
+func TestSecretsNeverShow(t *testing.T) {
+	c, err := parse("c.yml", []byte(`
+clouddriver: {auth: {token: hunter2, tokenCommand: {args: [hunter2]}}, tls: {clientKeyFilePassword: hunter2}}
+server.ssl.keyPassword: hunter2
+hub.auth: {token: hunter2, armory.secret: hunter2}
+secrets.vault.password: hunter2
+kubernetes.accounts: [{name: a, kubeconfigContents: hunter2}]`), testEnv)
+	if err != nil || c.Kubernetes.Accounts[0].KubeconfigContents.Reveal() != "hunter2" || c.Clouddriver.Auth.Token.Reveal() != "hunter2" {
+		t.Fatal(c, err)
+	}
+	if shown := fmt.Sprintf("%v %+v %#v", c, c, *c) + describe(c, nil); strings.Contains(shown, "hunter2") {
+		t.Errorf("a secret shows: %s", shown)
+	}
+}
+
 // TestReference keeps the page that users read in step with the structs.
 func TestReference(t *testing.T) {
 	page, err := reference.Markdown(reference.Page{
@@ -200,4 +215,31 @@ func FuzzParse(f *testing.F) {
 		describe(c, err)
 		_ = configfile.Keys(c)
 	})
+}
+
+func TestTLSConfig(t *testing.T) {
+	for file, want := range map[string]string{
+		"": "",
+		"clouddriver.tls.insecureSkipVerify: true":                "",
+		"clouddriver.tls.cacertFile: /absent/ca.pem":              "the file /absent/ca.pem does not exist",
+		"clouddriver.tls.clientCertFile: /absent/c.pem":           "the file /absent/c.pem does not exist",
+		"server.ssl: {enabled: true, certFile: /absent/s.pem}":    "the file /absent/s.pem does not exist",
+		"server.ssl: {enabled: false, certFile: /absent/s.pem}":   "",
+		"clouddriver: {insecure: true, tls.cacertFile: /absent/}": "",
+	} {
+		c, err := parse("c.yml", []byte(file), testEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.Clouddriver.TLSConfig()
+		if (out == nil) != (c.Clouddriver.IsInsecure() || err != nil) {
+			t.Errorf("%s: got %v", file, out)
+		}
+		if err == nil {
+			_, err = c.Server.TLSConfig()
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", file, err, want)
+		}
+	}
 }

@@ -30,14 +30,8 @@ type SSL struct {
 	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
 	// PEM file with those who sign client certificates.
 	CACertFile string `config:"cacertFile"`
-	// Client certificates: none, request (ask), any (ask for one, whoever signed it), want (check one that comes), need (insist on a good one).
+	// Client certificates: none, request (ask), any (insist on one, whoever signed it), want (check one that comes), need (insist on a good one).
 	ClientAuth string `config:"clientAuth" default:"none"`
-}
-
-// clientAuths are the values of server.ssl.clientAuth.
-var clientAuths = map[string]tls.ClientAuthType{
-	"none": tls.NoClientCert, "request": tls.RequestClientCert, "any": tls.RequireAnyClientCert,
-	"want": tls.VerifyClientCertIfGiven, "need": tls.RequireAndVerifyClientCert,
 }
 
 // Listen is the address of the agent's HTTP port.
@@ -49,9 +43,13 @@ func (s Server) TLSConfig() (*tls.Config, error) {
 	if !s.SSL.Enabled {
 		return nil, nil
 	}
+	auth, err := keypair.ClientAuth(s.SSL.ClientAuth)
+	if err != nil {
+		return nil, err
+	}
 	return keypair.Server{
 		Own:         keypair.Files{Cert: s.SSL.CertFile, Key: s.SSL.KeyFile, Password: s.SSL.KeyPassword.Reveal()},
-		ClientAuth:  clientAuths[lower(s.SSL.ClientAuth)],
+		ClientAuth:  auth,
 		Authorities: s.SSL.CACertFile,
 	}.Config()
 }

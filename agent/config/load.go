@@ -119,5 +119,3 @@ func (c *Config) identify(env func(string) (string, bool)) error {
 	c.AgentID = vedette.AgentID(host + "-" + hex.EncodeToString(suffix[:]))
 	return nil
 }
-
-func lower(s string) string { return strings.ToLower(s) }

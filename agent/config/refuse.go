@@ -61,7 +61,7 @@ func (c *Config) checkAccount(path string, a *Account) {
 	if strings.HasPrefix(a.KubeconfigFile, "configserver:") {
 		c.problem(path+".kubeconfigFile", "%q names a file on a config server, which an agent can't read: mount the file", path+".kubeconfigFile")
 	}
-	if a.KubeconfigFile != "" && a.KubeconfigContents != "" {
+	if a.KubeconfigFile != "" && a.KubeconfigContents.Reveal() != "" {
 		c.problem(path+".kubeconfigContents", "%q has both kubeconfigFile and kubeconfigContents: leave one of them out", path)
 	}
 	for i, d := range a.CustomResourceDefinitions {

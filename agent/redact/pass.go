@@ -123,9 +123,12 @@ func (p *pass) flush(end int) {
 	p.copied = end
 }
 
-// cut leaves out raw from start to end.
+// cut leaves out raw from start to end. The start may lie in what was cut
+// before, as it does for neighbours.
 func (p *pass) cut(start, end int) {
-	p.flush(start)
+	if start > p.copied {
+		p.flush(start)
+	}
 	p.copied = end
 }
 

@@ -108,6 +108,8 @@ func (n *node) add(path string, field int) error {
 	}
 	for i, s := range steps {
 		switch {
+		case s.special && i == 0:
+			return fmt.Errorf("an object's root has names only")
 		case s.special && s.name == "#" && i == len(steps)-1:
 			n.counts = append(n.counts, field)
 			return nil

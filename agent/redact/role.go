@@ -46,12 +46,12 @@ const (
 func (p *pass) roleOf(in role, name []byte, i int) role {
 	switch in {
 	case plain:
-		return p.plainRole(name)
+		return p.plainRole(name, i)
 	case root:
 		if p.secret {
 			return p.secretRootRole(name, i)
 		}
-		return p.rootRole(name)
+		return p.rootRole(name, i)
 	case metadata:
 		return p.metadataRole(name, i)
 	case labels:
@@ -72,29 +72,29 @@ func (p *pass) roleOf(in role, name []byte, i int) role {
 		}
 		return plain
 	}
-	return p.plainRole(name)
+	return p.plainRole(name, i)
 }
 
 // plainRole is for members at any depth.
-func (p *pass) plainRole(name []byte) role {
+func (p *pass) plainRole(name []byte, i int) role {
 	switch string(name) {
 	case "data", "stringData":
 		if p.secret {
 			return dropped
 		}
 	case "annotations":
-		if p.secret || len(p.redactor.rules.annotations) > 0 {
+		if p.at(i) == '{' && (p.secret || len(p.redactor.rules.annotations) > 0) {
 			return innerAnnotations
 		}
 	case "env":
-		if len(p.redactor.rules.environment) > 0 {
+		if p.at(i) == '[' && len(p.redactor.rules.environment) > 0 {
 			return env
 		}
 	}
 	return plain
 }
 
-func (p *pass) rootRole(name []byte) role {
+func (p *pass) rootRole(name []byte, i int) role {
 	switch string(name) {
 	case "kind":
 		return rootKind
@@ -113,7 +113,7 @@ func (p *pass) rootRole(name []byte) role {
 			return configBinary
 		}
 	}
-	return p.plainRole(name)
+	return p.plainRole(name, i)
 }
 
 // secretRootRole is an allow-list, so that a member which Kubernetes may add to
@@ -159,7 +159,7 @@ func (p *pass) metadataRole(name []byte, i int) role {
 	if p.secret {
 		return dropped
 	}
-	return p.plainRole(name)
+	return p.plainRole(name, i)
 }
 
 func (p *pass) ownerRole(name []byte, i int) role {
@@ -172,7 +172,7 @@ func (p *pass) ownerRole(name []byte, i int) role {
 	if p.secret {
 		return dropped
 	}
-	return p.plainRole(name)
+	return p.plainRole(name, i)
 }
 
 func (p *pass) configRole(name []byte, hit role) role {

@@ -23,10 +23,17 @@ func (r *rules) everywhere() bool {
 	return len(r.annotations) > 0 || len(r.environment) > 0
 }
 
-// mentions reports whether a manifest held as text could hold what one of the
+// mention reports whether a manifest held as text could hold what one of the
 // rules redacts.
-func (r *rules) mentions(manifest []byte, configMap bool) bool {
-	return len(r.annotations) > 0 && bytes.Contains(manifest, []byte(`"annotations"`)) ||
-		len(r.environment) > 0 && bytes.Contains(manifest, []byte(`"env"`)) ||
-		configMap && len(r.configMapKeys) > 0 && bytes.Contains(manifest, []byte(`ata"`))
+func (r *rules) mention(manifest []byte, configMap bool) bool {
+	return len(r.annotations) > 0 && hasMember(manifest, "annotations") ||
+		len(r.environment) > 0 && hasMember(manifest, "env") ||
+		configMap && len(r.configMapKeys) > 0 && (hasMember(manifest, "data") || hasMember(manifest, "binaryData"))
+}
+
+// hasMember reports whether text could be JSON or YAML with a member of that
+// name.
+func hasMember(text []byte, name string) bool {
+	return bytes.Contains(text, []byte(`"`+name+`"`)) ||
+		bytes.Contains(text, []byte(name+": ")) || bytes.Contains(text, []byte(name+":\n"))
 }

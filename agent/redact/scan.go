@@ -65,38 +65,57 @@ const (
 func (s *scanner) quoted(i int) (end int, escaped bool, err error) {
 	raw := s.raw
 	i++
-	for {
-		for i+8 <= len(raw) {
-			w := binary.LittleEndian.Uint64(raw[i:])
-			q, b := w^(ones*'"'), w^(ones*'\\')
-			m := ((q-ones)&^q | (b-ones)&^b | (w-ones*' ')&^w) & tops
-			if m != 0 {
-				i += bits.TrailingZeros64(m) >> 3
-				break
-			}
+	for uint(i)+8 <= uint(len(raw)) {
+		w := binary.LittleEndian.Uint64(raw[i : i+8])
+		q, b := w^(ones*'"'), w^(ones*'\\')
+		m := ((q-ones)&^q | (b-ones)&^b | (w-ones*' ')&^w) & tops
+		if m == 0 {
 			i += 8
+			continue
 		}
-		for i < len(raw) && raw[i] != '"' && raw[i] != '\\' && raw[i] >= ' ' {
-			i++
-		}
-		if i >= len(raw) || raw[i] < ' ' {
-			return 0, false, &syntaxError{i, "the rest of a string"}
-		}
+		i += bits.TrailingZeros64(m) >> 3
 		if raw[i] == '"' {
 			return i + 1, escaped, nil
 		}
 		n := escapeLen(raw[i:])
 		if n == 0 {
-			return 0, false, &syntaxError{i, "an escape sequence"}
+			return 0, false, stringError(raw, i)
 		}
 		i, escaped = i+n, true
 	}
+	return s.quotedTail(i, escaped)
+}
+
+// quotedTail is quoted for the last bytes, one at a time.
+func (s *scanner) quotedTail(i int, escaped bool) (int, bool, error) {
+	for i < len(s.raw) {
+		switch c := s.raw[i]; {
+		case c == '"':
+			return i + 1, escaped, nil
+		case c == '\\' || c < ' ':
+			n := escapeLen(s.raw[i:])
+			if n == 0 {
+				return 0, false, stringError(s.raw, i)
+			}
+			i, escaped = i+n, true
+		default:
+			i++
+		}
+	}
+	return 0, false, stringError(s.raw, i)
+}
+
+func stringError(raw []byte, i int) error {
+	if i < len(raw) && raw[i] == '\\' {
+		return &syntaxError{i, "an escape sequence"}
+	}
+	return &syntaxError{i, "the rest of a string"}
 }
 
 // escapeLen returns the length of the escape sequence at the start of b, 0
 // where it is none.
 func escapeLen(b []byte) int {
-	if len(b) < 2 {
+	if len(b) < 2 || b[0] != '\\' {
 		return 0
 	}
 	switch b[1] {
@@ -120,25 +139,44 @@ func (s *scanner) name(i int) (name []byte, escaped bool, value int, err error) 
 	if err != nil {
 		return nil, false, 0, err
 	}
-	name = s.raw[i+1 : end-1]
-	if end < len(s.raw) && s.raw[end] != ':' {
-		end = s.space(end)
+	value, err = s.colon(end)
+	return s.raw[i+1 : end-1], escaped, value, err
+}
+
+// unnamed is name for those who need no name.
+func (s *scanner) unnamed(i int) (value int, err error) {
+	if s.at(i) != '"' {
+		return 0, &syntaxError{i, "a member's name"}
 	}
-	if s.at(end) != ':' {
-		return nil, false, 0, &syntaxError{end, "a colon"}
+	end, _, err := s.quoted(i)
+	if err != nil {
+		return 0, err
 	}
-	end++
-	if s.at(end) <= ' ' {
-		end = s.space(end)
+	if end+1 < len(s.raw) && s.raw[end] == ':' && s.raw[end+1] > ' ' {
+		return end + 1, nil
 	}
-	return name, escaped, end, nil
+	return s.colon(end)
+}
+
+// colon steps over the colon at or behind i to the value.
+func (s *scanner) colon(i int) (int, error) {
+	if s.at(i) <= ' ' {
+		i = s.space(i)
+	}
+	if s.at(i) != ':' {
+		return 0, &syntaxError{i, "a colon"}
+	}
+	if i++; s.at(i) <= ' ' {
+		i = s.space(i)
+	}
+	return i, nil
 }
 
 // open steps behind the bracket at i to the first element or member; more is
 // false, and next behind the container, where it has none.
 func (s *scanner) open(i int, closer byte) (next int, more bool, err error) {
 	if s.depth >= maxDepth {
-		return 0, false, &syntaxError{i, fmt.Sprintf("no more than %d nested containers", maxDepth)}
+		return 0, false, tooDeep(i)
 	}
 	i++
 	if s.at(i) <= ' ' {
@@ -166,7 +204,18 @@ func (s *scanner) next(i int, closer byte) (next int, more bool, err error) {
 	case closer:
 		return i + 1, false, nil
 	}
-	return 0, false, &syntaxError{i, "a comma or " + string(closer)}
+	return 0, false, notClosed(i, closer == '}')
+}
+
+func tooDeep(i int) error {
+	return &syntaxError{i, fmt.Sprintf("no more than %d nested containers", maxDepth)}
+}
+
+func notClosed(i int, object bool) error {
+	if object {
+		return &syntaxError{i, "a comma or }"}
+	}
+	return &syntaxError{i, "a comma or ]"}
 }
 
 // scalar steps over a string, number, true, false or null.

@@ -6,11 +6,11 @@ import "bytes"
 type signs struct {
 	named   bool // its kind says so
 	foreign bool // its apiVersion says that it is somebody else's Secret
-	holds   bool // it has members to redact; without them it is a reference
 }
 
-// read takes in one member.
-func (s *signs) read(p *pass, in role, name []byte, value int) {
+// read takes in one member. References to Secrets look like Secrets; they hold
+// nothing that could be cut.
+func (s *signs) read(p *pass, name []byte, value int) {
 	switch string(name) {
 	case "kind":
 		text, _ := p.stringAt(value)
@@ -18,13 +18,10 @@ func (s *signs) read(p *pass, in role, name []byte, value int) {
 	case "apiVersion":
 		text, ok := p.stringAt(value)
 		s.foreign = s.foreign || ok && string(text) != "v1"
-	case "data", "stringData", "metadata", "items":
-		s.holds = true
 	}
-	s.holds = s.holds || in == root
 }
 
-func (s *signs) secret() bool { return s.named && s.holds && !s.foreign }
+func (s *signs) secret() bool { return s.named && !s.foreign }
 
 // namesSecret reports whether the inside of a JSON string is the kind of
 // something that holds Secrets' data.
@@ -110,15 +107,13 @@ func (p *pass) telling(value []byte, escaped bool) bool {
 	if packed(value) || ruled && encoded(value) {
 		return true
 	}
-	if !escaped && bytes.IndexByte(value, '{') < 0 {
-		return false
+	if !escaped { // and so without a quote or a line break
+		return bytes.Contains(value, []byte("kind: Secret"))
 	}
-	text, plain := p.resolved(value)
-	if !plain || packed(text) || ruled && encoded(text) {
-		return true
-	}
-	return bytes.Contains(text, []byte(`"Secret"`)) || bytes.Contains(text, []byte(`"SecretList"`)) ||
-		rules.mentions(text, p.configMap)
+	text, done := p.resolved(value)
+	return !done || packed(text) || ruled && encoded(text) ||
+		bytes.Contains(text, []byte(`"Secret"`)) || bytes.Contains(text, []byte(`"SecretList"`)) ||
+		bytes.Contains(text, []byte("kind: Secret")) || rules.mention(text, p.configMap)
 }
 
 // maxLayers is how many layers of JSON within JSON strings are looked through.
@@ -142,9 +137,9 @@ func (p *pass) resolved(text []byte) ([]byte, bool) {
 	return text, bytes.IndexByte(text, '\\') < 0
 }
 
-// packed reports whether text is the base64 of gzip or zstd.
+// packed reports whether text is the base64 of gzip, zstd or zip.
 func packed(text []byte) bool {
-	return bytes.HasPrefix(text, []byte("H4sI")) || bytes.HasPrefix(text, []byte("KLUv/"))
+	return bytes.HasPrefix(text, []byte("H4sI")) || bytes.HasPrefix(text, []byte("KLUv/")) || bytes.HasPrefix(text, []byte("UEsD"))
 }
 
 // encoded reports whether text is the base64 of a JSON object.

@@ -30,6 +30,9 @@ func (p *pass) walk(i int, n *node, as role) (int, error) {
 	}
 	switch p.at(i) {
 	case '{':
+		if as == owner {
+			return p.owner(i, n)
+		}
 		return p.object(i, n, as)
 	case '[':
 		return p.array(i, n, as)
@@ -51,6 +54,14 @@ func (p *pass) quiet(i int, n *node) (int, error) {
 	return end, err
 }
 
+// owner walks an entry of the object's ownerReferences.
+func (p *pass) owner(i int, n *node) (int, error) {
+	p.header.openOwner()
+	end, err := p.object(i, n, owner)
+	p.header.closeOwner()
+	return end, err
+}
+
 func (p *pass) replaceValue(i int, text string) (int, error) {
 	end, err := p.skip(i)
 	if err == nil {
@@ -66,9 +77,6 @@ func (p *pass) object(i int, n *node, in role) (int, error) {
 	if in == envEntry {
 		in = p.entryRole(i)
 	}
-	if in == owner {
-		p.header.openOwner()
-	}
 	at, more, err := p.open(i, '}')
 	p.depth++
 	kept, cut, last := 0, 0, at
@@ -76,24 +84,18 @@ func (p *pass) object(i int, n *node, in role) (int, error) {
 		if cut > 0 && kept == 0 {
 			p.copied, last = at, at
 		}
-		name, escaped, value, bad := p.name(at)
+		m, bad := p.member(at, n, in, &signs)
 		if bad != nil {
 			return 0, bad
 		}
-		if escaped {
-			name = p.plainText(name)
-		}
-		child := n.child(name)
-		as := p.roleOf(in, name, value)
-		if in == plain || in == root {
-			signs.read(p, in, name, value)
-		}
-		if as = p.note(as, name, value); as == dropped {
-			if at, err = p.skip(value); err == nil {
-				p.cut(last, at)
-				cut++
+		if m.as == dropped {
+			if at, err = p.skip(m.value); err != nil {
+				break
 			}
-		} else if at, err = p.value(value, child, as); err == nil {
+			p.cut(last, at)
+			cut++
+		} else {
+			at, err = p.value(m.value, m.node, m.as)
 			last = at
 			kept++
 		}
@@ -103,16 +105,35 @@ func (p *pass) object(i int, n *node, in role) (int, error) {
 	}
 	p.depth--
 	p.members = kept
-	if err != nil {
-		return 0, err
-	}
-	if in == owner {
-		p.header.closeOwner()
-	}
-	if !p.secret && signs.secret() {
+	if err == nil && !p.secret && signs.secret() {
 		return p.again(i, n, in, before)
 	}
-	return at, nil
+	return at, err
+}
+
+// member is where a member's value stands, in raw and in the plan, and what is
+// to be done with it.
+type member struct {
+	value int
+	node  *node
+	as    role
+}
+
+// member reads the name at i of a member of the object that is at n and in a
+// role.
+func (p *pass) member(i int, n *node, in role, s *signs) (member, error) {
+	name, escaped, value, err := p.name(i)
+	if err != nil {
+		return member{}, err
+	}
+	if escaped {
+		name = p.plainText(name)
+	}
+	child, as := n.child(name), p.roleOf(in, name, value)
+	if in == plain || in == root || in == envSecret {
+		s.read(p, name, value)
+	}
+	return member{value, child, p.note(as, name, value)}, nil
 }
 
 // array walks the array at i. Nothing is ever cut from one, so that indexes

@@ -29,6 +29,7 @@ type link struct {
 	pulse  time.Duration
 	credit int
 	acked  chan struct{} // holds a token after an acknowledgement
+	hangUp context.CancelFunc
 
 	heard atomic.Int64 // when the server last said something, nanoseconds
 
@@ -39,6 +40,7 @@ type link struct {
 
 var (
 	errSilent  = errors.New("the server was not heard for three pulses")
+	errNoWords = errors.New("the connection was opened, and the server says nothing")
 	errGoodbye = errors.New("the server asked to connect again")
 )
 
@@ -48,7 +50,13 @@ const batchBytes = 128 << 10
 
 func newLink(u *Uplink) *link { return &link{uplink: u, acked: make(chan struct{}, 1)} }
 
+// mostGreeting is how long the server may take for its first words. Before them
+// its pulse is not known.
+const mostGreeting = 20 * time.Second
+
 func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx, l.hangUp = context.WithCancel(ctx)
+	defer l.hangUp()
 	group, ctx := errgroup.WithContext(ctx)
 	stream, err := wire.NewCachingClient(conn).Connect(ctx)
 	if err != nil {
@@ -61,7 +69,11 @@ func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
 }
 
 func (l *link) serve(ctx context.Context, group *errgroup.Group) error {
+	impatience := time.AfterFunc(mostGreeting, l.hangUp)
 	welcome, err := l.greet()
+	if !impatience.Stop() {
+		return errNoWords
+	}
 	if err != nil {
 		return err
 	}

@@ -137,19 +137,13 @@ func (u *Uplink) Status() (server string, err error) {
 
 // Run keeps the connection until ctx ends.
 func (u *Uplink) Run(ctx context.Context) error {
-	conn, err := grpc.NewClient(u.cfg.Target, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(u.cfg.Creds),
-		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
-		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10), grpc.WithSharedWriteBuffer(true),
-		grpc.WithDisableServiceConfig(),
-	}, u.cfg.DialOptions...)...)
-	if err != nil {
-		return vedette.Errorf(vedette.Invalid, "%q is no address of a server: %w", u.cfg.Target, err)
-	}
-	defer conn.Close()
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.RandomizationFactor = u.cfg.MinBackoff, u.cfg.MaxBackoff, 0.5
 	for {
+		conn, err := u.dial()
+		if err != nil {
+			return err
+		}
 		served, err := u.connect(ctx, conn)
 		if ctx.Err() != nil {
 			return nil
@@ -164,16 +158,32 @@ func (u *Uplink) Run(ctx context.Context) error {
 			return nil
 		case <-time.After(pause):
 		}
-		conn.ResetConnectBackoff()
 	}
 }
 
-// connect opens one stream and serves it to its end. It returns how long it was
-// served.
+// dial prepares a TCP connection for one link. Links do not share one: a link
+// that fell silent may have lost its TCP connection without either end being
+// told, and a stream that is opened over that would be as silent.
+func (u *Uplink) dial() (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient(u.cfg.Target, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(u.cfg.Creds),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
+		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10),
+		grpc.WithDisableServiceConfig(),
+	}, u.cfg.DialOptions...)...)
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "%q is no address of a server: %w", u.cfg.Target, err)
+	}
+	return conn, nil
+}
+
+// connect opens one stream and serves it to its end, with which conn is closed.
+// It returns how long it was served.
 func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Duration, error) {
 	l := newLink(u)
 	started := time.Now()
 	err := l.run(ctx, conn)
+	_ = conn.Close() // which fails only where it was done before
 	u.mu.Lock()
 	u.link, u.lost = nil, inWords(err, u.cfg)
 	err = u.lost

@@ -45,17 +45,18 @@ var words = []struct {
 	tls *bool // whether it only means this with or without TLS
 	say string
 }{
-	{"first record does not look like a TLS handshake", &yes, "the server speaks no TLS on this port; set clouddriver.insecure to true, or switch TLS on at the server (grpc.server.security)"},
-	{"server gave HTTP response to HTTPS client", &yes, "the server speaks plain HTTP on this port; 9091 is the gRPC port by default, and clouddriver.insecure: true turns TLS off"},
-	{"error reading server preface: http2: frame too large", &no, "the server speaks HTTP/1.1 or TLS on this port; the gRPC port is 9091 by default, and TLS is used when clouddriver.insecure is false"},
+	{"first record does not look like a TLS handshake", &yes, "what listens there speaks no TLS; if it is the server's gRPC port (9091 is the gRPC port by default), set clouddriver.insecure to true, or switch TLS on at the server (grpc.server.security)"},
+	{"looked like an HTTP/1.1 header", &no, "the server speaks HTTP/1.1 or TLS on this port; the gRPC port is 9091 by default, and TLS is used when clouddriver.insecure is false"},
 	{"error reading server preface: EOF", &no, "the server hung up at once, as one that expects TLS does; set clouddriver.insecure to false, or give clouddriver.tls.cacertFile"},
 	{"error reading server preface: read", &no, "the server hung up at once, as one that expects TLS does; set clouddriver.insecure to false, or give clouddriver.tls.cacertFile"},
 	{"failed to verify certificate: x509: certificate signed by unknown authority", &yes, "the server's certificate is signed by an authority that is not trusted here; set clouddriver.tls.cacertFile to that authority's certificate"},
 	{"certificate has expired or is not yet valid", &yes, "the server's certificate has expired or is not valid yet; renew it, or set the clocks right"},
+	{"doesn't contain any IP SANs", &yes, "the server's certificate names no addresses; set clouddriver.tls.serverName, or connect by a name that it holds"},
 	{"x509: certificate is valid for", &yes, "the server's certificate names another host; set clouddriver.tls.serverName, or connect by a name that it holds"},
 	{"certificate required", &yes, "the server asks for a client certificate; set clouddriver.tls.clientCertFile and clientKeyFile"},
 	{"bad certificate", &yes, "the server refuses our client certificate"},
 	{"connection refused", nil, "nothing listens there; is the server running, and is this its gRPC port (9091 by default)?"},
+	{"produced zero addresses", nil, "this host name can't be resolved; check clouddriver.grpc and the DNS of this machine"},
 	{"no such host", nil, "this host name can't be resolved; check clouddriver.grpc and the DNS of this machine"},
 	{"unexpected HTTP status code received from server: 4", nil, "something answers there that speaks no gRPC, perhaps the REST port or a proxy without HTTP/2"},
 	{"unexpected HTTP status code received from server: 5", nil, "a proxy on the way has no server behind it, or speaks no HTTP/2"},

@@ -23,6 +23,7 @@ type Access struct {
 	KubeconfigContents []byte
 	Context            string // empty for the kubeconfig's current-context
 	InCluster          bool   // the service account of the pod that this runs in
+	ServiceAccountDir  string // where InCluster finds it; empty for where Kubernetes mounts it
 	Insecure           bool   // do not verify the API server's certificate
 	NoProxy            bool   // go past HTTPS_PROXY and the kubeconfig's proxy-url
 }
@@ -53,11 +54,7 @@ func (a Access) load() (*rest.Config, error) {
 	case a.KubeconfigFile != "":
 		return a.loadFile(a.KubeconfigFile)
 	case a.InCluster:
-		cfg, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: %w; serviceAccount works only inside of a cluster, elsewhere give a kubeconfigFile", err)
-		}
-		return cfg, nil
+		return inCluster(a.ServiceAccountDir)
 	}
 	raw, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
 	if err != nil {
@@ -75,6 +72,18 @@ func (a Access) loadFile(file string) (*rest.Config, error) {
 		return nil, vedette.Errorf(vedette.Invalid, "read the kubeconfig file %s: %w", file, err)
 	}
 	return a.choose(*raw, "the kubeconfig file "+file)
+}
+
+// Contexts returns the names of a kubeconfig's contexts, sorted, and its current
+// one. An empty file means the kubeconfig that kubectl would use.
+func Contexts(file string) (names []string, current string, err error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = file
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, "", vedette.Errorf(vedette.Invalid, "read the kubeconfig: %w", err)
+	}
+	return contextNames(*raw), raw.CurrentContext, nil
 }
 
 // choose takes one context of a kubeconfig.

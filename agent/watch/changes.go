@@ -17,10 +17,12 @@ const briefWatch = time.Second
 // watch tells what happens after the mark until the watch ends.
 func (f *feed) watch(ctx context.Context) error {
 	last := between(f.w.cfg.LeastWatch, f.w.cfg.MostWatch)
-	ctx, cancel := context.WithTimeout(ctx, last+time.Minute) // for a proxy that lost the API server
+	// A proxy that lost the API server would keep the answer open for ever. The
+	// sink may block for as long as it likes, so this bounds the request alone.
+	request, cancel := context.WithTimeout(ctx, last+time.Minute)
 	defer cancel()
 	began := time.Now()
-	resp, err := f.openWatch(ctx, last)
+	resp, err := f.openWatch(request, last)
 	if err != nil {
 		return err
 	}
@@ -32,10 +34,10 @@ func (f *feed) watch(ctx context.Context) error {
 	if time.Since(began) >= briefWatch {
 		f.progress = true
 	}
-	if err == io.EOF && !f.progress {
+	switch {
+	case err == io.EOF && !f.progress:
 		return errShort
-	}
-	if err == io.EOF {
+	case err == io.EOF, request.Err() != nil && ctx.Err() == nil:
 		return nil
 	}
 	return err
@@ -125,6 +127,10 @@ func (f *feed) object(ctx context.Context, t EventType, s *splitter, raw []byte)
 			return err
 		}
 	}
+	t, err := f.managed(t, raw)
+	if err != nil || t == 0 {
+		return err
+	}
 	if t == Item || t == Delete && f.mark == "" {
 		return f.put(ctx, Event{Type: t, Raw: raw})
 	}
@@ -133,6 +139,24 @@ func (f *feed) object(ctx context.Context, t EventType, s *splitter, raw []byte)
 		return err
 	}
 	return f.advance(ctx, Event{Type: t, Raw: raw, Mark: mark})
+}
+
+// managed says what an event comes to where only objects that Spinnaker manages
+// are wanted: nothing, for one of a snapshot that it does not, and a Delete for
+// a change of one, since it may have managed it before. No list of those that
+// are known is kept here.
+func (f *feed) managed(t EventType, raw []byte) (EventType, error) {
+	if !f.managedOnly || t == Delete {
+		return t, nil
+	}
+	m, err := metaOf(raw)
+	switch {
+	case err != nil || m.Managed:
+		return t, err
+	case t == Item:
+		return 0, nil
+	}
+	return Delete, nil
 }
 
 // insideFrame returns the beginning of an object where what is given is the

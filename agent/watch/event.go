@@ -60,9 +60,9 @@ type Wanted struct {
 	Omit []string
 	// Objects are the whole content of a feed that is made up from the
 	// configuration; nil for one that is watched.
-	Objects [][]byte
-	// metadataOnly asks for PartialObjectMetadata.
-	metadataOnly bool
+	Objects      [][]byte
+	metadataOnly bool // PartialObjectMetadata is asked for
+	managedOnly  bool // objects without an application of Spinnaker's are left out
 }
 
 // Sink takes events. Put is called for one feed by one goroutine at a time, and

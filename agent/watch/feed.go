@@ -31,9 +31,10 @@ type feed struct {
 	mark     vedette.Mark
 	told     Event // the last Status
 	note     string
-	tries    int // failing resumes from the same mark by what could not be understood
-	limit    int // objects per page
-	progress bool
+	tries    int  // failing resumes from the same mark by what could not be understood
+	limit    int  // objects per page
+	begun    bool // the snapshot under way was told
+	progress bool // the attempt under way came to something
 	retry    *backoff.ExponentialBackOff
 
 	stop context.CancelFunc // ends run; set before it begins

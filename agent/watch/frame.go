@@ -127,7 +127,7 @@ func (s *splitter) item(head []byte, item func(raw []byte) error) error {
 	}
 	raw := s.bytes(e)
 	if raw[0] != '{' {
-		return fmt.Errorf("%w: %.20q where an object was due", errGarbage, raw)
+		return fmt.Errorf("%w: %s where an object was due", errGarbage, s.excerpt(raw))
 	}
 	if len(head) > 0 && !named(raw) {
 		raw = s.prefix(head)

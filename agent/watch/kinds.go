@@ -31,7 +31,7 @@ func (w *Watcher) keepUnknown(wanted []Wanted, unknown []string) []Wanted {
 // sameWanted reports whether two feeds are read in the same way.
 func sameWanted(a, b Wanted) bool {
 	return a.Feed == b.Feed && a.Resource.Version == b.Resource.Version && a.Resource.Plural == b.Resource.Plural &&
-		a.Resource.Namespaced == b.Resource.Namespaced && slices.Equal(a.Omit, b.Omit) &&
+		a.Resource.Namespaced == b.Resource.Namespaced && slices.Equal(a.Omit, b.Omit) && a.managedOnly == b.managedOnly &&
 		slices.EqualFunc(a.Objects, b.Objects, bytes.Equal)
 }
 

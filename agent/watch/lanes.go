@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // lane is one connection that carries up to a number of watches.
@@ -12,9 +13,10 @@ type lane struct {
 	rt      http.RoundTripper
 	streams int
 	old     bool
-	// opening is held by the first request, so that a dozen feeds that begin
-	// together shake hands once and not a dozen times.
+	// opening is held by a request that finds no connection, so that a dozen
+	// feeds that begin together shake hands once and not a dozen times.
 	opening chan struct{}
+	opened  atomic.Bool // the last request got an answer
 }
 
 // lanes spreads watches over connections. An API server refuses streams beyond
@@ -67,14 +69,18 @@ func (l *lanes) renew() {
 	l.list = nil
 }
 
-// roundTrip sends a request over the lane. Until the answer's head is there,
-// which says that there is a connection, others wait.
+// roundTrip sends a request over the lane. Where there may be no connection,
+// others wait until the answer's head says that there is one.
 func (ln *lane) roundTrip(req *http.Request) (*http.Response, error) {
-	select {
-	case ln.opening <- struct{}{}:
-	case <-req.Context().Done():
-		return nil, context.Cause(req.Context())
+	if !ln.opened.Load() {
+		select {
+		case ln.opening <- struct{}{}:
+			defer func() { <-ln.opening }()
+		case <-req.Context().Done():
+			return nil, context.Cause(req.Context())
+		}
 	}
-	defer func() { <-ln.opening }()
-	return ln.rt.RoundTrip(req)
+	resp, err := ln.rt.RoundTrip(req)
+	ln.opened.Store(err == nil)
+	return resp, err
 }

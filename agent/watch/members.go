@@ -56,7 +56,7 @@ func (s *splitter) object(member func(key string) error) error {
 		}
 		key := s.bytes(e)
 		if !s.over && (len(key) < 2 || key[0] != '"') {
-			return fmt.Errorf("%w: %.20q where the name of a member was due", errGarbage, key)
+			return fmt.Errorf("%w: %s where the name of a member was due", errGarbage, s.excerpt(key))
 		}
 		name := internKey(key)
 		if err := s.expect(':'); err != nil {

@@ -33,7 +33,7 @@ func onlyMetadata(raw, head []byte) ([]byte, error) {
 	if kind != "PartialObjectMetadata" || metadata.to == 0 {
 		return nil, fmt.Errorf("%w: a %.40q where PartialObjectMetadata was asked for", errGarbage, kind)
 	}
-	return frontMetadata(raw, metadata, head), nil
+	return frontMetadata(raw[s.start:], metadata, head), nil // extents count from what is kept
 }
 
 // frontMetadata writes head before the metadata and a brace behind it. Head is

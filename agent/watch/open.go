@@ -7,10 +7,35 @@ import (
 
 // get sends a request of this feed that ends soon.
 func (f *feed) get(ctx context.Context, r request) (*http.Response, error) {
+	if f.Kind == secretKind {
+		return f.w.c.wiped(ctx, r)
+	}
 	return f.w.c.get(ctx, r)
 }
 
 // open sends a request of this feed whose answer lasts.
 func (f *feed) open(ctx context.Context, r request) (*http.Response, error) {
+	if f.Kind == secretKind {
+		return f.w.c.wiped(ctx, r)
+	}
 	return f.w.c.watch(ctx, r)
+}
+
+// wiped sends a request over a connection of its own that leaves no trace of
+// the answer in memory. The caller closes the body.
+func (c *Cluster) wiped(ctx context.Context, r request) (*http.Response, error) {
+	req, err := c.newRequest(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	d := c.dialed()
+	rt, err := d.signed(secretTransport{d})
+	if err != nil {
+		return nil, err
+	}
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	return accepted(resp)
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package watch_test
 
 import (
@@ -8,7 +10,10 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +29,6 @@ const configMaps = "/api/v1/namespaces/default/configmaps"
 
 var (
 	configMapFeed = vedette.Feed{Kind: vedette.Kind{Name: "ConfigMap"}}
-	secretFeed    = vedette.Feed{Kind: vedette.Kind{Name: "Secret"}}
 	quick         = watch.Config{LeastDenied: time.Second, MostDenied: 2 * time.Second, Settle: 200 * time.Millisecond,
 		Log: slog.New(slog.DiscardHandler)}
 )
@@ -33,13 +37,6 @@ var (
 func plane(t testing.TB) *controlplane.Plane {
 	t.Helper()
 	return controlplane.New(t, controlplane.Options{})
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func configMap(name, value string) object {
@@ -413,4 +410,82 @@ func bareList(b *testing.B, p *controlplane.Plane) {
 		}
 		next, _, _ = strings.Cut(rest, `"`)
 	}
+}
+
+// TestFrozenAPIServerIsNoticed stops an API server in mid-flight: connections
+// stay open, and nothing answers any more.
+func TestFrozenAPIServerIsNoticed(t *testing.T) {
+	p := plane(t)
+	r := newRecorder()
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, quick, nil)
+	r.await(t, "the feed to be live", func() bool { return allLive(r) })
+	must(t, p.PauseAPIServer())
+	frozen := time.Now()
+	r.await(t, "the feed to fail", func() bool { return r.state(configMapFeed) == vedette.FeedFailing })
+	if took := time.Since(frozen); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	must(t, p.ResumeAPIServer())
+	must(t, p.Create(t.Context(), configMaps, configMap("after", "1")))
+	r.await(t, "what happened after", func() bool { return r.has(configMapFeed, "default/after") && allLive(r) })
+	if n := r.feeds[configMapFeed].snapshots; n != 1 {
+		t.Errorf("%d snapshots, want 1", n)
+	}
+	r.check(t)
+}
+
+// TestManyFeedsSpreadOverConnections watches more namespaces than the streams
+// of one connection, and resets feeds while they run.
+func TestManyFeedsSpreadOverConnections(t *testing.T) {
+	p := plane(t)
+	var namespaces []string
+	for i := range 100 {
+		name := fmt.Sprintf("n%d", i)
+		namespaces = append(namespaces, name)
+		must(t, p.Create(t.Context(), "/api/v1/namespaces", object{"metadata": object{"name": name}}))
+	}
+	r := newRecorder()
+	c, err := watch.Connect(watch.Access{KubeconfigFile: p.Kubeconfig()}, watch.Options{Streams: 15})
+	must(t, err)
+	t.Cleanup(c.Close)
+	w, stop := start(t, c, watch.Selection{Kinds: []string{"cm"}, Namespaces: namespaces}, r, quick, nil)
+	r.await(t, "all feeds to be live", func() bool { return len(r.feeds) == 100 && allLive(r) })
+	for _, name := range namespaces {
+		w.Reset(vedette.Feed{Kind: configMapFeed.Kind, Namespace: name}, "")
+		must(t, p.Create(t.Context(), "/api/v1/namespaces/"+name+"/configmaps", configMap("x", name)))
+	}
+	r.await(t, "an object in each", func() bool {
+		for _, name := range namespaces {
+			if !r.has(vedette.Feed{Kind: configMapFeed.Kind, Namespace: name}, name+"/x") {
+				return false
+			}
+		}
+		return true
+	})
+	if n := connections(t, p); n < 100/15 {
+		t.Errorf("%d connections, want the watches spread over at least 7", n)
+	}
+	stop()
+	r.check(t)
+}
+
+// connections returns how many connections of this process the API server holds.
+func connections(t *testing.T, p *controlplane.Plane) (n int) {
+	port := fmt.Sprintf(":%04X ", portOf(t, p.URL))
+	raw, err := os.ReadFile("/proc/self/net/tcp")
+	must(t, err)
+	for line := range strings.Lines(string(raw)) {
+		if fields := strings.Fields(line); len(fields) > 3 && strings.Contains(fields[2]+" ", port) && fields[3] == "01" {
+			n++
+		}
+	}
+	return n
+}
+
+func portOf(t *testing.T, address string) int {
+	u, err := url.Parse(address)
+	must(t, err)
+	port, err := strconv.Atoi(u.Port())
+	must(t, err)
+	return port
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
+var secretFeed = vedette.Feed{Kind: vedette.Kind{Name: "Secret"}}
+
 // recorder is a sink that keeps what each feed amounts to.
 type recorder struct {
 	mu      sync.Mutex
@@ -246,4 +248,11 @@ func connect(t testing.TB, kubeconfig string) *watch.Cluster {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

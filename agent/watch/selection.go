@@ -64,7 +64,8 @@ func (s Selection) Feeds(cat Catalogue) (feeds []Wanted, unknown []string) {
 }
 
 func (s Selection) wanted(r vedette.Resource, namespace string) Wanted {
-	w := Wanted{Feed: vedette.Feed{Kind: r.Kind, Namespace: namespace}, Resource: r, metadataOnly: r.Kind == secretKind}
+	w := Wanted{Feed: vedette.Feed{Kind: r.Kind, Namespace: namespace}, Resource: r, metadataOnly: r.Kind == secretKind,
+		managedOnly: s.OnlySpinnakerManaged && r.Kind != namespaceKind && r.Kind != crdKind}
 	if namespace == "" && (r.Namespaced || r.Kind == namespaceKind) {
 		w.Omit = slices.Compact(slices.Sorted(slices.Values(s.OmitNamespaces)))
 	}

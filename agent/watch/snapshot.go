@@ -28,13 +28,7 @@ func (f *feed) snapshot(ctx context.Context) error {
 		}
 		defer func() { <-turns }()
 	}
-	if err := f.tell(ctx, vedette.FeedSyncing, ""); err != nil {
-		return err
-	}
-	f.note = ""
-	if err := f.put(ctx, Event{Type: Begin}); err != nil {
-		return err
-	}
+	f.note, f.begun = "", false
 	mark, err := f.read(ctx)
 	if err != nil {
 		return err
@@ -46,6 +40,19 @@ func (f *feed) snapshot(ctx context.Context) error {
 	return nil
 }
 
+// answered begins the snapshot once the API server lets us read, so that a feed
+// that is refused again and again stays what it was said to be.
+func (f *feed) answered(ctx context.Context) error {
+	if f.begun {
+		return nil
+	}
+	f.begun = true
+	if err := f.tell(ctx, vedette.FeedSyncing, ""); err != nil {
+		return err
+	}
+	return f.put(ctx, Event{Type: Begin})
+}
+
 // read reads all objects by the better way that there is.
 func (f *feed) read(ctx context.Context) (vedette.Mark, error) {
 	if _, not := f.w.streamless.Load(f.Kind.Group); not || !f.w.cfg.StreamSnapshots {
@@ -55,9 +62,7 @@ func (f *feed) read(ctx context.Context) (vedette.Mark, error) {
 	if err != errNoStream {
 		return mark, err
 	}
-	if err := f.put(ctx, Event{Type: Begin}); err != nil {
-		return "", err
-	}
+	f.begun = false // what the stream told is void
 	return f.list(ctx)
 }
 
@@ -110,6 +115,9 @@ func (f *feed) readPage(ctx context.Context, next string, limit int) (page, erro
 		return page{}, err
 	}
 	defer resp.Body.Close()
+	if err := f.answered(ctx); err != nil {
+		return page{}, err
+	}
 	s := f.splitter(resp.Body)
 	defer s.close()
 	return s.list(f.head, func(raw []byte) error {
@@ -125,7 +133,9 @@ func (f *feed) accept(metadata string) string {
 }
 
 func (f *feed) splitter(body io.Reader) *splitter {
-	return newSplitter(body, &f.w.cfg.Shared.buffers)
+	s := newSplitter(body, &f.w.cfg.Shared.buffers)
+	s.wipe = f.Kind == secretKind
+	return s
 }
 
 // stream reads a watch that begins with all objects and marks their end.
@@ -143,6 +153,9 @@ func (f *feed) stream(ctx context.Context) (vedette.Mark, error) {
 		return "", f.noStream(err)
 	}
 	defer resp.Body.Close()
+	if err := f.answered(ctx); err != nil {
+		return "", err
+	}
 	silence := time.AfterFunc(f.w.cfg.StreamSilence, func() { cancel(errNoStream) })
 	defer silence.Stop()
 	s := f.splitter(resp.Body)

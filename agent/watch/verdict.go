@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -51,9 +50,11 @@ func judge(err error) verdict {
 		return verdict{state: vedette.FeedSyncing, forget: true}
 	case errors.Is(err, errExpired):
 		return verdict{state: vedette.FeedSyncing, forget: true}
+	case errors.Is(err, errCannotWipe):
+		return verdict{state: vedette.FeedDenied, pace: rarely}
 	case errors.As(err, &status):
 		return judgeStatus(status)
-	case errors.Is(err, errGarbage), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, errGarbage), brokenOff(err):
 		return verdict{state: vedette.FeedFailing, pace: soon, count: true}
 	}
 	return verdict{state: vedette.FeedFailing, pace: soon, renew: distrusted(err)}
@@ -114,6 +115,9 @@ func (f *feed) weigh(v verdict) verdict {
 	if v.count && f.mark != "" {
 		f.tries++
 		v.forget = f.tries >= mostTries
+	}
+	if v.renew && f.told.State != vedette.FeedDenied {
+		v.pace = soon // once, with what is in the files now
 	}
 	if v.forget {
 		if f.mark == "" && !f.progress {

@@ -66,6 +66,8 @@ func explainStatus(s *statusError, host string) error {
 		return vedette.Errorf(vedette.Denied, "RBAC at %s forbids it: %w", host, s)
 	case s.Code >= 300 && s.Code < 400:
 		return vedette.Errorf(vedette.Invalid, "%s redirects elsewhere, as sign-in pages do and API servers don't: check the server's address (%w)", host, s)
+	case s.Code == http.StatusBadRequest && strings.Contains(s.Message, "HTTPS"):
+		return vedette.Errorf(vedette.Invalid, "%s speaks TLS: write https:// in the server's address (%w)", host, s)
 	case s.Code == http.StatusTooManyRequests:
 		return vedette.Errorf(vedette.Unavailable, "%s asks to slow down: %w", host, s)
 	}
@@ -119,7 +121,7 @@ func explainNetwork(err error, host string) error {
 		return vedette.Errorf(vedette.Denied, "the kubeconfig's program did not sign in at %s: %w", host, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
 		return vedette.Errorf(vedette.Unavailable, "%s does not answer in time: check firewalls and proxies on the way (%w)", host, err)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+	case brokenOff(err), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return vedette.Errorf(vedette.Unavailable, "%s broke the connection off: %w", host, err)
 	case errors.Is(err, errGarbage):
 		return vedette.Errorf(vedette.Unavailable, "%s sent %w", host, err)

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"os"
 	"strings"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -43,6 +45,12 @@ func uplinkOf(cfg *config.Config) (uplink.Config, error) {
 		Target: cfg.Clouddriver.GRPC, Creds: insecure.NewCredentials(), Agent: cfg.AgentID,
 		Version: version.String(), Hostname: hostname, ZoneID: cfg.ZoneID,
 	}
+	if cfg.Clouddriver.NoProxy {
+		link.DialOptions = append(link.DialOptions, grpc.WithNoProxy())
+	}
+	if token := cfg.Clouddriver.Auth.Token.Reveal(); token != "" {
+		link.DialOptions = append(link.DialOptions, grpc.WithPerRPCCredentials(bearer{token, !cfg.Clouddriver.IsInsecure()}))
+	}
 	if cfg.Clouddriver.IsInsecure() {
 		return link, nil
 	}
@@ -59,7 +67,7 @@ func accountOf(cfg *config.Config, a config.Account) agent.Account {
 		Name: a.AccountName(),
 		Access: watch.Access{
 			KubeconfigFile: a.KubeconfigFile, KubeconfigContents: []byte(a.KubeconfigContents.Reveal()), Context: a.Context,
-			InCluster: a.ServiceAccount, Insecure: a.Insecure, NoProxy: a.NoProxy || cfg.Kubernetes.NoProxy,
+			InCluster: a.ServiceAccount, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR"), Insecure: a.Insecure, NoProxy: a.NoProxy || cfg.Kubernetes.NoProxy,
 		},
 		Selection: watch.Selection{
 			Kinds: a.Kinds, OmitKinds: a.OmitKinds, Namespaces: a.Namespaces, OmitNamespaces: a.OmitNamespaces,
@@ -73,3 +81,18 @@ func accountOf(cfg *config.Config, a config.Account) agent.Account {
 	}
 	return account
 }
+
+// bearer sends a static token with each request, for a proxy before the server.
+type bearer struct {
+	token  string
+	secure bool
+}
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + b.token}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials: a token
+// that was given for a connection with TLS never goes out without.
+func (b bearer) RequireTransportSecurity() bool { return b.secure }

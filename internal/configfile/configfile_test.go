@@ -1,7 +1,9 @@
 package configfile
 
 import (
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,6 +148,14 @@ func TestSecretsNeverShow(t *testing.T) {
 		t.Fatalf("got %q", s.Server.Password.Reveal())
 	}
 	printed := fmt.Sprintf("%v %+v %#v %s %q %x %d", s, s, s, s.Server.Password, s.Server.Password, s.Server.Password, s.Server.Password)
+	printed += fmt.Sprintf("%v %+v %#v", struct{ s sample }{s}, struct{ s sample }{s}, struct{ s Secret }{s.Server.Password})
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged strings.Builder
+	slog.New(slog.NewTextHandler(&logged, nil)).Info("settings", "all", s, "password", s.Server.Password)
+	printed += string(encoded) + logged.String()
 	printed += fmt.Sprint(Effective(&s, report), report.Unused(), report.Err())
 	if strings.Contains(printed, "hunter2") || strings.Contains(printed, fmt.Sprintf("%x", "hunter2")) {
 		t.Errorf("the secret shows: %s", printed)

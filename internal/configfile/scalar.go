@@ -20,7 +20,7 @@ func (d *decoder) scalar(p place, n *node, target reflect.Value) {
 		return
 	}
 	if err := parseScalar(text, target); err != nil {
-		if _, hidden := target.Interface().(hider); hidden {
+		if _, hidden := target.Interface().(Hidden); hidden {
 			d.report.Add(n.at, p.path, "%q must be %s; what stands there is not shown, for it may hold a secret", p.path, err)
 			return
 		}

@@ -11,21 +11,37 @@ import (
 // mask is what is shown in place of a secret.
 const mask = "********"
 
-// hider marks types whose text must not be shown.
-type hider interface{ hidden() }
+// Hidden marks types whose text must not be quoted in a message.
+type Hidden interface{ Hidden() }
 
 // Secret is a password or a token. However it is printed, logged or encoded,
-// only a mask comes out; Reveal gives the text.
-type Secret string
+// only a mask comes out; Reveal gives the text. The text is behind a pointer
+// because fmt asks no method of a value in an unexported field, and would print
+// a string there. The zero value is empty.
+type Secret struct{ text *string }
 
-func (Secret) hidden() {}
+// NewSecret hides a text.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{&text}
+}
 
 // Reveal returns the text itself.
-func (s Secret) Reveal() string { return string(s) }
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+// Hidden keeps the text out of messages.
+func (Secret) Hidden() {}
 
 // String returns a mask, or "" for an empty secret.
 func (s Secret) String() string {
-	if s == "" {
+	if s.text == nil {
 		return ""
 	}
 	return mask
@@ -42,7 +58,7 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText takes the text as it is, white space included.
 func (s *Secret) UnmarshalText(text []byte) error {
-	*s = Secret(text)
+	*s = NewSecret(string(text))
 	return nil
 }
 

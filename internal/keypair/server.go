@@ -3,7 +3,9 @@ package keypair
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -14,6 +16,25 @@ type Server struct {
 	ClientAuth  tls.ClientAuthType
 	Authorities string // PEM file with those who sign client certificates; empty for the system's
 	MinVersion  uint16 // 0 for TLS 1.2
+}
+
+// ClientAuth reads how to treat client certificates, in any case: none, request
+// (ask), any (insist on one, whoever signed it), want or optional (check one
+// that comes), need or require (insist on a good one). Empty means none.
+func ClientAuth(word string) (tls.ClientAuthType, error) {
+	switch strings.ToLower(word) {
+	case "none", "":
+		return tls.NoClientCert, nil
+	case "request":
+		return tls.RequestClientCert, nil
+	case "any":
+		return tls.RequireAnyClientCert, nil
+	case "want", "optional":
+		return tls.VerifyClientCertIfGiven, nil
+	case "need", "require":
+		return tls.RequireAndVerifyClientCert, nil
+	}
+	return tls.NoClientCert, fmt.Errorf("client certificates are treated as none, request, any, want, need, optional or require say, and %q stands there", word)
 }
 
 // Config makes a server's TLS configuration. Certificate and authorities follow

@@ -32,6 +32,12 @@ type Config struct {
 	Lifts []vedette.Lift
 }
 
+// Interval is Pulse, or its default.
+func (c Config) Interval() time.Duration {
+	c.defaults()
+	return c.Pulse
+}
+
 func (c *Config) defaults() {
 	if c.Pulse == 0 {
 		c.Pulse = 3 * time.Second

@@ -68,10 +68,10 @@ func cacheDir() (string, error) {
 		}
 		base = filepath.Join(user, "vedette")
 	}
-	dir, err := filepath.Abs(filepath.Join(base, "controlplane"))
-	if err != nil {
-		return "", fmt.Errorf("find a cache directory: %w", err)
+	if !filepath.IsAbs(base) { // each package's tests have another working directory
+		return "", fmt.Errorf("use %s as cache: VEDETTE_CACHE must be an absolute path", base)
 	}
+	dir := filepath.Join(base, "controlplane")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache directory: %w", err)
 	}
@@ -94,8 +94,8 @@ func (b batch) ensure(ctx context.Context, dir string, log io.Writer) error {
 	if exists(dir) {
 		return nil
 	}
-	partial := dir + ".partial"
-	if err := os.RemoveAll(partial); err != nil { // of a build that was killed
+	partial, err := newPartial(dir)
+	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(partial)
@@ -105,16 +105,29 @@ func (b batch) ensure(ctx context.Context, dir string, log io.Writer) error {
 	return os.Rename(partial, dir)
 }
 
+// newPartial makes the directory in which dir is prepared, and removes those of
+// builds that were killed. Each has a name of its own, because the go of a build
+// that was killed may still be at work in there.
+func newPartial(dir string) (string, error) {
+	dead, err := filepath.Glob(dir + ".partial-*")
+	if err != nil {
+		return "", err
+	}
+	for _, old := range dead {
+		if err := os.RemoveAll(old); err != nil {
+			return "", err
+		}
+	}
+	return os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".partial-")
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// build compiles into a new directory and tells the log about it.
+// build compiles into an empty directory and tells the log about it.
 func (b batch) build(ctx context.Context, dir string, log io.Writer) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	names := strings.Join(b.binaries, ", ")
 	fmt.Fprintf(log, "controlplane: building %s %s (once; kept in %s)\n", names, b.version, filepath.Dir(dir))
 	began := time.Now()
@@ -181,7 +194,7 @@ func (b batch) compile(ctx context.Context, dir string) error {
 // explainBuild adds what go said, and what to do where the reason is a download.
 func explainBuild(err error, output string) error {
 	said := lastLines(output, 20)
-	for _, sign := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path"} {
+	for _, sign := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path", "disabled by GOPROXY"} {
 		if strings.Contains(output, sign) {
 			return fmt.Errorf("a Go module can't be downloaded (%w); check the network and GOPROXY, then try again:\n%s", err, said)
 		}

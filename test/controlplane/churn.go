@@ -19,6 +19,9 @@ import (
 // same.
 func (p *Plane) Churn(ctx context.Context, w Workloads, perSecond float64) (int, error) {
 	w = w.withDefaults()
+	if perSecond <= 0 || perSecond > 10_000 {
+		return 0, fmt.Errorf("churn: %v changes a second: want more than 0 and at most 10,000", perSecond)
+	}
 	ticker := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
 	defer ticker.Stop()
 	for n := 0; ; n++ {

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // stages tell kwok what becomes of nodes and Pods.
@@ -42,27 +43,43 @@ func (p *Plane) controllerFlags() []string {
 }
 
 // kwokFlags let it renew leases, as a kubelet does, so that nodes become NotReady
-// some 40 seconds after kwok is gone.
+// some 40 seconds after kwok is gone, and serve as the kubelet of every node.
 func (p *Plane) kwokFlags() []string {
 	return []string{
 		"--kubeconfig=" + p.Kubeconfig(),
-		"--config=" + p.path("stages.yaml"),
+		"--config=" + p.path("kwok.yaml"),
+		"--node-ip=127.0.0.1", fmt.Sprintf("--node-port=%d", p.kubeletPort),
+		fmt.Sprintf("--server-address=127.0.0.1:%d", p.kubeletPort),
+		"--tls-cert-file=" + p.path("server.crt"),
+		"--tls-private-key-file=" + p.path("server.key"),
 		"--manage-all-nodes=true",
 		"--node-lease-duration-seconds=40",
 	}
 }
 
-// startControllers starts what acts on objects, and waits until a Pod could be
-// created and scheduled.
-func (p *Plane) startControllers(ctx context.Context) error {
-	for _, name := range []string{controllerManager, scheduler, kwok} {
-		if err := p.processes.named(name).start(); err != nil {
-			return err
+// createNodes creates those that are missing. kwok makes them Ready.
+func (p *Plane) createNodes(ctx context.Context) error {
+	for i := range p.options.Nodes {
+		if err := p.Apply(ctx, fmt.Sprintf("/api/v1/nodes/node-%d", i), node(i)); err != nil {
+			return fmt.Errorf("create node %d: %w", i, err)
 		}
 	}
-	for i := range p.options.Nodes {
-		if err := p.Create(ctx, "/api/v1/nodes", node(i)); err != nil {
-			return fmt.Errorf("create node %d: %w", i, err)
+	return nil
+}
+
+// StartControllers starts kube-controller-manager, kube-scheduler and kwok,
+// after KillControllers, and waits until a Pod could be created and scheduled.
+func (p *Plane) StartControllers(ctx context.Context) error {
+	if !p.options.Controllers {
+		return errors.New("start controllers: the plane was started without them")
+	}
+	// A kwok that was killed holds its nodes' leases for 40 seconds more.
+	if err := p.Delete(ctx, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"); err != nil {
+		return fmt.Errorf("free the leases of nodes: %w", err)
+	}
+	for _, name := range controllerNames() {
+		if err := p.processes.named(name).start(); err != nil {
+			return err
 		}
 	}
 	if err := p.until(ctx, "the default ServiceAccount exists", p.serviceAccountExists); err != nil {
@@ -70,6 +87,20 @@ func (p *Plane) startControllers(ctx context.Context) error {
 	}
 	return p.until(ctx, "the nodes are ready", p.nodesReady)
 }
+
+// KillControllers kills the three, as by SIGKILL. From then on only clients change
+// the cluster (and the API server its own Lease), so that it can be compared with
+// what somebody believes it to be. A plane without them is that way from the
+// start.
+func (p *Plane) KillControllers() {
+	for _, name := range controllerNames() {
+		if process := p.processes.named(name); process != nil {
+			process.end(syscall.SIGKILL)
+		}
+	}
+}
+
+func controllerNames() []string { return []string{controllerManager, scheduler, kwok} }
 
 func node(i int) Object {
 	name := fmt.Sprintf("node-%d", i)

@@ -63,7 +63,7 @@ func (p *Plane) etcdFlags() []string {
 func (p *Plane) apiServerFlags() []string {
 	flags := []string{
 		"--etcd-servers=unix://" + p.path(etcdSocket),
-		"--bind-address=127.0.0.1",
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", p.port.number),
 		"--permit-port-sharing=true",
 		"--endpoint-reconciler-type=none",
@@ -73,11 +73,14 @@ func (p *Plane) apiServerFlags() []string {
 		"--tls-private-key-file=" + p.path("server.key"),
 		"--token-auth-file=" + p.path("tokens.csv"),
 		"--authorization-mode=RBAC",
+		"--kubelet-preferred-address-types=InternalIP", // names of nodes do not resolve
+		"--kubelet-certificate-authority=" + p.CA(),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + p.path("tokens.key"),
 		"--service-account-signing-key-file=" + p.path("tokens.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--allow-privileged=true",
+		"--shutdown-watch-termination-grace-period=5s", // else a watch holds SIGTERM up for a minute
 		"--profiling=false",
 	}
 	if !p.options.Controllers {
@@ -125,9 +128,12 @@ func (p *Plane) StartAPIServer(ctx context.Context) error {
 // gone. Its clients' connections break, new ones are refused.
 func (p *Plane) KillAPIServer() { p.processes.named(apiServer).end(syscall.SIGKILL) }
 
-// StopAPIServer ends the API server as an administrator would, by SIGTERM, and
-// returns when it is gone: it closes watches, and lets requests end.
-func (p *Plane) StopAPIServer() { p.processes.named(apiServer).end(syscall.SIGTERM) }
+// StopAPIServer ends the API server as an administrator would, by SIGTERM: it
+// closes watches and lets requests end. It returns when the API server is gone,
+// or with an error when the context ends before.
+func (p *Plane) StopAPIServer(ctx context.Context) error {
+	return p.processes.named(apiServer).terminate(ctx)
+}
 
 // PauseAPIServer freezes the API server: connections stay open, new ones are
 // accepted by the kernel, and nothing is answered until ResumeAPIServer.

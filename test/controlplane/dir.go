@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 const (
@@ -21,16 +22,26 @@ const (
 // claimDir makes dir, or a temporary directory where dir is empty, and holds
 // its lock: as long as that is held, nobody sweeps it.
 func claimDir(dir string) (string, *fileLock, error) {
+	sweep()
 	if dir != "" {
 		return claimNamedDir(dir)
 	}
-	sweep()
 	dir, err := os.MkdirTemp("", tempPrefix)
 	if err != nil {
 		return "", nil, fmt.Errorf("make the plane's directory: %w", err)
 	}
 	lock, err := lockOwner(dir)
 	return dir, lock, err
+}
+
+// NamedDir is the directory for a plane that a person gives a name to, so that
+// another command finds its kubeconfig. It is temporary as well: when its owner
+// was killed it is swept.
+func NamedDir(name string) (string, error) {
+	if !regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`).MatchString(name) {
+		return "", fmt.Errorf("name a plane %q: use at most 31 lower-case letters, digits and dashes, a letter first", name)
+	}
+	return filepath.Join(os.TempDir(), tempPrefix+name), nil
 }
 
 // claimNamedDir takes over a directory that is new, empty, or left by a plane

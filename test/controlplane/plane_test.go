@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -24,7 +26,7 @@ const (
 // soon bounds what takes a second or two when the machine is not busy.
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -104,19 +106,58 @@ func TestPlanesSideBySideShareNothing(t *testing.T) {
 	}
 }
 
-func TestKilledAPIServerComesBackWithItsData(t *testing.T) {
+func TestAPIServerComesBackWithItsData(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{})
 	ctx := soon(t)
 	must(t, p.Create(ctx, configMaps, configMap("kept")))
-	for name, end := range map[string]func(){"kill": p.KillAPIServer, "stop": p.StopAPIServer} {
-		end()
-		if err := p.Get(ctx, configMaps+"/kept", nil); err == nil {
-			t.Fatalf("the API server answers after %s", name)
+	for _, end := range []func() error{
+		func() error { p.KillAPIServer(); return nil },
+		func() error { return p.StopAPIServer(ctx) },
+	} {
+		watch := p.watch(ctx, t, "")
+		must(t, end())
+		if _, err := io.Copy(io.Discard, watch); ctx.Err() != nil {
+			t.Fatalf("a watch outlives its API server (%v)", err)
+		}
+		if err := p.Get(ctx, configMaps+"/kept", nil); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatalf("asking an API server that is gone: got %v, want it to be refused", err)
 		}
 		must(t, p.StartAPIServer(ctx))
 		must(t, p.Get(ctx, configMaps+"/kept", nil))
 	}
+}
+
+func TestControllersOutliveTheAPIServer(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{Controllers: true, Nodes: 1})
+	ctx := soon(t)
+	must(t, p.Create(ctx, deployments, deployment("before", 1)))
+	must(t, p.Expire(ctx))
+	must(t, p.Create(ctx, deployments, deployment("after", 2)))
+	must(t, p.Await(ctx, deployments+"/after", func(d Object) bool {
+		return field(d, "status", "readyReplicas") == 2.0
+	}))
+}
+
+func TestNothingMovesWithoutControllers(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{Controllers: true, Nodes: 1})
+	ctx := soon(t)
+	p.KillControllers()
+	if running := len(p.PIDs()); running != 2 {
+		t.Errorf("%d processes run, want etcd and the API server", running)
+	}
+	must(t, p.Create(ctx, deployments, deployment("web", 1)))
+	var web Object
+	must(t, p.Get(ctx, deployments+"/web", &web))
+	if status := field(web, "status").(Object); len(status) > 0 {
+		t.Errorf("somebody has acted on the Deployment: %v", status)
+	}
+	must(t, p.StartControllers(ctx))
+	must(t, p.Await(ctx, deployments+"/web", func(d Object) bool {
+		return field(d, "status", "readyReplicas") == 1.0
+	}))
 }
 
 func TestKilledEtcdComesBackWithItsData(t *testing.T) {
@@ -262,22 +303,26 @@ func TestBadFlagIsToldInTheErrorAndLeavesNothing(t *testing.T) {
 	wantNothingLeft(t, dir)
 }
 
-// firstEvent watches ConfigMaps from a resourceVersion and returns the first
-// event. An answer that is no watch counts as an ERROR event, which is how the
-// API server may tell that a version is too old.
-func (p *Plane) firstEvent(ctx context.Context, t *testing.T, version string) Object {
+// watch opens a watch of ConfigMaps from a resourceVersion. The test's end
+// closes it.
+func (p *Plane) watch(ctx context.Context, t *testing.T, version string) io.Reader {
 	t.Helper()
-	var event Object
 	url := fmt.Sprintf("%s%s?watch=1&resourceVersion=%s", p.URL, configMaps, version)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	must(t, err)
 	response, err := p.Client().Do(request)
 	must(t, err)
-	defer response.Body.Close()
-	must(t, json.NewDecoder(response.Body).Decode(&event))
+	t.Cleanup(func() { response.Body.Close() })
 	if response.StatusCode != http.StatusOK {
-		return Object{"type": "ERROR", "object": event}
+		t.Fatalf("watch from %q: %s", version, response.Status)
 	}
+	return response.Body
+}
+
+// firstEvent is that of a watch from a resourceVersion.
+func (p *Plane) firstEvent(ctx context.Context, t *testing.T, version string) (event Object) {
+	t.Helper()
+	must(t, json.NewDecoder(p.watch(ctx, t, version)).Decode(&event))
 	return event
 }
 

@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -95,19 +96,39 @@ func (p *process) signal(sig syscall.Signal) error {
 	return p.run.cmd.Process.Signal(sig)
 }
 
-// end sends SIGKILL or SIGTERM, after which an end is no accident, and waits
-// for the end. A program that does not run is fine.
+// end sends a signal after which the program's end is no accident, and waits for
+// that. A program that does not run is fine.
 func (p *process) end(sig syscall.Signal) {
-	p.mu.Lock()
-	r := p.run
-	if r == nil || r.over() {
-		p.mu.Unlock()
-		return
+	if gone := p.dismiss(sig); gone != nil {
+		<-gone
 	}
-	r.wanted = true
-	_ = r.cmd.Process.Signal(sig) // it may end by itself just now
-	p.mu.Unlock()
-	<-r.done
+}
+
+// terminate is end by SIGTERM, for as long as the context allows.
+func (p *process) terminate(ctx context.Context) error {
+	gone := p.dismiss(syscall.SIGTERM)
+	if gone == nil {
+		return nil
+	}
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop %s: %w", p.name, context.Cause(ctx))
+	}
+}
+
+// dismiss sends a signal and returns what will be closed when the program is
+// gone, or nil if it does not run.
+func (p *process) dismiss(sig syscall.Signal) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil || p.run.over() {
+		return nil
+	}
+	p.run.wanted = true
+	_ = p.run.cmd.Process.Signal(sig) // it may end by itself just now
+	return p.run.done
 }
 
 // accident returns nil while the program runs, was never started or was ended

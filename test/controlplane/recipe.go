@@ -97,20 +97,18 @@ func (b batch) hash(mod, sum []byte) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// arguments are those of go for a build into out.
-func (b batch) arguments(out string) []string {
+// arguments are those of go for a build into a directory. go names several
+// programs after their packages, and one alone as it is told.
+func (b batch) arguments(dir string) []string {
 	flags := "-s -w"
 	if b.stamped {
 		flags += " " + versionFlag + b.version
 	}
+	out := dir + string(filepath.Separator)
 	if len(b.binaries) == 1 {
-		out = filepath.Join(out, b.binaries[0]) // its package's name may be another
+		out += b.binaries[0]
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out + string(filepath.Separator)}
-	if len(b.binaries) == 1 {
-		args[len(args)-1] = out
-	}
-	return append(args, b.packages...)
+	return append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out}, b.packages...)
 }
 
 // requiredVersion finds a module's version in a go.mod, or "".

@@ -28,7 +28,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.Code, e.Reason, e.Message)
 }
 
-// The four below work as the administrator. A path is that of the API, such as
+// The calls below are the administrator's. A path is that of the API, such as
 // /apis/apps/v1/namespaces/default/deployments; a body is a string or []byte of
 // JSON, or anything that encodes as JSON. A refusal is a *StatusError.
 

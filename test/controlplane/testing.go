@@ -24,7 +24,7 @@ func New(t testing.TB, options Options) *Plane {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.processes.accident(); err != nil {
+		if err := p.Err(); err != nil {
 			t.Error(err)
 		}
 		if err := p.Stop(); err != nil {

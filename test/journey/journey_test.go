@@ -1,58 +1,245 @@
-// Package journey tests both halves together: from a real cluster to the store
-// and its readers.
 package journey
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/server"
+	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/views"
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-func TestJourney(t *testing.T) {
-	plane := controlplane.New(t, controlplane.Options{Controllers: true})
-	if err := plane.CreateWorkloads(t.Context(), controlplane.Workloads{}); err != nil {
-		t.Fatal(err)
+var plane *controlplane.Plane
+
+func TestMain(m *testing.M) {
+	p, err := controlplane.Start(context.Background(), controlplane.Options{Controllers: true, Log: os.Stderr})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	dir := t.TempDir()
-	url := "sqlite:" + filepath.Join(dir, "v.db")
-	srv, err := server.Listen(server.Config{ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0", Store: store.Config{URL: url, Log: log}}, log)
+	plane = p
+	code := m.Run()
+	_ = p.Stop()
+	os.Exit(code)
+}
+
+// logbook gathers what both halves log.
+type logbook struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// half is a server and an agent of the plane.
+type half struct {
+	t   *testing.T
+	srv *server.Server
+	log *logbook
+	dir string
+}
+
+// start runs both halves for the time of a test.
+func start(t *testing.T, account agent.Account, rules redact.Config) *half {
+	t.Helper()
+	h := &half{t: t, log: &logbook{}, dir: t.TempDir()}
+	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	srv, err := server.Listen(server.Config{
+		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+		Store: store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
+		Gate:  gate.Config{Lifts: views.Lifts()},
+	}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 2)
-	go func() { done <- srv.Run(ctx) }()
+	h.srv = srv
+	account.Access.KubeconfigFile = plane.Kubeconfig()
 	a := agent.New(agent.Config{
 		Uplink:   uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
-		Accounts: []agent.Account{{Name: "one", Access: watch.Access{KubeconfigFile: plane.Kubeconfig()}}},
+		Accounts: []agent.Account{account}, Redact: rules,
 	}, log)
-	go func() { done <- a.Run(ctx) }()
-	time.Sleep(15 * time.Second)
-	cancel()
-	fmt.Println(<-done, <-done)
-	st, err := store.Open(t.Context(), store.Config{URL: url})
+	ctx, cancel := context.WithCancel(context.Background())
+	var group errgroup.Group
+	group.Go(func() error { return srv.Run(ctx) })
+	group.Go(func() error { return a.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log(h.log.String())
+		}
+	})
+	return h
+}
+
+// get decodes an answer of the server, and reports whether it was 200.
+func (h *half) get(path string, into any) bool {
+	h.t.Helper()
+	resp, err := http.Get("http://" + h.srv.REST().String() + path)
 	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if resp.StatusCode == http.StatusOK && into != nil {
+		if err := json.Unmarshal(body, into); err != nil {
+			h.t.Fatalf("GET %s: %v in %s", path, err, body)
+		}
+	}
+	return resp.StatusCode == http.StatusOK
+}
+
+// await polls until done or a minute is over.
+func (h *half) await(what string, done func() bool) {
+	h.t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-deadline.C:
+			h.t.Fatalf("waited in vain for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func (h *half) awaitLive(feeds int) {
+	h.t.Helper()
+	h.await(fmt.Sprintf("%d live feeds", feeds), func() bool {
+		var list struct {
+			Items []struct{ State string }
+		}
+		if !h.get("/vedette/v1/feeds", &list) {
+			return false
+		}
+		live := 0
+		for _, f := range list.Items {
+			if f.State == string(vedette.FeedLive) {
+				live++
+			}
+		}
+		return live == feeds
+	})
+}
+
+// TestChangesFlow follows objects from a cluster's controllers to a reader:
+// their creation, a change, and their end.
+func TestChangesFlow(t *testing.T) {
+	work := controlplane.Workloads{Namespace: "flow", Deployments: 2, Replicas: 2}
+	if err := plane.CreateWorkloads(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
-	feeds, err := st.Feeds(t.Context())
-	for _, f := range feeds {
-		fmt.Println(f.Feed, f.State, f.Mark, f.Objects, f.Message)
+	h := start(t, agent.Account{Name: "one"}, redact.Config{})
+	h.awaitLive(len(vedette.DefaultKinds))
+	pods := func() int {
+		var list struct{ Total int }
+		h.get("/vedette/v1/objects?account=one&kind=pods&namespace=flow&selector="+url.QueryEscape("app=app-0"), &list)
+		return list.Total
 	}
-	page, err := st.Objects(t.Context(), store.Query{Kinds: []vedette.Kind{{Name: "Pod"}}})
-	fmt.Println(len(page.Items), page.Total, err)
+	h.await("the Deployment's two pods", func() bool { return pods() == 2 })
+	path := "/apis/apps/v1/namespaces/flow/deployments/app-0"
+	if err := plane.Patch(t.Context(), path, map[string]any{"spec": map[string]any{"replicas": 4}}); err != nil {
+		t.Fatal(err)
+	}
+	h.await("four pods after scaling", func() bool { return pods() == 4 })
+	if err := plane.Delete(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	h.await("no pods after the Deployment's end", func() bool { return pods() == 0 })
+}
+
+// TestSecretsStay looks for what is secret wherever it could have gone: in rows,
+// answers and log lines. Secrets are asked for, by name, as nobody should.
+func TestSecretsStay(t *testing.T) {
+	const canary = "c4n4ry-7d1f"
+	lastApplied := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"default"},"stringData":{"password":"%s"}}`, canary)
+	objects := []struct {
+		path string
+		body any
+	}{
+		{"/api/v1/namespaces/default/secrets", map[string]any{"apiVersion": "v1", "kind": "Secret",
+			"metadata": map[string]any{"name": "s", "annotations": map[string]any{
+				"kubectl.kubernetes.io/last-applied-configuration": lastApplied, "harmless": "yes"}},
+			"stringData": map[string]any{"password": canary}}},
+		{"/api/v1/namespaces/default/configmaps", map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "c"}, "data": map[string]any{"token": canary, "colour": "green"}}},
+		{"/apis/apps/v1/namespaces/default/deployments", map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
+			"metadata": map[string]any{"name": "d", "annotations": map[string]any{"example.com/key": canary}},
+			"spec": map[string]any{"replicas": 0, "selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
+				"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
+					"spec": map[string]any{"containers": []any{map[string]any{"name": "m", "image": "i",
+						"env": []any{map[string]any{"name": "DB_PASSWORD", "value": canary}}}}}}}}},
+	}
+	for _, o := range objects {
+		if err := plane.Create(t.Context(), o.path, o.body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := start(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Secret", "ConfigMap", "Deployment", "ReplicaSet"}}},
+		redact.Config{Annotations: []string{"example.com/*"}, ConfigMapKeys: []string{"tok*"}, Environment: []string{"*PASSWORD*"}})
+	h.awaitLive(4)
+	for _, kind := range []string{"secrets", "configmaps", "deployments", "replicasets"} {
+		var answer json.RawMessage
+		if !h.get("/vedette/v1/objects?kind="+kind+"&include=body", &answer) {
+			t.Fatalf("%s can't be read", kind)
+		}
+		if strings.Contains(string(answer), canary) {
+			t.Errorf("the answer about %s holds the canary:\n%s", kind, answer)
+		}
+	}
+	var secret json.RawMessage
+	if !h.get("/vedette/v1/objects/one/secrets/default/s", &secret) || !strings.Contains(string(secret), "harmless") {
+		t.Errorf("the Secret itself is not shown, or not its metadata: %s", secret)
+	}
+	if strings.Contains(h.log.String(), canary) {
+		t.Error("the log holds the canary")
+	}
+	files, err := filepath.Glob(filepath.Join(h.dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no database", err)
+	}
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(canary)) {
+			t.Errorf("%s holds the canary", filepath.Base(file))
+		}
+	}
 }

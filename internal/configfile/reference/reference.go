@@ -30,7 +30,7 @@ func Markdown(page Page, config any) (string, error) {
 		return "", err
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "# %s\n\n<!-- Written by go test -update in %s from the comments there. -->\n\n%s\n", page.Title, filepath.Base(filepath.Dir(page.Dir))+"/"+filepath.Base(page.Dir), page.Intro)
+	fmt.Fprintf(&out, "# %s\n\n<!-- Written from the comments of the package by its test: go test -run TestReference -update -->\n\n%s\n", page.Title, page.Intro)
 	section := "-"
 	for _, key := range configfile.Keys(config) {
 		if head := sectionOf(key); head != section {

@@ -1,0 +1,165 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/vedette-io/vedette"
+)
+
+var (
+	configMaps  = vedette.Resource{Kind: vedette.Kind{Name: "ConfigMap"}, Version: "v1"}
+	deployments = vedette.Resource{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Version: "v1"}
+	works       = vedette.Resource{Kind: vedette.Kind{Group: "work.example.com", Name: "Work"}, Version: "v1alpha1"}
+	resources   = []vedette.Resource{pods, secrets, configMaps, deployments, works}
+
+	someRules = Config{Annotations: []string{"*credential*"}, ConfigMapKeys: []string{"*.key", "secret?"}, Environment: []string{"*password*", "API_?OKEN"}}
+
+	// fuzzLifts reach wherever something is cut or replaced.
+	fuzzLifts = []vedette.LiftField{
+		{Name: "all", Path: "spec"}, {Name: "data", Path: "data"}, {Name: "keys", Path: "data.#"},
+		{Name: "env", Path: "spec.containers.*.env.*.value"}, {Name: "envs", Path: "spec.containers.*.env.#"},
+		{Name: "containers", Path: "spec.containers.*"}, {Name: "annotations", Path: "metadata.annotations"},
+		{Name: "annotationCount", Path: "metadata.annotations.#"}, {Name: "owners", Path: "metadata.ownerReferences.*.name"},
+		{Name: "deep", Path: "spec.manifests.*.data.password"}, {Name: "fields", Path: "metadata.managedFields"}, {Name: "list", Path: "spec.list.*.*.*"},
+	}
+)
+
+func mustNew(tb testing.TB, c Config, fields []vedette.LiftField) *Redactor {
+	tb.Helper()
+	r, err := New(c, []vedette.Lift{{Fields: fields}}, vedette.LiftedAnnotations)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// depth is the deepest nesting in valid JSON.
+func depth(raw []byte) int {
+	deepest, now, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// FuzzObject holds that no bytes make Object panic, that it takes the JSON that
+// encoding/json takes and no other, and that what it makes of it is what the
+// reference makes of it.
+func FuzzObject(f *testing.F) {
+	inputs, err := filepath.Glob("testdata/*.input.json")
+	if err != nil || len(inputs) == 0 {
+		f.Fatalf("no samples: %v", err)
+	}
+	for _, name := range inputs {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for i := range resources {
+			f.Add(raw, uint8(i), i%2 == 0)
+		}
+	}
+	f.Add([]byte(`{"metadata":{"name":"a","resourceVersion":"1"},"spec":{"list":[[1,[2,null]],3,[[]]]}}`), uint8(4), false)
+	ruled, free := mustNew(f, someRules, fuzzLifts), mustNew(f, Config{}, fuzzLifts)
+	f.Fuzz(func(t *testing.T, raw []byte, which uint8, rules bool) {
+		ref := reference{resource: resources[int(which)%len(resources)]}
+		r := free
+		if rules {
+			r, ref.config = ruled, someRules
+		}
+		input := bytes.Clone(raw)
+		before := []byte("before")
+		o, dst, err := r.Object(before, ref.resource, raw)
+		if !bytes.Equal(raw, input) || !bytes.HasPrefix(dst, before) {
+			t.Fatal("input or buffer were written to")
+		}
+		if err != nil {
+			checkRefusal(t, raw, dst, err)
+			return
+		}
+		if !json.Valid(raw) {
+			t.Fatalf("took what is no JSON: %q", raw)
+		}
+		if string(dst) != "before"+string(o.Body)+string(o.Summary) {
+			t.Fatalf("buffer %q is not body %q and summary %q", dst, o.Body, o.Summary)
+		}
+		decode(t, o.Body)
+		if unique(raw) && utf8.Valid(raw) {
+			ref.check(t, raw, o, fuzzLifts)
+		}
+	})
+}
+
+func checkRefusal(t *testing.T, raw, dst []byte, err error) {
+	t.Helper()
+	if string(dst) != "before" {
+		t.Fatalf("buffer %q after %v", dst, err)
+	}
+	if json.Valid(raw) && depth(raw) <= maxDepth && strings.HasPrefix(err.Error(), "byte ") && !strings.HasSuffix(err.Error(), "expected an object") {
+		t.Fatalf("refused JSON %q: %v", raw, err)
+	}
+}
+
+// FuzzMeta holds that Meta agrees with Object.
+func FuzzMeta(f *testing.F) {
+	f.Add([]byte(`{"kind":"Pod","metadata":{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}`))
+	f.Add([]byte(`{"metadata":{"name":"\u0061","resourceVersion":"1","uid":"u"}}`))
+	r := mustNew(f, Config{}, nil)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		h, err := Meta(raw)
+		o, _, refused := r.Object(nil, pods, raw)
+		if refused != nil || !unique(raw) || !utf8.Valid(raw) {
+			return
+		}
+		if err != nil || h.UID != o.UID || h.ResourceVersion != o.ResourceVersion || h.Namespace != o.Namespace || h.Name != o.Name {
+			t.Fatalf("%q: Meta says %+v, %v, Object %+v", raw, h, err, o)
+		}
+	})
+}
+
+func FuzzUnescape(f *testing.F) {
+	f.Add(`a\u00e9\ud83d\ude00\ud83d\n\"\\\/`)
+	f.Fuzz(func(t *testing.T, s string) {
+		var want string
+		if json.Unmarshal([]byte(`"`+s+`"`), &want) != nil || !utf8.ValidString(s) {
+			return
+		}
+		if got := unescape(nil, []byte(s)); string(got) != want {
+			t.Fatalf("unescape(%q) = %q, not %q", s, got, want)
+		}
+	})
+}
+
+func FuzzGlob(f *testing.F) {
+	f.Add("*PASS*word?", "db_password1")
+	f.Add("a*b*c", "abbcbc")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if validateGlobs("test", []string{pattern}) != nil || !ascii(pattern) || !ascii(name) {
+			return
+		}
+		if got, want := compileGlobs([]string{pattern}).match([]byte(name)), anyGlob([]string{pattern}, name); got != want {
+			t.Fatalf("%q on %q: %v, not %v", pattern, name, got, want)
+		}
+	})
+}
+
+func ascii(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}

@@ -1,0 +1,220 @@
+package redact
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+func liftsOf(paths ...string) []vedette.LiftField {
+	var out []vedette.LiftField
+	for i, p := range paths {
+		out = append(out, vedette.LiftField{Name: fmt.Sprint("f", i), Path: p})
+	}
+	return out
+}
+
+const named = `"metadata":{"name":"n","resourceVersion":"1"}`
+
+func TestRefusals(t *testing.T) {
+	deep := func(n int) string {
+		return `{` + named + `,"spec":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
+	}
+	for _, c := range []struct{ raw, want string }{
+		{"", "byte 0: expected an object"},
+		{"[]", "byte 0: expected an object"},
+		{`{}`, "the object lacks metadata.name and metadata.resourceVersion"},
+		{`{"metadata":{"name":"n"}}`, "the object lacks metadata.resourceVersion"},
+		{`{"metadata":{"name":"n","resourceVersion":1}}`, "the object lacks metadata.resourceVersion"},
+		{`{` + named + `,"metadata":null}`, "the object lacks metadata.name and metadata.resourceVersion"},
+		{`{` + named + `} x`, "byte 48: expected nothing behind the object"},
+		{`{` + named, "byte 46: expected a comma or }"},
+		{`{` + named + `,}`, "byte 47: expected a member's name"},
+		{`{` + named + `,"a":tru}`, "byte 51: expected true"},
+		{`{` + named + `,"a":[1,2}`, "byte 55: expected a comma or ]"},
+		{`{` + named + `,"a":01}`, "byte 51: expected a number"},
+		{`{` + named + `,"a":1.}`, "byte 53: expected a fraction"},
+		{`{` + named + `,"a":1e}`, "byte 53: expected an exponent"},
+		{`{` + named + `,"a":"\x"}`, "byte 52: expected an escape sequence"},
+		{`{` + named + `,"a":"b`, "byte 53: expected the rest of a string"},
+		{`{` + named + `,"a" 1}`, "byte 51: expected a colon"},
+		{deep(512), "byte 565: expected no more than 512 nested containers"},
+		{`{"kind":"List",` + named + `}`, "the body is a list, not one object"},
+		{`{"kind":"SecretList","items":[],` + named + `}`, "the body is a list, not one object"},
+		{`{"items":[],"kind":"PodList",` + named + `}`, "the body is a list, not one object"},
+	} {
+		_, dst, err := mustNew(t, Config{}, nil).Object([]byte("x"), pods, []byte(c.raw))
+		if err == nil || err.Error() != c.want || string(dst) != "x" {
+			t.Errorf("%.80s: %v, buffer %q, want %s", c.raw, err, dst, c.want)
+		}
+	}
+	if _, _, err := mustNew(t, Config{}, nil).Object(nil, pods, []byte(deep(511))); err != nil {
+		t.Errorf("511 arrays: %v", err)
+	}
+}
+
+func TestObjectWithoutResourceTellsItsKind(t *testing.T) {
+	r := mustNew(t, Config{}, nil)
+	o, _, err := r.Object(nil, vedette.Resource{}, []byte(`{`+named+`,"kind":"Job","apiVersion":"batch/v1"}`))
+	if err != nil || o.Kind != (vedette.Kind{Group: "batch", Name: "Job"}) || o.APIVersion != "batch/v1" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	_, _, err = r.Object(nil, vedette.Resource{}, []byte(`{`+named+`}`))
+	if err == nil || err.Error() != "the object lacks kind and apiVersion" {
+		t.Error(err)
+	}
+}
+
+func TestKindsThatEndInListAreNoLists(t *testing.T) {
+	resource := vedette.Resource{Kind: vedette.Kind{Group: "net.example.com", Name: "AllowList"}, Version: "v1"}
+	raw := `{"kind":"AllowList","apiVersion":"net.example.com/v1","items":["10.0.0.0/8"],` + named + `}`
+	if o, _, err := mustNew(t, Config{}, nil).Object(nil, resource, []byte(raw)); err != nil || string(o.Body) != raw {
+		t.Errorf("%s, %v", o.Body, err)
+	}
+}
+
+func TestBodyIsCopiedByteForByte(t *testing.T) {
+	raw := " { \"kind\" : \"Pod\",\"apiVersion\":\"v1\",\n\"metadata\":{\"managedFields\":[1] , \"name\":\"\\u006e\", \"managedFields\":[2],\"managedFields\":[3] ," +
+		"\"resourceVersion\" : \"1\",\"managedFields\":[]} , \"spec\":{\"a\":1.50} } \n"
+	want := "{ \"kind\" : \"Pod\",\"apiVersion\":\"v1\",\n\"metadata\":{\"name\":\"\\u006e\" ,\"resourceVersion\" : \"1\"} , \"spec\":{\"a\":1.50} }"
+	o, _, err := mustNew(t, Config{}, nil).Object(nil, pods, []byte(raw))
+	if err != nil || string(o.Body) != want {
+		t.Errorf("%v\n%s\n%s", err, o.Body, want)
+	}
+}
+
+func TestHeaderIsUTF8(t *testing.T) {
+	raw := "{\"metadata\":{\"name\":\"a\xffb\",\"resourceVersion\":\"1\",\"labels\":{\"l\":\"\xc3\"}}}"
+	o, _, err := mustNew(t, Config{}, nil).Object(nil, pods, []byte(raw))
+	if err != nil || o.Name != "a\ufffdb" || o.Labels["l"] != "\ufffd" || !strings.Contains(string(o.Body), "a\xffb") {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestLiftsLeaveOutWhatIsLarge(t *testing.T) {
+	text := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
+	raw := `{` + named + `,"spec":{"a":` + text(maxLifted) + `,"b":` + text(maxLifted+1) + `,"list":[{"a":` + text(3000) + `},{"a":` + text(3000) + `}],"c":1}}`
+	o, _, err := mustNew(t, Config{}, liftsOf("spec.a", "spec.b", "spec.list.*.a", "spec.c")).Object(nil, pods, []byte(raw))
+	if err != nil || string(o.Summary) != `{"f0":`+text(maxLifted)+`,"f3":1}` {
+		t.Errorf("%.100s, %v", o.Summary, err)
+	}
+}
+
+func TestLiftPaths(t *testing.T) {
+	raw := `{` + named + `,"a":{"b.c":1,"*":2,"#":3,"d":[[1,2],[3],4,null],"e":null,"f":[{"g":[{"h":1},{}]},{"g":[]},{},{"g":7}],"x":{"y":1},"x":{"z":2}}}`
+	for path, want := range map[string]string{
+		`a.b\.c`: "1", `a.\*`: "2", `a.\#`: "3", `a.d.*`: "[[1,2],[3],4,null]", `a.d.*.*`: "[[1,2],[3],null,null]", `a.d.*.#`: "[2,1,null,null]",
+		`a.d.#`: "4", `a.e`: "", `a.e.#`: "", `a.nothing`: "", `a.b\.c.d`: "", `a.f.*.g.*.h`: "[[1,null],[],null,null]", `a.*`: "", `a.#`: "8",
+		`a.x.y`: "", `a.x.z`: "2", `metadata.name`: `"n"`,
+	} {
+		o, _, err := mustNew(t, Config{}, liftsOf(path)).Object(nil, works, []byte(raw))
+		if want != "" {
+			want = `{"f0":` + want + `}`
+		}
+		if err != nil || string(o.Summary) != want {
+			t.Errorf("%s: %s, %v, want %s", path, o.Summary, err, want)
+		}
+	}
+}
+
+func TestLiftOfKindComesBeforeDefault(t *testing.T) {
+	r, err := New(Config{}, []vedette.Lift{{Fields: []vedette.LiftField{{Name: "other", Path: "kind"}}}, {Kind: pods.Kind, Fields: []vedette.LiftField{{Name: "pod", Path: "kind"}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, resource := range map[string]vedette.Resource{`{"pod":"K"}`: pods, `{"other":"K"}`: works} {
+		o, _, err := r.Object(nil, resource, []byte(`{"kind":"K",`+named+`}`))
+		if err != nil || string(o.Summary) != want {
+			t.Errorf("%s, %v, want %s", o.Summary, err, want)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct {
+		config Config
+		lifts  []vedette.Lift
+		want   string
+	}{
+		{config: Config{Environment: []string{"A", " "}}, want: "redact.environment, entry 2"},
+		{config: Config{Annotations: []string{"a[bc]"}}, want: "redact.annotations, entry 1"},
+		{config: Config{ConfigMapKeys: []string{`a\*`}}, want: "redact.configMapKeys, entry 1"},
+		{lifts: []vedette.Lift{{Kind: pods.Kind}, {Kind: pods.Kind}}, want: `two lifts for kind "Pod"`},
+		{lifts: []vedette.Lift{{Fields: liftsOf("")}}, want: "a member's name is empty"},
+		{lifts: []vedette.Lift{{Fields: liftsOf("a..b")}}, want: "a member's name is empty"},
+		{lifts: []vedette.Lift{{Fields: liftsOf("a.#.b")}}, want: "# must be last"},
+		{lifts: []vedette.Lift{{Fields: liftsOf("*.b")}}, want: "an object's root has names only"},
+		{lifts: []vedette.Lift{{Fields: []vedette.LiftField{{Path: "a"}}}}, want: "is empty or taken"},
+	} {
+		_, err := New(c.config, c.lifts, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.lifts != nil && vedette.KindOf(err) != vedette.Invalid {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+func TestMetaReadsBookmarks(t *testing.T) {
+	h, err := Meta([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12","creationTimestamp":null,"annotations":{"x":"y","k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}}`))
+	if err != nil || h != (Header{ResourceVersion: "12", InitialEventsEnd: true}) {
+		t.Errorf("%+v, %v", h, err)
+	}
+	h, err = Meta([]byte(`{"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"1\u0032","annotations":{"k8s.io/initial-events-end":"false"}}`))
+	if err != nil || h != (Header{UID: "c", Namespace: "b", Name: "a", ResourceVersion: "12"}) {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if _, err := Meta([]byte(`{"metadata":{"name":`)); err == nil {
+		t.Error("took what ends early")
+	}
+}
+
+// TestRedactorIsShared runs under -race.
+func TestRedactorIsShared(t *testing.T) {
+	r := mustNew(t, someRules, podLifts[0].Fields)
+	raw := typicalPod(t)
+	first, _, err := r.Object(nil, pods, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			var buf []byte
+			for range 200 {
+				o, dst, err := r.Object(buf[:0], pods, raw)
+				if buf = dst; err != nil || string(o.Body) != string(first.Body) || string(o.Summary) != string(first.Summary) {
+					t.Errorf("%v: %s %s", err, o.Body, o.Summary)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestObjectAllocatesTheHeaderOnly counts: one text, and two for each map. It
+// goes round the pool, which forgets at random under -race.
+func TestObjectAllocatesTheHeaderOnly(t *testing.T) {
+	r := mustNew(t, Config{}, podLifts[0].Fields)
+	raw := typicalPod(t)
+	buf, p := make([]byte, 0, 2*len(raw)), new(pass)
+	if n := testing.AllocsPerRun(100, func() {
+		p.begin(r, pods, buf, raw)
+		if err := p.run(); err != nil {
+			t.Fatal(err)
+		}
+		p.finish()
+		p.release()
+	}); n > 5 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestWipe(t *testing.T) {
+	b := []byte(canary)
+	if Wipe(b); string(b) != strings.Repeat("\x00", len(canary)) {
+		t.Errorf("%q", b)
+	}
+}

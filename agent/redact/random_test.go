@@ -1,0 +1,242 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// random makes JSON text of everything that the rules look at, in any place.
+type random struct {
+	*rand.Rand
+	names    []string
+	repeated bool // members may be repeated within an object
+}
+
+var loadedNames = []string{"kind", "apiVersion", "metadata", "data", "stringData", "binaryData", "annotations", "labels", "env", "name", "value", "items",
+	"managedFields", "ownerReferences", "finalizers", "spec", "containers", "manifests", "list", "type", "uid", "controller", lastApplied,
+	"moniker.spinnaker.io/application", "a-credential", "tls.key", "Secret", "api-token"}
+
+var loadedTexts = []string{"Secret", "SecretList", "v1", "apps/v1", "PartialObjectMetadata", "meta.k8s.io/v1", "Pod", "db_password", "API_TOKEN", "",
+	`{"kind":"Secret"}`, `{"env":[{"name":"A"}]}`, `[{"annotations":1}]`, `"{\"kind\":\"S\\u0065cret\"}"`, "kind: Secret\ndata:\n", "env:\n- x", "H4sIAA", "eyJhIjo",
+	`{"kind":"Service"}`, "plain text", "\u00e9\U0001F600\x01", "2025-10-01T10:00:00Z", `C:\\x`}
+
+func (r random) pick(from []string) string { return from[r.IntN(len(from))] }
+
+// space is nothing, most of the time.
+func (r random) space() string {
+	if r.IntN(8) > 0 {
+		return ""
+	}
+	return []string{" ", "\n", "\t ", "\r\n"}[r.IntN(4)]
+}
+
+// quote writes a string, some of its characters as escapes.
+func (r random) quote(s string) string {
+	if r.IntN(3) > 0 {
+		text, _ := json.Marshal(s)
+		return string(text)
+	}
+	var b strings.Builder
+	for _, c := range s {
+		if c < 0x7f && (c < ' ' || c == '"' || c == '\\' || r.IntN(3) == 0) {
+			fmt.Fprintf(&b, `\u%04x`, c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return `"` + b.String() + `"`
+}
+
+func (r random) value(depth int) string {
+	n := r.IntN(10)
+	if depth == 0 && n > 5 {
+		n = 0
+	}
+	switch {
+	case n < 3:
+		return r.quote(r.pick(loadedTexts))
+	case n < 6:
+		return []string{"null", "true", "false", "0", "-1.5e+3", "12"}[r.IntN(6)]
+	case n < 8:
+		var list []string
+		for range r.IntN(4) {
+			list = append(list, r.space()+r.value(depth-1)+r.space())
+		}
+		return "[" + r.space() + strings.Join(list, ",") + "]"
+	}
+	return r.object(depth-1, nil)
+}
+
+// object writes an object of some random members and the given ones, which are
+// whole members already, in any order.
+func (r random) object(depth int, members []string) string {
+	used := map[string]bool{}
+	for range r.IntN(7) {
+		name := r.pick(r.names)
+		if used[name] && !r.repeated {
+			continue
+		}
+		used[name] = true
+		members = append(members, r.member(name, r.value(max(depth, 0))))
+	}
+	r.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	return "{" + strings.Join(members, ",") + r.space() + "}"
+}
+
+func (r random) member(name, value string) string {
+	return r.space() + r.quote(name) + r.space() + ":" + r.space() + value + r.space()
+}
+
+// TestRandomObjectsEqualReference compares with the reference on objects full of
+// names and texts to which rules apply, in places where they do and do not.
+func TestRandomObjectsEqualReference(t *testing.T) {
+	ruled, free := mustNew(t, someRules, fuzzLifts), mustNew(t, Config{}, fuzzLifts)
+	taken := 0
+	for seed := range uint64(4000) {
+		r := random{Rand: rand.New(rand.NewPCG(seed, 1)), names: loadedNames}
+		ref := reference{resource: resources[r.IntN(len(resources))]}
+		redactor := free
+		if r.IntN(2) == 0 {
+			redactor, ref.config = ruled, someRules
+		}
+		meta := r.object(3, []string{r.member("name", `"n"`), r.member("resourceVersion", `"1"`)})
+		raw := []byte(r.space() + r.object(6, []string{r.member("metadata", meta)}) + "\n")
+		if !unique(raw) {
+			continue
+		}
+		o, _, err := redactor.Object(nil, ref.resource, raw)
+		if err != nil {
+			if !strings.Contains(err.Error(), "list") {
+				t.Fatalf("seed %d, %s: %v", seed, raw, err)
+			}
+			continue
+		}
+		ref.check(t, raw, o, fuzzLifts)
+		taken++
+	}
+	if taken < 2000 {
+		t.Errorf("only %d objects were compared", taken)
+	}
+}
+
+const canary = "c4n4ry"
+
+// secretObject writes a Secret with canaries wherever it can hold data.
+func (r random) secretObject() string {
+	data := `{"password":"` + canary + `"}`
+	manifest := `{"apiVersion":"v1","kind":"Secret","data":` + data + `}`
+	nested := r.quote(manifest)
+	for range r.IntN(3) {
+		nested = r.quote(`{"annotations":{"x":` + nested + `}}`)
+	}
+	annotations := []string{r.member(lastApplied, nested), r.member("some.tool/applied", nested), r.member("some.tool/yaml", r.quote("kind: Secret\ndata:\n  a: "+canary)),
+		r.member("kept", r.quote("yes")), r.member("list", `["`+canary+`"]`)}
+	meta := []string{r.member("name", `"n"`), r.member("resourceVersion", `"1"`), r.member("annotations", r.object(0, annotations)), r.member("later", data),
+		r.member("managedFields", `[`+data+`]`), r.member("labels", `{"data":{"x":"`+canary+`"}}`), r.member("finalizers", data)}
+	members := []string{r.member("kind", r.quote("Secret")), r.member("apiVersion", r.quote("v1")), r.member("metadata", r.object(0, meta)),
+		r.member("data", data), r.member("data", r.quote(canary)), r.member("stringData", data), r.member("stringData", "[["+data+"]]"),
+		r.member("type", data), r.member("invented", r.quote(canary)), r.member("immutable", data), r.member("data", "null")}
+	return r.object(1, members)
+}
+
+// TestCanariesInSecrets puts canaries wherever a Secret can hold data, repeated,
+// escaped, nested and out of order, asks for them by lifts, and looks for them
+// in all of the memory that Object filled.
+func TestCanariesInSecrets(t *testing.T) {
+	lifts := append([]string{"data", "stringData.password", "metadata.annotations", "metadata.labels", "type", "invented", "metadata.later"}, "metadata")
+	r := mustNew(t, Config{}, liftsOf(lifts...))
+	for seed := range uint64(1000) {
+		g := random{Rand: rand.New(rand.NewPCG(seed, 2)), names: []string{"a", "b", "finalizers", "x"}, repeated: true}
+		raw := []byte(g.secretObject())
+		if !json.Valid(raw) || !bytes.Contains(raw, []byte("4ry")) && !bytes.Contains(raw, []byte(`\u00`)) {
+			t.Fatalf("a bad sample: %s", raw)
+		}
+		resource := []int{0, 1, 3}[g.IntN(3)] // it need not be asked for as a Secret
+		o, dst, err := r.Object(make([]byte, 0, g.IntN(2*len(raw))), resources[resource], raw)
+		if err != nil {
+			t.Fatalf("seed %d, %s: %v", seed, raw, err)
+		}
+		mustLack(t, raw, dst[:cap(dst)])
+		mustLack(t, raw, []byte(fmt.Sprintf("%+v", o)))
+		mustLack(t, raw, decoded(t, o.Body))
+		if o.Name != "n" {
+			t.Fatalf("the name of %s is %q", raw, o.Name)
+		}
+	}
+}
+
+// TestCanariesInEmbeddedSecrets does the same for Secrets within other objects.
+func TestCanariesInEmbeddedSecrets(t *testing.T) {
+	r := mustNew(t, Config{}, liftsOf("spec", "spec.manifests.*.data", "spec.manifests.*.stringData.password", "spec.one"))
+	for seed := range uint64(1000) {
+		g := random{Rand: rand.New(rand.NewPCG(seed, 3)), names: []string{"a", "b", "x"}, repeated: true}
+		data := `{"password":"` + canary + `"}`
+		secret := func(members ...string) string {
+			return g.object(1, append(members, g.member("data", data), g.member("stringData", data), g.member("data", g.quote(canary))))
+		}
+		kinded := func() string {
+			return secret(g.member("kind", g.quote("Secret")), g.member("apiVersion", g.quote("v1")),
+				g.member("metadata", `{"annotations":{"`+lastApplied+`":`+g.quote(canary)+`}}`))
+		}
+		list := g.object(0, []string{g.member("kind", g.quote("SecretList")), g.member("items", `[`+secret()+`,`+kinded()+`]`)})
+		spec := g.object(0, []string{g.member("manifests", `[`+kinded()+`,`+kinded()+`]`), g.member("one", kinded()), g.member("two", list)})
+		meta := g.object(0, []string{g.member("name", `"n"`), g.member("resourceVersion", `"1"`), g.member("annotations", g.object(0, []string{
+			g.member("some.tool/applied", g.quote(`{"x":`+kinded()+`}`)), g.member(lastApplied, g.quote(g.quote(`{"x":`+kinded()+`}`)))}))})
+		raw := []byte(g.object(0, []string{g.member("metadata", meta), g.member("spec", spec)}))
+		o, dst, err := r.Object(nil, works, raw)
+		if err != nil {
+			t.Fatalf("seed %d, %s: %v", seed, raw, err)
+		}
+		mustLack(t, raw, dst[:cap(dst)])
+		mustLack(t, raw, decoded(t, o.Body))
+	}
+}
+
+// TestCanariesUnderRules does it for what rules redact.
+func TestCanariesUnderRules(t *testing.T) {
+	r := mustNew(t, someRules, liftsOf("spec", "spec.containers.*.env.*.value", "data", "data.tls\\.key", "metadata.annotations"))
+	for seed := range uint64(1000) {
+		g := random{Rand: rand.New(rand.NewPCG(seed, 4)), names: []string{"a", "b", "x"}, repeated: true}
+		hidden := func() string {
+			return []string{g.quote(canary), `["` + canary + `"]`, `{"a":"` + canary + `"}`}[g.IntN(3)]
+		}
+		entry := func() string {
+			return g.object(0, []string{g.member("name", g.quote("DB_PASSWORD")), g.member("value", hidden()), g.member("value", hidden()), g.member("name", g.quote("OTHER"))})
+		}
+		notes := func() string { return g.object(0, []string{g.member("X-Credential-1", hidden())}) }
+		pod := func() string {
+			return g.object(0, []string{g.member("containers", `[`+g.object(0, []string{g.member("env", `[`+entry()+`,`+entry()+`]`)})+`]`), g.member("annotations", notes())})
+		}
+		applied := g.quote(`{"spec":` + pod() + `}`)
+		meta := g.object(0, []string{g.member("name", `"n"`), g.member("resourceVersion", `"1"`), g.member("annotations", g.object(0, []string{
+			g.member("credential", hidden()), g.member(lastApplied, applied), g.member("some.tool/applied", g.quote(applied))}))})
+		raw := []byte(g.object(0, []string{g.member("metadata", meta), g.member("spec", pod()), g.member("data", g.object(0, []string{g.member("tls.key", hidden())})),
+			g.member("binaryData", g.object(0, []string{g.member("Secret1", hidden())}))}))
+		o, dst, err := r.Object(nil, configMaps, raw)
+		if err != nil {
+			t.Fatalf("seed %d, %s: %v", seed, raw, err)
+		}
+		mustLack(t, raw, dst)
+		mustLack(t, raw, decoded(t, o.Body))
+	}
+}
+
+func mustLack(t *testing.T, raw, text []byte) {
+	t.Helper()
+	if bytes.Contains(text, []byte(canary)) {
+		t.Fatalf("of %s\n this is left: %s", raw, text)
+	}
+}
+
+// decoded resolves the escapes that a canary could hide behind, some layers deep.
+func decoded(t *testing.T, body []byte) []byte {
+	t.Helper()
+	for range 8 {
+		body = unescape(nil, body)
+	}
+	return body
+}

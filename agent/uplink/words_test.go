@@ -1,0 +1,149 @@
+package uplink
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/vedette-io/vedette/agent/outbox"
+)
+
+// certificate makes a self-signed certificate for names, valid until a time.
+func certificate(t *testing.T, until time.Time, names ...string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: until,
+		DNSNames: names, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	if len(names) == 0 {
+		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// serve runs a gRPC server without our service and returns its address.
+func serve(t *testing.T, creds credentials.TransportCredentials) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer(grpc.Creds(creds))
+	healthpb.RegisterHealthServer(srv, health.NewServer())
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(srv.Stop)
+	return l.Addr().String()
+}
+
+// TestWords connects for real to what people connect to by mistake, and asks
+// that the error says what to do.
+func TestWords(t *testing.T) {
+	good, pool := certificate(t, time.Now().Add(time.Hour))
+	expired, expiredPool := certificate(t, time.Now().Add(-time.Hour))
+	other, otherPool := certificate(t, time.Now().Add(time.Hour), "vedette.example.com")
+	trusting := func(p *x509.CertPool) credentials.TransportCredentials {
+		return credentials.NewTLS(&tls.Config{RootCAs: p})
+	}
+	withTLS := func(cert tls.Certificate) string { return serve(t, credentials.NewServerTLSFromCert(&cert)) }
+	mutual := serve(t, credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}))
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	plain := strings.TrimPrefix(web.URL, "http://")
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	closed.Close()
+	tests := []struct {
+		why   string
+		at    string
+		creds credentials.TransportCredentials // nil: without TLS
+		want  string
+	}{
+		{"no TLS where TLS is meant", serve(t, insecure.NewCredentials()), trusting(pool), "speaks no TLS; if it is the server's gRPC port"},
+		{"TLS where none is meant", withTLS(good), nil, "expects TLS"},
+		{"plain HTTP in place of TLS", plain, trusting(pool), "9091 is the gRPC port by default"},
+		{"plain HTTP in place of gRPC", plain, nil, "the gRPC port is 9091 by default"},
+		{"an authority that nobody knows", withTLS(good), trusting(otherPool), "set clouddriver.tls.cacertFile"},
+		{"an expired certificate", withTLS(expired), trusting(expiredPool), "has expired"},
+		{"a certificate of another host", withTLS(other), trusting(otherPool), "set clouddriver.tls.serverName"},
+		{"a client certificate is missing", mutual, trusting(pool), "asks for a client certificate"},
+		{"nobody listens", nobody, nil, "nothing listens there"},
+		{"no such host", "nowhere.invalid:9091", nil, "can't be resolved"},
+		{"another gRPC server", serve(t, insecure.NewCredentials()), nil, "no Vedette server"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			got := failure(t, tt.at, tt.creds, tt.want)
+			if !strings.Contains(got, tt.want) || !strings.Contains(got, tt.at) {
+				t.Errorf("got  %s\nwant %q and the address in it", got, tt.want)
+			}
+		})
+	}
+}
+
+// failure runs an uplink until it says what is wanted of it, and returns the last
+// that it said: with TLS 1.3 a refusal may be overtaken by the end of the
+// connection, so that only a later attempt hears it.
+func failure(t *testing.T, target string, creds credentials.TransportCredentials, want string) string {
+	t.Helper()
+	cfg := Config{Target: target, Creds: creds, TLS: creds != nil, Agent: "a", MinBackoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond}
+	if creds == nil {
+		cfg.Creds = insecure.NewCredentials()
+	}
+	u := New(cfg, outbox.New(1<<20), nil, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = u.Run(ctx)
+	}()
+	defer func() { cancel(); <-done }()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			_, err := u.Status()
+			return err.Error()
+		case <-tick.C:
+			if _, err := u.Status(); err != nil && strings.Contains(err.Error(), want) {
+				return err.Error()
+			}
+		}
+	}
+}

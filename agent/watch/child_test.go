@@ -1,0 +1,168 @@
+//go:build linux
+
+package watch_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// TestMain is the child of tests that look at a process from outside, where it is told to.
+func TestMain(m *testing.M) {
+	if kinds := os.Getenv("VEDETTE_TEST_WATCH_KIND"); kinds != "" {
+		accounts, _ := strconv.Atoi(os.Getenv("VEDETTE_TEST_ACCOUNTS"))
+		follow(os.Getenv("VEDETTE_TEST_KUBECONFIG"), strings.Split(kinds, ","), max(1, accounts))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// follow watches kinds for a number of accounts until standard input ends, and
+// says what it sees without keeping it.
+func follow(kubeconfig string, kinds []string, accounts int) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	cfg := watch.Config{Log: slog.New(slog.DiscardHandler), Shared: watch.NewShared(0)}
+	sink := &teller{}
+	var all sync.WaitGroup
+	for range accounts {
+		c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+		if err != nil {
+			fmt.Println("failed", err)
+			return
+		}
+		all.Go(func() {
+			fmt.Println("ended", watch.NewWatcher(c, watch.Selection{Kinds: kinds}, sink, cfg).Run(ctx, nil))
+		})
+	}
+	all.Wait()
+}
+
+// teller prints how many objects came, and how many feeds are live.
+type teller struct {
+	mu                    sync.Mutex
+	items, upserts, lives int
+}
+
+func (s *teller) Put(ctx context.Context, e watch.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e.Type {
+	case watch.Item:
+		s.items++
+	case watch.Upsert:
+		s.upserts++
+		fmt.Println("upserts", s.upserts)
+	case watch.Status:
+		if e.State == vedette.FeedLive {
+			s.lives++
+			fmt.Println("live", s.lives, s.items)
+		}
+	}
+	return ctx.Err()
+}
+
+type child struct {
+	pid   int
+	in    io.WriteCloser
+	lines chan string
+}
+
+func startChild(t testing.TB, kubeconfig, kinds string, accounts int) *child {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "VEDETTE_TEST_WATCH_KIND="+kinds, fmt.Sprintf("VEDETTE_TEST_ACCOUNTS=%d", accounts), "VEDETTE_TEST_KUBECONFIG="+kubeconfig)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	c := &child{pid: cmd.Process.Pid, in: in, lines: make(chan string, 10000)}
+	go func() {
+		defer close(c.lines)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			c.lines <- lines.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return c
+}
+
+func (c *child) await(t testing.TB, prefix string) {
+	t.Helper()
+	var seen []string
+	deadline := time.After(60 * time.Second)
+	for {
+		select {
+		case line, ok := <-c.lines:
+			if seen = append(seen, line); strings.HasPrefix(line, prefix) {
+				return
+			}
+			if !ok {
+				t.Fatalf("the child ended before %q: %q", prefix, seen)
+			}
+		case <-deadline:
+			t.Fatalf("waited for %q: %q", prefix, seen)
+		}
+	}
+}
+
+// search counts a text in all memory that the process can write.
+func (c *child) search(t testing.TB, text string) (n, scanned int) {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.pid))
+	must(t, err)
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", c.pid))
+	must(t, err)
+	defer mem.Close()
+	for line := range strings.Lines(string(maps)) {
+		var from, to int64
+		var rights string
+		if _, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); err != nil || !strings.HasPrefix(rights, "rw") {
+			continue
+		}
+		const step = 16 << 20
+		for at := from; at < to; at += step {
+			b := make([]byte, min(to-at+int64(len(text)), step+int64(len(text))))
+			got, _ := mem.ReadAt(b, at) // untouched parts of a mapping can't be read
+			n += bytes.Count(b[:got], []byte(text))
+			scanned += got
+		}
+	}
+	return n, scanned
+}
+
+// memory returns a figure of /proc/pid/status in MiB: VmRSS or VmHWM.
+func (c *child) memory(t testing.TB, name string) int {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.pid))
+	must(t, err)
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			kib, err := strconv.Atoi(strings.Fields(rest)[0])
+			must(t, err)
+			return kib >> 10
+		}
+	}
+	t.Fatalf("no %s in the status of the child", name)
+	return 0
+}

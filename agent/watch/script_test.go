@@ -1,0 +1,269 @@
+package watch_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what happened into the conversations of testdata")
+
+// A conversation is a file of testdata. Above the line "---" it says what an
+// API server answers to the lists and watches of one feed, one after the other:
+//
+//	kinds configmap           what is watched (configmap or secret)
+//	streamed                  snapshots are asked for as streams
+//	answer 200                the next answer; its body follows, line by line
+//	header Retry-After: 1     a header of it
+//	cut                       then the connection breaks
+//	hold                      then nothing more is said and nothing ended
+//	managed                   onlySpinnakerManaged
+//
+// Below stands all that happened: requests and events. It ends with the first
+// event of mark 999.
+type conversation struct {
+	kinds    []string
+	streamed bool
+	managed  bool
+	answers  []*answer
+}
+
+type answer struct {
+	code   int
+	header [2]string
+	body   []string
+	end    string // "", "cut" or "hold"
+}
+
+func TestConversations(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	must(t, err)
+	if len(files) < 9 {
+		t.Fatalf("only %d conversations", len(files))
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			raw, err := os.ReadFile(file)
+			must(t, err)
+			script, want, _ := strings.Cut(string(raw), "---\n")
+			got := hold(t, readConversation(t, script))
+			if *rewrite {
+				must(t, os.WriteFile(file, []byte(script+"---\n"+got), 0o644))
+			} else if got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func readConversation(t *testing.T, script string) (c conversation) {
+	var last *answer
+	for line := range strings.Lines(script) {
+		line = strings.TrimRight(line, "\n")
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "", "#":
+		case "kinds":
+			c.kinds = strings.Fields(rest)
+		case "streamed":
+			c.streamed = true
+		case "managed":
+			c.managed = true
+		case "answer":
+			code, err := strconv.Atoi(rest)
+			must(t, err)
+			last = &answer{code: code}
+			c.answers = append(c.answers, last)
+		case "header":
+			name, value, _ := strings.Cut(rest, ": ")
+			last.header = [2]string{name, value}
+		case "cut", "hold":
+			last.end = word
+		default:
+			last.body = append(last.body, line)
+		}
+	}
+	return c
+}
+
+// log is the run of requests and events.
+type log struct {
+	mu    sync.Mutex
+	lines []string
+	ended chan struct{}
+	once  sync.Once
+	r     *recorder
+	host  string
+}
+
+var timeouts = regexp.MustCompile(`&timeoutSeconds=\d+`)
+
+func (l *log) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.ended:
+		return
+	default:
+	}
+	line = strings.ReplaceAll(line, l.host, "https://server")
+	l.lines = append(l.lines, timeouts.ReplaceAllString(line, "")+"\n")
+}
+
+// Put records an event.
+func (l *log) Put(ctx context.Context, e watch.Event) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	l.add(strings.TrimSpace(l.r.line(e)))
+	if e.Mark == "999" {
+		l.once.Do(func() { close(l.ended) })
+	}
+	return nil
+}
+
+const discoveryOfCore = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{},"versions":[{"version":"v1","freshness":"Current","resources":[
+{"resource":"configmaps","responseKind":{"group":"","version":"v1","kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap","verbs":["list","watch"],"shortNames":["cm"]},
+{"resource":"secrets","responseKind":{"group":"","version":"v1","kind":"Secret"},"scope":"Namespaced","singularResource":"secret","verbs":["list","watch"]},
+{"resource":"bindings","responseKind":{"group":"","version":"v1","kind":"Binding"},"scope":"Namespaced","singularResource":"binding","verbs":["create"]}]}]}]}`
+
+// hold plays the conversation and returns what happened.
+func hold(t *testing.T, c conversation) string {
+	l := &log{ended: make(chan struct{}), r: newRecorder()}
+	next := make(chan *answer, len(c.answers))
+	for _, a := range c.answers {
+		next <- a
+	}
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		l.add("> " + r.URL.String())
+		select {
+		case a := <-next:
+			a.write(w, r)
+		default: // the script is over
+			w.WriteHeader(http.StatusTeapot)
+			<-r.Context().Done()
+		}
+	})
+	l.host = server.URL
+	cfg := watch.Config{FirstRetry: time.Millisecond, MostRetry: 2 * time.Millisecond, LeastDenied: time.Millisecond, MostDenied: 2 * time.Millisecond,
+		StreamSnapshots: c.streamed, Log: slog.New(slog.DiscardHandler)}
+	_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: c.kinds, OnlySpinnakerManaged: c.managed}, l, cfg, nil)
+	select {
+	case <-l.ended:
+	case <-time.After(30 * time.Second):
+		t.Error("the conversation did not come to its end")
+	}
+	stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "")
+}
+
+func (a *answer) write(w http.ResponseWriter, r *http.Request) {
+	if a.header[0] != "" {
+		w.Header().Set(a.header[0], a.header[1])
+	}
+	w.WriteHeader(a.code)
+	for _, line := range a.body {
+		fmt.Fprintln(w, line)
+	}
+	_ = http.NewResponseController(w).Flush()
+	switch a.end {
+	case "cut":
+		panic(http.ErrAbortHandler)
+	case "hold":
+		<-r.Context().Done()
+	}
+}
+
+// serve is an API server of HTTP/2 and TLS that knows two kinds.
+func serve(t *testing.T, objects http.HandlerFunc) *httptest.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		fmt.Fprint(w, discoveryOfCore)
+	})
+	mux.HandleFunc("/apis", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+	})
+	mux.HandleFunc("/", objects)
+	server := httptest.NewUnstartedServer(mux)
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	server.StartTLS()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server
+}
+
+func connectTo(t testing.TB, server *httptest.Server) *watch.Cluster {
+	t.Helper()
+	c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(server.URL, certOf(server))}, watch.Options{})
+	must(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func kubeconfig(url string, ca []byte) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n")
+	fmt.Fprintf(&b, "users: [{name: a, user: {token: t}}]\nclusters:\n- name: a\n  cluster:\n    server: %s\n", url)
+	if len(ca) > 0 {
+		fmt.Fprintf(&b, "    certificate-authority-data: %s\n", encode(ca))
+	}
+	return b.Bytes()
+}
+
+func encode(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
+
+func certOf(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}
+
+// parseProxyAuth reads the credentials that a client has for a proxy.
+func parseProxyAuth(r *http.Request) (user, password string, ok bool) {
+	copied := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
+	return copied.BasicAuth()
+}
+
+// connectThrough is what a proxy does for CONNECT.
+func connectThrough(w http.ResponseWriter, host string) {
+	to, err := net.Dial("tcp", host)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer to.Close()
+	w.WriteHeader(http.StatusOK)
+	from, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer from.Close()
+	go func() {
+		_, _ = io.Copy(to, from)
+		to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+}

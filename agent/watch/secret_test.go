@@ -1,0 +1,48 @@
+//go:build linux
+
+package watch_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSecretsLeaveNoTraceInMemory reads all of the memory of a process that
+// follows Secrets whose data stands in kubectl's annotation too. The same with
+// ConfigMaps shows that the search would find it.
+func TestSecretsLeaveNoTraceInMemory(t *testing.T) {
+	p := plane(t)
+	canary := "canary-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-in-a-coal-mine"
+	make := func(i int) object {
+		data := object{"password": base64.StdEncoding.EncodeToString([]byte(canary))}
+		padding := strings.Repeat(canary+" ", 1+i*i%700)
+		return object{"metadata": object{"name": fmt.Sprintf("s%d", i), "annotations": object{
+			"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"` + padding + `"}}`}}, "data": data}
+	}
+	for kind, found := range map[string]bool{"secret": false, "configmap": true} {
+		path := "/api/v1/namespaces/default/" + kind + "s"
+		for i := range 60 {
+			must(t, p.Create(t.Context(), path, make(i)))
+		}
+		child := startChild(t, p.Kubeconfig(), kind, 1)
+		child.await(t, "live")
+		for i := range 30 {
+			must(t, p.Patch(t.Context(), fmt.Sprintf("%s/s%d", path, i), object{"metadata": object{"labels": object{"round": "2"}}}))
+		}
+		child.await(t, "upserts 30")
+		n, scanned := child.search(t, canary)
+		t.Logf("%s: found %d times in %d MiB", kind, n, scanned>>20)
+		if found != (n > 0) {
+			t.Errorf("%s: found %d times, want some: %v", kind, n, found)
+		}
+		if scanned < 10<<20 {
+			t.Errorf("only %d bytes were searched", scanned)
+		}
+		child.in.Close()
+		child.await(t, "ended")
+	}
+}

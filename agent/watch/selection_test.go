@@ -1,0 +1,146 @@
+package watch
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+// served is a cluster with names that collide.
+func served() Catalogue {
+	r := func(kind, version, plural string, namespaced bool, short ...string) vedette.Resource {
+		k := vedette.ParseKind(kind)
+		return vedette.Resource{Kind: k, Version: version, Plural: plural, Singular: strings.ToLower(k.Name), Namespaced: namespaced, ShortNames: short}
+	}
+	return Catalogue{Resources: []vedette.Resource{
+		r("ConfigMap", "v1", "configmaps", true, "cm"), r("Event", "v1", "events", true, "ev"), r("Namespace", "v1", "namespaces", false, "ns"),
+		r("Node", "v1", "nodes", false, "no"), r("Pod", "v1", "pods", true, "po"), r("Secret", "v1", "secrets", true), r("Service", "v1", "services", true, "svc"),
+		r("CustomResourceDefinition.apiextensions.k8s.io", "v1", "customresourcedefinitions", false, "crd", "crds"),
+		r("Deployment.apps", "v1", "deployments", true, "deploy"), r("Job.batch", "v1", "jobs", true), r("Job.armory.io", "v1alpha1", "jobs", true),
+		r("Event.events.k8s.io", "v1", "events", true, "ev"), r("Ingress.networking.k8s.io", "v1", "ingresses", true, "ing"),
+		r("Service.serving.knative.dev", "v1", "services", true, "ksvc"), r("SpinnakerService.io", "v1", "spinnakerservices", true), r("SpinnakerService.armory.io", "v1", "spinnakerservices", true),
+		r("PodMetrics.metrics.k8s.io", "v1beta1", "pods", true), r("ClusterThing.example.org", "v1", "clusterthings", false),
+	}}
+}
+
+func TestSelectionFeeds(t *testing.T) {
+	for _, tt := range []struct {
+		why     string
+		s       Selection
+		want    string
+		unknown string
+	}{
+		{"nothing said: the default kinds that are served", Selection{}, "Service Ingress.networking.k8s.io Deployment.apps Pod Job.batch Namespace CustomResourceDefinition.apiextensions.k8s.io", ""},
+		{"the server's choice", Selection{Default: []string{"pod", "nowhere"}}, "Pod", ""},
+		{"the account's kinds take its place", Selection{Default: []string{"pod"}, Kinds: []string{"cm"}}, "ConfigMap", ""},
+		{"kind, plural, singular and short name, in any case, each kind once", Selection{Kinds: []string{"PODS", "po", "Pod", "deploy", " svc "}}, "Pod Deployment.apps Service", ""},
+		{"a name with a group means that group", Selection{Kinds: []string{"job.armory.io", "Service.serving.knative.dev"}}, "Job.armory.io Service.serving.knative.dev", ""},
+		{"a name without one means Kubernetes' own", Selection{Kinds: []string{"job", "ingress"}}, "Job.batch Ingress.networking.k8s.io", ""},
+		{"or all groups that have it", Selection{Kinds: []string{"ClusterThing", "ksvc"}}, "ClusterThing.example.org Service.serving.knative.dev", ""},
+		{"a group without dots counts as Kubernetes' own", Selection{Kinds: []string{"SpinnakerService"}}, "SpinnakerService.io", ""},
+		{"what is not there is told", Selection{Kinds: []string{"pod", "gadget", "job.extensions"}}, "Pod", "gadget job.extensions"},
+		{"events are never watched", Selection{Kinds: []string{"event", "ev", "events.events.k8s.io", "pod.metrics.k8s.io"}}, "", "event ev events.events.k8s.io pod.metrics.k8s.io"},
+		{"all is all but events, figures and Secrets", Selection{Kinds: []string{"All"}},
+			"ConfigMap Namespace Node Pod Service CustomResourceDefinition.apiextensions.k8s.io Deployment.apps Job.batch Job.armory.io Ingress.networking.k8s.io Service.serving.knative.dev SpinnakerService.io SpinnakerService.armory.io ClusterThing.example.org", ""},
+		{"Secrets by name", Selection{Kinds: []string{"*", "secret"}, OmitKinds: []string{"clusterthing", "job.armory.io", "service", "crd", "spinnakerservice.io", "spinnakerservice.armory.io"}},
+			"ConfigMap Namespace Node Pod Deployment.apps Job.batch Ingress.networking.k8s.io Service.serving.knative.dev Secret", ""},
+		{"omitted kinds are taken off", Selection{Kinds: []string{"pod", "cm"}, OmitKinds: []string{"pods", "unheard"}}, "ConfigMap", ""},
+		{"namespaces multiply namespaced kinds alone", Selection{Kinds: []string{"pod", "node"}, Namespaces: []string{"b", "a", "b"}}, "Pod/a Pod/b Node", ""},
+		{"less those omitted", Selection{Kinds: []string{"pod"}, Namespaces: []string{"b", "a"}, OmitNamespaces: []string{"b"}}, "Pod/a", ""},
+		{"all of them omitted is none, not all", Selection{Kinds: []string{"pod"}, Namespaces: []string{"b"}, OmitNamespaces: []string{"b"}}, "", ""},
+		{"omitted namespaces alone are left to the API server", Selection{Kinds: []string{"pod", "ns", "node"}, OmitNamespaces: []string{"b", "a"}}, "Pod-[a b] Namespace-[a b] Node", ""},
+		{"declared custom kinds are watched too", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Job.armory.io", Namespaced: true}}}, "Pod Job.armory.io", ""},
+		{"and told where they are not there", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Gone.example.org"}}}, "Pod", "Gone.example.org"},
+		{"only namespaced: the rest is made up", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node"}, Namespaces: []string{"a", "b"}, CustomResources: []CustomResource{{Kind: "Job.armory.io", Namespaced: true}, {Kind: "Policy.example.org"}}},
+			"Pod/a Pod/b Job.armory.io/a Job.armory.io/b Namespace(a,b) CustomResourceDefinition.apiextensions.k8s.io(jobs.armory.io,policies.example.org)", ""},
+		{"only namespaced, nothing declared", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node", "ns", "crd"}}, "Pod", ""},
+		{"made-up kinds can be omitted", Selection{OnlyNamespaced: true, Kinds: []string{"pod"}, OmitKinds: []string{"ns"}, Namespaces: []string{"a"}}, "Pod/a", ""},
+	} {
+		feeds, unknown := tt.s.Feeds(served())
+		if got := describe(t, feeds); got != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.why, got, tt.want)
+		}
+		if got := strings.Join(unknown, " "); got != tt.unknown {
+			t.Errorf("%s: unknown: got %q, want %q", tt.why, got, tt.unknown)
+		}
+	}
+}
+
+func describe(t *testing.T, feeds []Wanted) string {
+	var words []string
+	for _, w := range feeds {
+		word := w.Feed.String()
+		if len(w.Omit) > 0 {
+			word += "-[" + strings.Join(w.Omit, " ") + "]"
+		}
+		if w.Objects != nil {
+			word += "(" + strings.Join(namesOf(t, w), ",") + ")"
+		}
+		if w.metadataOnly != (w.Kind.Name == "Secret") {
+			t.Errorf("%s: metadata only %v", w.Feed, w.metadataOnly)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+func namesOf(t *testing.T, w Wanted) (names []string) {
+	for _, raw := range w.Objects {
+		var o struct {
+			Kind, APIVersion string
+			Metadata         struct{ Name, UID, ResourceVersion string }
+		}
+		if err := json.Unmarshal(raw, &o); err != nil {
+			t.Error(err)
+		}
+		m := o.Metadata
+		if m.UID != "synthetic:"+m.Name || m.ResourceVersion != "1" || o.Kind != w.Kind.Name || o.APIVersion != w.Resource.APIVersion() {
+			t.Errorf("made up: %s", raw)
+		}
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func TestCatalogueTakesTheBestVersionThatHasAKind(t *testing.T) {
+	r := func(kind, version string) vedette.Resource {
+		return vedette.Resource{Kind: vedette.ParseKind(kind), Version: version, Plural: strings.ToLower(kind)}
+	}
+	cat := catalogue([]group{
+		{Name: "g", Versions: []groupVersion{{Version: "v2", Resources: []vedette.Resource{r("A.g", "v2")}}, {Version: "v1", Resources: []vedette.Resource{r("A.g", "v1"), r("B.g", "v1")}}}},
+		{Name: "stale", Versions: []groupVersion{{Version: "v1", Stale: true}, {Version: "v1beta1", Resources: []vedette.Resource{r("C.stale", "v1beta1")}}}},
+		{Name: "broken", Unknown: true},
+	})
+	var got []string
+	for _, r := range cat.Resources {
+		got = append(got, r.Kind.String()+"@"+r.Version)
+	}
+	if want := []string{"A.g@v2", "B.g@v1", "C.stale@v1beta1"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if want := []string{"broken", "stale"}; !slices.Equal(cat.UnknownGroups, want) {
+		t.Errorf("unknown: got %v, want %v", cat.UnknownGroups, want)
+	}
+}
+
+// FuzzReadGroups reads discovery documents as an API server of any sort might
+// send them.
+func FuzzReadGroups(f *testing.F) {
+	f.Add(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"deployments","responseKind":{"kind":"Deployment"},"scope":"Namespaced","verbs":["list","watch"]}]}]}]}`)
+	f.Add(`{"items":[{"metadata":{"name":"x"},"versions":[{"resources":[{"resource":"a","responseKind":null,"verbs":["list","watch"]}]}]}]}`)
+	f.Add(`{"items":[null]}`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		groups, err := readGroups(strings.NewReader(doc))
+		if err == nil && !json.Valid([]byte(doc)) && len(groups) == 0 && strings.TrimSpace(doc)[0] != '{' {
+			t.Errorf("%q passed as discovery", doc)
+		}
+		for _, r := range catalogue(groups).Resources {
+			if r.Kind.Name == "" || r.Plural == "" {
+				t.Errorf("a resource without a name of %q", doc)
+			}
+		}
+	})
+}

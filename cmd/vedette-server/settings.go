@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/version"
+	"github.com/vedette-io/vedette/server"
+	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/server/gate"
+	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/views"
+)
+
+// settingsOf turns what the user wrote into what the server is made of.
+func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
+	hostname, err := os.Hostname()
+	if err != nil {
+		return server.Config{}, fmt.Errorf("find this server's name: %w", err)
+	}
+	settings := server.Config{
+		ID: vedette.ServerID(hostname), Version: version.String(),
+		REST: cfg.RESTListen().Address, GRPC: cfg.GRPCListen().Address,
+		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
+		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), Keep: !cfg.Accounts.RemoveData},
+		Ingest:   ingest.Config{Bytes: int64(cfg.Agents.IngestBytes)},
+		Gate: gate.Config{
+			Pulse: cfg.Agents.Pulse(), Credit: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Lifts: views.Lifts(),
+		},
+		Clouddriver: clouddriver.Config{
+			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
+			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
+		},
+	}
+	if settings.RESTTLS, err = cfg.Server.TLSConfig(); err != nil {
+		return settings, err
+	}
+	settings.GRPCTLS, err = cfg.GRPC.Server.TLSConfig()
+	return settings, err
+}
+
+// kindsOf are the kinds to cache, less those to omit.
+func kindsOf(c config.Cache) []string {
+	return slices.DeleteFunc(slices.Clone(c.Kinds), func(kind string) bool {
+		return slices.ContainsFunc(c.OmitKinds, func(omitted string) bool { return strings.EqualFold(kind, omitted) })
+	})
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/readtest"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what is printed into testdata")
+
+// serve returns the address of a server of a world.
+func serve(t *testing.T, w *readtest.World) string {
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Version: "v1.2.3"}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// run runs a command line and returns what it prints.
+func run(ctx context.Context, args ...string) (out, errOut string, err error) {
+	var o, e bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(&o)
+	root.SetErr(&e)
+	err = root.ExecuteContext(ctx)
+	return o.String(), e.String(), err
+}
+
+// shop is a fleet of three clusters, one of which has lost its agent.
+func shop(t *testing.T) *readtest.World {
+	w := readtest.New(t)
+	for _, account := range []vedette.AccountName{"dev", "prod-1", "prod-3"} {
+		w.Account(account, "pods", "deployments", "nodes", "namespaces")
+		w.Put(account, readtest.Node("node-1"), readtest.Deployment("shop", "web", 3), readtest.Pod("shop", "web-6c9f4-aaaaa", "web"))
+	}
+	w.Fleet.Set(api.Agent{ID: "agent-1", Version: "v1.2.3", Hostname: "node-7", ZoneID: "vedette", Server: "server-1",
+		Connected: time.Now().Add(-90 * time.Minute), LastPulse: time.Now(),
+		Accounts: []api.AgentAccount{{Name: "dev", Role: api.Cacher}, {Name: "prod-1", Role: api.Standby}, {Name: "prod-3", Role: api.Refused, Message: "another cluster owns the name"}}})
+	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
+	return w
+}
+
+var (
+	moving = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+	port   = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	lags   = regexp.MustCompile(`\b\d+m?s( ago)?\b`)
+	spaces = regexp.MustCompile(`  +`)
+)
+
+// TestOutput compares what commands print with files: a case is a file, whose
+// first line is the command.
+func TestOutput(t *testing.T) {
+	w := shop(t)
+	w.Fleet.Lose("prod-3")
+	server := serve(t, w)
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			command, _, _ := strings.Cut(string(want), "\n")
+			args := append(strings.Fields(strings.TrimPrefix(command, "$ vedette ")), "--server", server)
+			out, errOut, err := run(t.Context(), args...)
+			got := command + "\n" + out
+			if errOut != "" {
+				got += "--- error output\n" + errOut
+			}
+			if err != nil {
+				got += "--- fails\n" + err.Error() + "\n"
+			}
+			if strings.HasPrefix(command, "$ vedette accounts") || strings.HasPrefix(command, "$ vedette feeds") {
+				got = spaces.ReplaceAllString(got, "  ") // a lag is wider from time to time
+			}
+			got = port.ReplaceAllString(moving.ReplaceAllString(lags.ReplaceAllString(got, "N"), "TIME"), "HOST")
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vedette-io/vedette/internal/client"
+)
+
+// accountAnnotation tells in a manifest from which account it is: the manifest
+// itself does not know.
+const accountAnnotation = "vedette.io/account"
+
+// runManifests shows whole manifests: one that was asked for by name alone as
+// itself, everything else as a List, as kubectl does.
+func (g *getter) runManifests(ctx context.Context, targets []target) error {
+	items := []any{}
+	var errs []error
+	for _, t := range targets {
+		found, err := g.manifests(ctx, t)
+		errs = append(errs, err)
+		items = append(items, found...)
+	}
+	err := errors.Join(errs...)
+	if len(items) == 0 && err != nil {
+		return err
+	}
+	var document any = map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items}
+	if len(targets) == 1 && targets[0].name != "" && len(items) == 1 {
+		document = items[0]
+	}
+	return errors.Join(g.printDocument(document), err)
+}
+
+func (g *getter) manifests(ctx context.Context, t target) ([]any, error) {
+	query := g.query(t)
+	query.Manifests = true
+	var found []any
+	for {
+		page, err := g.client.Objects(ctx, query)
+		if err != nil {
+			return found, err
+		}
+		g.warn(page.Freshness)
+		for _, o := range page.Items {
+			m, err := marked(o)
+			if err != nil {
+				return found, err
+			}
+			found = append(found, m)
+		}
+		if query.Cursor = page.Cursor; query.Cursor == "" {
+			return found, t.missing(len(found))
+		}
+	}
+}
+
+// marked decodes a manifest and notes its account in it. Numbers stay as they
+// are written.
+func marked(o client.Object) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(o.Manifest))
+	decoder.UseNumber()
+	var m map[string]any
+	if err := decoder.Decode(&m); err != nil {
+		return nil, fmt.Errorf("read the manifest of %s: %w", path(o.Account, o.Kind, o.Namespace, o.Name), err)
+	}
+	metadata := member(m, "metadata")
+	member(metadata, "annotations")[accountAnnotation] = o.Account
+	return m, nil
+}
+
+// member returns an object within an object, and makes it where it is not.
+func member(m map[string]any, name string) map[string]any {
+	inner, ok := m[name].(map[string]any)
+	if !ok {
+		inner = map[string]any{}
+		m[name] = inner
+	}
+	return inner
+}
+
+func (g *getter) printDocument(document any) error {
+	text, err := g.encode(document)
+	if err != nil {
+		return err
+	}
+	g.out.line(text)
+	return g.out.flush()
+}
+
+func (g *getter) encode(document any) (string, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "    ")
+	if err := encoder.Encode(document); err != nil {
+		return "", fmt.Errorf("write JSON: %w", err)
+	}
+	text := b.Bytes()
+	if g.output == "yaml" {
+		var err error
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return "", fmt.Errorf("write YAML: %w", err)
+		}
+	}
+	return string(bytes.TrimRight(text, "\n")), nil
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vedette-io/vedette/internal/client"
+)
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "vedette",
+		Short:         "See many Kubernetes clusters as one",
+		SilenceUsage:  true, // an error about a cluster is not one about the command line
+		SilenceErrors: true, // main prints it
+	}
+	server := os.Getenv("VEDETTE_SERVER")
+	if server == "" {
+		server = client.DefaultServer
+	}
+	root.PersistentFlags().String("server", server, "address of the server; the environment's VEDETTE_SERVER if not given")
+	root.AddCommand(newGet(), newAccounts(), newAgents(), newFeeds(), newUp(), newVersion())
+	return root
+}
+
+// connect returns a client of the server that a command's flags name.
+func connect(cmd *cobra.Command) (*client.Client, error) {
+	server, err := cmd.Flags().GetString("server")
+	if err != nil {
+		return nil, err
+	}
+	return client.New(server)
+}

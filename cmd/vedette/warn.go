@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/server/views"
+)
+
+// warn tells which clusters an answer may not be up to date with, one line for
+// each, once.
+func (g *getter) warn(fresh []client.Fresh) {
+	for _, f := range fresh {
+		text := warning(f)
+		account, _, _ := strings.Cut(text, " ")
+		// The reason of one account's kinds is mostly the same: that its agent is
+		// gone. Their ages differ by moments, so the account decides.
+		if key := account + f.State + f.Message; text != "" && !g.told[key] {
+			g.told[key] = true
+			fmt.Fprintln(g.errOut, text)
+		}
+	}
+}
+
+func warning(f client.Fresh) string {
+	switch {
+	case f.State == "absent":
+		return fmt.Sprintf("%s: does not cache %s", f.Account, f.Kind)
+	case !f.Stale:
+		return ""
+	case f.State == "live":
+		return fmt.Sprintf("%s: %s", f.Account, heard(f))
+	case f.Message == "":
+		return fmt.Sprintf("%s: %s is %s; %s", f.Account, feedName(f), f.State, heard(f))
+	default:
+		return fmt.Sprintf("%s: %s is %s (%s); %s", f.Account, feedName(f), f.State, f.Message, heard(f))
+	}
+}
+
+func feedName(f client.Fresh) string {
+	if f.Namespace == "" {
+		return f.Kind
+	}
+	return f.Kind + " in " + f.Namespace
+}
+
+func heard(f client.Fresh) string {
+	if f.LagMs == nil {
+		return "never heard from"
+	}
+	return "last heard from " + views.Age(time.Duration(*f.LagMs)*time.Millisecond) + " ago"
+}

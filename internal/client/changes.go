@@ -1,0 +1,95 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Event is one event of a stream of changes.
+type Event struct {
+	Type string // added, modified, deleted, columns, ready, heartbeat, lagged or error
+	Data []byte // JSON
+}
+
+// silence is how long a stream may say nothing: a server sends a heartbeat every
+// 10 s, so one that is silent for longer is cut off, whatever TCP believes.
+const silence = 45 * time.Second
+
+var errSilent = errors.New("the server has sent nothing for 45 s")
+
+// Changes calls each with what is there and then with what changes, until the
+// stream breaks, ctx ends or each fails. It never returns nil.
+func (c *Client) Changes(ctx context.Context, q Query, each func(Event) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	values := q.values()
+	values.Del("limit")
+	values.Set("initial", "true")
+	response, err := c.do(ctx, "/changes", values, "text/event-stream")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	watchdog := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer watchdog.Stop()
+	err = readEvents(response.Body, func(e Event) error {
+		watchdog.Reset(silence)
+		return each(e)
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return err
+}
+
+// maxEvent bounds the length of a line: an object may take 1.5 MiB in etcd, and
+// its JSON a few times that.
+const maxEvent = 16 << 20
+
+// readEvents takes server-sent events apart. What it does not know it passes
+// over, as the format asks for.
+func readEvents(r io.Reader, each func(Event) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxEvent)
+	var e Event
+	for lines.Scan() {
+		name, value, _ := bytes.Cut(lines.Bytes(), []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case len(lines.Bytes()) == 0:
+			if e.Type != "" {
+				if err := each(e); err != nil {
+					return err
+				}
+			}
+			e = Event{}
+		case string(name) == "event":
+			e.Type = string(value)
+		case string(name) == "data":
+			e.Data = append(e.Data, value...)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read changes: %w", err)
+	}
+	return fmt.Errorf("read changes: %w", io.ErrUnexpectedEOF)
+}
+
+// Fault returns the error that an event of type error carries.
+func (e Event) Fault() error {
+	var body struct {
+		Error struct{ Kind, Message, ID string }
+	}
+	if err := json.Unmarshal(e.Data, &body); err != nil {
+		return fmt.Errorf("read an error event: %w", err)
+	}
+	return vedette.Errorf(vedette.ErrorKind(body.Error.Kind), "%s", body.Error.Message)
+}

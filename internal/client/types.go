@@ -1,0 +1,167 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Query chooses objects. Empty fields choose everything.
+type Query struct {
+	Account     string // a name, a glob, or several joined by commas
+	Kind        string
+	Namespace   string
+	Name        string
+	Application string
+	Selector    string
+	Limit       int
+	Cursor      string
+	Table       bool
+	Manifests   bool
+}
+
+func (q Query) values() url.Values {
+	v := url.Values{}
+	for name, value := range map[string]string{"account": q.Account, "kind": q.Kind, "namespace": q.Namespace, "name": q.Name,
+		"application": q.Application, "selector": q.Selector, "cursor": q.Cursor} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Table {
+		v.Set("as", "table")
+	}
+	if q.Manifests {
+		v.Set("include", "body")
+	}
+	return v
+}
+
+// Fresh says how far behind its cluster a feed may be.
+type Fresh struct {
+	Account, Kind, Namespace string
+	State, Message           string
+	Watermark                *time.Time
+	LagMs                    *int64
+	Stale                    bool
+}
+
+// Columns head a table.
+type Columns struct {
+	Kind       string
+	Namespaced bool
+	Columns    []Column
+}
+
+// Column is one of them.
+type Column struct {
+	Name string
+	Wide bool
+}
+
+// Row is an object in a table.
+type Row struct {
+	Account, Namespace, Name string
+	UID, ResourceVersion     string
+	Cells                    []string
+}
+
+// Table is a page of objects of one kind.
+type Table struct {
+	Columns   `json:",inline"`
+	Rows      []Row
+	Total     int64
+	Cursor    string
+	Freshness []Fresh
+}
+
+// Object is an object with its manifest, if that was asked for.
+type Object struct {
+	Account, Kind, Namespace, Name string
+	ResourceVersion                string
+	Manifest                       json.RawMessage
+}
+
+// Objects is a page of objects.
+type Objects struct {
+	Items     []Object
+	Total     int64
+	Cursor    string
+	Freshness []Fresh
+}
+
+// Account is an account as GET accounts shows it.
+type Account struct {
+	Name    string
+	Cluster struct{ UID, Host, Version string }
+	Agent   string
+	Server  string
+	Objects int64
+	Feeds   map[string]int
+	LagMs   *int64
+	Stale   bool
+}
+
+// Agent is a connected agent.
+type Agent struct {
+	ID, Version, Hostname, Server string
+	Connected, LastPulse          time.Time
+	Accounts                      []struct{ Name, Role, Message string }
+}
+
+// Feed is a kind of an account, and how far it is.
+type Feed struct {
+	Fresh
+	Objects int64
+	Synced  *time.Time
+}
+
+type list[T any] struct{ Items []T }
+
+// Table reads a page of objects as a table.
+func (c *Client) Table(ctx context.Context, q Query) (Table, error) {
+	q.Table = true
+	var t Table
+	err := c.get(ctx, "/objects", q.values(), &t)
+	return t, err
+}
+
+// Objects reads a page of objects.
+func (c *Client) Objects(ctx context.Context, q Query) (Objects, error) {
+	var o Objects
+	err := c.get(ctx, "/objects", q.values(), &o)
+	return o, err
+}
+
+// Accounts reads the accounts that a pattern names, all where it is empty.
+func (c *Client) Accounts(ctx context.Context, pattern string) ([]Account, error) {
+	var l list[Account]
+	err := c.get(ctx, "/accounts", Query{Account: pattern}.values(), &l)
+	return l.Items, err
+}
+
+// Agents reads the agents that serve an account that a pattern names.
+func (c *Client) Agents(ctx context.Context, pattern string) ([]Agent, error) {
+	var l list[Agent]
+	err := c.get(ctx, "/agents", Query{Account: pattern}.values(), &l)
+	return l.Items, err
+}
+
+// Feeds reads the feeds of the accounts that a pattern names.
+func (c *Client) Feeds(ctx context.Context, pattern, kind string) ([]Feed, error) {
+	var l list[Feed]
+	err := c.get(ctx, "/feeds", Query{Account: pattern, Kind: kind}.values(), &l)
+	return l.Items, err
+}
+
+// Version reads the server's version.
+func (c *Client) Version(ctx context.Context) (string, error) {
+	var v struct{ Version string }
+	err := c.get(ctx, "/version", nil, &v)
+	return v.Version, err
+}

@@ -1,0 +1,399 @@
+package keypair
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/youmark/pkcs8"
+)
+
+// authority signs certificates for tests.
+type authority struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func newAuthority(t *testing.T, name string) authority {
+	t.Helper()
+	key := newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	return authority{sign(t, template, template, key.Public(), key), key}
+}
+
+func sign(t *testing.T, template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) *x509.Certificate {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
+// leaf makes a certificate for a name that ends at a time.
+func (a authority) leaf(t *testing.T, name string, key crypto.Signer, end time.Time) *x509.Certificate {
+	t.Helper()
+	return sign(t, &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: end.Add(-2000 * time.Hour), NotAfter: end,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, a.cert, key.Public(), a.key)
+}
+
+func certPEM(certs ...*x509.Certificate) (out []byte) {
+	for _, c := range certs {
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+	}
+	return out
+}
+
+func keyPEM(t *testing.T, key any) []byte {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+}
+
+func write(t *testing.T, path string, data []byte) string {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// touch makes sure that a file looks younger, whatever the clock's grain.
+func touch(t *testing.T, ahead time.Duration, paths ...string) {
+	t.Helper()
+	at := time.Now().Add(ahead)
+	for _, path := range paths {
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// pairIn writes a certificate and its key into a folder.
+func (a authority) pairIn(t *testing.T, dir, name string) Files {
+	t.Helper()
+	key := newKey(t)
+	return Files{
+		Cert: write(t, filepath.Join(dir, name+".crt"), certPEM(a.leaf(t, name, key, time.Now().Add(1000*time.Hour)))),
+		Key:  write(t, filepath.Join(dir, name+".key"), keyPEM(t, key)),
+	}
+}
+
+func TestKeyForms(t *testing.T) {
+	ca, dir := newAuthority(t, "ca"), t.TempDir()
+	ec := newKey(t)
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecDER, err := x509.MarshalECPrivateKey(ec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encrypted, err := pkcs8.MarshalPrivateKey(ec, []byte("hunter2"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(kind string, der []byte) []byte {
+		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	}
+	old := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED"}, Bytes: []byte("x")})
+	params := block("EC PARAMETERS", []byte("x"))
+	tests := []struct {
+		why      string
+		key      crypto.Signer
+		file     []byte
+		password string
+		err      string
+	}{
+		{"PKCS#8", ec, keyPEM(t, ec), "", ""},
+		{"PKCS#8 with RSA", rsaKey, keyPEM(t, rsaKey), "", ""},
+		{"PKCS#1", rsaKey, block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey)), "", ""},
+		{"EC after its parameters, as openssl writes it", ec, append(params, block("EC PRIVATE KEY", ecDER)...), "", ""},
+		{"encrypted PKCS#8", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "hunter2", ""},
+		{"a wrong password", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "hunter3", "can't be decrypted with the configured password"},
+		{"no password", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "", "it is encrypted, and no password is configured"},
+		{"the old encryption", rsaKey, old, "hunter2", "convert it with openssl pkcs8 -topk8"},
+		{"no PEM", ec, []byte("nonsense"), "", "holds no private key in PEM"},
+		{"damaged", ec, block("PRIVATE KEY", []byte("x")), "", "read the key in"},
+		{"another one's key", ec, keyPEM(t, newKey(t)), "", "does not belong to the first certificate in"},
+		{"another sort of key", ec, keyPEM(t, rsaKey), "", "does not belong to the first certificate in"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			cert := certPEM(ca.leaf(t, "x", tt.key, time.Now().Add(time.Hour)), ca.cert)
+			pair, err := Open(Files{Cert: write(t, filepath.Join(dir, "c"), cert), Key: write(t, filepath.Join(dir, "k"), tt.file), Password: tt.password})
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "hunter2") {
+					t.Errorf("got %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(pair.Certificate().Certificate); n != 2 {
+				t.Errorf("got %d certificates, want the chain of 2", n)
+			}
+		})
+	}
+}
+
+func TestCertificateErrors(t *testing.T) {
+	ca, dir := newAuthority(t, "ca"), t.TempDir()
+	files := ca.pairIn(t, dir, "x")
+	junk := write(t, filepath.Join(dir, "junk"), []byte("junk"))
+	for why, tt := range map[string]struct {
+		files Files
+		want  string
+	}{
+		"no certificate":      {Files{Cert: filepath.Join(dir, "absent"), Key: files.Key}, "absent does not exist"},
+		"no key":              {Files{Cert: files.Cert, Key: filepath.Join(dir, "absent")}, "absent does not exist"},
+		"not PEM":             {Files{Cert: junk, Key: files.Key}, "junk holds no certificate in PEM"},
+		"a key beside nobody": {Files{Cert: files.Cert}, "x.crt holds no private key in PEM"},
+	} {
+		if _, err := Open(tt.files); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", why, err, tt.want)
+		}
+	}
+	if _, err := Pool(junk); err == nil || !strings.Contains(err.Error(), "holds no certificate in PEM") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOneFileForBoth(t *testing.T) {
+	ca, key := newAuthority(t, "ca"), newKey(t)
+	both := append(keyPEM(t, key), certPEM(ca.leaf(t, "x", key, time.Now().Add(time.Hour)))...)
+	if _, err := Open(Files{Cert: write(t, filepath.Join(t.TempDir(), "both.pem"), both)}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRotation(t *testing.T) {
+	ca, dir := newAuthority(t, "ca"), t.TempDir()
+	files := ca.pairIn(t, dir, "x")
+	pair, err := Open(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := pair.Certificate()
+
+	next := ca.pairIn(t, t.TempDir(), "x")
+	copyFile(t, next.Cert, files.Cert)
+	touch(t, time.Minute, files.Cert)
+	if pair.Certificate() != first || pair.Failure() == nil {
+		t.Errorf("half of a rotation counted, or no failure: %v", pair.Failure())
+	}
+	copyFile(t, next.Key, files.Key)
+	touch(t, time.Minute, files.Key)
+	if got := pair.Certificate(); got == first || pair.Failure() != nil {
+		t.Errorf("the rotation went unnoticed: %v", pair.Failure())
+	}
+	second := pair.Certificate()
+	if err := os.Remove(files.Key); err != nil {
+		t.Fatal(err)
+	}
+	if pair.Certificate() != second || pair.Failure() == nil {
+		t.Errorf("a file that is gone took the last good certificate along: %v", pair.Failure())
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, data)
+}
+
+func TestWarning(t *testing.T) {
+	ca, dir := newAuthority(t, "ca"), t.TempDir()
+	now := time.Now()
+	for _, tt := range []struct {
+		end  time.Time
+		want string
+	}{
+		{now.Add(-time.Hour), "expired on"},
+		{now.Add(24 * time.Hour), "expires on"},
+		{now.Add(3000 * time.Hour), "valid only from"},
+		{now.Add(1000 * time.Hour), ""},
+	} {
+		key := newKey(t)
+		pair, err := Open(Files{
+			Cert: write(t, filepath.Join(dir, "c"), certPEM(ca.leaf(t, "x", key, tt.end))),
+			Key:  write(t, filepath.Join(dir, "k"), keyPEM(t, key)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := pair.Warning(now); !strings.Contains(got, tt.want) || (tt.want == "") != (got == "") {
+			t.Errorf("end %s: got %q, want %q", tt.end, got, tt.want)
+		}
+	}
+}
+
+// handshake lets a client and a server meet, and says what the client's name is
+// to the server.
+func handshake(t *testing.T, client, server *tls.Config) (string, error) {
+	t.Helper()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	name := make(chan string, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			name <- ""
+			return
+		}
+		defer conn.Close()
+		seen := ""
+		if conn.(*tls.Conn).Handshake() == nil {
+			if certs := conn.(*tls.Conn).ConnectionState().PeerCertificates; len(certs) > 0 {
+				seen = certs[0].Subject.CommonName
+			}
+			_, _ = conn.Write([]byte("x"))
+		}
+		name <- seen
+	}()
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", listener.Addr().String(), client)
+	if err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 1)) // in TLS 1.3 a refused client learns it on its first read
+		conn.Close()
+	}
+	return <-name, err
+}
+
+func TestBothSides(t *testing.T) {
+	ca, other, dir := newAuthority(t, "ca"), newAuthority(t, "other"), t.TempDir()
+	caFile := write(t, filepath.Join(dir, "ca.crt"), certPEM(ca.cert))
+	otherFile := write(t, filepath.Join(dir, "other.crt"), certPEM(other.cert))
+	clientCAs := write(t, filepath.Join(dir, "clients.crt"), certPEM(ca.cert))
+	server, err := Server{Own: ca.pairIn(t, dir, "server"), ClientAuth: tls.RequireAndVerifyClientCert, Authorities: clientCAs}.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, stranger := ca.pairIn(t, dir, "agent"), other.pairIn(t, dir, "stranger")
+	for _, tt := range []struct {
+		why    string
+		client Client
+		name   string
+		good   bool
+	}{
+		{"both known", Client{ServerName: "server", Authorities: caFile, Own: agent}, "agent", true},
+		{"no client certificate", Client{ServerName: "server", Authorities: caFile}, "", false},
+		{"a stranger", Client{ServerName: "server", Authorities: caFile, Own: stranger}, "", false},
+		{"another server", Client{ServerName: "elsewhere", Authorities: caFile, Own: agent}, "", false},
+		{"a server that nobody vouches for", Client{ServerName: "server", Authorities: otherFile, Own: agent}, "", false},
+		{"which may be accepted", Client{SkipVerify: true, Own: agent}, "agent", true},
+	} {
+		config, err := tt.client.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := handshake(t, config, server)
+		if (err == nil) != tt.good || tt.good && name != tt.name {
+			t.Errorf("%s: got %q, %v", tt.why, name, err)
+		}
+	}
+
+	t.Run("another authority from now on", func(t *testing.T) {
+		write(t, clientCAs, certPEM(other.cert))
+		touch(t, time.Minute, clientCAs)
+		config, err := Client{ServerName: "server", Authorities: caFile, Own: stranger}.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, err := handshake(t, config, server); err != nil || name != "stranger" {
+			t.Errorf("got %q, %v", name, err)
+		}
+		if config, err = (Client{ServerName: "server", Authorities: caFile, Own: agent}).Config(); err != nil {
+			t.Fatal(err)
+		}
+		if name, err := handshake(t, config, server); err == nil {
+			t.Errorf("%q got in with a certificate of the authority that is gone", name)
+		}
+	})
+
+	t.Run("the client's certificate follows its file", func(t *testing.T) {
+		write(t, clientCAs, append(certPEM(other.cert), certPEM(ca.cert)...))
+		touch(t, 2*time.Minute, clientCAs)
+		config, err := Client{ServerName: "server", Authorities: caFile, Own: agent}.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		copyFile(t, stranger.Cert, agent.Cert)
+		copyFile(t, stranger.Key, agent.Key)
+		touch(t, time.Minute, agent.Cert, agent.Key)
+		if name, err := handshake(t, config, server); err != nil || name != "stranger" {
+			t.Errorf("got %q, %v", name, err)
+		}
+	})
+}
+
+func TestClientAuth(t *testing.T) {
+	for word, want := range map[string]tls.ClientAuthType{
+		"": tls.NoClientCert, "NONE": tls.NoClientCert, "optional": tls.VerifyClientCertIfGiven, "REQUIRE": tls.RequireAndVerifyClientCert,
+		"want": tls.VerifyClientCertIfGiven, "need": tls.RequireAndVerifyClientCert, "any": tls.RequireAnyClientCert, "request": tls.RequestClientCert,
+	} {
+		if got, err := ClientAuth(word); err != nil || got != want {
+			t.Errorf("%q: got %v, %v", word, got, err)
+		}
+	}
+	if _, err := ClientAuth("sure"); err == nil {
+		t.Error("an unknown word passed")
+	}
+}
+
+func FuzzParseKey(f *testing.F) {
+	f.Add([]byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"))
+	f.Add([]byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		key, err := parseKey("k", data, "password")
+		if (key == nil) == (err == nil) {
+			t.Errorf("got %v, %v", key, err)
+		}
+		if chain, err := parseChain("c", data); err == nil && len(chain) == 0 {
+			t.Error("an empty chain passed")
+		}
+	})
+}

@@ -1,0 +1,88 @@
+// Package nearest finds what somebody may have meant by a name that does not
+// exist.
+package nearest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// To returns up to three of the candidates, the nearest first: those that begin
+// with the word or hold it, and those that are a typing error or two away. Case
+// does not count.
+func To(word string, candidates []string) []string {
+	type scored struct {
+		name  string
+		score int
+	}
+	var found []scored
+	word = strings.ToLower(clip(word))
+	for _, c := range candidates {
+		if score, ok := distance(word, strings.ToLower(clip(c))); ok {
+			found = append(found, scored{c, score})
+		}
+	}
+	slices.SortFunc(found, func(a, b scored) int { return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.name, b.name)) })
+	var names []string
+	for _, f := range found[:min(3, len(found))] {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Hint returns ": did you mean a, b or c?", or "" where nothing is near.
+func Hint(word string, candidates []string) string {
+	names := To(word, candidates)
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return ": did you mean " + names[0] + "?"
+	default:
+		last := len(names) - 1
+		return ": did you mean " + strings.Join(names[:last], ", ") + " or " + names[last] + "?"
+	}
+}
+
+// clip bounds the work: edit distance takes the product of both lengths.
+func clip(s string) string { return s[:min(len(s), 64)] }
+
+func distance(word, candidate string) (int, bool) {
+	if word == "" {
+		return 0, false
+	}
+	edits := editDistance(word, candidate)
+	allowed := 1 + len(word)/4
+	switch {
+	case edits <= allowed:
+		return edits, true
+	case len(word) >= 3 && strings.HasPrefix(candidate, word):
+		return allowed + 1, true
+	case len(word) >= 3 && strings.Contains(candidate, word):
+		return allowed + 2, true
+	default:
+		return 0, false
+	}
+}
+
+// editDistance counts the bytes to insert, delete or replace.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		above := row[0] // of the left neighbour, before it was overwritten
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := above
+			if a[i] != b[j] {
+				cost++
+			}
+			above = row[j+1]
+			row[j+1] = min(cost, row[j]+1, above+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// accountView is an account with what is known of its cluster, its agent and
+// its feeds.
+type accountView struct {
+	Name       vedette.AccountName       `json:"name"`
+	Cluster    clusterView               `json:"cluster"`
+	Properties vedette.Properties        `json:"properties"`
+	Namespaces []string                  `json:"namespaces"`
+	Agent      vedette.AgentID           `json:"agent,omitempty"`  // that reports it; none where no agent does
+	Server     vedette.ServerID          `json:"server,omitempty"` // that the agent is connected to
+	Registered moment                    `json:"registered"`
+	LastSeen   moment                    `json:"lastSeen"`
+	Orphaned   moment                    `json:"orphaned"` // since when no agent has been there; null while one is
+	Objects    int64                     `json:"objects"`
+	Feeds      map[vedette.FeedState]int `json:"feeds"` // how many are in each state
+	Watermark  moment                    `json:"watermark"`
+	LagMs      *int64                    `json:"lagMs"`
+	Stale      bool                      `json:"stale"`
+}
+
+type clusterView struct {
+	UID         string `json:"uid,omitempty"`
+	Host        string `json:"host"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Version     string `json:"version,omitempty"`
+}
+
+func (a *api) listAccounts(w http.ResponseWriter, r *http.Request) error {
+	values, err := parameters(r, "account")
+	if err != nil {
+		return err
+	}
+	patterns := many(values, "account")
+	i, err := find(r.Context(), a.catalog, func(i *inventory) (*inventory, error) {
+		_, err := i.named(patterns)
+		return i, err
+	})
+	if err != nil {
+		return err
+	}
+	items, now := []accountView{}, time.Now()
+	for _, row := range i.accounts {
+		if len(patterns) == 0 || matchAny(patterns, row.Name) {
+			items = append(items, a.accountView(row, i.byName[row.Name], now))
+		}
+	}
+	return writeJSON(w, r, list[accountView]{Items: items, Total: int64(len(items))})
+}
+
+func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parameters(r); err != nil {
+		return err
+	}
+	name := vedette.AccountName(r.PathValue("name"))
+	view, err := find(r.Context(), a.catalog, func(i *inventory) (accountView, error) {
+		row, ok := i.account(name)
+		if !ok {
+			return accountView{}, i.noAccount(string(name))
+		}
+		return a.accountView(row, i.byName[name], time.Now()), nil
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, view)
+}
+
+func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, now time.Time) accountView {
+	v := accountView{Name: row.Name, Cluster: clusterView(row.Cluster), Properties: row.Properties, Namespaces: row.Namespaces,
+		Agent: row.Holder, Server: row.Server, Registered: moment(row.Registered), LastSeen: moment(row.LastSeen), Orphaned: moment(row.Orphaned),
+		Feeds: map[vedette.FeedState]int{}}
+	if v.Namespaces == nil {
+		v.Namespaces = []string{}
+	}
+	seen, connected := a.Fleet.Freshness(row.Name)
+	if seen.After(row.LastSeen) {
+		v.LastSeen = moment(seen)
+	}
+	if connected {
+		v.Orphaned = moment{}
+	}
+	fresh := make([]feedFresh, len(feeds))
+	for i, f := range feeds {
+		v.Objects += f.Objects
+		v.Feeds[f.State]++
+		fresh[i] = a.fresh(f, now)
+	}
+	v.Watermark, v.LagMs = overall(fresh, now)
+	v.Stale = !connected || slices.ContainsFunc(fresh, lagging)
+	return v
+}
+
+// overall returns the watermark that all feeds have reached. A kind that RBAC
+// hides has none and would hold back all others for good: it is left out, and
+// counted among the denied.
+func overall(feeds []feedFresh, now time.Time) (moment, *int64) {
+	all := freshness{Feeds: slices.DeleteFunc(slices.Clone(feeds), func(f feedFresh) bool { return f.State == vedette.FeedDenied })}
+	mark := all.oldest()
+	if mark.IsZero() {
+		return moment{}, nil
+	}
+	lag := max(0, now.Sub(mark).Milliseconds())
+	return moment(mark), &lag
+}
+
+func lagging(f feedFresh) bool { return f.Stale && f.State != vedette.FeedDenied }

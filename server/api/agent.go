@@ -1,0 +1,86 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Agent is a connected agent.
+type Agent struct {
+	ID        vedette.AgentID
+	Version   string
+	Hostname  string
+	ZoneID    string
+	Server    vedette.ServerID // that it is connected to
+	Connected time.Time
+	LastPulse time.Time
+	Accounts  []AgentAccount
+}
+
+// AgentAccount is an account that an agent has offered to report.
+type AgentAccount struct {
+	Name    vedette.AccountName
+	Role    Role
+	Message string // why it was refused
+}
+
+// Role is what an agent does for an account. The values are part of the API.
+type Role string
+
+// The roles of an agent.
+const (
+	Cacher  Role = "cacher"  // it reports the account
+	Standby Role = "standby" // another agent does; this one waits
+	Refused Role = "refused" // the message says why
+)
+
+type agentView struct {
+	ID        vedette.AgentID    `json:"id"`
+	Version   string             `json:"version"`
+	Hostname  string             `json:"hostname,omitempty"`
+	ZoneID    string             `json:"zoneId,omitempty"`
+	Server    vedette.ServerID   `json:"server"`
+	Connected moment             `json:"connected"`
+	LastPulse moment             `json:"lastPulse"`
+	Accounts  []agentAccountView `json:"accounts"`
+}
+
+type agentAccountView struct {
+	Name    vedette.AccountName `json:"name"`
+	Role    Role                `json:"role"`
+	Message string              `json:"message,omitempty"`
+}
+
+func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
+	values, err := parameters(r, "account")
+	if err != nil {
+		return err
+	}
+	patterns, items := many(values, "account"), []agentView{}
+	for _, agent := range a.Fleet.Agents() {
+		if v := viewOfAgent(agent); len(patterns) == 0 || v.serves(patterns) {
+			items = append(items, v)
+		}
+	}
+	return writeJSON(w, r, list[agentView]{Items: items, Total: int64(len(items))})
+}
+
+func viewOfAgent(a Agent) agentView {
+	v := agentView{ID: a.ID, Version: a.Version, Hostname: a.Hostname, ZoneID: a.ZoneID, Server: a.Server,
+		Connected: moment(a.Connected), LastPulse: moment(a.LastPulse), Accounts: make([]agentAccountView, len(a.Accounts))}
+	for i, account := range a.Accounts {
+		v.Accounts[i] = agentAccountView(account)
+	}
+	return v
+}
+
+func (v agentView) serves(patterns []string) bool {
+	for _, a := range v.Accounts {
+		if matchAny(patterns, a.Name) {
+			return true
+		}
+	}
+	return false
+}

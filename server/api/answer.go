@@ -1,0 +1,76 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/vedette-io/vedette/internal/tagged"
+)
+
+// writeJSON answers with a document that says all there is to say.
+func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	body, err := encode(v)
+	if err != nil {
+		return err
+	}
+	tagged.Write(w, r, body, xxhash.Sum64(body))
+	return nil
+}
+
+// writeFresh answers with a document and, as further members of it, how fresh
+// it is. The tag leaves the watermarks out, which move all the time, or no
+// answer would ever be the same; a reader that is told "not modified" finds them
+// in the headers.
+func writeFresh(w http.ResponseWriter, r *http.Request, f freshness, document any) error {
+	body, err := encode(document)
+	if err != nil {
+		return err
+	}
+	still, err := encode(f.still())
+	if err != nil {
+		return err
+	}
+	moving, err := encode(f)
+	if err != nil {
+		return err
+	}
+	tag := xxhash.New()
+	_, _ = tag.Write(body) // hashing does not fail
+	_, _ = tag.Write(still)
+	f.header(w.Header())
+	tagged.Write(w, r, join(body, moving), tag.Sum64())
+	return nil
+}
+
+// join makes one JSON object of two, the first of which must not be empty.
+func join(a, b []byte) []byte {
+	end := bytes.LastIndexByte(a, '}')
+	return append(append(a[:end], ','), b[1:]...)
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode an answer: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// moment is a time as it is answered: RFC 3339 with milliseconds, and null
+// where there is none.
+type moment time.Time
+
+func (m moment) MarshalJSON() ([]byte, error) {
+	t := time.Time(m)
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000Z07:00"`)), nil
+}

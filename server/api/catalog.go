@@ -1,0 +1,163 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/nearest"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/views"
+)
+
+// catalog keeps what accounts and feeds there are. Every request needs it, it
+// changes rarely, and of a large fleet it is ten thousand rows: so it is read at
+// most once in catalogAge, and once more where something is missing from it.
+type catalog struct {
+	store status
+
+	mu   sync.Mutex
+	last *inventory
+}
+
+const catalogAge = time.Second
+
+// inventory is what was there at one time. It is not changed once it is made.
+type inventory struct {
+	read     time.Time
+	accounts []store.AccountRow // by name
+	feeds    []store.FeedStatus // by account, kind and namespace
+	byName   map[vedette.AccountName][]store.FeedStatus
+}
+
+func (c *catalog) get(ctx context.Context) (*inventory, error) { return c.since(ctx, catalogAge) }
+
+// since returns what was read no longer ago than age.
+func (c *catalog) since(ctx context.Context, age time.Duration) (*inventory, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != nil && time.Since(c.last.read) < age {
+		return c.last, nil
+	}
+	i, err := readInventory(ctx, c.store)
+	if err != nil {
+		return nil, err
+	}
+	c.last = i
+	return i, nil
+}
+
+func readInventory(ctx context.Context, s status) (*inventory, error) {
+	i := &inventory{read: time.Now(), byName: map[vedette.AccountName][]store.FeedStatus{}}
+	var err error
+	if i.accounts, err = s.Accounts(ctx); err != nil {
+		return nil, err
+	}
+	if i.feeds, err = s.Feeds(ctx); err != nil {
+		return nil, err
+	}
+	for _, f := range i.feeds {
+		i.byName[f.Account] = append(i.byName[f.Account], f)
+	}
+	return i, nil
+}
+
+// find runs do on the inventory, and once more on a new one where it names
+// something that is not there: it may have come a moment ago.
+func find[T any](ctx context.Context, c *catalog, do func(*inventory) (T, error)) (T, error) {
+	var zero T
+	i, err := c.get(ctx)
+	if err != nil {
+		return zero, err
+	}
+	v, err := do(i)
+	if kind := vedette.KindOf(err); kind != vedette.NotFound && kind != vedette.Invalid {
+		return v, err
+	}
+	if i, err = c.since(ctx, 0); err != nil {
+		return zero, err
+	}
+	return do(i)
+}
+
+func (i *inventory) account(name vedette.AccountName) (store.AccountRow, bool) {
+	at, ok := slices.BinarySearchFunc(i.accounts, name, func(a store.AccountRow, name vedette.AccountName) int {
+		return compareText(string(a.Name), string(name))
+	})
+	if !ok {
+		return store.AccountRow{}, false
+	}
+	return i.accounts[at], true
+}
+
+func compareText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// named returns the accounts that any of the patterns names, all of them where
+// there is no pattern. A pattern without wildcards must name one.
+func (i *inventory) named(patterns []string) ([]vedette.AccountName, error) {
+	var names []vedette.AccountName
+	for _, a := range i.accounts {
+		if len(patterns) == 0 || matchAny(patterns, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	for _, p := range patterns {
+		if _, ok := i.account(vedette.AccountName(p)); !ok && !glob(p).special() {
+			return nil, i.noAccount(p)
+		}
+	}
+	return names, nil
+}
+
+func matchAny(patterns []string, name vedette.AccountName) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return glob(p).match(string(name)) })
+}
+
+func (i *inventory) noAccount(name string) error {
+	var names []string
+	for _, a := range i.accounts {
+		names = append(names, string(a.Name))
+	}
+	return vedette.Errorf(vedette.NotFound, "there is no account %.255q%s", name, nearest.Hint(name, names))
+}
+
+// resources returns what the accounts serve, each kind once.
+func (i *inventory) resources(accounts []vedette.AccountName) []vedette.Resource {
+	seen := map[vedette.Kind]bool{}
+	var out []vedette.Resource
+	for _, a := range accounts {
+		for _, f := range i.byName[a] {
+			if !seen[f.Feed.Kind] {
+				seen[f.Feed.Kind] = true
+				out = append(out, f.Resource)
+			}
+		}
+	}
+	return out
+}
+
+// kinds resolves the names that a user wrote for kinds.
+func (i *inventory) kinds(accounts []vedette.AccountName, names []string) ([]vedette.Resource, error) {
+	served := i.resources(accounts)
+	var out []vedette.Resource
+	for _, name := range names {
+		r, err := views.Find(served, name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(out, func(o vedette.Resource) bool { return o.Kind == r.Kind }) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}

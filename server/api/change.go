@@ -1,0 +1,309 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/views"
+)
+
+// streamChanges answers with server-sent events: what happens to the objects
+// that a filter chooses, from the event "ready" on, after its commit. With
+// initial=true all that is there comes first, as "added".
+func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
+	values, err := parameters(r, append(filterParameters, "include", "as", "initial")...)
+	if err != nil {
+		return err
+	}
+	f, err := parseFilter(values)
+	if err != nil {
+		return err
+	}
+	include, err := choice(values, "include", "body")
+	if err != nil {
+		return err
+	}
+	as, err := choice(values, "as", "table")
+	if err != nil {
+		return err
+	}
+	initial, err := choice(values, "initial", "true", "false")
+	if err != nil {
+		return err
+	}
+	f.Bodies = include == "body"
+	s := &stream{api: a, request: r, out: newEvents(w), filter: f, initial: initial == "true"}
+	if err := s.prepare(r.Context(), as == "table"); err != nil {
+		return err
+	}
+	s.run(r.Context())
+	return nil
+}
+
+// stream is one reader of changes.
+type stream struct {
+	*api
+	request  *http.Request
+	out      *events
+	filter   filter
+	initial  bool
+	selector labels.Selector
+	table    *views.View // nil: objects are shown whole
+	// shown are the objects that the reader knows. It is kept only where more
+	// than the key decides, since then a change can take an object out of what
+	// was chosen, and its deletion no longer tells whether it was in.
+	shown map[place]bool
+}
+
+// place is where an object stands in the whole fleet.
+type place struct {
+	account vedette.AccountName
+	key     vedette.Key
+}
+
+func (s *stream) prepare(ctx context.Context, table bool) error {
+	var err error
+	if s.selector, err = labels.Parse(s.filter.Selector); err != nil {
+		return vedette.Errorf(vedette.Invalid, "the label selector %.200q cannot be read: %w", s.filter.Selector, err)
+	}
+	if _, err := s.resolve(ctx, &s.filter); err != nil {
+		return err
+	}
+	if s.filter.Selector != "" || s.filter.Application != "" {
+		s.shown = map[place]bool{}
+	}
+	if !table {
+		return nil
+	}
+	resource, err := s.filter.single()
+	view := views.Of(resource.Kind)
+	s.table = &view
+	return err
+}
+
+// run subscribes first and reads then, so that nothing falls between. A change
+// that both saw is told twice, with the same version.
+func (s *stream) run(ctx context.Context) {
+	sub := s.Hub.Subscribe(s.wants)
+	defer sub.Close()
+	err := s.begin(ctx)
+	heartbeat := time.NewTicker(s.Heartbeat)
+	defer heartbeat.Stop()
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-heartbeat.C:
+			err = s.freshness(ctx, "heartbeat")
+		case change, ok := <-sub.Changes():
+			if !ok {
+				_ = s.out.send("lagged", map[string]string{"message": "changes were lost because the reader was too slow: read the objects anew"})
+				return
+			}
+			err = s.forward(ctx, gather(change, sub.Changes()))
+		}
+	}
+	if ctx.Err() == nil && !errors.Is(err, errGone) {
+		_ = s.out.send("error", errorBody{s.explain(s.request, err)})
+	}
+}
+
+// wants is asked for each change of the whole fleet, under the hub's lock: it
+// looks at names only. Accounts are matched by pattern, for those to come.
+func (s *stream) wants(c store.Change) bool {
+	f := &s.filter
+	if len(f.patterns) > 0 && !matchAny(f.patterns, c.Account) ||
+		f.Namespace != "" && f.Namespace != c.Key.Namespace || f.Name != "" && f.Name != c.Key.Name {
+		return false
+	}
+	for _, kind := range f.kinds {
+		if kind == c.Key.Kind {
+			return true
+		}
+	}
+	return len(f.kinds) == 0
+}
+
+func (s *stream) begin(ctx context.Context) error {
+	s.out.open()
+	if s.table != nil {
+		resource := s.filter.resources[0]
+		if err := s.out.send("columns", columnsView{Kind: resource.Kind.String(), Scoped: resource.Namespaced, Columns: columnsOf(*s.table)}); err != nil {
+			return err
+		}
+	}
+	if s.initial || s.shown != nil {
+		if err := s.list(ctx); err != nil {
+			return err
+		}
+	}
+	return s.freshness(ctx, "ready")
+}
+
+type columnsView struct {
+	Kind    string       `json:"kind"`
+	Scoped  bool         `json:"namespaced"`
+	Columns []columnView `json:"columns"`
+}
+
+// list goes through what is there, page by page.
+func (s *stream) list(ctx context.Context) error {
+	if s.filter.nothing() {
+		return nil
+	}
+	query := s.filter.query()
+	query.Limit, query.SkipTotal, query.Bodies = 500, true, query.Bodies && s.initial
+	for {
+		page, err := s.Store.Objects(ctx, query)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			row := &page.Items[i]
+			s.show(place{row.Account, row.Key})
+			if s.initial {
+				if err := s.tell(string(store.Added), row); err != nil {
+					return err
+				}
+			}
+		}
+		if query.After = page.Next; query.After == "" {
+			return nil
+		}
+	}
+}
+
+func (s *stream) show(at place) {
+	if s.shown != nil {
+		s.shown[at] = true
+	}
+}
+
+const burst = 512
+
+// gather takes what else is waiting, and of several changes of one object only
+// the last: the store is read after all of them.
+func gather(first store.Change, more <-chan store.Change) []store.Change {
+	changes, at := []store.Change{first}, map[place]int{{first.Account, first.Key}: 0}
+	for len(changes) < burst {
+		select {
+		case c, ok := <-more:
+			if !ok {
+				return changes // the next read finds it closed again
+			}
+			p := place{c.Account, c.Key}
+			n, seen := at[p]
+			if !seen {
+				at[p] = len(changes)
+				changes = append(changes, c)
+				continue
+			}
+			changes[n] = merge(changes[n], c)
+		default:
+			return changes
+		}
+	}
+	return changes
+}
+
+// merge makes one change of two that follow each other. What was added and then
+// modified was added.
+func merge(old, new store.Change) store.Change {
+	if old.Type == store.Added && new.Type == store.Modified {
+		new.Type = store.Added
+	}
+	return new
+}
+
+func (s *stream) forward(ctx context.Context, changes []store.Change) error {
+	for _, c := range changes {
+		if err := s.forwardOne(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stream) forwardOne(ctx context.Context, c store.Change) error {
+	at := place{c.Account, c.Key}
+	if c.Type == store.Deleted {
+		return s.remove(at)
+	}
+	row, err := s.Store.Object(ctx, c.Account, c.Key)
+	if vedette.KindOf(err) == vedette.NotFound {
+		return nil // its deletion follows
+	}
+	if err != nil {
+		return err
+	}
+	if s.shown == nil {
+		return s.tell(string(c.Type), &row)
+	}
+	if !s.chooses(&row) {
+		return s.remove(at)
+	}
+	kind := store.Modified
+	if !s.shown[at] {
+		kind = store.Added
+	}
+	s.show(at)
+	return s.tell(string(kind), &row)
+}
+
+func (s *stream) chooses(row *store.Row) bool {
+	return s.selector.Matches(labels.Set(row.Labels)) && (s.filter.Application == "" || s.filter.Application == row.Moniker.App)
+}
+
+// remove tells that an object has left what was chosen, if it was in.
+func (s *stream) remove(at place) error {
+	if s.shown != nil && !s.shown[at] {
+		return nil
+	}
+	delete(s.shown, at)
+	return s.out.send(string(store.Deleted), keyView{Account: at.account, Kind: at.key.Kind.String(), Namespace: at.key.Namespace, Name: at.key.Name})
+}
+
+// keyView names an object of which nothing else is left.
+type keyView struct {
+	Account   vedette.AccountName `json:"account"`
+	Kind      string              `json:"kind"`
+	Namespace string              `json:"namespace,omitempty"`
+	Name      string              `json:"name"`
+}
+
+func (s *stream) tell(event string, row *store.Row) error {
+	if s.table != nil {
+		return s.out.send(event, rowOf(row, *s.table, time.Now()))
+	}
+	if !s.filter.Bodies {
+		row.Body = nil
+	}
+	return s.out.send(event, viewOf(row))
+}
+
+// freshness tells which feeds are stale; the others, of a fleet, are too many to
+// repeat each few seconds.
+func (s *stream) freshness(ctx context.Context, event string) error {
+	i, err := s.catalog.get(ctx)
+	if err != nil {
+		return err
+	}
+	f := s.filter
+	if f.accounts, err = i.named(f.patterns); vedette.KindOf(err) == vedette.NotFound {
+		err = nil // an account that was removed meanwhile has nothing more to tell
+	}
+	fresh := s.freshOf(i, f, time.Now())
+	stale := []feedFresh{}
+	for _, feed := range fresh.Feeds {
+		if feed.Stale {
+			stale = append(stale, feed)
+		}
+	}
+	return errors.Join(err, s.out.send(event, freshness{Stale: fresh.Stale, Feeds: stale}))
+}

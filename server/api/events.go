@@ -1,0 +1,51 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"time"
+)
+
+// events writes server-sent events.
+type events struct {
+	w          http.ResponseWriter
+	controller *http.ResponseController
+}
+
+func newEvents(w http.ResponseWriter) *events {
+	return &events{w: w, controller: http.NewResponseController(w)}
+}
+
+// errGone ends a stream whose reader does not take what is sent.
+var errGone = errors.New("the reader of a stream is gone")
+
+// patience is how long a reader may take for one event. Behind a reader that
+// takes nothing the connection's buffers fill first, so this is rarely short.
+const patience = 30 * time.Second
+
+func (e *events) open() {
+	h := e.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	e.w.WriteHeader(http.StatusOK)
+}
+
+// send writes one event, whose data is a single line of JSON.
+func (e *events) send(name string, data any) error {
+	body, err := encode(data) // ends in a newline
+	if err != nil {
+		return err
+	}
+	message := append([]byte("event: "+name+"\ndata: "), body...)
+	// Where deadlines are not supported a slow reader is waited for, and then
+	// the hub ends its subscription.
+	_ = e.controller.SetWriteDeadline(time.Now().Add(patience))
+	if _, err := e.w.Write(append(message, '\n')); err != nil {
+		return errors.Join(errGone, err)
+	}
+	if err := e.controller.Flush(); err != nil {
+		return errors.Join(errGone, err)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// feedView is a feed: one kind of one account, and how far it is.
+type feedView struct {
+	feedFresh
+	Objects    int64  `json:"objects"`
+	Synced     moment `json:"synced"` // when the last snapshot ended; null before the first
+	Mark       string `json:"mark"`   // the cluster's resourceVersion that is stored
+	APIVersion string `json:"apiVersion"`
+}
+
+func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
+	values, err := parameters(r, "account", "kind")
+	if err != nil {
+		return err
+	}
+	f, err := parseFilter(values)
+	if err != nil {
+		return err
+	}
+	i, err := a.resolve(r.Context(), &f)
+	if err != nil {
+		return err
+	}
+	items, now := []feedView{}, time.Now()
+	for _, feed := range i.feeds {
+		if (len(f.kinds) == 0 || slices.Contains(f.kinds, feed.Feed.Kind)) && (len(f.patterns) == 0 || matchAny(f.patterns, feed.Account)) {
+			items = append(items, feedView{feedFresh: a.fresh(feed, now), Objects: feed.Objects, Synced: moment(feed.Synced),
+				Mark: string(feed.Mark), APIVersion: feed.Resource.APIVersion()})
+		}
+	}
+	return writeJSON(w, r, list[feedView]{Items: items, Total: int64(len(items))})
+}
+
+// kindView is a kind that some account reports.
+type kindView struct {
+	Kind       string                `json:"kind"`
+	Group      string                `json:"group,omitempty"`
+	Versions   []string              `json:"versions"` // clusters differ
+	Plural     string                `json:"plural"`
+	Singular   string                `json:"singular,omitempty"`
+	ShortNames []string              `json:"shortNames"`
+	Namespaced bool                  `json:"namespaced"`
+	Accounts   []vedette.AccountName `json:"accounts"`
+	Objects    int64                 `json:"objects"`
+}
+
+func (a *api) listKinds(w http.ResponseWriter, r *http.Request) error {
+	values, err := parameters(r, "account")
+	if err != nil {
+		return err
+	}
+	f, err := parseFilter(values)
+	if err != nil {
+		return err
+	}
+	i, err := a.resolve(r.Context(), &f)
+	if err != nil {
+		return err
+	}
+	items := i.kindViews(f)
+	return writeJSON(w, r, list[kindView]{Items: items, Total: int64(len(items))})
+}
+
+func (i *inventory) kindViews(f filter) []kindView {
+	items, at := []kindView{}, map[vedette.Kind]int{}
+	for _, feed := range i.feeds {
+		if len(f.patterns) > 0 && !matchAny(f.patterns, feed.Account) {
+			continue
+		}
+		kind, res := feed.Feed.Kind, feed.Resource
+		n, ok := at[kind]
+		if !ok {
+			n, at[kind] = len(items), len(items)
+			items = append(items, kindView{Kind: kind.String(), Group: kind.Group, Plural: res.Plural, Singular: res.Singular,
+				ShortNames: append([]string{}, res.ShortNames...), Namespaced: res.Namespaced})
+		}
+		v := &items[n]
+		v.Objects += feed.Objects
+		if !slices.Contains(v.Versions, res.Version) {
+			v.Versions = append(v.Versions, res.Version)
+		}
+		if l := len(v.Accounts); l == 0 || v.Accounts[l-1] != feed.Account { // feeds come by account
+			v.Accounts = append(v.Accounts, feed.Account)
+		}
+	}
+	slices.SortFunc(items, func(x, y kindView) int { return compareText(x.Kind, y.Kind) })
+	return items
+}

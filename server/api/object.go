@@ -1,0 +1,147 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// objectView is an object as the API shows it.
+type objectView struct {
+	Account         vedette.AccountName `json:"account"`
+	Kind            string              `json:"kind"`
+	APIVersion      string              `json:"apiVersion"`
+	Namespace       string              `json:"namespace,omitempty"`
+	Name            string              `json:"name"`
+	UID             string              `json:"uid"`
+	ResourceVersion string              `json:"resourceVersion"`
+	Created         moment              `json:"created"`
+	Labels          map[string]string   `json:"labels,omitempty"`
+	Owner           *ownerView          `json:"owner,omitempty"`
+	Moniker         vedette.Moniker     `json:"moniker"`
+	Summary         json.RawMessage     `json:"summary,omitempty"`
+	StoredAt        moment              `json:"storedAt"`
+	Manifest        json.RawMessage     `json:"manifest,omitempty"`
+}
+
+type ownerView struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+func viewOf(r *store.Row) objectView {
+	v := objectView{Account: r.Account, Kind: r.Kind.String(), APIVersion: r.APIVersion, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
+		ResourceVersion: r.ResourceVersion, Created: created(r.Created), Labels: r.Labels, Moniker: r.Moniker, Summary: r.Summary,
+		StoredAt: moment(r.Stored), Manifest: r.Body}
+	if r.Owner != (vedette.Owner{}) {
+		v.Owner = &ownerView{Kind: r.Owner.Kind.String(), Name: r.Owner.Name, UID: r.Owner.UID}
+	}
+	return v
+}
+
+func created(seconds int64) moment {
+	if seconds == 0 {
+		return moment{}
+	}
+	return moment(time.Unix(seconds, 0))
+}
+
+func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
+	values, err := parameters(r, append(filterParameters, "limit", "cursor", "include", "as")...)
+	if err != nil {
+		return err
+	}
+	f, err := parseFilter(values)
+	if err != nil {
+		return err
+	}
+	if f.Limit, err = limit(values); err != nil {
+		return err
+	}
+	if f.After, err = one(values, "cursor"); err != nil {
+		return err
+	}
+	include, err := choice(values, "include", "body")
+	if err != nil {
+		return err
+	}
+	as, err := choice(values, "as", "table")
+	if err != nil {
+		return err
+	}
+	f.Bodies = include == "body"
+	if as == "table" {
+		return a.listTable(w, r, f)
+	}
+	page, fresh, err := a.page(r.Context(), &f)
+	if err != nil {
+		return err
+	}
+	items := make([]objectView, len(page.Items))
+	for i := range page.Items {
+		items[i] = viewOf(&page.Items[i])
+	}
+	return writeFresh(w, r, fresh, list[objectView]{Items: items, Total: page.Total, Cursor: page.Next})
+}
+
+// list is a page of anything.
+type list[T any] struct {
+	Items  []T    `json:"items"`
+	Total  int64  `json:"total"`            // of all pages
+	Cursor string `json:"cursor,omitempty"` // of the next page; none on the last
+}
+
+// clusterScoped stands in paths for the namespace of what has none.
+const clusterScoped = "_"
+
+func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parameters(r); err != nil {
+		return err
+	}
+	account := r.PathValue("account")
+	i, key, err := a.key(r, account)
+	if err != nil {
+		return err
+	}
+	fresh := a.freshOf(i, filter{accounts: []vedette.AccountName{vedette.AccountName(account)}, kinds: []vedette.Kind{key.Kind},
+		Query: store.Query{Namespace: key.Namespace}}, time.Now())
+	row, err := a.Store.Object(r.Context(), vedette.AccountName(account), key)
+	if err != nil {
+		return err
+	}
+	return writeFresh(w, r, fresh, viewOf(&row))
+}
+
+// key reads an object's name from a path.
+func (a *api) key(r *http.Request, account string) (*inventory, vedette.Key, error) {
+	key := vedette.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	if key.Namespace == clusterScoped {
+		key.Namespace = ""
+	}
+	i, err := find(r.Context(), a.catalog, func(i *inventory) (*inventory, error) {
+		if _, ok := i.account(vedette.AccountName(account)); !ok {
+			return nil, i.noAccount(account)
+		}
+		kinds, err := i.kinds([]vedette.AccountName{vedette.AccountName(account)}, []string{r.PathValue("kind")})
+		if err != nil {
+			return nil, err
+		}
+		key.Kind = kinds[0].Kind
+		return i, checkScope(kinds[0], key)
+	})
+	return i, key, err
+}
+
+func checkScope(resource vedette.Resource, key vedette.Key) error {
+	switch {
+	case resource.Namespaced && key.Namespace == "":
+		return vedette.Errorf(vedette.Invalid, "a %s stands in a namespace: write it in place of %s", key.Kind, clusterScoped)
+	case !resource.Namespaced && key.Namespace != "":
+		return vedette.Errorf(vedette.Invalid, "a %s stands in no namespace: write %s in place of %.253s", key.Kind, clusterScoped, key.Namespace)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/views"
+)
+
+// tableView is a page of objects of one kind as a table, in the columns that
+// kubectl shows after the name.
+type tableView struct {
+	Kind    string       `json:"kind"`
+	Scoped  bool         `json:"namespaced"`
+	Columns []columnView `json:"columns"`
+	Rows    []rowView    `json:"rows"`
+	Total   int64        `json:"total"`
+	Cursor  string       `json:"cursor,omitempty"`
+}
+
+type columnView struct {
+	Name string `json:"name"`
+	Wide bool   `json:"wide"` // for readers with room
+}
+
+type rowView struct {
+	Account         vedette.AccountName `json:"account"`
+	Namespace       string              `json:"namespace,omitempty"`
+	Name            string              `json:"name"`
+	UID             string              `json:"uid"`
+	ResourceVersion string              `json:"resourceVersion"`
+	Created         moment              `json:"created"`
+	Cells           []string            `json:"cells"`
+}
+
+func (a *api) listTable(w http.ResponseWriter, r *http.Request, f filter) error {
+	page, fresh, err := a.page(r.Context(), &f)
+	if err != nil {
+		return err
+	}
+	resource, err := f.single()
+	if err != nil {
+		return err
+	}
+	view := views.Of(resource.Kind)
+	t := tableView{Kind: resource.Kind.String(), Scoped: resource.Namespaced, Columns: columnsOf(view), Rows: make([]rowView, len(page.Items)),
+		Total: page.Total, Cursor: page.Next}
+	now := time.Now()
+	for i := range page.Items {
+		t.Rows[i] = rowOf(&page.Items[i], view, now)
+	}
+	return writeFresh(w, r, fresh, t)
+}
+
+// single returns the one kind of the filter: the kinds of a table share its
+// columns.
+func (f filter) single() (vedette.Resource, error) {
+	if len(f.resources) != 1 {
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "a table shows one kind, and %d are asked for: ask for each on its own", len(f.resources))
+	}
+	return f.resources[0], nil
+}
+
+func columnsOf(v views.View) []columnView {
+	out := make([]columnView, len(v.Columns))
+	for i, c := range v.Columns {
+		out[i] = columnView(c)
+	}
+	return out
+}
+
+func rowOf(r *store.Row, v views.View, now time.Time) rowView {
+	return rowView{Account: r.Account, Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion,
+		Created: created(r.Created), Cells: v.Cells(&r.Object, now)}
+}

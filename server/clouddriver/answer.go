@@ -1,0 +1,23 @@
+package clouddriver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/vedette-io/vedette/internal/tagged"
+)
+
+func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("encode an answer: %w", err)
+	}
+	tagged.Write(w, r, b.Bytes(), xxhash.Sum64(b.Bytes()))
+	return nil
+}

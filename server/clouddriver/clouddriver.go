@@ -1,0 +1,82 @@
+// Package clouddriver answers the part of Clouddriver's REST API that Gate,
+// Orca, Deck, Fiat and Echo ask for, out of the store: as the Kubernetes
+// provider of Clouddriver would, quirks that its callers lean on included.
+package clouddriver
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/klauspost/compress/gzhttp"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// accounts is where accounts and what they report come from.
+type accounts interface {
+	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
+}
+
+// objects is where objects come from.
+type objects interface {
+	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
+	Ping(ctx context.Context) error
+}
+
+type reader interface {
+	accounts
+	objects
+}
+
+// Config is what the API reads from, and how it names things.
+type Config struct {
+	Store  reader
+	Agents func() int   // how many agents are connected; nil: none
+	Log    *slog.Logger // nil: nothing is logged
+
+	// PrimaryAccountTypes are the account types that make an account primary
+	// (credentials.primaryAccountTypes). Nil means "default".
+	PrimaryAccountTypes []string
+	// ChallengeEnvironments are the environments in which Deck asks before it
+	// destroys (credentials.challengeDestructiveActionsEnvironments). Nil means
+	// "default".
+	ChallengeEnvironments []string
+}
+
+type api struct{ Config }
+
+// New returns the handler of Clouddriver's paths. It must not stand behind a
+// ServeMux: that redirects paths with an empty segment, by which Orca names
+// what is in no namespace.
+func New(cfg Config) http.Handler {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Agents == nil {
+		cfg.Agents = func() int { return 0 }
+	}
+	if cfg.PrimaryAccountTypes == nil {
+		cfg.PrimaryAccountTypes = []string{"default"}
+	}
+	if cfg.ChallengeEnvironments == nil {
+		cfg.ChallengeEnvironments = []string{"default"}
+	}
+	a := &api{cfg}
+	return gzhttp.GzipHandler(a.router())
+}
+
+// routes are in the order in which they are tried. What they mirror is
+// described at
+// https://github.com/spinnaker/clouddriver/tree/master/clouddriver-web/src/main/groovy/com/netflix/spinnaker/clouddriver/controllers
+func (a *api) router() router {
+	return router{api: a, routes: []route{
+		{"health", a.health},
+		{"credentials", a.listCredentials},
+		{"credentials/{account}", a.getCredentials},
+		{"manifests/{account}/{name}", a.getManifest},
+		{"manifests/{account}/{location}/{name}", a.getManifest},
+	}}
+}

@@ -1,0 +1,283 @@
+package clouddriver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/readtest"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the answers into testdata")
+
+var crontab = vedette.Resource{Kind: vedette.Kind{Group: "stable.example.com", Name: "CronTab"}, Version: "v1", Plural: "crontabs", Namespaced: true}
+
+func kindsOfProd() []any {
+	return []any{"pods", "deployments", "replicasets", "daemonsets", "statefulsets", "jobs", "services", "nodes", "hpa", "configmaps", crontab}
+}
+
+func serve(t *testing.T, cfg clouddriver.Config) string {
+	server := httptest.NewServer(clouddriver.New(cfg))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func get(t *testing.T, url string, headers ...string) (*http.Response, []byte) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	// Nothing may be redirected: the client of Orca would follow to another path.
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, body
+}
+
+// TestManifestFiles stores each testdata/x.input.json and compares what is
+// answered for it with x.output.json.
+func TestManifestFiles(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.input.json")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, input := range inputs {
+		t.Run(strings.TrimSuffix(filepath.Base(input), ".input.json"), func(t *testing.T) {
+			manifest, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := readtest.New(t)
+			w.Account("prod", kindsOfProd()...)
+			o := w.Put("prod", string(manifest))[0]
+			url := serve(t, clouddriver.Config{Store: w.Store}) + "/manifests/prod/" + o.Namespace + "/" + o.Kind.Name
+			if !vedette.IsNativeGroup(o.Kind.Group) {
+				url += "." + o.Kind.Group
+			}
+			response, body := get(t, url+"%20"+o.Name)
+			if response.StatusCode != http.StatusOK {
+				t.Fatalf("%d: %s", response.StatusCode, body)
+			}
+			compare(t, strings.Replace(input, ".input.", ".output.", 1), indent(t, body))
+		})
+	}
+}
+
+func indent(t *testing.T, body []byte) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, body, "", "  "); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	return b.String()
+}
+
+func compare(t *testing.T, file, got string) {
+	t.Helper()
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestManifestPaths names the same objects in each way that callers do.
+func TestManifestPaths(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", kindsOfProd()...)
+	w.Put("prod", readtest.Deployment("shop", "web.v1", 3), readtest.Node("node-1"),
+		`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly","namespace":"shop"}}`)
+	server := serve(t, clouddriver.Config{Store: w.Store})
+	for _, tt := range []struct{ why, path, name, location string }{
+		{"as Clouddriver writes the kind", "/manifests/prod/shop/deployment%20web.v1", "deployment web.v1", "shop"},
+		{"as Kubernetes writes it", "/manifests/prod/shop/Deployment%20web.v1?includeEvents=true", "deployment web.v1", "shop"},
+		{"in any case", "/manifests/prod/shop/DEPLOYMENT%20web.v1", "deployment web.v1", "shop"},
+		{"by a short name", "/manifests/prod/shop/deploy%20web.v1", "deployment web.v1", "shop"},
+		{"with its group", "/manifests/prod/shop/Deployment.apps%20web.v1", "deployment web.v1", "shop"},
+		{"with a plus for the space, which is none in a path", "/manifests/prod/shop/deployment+web.v1", "", ""},
+		{"a custom kind", "/manifests/prod/shop/crontab.stable.example.com%20nightly", "CronTab.stable.example.com nightly", "shop"},
+		{"cluster-scoped with an underscore", "/manifests/prod/_/node%20node-1", "Node node-1", ""},
+		{"cluster-scoped with an empty segment", "/manifests/prod//node%20node-1", "Node node-1", ""},
+		{"cluster-scoped without the segment", "/manifests/prod/node%20node-1", "Node node-1", ""},
+		{"cluster-scoped with a namespace all the same, as kubectl takes it", "/manifests/prod/shop/node%20node-1", "Node node-1", ""},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			response, body := get(t, server+tt.path)
+			var got struct{ Account, Name, Location string }
+			if err := json.Unmarshal(body, &got); err != nil {
+				t.Fatalf("%v in %s", err, body)
+			}
+			if tt.name == "" {
+				if response.StatusCode != http.StatusBadRequest {
+					t.Errorf("%d: %s; want 400", response.StatusCode, body)
+				}
+				return
+			}
+			if response.StatusCode != http.StatusOK || got.Name != tt.name || got.Location != tt.location || got.Account != "prod" {
+				t.Errorf("%d: %+v", response.StatusCode, got)
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", kindsOfProd()...)
+	w.Account("new")
+	w.State("prod", vedette.Kind{Name: "Service"}, vedette.FeedDenied, "services is forbidden")
+	server := serve(t, clouddriver.Config{Store: w.Store})
+	for _, tt := range []struct {
+		why, path string
+		status    int
+		message   string
+	}{
+		{"an object that is not there", "/manifests/prod/shop/pod%20nope", 404, "Manifest (account: prod, location: shop, name: pod nope) not found"},
+		{"an account that is not there", "/manifests/test/shop/pod%20nope", 404, "Manifest (account: test, location: shop, name: pod nope) not found"},
+		{"a kind that nobody knows", "/manifests/prod/shop/zebra%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: zebra z): no agent reports"},
+		{"a kind that is not cached", "/manifests/prod/shop/secret%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: secret z): the account's agent does not cache this kind"},
+		{"a kind that RBAC hides says nothing of what is there", "/manifests/prod/shop/service%20web", 500, "services is forbidden"},
+		{"a name without a kind", "/manifests/prod/shop/nope", 400, "full resource name"},
+		{"credentials of nobody", "/credentials/nope", 404, "Account does not exist (name: nope)"},
+		{"credentials of an empty name", "/credentials/", 404, "Account does not exist (name: )"},
+		{"no path of ours", "/nope", 404, "No handler found for GET /nope"},
+		{"an account that has reported nothing yet", "/manifests/new/shop/pod%20nope", 500, "the account's agent has not said yet what it caches"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			response, body := get(t, server+tt.path)
+			var got struct {
+				Status                               int
+				Error, Message, Exception, Timestamp string
+			}
+			if err := json.Unmarshal(body, &got); err != nil {
+				t.Fatalf("%v in %s", err, body)
+			}
+			if response.StatusCode != tt.status || got.Status != response.StatusCode ||
+				got.Error != http.StatusText(got.Status) || got.Timestamp == "" || got.Exception == "" {
+				t.Errorf("%d: %+v", response.StatusCode, got)
+			}
+			if !strings.Contains(got.Message, tt.message) {
+				t.Errorf("message %q, want %q", got.Message, tt.message)
+			}
+		})
+	}
+}
+
+func TestMethods(t *testing.T) {
+	server := serve(t, clouddriver.Config{Store: readtest.New(t).Store})
+	response, err := http.Post(server+"/credentials", "application/json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %d, Allow %q", response.StatusCode, response.Header.Get("Allow"))
+	}
+	response, err = http.Head(server + "/credentials")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != 200 || response.ContentLength != 3 {
+		t.Errorf("HEAD: %d, %d bytes announced", response.StatusCode, response.ContentLength)
+	}
+}
+
+func TestNotModified(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", "pods")
+	w.Put("prod", readtest.Pod("shop", "web-0", "web"))
+	url := serve(t, clouddriver.Config{Store: w.Store}) + "/manifests/prod/shop/pod%20web-0"
+	response, _ := get(t, url)
+	tag := response.Header.Get("ETag")
+	if response, body := get(t, url, "If-None-Match", tag); response.StatusCode != http.StatusNotModified || len(body) > 0 {
+		t.Errorf("%d with %d bytes for what did not change", response.StatusCode, len(body))
+	}
+	w.Put("prod", readtest.Pod("shop", "web-0", "shop"))
+	if response, _ := get(t, url, "If-None-Match", tag); response.StatusCode != http.StatusOK {
+		t.Errorf("%d for what changed", response.StatusCode)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("open", "pods")
+	w.Register(vedette.Account{Name: "prod", Namespaces: []string{"default", "kube-system", "shop"}, Properties: vedette.Properties{
+		Environment: "default", AccountType: "default", OmitNamespaces: []string{"kube-system"},
+		Permissions:     &vedette.Permissions{Read: []string{"dev"}, Write: []string{"ops"}},
+		CustomResources: []vedette.CustomResource{{KubernetesKind: "CronTab.stable.example.com", SpinnakerKind: "serverGroups"}},
+	}}, "pods", crontab)
+	w.Register(vedette.Account{Name: "team", Namespaces: []string{"a", "b"}, Properties: vedette.Properties{Namespaces: []string{"b"}}}, "pods",
+		vedette.Resource{Kind: vedette.Kind{Group: "x.example.com", Name: "Y"}, Version: "v1", Plural: "ys"})
+	server := serve(t, clouddriver.Config{Store: w.Store})
+	for file, path := range map[string]string{"credentials": "/credentials", "credentials-expanded": "/credentials?expand=true", "credentials-prod": "/credentials/prod"} {
+		_, body := get(t, server+path)
+		compare(t, "testdata/"+file+".json", indent(t, body))
+	}
+}
+
+// gone is a store whose database is away.
+type gone struct{ *store.Store }
+
+func (gone) Ping(context.Context) error { return errors.New("connection refused") }
+
+func (gone) Accounts(context.Context) ([]store.AccountRow, error) {
+	return nil, errors.New("secret text of a driver")
+}
+
+func TestHealth(t *testing.T) {
+	s := readtest.New(t).Store
+	response, body := get(t, serve(t, clouddriver.Config{Store: s, Agents: func() int { return 3 }})+"/health")
+	if want := `{"status":"UP","components":{"agents":{"status":"UP","details":{"connected":3}},"db":{"status":"UP"}}}` + "\n"; response.StatusCode != 200 || string(body) != want {
+		t.Errorf("%d: %s", response.StatusCode, body)
+	}
+	response, body = get(t, serve(t, clouddriver.Config{Store: gone{s}})+"/health")
+	if response.StatusCode != 503 || !bytes.Contains(body, []byte(`"status":"DOWN"`)) || bytes.Contains(body, []byte("refused")) {
+		t.Errorf("%d: %s", response.StatusCode, body)
+	}
+}
+
+// TestInternalError holds that what only the log may tell is only in the log.
+func TestInternalError(t *testing.T) {
+	var log bytes.Buffer
+	server := serve(t, clouddriver.Config{Store: gone{readtest.New(t).Store}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	response, body := get(t, server+"/credentials")
+	if response.StatusCode != 500 || bytes.Contains(body, []byte("secret")) {
+		t.Errorf("%d: %s", response.StatusCode, body)
+	}
+	id := regexp.MustCompile(`under id (\w+)`).FindSubmatch(body)
+	if id == nil || !strings.Contains(log.String(), "secret text of a driver") || !strings.Contains(log.String(), string(id[1])) {
+		t.Errorf("answer %s, log %s", body, log.String())
+	}
+}

@@ -1,0 +1,121 @@
+package clouddriver
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/views"
+)
+
+// manifestView is the answer of GET /manifests/...
+type manifestView struct {
+	Account   vedette.AccountName `json:"account"`
+	Name      string              `json:"name"` // "replicaSet web-v003"
+	Location  string              `json:"location"`
+	Moniker   vedette.Moniker     `json:"moniker"`
+	Manifest  json.RawMessage     `json:"manifest"`
+	Status    status              `json:"status"`
+	Artifacts []artifact          `json:"artifacts"`
+	Events    []json.RawMessage   `json:"events"`   // none are kept, so none are shown
+	Warnings  []string            `json:"warnings"` // Orca reads texts where Clouddriver would write objects: always none
+	Metrics   []json.RawMessage   `json:"metrics"`
+}
+
+// getManifest mirrors ManifestController.getForAccountAndName and
+// getForAccountLocationAndName.
+func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p parts) error {
+	account, location := vedette.AccountName(p["account"]), p["location"]
+	if location == "_" {
+		location = ""
+	}
+	row, err := a.read(r.Context(), account, location, p["name"])
+	if err != nil {
+		return err
+	}
+	view, err := viewOf(&row)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, view)
+}
+
+func viewOf(row *store.Row) (manifestView, error) {
+	judged, err := statusOf(row.Kind, row.Body)
+	if err != nil {
+		return manifestView{}, err
+	}
+	artifacts, err := artifactsOf(row.Kind, row.Body)
+	return manifestView{Account: row.Account, Name: kindName(row.Kind) + " " + row.Name, Location: row.Namespace, Moniker: row.Moniker,
+		Manifest: asGson(row.Body), Status: judged, Artifacts: artifacts,
+		Events: []json.RawMessage{}, Warnings: []string{}, Metrics: []json.RawMessage{}}, err
+}
+
+// read finds the object that a full name means. Only of a feed that is complete
+// does it say that something is not there.
+func (a *api) read(ctx context.Context, account vedette.AccountName, location, name string) (store.Row, error) {
+	kind, object, err := splitName(name)
+	if err != nil {
+		return store.Row{}, err
+	}
+	feeds, err := a.Store.Feeds(ctx, account)
+	if err != nil {
+		return store.Row{}, err
+	}
+	missing := vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %s) not found", account, location, name)
+	if len(feeds) == 0 {
+		if _, err := a.account(ctx, account); vedette.KindOf(err) == vedette.NotFound {
+			return store.Row{}, missing
+		}
+		return store.Row{}, failure(account, location, name, "the account's agent has not said yet what it caches")
+	}
+	feed, why := choose(feeds, kind, location)
+	if why != "" {
+		return store.Row{}, failure(account, location, name, why)
+	}
+	key := vedette.Key{Kind: feed.Feed.Kind, Namespace: location, Name: object}
+	if !feed.Resource.Namespaced {
+		key.Namespace = ""
+	}
+	row, err := a.Store.Object(ctx, account, key)
+	switch {
+	case vedette.KindOf(err) != vedette.NotFound:
+		return row, err
+	case feed.State != vedette.FeedLive:
+		return row, failure(account, location, name, "the agent has not read all of this kind yet: "+string(feed.State)+" "+feed.Message)
+	default:
+		return row, missing
+	}
+}
+
+func failure(account vedette.AccountName, location, name, why string) error {
+	return &readFailure{"Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " + why}
+}
+
+// choose returns the feed that an object of a kind would come by, or why there
+// is none.
+func choose(feeds []store.FeedStatus, kind, location string) (store.FeedStatus, string) {
+	var resources []vedette.Resource
+	for _, f := range feeds {
+		resources = append(resources, f.Resource)
+	}
+	resource, err := views.Find(resources, kind)
+	if err != nil {
+		return store.FeedStatus{}, err.Error()
+	}
+	for _, namespace := range []string{location, ""} {
+		at := slices.IndexFunc(feeds, func(f store.FeedStatus) bool {
+			return f.Feed == vedette.Feed{Kind: resource.Kind, Namespace: namespace}
+		})
+		if at >= 0 {
+			return feeds[at], ""
+		}
+	}
+	if slices.ContainsFunc(feeds, func(f store.FeedStatus) bool { return f.Feed.Kind == resource.Kind }) {
+		return store.FeedStatus{}, "the account is restricted to namespaces, and this is none of them"
+	}
+	return store.FeedStatus{}, "the account's agent does not cache this kind"
+}

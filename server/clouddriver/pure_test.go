@@ -1,0 +1,218 @@
+package clouddriver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+func TestStatus(t *testing.T) {
+	const fine, none = "stable available", "No status reported yet"
+	tests := []struct{ why, kind, manifest, want string }{
+		{"no Deployment status", "Deployment.apps", `{"spec":{"replicas":1}}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"the controller has not seen the change", "Deployment.apps", `{"metadata":{"generation":2},"status":{"observedGeneration":1}}`, "unstable(" + waitGeneration + ") available"},
+		{"paused, and otherwise done", "Deployment.apps", `{"spec":{"replicas":0},"status":{"conditions":[{"type":"Progressing","reason":"DeploymentPaused","message":"is paused"}]}}`, "stable available paused(is paused)"},
+		{"not available", "Deployment.apps", `{"status":{"conditions":[{"type":"Available","status":"False","message":"too few"}]}}`, "unstable(too few) unavailable(too few)"},
+		{"out of time", "Deployment.apps", `{"status":{"conditions":[{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}]}}`, "stable available failed(Deployment exceeded its progress deadline)"},
+		{"availability is judged before time", "Deployment.apps", `{"status":{"conditions":[{"type":"Progressing","reason":"ProgressDeadlineExceeded"},{"type":"Available","status":"False","message":"too few"}]}}`, "unstable(too few) unavailable(too few)"},
+		{"not updated", "Deployment.apps", `{"spec":{"replicas":3},"status":{"replicas":3,"updatedReplicas":2}}`, "unstable(Waiting for all replicas to be updated) available"},
+		{"old ones remain", "Deployment.apps", `{"spec":{"replicas":3},"status":{"replicas":4,"updatedReplicas":3}}`, "unstable(Waiting for old replicas to finish termination) available"},
+		{"not all available", "Deployment.apps", `{"spec":{"replicas":3},"status":{"replicas":3,"updatedReplicas":3,"availableReplicas":2}}`, "unstable(" + waitAvailable + ") available"},
+		{"not all ready", "Deployment.apps", `{"spec":{"replicas":3},"status":{"replicas":3,"updatedReplicas":3,"availableReplicas":3,"readyReplicas":2}}`, "unstable(" + waitReady + ") available"},
+		{"a Deployment that is done", "Deployment.apps", `{"metadata":{"generation":7},"spec":{"replicas":3},"status":{"observedGeneration":7,"replicas":3,"updatedReplicas":3,"availableReplicas":3,"readyReplicas":3}}`, fine},
+
+		{"no ReplicaSet status", "ReplicaSet.apps", `{}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"labels are missing", "ReplicaSet.apps", `{"spec":{"replicas":1},"status":{}}`, "unstable(Waiting for all replicas to be fully-labeled) unavailable(Waiting for all replicas to be fully-labeled)"},
+		{"replicas are not ready", "ReplicaSet.apps", `{"spec":{"replicas":1},"status":{"fullyLabeledReplicas":1}}`, "unstable(" + waitReady + ") unavailable(" + waitReady + ")"},
+		{"replicas are not available", "ReplicaSet.apps", `{"spec":{"replicas":1},"status":{"fullyLabeledReplicas":1,"readyReplicas":1}}`, "unstable(" + waitAvailable + ") unavailable(" + waitAvailable + ")"},
+		{"a ReplicaSet's change is not seen", "ReplicaSet.apps", `{"metadata":{"generation":1},"status":{}}`, "unstable(Waiting for replicaset spec update to be observed) available"},
+		{"a ReplicaSet of old", "ReplicaSet.extensions", `{"status":{}}`, fine},
+
+		{"a DaemonSet's change is not seen", "DaemonSet.apps", `{"metadata":{"generation":1},"status":{}}`, "unstable(" + waitGeneration + ") available"},
+		{"a DaemonSet that is updated by hand", "DaemonSet.apps", `{"spec":{"updateStrategy":{"type":"OnDelete"}},"status":{"desiredNumberScheduled":3}}`, fine},
+		{"not scheduled", "DaemonSet.apps", `{"spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"desiredNumberScheduled":3,"currentNumberScheduled":2}}`, "unstable(Waiting for all replicas to be scheduled) available"},
+		{"not updated everywhere", "DaemonSet.apps", `{"spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":2}}`, "unstable(Waiting for all updated replicas to be scheduled) available"},
+		{"not available everywhere", "DaemonSet.apps", `{"spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":2}}`, "unstable(" + waitAvailable + ") available"},
+		{"not ready everywhere", "DaemonSet.apps", `{"spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3,"numberReady":2}}`, "unstable(" + waitReady + ") available"},
+
+		{"a StatefulSet that is updated by hand, without a status", "StatefulSet.apps", `{"spec":{"replicas":3,"updateStrategy":{"type":"OnDelete"}}}`, fine},
+		{"no StatefulSet status", "StatefulSet.apps", `{}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"too few", "StatefulSet.apps", `{"spec":{"replicas":2},"status":{"replicas":1}}`, "unstable(Waiting for at least the desired replica count to be met) available"},
+		{"too few that are ready", "StatefulSet.apps", `{"spec":{"replicas":2},"status":{"replicas":2,"readyReplicas":1}}`, "unstable(Waiting for all updated replicas to be ready) available"},
+		{"a partition is not through", "StatefulSet.apps", `{"spec":{"replicas":3,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":1}}},"status":{"replicas":3,"readyReplicas":3,"updatedReplicas":1}}`, "unstable(Waiting for partitioned roll out to finish) available"},
+		{"a partition is through", "StatefulSet.apps", `{"spec":{"replicas":3,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":1}}},"status":{"replicas":3,"readyReplicas":3,"updatedReplicas":2}}`, "stable(Partitioned roll out complete) available"},
+		{"nothing was updated yet", "StatefulSet.apps", `{"spec":{"replicas":1,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{}}},"status":{"replicas":1,"readyReplicas":1}}`, "unstable(Waiting for all updated replicas to be scheduled) available"},
+		{"revisions differ", "StatefulSet.apps", `{"spec":{"replicas":1},"status":{"replicas":1,"readyReplicas":1,"currentReplicas":1,"currentRevision":"a","updateRevision":"b"}}`, "unstable(Waiting for the updated revision to match the current revision) available"},
+		{"a StatefulSet that is done", "StatefulSet.apps", `{"spec":{"replicas":1},"status":{"replicas":1,"readyReplicas":1,"currentReplicas":1,"currentRevision":"a","updateRevision":"a"}}`, fine},
+
+		{"a Job that runs", "Job.batch", `{"status":{"active":1}}`, "unstable(Waiting for jobs to finish) available"},
+		{"a Job that failed", "Job.batch", `{"status":{"conditions":[{"type":"Failed","status":"True","message":"too often"}]}}`, "stable available failed(too often)"},
+		{"a Job that is done", "Job.batch", `{"spec":{"completions":2},"status":{"succeeded":2}}`, fine},
+		{"a CronJob without a status", "CronJob.batch", `{}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"a CronJob", "CronJob.batch", `{"status":{}}`, fine},
+		{"a Pod that waits", "Pod", `{"status":{"phase":"Pending"}}`, "unstable(Pod is pending) unavailable(Pod is pending)"},
+		{"a Pod that failed is only unstable", "Pod", `{"status":{"phase":"Failed"}}`, "unstable(Pod has failed) unavailable(Pod has failed)"},
+		{"a Pod out of sight", "Pod", `{"status":{"phase":"Unknown"}}`, "unstable(Pod phase is unknown) unavailable(Pod phase is unknown)"},
+		{"a Pod that runs", "Pod", `{"status":{"phase":"Running"}}`, fine},
+		{"scaling up", "HorizontalPodAutoscaler.autoscaling", `{"status":{"currentReplicas":1,"desiredReplicas":3}}`, "unstable(Waiting for HPA to complete a scale up, current: 1 desired: 3) available"},
+		{"scaling down", "HorizontalPodAutoscaler.autoscaling", `{"status":{"currentReplicas":3,"desiredReplicas":1}}`, "unstable(Waiting for HPA to complete a scale down, current: 3 desired: 1) available"},
+		{"a Service, without a rule", "Service", `{}`, fine},
+		{"a custom Deployment has none either", "Deployment.example.com", `{}`, fine},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			s, err := statusOf(vedette.ParseKind(tt.kind), []byte(tt.manifest))
+			if got := s.text(); err != nil || got != tt.want {
+				t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func (s status) text() string {
+	word := func(yes, no string, c condition) string {
+		text := no
+		if c.State {
+			text = yes
+		}
+		if c.Message != "" {
+			text += "(" + c.Message + ")"
+		}
+		return text
+	}
+	all := []string{word("stable", "unstable", s.Stable), word("available", "unavailable", s.Available), word("failed", "", s.Failed), word("paused", "", s.Paused)}
+	return strings.Join(strings.Fields(strings.Join(all, " ")), " ")
+}
+
+func TestArtifacts(t *testing.T) {
+	const spec = `{"containers":[{"image":"r.io/a:1","env":[{"valueFrom":{"configMapKeyRef":{"name":"c1"}}},{"valueFrom":{"secretKeyRef":{"name":"s1"}}},{"valueFrom":{}}],"envFrom":[{"configMapRef":{"name":"c2"}},{"secretRef":{"name":"s2"}}]},{"image":"r.io/a:1"}],
+		"initContainers":[{"image":"r.io/b@sha256:00"}],"volumes":[{"configMap":{"name":"c3"}},{"secret":{"secretName":"s3"}},{"projected":{"sources":[{"configMap":{"name":"c4"}},{"secret":{"name":"s4"}}]}},{"emptyDir":{}}]}`
+	const all = "docker/image r.io/a=r.io/a:1, docker/image r.io/b=r.io/b@sha256:00, kubernetes/configMap c3=c3, kubernetes/secret s3=s3, kubernetes/configMap c4=c4, kubernetes/secret s4=s4, kubernetes/configMap c1=c1, kubernetes/secret s1=s1, kubernetes/configMap c2=c2, kubernetes/secret s2=s2"
+	for _, tt := range []struct{ why, kind, manifest, want string }{
+		{"a template holds everything", "Deployment.apps", `{"spec":{"template":{"spec":` + spec + `}}}`, all},
+		{"so does a CronJob's", "CronJob.batch", `{"spec":{"jobTemplate":{"spec":{"template":{"spec":` + spec + `}}}}}`, all},
+		{"of a Pod, the containers' images", "Pod", `{"spec":` + spec + `}`, "docker/image r.io/a=r.io/a:1"},
+		{"an autoscaler's target", "HorizontalPodAutoscaler.autoscaling", `{"spec":{"scaleTargetRef":{"kind":"ReplicaSet","name":"web-v003"}}}`, "kubernetes/replicaSet web-v003=web-v003"},
+		{"an autoscaler of something else", "HorizontalPodAutoscaler.autoscaling", `{"spec":{"scaleTargetRef":{"kind":"StatefulSet","name":"web"}}}`, ""},
+		{"a port is taken for a tag", "Pod", `{"spec":{"containers":[{"image":"localhost:5000/x"}]}}`, "docker/image localhost=localhost:5000/x"},
+		{"custom kinds have none", "Deployment.example.com", `{"spec":{"template":{"spec":` + spec + `}}}`, ""},
+		{"other kinds have none", "ConfigMap", `{"data":{"a":"b"}}`, ""},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			found, err := artifactsOf(vedette.ParseKind(tt.kind), []byte(tt.manifest))
+			var got []string
+			for _, a := range found {
+				got = append(got, a.Type+" "+a.Name+"="+a.Reference)
+			}
+			if text := strings.Join(got, ", "); err != nil || text != tt.want {
+				t.Errorf("got  %s, %v\nwant %s", text, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAsGson(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"replicas":3}`:                     `{"replicas":3.0}`,
+		`{"a":0,"b":-1,"c":1.50,"d":-0}`:     `{"a":0.0,"b":-1.0,"c":1.5,"d":-0.0}`,
+		`[9999999,10000000,12345678,1e21]`:   `[9999999.0,1.0E7,1.2345678E7,1.0E21]`,
+		`[0.001,0.0001,0.00012,1.5e-10]`:     `[0.001,1.0E-4,1.2E-4,1.5E-10]`,
+		`[9007199254740993]`:                 `[9.007199254740992E15]`,
+		`{"a":null,"b":1,"c":null}`:          `{"b":1.0}`,
+		`{"a":1,"b":null,"c":{"d":null}}`:    `{"a":1.0,"c":{}}`,
+		`[null,1,[null]]`:                    `[null,1.0,[null]]`,
+		`{"a":"3","b":"x\"1,\\","c":true}`:   `{"a":"3","b":"x\"1,\\","c":true}`,
+		` { "a" : [ 1 , { } , false ] } `:    `{"a":[1.0,{},false]}`,
+		`{"generation":1,"uid":"6e","n":{}}`: `{"generation":1.0,"uid":"6e","n":{}}`,
+	} {
+		if got := string(asGson([]byte(in))); got != want {
+			t.Errorf("%s\n got %s\nwant %s", in, got, want)
+		}
+	}
+}
+
+// FuzzAsGson holds that valid JSON keeps its meaning, but for nulls, and that
+// nothing else does harm.
+func FuzzAsGson(f *testing.F) {
+	for _, s := range []string{`{"a":1}`, `[1,null,{"b":null}]`, `{"a":"\u0000\\"}`, `{"a":1e400}`, `{`, `[1 2]`, `"`, `{"a":`, "nul", `[,]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		out := asGson(in)
+		var want any
+		if json.Unmarshal(in, &want) != nil {
+			return // nothing to compare with; it has ended, which is enough
+		}
+		var got any
+		if err := json.Unmarshal(out, &got); err != nil {
+			t.Fatalf("%s became %s: %v", in, out, err)
+		}
+		if !reflect.DeepEqual(got, withoutNull(want)) {
+			t.Errorf("%s became %s", in, out)
+		}
+	})
+}
+
+func withoutNull(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if inner == nil {
+				delete(v, key)
+				continue
+			}
+			v[key] = withoutNull(inner)
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNull(v[i])
+		}
+	}
+	return v
+}
+
+func FuzzDouble(f *testing.F) {
+	f.Add(3.0)
+	f.Add(1e7)
+	f.Add(math.SmallestNonzeroFloat64)
+	f.Fuzz(func(t *testing.T, want float64) {
+		if math.IsNaN(want) || math.IsInf(want, 0) {
+			return // JSON has none
+		}
+		text := string(appendDouble(nil, want))
+		got, err := strconv.ParseFloat(text, 64)
+		if err != nil || got != want || !strings.Contains(text, ".") {
+			t.Errorf("%v was written as %s", want, text)
+		}
+	})
+}
+
+func FuzzMatch(f *testing.F) {
+	f.Add("/manifests/prod//node%20node-1")
+	f.Add("/manifests/%zz/a")
+	f.Fuzz(func(t *testing.T, path string) {
+		p, ok := match("manifests/{account}/{location}/{name}", path)
+		if ok && (len(p) != 3 || strings.Count(path, "/") < 3) {
+			t.Errorf("%q gave %v", path, p)
+		}
+		if kind, object, err := splitName(p["name"]); err == nil && (kind == "" || object == "") {
+			t.Errorf("%q gave %q and %q", p["name"], kind, object)
+		}
+	})
+}
+
+func BenchmarkAsGson(b *testing.B) {
+	var manifest bytes.Buffer
+	fmt.Fprintf(&manifest, `{"items":[%s{"port":8080,"name":"x","none":null}]}`, strings.Repeat(`{"port":8080,"name":"a name of some length","none":null},`, 100))
+	b.SetBytes(int64(manifest.Len()))
+	for b.Loop() {
+		asGson(manifest.Bytes())
+	}
+}

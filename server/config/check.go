@@ -1,0 +1,114 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/logging"
+)
+
+// check reports what is wrong with values that have the right type.
+func (c *Config) check() {
+	c.checkPort("server.port", c.Server.Port)
+	c.checkPort("grpc.server.port", c.GRPC.Server.Port)
+	c.checkREST(c.Server.SSL)
+	c.checkGRPC(c.GRPC.Server.Security)
+	c.checkAgents(c.Agents)
+	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
+		c.problem("logging.level", "%q: %s", "logging.level", err)
+	}
+	if f := c.Logging.Format; !strings.EqualFold(f, logging.Text) && !strings.EqualFold(f, logging.JSON) {
+		c.problem("logging.format", "%q must be text or json, and %q stands there", "logging.format", f)
+	}
+	if c.GRPC.Auth.X509.Enabled {
+		c.problem("grpc.auth.x509.enabled", "%q is not supported: without it every certificate that grpc.server.security.trustCertCollection signed would get in, so the server does not start with it", "grpc.auth.x509.enabled")
+	}
+	if c.Spring.Config.Import != "" {
+		c.problem("spring.config.import", "%q is not supported, and without that file its settings would be missing: put all into one file", "spring.config.import")
+	}
+}
+
+func (c *Config) checkREST(s SSL) {
+	if s.Enabled && s.CertFile == "" {
+		c.problem("server.ssl.enabled", "%q is true, and %q is missing", "server.ssl.enabled", "server.ssl.certFile")
+	}
+	if !s.Enabled && s.CertFile != "" {
+		c.notice("server.ssl.certFile", "server.ssl.certFile is set and server.ssl.enabled is not: the REST API is plain HTTP")
+	}
+	c.checkClientAuth("server.ssl.clientAuth", s.ClientAuth)
+	c.checkFile("server.ssl.certFile", s.CertFile)
+	c.checkFile("server.ssl.keyFile", s.KeyFile)
+	c.checkFile("server.ssl.cacertFile", s.CACertFile)
+}
+
+func (c *Config) checkGRPC(s Security) {
+	const at = "grpc.server.security."
+	if s.Enabled && s.CertificateChain == "" {
+		c.problem(at+"enabled", "%q is true, and %q is missing", at+"enabled", at+"certificateChain")
+	}
+	if s.Enabled && s.PrivateKey == "" {
+		c.problem(at+"enabled", "%q is true, and %q is missing", at+"enabled", at+"privateKey")
+	}
+	c.checkFile(at+"certificateChain", s.CertificateChain)
+	c.checkFile(at+"privateKey", s.PrivateKey)
+	c.checkFile(at+"trustCertCollection", s.TrustCertCollection)
+	c.checkProtocols(at+"protocols", s.Protocols)
+	if !s.Enabled && s.CertificateChain != "" {
+		c.notice(at+"certificateChain", "grpc.server.security.certificateChain is set and grpc.server.security.enabled is not: agents connect in plaintext")
+	}
+	c.checkClientAuth(at+"clientAuth", s.ClientAuth)
+}
+
+func (c *Config) checkProtocols(key string, protocols []string) {
+	for _, protocol := range protocols {
+		switch strings.ToLower(protocol) {
+		case "tlsv1.2", "tlsv1.3":
+		case "tlsv1", "tlsv1.1":
+			c.notice(key, fmt.Sprintf("%s is not safe and never accepted", protocol))
+		default:
+			c.problem(key, "%q must name TLSv1.2 or TLSv1.3, and %q stands there", key, protocol)
+		}
+	}
+}
+
+// checkFile refuses what only Spring could load.
+func (c *Config) checkFile(key, file string) {
+	if strings.HasPrefix(file, "classpath:") || strings.HasPrefix(file, "configserver:") {
+		c.problem(key, "%q must be a path of a file, with or without file: before it", key)
+	}
+}
+
+func (c *Config) checkClientAuth(key, word string) {
+	if _, err := keypair.ClientAuth(word); err != nil {
+		c.problem(key, "%q: %s", key, err)
+	}
+}
+
+func (c *Config) checkAgents(a Agents) {
+	if a.PulseSeconds < 1 || a.PulseSeconds > 300 {
+		c.problem("agents.pulseSeconds", "%q must be from 1 to 300, and %d stands there", "agents.pulseSeconds", a.PulseSeconds)
+	}
+	if a.CreditBytes < 64<<10 || a.CreditBytes > 1<<30 {
+		c.problem("agents.creditBytes", "%q must be from 64KiB to 1GiB, and %s stands there", "agents.creditBytes", a.CreditBytes)
+	}
+	if a.IngestBytes < a.CreditBytes {
+		c.problem("agents.ingestBytes", "%q must not be below agents.creditBytes, and %s stands there", "agents.ingestBytes", a.IngestBytes)
+	}
+}
+
+func (c *Config) checkPort(path string, port int) {
+	if port < 0 || port > 65535 {
+		c.problem(path, "%q must be a port from 0 to 65535, and %d stands there", path, port)
+	}
+}
+
+// problem reports what is wrong with a setting.
+func (c *Config) problem(path, format string, args ...any) {
+	c.report.Add(c.report.At(path), path, format, args...)
+}
+
+// notice tells of a setting that is odd and no error.
+func (c *Config) notice(path, text string) {
+	c.notices = append(c.notices, fmt.Sprintf("%s: %s", c.report.At(path), text))
+}

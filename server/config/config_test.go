@@ -1,0 +1,195 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile/reference"
+	"github.com/vedette-io/vedette/internal/golden"
+)
+
+func testEnv(name string) (string, bool) {
+	value, ok := map[string]string{"DB_PASSWORD": "hunter2"}[name]
+	return value, ok
+}
+
+// TestFiles loads each testdata/*.yml and compares what came of it with the .txt
+// beside it. No password may show there.
+func TestFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			c, err := Load(file, testEnv)
+			got := describe(c, err)
+			if strings.Contains(got, "hunter2") {
+				t.Errorf("a password shows:\n%s", got)
+			}
+			if shown := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(shown, "hunter2") {
+				t.Errorf("a password shows:\n%s", shown)
+			}
+			golden.Compare(t, strings.TrimSuffix(file, ".yml")+".txt", got)
+		})
+	}
+}
+
+func describe(c *Config, err error) string {
+	if err != nil {
+		return fmt.Sprintf("error (%s)\n%s\n", vedette.KindOf(err), err)
+	}
+	var out strings.Builder
+	for _, notice := range c.Notices() {
+		fmt.Fprintf(&out, "notice %s\n", notice)
+	}
+	for _, unused := range c.Unused() {
+		fmt.Fprintf(&out, "unused %s\n", unused)
+	}
+	for _, kv := range c.Effective() {
+		if kv.From != "default" {
+			fmt.Fprintf(&out, "%s\n", kv)
+		}
+	}
+	fmt.Fprintf(&out, "database %s\nREST %+v\ngRPC %+v\n", c.Database(), c.RESTListen(), c.GRPCListen())
+	return out.String()
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := loadBelow(t.TempDir(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.Cache.Kinds, vedette.DefaultKinds) {
+		t.Errorf("the tag of cache.kinds and vedette.DefaultKinds differ: %v", c.Cache.Kinds)
+	}
+	if c.Database().Reveal() != "sqlite:/var/lib/vedette/vedette.db" || c.Accounts.Grace() != 10*time.Minute || c.Agents.Pulse() != 3*time.Second {
+		t.Errorf("got %s, %s, %s", c.Database(), c.Accounts.Grace(), c.Agents.Pulse())
+	}
+	if len(c.Notices()) != 1 {
+		t.Errorf("got notices %q, want one that there is no file", c.Notices())
+	}
+}
+
+func TestSearch(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "opt/vedette/config")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		file, content string
+		port          int
+	}{
+		{"vedette-server.yml", "server.port: 1", 1},
+		{"vedette-server.yaml", "", 1},
+		{"vedette-server.yaml", "server.port: 2", 2},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, step.file), []byte(step.content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := loadBelow(root, "", nil)
+		if err != nil || c.Server.Port != step.port {
+			t.Errorf("%s: got %+v, %v", step.file, c, err)
+		}
+	}
+}
+
+func TestListen(t *testing.T) {
+	for _, tt := range []struct {
+		why, file, rest, grpc string
+		notices               int
+	}{
+		{"safe by default", "", "127.0.0.1:7002", "127.0.0.1:9091", 2},
+		{"TLS opens all addresses", "server.ssl: {enabled: true, certFile: c}\ngrpc.server.security: {enabled: true, certificateChain: c, privateKey: k}", ":7002", ":9091", 0},
+		{"a star means all", "server.address: '*'\ngrpc.server.address: '*'", ":7002", ":9091", 0},
+		{"an address counts", "server.address: 10.0.0.1\ngrpc.server.address: ::1", "10.0.0.1:7002", "[::1]:9091", 0},
+		{"one of both", "server: {address: '[::1]', port: 1}\ngrpc.server.port: 2", "[::1]:1", "127.0.0.1:2", 1},
+	} {
+		c, err := parse("c.yml", []byte(tt.file), nil)
+		if err != nil {
+			t.Errorf("%s: %v", tt.why, err)
+			continue
+		}
+		rest, grpc := c.RESTListen(), c.GRPCListen()
+		notices := 0
+		for _, l := range []Listen{rest, grpc} {
+			if l.Notice != "" {
+				notices++
+			}
+		}
+		if rest.Address != tt.rest || grpc.Address != tt.grpc || notices != tt.notices {
+			t.Errorf("%s: got %+v and %+v", tt.why, rest, grpc)
+		}
+	}
+}
+
+func TestDatabaseURL(t *testing.T) {
+	tests := []struct{ why, raw, want, shown, err string }{
+		{"ours stays", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:********@h:5432/d?********", ""},
+		{"what is missing is filled in", "mysql://h/d", "mysql://user:p%40ss@h/d", "mysql://user:********@h/d", ""},
+		{"MariaDB speaks MySQL", "jdbc:mariadb://h:3306/d", "mysql://user:p%40ss@h:3306/d", "mysql://user:********@h:3306/d", ""},
+		{"SQLite", "sqlite:/data/v.db", "sqlite:/data/v.db", "sqlite:/data/v.db", ""},
+		{"useSSL alone prefers TLS", "jdbc:mysql://h/d?useSSL=true&serverTimezone=UTC", "mysql://user:p%40ss@h/d?tls=preferred", "mysql://user:********@h/d?********", ""},
+		{"useSSL with a check", "jdbc:mysql://h/d?useSSL=true&verifyServerCertificate=true", "mysql://user:p%40ss@h/d?tls=true", "mysql://user:********@h/d?********", ""},
+		{"no TLS", "jdbc:mysql://h/d?useSSL=false", "mysql://user:p%40ss@h/d?tls=false", "mysql://user:********@h/d?********", ""},
+		{"sslMode wins", "jdbc:mysql://h/d?useSSL=false&sslMode=verify-full", "mysql://user:p%40ss@h/d?tls=true", "mysql://user:********@h/d?********", ""},
+		{"PostgreSQL's ssl is a full check", "jdbc:postgresql://h/d?ssl=true&currentSchema=s", "postgres://user:p%40ss@h/d?search_path=s&sslmode=verify-full", "postgres://user:********@h/d?********", ""},
+		{"user and password as parameters", "jdbc:postgresql://h/d?user=x&password=hunter2", "postgres://user:p%40ss@h/d", "postgres://user:********@h/d", ""},
+		{"an unknown way to secure it", "jdbc:mysql://h/d?sslMode=hunter2", "", "", "the value of sslMode is not known"},
+		{"another database", "jdbc:oracle:thin:hunter2@h", "", "", errVariant.Error()},
+		{"many hosts", "jdbc:mysql://h1,h2/d", "", "", errVariant.Error()},
+		{"a driver's variant", "jdbc:mysql:aurora://h/d", "", "", errVariant.Error()},
+		{"no URL", "hunter2", "", "", errNoURL.Error()},
+		{"a broken URL", "postgres://u:hunter2%zz@h/d", "", "", errNoURL.Error()},
+		{"no host", "mysql:///d", "", "", errNoHost.Error()},
+		{"no name", "mysql://u:hunter2@h", "", "", errNoName.Error()},
+		{"SQLite without a file", "sqlite:", "", "", errNoName.Error()},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			got, _, err := databaseURL(tt.raw, "user", "p@ss")
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Errorf("got %s, %v", got, err)
+				}
+				return
+			}
+			if err != nil || got.Reveal() != tt.want || got.String() != tt.shown {
+				t.Errorf("got %s shown as %s, %v", got.Reveal(), got, err)
+			}
+		})
+	}
+}
+
+func FuzzDatabaseURL(f *testing.F) {
+	f.Add("jdbc:mysql://h:3306/d?useSSL=true")
+	f.Add("postgres://u:p@h/d?sslmode=require")
+	f.Fuzz(func(t *testing.T, raw string) {
+		const secret = "qZxV-7k"
+		got, _, err := databaseURL(raw, "user", secret)
+		if strings.Contains(got.String(), secret) || err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("the password shows: %s, %v", got, err)
+		}
+		_ = NewDatabaseURL(raw).String()
+	})
+}
+
+// TestReference keeps the page that users read in step with the structs.
+func TestReference(t *testing.T) {
+	page, err := reference.Markdown(reference.Page{
+		Title: "Configuration of vedette-server",
+		Dir:   ".",
+		Intro: "The server reads one YAML file: the one that it is told, or the first with something in it of\n`/opt/vedette/config/vedette-server.yaml` and `/opt/vedette/config/vedette-server.yml`. Keys may be nested or written\nwith dots. An environment variable wins over the file: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`. Values may hold\n`${NAME:default}`, which names another key or an environment variable.",
+	}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "../../docs/config-server.md", page)
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/keypair"
+)
+
+// Server is the REST API.
+type Server struct {
+	// Port of the REST API.
+	Port int `config:"port" default:"7002"`
+	// Address to listen on; * for all. By default all with server.ssl.enabled, and only the loopback address without.
+	Address string `config:"address"`
+	SSL     SSL    `config:"ssl"`
+}
+
+// SSL secures the REST API.
+type SSL struct {
+	// Serve HTTPS.
+	Enabled bool `config:"enabled" default:"false"`
+	// PEM file with the certificate and its intermediates. It is read again when it changes.
+	CertFile string `config:"certFile"`
+	// PEM file with the key; by default the key stands in certFile. PKCS#8, PKCS#1 or EC.
+	KeyFile string `config:"keyFile"`
+	// Password of the key, where it is encrypted PKCS#8.
+	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
+	// PEM file with those who sign client certificates. It is read again when it changes.
+	CACertFile string `config:"cacertFile"`
+	// Client certificates: none, request (ask), any (insist on one, whoever signed it), want (check one that comes), need (insist on a good one).
+	ClientAuth string `config:"clientAuth" default:"none"`
+}
+
+// GRPC is where agents connect.
+type GRPC struct {
+	Server GRPCServer `config:"server"`
+	Auth   GRPCAuth   `config:"auth"`
+}
+
+// GRPCServer is the port for agents.
+type GRPCServer struct {
+	// Port for agents.
+	Port int `config:"port" default:"9091"`
+	// Address to listen on; * for all. By default all with grpc.server.security.enabled, and only the loopback address without.
+	Address  string   `config:"address"`
+	Security Security `config:"security"`
+	// Serve gRPC's health service: it always is served.
+	HealthServiceEnabled bool `config:"healthServiceEnabled,unused" default:"true"`
+	// Biggest message: agents cut what is bigger into pieces.
+	MaxInboundMessageSize configfile.Bytes `config:"maxInboundMessageSize,unused" default:"4MB"`
+}
+
+// Security secures the port for agents. Files may be written as file:/path.
+type Security struct {
+	// Use TLS.
+	Enabled bool `config:"enabled" default:"false"`
+	// PEM file with the certificate and its intermediates. It is read again when it changes.
+	CertificateChain string `config:"certificateChain"`
+	// PEM file with the key. PKCS#8, PKCS#1 or EC.
+	PrivateKey string `config:"privateKey"`
+	// Password of the key, where it is encrypted PKCS#8.
+	PrivateKeyPassword configfile.Secret `config:"privateKeyPassword"`
+	// Certificates of agents: NONE, OPTIONAL (check one that comes) or REQUIRE.
+	ClientAuth string `config:"clientAuth" default:"NONE"`
+	// PEM file with those who sign agents' certificates; by default the system's. It is read again when it changes.
+	TrustCertCollection string `config:"trustCertCollection"`
+	// Versions of TLS to accept: TLSv1.2 and TLSv1.3. Older ones never are.
+	Protocols []string `config:"protocols"`
+	// Cipher suites: Go's own choice counts.
+	Ciphers []string `config:"ciphers,unused"`
+	// Seconds between pings: agents.pulseSeconds counts.
+	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,unused"`
+	// Seconds to wait for the answer to one.
+	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,unused"`
+}
+
+// GRPCAuth is which agents may connect.
+type GRPCAuth struct {
+	X509 struct {
+		// Accept only certificates whose subject a filter matches: not supported, and refused, as everyone would get in.
+		Enabled bool `config:"enabled" default:"false"`
+		// Regular expressions of subjects.
+		Filters []string `config:"filters,unused"`
+	} `config:"x509"`
+}
+
+// Listen is an address to listen on.
+type Listen struct {
+	Address string // "127.0.0.1:9091"
+	Notice  string // says that only this machine can connect, and what to do; empty where that was not decided for the user
+}
+
+// GRPCListen is where agents connect.
+func (c *Config) GRPCListen() Listen {
+	s := c.GRPC.Server
+	return listen(s.Address, s.Port, s.Security.Enabled, "grpc.server.address", "grpc.server.security.enabled")
+}
+
+// RESTListen is where the REST API is.
+func (c *Config) RESTListen() Listen {
+	s := c.Server
+	return listen(s.Address, s.Port, s.SSL.Enabled, "server.address", "server.ssl.enabled")
+}
+
+// listen is safe by default: without TLS and without a word of the user about
+// the address nobody else can connect.
+func listen(address string, port int, secured bool, addressKey, securityKey string) Listen {
+	switch {
+	case address == "" && !secured:
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		return Listen{at, fmt.Sprintf("listening on %s only: set %s (\"*\" for all addresses) or %s to let others connect", at, addressKey, securityKey)}
+	case address == "*":
+		address = ""
+	}
+	return Listen{Address: net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(port))}
+}
+
+// TLSConfig makes the TLS configuration of the REST API, nil where it is plain
+// HTTP. Certificates and authorities follow their files.
+func (s Server) TLSConfig() (*tls.Config, error) {
+	if !s.SSL.Enabled {
+		return nil, nil
+	}
+	auth, err := keypair.ClientAuth(s.SSL.ClientAuth)
+	if err != nil {
+		return nil, err
+	}
+	return keypair.Server{
+		Own:         keypair.Files{Cert: path(s.SSL.CertFile), Key: path(s.SSL.KeyFile), Password: s.SSL.KeyPassword.Reveal()},
+		ClientAuth:  auth,
+		Authorities: path(s.SSL.CACertFile),
+	}.Config()
+}
+
+// TLSConfig makes the TLS configuration of the port for agents, nil where it is
+// plaintext. Certificates and authorities follow their files.
+func (s GRPCServer) TLSConfig() (*tls.Config, error) {
+	if !s.Security.Enabled {
+		return nil, nil
+	}
+	auth, err := keypair.ClientAuth(s.Security.ClientAuth)
+	if err != nil {
+		return nil, err
+	}
+	return keypair.Server{
+		Own:         keypair.Files{Cert: path(s.Security.CertificateChain), Key: path(s.Security.PrivateKey), Password: s.Security.PrivateKeyPassword.Reveal()},
+		ClientAuth:  auth,
+		Authorities: path(s.Security.TrustCertCollection),
+		MinVersion:  s.Security.minVersion(),
+	}.Config()
+}
+
+// minVersion is TLS 1.3 where the user names nothing older.
+func (s Security) minVersion() uint16 {
+	older := func(p string) bool { return !strings.EqualFold(p, "TLSv1.3") }
+	if len(s.Protocols) > 0 && !slices.ContainsFunc(s.Protocols, older) {
+		return tls.VersionTLS13
+	}
+	return tls.VersionTLS12
+}
+
+// path takes Spring's prefix off a file name.
+func path(name string) string { return strings.TrimPrefix(name, "file:") }

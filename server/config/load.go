@@ -1,0 +1,87 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
+)
+
+// EnvPrefix is what stands before a key's name in the environment:
+// VEDETTE_SERVER_SQL_PASSWORD sets sql.password.
+const EnvPrefix = "VEDETTE_SERVER_"
+
+// defaultPaths are where a file is looked for, in this order.
+var defaultPaths = [...]string{
+	"opt/vedette/config/vedette-server.yaml",
+	"opt/vedette/config/vedette-server.yml",
+}
+
+// Load reads the file at path. An empty path means the first of the default
+// paths at which a file with something in it stands; without any, defaults
+// count, and a notice says so. The error joins all that is wrong.
+func Load(path string, env func(string) (string, bool)) (*Config, error) {
+	return loadBelow("/", path, env)
+}
+
+// loadBelow is Load with another root for the default paths.
+func loadBelow(root, path string, env func(string) (string, bool)) (*Config, error) {
+	if path == "" {
+		found, err := find(root)
+		if err != nil {
+			return nil, err
+		}
+		path = found
+	}
+	if path == "" {
+		c, err := parse("", nil, env)
+		if err == nil {
+			c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": defaults count")
+		}
+		return c, err
+	}
+	c := &Config{Path: path}
+	c.report = configfile.Load(path, options(env), c)
+	return c.finish()
+}
+
+func options(env func(string) (string, bool)) configfile.Options {
+	return configfile.Options{Env: env, EnvPrefix: EnvPrefix, Renames: renames[:]}
+}
+
+// find returns the first default path with a file that is not empty; "" where
+// there is none.
+func find(root string) (string, error) {
+	for _, p := range defaultPaths {
+		path := filepath.Join(root, p)
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+			continue
+		}
+		if err != nil {
+			return "", vedette.Errorf(vedette.Invalid, "look for a configuration file: %w", err)
+		}
+		return path, nil
+	}
+	return "", nil
+}
+
+// parse configures from bytes.
+func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
+	c := &Config{}
+	c.report = configfile.Parse(name, data, options(env), c)
+	return c.finish()
+}
+
+func (c *Config) finish() (*Config, error) {
+	c.check()
+	c.chooseDatabase()
+	if err := c.report.Err(); err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "%w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,142 @@
+package config
+
+import "github.com/vedette-io/vedette/internal/configfile"
+
+// renames move the predecessor's keys to ours, in this order: since Armory CD
+// 2.38 all of them stand below armory.
+var renames = [...]configfile.Rename{
+	{From: "armory.kubesvc", To: "kubesvc"},
+	{From: "kubesvc.grpc.server", To: "grpc.server"},
+	{From: "kubesvc.grpc.auth", To: "grpc.auth"},
+	{From: "kubesvc.cache.cacheKinds", To: "cache.kinds"},
+	{From: "kubesvc.cache.cacheOmitKinds", To: "cache.omitKinds"},
+	{From: "kubesvc.cache.cacheAll", To: "cache.all"},
+	{From: "kubesvc.cache.accountCleanupFrequencySeconds", To: "accounts.gracePeriod"},
+	{From: "kubesvc.cache.cleanDataWithUnusedAccounts", To: "accounts.removeData"},
+}
+
+// Kubesvc are the keys of the predecessor's plugin that have no place of their
+// own here. Others are accepted too: kubesvc.grpc.server as grpc.server,
+// kubesvc.grpc.auth as grpc.auth, kubesvc.cache.cacheKinds as cache.kinds,
+// cacheOmitKinds as cache.omitKinds, accountCleanupFrequencySeconds as
+// accounts.gracePeriod, cleanDataWithUnusedAccounts as accounts.removeData. All
+// may stand below armory.
+type Kubesvc struct {
+	// Switch of the plugin.
+	Enabled bool `config:"enabled,unused" default:"true"`
+	// How servers find each other: local, redis, kubernetes or database.
+	Cluster           string            `config:"cluster,unused"`
+	ClusterKubernetes ClusterKubernetes `config:"cluster-kubernetes,unused"`
+	// Queue of operations in the database.
+	ClusterDatabase configfile.Any `config:"cluster-database,unused"`
+	Cache           KubesvcCache   `config:"cache,unused"`
+	// Signs of life between servers and the database.
+	Heartbeat configfile.Any `config:"heartbeat,unused"`
+	// Algorithm to spread accounts.
+	LoadBalancer string `config:"loadBalancer,unused"`
+	// Leases of the cacher.
+	Locks configfile.Any `config:"locks,unused"`
+	// Polling of accounts.
+	Credentials configfile.Any `config:"credentials,unused"`
+	// Switch Clouddriver's own provider off.
+	DisableV2Provider bool `config:"disableV2Provider,unused" default:"false"`
+	// Accounts that are taken from elsewhere.
+	DynamicAccounts configfile.Any `config:"dynamicAccounts,unused"`
+	// How long operations are kept.
+	Jobs configfile.Any `config:"jobs,unused"`
+	// Search for an agent, and metrics of operations.
+	Operations configfile.Any `config:"operations,unused"`
+	// Metrics of operations.
+	Ops configfile.Any `config:"ops,unused"`
+	// Settings of accounts given at the server.
+	Runtime configfile.Any `config:"runtime,unused"`
+	// Removal of Clouddriver's cache on migration.
+	V2CacheEviction configfile.Any `config:"v2-cache-eviction,unused"`
+}
+
+// ClusterKubernetes is how servers find each other by the Kubernetes API.
+type ClusterKubernetes struct {
+	// File with the kubeconfig; by default the pod's service account.
+	KubeconfigFile string `config:"kubeconfigFile"`
+	// Check the API server's certificate.
+	VerifySSL bool `config:"verifySsl" default:"true"`
+	// Namespace of the servers; by default the pod's.
+	Namespace string `config:"namespace"`
+	// Name of the port of their REST API.
+	HTTPPortName string `config:"httpPortName" default:"http"`
+	// Start of the name of their Services.
+	ServiceNamePrefix string `config:"clouddriverServiceNamePrefix" default:"spin-clouddriver"`
+	// Name servers by DNS.
+	UseDNS bool `config:"useDNS" default:"false"`
+	// Domain for that.
+	DomainName string `config:"domainName" default:"cluster.local"`
+	// Fail to start where no server is found.
+	FailFast bool `config:"failFast" default:"true"`
+}
+
+// KubesvcCache are settings of the predecessor's cache.
+type KubesvcCache struct {
+	// Kinds that were cached in any case.
+	CacheDefaults []string `config:"cacheDefaults"`
+	// Writing threads at least.
+	CacheStreamingPoolCoreSize int `config:"cacheStreamingPoolCoreSize" default:"10"`
+	// Writing threads at most.
+	CacheStreamingPoolMaxSize int `config:"cacheStreamingPoolMaxSize" default:"100"`
+	// Milliseconds to wait for a forced refresh.
+	OnDemandQuickWaitMs int `config:"onDemandQuickWaitMs" default:"10000"`
+	// Milliseconds to wait for an operation.
+	OperationWaitMs int `config:"operationWaitMs" default:"30000"`
+	// Seconds for which Kubernetes events are kept.
+	EventsCleanupFrequencySeconds int `config:"eventsCleanupFrequencySeconds" default:"7200"`
+	// Seconds after which an agent without a sign of life is dropped.
+	AgentCleanupFrequencySeconds int `config:"agentCleanupFrequencySeconds"`
+	// Minutes for which namespaces were kept in memory.
+	NamespaceExpiryMinutes int `config:"namespaceExpiryMinutes" default:"0"`
+}
+
+// Clouddriver are groups of Clouddriver's own file, so that it can be used as it
+// is. They have no effect here.
+type Clouddriver struct {
+	// Other settings of Armory.
+	Armory configfile.Any `config:"armory,unused"`
+	// Other services of Spinnaker.
+	Services configfile.Any `config:"services,unused"`
+	// Redis: none is needed.
+	Redis configfile.Any `config:"redis,unused"`
+	// Defaults of names in AWS.
+	Default configfile.Any `config:"default,unused"`
+	// Accounts of Clouddriver's own Kubernetes provider.
+	Kubernetes configfile.Any `config:"kubernetes,unused"`
+	// Another provider.
+	DockerRegistry configfile.Any `config:"dockerRegistry,unused"`
+	// Another provider.
+	AWS configfile.Any `config:"aws,unused"`
+	// Another provider.
+	ECS configfile.Any `config:"ecs,unused"`
+	// Another provider.
+	Lambda configfile.Any `config:"lambda,unused"`
+	// Another provider.
+	Google configfile.Any `config:"google,unused"`
+	// Another provider.
+	Appengine configfile.Any `config:"appengine,unused"`
+	// Another provider.
+	Azure configfile.Any `config:"azure,unused"`
+	// Another provider.
+	Cloudfoundry configfile.Any `config:"cloudfoundry,unused"`
+	// Another provider.
+	Oracle configfile.Any `config:"oracle,unused"`
+	// Artifact accounts.
+	Artifacts configfile.Any `config:"artifacts,unused"`
+	// Account storage.
+	Account configfile.Any `config:"account,unused"`
+	// HTTP client.
+	OkHTTPClient configfile.Any `config:"ok-http-client,alias=okHttpClient,unused"`
+	// Health and metrics of Spring.
+	Management configfile.Any `config:"management,unused"`
+	// Metrics.
+	Spectator configfile.Any `config:"spectator,unused"`
+	// Plugins and other extensions.
+	Spinnaker configfile.Any `config:"spinnaker,unused"`
+	// Engines that resolve encrypted: references. Such a reference is refused until they exist.
+	Secrets configfile.Any `config:"secrets,unused"`
+}

@@ -1,0 +1,184 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+)
+
+// SQL is the database.
+type SQL struct {
+	// sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name; MariaDB is mysql too. By default SQLite in dataDir.
+	URL DatabaseURL `config:"url"`
+	// User, where the URL names none.
+	User string `config:"user"`
+	// Password, where the URL holds none.
+	Password configfile.Secret `config:"password"`
+	// Clouddriver's form: the pool called default counts, or the one that has default: true.
+	ConnectionPools map[string]ConnectionPool `config:"connectionPools"`
+	// Clouddriver's switch: there always is a database.
+	Enabled bool `config:"enabled,unused" default:"true"`
+	// Another user for changes of the schema.
+	Migration configfile.Any `config:"migration,unused"`
+	// Clouddriver's cache.
+	Cache configfile.Any `config:"cache,unused"`
+	// Clouddriver's scheduler.
+	Scheduler configfile.Any `config:"scheduler,unused"`
+	// Clouddriver's tasks.
+	TaskRepository configfile.Any `config:"taskRepository,unused"`
+	// Clouddriver's cleaning.
+	UnknownAgentCleanupAgent configfile.Any `config:"unknown-agent-cleanup-agent,unused"`
+	// Transactions are tried again as needed.
+	TransactionRetry configfile.Any `config:"transactionRetry,unused"`
+	// Clouddriver's retries.
+	Retries configfile.Any `config:"retries,unused"`
+}
+
+// ConnectionPool is one of Clouddriver's connections to a database.
+type ConnectionPool struct {
+	// Use this one where none is named.
+	Default bool `config:"default" default:"false"`
+	// jdbc:mysql://host:3306/name, jdbc:mariadb:… or jdbc:postgresql:….
+	JDBCURL DatabaseURL `config:"jdbcUrl"`
+	// User.
+	User string `config:"user"`
+	// Password.
+	Password configfile.Secret `config:"password"`
+	// SQL dialect: the URL tells.
+	Dialect string `config:"dialect,unused"`
+	// JDBC driver.
+	Driver string `config:"driver,unused"`
+	// Connections at most.
+	MaxPoolSize int `config:"maxPoolSize,unused"`
+	// Idle connections.
+	MinIdle int `config:"minIdle,unused"`
+	// Milliseconds that a connection lives.
+	MaxLifetimeMs int `config:"maxLifetimeMs,unused"`
+	// Milliseconds to wait for a connection.
+	ConnectionTimeoutMs int `config:"connectionTimeoutMs,unused"`
+	// Milliseconds after which an unused connection is closed.
+	IdleTimeoutMs int `config:"idleTimeoutMs,unused"`
+	// Milliseconds to wait for a check of a connection.
+	ValidationTimeoutMs int `config:"validationTimeoutMs,unused"`
+}
+
+// DatabaseURL names a database and may hold a password, which never shows when
+// it is printed or logged; Reveal gives the whole. The zero value names none.
+type DatabaseURL struct{ text configfile.Secret }
+
+// NewDatabaseURL hides the password of a URL.
+func NewDatabaseURL(url string) DatabaseURL { return DatabaseURL{configfile.NewSecret(url)} }
+
+// Reveal returns the URL with its password.
+func (u DatabaseURL) Reveal() string { return u.text.Reveal() }
+
+// UnmarshalText takes any text: what is wrong with it is told without quoting it.
+func (u *DatabaseURL) UnmarshalText(text []byte) error {
+	*u = NewDatabaseURL(strings.TrimSpace(string(text)))
+	return nil
+}
+
+// Hidden keeps the URL out of messages.
+func (DatabaseURL) Hidden() {}
+
+// String returns the URL with its password masked, and only a mask where the
+// URL is no URL.
+func (u DatabaseURL) String() string {
+	const mask = "********"
+	text := u.Reveal()
+	if text == "" || strings.HasPrefix(text, "sqlite:") {
+		return text
+	}
+	jdbc := strings.HasPrefix(text, "jdbc:")
+	parsed, err := url.Parse(strings.TrimPrefix(text, "jdbc:"))
+	if err != nil || parsed.Host == "" || parsed.Scheme == "" {
+		return mask
+	}
+	shown := parsed.Scheme + "://"
+	if jdbc {
+		shown = "jdbc:" + shown
+	}
+	if parsed.User.Username() != "" {
+		shown += parsed.User.Username()
+		if _, ok := parsed.User.Password(); ok {
+			shown += ":" + mask
+		}
+		shown += "@"
+	}
+	shown += parsed.Host + parsed.Path
+	if parsed.RawQuery != "" {
+		shown += "?" + mask // a parameter may be a password, under a name that we don't know
+	}
+	return shown
+}
+
+// Format prints the masked form for every verb.
+func (u DatabaseURL) Format(f fmt.State, _ rune) { fmt.Fprint(f, u.String()) }
+
+// LogValue logs the masked form.
+func (u DatabaseURL) LogValue() slog.Value { return slog.StringValue(u.String()) }
+
+// MarshalText encodes the masked form.
+func (u DatabaseURL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UseDataDir puts the embedded database elsewhere, as a flag asks for. It means
+// nothing where another database is configured.
+func (c *Config) UseDataDir(dir string) {
+	c.DataDir = dir
+	if _, pool := c.SQL.pool(); pool == "" && c.SQL.URL.Reveal() == "" {
+		c.chooseDatabase()
+	}
+}
+
+// Database is the database to use: "sqlite:/var/lib/vedette/vedette.db",
+// "postgres://user:password@host:5432/name?sslmode=require" or
+// "mysql://user:password@host:3306/name?tls=true". Parameters are those of pgx
+// and of go-sql-driver.
+func (c *Config) Database() DatabaseURL { return c.database }
+
+// chooseDatabase turns whichever form the user chose into ours. It reports what
+// is wrong without quoting any of it.
+func (c *Config) chooseDatabase() {
+	at, raw, user, password := "sql.url", c.SQL.URL.Reveal(), c.SQL.User, c.SQL.Password.Reveal()
+	if pool, name := c.SQL.pool(); name != "" {
+		if raw != "" {
+			c.problem("sql.url", "%q and %q both name a database: leave one of them out", "sql.url", "sql.connectionPools."+name+".jdbcUrl")
+			return
+		}
+		at, raw = "sql.connectionPools."+name+".jdbcUrl", pool.JDBCURL.Reveal()
+		user, password = cmp.Or(pool.User, user), cmp.Or(pool.Password.Reveal(), password)
+	}
+	if raw == "" {
+		c.database = NewDatabaseURL("sqlite:" + filepath.Join(c.DataDir, "vedette.db"))
+		return
+	}
+	found, dropped, err := databaseURL(raw, user, password)
+	if err != nil {
+		c.problem(at, "%q: %s", at, err)
+		return
+	}
+	c.database = found
+	if len(dropped) > 0 {
+		c.notices = append(c.notices, fmt.Sprintf("%s: parameters of JDBC without a counterpart were left out: %s", c.report.At(at), strings.Join(dropped, ", ")))
+	}
+}
+
+// pool returns Clouddriver's default pool; no name where there is none.
+func (s SQL) pool() (ConnectionPool, string) {
+	if pool, ok := s.ConnectionPools["default"]; ok && pool.JDBCURL.Reveal() != "" {
+		return pool, "default"
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ConnectionPools)) {
+		if pool := s.ConnectionPools[name]; pool.Default && pool.JDBCURL.Reveal() != "" {
+			return pool, name
+		}
+	}
+	return ConnectionPool{}, ""
+}

@@ -1,0 +1,82 @@
+package views
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/nearest"
+)
+
+// Find returns the resource that a name means, as kubectl takes it: kind,
+// plural, singular or short name in any case, alone or followed by a dot and
+// the group. A name without a group that several groups know means Kubernetes'
+// own: the core group's before others. Where only foreign groups know it the
+// caller must say which; to guess differently from cluster to cluster would be
+// worse than to ask.
+//
+// Of a kind that is there in several versions the first is returned.
+func Find(resources []vedette.Resource, name string) (vedette.Resource, error) {
+	var found []vedette.Resource
+	for _, r := range slices.Concat(resources, Known()) {
+		same := func(f vedette.Resource) bool { return f.Kind == r.Kind }
+		if r.Answers(name) && !slices.ContainsFunc(found, same) {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return vedette.Resource{}, unknownKind(resources, name)
+	case 1:
+		return found[0], nil
+	}
+	slices.SortStableFunc(found, func(a, b vedette.Resource) int { return rank(a.Kind.Group) - rank(b.Kind.Group) })
+	if rank(found[0].Kind.Group) == foreign {
+		return vedette.Resource{}, ambiguousKind(found, name)
+	}
+	return found[0], nil
+}
+
+const foreign = 3
+
+func rank(group string) int {
+	switch {
+	case group == "":
+		return 0
+	case group == "extensions": // every kind of it has moved elsewhere
+		return 2
+	case vedette.IsNativeGroup(group):
+		return 1
+	default:
+		return foreign
+	}
+}
+
+func unknownKind(resources []vedette.Resource, name string) error {
+	var names []string
+	for _, r := range slices.Concat(resources, Known()) {
+		if strings.Contains(name, ".") {
+			names = append(names, qualified(r))
+		} else {
+			names = append(names, r.Plural)
+		}
+	}
+	slices.Sort(names)
+	return vedette.Errorf(vedette.Invalid, "no agent reports a kind %.100q%s Kinds are there once an agent caches them (kinds in its configuration; GET /vedette/v1/kinds lists them)",
+		name, or(nearest.Hint(name, slices.Compact(names)), "."))
+}
+
+func ambiguousKind(found []vedette.Resource, name string) error {
+	var names []string
+	for _, r := range found {
+		names = append(names, qualified(r))
+	}
+	return vedette.Errorf(vedette.Invalid, "%q may mean %s: write one of them", name, strings.Join(names, " or "))
+}
+
+func qualified(r vedette.Resource) string {
+	if r.Kind.Group == "" {
+		return r.Plural
+	}
+	return r.Plural + "." + r.Kind.Group
+}

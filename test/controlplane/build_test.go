@@ -1,0 +1,215 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// tiny is a batch of one small program, with the given source.
+func tiny(t *testing.T, source string) batch {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/tiny\n\ngo 1.26\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600))
+	return batch{
+		recipe: recipe{module: "tiny", packages: []string{"."}, binaries: []string{"tiny"}},
+		dir:    dir, version: "v1", key: "k",
+	}
+}
+
+const hello = "package main\n\nfunc main() { println(\"hello\") }\n"
+
+// lockedBuffer may be written by several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func TestManyWhoBuildAtOnceBuildOnce(t *testing.T) {
+	b, dir := tiny(t, hello), filepath.Join(t.TempDir(), "tiny")
+	var log lockedBuffer
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if err := b.ensure(t.Context(), dir, &log); err != nil {
+				t.Error(err)
+			}
+			if out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput(); string(out) != "hello\n" {
+				t.Errorf("what was built says %q (%v)", out, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := strings.Count(log.String(), "building tiny v1"); n != 1 {
+		t.Errorf("it was built %d times:\n%s", n, log.String())
+	}
+}
+
+func TestFailedBuildLeavesNoResult(t *testing.T) {
+	b, dir := tiny(t, "package main\n\nfunc main() { undefinedThing() }\n"), filepath.Join(t.TempDir(), "tiny")
+	err := b.ensure(t.Context(), dir, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "undefined: undefinedThing") {
+		t.Errorf("got error %v, want the compiler's", err)
+	}
+	wantPartials(t, dir, 0)
+	if exists(dir) {
+		t.Error("a failed build left a result")
+	}
+}
+
+func TestKilledBuildIsNotTakenForAResult(t *testing.T) {
+	b, dir := tiny(t, hello), filepath.Join(t.TempDir(), "tiny")
+	killed, err := newPartial(dir)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(killed, "tiny"), []byte("half"), 0o700))
+	must(t, b.ensure(t.Context(), dir, &bytes.Buffer{}))
+	if out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput(); string(out) != "hello\n" {
+		t.Errorf("what was built says %q (%v)", out, err)
+	}
+	wantPartials(t, dir, 0)
+}
+
+func wantPartials(t *testing.T, dir string, want int) {
+	t.Helper()
+	partials, err := filepath.Glob(dir + ".partial-*")
+	must(t, err)
+	if len(partials) != want {
+		t.Errorf("there are unfinished results %q, want %d", partials, want)
+	}
+}
+
+func TestBuildErrorsSayWhatToDo(t *testing.T) {
+	t.Run("a module that is not to be had", func(t *testing.T) {
+		t.Setenv("GOPROXY", "off")
+		t.Setenv("GOMODCACHE", t.TempDir())
+		b := tiny(t, "package main\n\nimport _ \"example.com/other\"\n\nfunc main() {}\n")
+		mod := "module example.com/tiny\n\ngo 1.26\n\nrequire example.com/other v1.0.0\n"
+		must(t, os.WriteFile(filepath.Join(b.dir, "go.mod"), []byte(mod), 0o600))
+		must(t, os.WriteFile(filepath.Join(b.dir, "go.sum"), []byte(
+			"example.com/other v1.0.0 h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"+
+				"example.com/other v1.0.0/go.mod h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"), 0o600))
+		wantBuildError(t, b, "can't be downloaded")
+	})
+	t.Run("no toolchain", func(t *testing.T) {
+		t.Setenv("PATH", t.TempDir())
+		wantBuildError(t, tiny(t, hello), "no Go toolchain found")
+	})
+}
+
+func wantBuildError(t *testing.T, b batch, want string) {
+	t.Helper()
+	err := b.ensure(t.Context(), filepath.Join(t.TempDir(), "tiny"), &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got error %v, want %q", err, want)
+	}
+}
+
+func TestWaitingBuildEndsWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := tryLock(path, os.O_CREATE)
+	must(t, err)
+	defer held.release()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = waitLock(ctx, path, cancel) // ends as soon as it says that it waits
+	if err == nil || ctx.Err() == nil {
+		t.Errorf("waiting for a held lock: got %v", err)
+	}
+}
+
+func TestHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		beats := 0
+		stop := every(30*time.Second, func() { beats++ })
+		time.Sleep(95 * time.Second)
+		stop()
+		if beats != 3 {
+			t.Errorf("%d beats in 95 s, want 3", beats)
+		}
+	})
+}
+
+func TestKeyChangesWithWhatIsBuilt(t *testing.T) {
+	b := batch{recipe: recipes()[0], version: "v1"}
+	key := b.hash([]byte("mod"), []byte("sum"))
+	if key != b.hash([]byte("mod"), []byte("sum")) {
+		t.Error("the key is not stable")
+	}
+	other := b
+	other.packages = []string{"other"}
+	for name, changed := range map[string]string{
+		"go.mod":               b.hash([]byte("mod2"), []byte("sum")),
+		"go.sum":               b.hash([]byte("mod"), []byte("sum2")),
+		"a byte that moves on": b.hash([]byte("mods"), []byte("um")),
+		"the packages":         other.hash([]byte("mod"), []byte("sum")),
+	} {
+		if changed == key {
+			t.Errorf("the key does not change with %s", name)
+		}
+	}
+}
+
+func TestRecipesFitTheirModules(t *testing.T) {
+	root, err := findRoot()
+	must(t, err)
+	for _, r := range recipes() {
+		b, err := r.read(root)
+		must(t, err)
+		if !strings.HasPrefix(b.version, "v") || len(b.packages) != len(b.binaries) {
+			t.Errorf("recipe %s: version %q, %d packages, %d binaries", b.module, b.version, len(b.packages), len(b.binaries))
+		}
+	}
+}
+
+func TestRequiredVersion(t *testing.T) {
+	const mod = "require example.com/one v1.0.0\n\nrequire (\n\texample.com/two v2.0.0 // indirect\n)\n\n" +
+		"replace example.com/three => example.com/three v3.0.0\n"
+	for module, want := range map[string]string{
+		"example.com/one": "v1.0.0", "example.com/two": "v2.0.0",
+		"example.com/three": "", "example.com/o": "", "exampleXcom/one": "",
+	} {
+		if got := requiredVersion([]byte(mod), module); got != want {
+			t.Errorf("version of %s is %q, want %q", module, got, want)
+		}
+	}
+}
+
+func TestRootIsFoundFromWithinNestedModules(t *testing.T) {
+	want, err := findRoot()
+	must(t, err)
+	t.Chdir("kubernetes")
+	got, err := findRoot()
+	must(t, err)
+	if got != want {
+		t.Errorf("the root is %s, and %s from a nested module", want, got)
+	}
+	t.Chdir(t.TempDir())
+	if _, err := findRoot(); err == nil || !strings.Contains(err.Error(), "run inside the repository") {
+		t.Errorf("outside of the repository: got %v", err)
+	}
+}
+
+// What tests of every package import must not bring Kubernetes, etcd or
+// anything else into the root module.
+func TestDriverNeedsTheStandardLibraryAlone(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
+	must(t, err)
+	if got := strings.TrimSpace(string(out)); got != rootModule+"/test/controlplane" {
+		t.Errorf("the driver depends on:\n%s", got)
+	}
+}

@@ -1,0 +1,170 @@
+//go:build linux
+
+package controlplane
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// victim in the environment makes this test binary start a plane, tell its
+// directory and wait to be killed.
+const victim = "VEDETTE_TEST_VICTIM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(victim) != "" {
+		beVictim()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func beVictim() {
+	p, err := Start(context.Background(), Options{Controllers: true, Nodes: 1, Log: os.Stderr})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(p.Dir)
+	_, _ = io.Copy(io.Discard, os.Stdin) // until killed
+}
+
+func TestStopLeavesNothing(t *testing.T) {
+	t.Parallel()
+	p, err := Start(soon(t), Options{Controllers: true, Log: t.Output()})
+	must(t, err)
+	if found := processesOf(t, p.Dir); len(found) != 5 {
+		t.Errorf("these processes name the plane's directory, want 5: %q", found)
+	}
+	must(t, p.Stop())
+	wantNothingLeft(t, p.Dir)
+	must(t, p.Stop())
+}
+
+func TestKilledOwnerLeavesNoProcessAndItsDirectoryIsSwept(t *testing.T) {
+	t.Parallel()
+	if _, err := Build(t.Context(), os.Stderr); err != nil {
+		t.Fatal(err)
+	}
+	ctx := soon(t)
+	owner := exec.CommandContext(ctx, os.Args[0])
+	owner.Env = append(os.Environ(), victim+"=1")
+	owner.Stderr = t.Output()
+	_, err := owner.StdinPipe() // open as long as the test lives
+	must(t, err)
+	stdout, err := owner.StdoutPipe()
+	must(t, err)
+	must(t, owner.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	must(t, err)
+	dir := strings.TrimSpace(line)
+	if found := processesOf(t, dir); len(found) != 5 {
+		t.Errorf("these processes name the plane's directory, want 5: %q", found)
+	}
+	sweep()
+	if !exists(filepath.Join(dir, "kubeconfig")) {
+		t.Fatal("a living plane was swept")
+	}
+	must(t, owner.Process.Kill())
+	_ = owner.Wait() // it was killed
+	for len(processesOf(t, dir)) > 0 {
+		if ctx.Err() != nil {
+			t.Fatalf("processes outlive their owner: %q", processesOf(t, dir))
+		}
+		waitABit(ctx)
+	}
+	sweep()
+	wantNothingLeft(t, dir)
+}
+
+func waitABit(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, poll)
+	defer cancel()
+	<-ctx.Done()
+}
+
+func TestProcessThatDiesIsTold(t *testing.T) {
+	t.Parallel()
+	p, err := Start(soon(t), Options{Log: t.Output()})
+	must(t, err)
+	defer func() { must(t, p.Stop()) }()
+	must(t, p.Err())
+	process, err := os.FindProcess(p.PIDs()[etcd])
+	must(t, err)
+	must(t, process.Kill()) // behind the plane's back
+	err = p.Await(soon(t), "/no/such/path", func(Object) bool { return false })
+	if err == nil || !strings.Contains(err.Error(), "etcd ended by itself (signal: killed)") {
+		t.Errorf("got error %v, want that etcd was killed", err)
+	}
+}
+
+func TestDirIsTakenOverOnlyFromADeadPlane(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	claimed, lock, err := claimDir(dir)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(claimed, "data"), nil, 0o600))
+	if _, _, err := claimDir(dir); err == nil || !strings.Contains(err.Error(), "a plane is running in") {
+		t.Errorf("claiming a living plane's directory: got %v", err)
+	}
+	lock.release()
+	_, lock, err = claimDir(dir)
+	must(t, err)
+	defer lock.release()
+	if exists(filepath.Join(dir, "data")) {
+		t.Error("the dead plane's data is still there")
+	}
+}
+
+func TestForeignDirIsRefusedAndLeftAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "thesis.txt")
+	must(t, os.WriteFile(file, nil, 0o600))
+	if _, _, err := claimDir(dir); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("claiming a directory with a file: got %v", err)
+	}
+	if !exists(file) {
+		t.Error("the file is gone")
+	}
+	long := filepath.Join(dir, strings.Repeat("x", 100))
+	if _, _, err := claimDir(long); err == nil || !strings.Contains(err.Error(), "Unix sockets") {
+		t.Errorf("claiming a directory with a long name: got %v", err)
+	}
+}
+
+func TestPortIsOursWhileNobodyListens(t *testing.T) {
+	t.Parallel()
+	ports := map[int]bool{}
+	for range 50 {
+		p, err := reservePort()
+		must(t, err)
+		defer p.release()
+		if ports[p.number] {
+			t.Fatalf("port %d was given twice", p.number)
+		}
+		ports[p.number] = true
+		if got := listens(t, p.number); got {
+			t.Fatalf("another could listen on reserved port %d", p.number)
+		}
+	}
+}
+
+// listens tells whether a socket that does not share can listen on a port.
+func listens(t *testing.T, port int) bool {
+	t.Helper()
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	must(t, listener.Close())
+	return true
+}

@@ -1,0 +1,85 @@
+package convergence
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette/test/controlplane"
+)
+
+// patience is how long the world may take to converge once it is healed. The
+// longest pause of a part that failed is 45 seconds.
+const patience = 90 * time.Second
+
+// settle waits until store and clusters agree, and fails the test with the
+// differences where they do not in time. It returns how long it took.
+func (w *world) settle() time.Duration {
+	w.t.Helper()
+	began := time.Now()
+	var found []string
+	agree := w.within(patience, func(ctx context.Context) bool {
+		found = w.differences(ctx)
+		return len(found) == 0
+	})
+	if !agree {
+		more := ""
+		if len(found) > 40 {
+			found, more = found[:40], "\n…"
+		}
+		w.t.Fatalf("store and clusters do not agree after %v:\n%s%s", patience, strings.Join(found, "\n"), more)
+	}
+	return time.Since(began)
+}
+
+// within polls a condition, and reports whether it came true in time. It gives
+// up when one of our programs has ended by itself.
+func (w *world) within(d time.Duration, condition func(context.Context) bool) bool {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), d)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		w.alive()
+		if condition(ctx) {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
+// alive fails the test where one of our programs has ended by itself.
+func (w *world) alive() {
+	w.t.Helper()
+	all := []*process{w.server}
+	for _, a := range w.agents {
+		all = append(all, a.process)
+	}
+	for _, p := range all {
+		if err := p.accident(); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func isNotFound(err error) bool {
+	var status *controlplane.StatusError
+	return errors.As(err, &status) && status.Code == http.StatusNotFound
+}
+
+// idle lets time pass in which nothing is waited for.
+func idle(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

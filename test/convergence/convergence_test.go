@@ -1,0 +1,112 @@
+package convergence
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+)
+
+// How much goes wrong in one seed.
+const (
+	incidents = 10
+	troubled  = 14 * time.Second
+)
+
+// TestConvergence runs seeds on each database.
+func TestConvergence(t *testing.T) {
+	first, n := *firstOne, *seeds
+	if *oneSeed != 0 {
+		first, n = *oneSeed, 1
+	}
+	for _, name := range databaseNames() {
+		for seed := first; seed < first+n; seed++ {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) { converge(t, name, seed) })
+		}
+	}
+}
+
+// converge runs one seed. Its parts draw from generators of their own, so that
+// how fast one goes changes nothing for the others.
+func converge(t *testing.T, name string, seed int64) {
+	draws := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), stream)) }
+	s := shapeOf(draws(0))
+	t.Logf("seed %d on %s: %+v", seed, name, s)
+	w := newWorld(t, databases[name](t), s)
+	loads := w.workloads(draws(1), s)
+	plan := schedule(draws(2), w.parts(), incidents, troubled)
+	for _, i := range plan {
+		t.Log(i)
+	}
+	var terms []string
+	watching, stop := context.WithCancel(t.Context())
+	var watch sync.WaitGroup
+	watch.Go(func() { terms = w.watchTerms(watching) })
+	defer watch.Wait()
+	defer stop()
+	w.trouble(plan, loads)
+	took := w.settle()
+	stop()
+	watch.Wait()
+	given, twice := w.termsGiven()
+	for _, each := range append(terms, twice...) {
+		t.Error(each)
+	}
+	changes := 0
+	for _, l := range loads {
+		changes += l.changes
+	}
+	t.Logf("seed %d on %s: converged %.1fs after all was healed; %d changes, %d terms", seed, name, took.Seconds(), changes, given)
+}
+
+func (w *world) workloads(rng *rand.Rand, s shape) []*workload {
+	var loads []*workload
+	for _, c := range w.clusters {
+		l := &workload{cluster: c, rng: rand.New(rand.NewPCG(rng.Uint64(), 0)), controllers: s.controllers}
+		if err := l.prepare(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+		loads = append(loads, l)
+	}
+	return loads
+}
+
+// trouble lets a schedule happen while clusters change, and heals all.
+func (w *world) trouble(plan []incident, loads []*workload) {
+	ctx, stop := context.WithCancel(w.t.Context())
+	var work, trouble sync.WaitGroup
+	for _, l := range loads {
+		work.Go(func() { l.run(ctx) })
+	}
+	began := time.Now()
+	last := map[string]chan struct{}{} // by part: closed when its last incident has ended
+	for _, i := range plan {
+		before, done := last[i.part], make(chan struct{})
+		last[i.part] = done
+		trouble.Go(func() {
+			defer close(done)
+			idle(ctx, i.at-time.Since(began))
+			if before != nil {
+				<-before // a start may take longer than planned
+			}
+			w.happen(i)
+		})
+	}
+	trouble.Wait()
+	stop()
+	work.Wait()
+}
+
+func (w *world) happen(i incident) {
+	ctx := w.t.Context()
+	err := i.fault.begin(ctx)
+	if err == nil && i.fault.end != nil {
+		idle(ctx, i.lasts)
+		err = i.fault.end(ctx)
+	}
+	if err != nil {
+		w.t.Errorf("%s %s: %v", i.part, i.fault.name, err)
+	}
+}

@@ -1,0 +1,134 @@
+package convergence
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/vedette-io/vedette/test/controlplane"
+)
+
+type object = controlplane.Object
+
+// namespaces are there from the start, but for the last, which the workload
+// makes.
+var namespaces = []string{"conv-0", "conv-1", "conv-2"}
+
+// kind is one that accounts cache.
+type kind struct {
+	group, version, name, plural string
+	namespaced                   bool
+	spec                         func(name string) object // what an object needs beside its metadata; nil for nothing
+}
+
+func (k kind) apiVersion() string {
+	if k.group == "" {
+		return k.version
+	}
+	return k.group + "/" + k.version
+}
+
+// full is the kind as the database has it.
+func (k kind) full() string { return k.name + "." + k.group }
+
+// list is the path of a kind's objects, of all namespaces where none is given.
+func (k kind) list(namespace string) string {
+	path := "/api/" + k.version
+	if k.group != "" {
+		path = "/apis/" + k.apiVersion()
+	}
+	if namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	return path + "/" + k.plural
+}
+
+const customGroup = "conv.example.com"
+
+var (
+	crdKind   = kind{"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false, nil}
+	nsKind    = kind{"", "v1", "Namespace", "namespaces", false, nil}
+	configMap = kind{"", "v1", "ConfigMap", "configmaps", true, nil}
+
+	// builtIn are served always.
+	builtIn = []kind{
+		nsKind, crdKind, configMap,
+		{"", "v1", "Secret", "secrets", true, nil},
+		{"", "v1", "Pod", "pods", true, func(name string) object { return object{"spec": pod(name)} }},
+		{"", "v1", "Service", "services", true, func(string) object {
+			return object{"spec": object{"selector": object{"app": "x"}, "ports": []object{{"port": 80}}}}
+		}},
+		{"apps", "v1", "Deployment", "deployments", true, replicated},
+		{"apps", "v1", "ReplicaSet", "replicasets", true, replicated},
+		{"batch", "v1", "Job", "jobs", true, func(name string) object {
+			spec := pod(name)
+			spec["restartPolicy"] = "Never"
+			return object{"spec": object{"template": object{"spec": spec}}}
+		}},
+		{"networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", true, func(string) object {
+			return object{"spec": object{"podSelector": object{}}}
+		}},
+	}
+	// custom are served while their definition is there.
+	custom = []kind{
+		{customGroup, "v1", "Widget", "widgets", true, nil},
+		{customGroup, "v1", "Gadget", "gadgets", true, nil},
+	}
+)
+
+func replicated(name string) object {
+	return object{"spec": object{
+		"replicas": 1, "selector": object{"matchLabels": object{"app": name}},
+		"template": object{"metadata": object{"labels": object{"app": name}}, "spec": pod(name)},
+	}}
+}
+
+func pod(name string) object {
+	return object{"containers": []object{{"name": "main", "image": "registry.example.com/" + name + ":1"}}}
+}
+
+func configuredKinds() []string {
+	var names []string
+	for _, k := range append(append([]kind{}, builtIn...), custom...) {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// make returns an object of a kind. Now and then it is a big one.
+func (k kind) make(rng *rand.Rand, name string) object {
+	o := object{"apiVersion": k.apiVersion(), "kind": k.name, "metadata": object{
+		"name": name, "labels": object{"app": name, "colour": colours[rng.IntN(len(colours))]},
+	}}
+	if k.spec != nil {
+		for field, value := range k.spec(name) {
+			o[field] = value
+		}
+	}
+	if k.name == configMap.name && rng.IntN(10) == 0 {
+		o["data"] = object{"big": filler(rng, 200<<10)}
+	}
+	return o
+}
+
+var colours = []string{"red", "green", "blue", "white"}
+
+// filler is text that does not compress well.
+func filler(rng *rand.Rand, size int) string {
+	text := make([]byte, size)
+	for i := range text {
+		text[i] = byte('!' + rng.IntN(90))
+	}
+	return string(text)
+}
+
+// definition is the CustomResourceDefinition of a custom kind.
+func definition(k kind) object {
+	return object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": object{"name": k.plural + "." + k.group},
+		"spec": object{
+			"group": k.group, "scope": "Namespaced",
+			"names": object{"kind": k.name, "plural": k.plural, "singular": fmt.Sprintf("%.6s", k.plural), "listKind": k.name + "List"},
+			"versions": []object{{"name": k.version, "served": true, "storage": true,
+				"schema": object{"openAPIV3Schema": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}},
+		}}
+}

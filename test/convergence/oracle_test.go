@@ -1,0 +1,270 @@
+package convergence
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// row names an object within the store.
+type row struct{ account, kind, namespace, name string }
+
+func (r row) String() string {
+	return fmt.Sprintf("%s: %s %s/%s", r.account, r.kind, r.namespace, r.name)
+}
+
+// state is what the guarantee is about: by object its uid and resourceVersion.
+type state map[row]string
+
+// feedRow is what the store says of a feed.
+type feedRow struct {
+	state, message string
+	objects        int
+}
+
+// feedKey names a feed.
+type feedKey struct{ account, kind, namespace string }
+
+// listed is what a fresh list of every kind of every account says, and which
+// feeds there should be.
+func (w *world) listed(ctx context.Context) (state, map[feedKey]bool, error) {
+	objects, feeds := state{}, map[feedKey]bool{}
+	for _, a := range w.accounts {
+		kinds, err := served(ctx, a.cluster)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, k := range kinds {
+			for _, namespace := range a.feedsOf(k) {
+				feeds[feedKey{a.name, k.full(), namespace}] = true
+				if err := a.list(ctx, k, namespace, objects); err != nil {
+					return nil, nil, err
+				}
+			}
+		}
+	}
+	return objects, feeds, nil
+}
+
+// feedsOf returns the namespaces that a kind is watched in, "" for all.
+func (a *account) feedsOf(k kind) []string {
+	if !k.namespaced || len(a.namespaces) == 0 {
+		return []string{""}
+	}
+	return a.namespaces
+}
+
+// served are the kinds that the cluster serves now.
+func served(ctx context.Context, c *cluster) ([]kind, error) {
+	var group struct{ Resources []struct{ Kind string } }
+	kinds := slices.Clone(builtIn)
+	err := c.Get(ctx, "/apis/"+customGroup+"/v1", &group)
+	if err != nil && !isNotFound(err) {
+		return nil, err
+	}
+	for _, k := range custom {
+		if slices.ContainsFunc(group.Resources, func(r struct{ Kind string }) bool { return r.Kind == k.name }) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds, nil
+}
+
+func (a *account) list(ctx context.Context, k kind, namespace string, into state) error {
+	var list struct {
+		Items []struct {
+			Metadata struct{ Namespace, Name, UID, ResourceVersion string }
+		}
+	}
+	if err := a.cluster.Get(ctx, k.list(namespace), &list); err != nil {
+		return err
+	}
+	for _, item := range list.Items {
+		m := item.Metadata
+		into[row{a.name, k.full(), m.Namespace, m.Name}] = m.UID + " at " + m.ResourceVersion
+	}
+	return nil
+}
+
+// stored reads the same from the database. Accounts without a name, whose data
+// is being removed, count too.
+func (w *world) stored(ctx context.Context) (state, map[feedKey]feedRow, error) {
+	objects, feeds := state{}, map[feedKey]feedRow{}
+	err := w.each(ctx, `SELECT COALESCE(a.name, '(removed)'), k.name, k.grp, o.namespace, o.name, o.uid, o.version
+		FROM objects o JOIN kinds k ON k.id = o.kind_id LEFT JOIN accounts a ON a.id = o.account_id`, func(rows *sql.Rows) error {
+		var r row
+		var group, version string
+		var uid []byte
+		err := rows.Scan(&r.account, &r.kind, &group, &r.namespace, &r.name, &uid, &version)
+		r.kind += "." + group
+		objects[r] = unpacked(uid) + " at " + version
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, feeds, w.each(ctx, `SELECT COALESCE(a.name, '(removed)'), k.name, k.grp, f.namespace, f.state, f.message, f.objects
+		FROM feeds f JOIN kinds k ON k.id = f.kind_id LEFT JOIN accounts a ON a.id = f.account_id`, func(rows *sql.Rows) error {
+		var k feedKey
+		var f feedRow
+		var group string
+		err := rows.Scan(&k.account, &k.kind, &group, &k.namespace, &f.state, &f.message, &f.objects)
+		k.kind += "." + group
+		feeds[k] = f
+		return err
+	})
+}
+
+func (w *world) each(ctx context.Context, query string, do func(*sql.Rows) error) error {
+	rows, err := w.db.sql.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := do(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// unpacked writes a stored uid as Kubernetes does.
+func unpacked(uid []byte) string {
+	h := hex.EncodeToString(uid)
+	if len(h) != 32 {
+		return "the malformed uid " + h
+	}
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// differences says in words where store and clusters do not agree, and nothing
+// where they do.
+func (w *world) differences(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	want, feeds, err := w.listed(ctx)
+	if err != nil {
+		return []string{"the clusters can't be listed: " + err.Error()}
+	}
+	have, rows, err := w.stored(ctx)
+	if err != nil {
+		return []string{"the database can't be read: " + err.Error()}
+	}
+	found := slices.Concat(compareObjects(want, have), compareFeeds(feeds, rows, have), w.roles(ctx))
+	slices.Sort(found)
+	return found
+}
+
+func compareObjects(want, have state) (found []string) {
+	for r, version := range want {
+		if have[r] == "" {
+			found = append(found, fmt.Sprintf("lost: %s is %s and not stored", r, version))
+		} else if have[r] != version {
+			found = append(found, fmt.Sprintf("old: %s is %s and stored as %s", r, version, have[r]))
+		}
+	}
+	for r, version := range have {
+		if want[r] == "" {
+			found = append(found, fmt.Sprintf("left over: %s is gone and stored as %s", r, version))
+		}
+	}
+	return found
+}
+
+// compareFeeds checks that the feeds are those that there should be, live, and
+// right about the number of their objects.
+func compareFeeds(want map[feedKey]bool, have map[feedKey]feedRow, objects state) (found []string) {
+	counts := map[feedKey]int{}
+	for r := range objects {
+		key := feedKey{r.account, r.kind, r.namespace}
+		if _, own := have[key]; !own {
+			key.namespace = ""
+		}
+		counts[key]++
+	}
+	for key := range want {
+		if _, ok := have[key]; !ok {
+			found = append(found, fmt.Sprintf("feed %v is not declared", key))
+		}
+	}
+	for key, f := range have {
+		switch {
+		case !want[key]:
+			found = append(found, fmt.Sprintf("feed %v is declared and should not be", key))
+		case f.state != "live":
+			found = append(found, fmt.Sprintf("feed %v is %s: %s", key, f.state, f.message))
+		case f.objects != counts[key]:
+			found = append(found, fmt.Sprintf("feed %v counts %d objects and has %d", key, f.objects, counts[key]))
+		}
+	}
+	return found
+}
+
+// roles checks that each account has one cacher: the one that the database
+// names, whose other agents stand by.
+func (w *world) roles(ctx context.Context) (found []string) {
+	holders := map[string]string{}
+	err := w.each(ctx, `SELECT name, holder FROM accounts WHERE name IS NOT NULL`, func(rows *sql.Rows) error {
+		var name, holder string
+		err := rows.Scan(&name, &holder)
+		holders[name] = holder
+		return err
+	})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, a := range w.accounts {
+		for _, agent := range w.agentsOf(a) {
+			want := "standby"
+			if holders[a.name] == agent.id {
+				want = "reporting"
+			}
+			if is := agent.role(ctx, a.name); is != want {
+				found = append(found, fmt.Sprintf("agent %s is %q to %s, and %q would fit its holder %q", agent.id, is, a.name, want, holders[a.name]))
+			}
+		}
+		if !slices.ContainsFunc(w.agentsOf(a), func(g *agent) bool { return g.id == holders[a.name] }) {
+			found = append(found, fmt.Sprintf("%s is held by %q, none of its agents", a.name, holders[a.name]))
+		}
+	}
+	return found
+}
+
+// role is what an agent says of itself.
+func (a *agent) role(ctx context.Context, account string) string {
+	var health struct {
+		Error    string
+		Accounts []struct{ Name, State, Error string }
+	}
+	if err := getJSON(ctx, a.health, &health); err != nil {
+		return err.Error()
+	}
+	for _, each := range health.Accounts {
+		if each.Name == account && health.Error == "" {
+			return strings.TrimSpace(each.State + " " + each.Error)
+		}
+	}
+	return health.Error
+}
+
+func getJSON(ctx context.Context, url string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	return json.NewDecoder(response.Body).Decode(into)
+}

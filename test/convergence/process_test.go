@@ -1,0 +1,116 @@
+package convergence
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// process is one of our programs. It can be killed, paused and started again.
+type process struct {
+	t    testing.TB
+	name string
+	path string
+	args []string
+	log  string // gets its output, appended over restarts
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	done   chan struct{} // closed when the latest run has ended
+	wanted bool          // we ended it
+}
+
+// start starts the program. It dies with the test, however that ends: the
+// kernel's death signal is tied to the thread that forks, so one waits for it.
+func (p *process) start() {
+	p.t.Helper()
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(p.path, p.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, done := make(chan error, 1), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // its log says why it ended
+		}
+	}()
+	if err := <-started; err != nil {
+		p.t.Fatalf("start %s: %v", p.name, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cmd, p.done, p.wanted = cmd, done, false
+}
+
+// kill ends the program by SIGKILL, and returns when it is gone.
+func (p *process) kill() { p.end(syscall.SIGKILL) }
+
+// stop asks the program to end, and returns when it is gone.
+func (p *process) stop() { p.end(syscall.SIGTERM) }
+
+func (p *process) end(signal syscall.Signal) {
+	p.mu.Lock()
+	cmd, done := p.cmd, p.done
+	p.wanted = true
+	p.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	if err := cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Errorf("signal %s: %v", p.name, err)
+	}
+	<-done
+}
+
+// pause freezes the program, resume lets it go on.
+func (p *process) pause()  { p.signal(syscall.SIGSTOP) }
+func (p *process) resume() { p.signal(syscall.SIGCONT) }
+
+func (p *process) signal(signal syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Errorf("signal %s: %v", p.name, err)
+	}
+}
+
+// accident is nil unless the program ended by itself, which neither of ours
+// ever should for something that can heal.
+func (p *process) accident() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil || p.wanted {
+		return nil
+	}
+	select {
+	case <-p.done:
+		return fmt.Errorf("%s ended by itself (%v):\n%s", p.name, p.cmd.ProcessState, tail(p.log, 10))
+	default:
+		return nil
+	}
+}
+
+// tail returns the last lines of a file.
+func tail(path string, lines int) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

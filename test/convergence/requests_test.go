@@ -1,0 +1,49 @@
+package convergence
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"strings"
+)
+
+// requests returns what an agent has asked a cluster so far, as "list /api/v1/pods",
+// in the order of the answers.
+func (c *cluster) requests(w *world, agent string) []string {
+	w.t.Helper()
+	file, err := os.Open(c.audit)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer file.Close()
+	var found []string
+	known := map[string]bool{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e struct {
+			AuditID, Verb, RequestURI string
+			User                      struct{ Username string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			w.t.Fatalf("read %s: %v", c.audit, err)
+		}
+		if e.User.Username != agent || known[e.AuditID] {
+			continue
+		}
+		known[e.AuditID] = true
+		found = append(found, e.Verb+" "+e.RequestURI)
+	}
+	return found
+}
+
+// lists are those requests that read all objects of a kind. Those for the names
+// of namespaces say who the cluster is, and come with each registration.
+func lists(requests []string) (found []string) {
+	for _, r := range requests {
+		if strings.HasPrefix(r, "list ") || strings.Contains(r, "sendInitialEvents") {
+			found = append(found, r)
+		}
+	}
+	return found
+}

@@ -1,0 +1,154 @@
+package convergence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/vedette-io/vedette/test/controlplane"
+)
+
+// workload changes a cluster all the time. Which change comes when depends on
+// the seed alone; a change that the cluster refuses, or that an API server which
+// is down can't take, is passed over.
+type workload struct {
+	cluster     *cluster
+	rng         *rand.Rand
+	controllers bool // without them a namespace that is deleted never goes
+	changes     int  // that the cluster took
+}
+
+const (
+	workloadPause = 15 * time.Millisecond
+	namesPerKind  = 6
+	crowd         = 120 // objects that come and go together
+)
+
+// prepare makes what the workload works in.
+func (l *workload) prepare(ctx context.Context) error {
+	for _, name := range namespaces[:2] {
+		if err := l.cluster.Create(ctx, nsKind.list(""), nsKind.make(l.rng, name)); err != nil {
+			return err
+		}
+	}
+	for range 150 {
+		l.step(ctx)
+	}
+	return ctx.Err()
+}
+
+// run works until ctx ends.
+func (l *workload) run(ctx context.Context) {
+	tick := time.NewTicker(workloadPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		l.step(ctx)
+	}
+}
+
+func (l *workload) step(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // the API server may be frozen
+	defer cancel()
+	switch n := l.rng.IntN(200); {
+	case n == 0:
+		l.crowd(ctx)
+	case n < 6:
+		l.define(ctx)
+	case n < 10:
+		l.namespace(ctx)
+	case n < 40:
+		l.object(ctx, custom[l.rng.IntN(len(custom))])
+	default:
+		l.object(ctx, builtIn[3+l.rng.IntN(len(builtIn)-3)])
+	}
+}
+
+func (l *workload) name() string { return fmt.Sprintf("x-%d", l.rng.IntN(namesPerKind)) }
+
+// object creates, changes, deletes or replaces one object.
+func (l *workload) object(ctx context.Context, k kind) {
+	name := l.name()
+	list := k.list(namespaces[l.rng.IntN(len(namespaces))])
+	fresh, change := k.make(l.rng, name), l.change()
+	switch l.rng.IntN(8) {
+	case 0, 1, 2:
+		l.did(l.cluster.Create(ctx, list, fresh))
+	case 3, 4, 5:
+		l.did(l.cluster.Patch(ctx, list+"/"+name, change))
+	case 6:
+		l.did(l.cluster.Delete(ctx, list+"/"+name))
+	case 7:
+		l.did(l.cluster.Delete(ctx, list+"/"+name))
+		l.did(l.cluster.Create(ctx, list, fresh))
+	}
+}
+
+// change is a merge patch of metadata, which every kind takes. One label comes
+// and goes.
+func (l *workload) change() object {
+	labels := object{"colour": colours[l.rng.IntN(len(colours))], "odd": nil}
+	if l.rng.IntN(2) == 0 {
+		labels["odd"] = "yes"
+	}
+	return object{"metadata": object{"labels": labels, "annotations": object{"n": fmt.Sprint(l.rng.IntN(1000))}}}
+}
+
+// define makes, changes, removes or replaces the definition of a custom kind.
+func (l *workload) define(ctx context.Context) {
+	k := custom[l.rng.IntN(len(custom))]
+	path := crdKind.list("") + "/" + k.plural + "." + k.group
+	change := l.change()
+	switch l.rng.IntN(6) {
+	case 0, 1, 2:
+		l.did(l.cluster.Create(ctx, crdKind.list(""), definition(k)))
+	case 3:
+		l.did(l.cluster.Patch(ctx, path, change))
+	case 4:
+		l.did(l.cluster.Delete(ctx, path))
+	case 5:
+		l.did(l.cluster.Delete(ctx, path))
+		l.did(l.cluster.Create(ctx, crdKind.list(""), definition(k)))
+	}
+}
+
+// namespace makes the last namespace or deletes it with all that is in it.
+func (l *workload) namespace(ctx context.Context) {
+	name := namespaces[len(namespaces)-1]
+	if l.rng.IntN(3) == 0 && l.controllers {
+		l.did(l.cluster.Delete(ctx, nsKind.list("")+"/"+name))
+		return
+	}
+	l.did(l.cluster.Create(ctx, nsKind.list(""), nsKind.make(l.rng, name)))
+}
+
+// crowd makes many objects at once, or deletes those of the last time.
+func (l *workload) crowd(ctx context.Context) {
+	list, remove := configMap.list(namespaces[0]), l.rng.IntN(2) == 0
+	for i := range crowd {
+		name := fmt.Sprintf("crowd-%d", i)
+		if remove {
+			l.did(l.cluster.Delete(ctx, list+"/"+name))
+			continue
+		}
+		o := configMap.make(l.rng, name)
+		o["data"] = object{"text": filler(l.rng, 2<<10)}
+		l.did(l.cluster.Create(ctx, list, o))
+	}
+}
+
+// did counts what the cluster took.
+func (l *workload) did(err error) {
+	var refused *controlplane.StatusError
+	if err == nil {
+		l.changes++
+	} else if errors.As(err, &refused) && refused.Code == 400 {
+		panic(fmt.Sprintf("the workload is wrong: %v", err))
+	}
+}

@@ -1,0 +1,255 @@
+package convergence
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/test/controlplane"
+	"github.com/vedette-io/vedette/test/proxy"
+)
+
+// world is everything that takes part.
+type world struct {
+	t        *testing.T
+	dir      string // logs and configurations
+	db       *database
+	server   *process
+	serverAt string // where its gRPC port is
+	clusters []*cluster
+	agents   []*agent
+	accounts []*account
+}
+
+// cluster is one control plane, with a log of all requests to it.
+type cluster struct {
+	*controlplane.Plane
+	name  string
+	audit string
+}
+
+// account is what one cluster is known as.
+type account struct {
+	name       string
+	cluster    *cluster
+	kinds      []string // as the configuration has them
+	namespaces []string // empty for all
+}
+
+// agent is one process with a proxy on each of its ways.
+type agent struct {
+	*process
+	id       string
+	accounts []*account
+	link     *proxy.Proxy              // to the server
+	api      map[*cluster]*proxy.Proxy // to API servers
+	health   string                    // URL
+}
+
+// shape says how large a world is.
+type shape struct {
+	controllers bool
+	clusters    int
+	agents      [][]int // by agent the numbers of its accounts
+	accounts    []int   // by account the number of its cluster
+	outbox      string  // bytes that an agent may hold
+	grace       string  // how long an account without agents is kept
+}
+
+// shapeOf draws a world from a seed.
+func shapeOf(rng *rand.Rand) shape {
+	s := shape{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}, {0}}, grace: "10m"}
+	switch rng.IntN(4) {
+	case 0:
+		s.controllers = true
+	case 1:
+		s.clusters, s.accounts = 2, []int{0, 1}
+	}
+	if rng.IntN(2) == 0 {
+		s.agents = append(s.agents, []int{1})
+	}
+	s.outbox = []string{"256KiB", "1MiB", "8MiB"}[rng.IntN(3)]
+	return s
+}
+
+// newWorld starts everything but the agents. Logs outlive a test that failed.
+func newWorld(t *testing.T, db *database, s shape) *world {
+	w := &world{t: t, dir: logDir(t), db: db}
+	for i := range s.clusters {
+		w.clusters = append(w.clusters, newCluster(t, w.dir, fmt.Sprintf("c%d", i), s.controllers))
+	}
+	for i, c := range s.accounts {
+		w.accounts = append(w.accounts, newAccount(i, w.clusters[c]))
+	}
+	w.startServer(s)
+	for i, accounts := range s.agents {
+		w.addAgent(fmt.Sprintf("a%d", i), accounts, s)
+	}
+	return w
+}
+
+// logDir is kept where the test fails.
+func logDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "convergence-"+strings.ReplaceAll(t.Name(), "/", "-")+"-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the logs of all processes are in %s", dir)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// auditPolicy logs the agents' requests: a watch once when it is answered and
+// once when it ends.
+const auditPolicy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+	"rules": [{"level": "Metadata", "users": ["a0", "a1", "a2"]}, {"level": "None"}]}`
+
+func newCluster(t *testing.T, dir, name string, controllers bool) *cluster {
+	c := &cluster{name: name, audit: filepath.Join(dir, name+"-audit.log")}
+	policy := filepath.Join(dir, name+"-audit.json")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Plane = controlplane.New(t, controlplane.Options{Controllers: controllers, APIServerFlags: []string{
+		"--audit-policy-file=" + policy, "--audit-log-path=" + c.audit, "--audit-log-mode=blocking",
+	}})
+	t.Cleanup(func() {
+		if t.Failed() {
+			keepLogs(t, c.Dir, dir, name)
+		}
+	})
+	return c
+}
+
+func keepLogs(t *testing.T, from, to, prefix string) {
+	logs, err := filepath.Glob(filepath.Join(from, "*.log"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, log := range logs {
+		text, err := os.ReadFile(log)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, prefix+"-"+filepath.Base(log)), text, 0o600)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// newAccount makes the first account whole and the others restricted, because
+// feeds of namespaces take other ways.
+func newAccount(i int, c *cluster) *account {
+	a := &account{name: fmt.Sprintf("account-%d", i), cluster: c, kinds: configuredKinds()}
+	if i > 0 {
+		a.namespaces = namespaces[:2]
+	}
+	return a
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+func (w *world) write(name, text string) string {
+	if err := os.WriteFile(w.path(name), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.path(name)
+}
+
+const serverConfig = `
+server: {port: %d}
+grpc: {server: {port: %d}}
+sql: {url: "%s"}
+agents: {pulseSeconds: 1}
+accounts: {gracePeriod: %s}
+logging: {level: debug}
+`
+
+func (w *world) startServer(s shape) {
+	grpc := freePort(w.t)
+	config := w.write("server.yml", fmt.Sprintf(serverConfig, freePort(w.t), grpc, w.db.url, s.grace))
+	w.serverAt = fmt.Sprintf("127.0.0.1:%d", grpc)
+	w.server = w.process("server", "vedette-server", "--config", config)
+}
+
+func (w *world) process(name, binary string, args ...string) *process {
+	p := &process{t: w.t, name: name, path: program(binary), args: args, log: w.path(name + ".log")}
+	w.t.Cleanup(p.kill)
+	p.start()
+	return p
+}
+
+const agentConfig = `
+agentId: %s
+clouddriver: {grpc: "%s", insecure: true, noProxy: true}
+server: {host: 127.0.0.1, port: %d}
+outbox: {maxBytes: %s}
+logging: {level: debug}
+kubernetes:
+  noProxy: true
+  accounts:
+%s`
+
+func (w *world) addAgent(id string, accounts []int, s shape) {
+	port := freePort(w.t)
+	a := &agent{id: id, link: proxy.New(w.t, w.serverAt), api: map[*cluster]*proxy.Proxy{}, health: fmt.Sprintf("http://127.0.0.1:%d/health", port)}
+	var list strings.Builder
+	for _, i := range accounts {
+		account := w.accounts[i]
+		a.accounts = append(a.accounts, account)
+		fmt.Fprintf(&list, "  - {name: %s, kubeconfigFile: %q, kinds: [%s], namespaces: [%s]}\n", account.name,
+			w.kubeconfig(a, account.cluster), strings.Join(account.kinds, ", "), strings.Join(account.namespaces, ", "))
+	}
+	config := w.write(id+".yml", fmt.Sprintf(agentConfig, id, a.link.Address(), port, s.outbox, list.String()))
+	w.agents = append(w.agents, a)
+	a.process = w.process(id, "vedette-agent", "--config", config)
+}
+
+// kubeconfig lets an agent reach a cluster through a proxy, under its own name.
+func (w *world) kubeconfig(a *agent, c *cluster) string {
+	path, err := c.UserKubeconfig(a.id, "system:masters")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if a.api[c] == nil {
+		a.api[c] = proxy.New(w.t, strings.TrimPrefix(c.URL, "https://"))
+	}
+	return w.write(a.id+"-"+c.name+".kubeconfig", strings.ReplaceAll(string(text), c.URL, "https://"+a.api[c].Address()))
+}
+
+// agentsOf returns the agents that have an account.
+func (w *world) agentsOf(a *account) []*agent {
+	var agents []*agent
+	for _, agent := range w.agents {
+		if slices.Contains(agent.accounts, a) {
+			agents = append(agents, agent)
+		}
+	}
+	return agents
+}
+
+// freePort returns a port that was free a moment ago.
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

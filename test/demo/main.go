@@ -1,0 +1,155 @@
+// Command demo shows Vedette at work on one machine: two real Kubernetes control
+// planes whose workloads keep changing, a server on SQLite, and two agents, one
+// that runs as in a pod of its cluster and one that has a kubeconfig. With
+// --check it makes a change, waits until readers see it, and ends.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vedette-io/vedette/test/controlplane"
+)
+
+func main() {
+	check := flag.Bool("check", false, "make a change, see that readers see it, and end")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *check); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+var started = time.Now()
+
+func say(format string, args ...any) {
+	fmt.Printf("%7.1fs  %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// lines says what is written to it, line by line.
+type lines struct{}
+
+func (lines) Write(p []byte) (int, error) {
+	say("%s", string(p[:max(0, len(p)-1)]))
+	return len(p), nil
+}
+
+func run(ctx context.Context, check bool) error {
+	say("building what a control plane consists of (some ten minutes once; then it is cached)")
+	if _, err := controlplane.Build(ctx, lines{}); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "vedette-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	clusters, err := startClusters(ctx, "east", "west")
+	defer stopClusters(clusters)
+	if err != nil {
+		return err
+	}
+	d := &demo{dir: dir, clusters: clusters}
+	defer d.stop()
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	if err := d.awaitSync(ctx); err != nil {
+		return err
+	}
+	if check {
+		return d.check(ctx)
+	}
+	d.explain()
+	return d.serve(ctx)
+}
+
+// cluster is one control plane with its sample workloads.
+type cluster struct {
+	name  string
+	plane *controlplane.Plane
+}
+
+// startClusters starts control planes side by side. It returns those that run
+// even where it fails.
+func startClusters(ctx context.Context, names ...string) ([]*cluster, error) {
+	clusters := make([]*cluster, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, name := range names {
+		group.Go(func() error {
+			say("starting control plane %s: etcd, kube-apiserver, controllers, nodes", name)
+			plane, err := controlplane.Start(ctx, controlplane.Options{Controllers: true, Nodes: 2})
+			if err != nil {
+				return fmt.Errorf("start control plane %s: %w", name, err)
+			}
+			clusters[i] = &cluster{name, plane}
+			say("control plane %s is ready at %s", name, plane.URL)
+			return plane.CreateWorkloads(ctx, workloads)
+		})
+	}
+	return clusters, group.Wait()
+}
+
+func stopClusters(clusters []*cluster) {
+	for _, c := range clusters {
+		if c != nil {
+			_ = c.plane.Stop()
+		}
+	}
+}
+
+// workloads is what runs in each cluster.
+var workloads = controlplane.Workloads{Namespace: "demo", Deployments: 8, Replicas: 3}
+
+// serve keeps the clusters changing until the user has seen enough.
+func (d *demo) serve(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, c := range d.clusters {
+		group.Go(func() error {
+			_, err := c.plane.Churn(ctx, workloads, 2)
+			return err
+		})
+	}
+	group.Go(func() error { return d.watchChildren(ctx) })
+	err := group.Wait()
+	fmt.Println()
+	say("taking everything down")
+	return err
+}
+
+func (d *demo) explain() {
+	bin, err := filepath.Abs("bin")
+	if err != nil {
+		bin = "bin"
+	}
+	fmt.Printf(`
+Two clusters are live: east (agent mode, a service account) and west
+(infrastructure mode, a kubeconfig). Their workloads change twice a second.
+
+In another terminal:
+
+  export VEDETTE_SERVER=%[1]s
+  %[2]s/vedette get pods -A                 all pods of both clusters
+  %[2]s/vedette get deployments -w          what changes, as it changes
+  %[2]s/vedette get pods -l app=app-0 --account 'ea*' -o wide
+  %[2]s/vedette accounts                    how fresh each cluster's data is
+  curl -s %[1]s/vedette/v1/feeds            each feed's mark and state
+  curl -s %[1]s/credentials                 what Spinnaker asks for
+
+Kubeconfigs, to change things yourself:
+`, d.rest(), bin)
+	for _, c := range d.clusters {
+		fmt.Printf("  %s  %s\n", c.name, c.plane.Kubeconfig())
+	}
+	fmt.Printf("\nLogs of server and agents are in %s. Ctrl-C takes everything down.\n", d.dir)
+}

@@ -1,0 +1,3 @@
+// Package journey tests both halves together: from a real cluster to the store
+// and its readers.
+package journey

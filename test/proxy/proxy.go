@@ -1,0 +1,199 @@
+// Package proxy stands between two programs of a test and spoils their
+// connections as networks do: it cuts them, refuses them, makes them slow, or
+// stops to forward while both ends believe that all is well.
+package proxy
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Direction is a way that bytes take.
+type Direction int
+
+// The directions, seen from whoever opened the connection.
+const (
+	Up Direction = iota
+	Down
+)
+
+// Proxy forwards TCP connections from an address of its own to a target. Its
+// methods may be called from several goroutines.
+type Proxy struct {
+	listener net.Listener
+	ctx      context.Context // ends with the proxy
+	work     sync.WaitGroup
+
+	mu       sync.Mutex
+	target   string
+	refuse   bool
+	delay    time.Duration
+	frozen   [2]bool
+	changed  chan struct{} // closed and replaced when frozen changes
+	links    map[*link]bool
+	accepted int
+}
+
+// New starts a proxy on a free port of 127.0.0.1. It ends with the test.
+func New(t testing.TB, target string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Proxy{listener: listener, ctx: ctx, target: target, changed: make(chan struct{}), links: map[*link]bool{}}
+	p.work.Go(p.accept)
+	t.Cleanup(func() {
+		cancel()
+		_ = listener.Close() // its one purpose has ended
+		p.Cut()
+		p.work.Wait()
+	})
+	return p
+}
+
+// Address is where the proxy listens.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// SetTarget makes new connections go elsewhere.
+func (p *Proxy) SetTarget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
+// Accepted returns how many connections were opened so far, refused ones too.
+func (p *Proxy) Accepted() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.accepted
+}
+
+// Cut resets all connections at both ends.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.reset()
+	}
+}
+
+// Refuse resets all connections, and new ones as soon as they are opened.
+func (p *Proxy) Refuse() {
+	p.mu.Lock()
+	p.refuse = true
+	p.mu.Unlock()
+	p.Cut()
+}
+
+// Slow holds each piece of data back for a while.
+func (p *Proxy) Slow(delay time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = delay
+}
+
+// Freeze stops to forward in the directions given, and tells neither end. New
+// connections are opened and go nowhere.
+func (p *Proxy) Freeze(directions ...Direction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range directions {
+		p.frozen[d] = true
+	}
+	p.changedLocked()
+}
+
+// Strand loses the connections that are open now, and tells neither end, as a
+// firewall does that forgets them. New ones are as good as ever. A stranded
+// connection never goes on; it ends with Cut, Refuse or one of its ends.
+func (p *Proxy) Strand() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.stranded.Store(true)
+	}
+	p.changedLocked()
+}
+
+// Heal ends all that was done to connections. Frozen ones go on with what was
+// held back; call Cut before to have them lost instead.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse, p.delay, p.frozen = false, 0, [2]bool{}
+	p.changedLocked()
+}
+
+func (p *Proxy) changedLocked() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func (p *Proxy) accept() {
+	for {
+		conn, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.work.Go(func() { p.serve(conn) })
+	}
+}
+
+// serve forwards one connection to its end.
+func (p *Proxy) serve(client net.Conn) {
+	ctx, cancel := context.WithCancel(p.ctx)
+	l := &link{proxy: p, ctx: ctx, cancel: cancel, ends: []net.Conn{client}}
+	if !p.enter(l) {
+		return
+	}
+	defer p.leave(l)
+	if l.hold(Up) != nil {
+		return
+	}
+	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.to())
+	if err != nil || !l.add(server) {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { l.copy(Up, server, client) })
+	both.Go(func() { l.copy(Down, client, server) })
+	both.Wait()
+}
+
+func (p *Proxy) to() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.target
+}
+
+func (p *Proxy) enter(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.accepted++
+	if p.refuse || p.ctx.Err() != nil {
+		l.reset()
+		return false
+	}
+	p.links[l] = true
+	return true
+}
+
+func (p *Proxy) leave(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.reset()
+	delete(p.links, l)
+}
+
+// state returns how data of a direction is to be treated, and what is closed
+// when that changes.
+func (p *Proxy) state(d Direction) (frozen bool, delay time.Duration, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.frozen[d], p.delay, p.changed
+}
