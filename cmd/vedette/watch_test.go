@@ -57,7 +57,7 @@ func (s *screen) lines(t *testing.T, n int) []string {
 }
 
 // watch runs a command until the test ends, and holds that it ends well.
-func watch(t *testing.T, args ...string) (out, errOut *screen) {
+func follow(t *testing.T, args ...string) (out, errOut *screen) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, errOut = newScreen(), newScreen()
@@ -84,7 +84,7 @@ func TestWatch(t *testing.T) {
 	w := shop(t)
 	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet}))
 	t.Cleanup(server.Close)
-	out, errOut := watch(t, "get", "pods", "--account", "prod-1", "-w", "--server", server.URL)
+	out, errOut := follow(t, "get", "pods", "--account", "prod-1", "-w", "--server", server.URL)
 	want := []string{
 		"ACCOUNT NAMESPACE NAME READY STATUS RESTARTS AGE",
 		"prod-1 billing invoice-0 1/1 Running 0 5d2h",
@@ -117,8 +117,8 @@ func TestWatch(t *testing.T) {
 func TestWatchOtherOutputs(t *testing.T) {
 	w := shop(t)
 	server := serve(t, w)
-	names, _ := watch(t, "get", "pods", "--account", "dev", "-w", "-o", "name", "--server", server)
-	manifests, _ := watch(t, "get", "pods", "--account", "dev", "-w", "-o", "yaml", "--server", server)
+	names, _ := follow(t, "get", "pods", "--account", "dev", "-w", "-o", "name", "--server", server)
+	manifests, _ := follow(t, "get", "pods", "--account", "dev", "-w", "-o", "yaml", "--server", server)
 	names.lines(t, 1)
 	manifests.lines(t, 10)
 	w.Put("dev", readtest.Pod("shop", "web-1", "web"))
