@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/vedette-io/vedette"
@@ -76,6 +77,12 @@ type half struct {
 // start runs both halves for the time of a test.
 func start(t *testing.T, account agent.Account, rules redact.Config) *half {
 	t.Helper()
+	return startTapped(t, account, rules)
+}
+
+// startTapped is start with a hand on the agent's connection.
+func startTapped(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *half {
+	t.Helper()
 	h := &half{t: t, log: &logbook{}, dir: t.TempDir()}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	srv, err := server.Listen(server.Config{
@@ -89,7 +96,7 @@ func start(t *testing.T, account agent.Account, rules redact.Config) *half {
 	h.srv = srv
 	account.Access.KubeconfigFile = plane.Kubeconfig()
 	a := agent.New(agent.Config{
-		Uplink:   uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
+		Uplink:   uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
 		Accounts: []agent.Account{account}, Redact: rules,
 	}, log)
 	stopServer := running(t, srv.Run)
