@@ -84,7 +84,9 @@ func TestDatabaseThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var answer struct{ Error struct{ Kind vedette.ErrorKind } }
+	var answer struct {
+		Error struct{ Kind vedette.ErrorKind }
+	}
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Error.Kind != vedette.Unavailable || resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("accounts answered %s, %+v, %v", resp.Status, answer, err)
 	}

@@ -123,8 +123,23 @@ func newAgents() *cobra.Command {
 					or(strings.Join(roles["standby"], ","), "<none>"), or(strings.Join(roles["refused"], ","), "<none>"),
 					views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected))})
 			}
-			return show(cmd, "ID|VERSION|SERVER|REPORTS|STANDS BY|REFUSED|LAST PULSE|AGE", rows)
+			if err := show(cmd, "ID|VERSION|SERVER|REPORTS|STANDS BY|REFUSED|LAST PULSE|AGE", rows); err != nil {
+				return err
+			}
+			tellTroubles(cmd, agents)
+			return nil
 		},
+	}
+}
+
+// tellTroubles says what keeps accounts from being reported.
+func tellTroubles(cmd *cobra.Command, agents []client.Agent) {
+	for _, a := range agents {
+		for _, account := range a.Accounts {
+			if account.Message != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", account.Name, account.Message)
+			}
+		}
 	}
 }
 
