@@ -20,6 +20,7 @@ type dialect struct {
 	goose      goose.Dialect
 	gooseLock  func() ([]goose.ProviderOption, error)
 	numbered   bool   // parameters are $1, $2 in place of ?
+	arrays     bool   // a list of numbers is one parameter
 	forUpdate  string // appended to a SELECT that locks its rows
 	isolation  sql.IsolationLevel
 
@@ -33,6 +34,9 @@ type dialect struct {
 	insert func(ctx context.Context, tx *tx, table string, columns []column, rows [][]any) error
 	// size returns the bytes that all tables and indexes take.
 	size func(ctx context.Context, db *sql.DB) (int64, error)
+
+	// configure reads settings of the server that statements depend on; may be nil.
+	configure func(ctx context.Context, db *sql.DB) error
 
 	explain func(err error) error // a driver's error as one of ours, or as it is
 	again   func(err error) bool  // whether the same transaction may succeed at once
@@ -80,11 +84,15 @@ func (d *dialect) bind(query string) string {
 	}
 }
 
-// in writes "column IN (1,2,3)". Numbers need no parameter, of which each
-// database takes so and so many only.
-func in(column string, ids []int64) string {
+// in is the condition that a column holds one of the numbers. Where a database
+// has no arrays they stand in the text: there are more of them than it takes
+// parameters, and numbers can do no harm there.
+func (d *dialect) in(column string, ids []int64) condition {
+	if d.arrays {
+		return condition{column + " = ANY(?)", []any{ids}}
+	}
 	if len(ids) == 0 {
-		return "1 = 0"
+		return condition{"1 = 0", nil}
 	}
 	b := append([]byte(column), " IN ("...)
 	for i, id := range ids {
@@ -93,7 +101,7 @@ func in(column string, ids []int64) string {
 		}
 		b = strconv.AppendInt(b, id, 10)
 	}
-	return string(append(b, ')'))
+	return condition{string(append(b, ')')), nil}
 }
 
 // marks writes "?,?,?".

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/vedette-io/vedette"
 )
@@ -44,14 +43,16 @@ const (
 // sample gathers a kind's first objects. One from each application at most, as
 // long as that fills it: objects of one Deployment teach less than those of ten.
 type sample struct {
-	texts  [][]byte
-	spare  [][]byte // of applications that are there already
-	bytes  int
-	seen   map[string]bool
-	failed time.Time // when storing it failed last
+	texts [][]byte
+	spare [][]byte // of applications that are there already
+	bytes int
+	seen  map[string]bool // applications
 }
 
 func (s *sample) add(application string, text []byte) {
+	if len(text) == 0 {
+		return
+	}
 	text = append([]byte(nil), text[:min(len(text), sampleSize)]...)
 	if s.seen[application] {
 		if len(s.spare) < sampleCount {

@@ -120,6 +120,7 @@ func (s *Store) resourcesOf(ctx context.Context, found []foundRow) (resourceTabl
 	for i := range found {
 		accounts[found[i].accountID], kinds[found[i].kind] = true, true
 	}
+	where, args := conditions{s.dialect.in("f.account_id", numbers(accounts)), s.dialect.in("f.kind_id", numbers(kinds))}.where()
 	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
 		var at resourceKey
 		var short string
@@ -133,7 +134,7 @@ func (s *Store) resourcesOf(ctx context.Context, found []foundRow) (resourceTabl
 		table[at] = r
 		return nil
 	}, `SELECT f.account_id, f.kind_id, f.namespace, k.name, k.grp, f.version, f.plural, f.singular, f.short_names, f.namespaced
-		FROM feeds f JOIN kinds k ON k.id = f.kind_id WHERE `+in("f.account_id", numbers(accounts))+` AND `+in("f.kind_id", numbers(kinds)))
+		FROM feeds f JOIN kinds k ON k.id = f.kind_id`+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read resources: %w", err)
 	}

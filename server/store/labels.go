@@ -56,12 +56,13 @@ func labelsets(ctx context.Context, tx *tx, account int64, sets map[int64]map[st
 
 func findLabelsets(ctx context.Context, tx *tx, account int64, hashes []int64) (map[int64]int64, error) {
 	ids := make(map[int64]int64, len(hashes))
+	where, args := conditions{{"account_id = ?", []any{account}}, tx.dialect.in("hash", hashes)}.where()
 	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
 		var id, hash int64
 		err := rows.Scan(&id, &hash)
 		ids[hash] = id
 		return err
-	}, `SELECT id, hash FROM labelsets WHERE account_id = ? AND `+in("hash", hashes), account)
+	}, `SELECT id, hash FROM labelsets`+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("find label sets: %w", err)
 	}
@@ -110,10 +111,12 @@ func collectLabelsets(ctx context.Context, tx *tx, account int64) error {
 		return fmt.Errorf("find unused label sets: %w", err)
 	}
 	for part := range slices.Chunk(unused, 1000) {
-		if _, err := tx.exec(ctx, `DELETE FROM labels WHERE `+in("labelset", part)); err != nil {
+		where, args := conditions{tx.dialect.in("labelset", part)}.where()
+		if _, err := tx.exec(ctx, `DELETE FROM labels`+where, args...); err != nil {
 			return fmt.Errorf("delete unused labels: %w", err)
 		}
-		if _, err := tx.exec(ctx, `DELETE FROM labelsets WHERE `+in("id", part)); err != nil {
+		where, args = conditions{tx.dialect.in("id", part)}.where()
+		if _, err := tx.exec(ctx, `DELETE FROM labelsets`+where, args...); err != nil {
 			return fmt.Errorf("delete unused label sets: %w", err)
 		}
 	}

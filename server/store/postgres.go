@@ -1,6 +1,196 @@
 package store
 
-import "context"
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
 
-func connectPostgres(ctx context.Context, s *Store, cfg Config) error { panic("next") }
-func connectMySQL(ctx context.Context, s *Store, cfg Config) error    { panic("next") }
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/vedette-io/vedette"
+)
+
+// PostgreSQL takes any number of rows as one array per column: one plan serves
+// for batches of all sizes.
+func postgresDialect() dialect {
+	return dialect{
+		name:       "PostgreSQL",
+		migrations: migrations("postgres"),
+		goose:      goose.DialectPostgres,
+		gooseLock:  postgresLock,
+		numbered:   true,
+		arrays:     true,
+		forUpdate:  " FOR UPDATE",
+		isolation:  sql.LevelReadCommitted,
+		lookup:     postgresLookup,
+		upsert:     postgresUpsert,
+		remove:     postgresRemove,
+		insert:     postgresInsert,
+		size:       postgresSize,
+		explain:    explainPostgres,
+		again:      postgresAgain,
+	}
+}
+
+func postgresLock() ([]goose.ProviderOption, error) {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // asks each second, for 5 minutes
+	return []goose.ProviderOption{goose.WithSessionLocker(locker)}, err
+}
+
+func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
+	s.dialect = postgresDialect()
+	config, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		// The cause may quote the URL, and with it the password.
+		return vedette.Errorf(vedette.Invalid, "the PostgreSQL URL cannot be read: it must look like postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %%XX")
+	}
+	config.MaxConns = int32(min(cfg.MaxConns, 10_000)) //nolint:gosec // bounded right here
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("make a connection pool: %w", err)
+	}
+	s.cleanup = append(s.cleanup, func() error { pool.Close(); return nil })
+	s.db = stdlib.OpenDBFromPool(pool)
+	s.db.SetMaxIdleConns(0) // the pool below keeps them
+	s.reader = s.db
+	s.cleanup = append(s.cleanup, s.db.Close)
+	return nil
+}
+
+// keyArrays turns keys into one array per column.
+func keyArrays(keys []rowKey) (kinds []int64, namespaces, names []string) {
+	kinds, namespaces, names = make([]int64, len(keys)), make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		kinds[i], namespaces[i], names[i] = k.kind, k.namespace, k.name
+	}
+	return kinds, namespaces, names
+}
+
+func postgresLookup(ctx context.Context, q querier, account int64, keys []rowKey, found func(storedRow)) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	kinds, namespaces, names := keyArrays(keys)
+	return each(ctx, q, &dialect{}, scanStored(found), `SELECT `+lookupColumns+`
+		FROM unnest($2::smallint[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
+		JOIN objects o ON o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
+		LEFT JOIN labelsets l ON l.id = o.labelset`, account, kinds, namespaces, names)
+}
+
+func postgresRemove(ctx context.Context, tx *tx, account int64, keys []rowKey) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	kinds, namespaces, names := keyArrays(keys)
+	_, err := tx.ExecContext(ctx, `DELETE FROM objects o USING unnest($2::smallint[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
+		WHERE o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name`, account, kinds, namespaces, names)
+	if err != nil {
+		return fmt.Errorf("delete %d rows: %w", len(keys), err)
+	}
+	return nil
+}
+
+const postgresUpsertSQL = `INSERT INTO objects (account_id, stored, kind_id, namespace, name, labelset, uid, version, application, head, body)
+	SELECT $1, $2, * FROM unnest($3::smallint[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::bytea[], $11::bytea[])
+	ON CONFLICT (account_id, kind_id, namespace, name) DO UPDATE SET labelset = excluded.labelset, stored = excluded.stored,
+		uid = excluded.uid, version = excluded.version, application = excluded.application, head = excluded.head, body = excluded.body`
+
+func postgresUpsert(ctx context.Context, tx *tx, account int64, rows []row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	n := len(rows)
+	kinds, namespaces, names, sets := make([]int64, n), make([]string, n), make([]string, n), make([]int64, n)
+	versions, applications := make([]string, n), make([]string, n)
+	uids, heads, bodies := make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	for i := range rows {
+		r := &rows[i]
+		kinds[i], namespaces[i], names[i], sets[i] = r.kind, r.namespace, r.name, r.labelset
+		uids[i], versions[i], applications[i], heads[i], bodies[i] = r.uid, r.version, r.application, r.head, r.body
+	}
+	if _, err := tx.ExecContext(ctx, postgresUpsertSQL, account, micros(tx.now), kinds, namespaces, names, sets, uids, versions, applications, heads, bodies); err != nil {
+		return fmt.Errorf("upsert %d rows: %w", n, err)
+	}
+	return nil
+}
+
+func postgresInsert(ctx context.Context, tx *tx, table string, columns []column, rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	names, types, arrays := make([]string, len(columns)), make([]string, len(columns)), make([]any, len(columns))
+	for i, c := range columns {
+		names[i], types[i], arrays[i] = c.name, fmt.Sprintf("$%d::%s[]", i+1, c.kind), arrayOf(rows, i)
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) SELECT * FROM unnest(`+strings.Join(types, ", ")+`)`, arrays...)
+	if err != nil {
+		return fmt.Errorf("insert %d rows into %s: %w", len(rows), table, err)
+	}
+	return nil
+}
+
+// arrayOf gathers a column, whose values are all int64 or all string.
+func arrayOf(rows [][]any, column int) any {
+	if _, ok := rows[0][column].(string); ok {
+		return gather[string](rows, column)
+	}
+	return gather[int64](rows, column)
+}
+
+func gather[T any](rows [][]any, column int) []T {
+	values := make([]T, len(rows))
+	for i, r := range rows {
+		values[i], _ = r[column].(T)
+	}
+	return values
+}
+
+func postgresSize(ctx context.Context, db *sql.DB) (size int64, err error) {
+	err = db.QueryRowContext(ctx, `SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
+		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace`).Scan(&size)
+	return size, err
+}
+
+// explainPostgres goes by SQLSTATE. Anything that is no answer of the server is
+// a matter of the connection.
+func explainPostgres(err error) error {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return explainState(e, err)
+	}
+	var network net.Error
+	var connect *pgconn.ConnectError
+	if errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || lostConnection(err) {
+		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server does not answer: %w", err)
+	}
+	return err
+}
+
+func explainState(e *pgconn.PgError, err error) error {
+	class := e.Code[:min(2, len(e.Code))]
+	switch {
+	case e.Code == "53100":
+		return vedette.Errorf(vedette.Unavailable, "the file system of the PostgreSQL server's data directory is full: free some space there: %w", err)
+	case e.Code == "53300":
+		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server has no free connection: raise max_connections, or lower this server's: %w", err)
+	case e.Code == "25006":
+		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server is read-only, as a standby is: connect to the primary: %w", err)
+	case class == "08" || class == "53" || class == "57" || class == "58" || class == "40" || e.Code == "55P03":
+		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server could not do it now: %w", err)
+	case class == "28" || e.Code == "3D000" || e.Code == "42501":
+		return vedette.Errorf(vedette.Invalid, "the PostgreSQL server refuses this user or database: check the URL and the user's rights: %w", err)
+	}
+	return err
+}
+
+func postgresAgain(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
+}

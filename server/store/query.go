@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vedette-io/vedette"
 )
@@ -82,7 +83,7 @@ func (r *search) resolveAccounts(ctx context.Context) error {
 		r.accounts = append(r.accounts, id)
 		return err
 	}, `SELECT a.id FROM accounts a WHERE `+where, args...)
-	r.scope = append(r.scope, condition{in("a.id", r.accounts), nil})
+	r.scope = append(r.scope, r.store.dialect.in("a.id", r.accounts))
 	r.nothing = r.nothing || len(r.accounts) == 0
 	return err
 }
@@ -101,7 +102,7 @@ func (r *search) resolveKinds(ctx context.Context) error {
 			ids = append(ids, id)
 		}
 	}
-	r.scope = append(r.scope, condition{in("k.id", ids), nil})
+	r.scope = append(r.scope, r.store.dialect.in("k.id", ids))
 	r.nothing = r.nothing || len(ids) == 0
 	return nil
 }
@@ -119,7 +120,7 @@ func (r *search) resolveSelector(ctx context.Context) error {
 		return err
 	}
 	slices.Sort(ids)
-	r.filters = append(r.filters, condition{in("o.labelset", ids), nil})
+	r.filters = append(r.filters, r.store.dialect.in("o.labelset", ids))
 	// A selector that takes objects without labels takes most of them.
 	r.narrow = r.narrow || !slices.Contains(ids, 0)
 	r.nothing = len(ids) == 0
@@ -270,7 +271,7 @@ func (r *search) look(ctx context.Context, pairs []pair, limit int) ([]foundRow,
 		}
 		return r.store.find(ctx, r.Bodies, where, orderPair, limit)
 	}
-	where = append(where, anyOf(pairs))
+	where = append(where, r.store.anyOf(pairs))
 	if resume {
 		where = append(where, r.after.after())
 	}
@@ -278,21 +279,21 @@ func (r *search) look(ctx context.Context, pairs []pair, limit int) ([]foundRow,
 }
 
 // anyOf writes the pairs by account, which are sorted so.
-func anyOf(pairs []pair) condition {
-	sql := "("
+func (s *Store) anyOf(pairs []pair) condition {
+	var parts []string
+	var args []any
 	for start := 0; start < len(pairs); {
 		end := start
 		var kinds []int64
 		for ; end < len(pairs) && pairs[end].account == pairs[start].account; end++ {
 			kinds = append(kinds, pairs[end].kind)
 		}
-		if start > 0 {
-			sql += " OR "
-		}
-		sql += fmt.Sprintf("o.account_id = %d AND %s", pairs[start].account, in("o.kind_id", kinds))
+		of := s.dialect.in("o.kind_id", kinds)
+		parts = append(parts, "o.account_id = ? AND "+of.sql)
+		args = append(append(args, pairs[start].account), of.args...)
 		start = end
 	}
-	return condition{sql + ")", nil}
+	return condition{"(" + strings.Join(parts, " OR ") + ")", args}
 }
 
 // Object returns one object with its body. The error is vedette.NotFound where

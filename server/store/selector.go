@@ -31,7 +31,7 @@ func (s *Store) matchLabelsets(ctx context.Context, selector labels.Selector, ac
 	}
 	var where conditions
 	if accounts != nil {
-		where = append(where, condition{in("l.account_id", accounts), nil})
+		where = append(where, s.dialect.in("l.account_id", accounts))
 	}
 	requirements, selectable := selector.Requirements()
 	if !selectable {

@@ -71,6 +71,11 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	if err := s.db.PingContext(ctx); err != nil {
 		return err
 	}
+	if s.dialect.configure != nil {
+		if err := s.dialect.configure(ctx, s.db); err != nil {
+			return err
+		}
+	}
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}

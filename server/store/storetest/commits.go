@@ -249,7 +249,9 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 					for k := range 40 {
 						objects = append(objects, object(pods, "n", fmt.Sprint("pod-", k), fmt.Sprint(n)))
 					}
-					w.put(objects...)
+					if _, err := s.Commit(t.Context(), store.Batch{Account: w.account, Term: w.term, Upserts: objects}); err != nil {
+						t.Error(err)
+					}
 				}
 			})
 		}

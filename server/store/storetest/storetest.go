@@ -20,7 +20,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		name  string
 		tests map[string]func(*testing.T, *store.Store)
 	}{
-		{"accounts", accountTests}, {"commits", commitTests},
+		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests}, {"oracle", oracleTests},
 	} {
 		for name, test := range group.tests {
 			t.Run(group.name+"/"+name, func(t *testing.T) { test(t, open(t)) })

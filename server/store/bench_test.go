@@ -1,0 +1,211 @@
+package store_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/storetest"
+	"github.com/vedette-io/vedette/test/corpus"
+	"github.com/vedette-io/vedette/test/databases"
+)
+
+// The servers of the benchmarks wait for the disk, as in production.
+
+func BenchmarkSQLite(b *testing.B) {
+	benchmark(b, func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "vedette.db") })
+}
+
+func BenchmarkPostgreSQL(b *testing.B) {
+	benchmark(b, func(b *testing.B) string {
+		return databases.StartPostgreSQL(b, databases.Options{Durable: true}).URL
+	})
+}
+
+func BenchmarkMariaDB(b *testing.B) {
+	benchmark(b, func(b *testing.B) string { return databases.StartMariaDB(b, databases.Options{Durable: true}).URL })
+}
+
+const batchSize = 500
+
+func benchmark(b *testing.B, url func(*testing.B) string) {
+	for _, bench := range []struct {
+		name string
+		run  func(*testing.B, *cluster)
+	}{{"insert", benchInsert}, {"update", benchUpdate}, {"unchanged", benchUnchanged}, {"index", benchIndex}, {"application", benchApplication}, {"page", benchPage}, {"selector", benchSelector}, {"object", benchObject}} {
+		b.Run(bench.name, func(b *testing.B) { bench.run(b, newCluster(b, url(b))) })
+	}
+}
+
+// cluster is an account that is written by batches of 500 objects.
+type cluster struct {
+	b    *testing.B
+	s    *store.Store
+	c    *corpus.Corpus
+	term vedette.Term
+	rv   int
+}
+
+func newCluster(b *testing.B, url string) *cluster {
+	s := storetest.Open(b, url)
+	if _, err := s.Register(b.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
+		b.Fatal(err)
+	}
+	term, err := s.Take(b.Context(), "prod", "agent", "server")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var feeds []store.DeclaredFeed
+	for _, r := range corpus.Kinds {
+		feeds = append(feeds, store.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
+	}
+	if _, err := s.Declare(b.Context(), "prod", term, feeds, nil); err != nil {
+		b.Fatal(err)
+	}
+	return &cluster{b: b, s: s, c: corpus.New(1), term: term}
+}
+
+func (c *cluster) commit(objects []vedette.Object) int {
+	c.rv++
+	mark := vedette.Mark(fmt.Sprint(c.rv))
+	changes, err := c.s.Commit(c.b.Context(), store.Batch{Account: "prod", Term: c.term, Upserts: objects,
+		Feeds: []store.FeedUpdate{{Feed: vedette.Feed{Kind: corpus.Kinds[0].Kind}, Mark: &mark, State: vedette.FeedLive}}})
+	if err != nil {
+		c.b.Fatal(err)
+	}
+	return len(changes)
+}
+
+// fill inserts n objects and returns them in batches.
+func (c *cluster) fill(n int) [][]vedette.Object {
+	var batches [][]vedette.Object
+	for range n / batchSize {
+		objects := c.c.Objects(batchSize)
+		c.commit(objects)
+		batches = append(batches, objects)
+	}
+	return batches
+}
+
+// rate runs step until the benchmark has had enough, and reports the rows that
+// it says it did per second.
+func (c *cluster) rate(prepare func() func() int) {
+	rows, spent := 0, time.Duration(0)
+	c.b.ResetTimer()
+	for c.b.Loop() {
+		c.b.StopTimer()
+		step := prepare()
+		c.b.StartTimer()
+		start := time.Now()
+		rows += step()
+		spent += time.Since(start)
+	}
+	c.b.ReportMetric(float64(rows)/spent.Seconds(), "rows/s")
+}
+
+func benchInsert(b *testing.B, c *cluster) {
+	c.rate(func() func() int {
+		objects := c.c.Objects(batchSize)
+		return func() int { return c.commit(objects) }
+	})
+	c.size()
+}
+
+// size reports what an object takes of the database, after some 20,000.
+func (c *cluster) size() {
+	before, err := c.s.Stats(c.b.Context())
+	if err != nil {
+		c.b.Fatal(err)
+	}
+	c.fill(max(0, 20_000-int(before.Objects)))
+	after, err := c.s.Stats(c.b.Context())
+	if err != nil {
+		c.b.Fatal(err)
+	}
+	c.b.ReportMetric(float64(after.Bytes)/float64(after.Objects), "bytes/object")
+}
+
+func benchUpdate(b *testing.B, c *cluster) {
+	batches := c.fill(10_000)
+	n := 0
+	c.rate(func() func() int {
+		at := n % len(batches)
+		n++
+		for i, o := range batches[at] {
+			batches[at][i] = c.c.Touch(o)
+		}
+		return func() int { return c.commit(batches[at]) }
+	})
+	c.size()
+}
+
+func benchUnchanged(b *testing.B, c *cluster) {
+	batches := c.fill(10_000)
+	n := 0
+	c.rate(func() func() int {
+		n++
+		return func() int {
+			if changed := c.commit(batches[n%len(batches)]); changed != 0 {
+				b.Fatalf("%d changes", changed)
+			}
+			return batchSize
+		}
+	})
+}
+
+func benchIndex(b *testing.B, c *cluster) {
+	c.fill(20_000)
+	c.rate(func() func() int {
+		return func() int {
+			rows := 0
+			if err := c.s.Index(b.Context(), "prod", vedette.Feed{Kind: corpus.Kinds[0].Kind}, func(d []uint64) error { rows += len(d); return nil }); err != nil {
+				b.Fatal(err)
+			}
+			return rows
+		}
+	})
+}
+
+func (c *cluster) query(q store.Query) {
+	c.rate(func() func() int {
+		return func() int {
+			page, err := c.s.Objects(c.b.Context(), q)
+			if err != nil || len(page.Items) == 0 {
+				c.b.Fatalf("%d rows, %v", len(page.Items), err)
+			}
+			return len(page.Items)
+		}
+	})
+}
+
+func benchApplication(b *testing.B, c *cluster) {
+	batches := c.fill(20_000)
+	c.query(store.Query{Application: batches[3][0].Annotations["moniker.spinnaker.io/application"]})
+}
+
+func benchPage(b *testing.B, c *cluster) {
+	c.fill(20_000)
+	c.query(store.Query{Kinds: []vedette.Kind{corpus.Kinds[0].Kind}})
+}
+
+func benchSelector(b *testing.B, c *cluster) {
+	batches := c.fill(20_000)
+	c.query(store.Query{Kinds: []vedette.Kind{corpus.Kinds[0].Kind}, Selector: "app=" + batches[3][0].Labels["app"] + ",!nothing"})
+}
+
+func benchObject(b *testing.B, c *cluster) {
+	batches := c.fill(10_000)
+	n := 0
+	c.rate(func() func() int {
+		n++
+		return func() int {
+			if _, err := c.s.Object(b.Context(), "prod", batches[n%len(batches)][n%batchSize].Key); err != nil {
+				b.Fatal(err)
+			}
+			return 1
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/pressly/goose/v3"
+
+	"github.com/vedette-io/vedette"
+)
+
+func mysqlDialect() dialect {
+	w := &mysqlStatements{most: 1 << 20}
+	return dialect{
+		name:       "MySQL",
+		migrations: migrations("mysql"),
+		goose:      goose.DialectMySQL,
+		gooseLock:  mysqlLock,
+		forUpdate:  " FOR UPDATE",
+		isolation:  sql.LevelReadCommitted, // no gap locks: accounts don't wait for each other
+		lookup:     mysqlLookup,
+		upsert:     w.upsert,
+		remove:     removeInRuns,
+		insert:     insertValues,
+		size:       mysqlSize,
+		explain:    explainMySQL,
+		again:      mysqlAgain,
+		configure:  w.configure,
+	}
+}
+
+func mysqlLock() ([]goose.ProviderOption, error) {
+	return []goose.ProviderOption{goose.WithSessionLocker(userLock{})}, nil
+}
+
+// userLock lets one server at a time migrate. The database gives a user lock up
+// when its connection ends, so that nobody waits for a server that crashed, as
+// with the lease in goose's own table lock.
+type userLock struct{}
+
+const userLockWait = 300 // seconds, for which a migration may take
+
+// SessionLock names the database, because user locks are the whole server's.
+func (userLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	var got sql.NullInt64
+	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(CONCAT('vedette ', MD5(DATABASE())), ?)`, userLockWait).Scan(&got)
+	if err == nil && got.Int64 != 1 {
+		err = vedette.Errorf(vedette.Unavailable, "another server has been migrating the database for %d seconds", userLockWait)
+	}
+	return err
+}
+
+func (userLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(CONCAT('vedette ', MD5(DATABASE())))`)
+	return err
+}
+
+func connectMySQL(_ context.Context, s *Store, cfg Config) error {
+	s.dialect = mysqlDialect()
+	config, err := mysqlConfig(cfg.URL)
+	if err != nil {
+		// The cause may quote the URL, and with it the password.
+		return vedette.Errorf(vedette.Invalid, "the MySQL URL cannot be read: it must look like mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %%XX")
+	}
+	config.Logger = log.New(logWriter{s.log}, "", 0)
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return vedette.Errorf(vedette.Invalid, "the MySQL URL has settings that the driver does not take")
+	}
+	s.db = sql.OpenDB(connector)
+	s.db.SetMaxOpenConns(cfg.MaxConns)
+	s.db.SetMaxIdleConns(cfg.MaxConns)
+	s.db.SetConnMaxIdleTime(5 * time.Minute)
+	s.reader = s.db
+	s.cleanup = append(s.cleanup, s.db.Close)
+	return nil
+}
+
+// mysqlConfig makes the driver's settings of a URL, whose query may hold any of
+// theirs.
+func mysqlConfig(text string) (*mysql.Config, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	config, err := mysql.ParseDSN("/?" + u.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	config.Net, config.Addr, config.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
+	if socket := u.Query().Get("socket"); socket != "" {
+		config.Net, config.Addr = "unix", socket
+		delete(config.Params, "socket")
+	} else if u.Port() == "" {
+		config.Addr = net.JoinHostPort(u.Hostname(), "3306")
+	}
+	config.User = u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	config.Collation = "utf8mb4_bin"
+	config.ClientFoundRows = true // an update that changes nothing has still found its row
+	config.InterpolateParams = false
+	config.MaxAllowedPacket = 0 // ask the server
+	if config.Params == nil {
+		config.Params = map[string]string{}
+	}
+	config.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'"
+	return config, nil
+}
+
+// logWriter brings the driver's lines into our log.
+type logWriter struct{ log *slog.Logger }
+
+func (w logWriter) Write(line []byte) (int, error) {
+	w.log.Debug("the MySQL driver says", "line", strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
+// mysqlStatements writes rows by statements of up to a quarter of the packet
+// that the server takes.
+type mysqlStatements struct{ most int }
+
+const mysqlRows = 128 // per statement
+
+func (w *mysqlStatements) configure(ctx context.Context, db *sql.DB) error {
+	var packet int
+	if err := db.QueryRowContext(ctx, `SELECT @@max_allowed_packet`).Scan(&packet); err != nil {
+		return fmt.Errorf("ask for max_allowed_packet: %w", err)
+	}
+	w.most = packet / 4
+	return nil
+}
+
+const mysqlUpsertTail = ` ON DUPLICATE KEY UPDATE labelset = VALUES(labelset), stored = VALUES(stored), uid = VALUES(uid), version = VALUES(version),
+	application = VALUES(application), head = VALUES(head), body = VALUES(body)`
+
+// upsert uses VALUES(column), which MySQL deprecates: MariaDB knows nothing else.
+func (w *mysqlStatements) upsert(ctx context.Context, tx *tx, account int64, rows []row) error {
+	for len(rows) > 0 {
+		n := w.fit(rows)
+		if _, err := tx.exec(ctx, upsertHead+valueRows(upsertRow, n)+mysqlUpsertTail, upsertArgs(account, micros(tx.now), rows[:n])...); err != nil {
+			return fmt.Errorf("upsert %d rows: %w", n, err)
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// fit returns how many of the rows to write at once, at least one.
+func (w *mysqlStatements) fit(rows []row) int {
+	const others = 2048 // bytes that all other columns take at most, nearly always
+	size := 0
+	for i := range rows[:min(len(rows), mysqlRows)] {
+		size += len(rows[i].head) + len(rows[i].body) + others
+		if size > w.most && i > 0 {
+			return i
+		}
+	}
+	return min(len(rows), mysqlRows)
+}
+
+func mysqlLookup(ctx context.Context, q querier, account int64, keys []rowKey, found func(storedRow)) error {
+	for len(keys) > 0 {
+		n := min(len(keys), 512)
+		where, args := mysqlKeys(keys[:n])
+		err := each(ctx, q, &dialect{}, scanStored(found), `SELECT `+lookupColumns+` FROM objects o LEFT JOIN labelsets l ON l.id = o.labelset
+			WHERE o.account_id = ? AND (`+where+`)`, append([]any{account}, args...)...)
+		if err != nil {
+			return fmt.Errorf("look %d keys up: %w", n, err)
+		}
+		keys = keys[n:]
+	}
+	return nil
+}
+
+// mysqlKeys writes keys as ranges of the primary key, a form that MySQL's and
+// MariaDB's optimizers both see through, which tuples in an IN list are not.
+func mysqlKeys(keys []rowKey) (string, []any) {
+	parts := []string{}
+	args := make([]any, 0, len(keys)*2)
+	for _, run := range runs(keys) {
+		parts = append(parts, `o.kind_id = ? AND o.namespace = ? AND o.name IN (`+marks(len(run))+`)`)
+		args = append(args, run[0].kind, run[0].namespace)
+		for _, k := range run {
+			args = append(args, k.name)
+		}
+	}
+	return strings.Join(parts, " OR "), args
+}
+
+func mysqlSize(ctx context.Context, db *sql.DB) (size int64, err error) {
+	err = db.QueryRowContext(ctx, `SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE table_schema = DATABASE()`).Scan(&size)
+	return size, err
+}
+
+// explainMySQL goes by the server's error numbers.
+func explainMySQL(err error) error {
+	var e *mysql.MySQLError
+	if !errors.As(err, &e) {
+		if lostConnection(err) || errors.Is(err, mysql.ErrInvalidConn) {
+			return vedette.Errorf(vedette.Unavailable, "the MySQL server does not answer: %w", err)
+		}
+		return err
+	}
+	switch e.Number {
+	case 1021, 1114, 3, 1026: // disk full, table is full, errors on writing a file
+		return vedette.Errorf(vedette.Unavailable, "the file system of the MySQL server's data directory is full: free some space there: %w", err)
+	case 1040, 1203, 1226:
+		return vedette.Errorf(vedette.Unavailable, "the MySQL server has no free connection: raise max_connections, or lower this server's: %w", err)
+	case 1290, 1792, 1836:
+		return vedette.Errorf(vedette.Unavailable, "the MySQL server is read-only, as a replica is: connect to the primary: %w", err)
+	case 1053, 1077, 1079, 1080, 1205, 1213, 1158, 1159, 1160, 1161, 1927, 2006, 2013, 3024:
+		return vedette.Errorf(vedette.Unavailable, "the MySQL server could not do it now: %w", err)
+	case 1044, 1045, 1049, 1142, 1698:
+		return vedette.Errorf(vedette.Invalid, "the MySQL server refuses this user or database: check the URL and the user's rights: %w", err)
+	case 1153:
+		return vedette.Errorf(vedette.Invalid, "an object is bigger than the MySQL server's max_allowed_packet: raise it: %w", err)
+	}
+	return err
+}
+
+// lostConnection reports whether an error came from the line and not from the
+// database.
+func lostConnection(err error) bool {
+	var network net.Error
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+}
+
+func mysqlAgain(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205)
+}

@@ -1,0 +1,129 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var faultTests = map[string]func(*testing.T, *store.Store){
+	"a removal leaves nothing, and the name is free": func(t *testing.T, s *store.Store) {
+		old := join(t, s, "prod")
+		other := join(t, s, "other")
+		for _, w := range []*writer{old, other} {
+			w.put(many(5000)...)
+		}
+		if err := s.RemoveAccount(t.Context(), "prod"); err != nil {
+			t.Fatal(err)
+		}
+		if rows := all(t, s, store.Query{Limit: 5000}); len(rows) != 5000 || rows[0].Account != "other" {
+			t.Errorf("%d rows", len(rows))
+		}
+		st, err := s.Stats(t.Context())
+		if err != nil || st.Accounts != 1 || st.Objects != 5000 {
+			t.Errorf("%+v, %v", st, err)
+		}
+		if row := register(t, s, "prod"); row.Term < old.term {
+			t.Errorf("terms begin anew at %d, and ended at %d", row.Term, old.term)
+		}
+		current := take(t, s, "prod")
+		if current.term == old.term {
+			t.Fatalf("term %d was given twice", old.term)
+		}
+		current.declare(feedOf(pods))
+		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: old.term, Upserts: many(1)}); !errors.Is(err, store.ErrTerm) {
+			t.Errorf("a writer of the old account: %v", err)
+		}
+	},
+	"a removal that was cut off is ended later": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		w.put(many(6000)...)
+		cut(t, func(ctx context.Context) error { return s.RemoveAccount(ctx, "prod") })
+		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: many(1)}); err == nil {
+			if err := s.RemoveAccount(t.Context(), "prod"); err != nil { // cut before it began
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.RemoveOrphans(t.Context(), time.Time{}.Add(1)); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := s.Stats(t.Context()); err != nil || st.Objects != 0 || st.Accounts != 0 {
+			t.Errorf("left over: %+v, %v", st, err)
+		}
+		equal(t, "objects", names(all(t, s, store.Query{})), nil)
+	},
+	"a declaration that was cut off leaves no feed that looks complete": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		w.put(many(6000)...)
+		mark := vedette.Mark("9")
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		cut(t, func(ctx context.Context) error {
+			_, err := s.Declare(ctx, "prod", w.term, declared(feedOf(services)), nil)
+			return err
+		})
+		w.declare(feedOf(pods), feedOf(services))
+		f, rows := feedNamed(t, s, "prod", feedOf(pods)), all(t, s, store.Query{Limit: 5000})
+		if f.Objects != int64(len(rows)) {
+			t.Errorf("the feed counts %d of %d objects", f.Objects, len(rows))
+		}
+		if len(rows) < 6000 && f.Mark != "" {
+			t.Errorf("%d of 6000 objects are left, and the mark is still %q", len(rows), f.Mark)
+		}
+		w.declare(feedOf(services))
+		equal(t, "objects", names(all(t, s, store.Query{})), nil)
+	},
+	"a commit that was cut off is whole or not there": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		mark := vedette.Mark("9")
+		b := store.Batch{Account: "prod", Term: w.term, Upserts: many(3000), Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}}
+		cut(t, func(ctx context.Context) error { _, err := s.Commit(ctx, b); return err })
+		f, rows := feedNamed(t, s, "prod", feedOf(pods)), all(t, s, store.Query{Limit: 5000})
+		if f.Objects != int64(len(rows)) || (f.Mark == mark) != (len(rows) == 3000) || len(rows)%3000 != 0 {
+			t.Errorf("mark %q, count %d, %d objects", f.Mark, f.Objects, len(rows))
+		}
+		w.commit(b)
+		if n := len(all(t, s, store.Query{Limit: 5000})); n != 3000 {
+			t.Errorf("%d objects", n)
+		}
+	},
+	"a context that has ended is told as such": func(t *testing.T, s *store.Store) {
+		join(t, s, "prod")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Objects(ctx, store.Query{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	},
+}
+
+func many(n int) []vedette.Object {
+	objects := make([]vedette.Object, n)
+	for i := range objects {
+		objects[i] = object(pods, "n", fmt.Sprintf("pod-%05d", i), "1")
+	}
+	return objects
+}
+
+// cut runs something that is given ever more time until it first ends, so that
+// it is cut off at many places before that.
+func cut(t *testing.T, run func(ctx context.Context) error) {
+	t.Helper()
+	for limit := time.Millisecond; limit < time.Minute; limit *= 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		err := run(ctx)
+		cut := ctx.Err() != nil
+		cancel()
+		if err == nil || errors.Is(err, store.ErrNoAccount) {
+			return
+		}
+		if !cut {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("it does not end")
+}

@@ -1,0 +1,163 @@
+package storetest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var oracleTests = map[string]func(*testing.T, *store.Store){
+	"random batches": func(t *testing.T, s *store.Store) { testOracle(t, s, 1) },
+	"others":         func(t *testing.T, s *store.Store) { testOracle(t, s, 2) },
+}
+
+// oracle is a store as simple as can be.
+type oracle struct {
+	random  *rand.Rand
+	w       *writer
+	objects map[vedette.Key]vedette.Object
+	version int
+}
+
+var oracleKinds = []vedette.Kind{pods, services, roles}
+
+func testOracle(t *testing.T, s *store.Store, seed uint64) {
+	var oracles []*oracle
+	for _, account := range []vedette.AccountName{"one", "two"} {
+		w := join(t, s, account, feedOf(pods), within(services, "n0"), within(services, "n1"), within(services, "n2"), feedOf(roles))
+		oracles = append(oracles, &oracle{rand.New(rand.NewPCG(seed, uint64(len(account)))), w, map[vedette.Key]vedette.Object{}, 0})
+	}
+	for range 40 {
+		for _, o := range oracles {
+			o.step()
+		}
+	}
+	var want []string
+	for _, o := range oracles {
+		o.checkFeeds()
+		for _, key := range slices.SortedFunc(maps.Keys(o.objects), compareKeys) {
+			want = append(want, fmt.Sprintf("%s %s@%s", o.w.account, key, o.objects[key].ResourceVersion))
+		}
+	}
+	rows := all(t, s, store.Query{Limit: 23, Bodies: true})
+	equal(t, fmt.Sprintf("seed %d", seed), names(rows), want)
+	for _, r := range rows {
+		o := oracles[slices.IndexFunc(oracles, func(o *oracle) bool { return o.w.account == r.Account })].objects[r.Key]
+		if r.UID != o.UID || string(r.Body) != string(o.Body) || !maps.Equal(r.Labels, o.Labels) || !maps.Equal(r.Annotations, o.Annotations) {
+			t.Errorf("seed %d: got %+v\nwant %+v", seed, r.Object, o)
+		}
+	}
+	checkSelector(t, s, oracles)
+}
+
+func compareKeys(a, b vedette.Key) int {
+	for _, pair := range [][2]string{{a.Kind.Name, b.Kind.Name}, {a.Namespace, b.Namespace}, {a.Name, b.Name}} {
+		if pair[0] != pair[1] {
+			if pair[0] < pair[1] {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}
+
+// step commits a random batch and does the same to the oracle.
+func (o *oracle) step() {
+	var b store.Batch
+	want := map[string]bool{}
+	for range o.random.IntN(60) {
+		key := o.key()
+		if slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool { return u.Key == key }) || slices.Contains(b.Deletes, key) {
+			continue
+		}
+		old, exists := o.objects[key]
+		switch roll := o.random.IntN(10); {
+		case roll < 3:
+			b.Deletes = append(b.Deletes, key)
+			delete(o.objects, key)
+			if exists {
+				want["deleted "+key.String()] = true
+			}
+		case roll < 5 && exists:
+			b.Upserts = append(b.Upserts, old)
+		default:
+			made := o.make(key)
+			b.Upserts = append(b.Upserts, made)
+			o.objects[key] = made
+			want[map[bool]string{true: "modified ", false: "added "}[exists]+key.String()] = true
+		}
+	}
+	o.drop(&b, want)
+	equal(o.w.t, "changes", told(o.w.commit(b)), slices.Sorted(maps.Keys(want)))
+}
+
+func (o *oracle) key() vedette.Key {
+	kind := oracleKinds[o.random.IntN(len(oracleKinds))]
+	key := vedette.Key{Kind: kind, Name: fmt.Sprint("object-", o.random.IntN(40))}
+	if kind != roles {
+		key.Namespace = fmt.Sprint("n", o.random.IntN(3))
+	}
+	return key
+}
+
+func (o *oracle) make(key vedette.Key) vedette.Object {
+	o.version++
+	made := object(key.Kind, key.Namespace, key.Name, fmt.Sprint(o.version))
+	made.UID = fmt.Sprintf("%08x-0000-4000-8000-%012x", o.random.Uint32(), o.random.Uint32())
+	made.Labels = map[string]string{"app": fmt.Sprint("app-", o.random.IntN(4))}
+	if o.random.IntN(3) == 0 {
+		made.Labels["tier"] = fmt.Sprint(o.random.IntN(2))
+	}
+	return made
+}
+
+// drop lets a snapshot of pods miss one object that the batch does not name.
+func (o *oracle) drop(b *store.Batch, want map[string]bool) {
+	for key, old := range o.objects {
+		if key.Kind != pods || slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool { return u.Key == key }) {
+			continue
+		}
+		b.Drops = append(b.Drops, store.Drop{Feed: feedOf(pods), Digests: []uint64{vedette.Digest(old.UID, old.ResourceVersion)}})
+		delete(o.objects, key)
+		want["deleted "+key.String()] = true
+		return
+	}
+}
+
+func (o *oracle) checkFeeds() {
+	feeds, err := o.w.s.Marks(o.w.t.Context(), o.w.account)
+	if err != nil {
+		o.w.t.Fatal(err)
+	}
+	for _, f := range feeds {
+		var want int64
+		for key := range o.objects {
+			if key.Kind == f.Feed.Kind && (f.Feed.Namespace == "" || f.Feed.Namespace == key.Namespace) {
+				want++
+			}
+		}
+		if f.Objects != want {
+			o.w.t.Errorf("feed %s of %s counts %d, want %d", f.Feed, f.Account, f.Objects, want)
+		}
+	}
+}
+
+func checkSelector(t *testing.T, s *store.Store, oracles []*oracle) {
+	want := 0
+	for _, o := range oracles {
+		for _, made := range o.objects {
+			if _, tier := made.Labels["tier"]; made.Labels["app"] == "app-1" && !tier {
+				want++
+			}
+		}
+	}
+	if got := len(all(t, s, store.Query{Selector: "app=app-1,!tier", Limit: 11})); got != want {
+		t.Errorf("the selector finds %d, want %d", got, want)
+	}
+}

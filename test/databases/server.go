@@ -1,0 +1,210 @@
+package databases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Options say how a server runs.
+type Options struct {
+	// Durable makes the server wait for the disk at each commit, as it does in
+	// production. Tests need not.
+	Durable bool
+	// Settings are lines of the server's configuration, "max_connections=5".
+	Settings []string
+}
+
+// Server is a database server of its own, which a test may kill.
+type Server struct {
+	URL string // of a database that is there and empty
+
+	t       testing.TB
+	dir     string
+	account *syscall.Credential // nil: that of the test
+	program string
+	args    []string
+	answers func(ctx context.Context) error
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+}
+
+const startTime = 60 * time.Second // a machine that is busy may take long
+
+// Start runs the server and returns when it answers.
+func (s *Server) Start() {
+	s.t.Helper()
+	if err := s.start(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *Server) start() error {
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(s.program, s.args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	cmd.SysProcAttr = attributes(s.account)
+	done, err := launch(cmd)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.cmd, s.done = cmd, done
+	s.mu.Unlock()
+	return s.await(done)
+}
+
+// launch starts a command on a thread that lives as long as the command does:
+// the kernel sends the signal for a parent's death when the thread ends that
+// started it.
+func launch(cmd *exec.Cmd) (chan struct{}, error) {
+	started, done := make(chan error, 1), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how a server ended that is to be killed does not matter
+		}
+		close(done)
+	}()
+	return done, <-started
+}
+
+// await polls until the server answers. It gives up when the process ends.
+func (s *Server) await(done <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	var err error
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		if err = s.answers(ctx); err == nil {
+			tick.Stop()
+			return nil
+		}
+		select {
+		case <-done:
+			return fmt.Errorf("%s ended before it answered; its log says:\n%s", s.program, s.log())
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w; its log says:\n%s", s.program, err, s.log())
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Server) log() string {
+	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	return string(text[max(0, len(text)-4000):])
+}
+
+// Kill ends the server at once, as the loss of its machine would, and returns
+// when it is gone.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Stop asks the server to end, which breaks its connections, and returns when
+// it is gone.
+func (s *Server) Stop() { s.end(syscall.SIGINT) }
+
+func (s *Server) end(signal syscall.Signal) {
+	s.mu.Lock()
+	cmd, done := s.cmd, s.done
+	s.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	// MariaDB takes SIGTERM for PostgreSQL's SIGINT, a fast shutdown.
+	if signal == syscall.SIGINT && filepath.Base(s.program) == "mariadbd" {
+		signal = syscall.SIGTERM
+	}
+	if err := cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		s.t.Error(err)
+	}
+	<-done
+}
+
+// freePort returns a port that was free a moment ago.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	address, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("%v is no TCP address", l.Addr())
+	}
+	return address.Port, nil
+}
+
+// credential is that of a user of the system, for servers that refuse to be
+// root. It is nil where the test is not root.
+func credential(name string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// newServer makes a directory that the server's user may write to.
+func newServer(t testing.TB, systemUser string) (*Server, error) {
+	account, err := credential(systemUser)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "vedette-"+systemUser+"-")
+	if err != nil {
+		return nil, err
+	}
+	if account != nil {
+		if err := os.Chown(dir, int(account.Uid), int(account.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	return &Server{t: t, dir: dir, account: account}, nil
+}
+
+// prepare runs one of the server's tools to its end.
+func (s *Server) prepare(program string, args ...string) error {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = s.dir
+	cmd.SysProcAttr = attributes(s.account)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", program, err, out)
+	}
+	return nil
+}
+
+// remove ends the server and deletes its data.
+func (s *Server) remove() error {
+	s.Kill()
+	return os.RemoveAll(s.dir)
+}

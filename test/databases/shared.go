@@ -1,0 +1,139 @@
+package databases
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+type starter func(t testing.TB, options Options) (*Server, error)
+
+// private starts a server that ends with its test.
+func private(t testing.TB, start starter, options Options) *Server {
+	t.Helper()
+	s, err := start(t, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// shared is the one server of a test binary. It runs while a test uses it: a
+// test that has many subtests asks for a database itself, so that the server
+// does not start anew for each of them.
+type shared struct {
+	variable string
+	driver   string
+	start    starter
+	dsn      func(url string) (string, error)
+	drop     string
+
+	mu     sync.Mutex
+	server *Server // nil while it has no users
+	users  int
+	made   int
+}
+
+// database makes an empty database and drops it with the test.
+func (s *shared) database(t testing.TB) string {
+	t.Helper()
+	base, err := s.acquire(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.release(); err != nil {
+			t.Error(err)
+		}
+	})
+	name := fmt.Sprintf("vedette_test_%d_%d", os.Getpid(), s.number())
+	if err := s.exec(base, "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if os.Getenv(s.variable) == "" {
+			return // it goes with the server, and PostgreSQL takes long to drop one
+		}
+		if err := s.exec(base, fmt.Sprintf(s.drop, name)); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func (s *shared) number() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made++
+	return s.made
+}
+
+func (s *shared) acquire(t testing.TB) (string, error) {
+	if url := os.Getenv(s.variable); url != "" {
+		return url, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server == nil {
+		server, err := s.start(t, Options{})
+		if err != nil {
+			return "", err
+		}
+		s.server = server
+	}
+	s.users++
+	return s.server.URL, nil
+}
+
+func (s *shared) release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server == nil { // it is the environment's
+		return nil
+	}
+	s.users--
+	if s.users > 0 {
+		return nil
+	}
+	server := s.server
+	s.server = nil
+	return server.remove()
+}
+
+func (s *shared) exec(url, statement string) error {
+	dsn, err := s.dsn(url)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open(s.driver, dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	if _, err := db.ExecContext(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
+
+// writeFile puts a file into the server's directory, readable for its user.
+func (s *Server) writeFile(name, text string) error {
+	return os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o644)
+}
