@@ -42,6 +42,10 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	if err := s.prepare(r.Context(), as == "table"); err != nil {
 		return err
 	}
+	if r.Method == http.MethodHead {
+		s.out.open() // which would have been followed by events without end
+		return nil
+	}
 	s.run(r.Context())
 	return nil
 }
