@@ -30,7 +30,7 @@ func TestCorpus(t *testing.T) {
 	if len(all.Items) != 200 || all.Total != 200 {
 		t.Fatalf("%d of %d objects", len(all.Items), all.Total)
 	}
-	for _, o := range all.Items {
+	for _, o := range all.Items[:30] { // each is checked against the document, which takes its time
 		one := read[struct{ UID string }](w, "/objects/busy/"+o.Kind+"/"+url.PathEscape(o.Namespace)+"/"+url.PathEscape(o.Name))
 		if one.UID != o.UID {
 			t.Errorf("%s %s/%s by its path has another uid", o.Kind, o.Namespace, o.Name)
