@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -69,6 +70,20 @@ func TestWarning(t *testing.T) {
 		if got := warning(tt.f); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.why, got, tt.want)
 		}
+	}
+}
+
+func TestWarningsAreFew(t *testing.T) {
+	var b bytes.Buffer
+	g := &getter{errOut: &b, told: map[string]bool{}}
+	var fresh []client.Fresh
+	for i := range 1000 {
+		fresh = append(fresh, client.Fresh{Account: fmt.Sprintf("prod-%d", i), State: "live", Stale: true})
+	}
+	g.warn(fresh)
+	g.warn(fresh) // of the next page
+	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 11 || !strings.HasPrefix(lines[10], "and 990 more;") {
+		t.Errorf("%d lines: %s", len(lines), b.String())
 	}
 }
 
