@@ -164,7 +164,7 @@ func (s *Store) lookup(ctx context.Context, account int64, upserts, deletes []ro
 	keys := slices.Concat(upserts, deletes)
 	sortKeys(keys)
 	there := make(map[rowKey]storedRow, len(keys))
-	err := s.dialect.lookup(ctx, s.reader, account, keys, func(r storedRow) { there[r.rowKey] = r })
+	err := s.dialect.lookup(ctx, s, account, keys, func(r storedRow) { there[r.rowKey] = r })
 	return there, err
 }
 
