@@ -81,8 +81,13 @@ func (a *account) identify(ctx context.Context) (*watch.Cluster, error) {
 		return nil, err
 	}
 	a.set("registered", nil)
-	return cluster, a.agent.link.Register(vedette.Account{
+	return cluster, a.register(identity, namespaces)
+}
+
+func (a *account) register(identity vedette.Cluster, namespaces []string) error {
+	return a.agent.link.Register(vedette.Account{
 		Name: a.cfg.Name, Cluster: identity, Properties: a.cfg.Properties, Namespaces: namespaces,
+		Shape: shapeOf(a.agent.cfg.Redact, a.cfg.Selection),
 	})
 }
 
@@ -150,9 +155,7 @@ func (a *account) reregister(ctx context.Context, cluster *watch.Cluster) error 
 		a.set("reaching", err)
 		return err
 	}
-	return a.agent.link.Register(vedette.Account{
-		Name: a.cfg.Name, Cluster: identity, Properties: a.cfg.Properties, Namespaces: namespaces,
-	})
+	return a.register(identity, namespaces)
 }
 
 // withdrawn notes that the account is not this agent's to report, and says

@@ -764,11 +764,14 @@ func (x *Cluster) GetVersion() string {
 }
 
 type Register struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	Cluster       *Cluster               `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	Properties    []byte                 `protobuf:"bytes,3,opt,name=properties,proto3" json:"properties,omitempty"` // JSON of vedette.Properties
-	Namespaces    []string               `protobuf:"bytes,4,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Account    string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Cluster    *Cluster               `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Properties []byte                 `protobuf:"bytes,3,opt,name=properties,proto3" json:"properties,omitempty"` // JSON of vedette.Properties
+	Namespaces []string               `protobuf:"bytes,4,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// What decides how objects look besides the objects themselves: redaction,
+	// selection. Where it is not what it was, all objects are told anew.
+	Shape         string `protobuf:"bytes,5,opt,name=shape,proto3" json:"shape,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -829,6 +832,13 @@ func (x *Register) GetNamespaces() []string {
 		return x.Namespaces
 	}
 	return nil
+}
+
+func (x *Register) GetShape() string {
+	if x != nil {
+		return x.Shape
+	}
+	return ""
 }
 
 type Deregister struct {
@@ -2305,7 +2315,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12 \n" +
 	"\vfingerprint\x18\x03 \x01(\tR\vfingerprint\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\tR\aversion\"\x98\x01\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\"\xae\x01\n" +
 	"\bRegister\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x122\n" +
 	"\acluster\x18\x02 \x01(\v2\x18.vedette.wire.v1.ClusterR\acluster\x12\x1e\n" +
@@ -2314,7 +2324,8 @@ const file_vedette_proto_rawDesc = "" +
 	"properties\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x04 \x03(\tR\n" +
-	"namespaces\"&\n" +
+	"namespaces\x12\x14\n" +
+	"\x05shape\x18\x05 \x01(\tR\x05shape\"&\n" +
 	"\n" +
 	"Deregister\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\"=\n" +
