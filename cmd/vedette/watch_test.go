@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,9 +40,10 @@ func (s *screen) lines(t *testing.T, n int) []string {
 	deadline := time.After(20 * time.Second)
 	for {
 		s.mu.Lock()
-		lines := strings.Split(strings.TrimRight(s.text.String(), "\n"), "\n")
+		text := strings.TrimRight(s.text.String(), "\n")
 		s.mu.Unlock()
-		if len(lines) >= n {
+		lines := strings.Split(text, "\n")
+		if text != "" && len(lines) >= n {
 			for i := range lines {
 				lines[i] = strings.Join(strings.Fields(lines[i]), " ")
 			}
@@ -123,7 +123,7 @@ func TestWatchOtherOutputs(t *testing.T) {
 	names.lines(t, 1)
 	manifests.lines(t, 10)
 	w.Put("dev", readtest.Pod("shop", "web-1", "web"))
-	if got := names.lines(t, 2); !slices.Contains(got, "dev/Pod/shop/web-1") {
+	if got := names.lines(t, 2); got[1] != "dev/Pod/shop/web-1" {
 		t.Errorf("names %q", got)
 	}
 	count := func() int { return strings.Count(strings.Join(manifests.lines(t, 10), "\n"), "---\n") }
