@@ -32,6 +32,7 @@ type Store struct {
 	kinds   kindTable
 	dicts   dictionaries
 	gates   gates
+	litter  litter
 	texts   statements     // of db
 	looks   statements     // of reader
 	cleanup []func() error // in reverse order of their making
