@@ -27,6 +27,7 @@ type sink struct {
 	redactor *redact.Redactor
 	indexes  *indexes
 	declared func(record []byte)
+	trouble  func(message string) // what concerns the account as a whole; empty once it is over
 	log      *slog.Logger
 
 	mu        sync.Mutex
@@ -55,6 +56,10 @@ func (s *sink) Put(ctx context.Context, e watch.Event) error {
 	case watch.Bookmark:
 		return s.bookmark(ctx, e)
 	case watch.Status:
+		if e.Feed == (vedette.Feed{}) {
+			s.trouble(e.Message)
+			return nil
+		}
 		return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: statusKey},
 			&wire.Record_Status{Status: &wire.Status{State: string(e.State), Message: e.Message}})
 	}
@@ -88,6 +93,7 @@ func (s *sink) declare(ctx context.Context, e watch.Event) error {
 		return err
 	}
 	s.declared(record)
+	s.trouble("")
 	return s.box.Put(ctx, outbox.Change{Account: s.account, Lane: outbox.Control, Key: "declare", Record: record})
 }
 

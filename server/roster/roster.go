@@ -41,6 +41,9 @@ const (
 	Cacher  Role = "cacher"
 	Standby Role = "standby"
 	Refused Role = "refused"
+	// Reaching is an agent that is configured with an account and can't reach its
+	// cluster. It is no role that an Assignment gives.
+	Reaching Role = "reaching"
 )
 
 // Assignment tells an agent its role.

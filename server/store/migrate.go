@@ -24,6 +24,15 @@ func migrations(dialect string) fs.FS {
 	return sub
 }
 
+// isAt reports whether the schema is the one that this program knows. Before the
+// first migration there is no table to ask.
+func (s *Store) isAt(ctx context.Context, provider *goose.Provider) bool {
+	sources := provider.ListSources()
+	var stored int64
+	err := s.one(ctx, into(&stored), `SELECT MAX(version_id) FROM schema_version`)
+	return err == nil && stored == sources[len(sources)-1].Version
+}
+
 // versions returns the schema's version and the one that this program knows.
 func (s *Store) versions(ctx context.Context, provider *goose.Provider) (stored, known int64, err error) {
 	err = s.patiently(ctx, func(ctx context.Context) (err error) {
@@ -46,19 +55,24 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	stored, known, err := s.versions(ctx, provider)
-	if err != nil || stored == known {
-		return err
+	if s.isAt(ctx, provider) {
+		return nil
 	}
-	if stored > known {
-		return vedette.Errorf(vedette.Invalid, "the database has schema version %d and this server knows versions up to %d: a newer server has migrated it, so run that version or a later one, or give this server another database", stored, known)
-	}
-	results, err := provider.Up(ctx)
+	results, err := provider.Up(ctx) // does nothing to a schema that is newer
 	for _, r := range results {
 		s.log.Info("migrated the database", "version", r.Source.Version, "took", r.Duration)
 	}
 	if err != nil {
-		return fmt.Errorf("migrate the schema from version %d to %d: %w", stored, known, err)
+		return fmt.Errorf("migrate the schema: %w", err)
+	}
+	// Only now is there surely a version to read: before, another server may be
+	// in the midst of making its table.
+	stored, known, err := s.versions(ctx, provider)
+	if err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	if stored > known {
+		return vedette.Errorf(vedette.Invalid, "the database has schema version %d and this server knows versions up to %d: a newer server has migrated it, so run that version or a later one, or give this server another database", stored, known)
 	}
 	return nil
 }

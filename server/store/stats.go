@@ -11,13 +11,15 @@ import (
 type Stats struct {
 	Accounts int64
 	Objects  int64
+	Labels   int64 // sets of labels, unused ones that are yet to be collected among them
 	Bytes    int64 // of all tables and indexes
 }
 
 // Stats reads the figures. Objects are those that the feeds count.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
-	err := s.one(ctx, into(&st.Accounts, &st.Objects), `SELECT (SELECT COUNT(*) FROM accounts WHERE name IS NOT NULL), (SELECT COALESCE(SUM(objects), 0) FROM feeds)`)
+	err := s.one(ctx, into(&st.Accounts, &st.Objects, &st.Labels),
+		`SELECT (SELECT COUNT(*) FROM accounts WHERE name IS NOT NULL), (SELECT COALESCE(SUM(objects), 0) FROM feeds), (SELECT COUNT(*) FROM labelsets)`)
 	if err == nil {
 		err = s.patiently(ctx, func(ctx context.Context) (err error) {
 			st.Bytes, err = s.dialect.size(ctx, s.reader)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/vedette-io/vedette"
@@ -69,10 +70,18 @@ type half struct {
 	srv *server.Server
 	log *logbook
 	dir string
+
+	stopAgent func() // and wait until it has ended
 }
 
 // start runs both halves for the time of a test.
 func start(t *testing.T, account agent.Account, rules redact.Config) *half {
+	t.Helper()
+	return startTapped(t, account, rules)
+}
+
+// startTapped is start with a hand on the agent's connection.
+func startTapped(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *half {
 	t.Helper()
 	h := &half{t: t, log: &logbook{}, dir: t.TempDir()}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -87,23 +96,32 @@ func start(t *testing.T, account agent.Account, rules redact.Config) *half {
 	h.srv = srv
 	account.Access.KubeconfigFile = plane.Kubeconfig()
 	a := agent.New(agent.Config{
-		Uplink:   uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
+		Uplink:   uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
 		Accounts: []agent.Account{account}, Redact: rules,
 	}, log)
-	ctx, cancel := context.WithCancel(context.Background())
-	var group errgroup.Group
-	group.Go(func() error { return srv.Run(ctx) })
-	group.Go(func() error { return a.Run(ctx) })
+	stopServer := running(t, srv.Run)
+	h.stopAgent = running(t, a.Run)
 	t.Cleanup(func() {
-		cancel()
-		if err := group.Wait(); err != nil {
-			t.Error(err)
-		}
+		h.stopAgent()
+		stopServer()
 		if t.Failed() {
 			t.Log(h.log.String())
 		}
 	})
 	return h
+}
+
+// running runs one half until the function that it returns is called.
+func running(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group errgroup.Group
+	group.Go(func() error { return run(ctx) })
+	return func() {
+		cancel()
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // get decodes an answer of the server, and reports whether it was 200.
@@ -241,5 +259,25 @@ func TestSecretsStay(t *testing.T) {
 		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(canary)) {
 			t.Errorf("%s holds the canary", filepath.Base(file))
 		}
+	}
+}
+
+// TestStaleWhenTheAgentIsGone asks that data is called stale once nobody reports
+// it, and that it can still be read.
+func TestStaleWhenTheAgentIsGone(t *testing.T) {
+	h := start(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Namespace"}}}, redact.Config{})
+	h.awaitLive(1)
+	stale := func() bool {
+		var list struct {
+			Items []struct{ Stale bool }
+		}
+		return h.get("/vedette/v1/feeds", &list) && len(list.Items) == 1 && list.Items[0].Stale
+	}
+	h.await("the feed to be fresh", func() bool { return !stale() })
+	h.stopAgent()
+	h.await("the feed to be stale", stale)
+	var list struct{ Total int }
+	if !h.get("/vedette/v1/objects?kind=namespaces", &list) || list.Total == 0 {
+		t.Error("nothing can be read any more")
 	}
 }

@@ -75,12 +75,12 @@ CREATE TABLE labelsets (
 );
 
 CREATE TABLE labels (
+	labelset INTEGER NOT NULL,
 	name     TEXT NOT NULL,
 	value    TEXT NOT NULL,
-	labelset INTEGER NOT NULL,
-	PRIMARY KEY (name, value, labelset)
+	PRIMARY KEY (labelset, name)
 ) WITHOUT ROWID;
-CREATE INDEX labels_labelset ON labels (labelset);
+CREATE INDEX labels_name ON labels (name, value);
 
 CREATE TABLE dictionaries (
 	id      INTEGER PRIMARY KEY,

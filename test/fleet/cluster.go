@@ -1,0 +1,168 @@
+package fleet
+
+import (
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/test/fleet/sample"
+)
+
+// Cluster is one simulated cluster. It may be used by several goroutines.
+type Cluster struct {
+	fleet    *Fleet
+	sample   *sample.Cluster
+	revision atomic.Uint64
+	series   []*series
+	etag     string
+}
+
+var namespaceKind = vedette.Kind{Name: "Namespace"}
+
+func newCluster(f *Fleet, n uint64) (*Cluster, error) {
+	c := &Cluster{fleet: f, sample: sample.New(f.cfg.Seed<<20 + n), etag: `"simulated"`}
+	c.revision.Store(100)
+	for _, r := range sample.Kinds() {
+		objects, wanted := f.cfg.Objects[r.Kind]
+		if r.Kind == namespaceKind {
+			objects, wanted = max(objects, sample.Namespaces), true
+		}
+		if wanted {
+			c.series = append(c.series, newSeries(r, &c.revision, objects, f.cfg.Window))
+		}
+	}
+	for kind := range f.cfg.Objects {
+		if c.of(kind) == nil {
+			return nil, fmt.Errorf("there are no sample objects of kind %s", kind)
+		}
+	}
+	return c, nil
+}
+
+func (c *Cluster) of(kind vedette.Kind) *series {
+	for _, s := range c.series {
+		if s.Kind == kind {
+			return s
+		}
+	}
+	return nil
+}
+
+// UID returns the uid of the cluster.
+func (c *Cluster) UID() string { return c.sample.UID(namespaceKind, sample.KubeSystem) }
+
+// Put creates or changes the object of a number, and returns its new
+// resourceVersion.
+func (c *Cluster) Put(kind vedette.Kind, i int) uint64 { return c.of(kind).set(i, false) }
+
+// Delete deletes the object of a number, and returns the resourceVersion of that.
+func (c *Cluster) Delete(kind vedette.Kind, i int) uint64 { return c.of(kind).set(i, true) }
+
+// Forget makes every resourceVersion of before too old to watch on from.
+func (c *Cluster) Forget() {
+	for _, s := range c.series {
+		s.forget()
+	}
+}
+
+// Count returns how many objects there are, those of kind Namespace included.
+func (c *Cluster) Count() (n int) {
+	for _, s := range c.series {
+		n += s.count()
+	}
+	return n
+}
+
+// Objects are all objects of a kind as they are: key, uid, resourceVersion.
+func (c *Cluster) Objects(kind vedette.Kind) iter.Seq[vedette.Object] {
+	objects, _, _, _, err := c.of(kind).page(0, 0, 0, func(int) bool { return true })
+	if err != nil {
+		panic(err) // what is now has not expired
+	}
+	return func(yield func(vedette.Object) bool) {
+		for _, o := range objects {
+			object := vedette.Object{Key: c.sample.Key(kind, o.i), UID: c.sample.UID(kind, o.i), ResourceVersion: fmt.Sprint(o.is.revision())}
+			if !yield(object) {
+				return
+			}
+		}
+	}
+}
+
+// churn makes the n-th change of a fleet. Which one depends on the number alone.
+func (c *Cluster) churn(n int) {
+	h := uint64(n)*0x9e3779b97f4a7c15 + 0x1234567
+	h ^= h >> 29
+	at := int(h>>8) & 0x7fffffff % max(1, c.Count()-c.of(namespaceKind).count())
+	for _, s := range c.series {
+		if s.Kind == namespaceKind {
+			continue
+		}
+		if objects := s.count(); at >= objects {
+			at -= objects
+			continue
+		}
+		s.churn(at, h%20)
+		return
+	}
+}
+
+func (s *series) churn(at int, die uint64) {
+	s.mu.Lock()
+	size := len(s.versions)
+	exists := s.versions[at].exists()
+	s.mu.Unlock()
+	switch {
+	case die == 0:
+		s.set(size, false)
+	case die == 1 && exists:
+		s.set(at, true)
+	default:
+		s.set(at, false)
+	}
+}
+
+// serve answers a request to the cluster's API server.
+func (c *Cluster) serve(w http.ResponseWriter, r *http.Request, path string) {
+	if r.Method != http.MethodGet {
+		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters can only be read")
+		return
+	}
+	switch path {
+	case "/version":
+		c.fleet.counts.gets.Add(1)
+		writeJSON(w, map[string]string{"major": "1", "minor": "36", "gitVersion": "v1.36.0-simulated"})
+	case "/api", "/apis":
+		c.discovery(w, r, path)
+	default:
+		c.resource(w, r, strings.Split(strings.Trim(path, "/"), "/"))
+	}
+}
+
+// resource answers for /api/v1/… and /apis/GROUP/VERSION/….
+func (c *Cluster) resource(w http.ResponseWriter, r *http.Request, path []string) {
+	group := ""
+	if path[0] == "apis" && len(path) > 1 {
+		group, path = path[1], path[1:]
+	}
+	if len(path) < 3 {
+		refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+		return
+	}
+	version, path := path[1], path[2:]
+	q := query{cluster: c, values: r.URL.Query()}
+	if path[0] == "namespaces" && len(path) > 2 {
+		q.namespace, path = path[1], path[2:]
+	}
+	for _, s := range c.series {
+		if s.Kind.Group == group && s.Version == version && s.Plural == path[0] {
+			q.series = s
+			q.serve(w, r, path[1:])
+			return
+		}
+	}
+	refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+}

@@ -1,0 +1,44 @@
+package fleet
+
+import (
+	"net/http"
+	"sync/atomic"
+)
+
+type counts struct {
+	lists, watches, gets, bytes atomic.Int64
+}
+
+// Counts are what the clusters of a fleet were asked since the start.
+type Counts struct {
+	Lists   int64 // pages
+	Watches int64 // begun
+	Gets    int64 // of one object, of the version and of discovery
+	Bytes   int64 // of answers, before encryption
+}
+
+// Counts returns them.
+func (f *Fleet) Counts() Counts {
+	return Counts{f.counts.lists.Load(), f.counts.watches.Load(), f.counts.gets.Load(), f.counts.bytes.Load()}
+}
+
+// Minus returns what was asked since earlier.
+func (c Counts) Minus(earlier Counts) Counts {
+	return Counts{c.Lists - earlier.Lists, c.Watches - earlier.Watches, c.Gets - earlier.Gets, c.Bytes - earlier.Bytes}
+}
+
+// counting counts the bytes of an answer.
+type counting struct {
+	http.ResponseWriter
+	bytes *atomic.Int64
+}
+
+// Write implements http.ResponseWriter.
+func (c *counting) Write(b []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(b)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }

@@ -1,0 +1,164 @@
+// Package fleet simulates the API servers of many clusters in one process, for
+// tests and measurements that need more clusters or more objects than real
+// control plane have room for.
+//
+// What an agent sees of a simulated cluster is what a real one would show:
+// discovery, lists in pages that fit together, watches that go on from a
+// resourceVersion, bookmarks, snapshots that are streamed, "410 Gone" for what
+// is too long ago, and metadata alone where that is asked for. Objects come from
+// package sample. Of each the cluster keeps one number, its resourceVersion, so
+// that a million objects fit into 8 MB.
+//
+// It knows no authentication, no writes by clients and no namespaces beyond what
+// objects say; changes are made by the methods of Cluster.
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Config says what a fleet consists of.
+type Config struct {
+	Clusters int // 0 means 1
+	// Objects of each cluster, by kind. The kinds are those of package sample;
+	// Namespaces are always there.
+	Objects map[vedette.Kind]int
+	Seed    uint64
+	// Window is how many changes of a kind can be watched again; 0 means 1024.
+	Window int
+	// Bookmarks is how often a quiet watch is told how far it is; 0 means 1 minute.
+	Bookmarks time.Duration
+}
+
+// Fleet serves its clusters on one address, each below a path of its own.
+type Fleet struct {
+	cfg      Config
+	clusters []*Cluster
+	listener net.Listener
+	server   *http.Server
+	ca       []byte // PEM
+	served   sync.WaitGroup
+	counts   counts
+	steps    atomic.Int64 // of Churn
+}
+
+// Start takes a port of 127.0.0.1 and serves until Close.
+func Start(cfg Config) (*Fleet, error) {
+	cfg.Clusters = max(cfg.Clusters, 1)
+	if cfg.Window == 0 {
+		cfg.Window = 1024
+	}
+	if cfg.Bookmarks == 0 {
+		cfg.Bookmarks = time.Minute
+	}
+	f := &Fleet{cfg: cfg}
+	for i := range cfg.Clusters {
+		c, err := newCluster(f, uint64(i))
+		if err != nil {
+			return nil, err
+		}
+		f.clusters = append(f.clusters, c)
+	}
+	return f, f.listen()
+}
+
+func (f *Fleet) listen() error {
+	pair, ca, err := selfSigned()
+	if err != nil {
+		return fmt.Errorf("make a certificate: %w", err)
+	}
+	f.ca = ca
+	if f.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return err
+	}
+	f.server = &http.Server{Handler: f, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}}
+	f.served.Go(func() {
+		if err := f.server.ServeTLS(f.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			panic(fmt.Errorf("serve simulated clusters: %w", err)) // nothing that waits for them can go on
+		}
+	})
+	return nil
+}
+
+// Close breaks all connections and waits until the port is free.
+func (f *Fleet) Close() error {
+	err := f.server.Close()
+	f.served.Wait()
+	return err
+}
+
+// Cluster returns the n-th cluster, from 0.
+func (f *Fleet) Cluster(n int) *Cluster { return f.clusters[n] }
+
+// Clusters returns how many there are.
+func (f *Fleet) Clusters() int { return len(f.clusters) }
+
+// URL returns the address of the n-th cluster's API server.
+func (f *Fleet) URL(n int) string {
+	return fmt.Sprintf("https://%s/clusters/%d", f.listener.Addr(), n)
+}
+
+// Kubeconfig returns a kubeconfig for the n-th cluster.
+func (f *Fleet) Kubeconfig(n int) []byte {
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: simulated
+contexts: [{name: simulated, context: {cluster: simulated, user: nobody}}]
+users: [{name: nobody, user: {token: none}}]
+clusters: [{name: simulated, cluster: {server: %q, certificate-authority-data: %s}}]
+`, f.URL(n), base64.StdEncoding.EncodeToString(f.ca))
+}
+
+// ServeHTTP finds the cluster that a request is for.
+func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rest, ok := strings.CutPrefix(r.URL.Path, "/clusters/")
+	number, path, _ := strings.Cut(rest, "/")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 0 || n >= len(f.clusters) {
+		http.NotFound(w, r)
+		return
+	}
+	f.clusters[n].serve(&counting{ResponseWriter: w, bytes: &f.counts.bytes}, r, "/"+path)
+}
+
+// Churn changes objects of all clusters, perSecond times a second and cluster,
+// until ctx ends. Nearly all changes are updates of status; one in twenty
+// deletes an object, and one in twenty creates one.
+func (f *Fleet) Churn(ctx context.Context, perSecond float64) {
+	every := time.Duration(float64(time.Second) / (perSecond * float64(len(f.clusters))))
+	tick := time.NewTicker(max(every, time.Millisecond))
+	defer tick.Stop()
+	began, done := time.Now(), 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			due := int(now.Sub(began) / every)
+			f.Step(due - done)
+			done = max(done, due)
+		}
+	}
+}
+
+// Step makes the next n changes of Churn at once. Which changes come depends on
+// how many came before alone.
+func (f *Fleet) Step(n int) {
+	for range n {
+		step := int(f.steps.Add(1))
+		f.clusters[step%len(f.clusters)].churn(step)
+	}
+}

@@ -1,0 +1,207 @@
+package fleet_test
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/test/fleet"
+)
+
+var (
+	pod       = vedette.Kind{Name: "Pod"}
+	configMap = vedette.Kind{Name: "ConfigMap"}
+	secret    = vedette.Kind{Name: "Secret"}
+	ingress   = vedette.Kind{Group: "networking.k8s.io", Name: "Ingress"}
+	objects   = map[vedette.Kind]int{pod: 24, configMap: 16, secret: 5, ingress: 4}
+)
+
+func feedOf(k vedette.Kind) vedette.Feed { return vedette.Feed{Kind: k} }
+
+// after counts the changes of each feed of all kinds.
+func after(changes map[vedette.Kind]int) map[vedette.Feed]int {
+	counts := map[vedette.Feed]int{}
+	for kind := range objects {
+		counts[feedOf(kind)] = changes[kind]
+	}
+	return counts
+}
+
+// TestAgentSeesNoDifference lets the agent's watcher live through the same
+// events in a simulated and in a real cluster.
+func TestAgentSeesNoDifference(t *testing.T) {
+	worlds := map[string]world{"simulated": newSimulated(t, objects), "real": newReal(t, objects)}
+	for _, chapter := range []struct {
+		name string
+		live func(*testing.T, world, *story)
+	}{
+		{"changes", changes}, {"streamed snapshots", streamedSnapshots}, {"resume", resume},
+		{"a mark that is too old", tooOld}, {"one namespace", oneNamespace}, {"omitted namespaces", omittedNamespaces},
+	} {
+		t.Run(chapter.name, func(t *testing.T) {
+			told := map[string]map[vedette.Feed][]string{}
+			for name, w := range worlds {
+				s := newStory()
+				chapter.live(t, w, s)
+				told[name] = s.feeds
+			}
+			compare(t, told["simulated"], told["real"])
+		})
+	}
+}
+
+func compare(t *testing.T, simulated, real map[vedette.Feed][]string) {
+	t.Helper()
+	if len(simulated) != len(real) || len(real) == 0 {
+		t.Errorf("%d feeds are simulated, %d are real", len(simulated), len(real))
+	}
+	for feed, want := range real {
+		if got := simulated[feed]; !slices.Equal(got, want) {
+			t.Errorf("%s: simulated\n  %s\nreal\n  %s", feed, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+		}
+	}
+}
+
+var allKinds = watch.Selection{Kinds: []string{"pod", "configmap", "secret", "ingress"}}
+
+func changes(t *testing.T, w world, s *story) {
+	defer run(t, w, allKinds, s, false, nil)()
+	s.live(t, after(nil))
+	w.put(t, configMap, 1)
+	w.put(t, configMap, 20)
+	w.delete(t, configMap, 1)
+	w.put(t, configMap, 1)
+	w.put(t, secret, 2)
+	w.delete(t, secret, 2)
+	w.delete(t, ingress, 3)
+	s.live(t, after(map[vedette.Kind]int{configMap: 4, secret: 2, ingress: 1}))
+}
+
+func streamedSnapshots(t *testing.T, w world, s *story) {
+	defer run(t, w, allKinds, s, true, nil)()
+	s.live(t, after(nil))
+}
+
+func resume(t *testing.T, w world, s *story) {
+	stop := run(t, w, allKinds, s, false, nil)
+	s.live(t, after(nil))
+	stop()
+	w.put(t, configMap, 2)
+	w.delete(t, configMap, 3)
+	w.put(t, configMap, 3)
+	defer run(t, w, allKinds, s, false, s.marks)()
+	s.live(t, after(map[vedette.Kind]int{configMap: 3}))
+	s.until(t, "each feed to be live again", func() bool {
+		for kind := range objects {
+			if strings.Count(strings.Join(s.feeds[feedOf(kind)], "\n"), "is live") < 2 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func tooOld(t *testing.T, w world, s *story) {
+	marks := map[vedette.Feed]vedette.Mark{}
+	for kind := range objects {
+		marks[feedOf(kind)] = "1"
+	}
+	w.forget(t)
+	defer run(t, w, allKinds, s, false, marks)()
+	s.until(t, "each feed to be live after a snapshot", func() bool {
+		for kind := range objects {
+			lines := s.feeds[feedOf(kind)]
+			if len(lines) < 2 || lines[len(lines)-1] != "is live" || !strings.HasPrefix(lines[len(lines)-2], "snapshot") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func oneNamespace(t *testing.T, w world, s *story) {
+	defer run(t, w, watch.Selection{Kinds: []string{"pod", "configmap"}, Namespaces: []string{"search"}}, s, false, nil)()
+	s.live(t, map[vedette.Feed]int{{Kind: pod, Namespace: "search"}: 0, {Kind: configMap, Namespace: "search"}: 0})
+}
+
+func omittedNamespaces(t *testing.T, w world, s *story) {
+	defer run(t, w, watch.Selection{Kinds: []string{"configmap"}, OmitNamespaces: []string{"search", "web"}}, s, false, nil)()
+	s.live(t, map[vedette.Feed]int{feedOf(configMap): 0})
+}
+
+// page is a list as a client reads it.
+type page struct {
+	Metadata struct {
+		ResourceVersion, Continue string
+	}
+	Items []struct {
+		Metadata struct{ Name, ResourceVersion string }
+	}
+}
+
+func get(t *testing.T, f *fleet.Fleet, path string, into any) int {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get(f.URL(0) + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return resp.StatusCode
+}
+
+func TestPagesShowOneMoment(t *testing.T) {
+	w := newSimulated(t, map[vedette.Kind]int{configMap: 10})
+	c := w.f.Cluster(0)
+	var first, second page
+	get(t, w.f, "/api/v1/configmaps?limit=4", &first)
+	changed := c.Put(configMap, 5)
+	c.Delete(configMap, 6)
+	c.Put(configMap, 10)
+	get(t, w.f, "/api/v1/configmaps?continue="+first.Metadata.Continue, &second)
+	if len(first.Items) != 4 || len(second.Items) != 6 || second.Metadata.ResourceVersion != first.Metadata.ResourceVersion {
+		t.Errorf("pages of %d and %d objects at %s and %s", len(first.Items), len(second.Items), first.Metadata.ResourceVersion, second.Metadata.ResourceVersion)
+	}
+	if got := second.Items[1].Metadata.ResourceVersion; got == fmt.Sprint(changed) {
+		t.Error("the second page shows a change after the first")
+	}
+	c.Forget()
+	var gone struct{ Reason string }
+	if code := get(t, w.f, "/api/v1/configmaps?continue="+first.Metadata.Continue, &gone); code != http.StatusGone || gone.Reason != "Expired" {
+		t.Errorf("a page of a forgotten moment is answered by %d %s", code, gone.Reason)
+	}
+}
+
+func TestChurnKeepsAboutAsManyObjects(t *testing.T) {
+	w := newSimulated(t, map[vedette.Kind]int{configMap: 200, pod: 200})
+	before := w.f.Cluster(0).Count()
+	w.f.Step(1000)
+	if after := w.f.Cluster(0).Count(); after < before/2 || after > before*2 || after == before {
+		t.Errorf("%d objects became %d", before, after)
+	}
+	n := 0
+	for o := range w.f.Cluster(0).Objects(pod) {
+		if o.UID == "" || o.ResourceVersion == "" {
+			t.Errorf("%s has uid %q and version %q", o.Key, o.UID, o.ResourceVersion)
+		}
+		n++
+	}
+	if n == 0 || n == 200 {
+		t.Errorf("%d pods are left of 200 after 1000 changes", n)
+	}
+}

@@ -1,0 +1,103 @@
+package sample
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"regexp"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+)
+
+//go:embed templates
+var files embed.FS
+
+// template is an object of one kind with gaps.
+type template struct {
+	whole    []part
+	metadata []part // the value of its metadata
+}
+
+// part is text, and then what fills the gap behind it; nil at the end.
+type part struct {
+	text []byte
+	gap  func(o *object, dst []byte) []byte
+}
+
+// A template is JSON in which "$name$" stands for text, "#name#" for a number,
+// "@name@" for any value and "@include:file@" for what another file holds.
+var (
+	includes = regexp.MustCompile(`"@include:(\w+)@"(:0)?`)
+	gaps     = regexp.MustCompile(`"[@#](\w+)[@#]"|\$(\w+)\$`)
+)
+
+var allTemplates = sync.OnceValue(func() map[vedette.Kind]template {
+	all := map[vedette.Kind]template{}
+	for _, r := range resources {
+		raw := compact(include(lower(r.Kind.Name)))
+		all[r.Kind] = template{whole: parse(raw), metadata: parse(metadataOf(raw))}
+	}
+	return all
+})
+
+// include reads a file with what it includes.
+func include(name string) []byte {
+	raw, err := files.ReadFile("templates/" + name + ".json")
+	if err != nil {
+		panic(err) // the templates are part of this program
+	}
+	return includes.ReplaceAllFunc(bytes.TrimSpace(raw), func(found []byte) []byte {
+		return include(string(includes.FindSubmatch(found)[1]))
+	})
+}
+
+// metadataOf cuts the metadata out of a template, which stands between the first
+// such member and the spec or data.
+func metadataOf(raw []byte) []byte {
+	_, rest, _ := bytes.Cut(raw, []byte(`"metadata":`))
+	depth, quoted := 0, false
+	for i := 0; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && c == '{':
+			depth++
+		case !quoted && c == '}':
+			if depth--; depth == 0 {
+				return rest[:i+1]
+			}
+		}
+	}
+	panic("a template without metadata")
+}
+
+func parse(raw []byte) []part {
+	var parts []part
+	at := 0
+	for _, m := range gaps.FindAllSubmatchIndex(raw, -1) {
+		from, to := m[2], m[3]
+		if from < 0 {
+			from, to = m[4], m[5]
+		}
+		fill := fillers[string(raw[from:to])]
+		if fill == nil {
+			panic(fmt.Sprintf("a template asks for %q", raw[from:to]))
+		}
+		parts = append(parts, part{raw[at:m[0]], fill})
+		at = m[1]
+	}
+	return append(parts, part{text: raw[at:]})
+}
+
+func (o *object) fill(dst []byte, parts []part) []byte {
+	for _, p := range parts {
+		dst = append(dst, p.text...)
+		if p.gap != nil {
+			dst = p.gap(o, dst)
+		}
+	}
+	return dst
+}

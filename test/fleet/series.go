@@ -1,0 +1,176 @@
+package fleet
+
+import (
+	"errors"
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vedette-io/vedette"
+)
+
+// series is what a cluster keeps of one kind: the versions of its objects, by
+// number, and its last changes.
+type series struct {
+	vedette.Resource
+	revision *atomic.Uint64 // of the cluster; grows with each change of any kind
+	window   int
+
+	mu       sync.Mutex
+	versions []version
+	live     int // objects that exist
+	log      []change
+	dropped  uint64        // the last revision that has left the log
+	changed  chan struct{} // closed and replaced at each change
+}
+
+// version is the revision of an object's last change, and whether that was its
+// deletion; 0 is an object that never was.
+type version uint64
+
+const gone version = 1 << 63
+
+func (v version) revision() uint64 { return uint64(v &^ gone) }
+func (v version) exists() bool     { return v != 0 && v&gone == 0 }
+
+// change is one entry of a log.
+type change struct {
+	i      int
+	is     version
+	before version
+}
+
+// verb is the type of the watch event that tells of a change.
+func (c change) verb() string {
+	switch {
+	case !c.is.exists():
+		return "DELETED"
+	case c.before.exists():
+		return "MODIFIED"
+	}
+	return "ADDED"
+}
+
+// errExpired says that a revision is too long ago.
+var errExpired = errors.New("the revision has left the log")
+
+func newSeries(r vedette.Resource, revision *atomic.Uint64, objects, window int) *series {
+	s := &series{Resource: r, revision: revision, window: window, changed: make(chan struct{})}
+	s.versions, s.live = make([]version, objects), objects
+	for i := range s.versions {
+		s.versions[i] = version(revision.Add(1))
+	}
+	s.dropped = revision.Load()
+	return s
+}
+
+// set gives an object a new version. An object whose number is new is created.
+func (s *series) set(i int, deleted bool) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.versions) <= i {
+		s.versions = append(s.versions, 0)
+	}
+	is := version(s.revision.Add(1))
+	if deleted {
+		is |= gone
+	}
+	before := s.versions[i]
+	s.versions[i] = is
+	s.live += existence(is) - existence(before)
+	s.remember(change{i: i, is: is, before: before})
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return is.revision()
+}
+
+func existence(v version) int {
+	if v.exists() {
+		return 1
+	}
+	return 0
+}
+
+func (s *series) remember(c change) {
+	s.log = append(s.log, c)
+	if over := len(s.log) - s.window; over > s.window/2 {
+		s.dropped = s.log[over-1].is.revision()
+		s.log = slices.Clone(s.log[over:])
+	}
+}
+
+// forget empties the log, as an API server's is after a restart.
+func (s *series) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped, s.log = s.revision.Load(), nil
+}
+
+// object is a number with the version that it had.
+type object struct {
+	i  int
+	is version
+}
+
+// page returns up to limit objects that want accepts, from a number on, as they
+// were at a revision, and the number to go on from, or 0 at the end. Revision 0
+// means now. A limit of 0 means all.
+func (s *series) page(at uint64, from, limit int, want func(i int) bool) (objects []object, revision uint64, next, remaining int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at == 0 {
+		at = s.revision.Load()
+	}
+	for i := from; i < len(s.versions); i++ {
+		is, err := s.atLocked(i, at)
+		if err != nil {
+			return nil, 0, 0, 0, err
+		}
+		if !is.exists() || !want(i) {
+			continue
+		}
+		if limit > 0 && len(objects) == limit {
+			return objects, at, i, len(s.versions) - i, nil
+		}
+		objects = append(objects, object{i, is})
+	}
+	return objects, at, 0, 0, nil
+}
+
+// atLocked returns what an object was at a revision, by going back through its
+// changes.
+func (s *series) atLocked(i int, at uint64) (version, error) {
+	is := s.versions[i]
+	for is.revision() > at {
+		found := s.afterLocked(is.revision() - 1)
+		if found == len(s.log) || s.log[found].is != is {
+			return 0, errExpired
+		}
+		is = s.log[found].before
+	}
+	return is, nil
+}
+
+// afterLocked returns the place of the first change after a revision.
+func (s *series) afterLocked(revision uint64) int {
+	return sort.Search(len(s.log), func(n int) bool { return s.log[n].is.revision() > revision })
+}
+
+// since returns the changes after a revision, a copy, what to wait for where
+// there are none, and up to which revision there are none beside them.
+func (s *series) since(revision uint64) (changes []change, more <-chan struct{}, upTo uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if revision < s.dropped {
+		return nil, nil, 0, errExpired
+	}
+	changes = slices.Clone(s.log[s.afterLocked(revision):])
+	return changes, s.changed, s.revision.Load(), nil
+}
+
+func (s *series) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live
+}

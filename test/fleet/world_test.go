@@ -1,0 +1,246 @@
+package fleet_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/test/controlplane"
+	"github.com/vedette-io/vedette/test/fleet"
+	"github.com/vedette-io/vedette/test/fleet/sample"
+)
+
+// world is a cluster whose objects a test changes.
+type world interface {
+	access() watch.Access
+	put(t *testing.T, kind vedette.Kind, i int)
+	delete(t *testing.T, kind vedette.Kind, i int)
+	forget(t *testing.T) // changes of before, as far as watches go on from there
+}
+
+const seed = 11
+
+// simulated is a world of a fleet.
+type simulated struct{ f *fleet.Fleet }
+
+func newSimulated(t *testing.T, objects map[vedette.Kind]int) simulated {
+	t.Helper()
+	f, err := fleet.Start(fleet.Config{Objects: objects, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return simulated{f}
+}
+
+func (w simulated) access() watch.Access {
+	return watch.Access{KubeconfigContents: w.f.Kubeconfig(0)}
+}
+func (w simulated) put(_ *testing.T, k vedette.Kind, i int)    { w.f.Cluster(0).Put(k, i) }
+func (w simulated) delete(_ *testing.T, k vedette.Kind, i int) { w.f.Cluster(0).Delete(k, i) }
+
+func (w simulated) forget(*testing.T) { w.f.Cluster(0).Forget() }
+
+// real is a world of a control plane, with the objects that the simulated one
+// has.
+type real struct {
+	plane  *controlplane.Plane
+	sample *sample.Cluster
+	change int
+}
+
+func newReal(t *testing.T, objects map[vedette.Kind]int) *real {
+	t.Helper()
+	w := &real{plane: controlplane.New(t, controlplane.Options{}), sample: sample.New(seed << 20)}
+	for i := 2; i < sample.Namespaces; i++ {
+		w.put(t, vedette.Kind{Name: "Namespace"}, i)
+	}
+	for kind, n := range objects {
+		for i := range n {
+			w.put(t, kind, i)
+		}
+	}
+	return w
+}
+
+func (w *real) access() watch.Access { return watch.Access{KubeconfigFile: w.plane.Kubeconfig()} }
+
+func (w *real) list(kind vedette.Kind, i int) string {
+	r, _ := sample.Resource(kind)
+	path := "/apis/" + r.APIVersion()
+	if kind.Group == "" {
+		path = "/api/v1"
+	}
+	if r.Namespaced {
+		path += "/namespaces/" + w.sample.Key(kind, i).Namespace
+	}
+	return path + "/" + r.Plural
+}
+
+func (w *real) put(t *testing.T, kind vedette.Kind, i int) {
+	t.Helper()
+	list := w.list(kind, i)
+	w.change++
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"changed-at":"%d"}}}`, w.change)
+	err := w.plane.Patch(t.Context(), list+"/"+w.sample.Key(kind, i).Name, patch)
+	var status *controlplane.StatusError
+	if errors.As(err, &status) && status.Code == http.StatusNotFound {
+		var body []byte
+		if body, _, err = w.sample.Creatable(kind, i); err == nil {
+			err = w.plane.Create(t.Context(), list, body)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *real) delete(t *testing.T, kind vedette.Kind, i int) {
+	t.Helper()
+	if err := w.plane.Delete(t.Context(), w.list(kind, i)+"/"+w.sample.Key(kind, i).Name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *real) forget(t *testing.T) {
+	t.Helper()
+	w.plane.KillAPIServer()
+	if err := w.plane.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// story is a sink that writes down what each feed tells, without what differs
+// between two clusters of the same objects.
+type story struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at each event
+	feeds   map[vedette.Feed][]string
+	items   map[vedette.Feed][]string // of the snapshot under way
+	marks   map[vedette.Feed]vedette.Mark
+}
+
+func newStory() *story {
+	return &story{changed: make(chan struct{}), feeds: map[vedette.Feed][]string{},
+		items: map[vedette.Feed][]string{}, marks: map[vedette.Feed]vedette.Mark{}}
+}
+
+// Put implements watch.Sink.
+func (s *story) Put(ctx context.Context, e watch.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.Raw != nil && strings.Contains(identity(e.Raw), " kube-system/") {
+		return ctx.Err() // an API server's own, which nobody simulates
+	}
+	switch e.Type {
+	case watch.Declare, watch.Bookmark: // bookmarks come when they come
+	case watch.Begin:
+		s.items[e.Feed] = nil
+	case watch.Item:
+		s.items[e.Feed] = append(s.items[e.Feed], identity(e.Raw))
+	case watch.End:
+		slices.Sort(s.items[e.Feed])
+		s.tell(e, "snapshot of "+strings.Join(s.items[e.Feed], ", "))
+	case watch.Status:
+		s.tell(e, "is "+string(e.State))
+	default:
+		s.tell(e, e.Type.String()+" "+identity(e.Raw))
+	}
+	if e.Mark != "" {
+		s.marks[e.Feed] = e.Mark
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return ctx.Err()
+}
+
+func (s *story) tell(e watch.Event, line string) { s.feeds[e.Feed] = append(s.feeds[e.Feed], line) }
+
+// identity says which object it is, and which members it has: a Secret has
+// metadata alone.
+func identity(raw []byte) string {
+	var o struct {
+		Kind, APIVersion string
+		Metadata         struct{ Namespace, Name string }
+		Spec, Data       json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s %s %s/%s (spec %v, data %v)", o.APIVersion, o.Kind, o.Metadata.Namespace, o.Metadata.Name, o.Spec != nil, o.Data != nil)
+}
+
+// until waits for a condition on what was told.
+func (s *story) until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		s.mu.Lock()
+		ok, changed := holds(), s.changed
+		s.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			t.Fatalf("waited for %s; told was %q", what, s.feeds)
+		}
+	}
+}
+
+// live waits until feeds have been told of as live, after a number of changes.
+func (s *story) live(t *testing.T, changes map[vedette.Feed]int) {
+	t.Helper()
+	s.until(t, fmt.Sprintf("feeds to be live after %v", changes), func() bool {
+		for feed, n := range changes {
+			if !slices.Contains(s.feeds[feed], "is live") || s.changesOf(feed) < n {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (s *story) changesOf(feed vedette.Feed) (n int) {
+	for _, line := range s.feeds[feed] {
+		if strings.HasPrefix(line, "upsert") || strings.HasPrefix(line, "delete") {
+			n++
+		}
+	}
+	return n
+}
+
+// run watches a world until stop is called.
+func run(t *testing.T, w world, selection watch.Selection, s *story, streamed bool, marks map[vedette.Feed]vedette.Mark) (stop func()) {
+	t.Helper()
+	c, err := watch.Connect(w.access(), watch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	watcher := watch.NewWatcher(c, selection, s, watch.Config{StreamSnapshots: streamed, Log: slog.New(slog.DiscardHandler)})
+	go func() { done <- watcher.Run(ctx, marks) }()
+	return func() {
+		cancel()
+		<-done
+		c.Close()
+	}
+}
