@@ -1,6 +1,7 @@
 # make           builds, checks and tests
 # make demo      two real clusters, a server and two agents; Ctrl-C ends it
 # make test      all tests, with what they need
+# make convergence SEEDS=50   breaks everything at random, and compares
 # make bench     measures, and writes docs/performance.md
 
 SHELL := bash
@@ -15,7 +16,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 TOOL := go tool -modfile=tools/go.mod
 
-.PHONY: all build demo test test-race test-databases controlplane lint fmt generate verify-generate bench clean
+.PHONY: all build demo test test-race test-databases controlplane convergence lint fmt generate verify-generate bench clean
 
 all: build lint test
 
@@ -38,6 +39,14 @@ test-databases:
 
 test: build controlplane test-databases
 	CGO_ENABLED=1 go test -race -tags $(TAGS) -timeout 40m ./...
+
+# Seeded faults over real processes: SEEDS of each database, from FROM on, with
+# clocks that are wrong by SKEW.
+SEEDS ?= 20
+FROM ?= 1
+SKEW ?= 0s
+convergence: controlplane test-databases
+	go test ./test/convergence -run Convergence -timeout 24h -seeds $(SEEDS) -from $(FROM) -skew $(SKEW) $(if $(DB),-db $(DB)) -v
 
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

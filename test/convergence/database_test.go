@@ -3,6 +3,7 @@ package convergence
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -29,15 +30,20 @@ type database struct {
 // makers are those that a test runs on.
 var makers = map[string]func(t *testing.T) *database{"sqlite": newSQLite, "postgres": newPostgres, "mariadb": newMariaDB}
 
-func databaseNames() []string {
-	var names []string
-	for name := range makers {
-		if *oneDB == "" || *oneDB == name {
-			names = append(names, name)
-		}
+// everyDatabase are the databases to run on.
+func everyDatabase() []string {
+	if *oneDB != "" && *oneDB != "all" {
+		return []string{*oneDB}
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(makers))
+}
+
+// anyDatabase is one, for what has little to do with databases.
+func anyDatabase() []string {
+	if *oneDB != "" {
+		return everyDatabase()
+	}
+	return []string{"sqlite"}
 }
 
 func newSQLite(t *testing.T) *database {

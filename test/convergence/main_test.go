@@ -13,7 +13,8 @@ var (
 	oneSeed  = flag.Int64("seed", 0, "run this seed only")
 	seeds    = flag.Int64("seeds", 2, "how many seeds to run for each database")
 	firstOne = flag.Int64("from", 1, "the first of them")
-	oneDB    = flag.String("db", "", "run on this database only: sqlite, postgres or mariadb")
+	skew     = flag.Duration("skew", 0, "by how much the clocks of our programs are wrong; takes minutes to build the first time")
+	oneDB    = flag.String("db", "", "run on this database only: sqlite, postgres or mariadb; or all tests on \"all\", of which some take one otherwise")
 )
 
 // programs is the directory of the programs under test, built from this module.
@@ -32,13 +33,27 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	programs = dir
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
-		"github.com/vedette-io/vedette/cmd/vedette-agent", "github.com/vedette-io/vedette/cmd/vedette-server")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
+	if err := build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "build the programs:", err)
 		return 1
 	}
 	return m.Run()
+}
+
+func build(dir string) error {
+	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	if *skew != 0 {
+		flags, err := overlay(dir)
+		if err != nil {
+			return err
+		}
+		args = append(args, flags...)
+	}
+	args = append(args, "github.com/vedette-io/vedette/cmd/vedette-agent", "github.com/vedette-io/vedette/cmd/vedette-server")
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
 }
 
 func program(name string) string { return filepath.Join(programs, name) }

@@ -20,6 +20,8 @@ type process struct {
 	args []string
 	log  string // gets its output, appended over restarts
 
+	starts int // so far; used by start alone
+
 	mu     sync.Mutex
 	cmd    *exec.Cmd
 	done   chan struct{} // closed when the latest run has ended
@@ -37,6 +39,8 @@ func (p *process) start() {
 	defer log.Close()
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), skewed(*skew, p.name, p.starts))
+	p.starts++
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, done := make(chan error, 1), make(chan struct{})
 	go func() {

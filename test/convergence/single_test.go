@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,10 +16,11 @@ import (
 // Single faults, with what exactly each may cost. Bounds on time are those of
 // the guarantees, where these have one.
 
-// onEach runs a test on every database, in a world that has converged.
-func onEach(t *testing.T, s shape, test func(t *testing.T, w *world)) {
-	for _, name := range databaseNames() {
+// on runs a test on databases, in a world that has converged.
+func on(t *testing.T, names []string, s shape, test func(t *testing.T, w *world)) {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, makers[name](t), s)
 			load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(1, 1)), calm: true}
 			if err := load.prepare(t.Context()); err != nil {
@@ -92,7 +95,7 @@ var signOfOthers = map[string]bool{
 }
 
 func TestAgentRestartResumes(t *testing.T) {
-	onEach(t, lone, func(t *testing.T, w *world) {
+	on(t, anyDatabase(), lone, func(t *testing.T, w *world) {
 		a, c := w.agents[0], w.clusters[0]
 		before := len(c.requests(w, a.id))
 		a.kill()
@@ -110,12 +113,12 @@ func TestAgentRestartResumes(t *testing.T) {
 // A lost connection to the server is no reason to ask the API server anything.
 func TestLinkCutCostsNoRequest(t *testing.T) {
 	lose := map[string]func(p *proxy.Proxy){"cut": (*proxy.Proxy).Cut, "stranded": (*proxy.Proxy).Strand}
-	onEach(t, lone, func(t *testing.T, w *world) {
+	on(t, anyDatabase(), lone, func(t *testing.T, w *world) {
 		a, c := w.agents[0], w.clusters[0]
-		for name, lose := range lose {
+		for _, name := range slices.Sorted(maps.Keys(lose)) {
 			_, term := w.holder(t.Context())
 			before := len(c.requests(w, a.id))
-			lose(a.link)
+			lose[name](a.link)
 			if _, ok := w.heldBy(a, term, patience); !ok {
 				t.Fatalf("the agent did not come back after its link was %s", name)
 			}
@@ -129,7 +132,7 @@ func TestLinkCutCostsNoRequest(t *testing.T) {
 }
 
 func TestServerRestartCostsNoRequest(t *testing.T) {
-	onEach(t, lone, func(t *testing.T, w *world) {
+	on(t, anyDatabase(), lone, func(t *testing.T, w *world) {
 		a, c := w.agents[0], w.clusters[0]
 		before := len(c.requests(w, a.id))
 		w.server.kill()
@@ -144,7 +147,7 @@ func TestServerRestartCostsNoRequest(t *testing.T) {
 
 func TestStandbyTakesOver(t *testing.T) {
 	const bound = 3 * time.Second
-	onEach(t, pair, func(t *testing.T, w *world) {
+	on(t, anyDatabase(), pair, func(t *testing.T, w *world) {
 		cacher, term := w.holder(t.Context())
 		standby := w.other(cacher)
 		cacher.kill()
@@ -173,7 +176,7 @@ func TestHalfOpenLinkIsNoticed(t *testing.T) {
 	const bound = 6 * time.Second
 	for _, d := range [][]proxy.Direction{{proxy.Up, proxy.Down}, {proxy.Up}, {proxy.Down}} {
 		t.Run(fmt.Sprint(d), func(t *testing.T) {
-			onEach(t, pair, func(t *testing.T, w *world) {
+			on(t, anyDatabase(), pair, func(t *testing.T, w *world) {
 				cacher, term := w.holder(t.Context())
 				cacher.link.Freeze(d...)
 				if took, ok := w.heldBy(w.other(cacher), term, bound); ok {
@@ -196,7 +199,7 @@ func TestHalfOpenLinkIsNoticed(t *testing.T) {
 
 // The bound is far below the grace period, and the link stays as good as new.
 func TestStrandedLinkIsReplaced(t *testing.T) {
-	onEach(t, lone, func(t *testing.T, w *world) {
+	on(t, anyDatabase(), lone, func(t *testing.T, w *world) {
 		_, term := w.holder(t.Context())
 		w.agents[0].link.Strand()
 		took, ok := w.heldBy(w.agents[0], term, 15*time.Second)
@@ -211,7 +214,7 @@ func TestStrandedLinkIsReplaced(t *testing.T) {
 // says so, and dies. The first one goes on as if nothing had been, and must not
 // leave it at the other's last words.
 func TestStatesAreToldAgain(t *testing.T) {
-	onEach(t, pair, func(t *testing.T, w *world) {
+	on(t, anyDatabase(), pair, func(t *testing.T, w *world) {
 		first, term := w.holder(t.Context())
 		second := w.other(first)
 		first.link.Freeze(proxy.Up, proxy.Down)
@@ -251,7 +254,7 @@ func TestForgottenAfterGrace(t *testing.T) {
 	const grace = 4 * time.Second
 	s := lone
 	s.grace = "4s"
-	onEach(t, s, func(t *testing.T, w *world) {
+	on(t, anyDatabase(), s, func(t *testing.T, w *world) {
 		killed := time.Now()
 		w.agents[0].kill()
 		gone := func(ctx context.Context) bool { return w.count(ctx, `SELECT COUNT(*) FROM accounts`) == 0 }
@@ -275,7 +278,7 @@ func TestForgottenAfterGrace(t *testing.T) {
 func TestForgottenThoughDatabaseWasAway(t *testing.T) {
 	s := lone
 	s.grace = "4s"
-	onEach(t, s, func(t *testing.T, w *world) {
+	on(t, everyDatabase(), s, func(t *testing.T, w *world) {
 		if w.db.kill == nil {
 			w.db.kill, w.db.start = w.db.disk.fill, w.db.disk.free
 		}
@@ -293,7 +296,7 @@ func TestForgottenThoughDatabaseWasAway(t *testing.T) {
 func TestKeptWithinGrace(t *testing.T) {
 	s := lone
 	s.grace = "20s"
-	onEach(t, s, func(t *testing.T, w *world) {
+	on(t, anyDatabase(), s, func(t *testing.T, w *world) {
 		id := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`)
 		w.agents[0].kill()
 		idle(t.Context(), 3*time.Second)
@@ -310,7 +313,7 @@ func TestKeptWithinGrace(t *testing.T) {
 // A server that we don't have takes the account away: whoever has it must not
 // write another change in its term, and may then ask for it again.
 func TestStaleTermIsRefused(t *testing.T) {
-	onEach(t, lone, func(t *testing.T, w *world) {
+	on(t, anyDatabase(), lone, func(t *testing.T, w *world) {
 		_, term := w.holder(t.Context())
 		if err := w.db.write(`UPDATE accounts SET term = term + 1, holder = 'elsewhere' WHERE name = 'account-0'`); err != nil {
 			t.Fatal(err)
