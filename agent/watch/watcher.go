@@ -34,7 +34,9 @@ type Watcher struct {
 	declared []Wanted
 	unknown  []string
 	signals  map[vedette.Kind]*feed
-	names    []string // of the selection that mean nothing, as last logged
+	names    []string             // of the selection that mean nothing, as last logged
+	missing  map[vedette.Feed]int // how often discovery has left out feeds that were there
+	looks    int                  // the most of these that still count; see doubt
 }
 
 // NewWatcher prepares a Watcher. Run starts it.
@@ -61,11 +63,17 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 		if changed {
 			followUps = len(followUpPauses)
 		}
+		if w.looks > mostDoubts {
+			followUps = min(followUps, len(followUpPauses)-1) // what is gone may still come back
+		}
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
 			w.discoveryFailed(ctx, err)
 			w.waitFor(ctx, max(retryAfter(err), retry.NextBackOff()))
+		case w.looks > 0 && w.looks <= mostDoubts:
+			retry.Reset()
+			w.waitFor(ctx, w.cfg.Settle*followUpPauses[w.looks-1])
 		case followUps < len(followUpPauses):
 			retry.Reset()
 			w.waitFor(ctx, w.cfg.Settle*followUpPauses[followUps])
@@ -188,6 +196,7 @@ func (w *Watcher) rediscover(ctx context.Context, marks map[vedette.Feed]vedette
 			w.cfg.Log.Warn("kinds are configured that the cluster does not serve", "cluster", w.c.Host(), "kinds", names)
 		}
 	}
+	cat.UnknownGroups = slices.Compact(slices.Sorted(slices.Values(append(w.doubt(wanted, marks), cat.UnknownGroups...))))
 	wanted = w.keepUnknown(wanted, cat.UnknownGroups)
 	w.signal(ctx, cat, wanted)
 	if w.declared != nil && sameFeeds(wanted, w.declared) && slices.Equal(cat.UnknownGroups, w.unknown) {
