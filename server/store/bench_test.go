@@ -55,7 +55,7 @@ func newCluster(b *testing.B, url string) *cluster {
 	if _, err := s.Register(b.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		b.Fatal(err)
 	}
-	term, err := s.Take(b.Context(), "prod", "agent", "server")
+	term, err := s.Take(b.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
 	if err != nil {
 		b.Fatal(err)
 	}
