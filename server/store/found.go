@@ -38,7 +38,7 @@ func (s *Store) find(ctx context.Context, bodies bool, where conditions, order s
 	clause, args := where.where()
 	var found []foundRow
 	sets := map[int64]map[string]string{} // those of one workload share theirs
-	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var f foundRow
 		if err := rows.Scan(&f.accountID, &f.account, &f.kind, &f.resource.Name, &f.resource.Group, &f.namespace, &f.name,
 			&f.labelset, &f.labels, &f.stored, &f.uid, &f.version, &f.head, &f.body); err != nil {
@@ -125,7 +125,7 @@ func (s *Store) resourcesOf(ctx context.Context, found []foundRow) (resourceTabl
 		accounts[found[i].accountID], kinds[found[i].kind] = true, true
 	}
 	where, args := conditions{s.dialect.in("f.account_id", numbers(accounts)), s.dialect.in("f.kind_id", numbers(kinds))}.where()
-	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var at resourceKey
 		var short string
 		var r vedette.Resource

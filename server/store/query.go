@@ -77,7 +77,7 @@ func (r *search) resolveAccounts(ctx context.Context) error {
 	}
 	where, args := accountCondition(r.Accounts)
 	r.accounts = []int64{}
-	err := each(ctx, r.store.reader, &r.store.dialect, func(rows *sql.Rows) error {
+	err := r.store.each(ctx, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		r.accounts = append(r.accounts, id)
@@ -162,7 +162,7 @@ func (r *search) total(ctx context.Context) (total int64, err error) {
 		query, where = `SELECT COUNT(*) FROM objects o JOIN accounts a ON a.id = o.account_id JOIN kinds k ON k.id = o.kind_id`, slices.Concat(r.scope, r.filters)
 	}
 	clause, args := where.where()
-	err = r.store.reader.QueryRowContext(ctx, r.store.dialect.bind(query+clause), args...).Scan(&total)
+	err = r.store.one(ctx, into(&total), query+clause, args...)
 	return total, err
 }
 
@@ -224,7 +224,7 @@ func (r *search) pairs(ctx context.Context, where conditions) ([]pair, error) {
 	}
 	clause, args := where.where()
 	var pairs []pair
-	err := each(ctx, r.store.reader, &r.store.dialect, func(rows *sql.Rows) error {
+	err := r.store.each(ctx, func(rows *sql.Rows) error {
 		var p pair
 		err := rows.Scan(&p.account, &p.kind, &p.at.account, &p.at.kind.Name, &p.at.kind.Group, &p.objects)
 		pairs = append(pairs, p)

@@ -63,6 +63,7 @@ func connectSQLite(ctx context.Context, s *Store, cfg Config) error {
 	if s.db, err = sql.Open("sqlite", dsn+sqliteWriter); err != nil {
 		return err
 	}
+	s.migrator = s.db
 	s.db.SetMaxOpenConns(1)
 	s.cleanup = append(s.cleanup, s.db.Close)
 	if s.reader, err = sql.Open("sqlite", dsn+sqliteReader); err != nil {
