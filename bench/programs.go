@@ -184,3 +184,27 @@ func freePort() int {
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
+
+// equals reports whether readers see these objects, uid to resourceVersion, and
+// no others.
+func (s *server) equals(ctx context.Context, want map[string]string) (bool, error) {
+	cursor, seen := "", 0
+	for {
+		var page struct {
+			Items  []struct{ UID, ResourceVersion string }
+			Cursor string
+		}
+		if err := s.get(ctx, "/vedette/v1/objects", url.Values{"limit": {"5000"}, "cursor": {cursor}}, &page); err != nil {
+			return false, err
+		}
+		for _, o := range page.Items {
+			if want[o.UID] != o.ResourceVersion {
+				return false, nil
+			}
+		}
+		seen += len(page.Items)
+		if cursor = page.Cursor; cursor == "" {
+			return seen == len(want), nil
+		}
+	}
+}
