@@ -41,6 +41,11 @@ type Account struct {
 	Cluster    Cluster
 	Properties Properties
 	Namespaces []string // known at registration; nil where they could not be listed
+	// Shape stands for all that decides how objects look besides the objects
+	// themselves: what is redacted, lifted and left out. Where an account comes
+	// with another shape than before, what is stored of it is stale, though its
+	// resourceVersions are not. It is compared for equality only.
+	Shape string
 }
 
 // Properties are the settings of an account that mean something to the server

@@ -81,8 +81,13 @@ func (a *account) identify(ctx context.Context) (*watch.Cluster, error) {
 		return nil, err
 	}
 	a.set("registered", nil)
-	return cluster, a.agent.link.Register(vedette.Account{
+	return cluster, a.register(identity, namespaces)
+}
+
+func (a *account) register(identity vedette.Cluster, namespaces []string) error {
+	return a.agent.link.Register(vedette.Account{
 		Name: a.cfg.Name, Cluster: identity, Properties: a.cfg.Properties, Namespaces: namespaces,
+		Shape: shapeOf(a.agent.cfg.Redact, a.cfg.Selection),
 	})
 }
 
@@ -150,9 +155,7 @@ func (a *account) reregister(ctx context.Context, cluster *watch.Cluster) error 
 		a.set("reaching", err)
 		return err
 	}
-	return a.agent.link.Register(vedette.Account{
-		Name: a.cfg.Name, Cluster: identity, Properties: a.cfg.Properties, Namespaces: namespaces,
-	})
+	return a.register(identity, namespaces)
 }
 
 // withdrawn notes that the account is not this agent's to report, and says
@@ -238,8 +241,8 @@ func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplin
 	selection := a.cfg.Selection
 	selection.Default = terms.Kinds
 	r.watcher = watch.NewWatcher(cluster, selection, &sink{
-		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, declared: a.setDeclared,
-		managed: selection.OnlySpinnakerManaged, log: a.log, snapshots: map[vedette.Feed]*index{},
+		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, declared: a.setDeclared, trouble: a.setTrouble,
+		log: a.log, snapshots: map[vedette.Feed]*index{},
 	}, a.agent.cfg.Watch)
 	go func() {
 		defer close(r.done)
@@ -251,7 +254,6 @@ func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplin
 // redactor lifts what the server asks for, but for lifts in a syntax that this
 // agent is too old for: their fields are missing then, and nothing else is.
 func (a *account) redactor(terms uplink.Terms) (*redact.Redactor, error) {
-	annotations := append([]string{managedBy}, terms.Annotations...)
 	lifts := slices.DeleteFunc(slices.Clone(terms.Lifts), func(l vedette.Lift) bool {
 		_, err := redact.New(redact.Config{}, []vedette.Lift{l}, nil)
 		if err != nil {
@@ -259,7 +261,7 @@ func (a *account) redactor(terms uplink.Terms) (*redact.Redactor, error) {
 		}
 		return err != nil
 	})
-	return redact.New(a.agent.cfg.Redact, lifts, annotations)
+	return redact.New(a.agent.cfg.Redact, lifts, terms.Annotations)
 }
 
 func (a *account) setDeclared(record []byte) {
@@ -268,10 +270,27 @@ func (a *account) setDeclared(record []byte) {
 	a.declared = record
 }
 
+// setTrouble notes what keeps all of a cluster's feeds from being live.
+func (a *account) setTrouble(message string) {
+	if message == "" {
+		a.set("reporting", nil)
+		return
+	}
+	a.set("reporting", errors.New(message))
+}
+
 func (a *account) set(state string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.state, a.err = state, err
+	if state == "refused" {
+		return // the server knows, it said so
+	}
+	message := ""
+	if err != nil {
+		message = err.Error()
+	}
+	a.agent.link.Trouble(a.cfg.Name, message)
 }
 
 func (a *account) status() AccountStatus {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 
 	"github.com/vedette-io/vedette"
@@ -20,9 +19,6 @@ const (
 	statusKey   = "\x00status"
 )
 
-// managedBy is the annotation by which an object belongs to Spinnaker.
-const managedBy = "moniker.spinnaker.io/application"
-
 // sink takes what an account's watcher sees, and puts what of it may and must
 // leave into the outbox.
 type sink struct {
@@ -31,7 +27,7 @@ type sink struct {
 	redactor *redact.Redactor
 	indexes  *indexes
 	declared func(record []byte)
-	managed  bool // only what Spinnaker manages
+	trouble  func(message string) // what concerns the account as a whole; empty once it is over
 	log      *slog.Logger
 
 	mu        sync.Mutex
@@ -60,6 +56,10 @@ func (s *sink) Put(ctx context.Context, e watch.Event) error {
 	case watch.Bookmark:
 		return s.bookmark(ctx, e)
 	case watch.Status:
+		if e.Feed == (vedette.Feed{}) {
+			s.trouble(e.Message)
+			return nil
+		}
 		return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: statusKey},
 			&wire.Record_Status{Status: &wire.Status{State: string(e.State), Message: e.Message}})
 	}
@@ -93,6 +93,7 @@ func (s *sink) declare(ctx context.Context, e watch.Event) error {
 		return err
 	}
 	s.declared(record)
+	s.trouble("")
 	return s.box.Put(ctx, outbox.Change{Account: s.account, Lane: outbox.Control, Key: "declare", Record: record})
 }
 
@@ -148,12 +149,6 @@ func (s *sink) upsert(ctx context.Context, e watch.Event, lane outbox.Lane) erro
 		s.log.Error("object left out: it can't be read", "account", s.account, "feed", e.Feed.String(), "error", err)
 		return s.pass(ctx, e, lane)
 	}
-	if s.managed && object.Annotations[managedBy] == "" && !alwaysShown(e.Feed.Kind) {
-		if lane == outbox.Bulk {
-			return nil
-		}
-		return s.gone(ctx, e, object.Namespace, object.Name)
-	}
 	record, err := wire.EncodeUpsert(object, lane == outbox.Live)
 	if err != nil {
 		return err
@@ -163,12 +158,6 @@ func (s *sink) upsert(ctx context.Context, e watch.Event, lane outbox.Lane) erro
 		c.Mark = vedette.Mark(object.ResourceVersion)
 	}
 	return s.putRecord(ctx, e.Feed, c, record)
-}
-
-// alwaysShown are the kinds that an account shows whoever manages them: without
-// them users could not choose where to deploy what.
-func alwaysShown(k vedette.Kind) bool {
-	return k == vedette.Kind{Name: "Namespace"} || strings.EqualFold(k.Name, "CustomResourceDefinition")
 }
 
 // pass moves the mark past an object that is left out.
@@ -184,12 +173,8 @@ func (s *sink) delete(ctx context.Context, e watch.Event) error {
 	if err != nil {
 		return fmt.Errorf("read the deletion of an object of feed %s of %s: %w", e.Feed, s.account, err)
 	}
-	return s.gone(ctx, e, header.Namespace, header.Name)
-}
-
-func (s *sink) gone(ctx context.Context, e watch.Event, namespace, name string) error {
-	return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: namespace + "/" + name, Mark: e.Mark},
-		&wire.Record_Delete{Delete: &wire.Delete{Namespace: namespace, Name: name, ResourceVersion: string(e.Mark)}})
+	return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: header.Namespace + "/" + header.Name, Mark: e.Mark},
+		&wire.Record_Delete{Delete: &wire.Delete{Namespace: header.Namespace, Name: header.Name, ResourceVersion: string(e.Mark)}})
 }
 
 func (s *sink) bookmark(ctx context.Context, e watch.Event) error {

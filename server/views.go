@@ -24,6 +24,10 @@ func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, d
 	}))
 	cfg := s.cfg.Clouddriver
 	cfg.Store, cfg.Agents, cfg.Log = st, door.Agents, s.log
+	cfg.Live = func(account vedette.AccountName) bool {
+		_, live := seats.Fresh(account)
+		return live
+	}
 	spinnaker := clouddriver.New(cfg)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A ServeMux redirects paths with two slashes, which Orca sends for

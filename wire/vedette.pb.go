@@ -76,7 +76,7 @@ func (x Assignment_Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Assignment_Role.Descriptor instead.
 func (Assignment_Role) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{10, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{11, 0}
 }
 
 type AgentMessage struct {
@@ -87,6 +87,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Register
 	//	*AgentMessage_Deregister
 	//	*AgentMessage_Data
+	//	*AgentMessage_Trouble
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -165,6 +166,15 @@ func (x *AgentMessage) GetData() *Data {
 	return nil
 }
 
+func (x *AgentMessage) GetTrouble() *Trouble {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_Trouble); ok {
+			return x.Trouble
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -185,6 +195,10 @@ type AgentMessage_Data struct {
 	Data *Data `protobuf:"bytes,4,opt,name=data,proto3,oneof"`
 }
 
+type AgentMessage_Trouble struct {
+	Trouble *Trouble `protobuf:"bytes,5,opt,name=trouble,proto3,oneof"` // what keeps an account from being reported
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Register) isAgentMessage_Message() {}
@@ -192,6 +206,8 @@ func (*AgentMessage_Register) isAgentMessage_Message() {}
 func (*AgentMessage_Deregister) isAgentMessage_Message() {}
 
 func (*AgentMessage_Data) isAgentMessage_Message() {}
+
+func (*AgentMessage_Trouble) isAgentMessage_Message() {}
 
 type ServerMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -748,11 +764,14 @@ func (x *Cluster) GetVersion() string {
 }
 
 type Register struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	Cluster       *Cluster               `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	Properties    []byte                 `protobuf:"bytes,3,opt,name=properties,proto3" json:"properties,omitempty"` // JSON of vedette.Properties
-	Namespaces    []string               `protobuf:"bytes,4,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Account    string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Cluster    *Cluster               `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Properties []byte                 `protobuf:"bytes,3,opt,name=properties,proto3" json:"properties,omitempty"` // JSON of vedette.Properties
+	Namespaces []string               `protobuf:"bytes,4,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// What decides how objects look besides the objects themselves: redaction,
+	// selection. Where it is not what it was, all objects are told anew.
+	Shape         string `protobuf:"bytes,5,opt,name=shape,proto3" json:"shape,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -815,6 +834,13 @@ func (x *Register) GetNamespaces() []string {
 	return nil
 }
 
+func (x *Register) GetShape() string {
+	if x != nil {
+		return x.Shape
+	}
+	return ""
+}
+
 type Deregister struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
@@ -859,6 +885,60 @@ func (x *Deregister) GetAccount() string {
 	return ""
 }
 
+// Trouble says what keeps an agent from reporting an account, registered or not,
+// for people to see. An empty message says that it is over.
+type Trouble struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Trouble) Reset() {
+	*x = Trouble{}
+	mi := &file_vedette_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Trouble) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Trouble) ProtoMessage() {}
+
+func (x *Trouble) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Trouble.ProtoReflect.Descriptor instead.
+func (*Trouble) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Trouble) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *Trouble) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // Assignment answers Register, and comes again whenever the answer changes: a
 // standby becomes the cacher when the cacher is gone.
 type Assignment struct {
@@ -874,7 +954,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_vedette_proto_msgTypes[10]
+	mi := &file_vedette_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +966,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[10]
+	mi := &file_vedette_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +979,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{10}
+	return file_vedette_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Assignment) GetAccount() string {
@@ -947,7 +1027,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_vedette_proto_msgTypes[11]
+	mi := &file_vedette_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1039,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[11]
+	mi := &file_vedette_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1052,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{11}
+	return file_vedette_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Mark) GetFeed() *Feed {
@@ -999,7 +1079,7 @@ type Feed struct {
 
 func (x *Feed) Reset() {
 	*x = Feed{}
-	mi := &file_vedette_proto_msgTypes[12]
+	mi := &file_vedette_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1091,7 @@ func (x *Feed) String() string {
 func (*Feed) ProtoMessage() {}
 
 func (x *Feed) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[12]
+	mi := &file_vedette_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1104,7 @@ func (x *Feed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Feed.ProtoReflect.Descriptor instead.
 func (*Feed) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{12}
+	return file_vedette_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Feed) GetKind() *Kind {
@@ -1055,7 +1135,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_vedette_proto_msgTypes[13]
+	mi := &file_vedette_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1147,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[13]
+	mi := &file_vedette_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1160,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{13}
+	return file_vedette_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Data) GetZstd() []byte {
@@ -1122,7 +1202,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_vedette_proto_msgTypes[14]
+	mi := &file_vedette_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1214,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[14]
+	mi := &file_vedette_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1227,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{14}
+	return file_vedette_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Record) GetAccount() string {
@@ -1329,7 +1409,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vedette_proto_msgTypes[15]
+	mi := &file_vedette_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1421,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[15]
+	mi := &file_vedette_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1434,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{15}
+	return file_vedette_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Declare) GetFeeds() []*DeclaredFeed {
@@ -1385,7 +1465,7 @@ type DeclaredFeed struct {
 
 func (x *DeclaredFeed) Reset() {
 	*x = DeclaredFeed{}
-	mi := &file_vedette_proto_msgTypes[16]
+	mi := &file_vedette_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1477,7 @@ func (x *DeclaredFeed) String() string {
 func (*DeclaredFeed) ProtoMessage() {}
 
 func (x *DeclaredFeed) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[16]
+	mi := &file_vedette_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1490,7 @@ func (x *DeclaredFeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclaredFeed.ProtoReflect.Descriptor instead.
 func (*DeclaredFeed) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{16}
+	return file_vedette_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeclaredFeed) GetFeed() *Feed {
@@ -1465,7 +1545,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_vedette_proto_msgTypes[17]
+	mi := &file_vedette_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1557,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[17]
+	mi := &file_vedette_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1570,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{17}
+	return file_vedette_proto_rawDescGZIP(), []int{18}
 }
 
 type Upsert struct {
@@ -1513,7 +1593,7 @@ type Upsert struct {
 
 func (x *Upsert) Reset() {
 	*x = Upsert{}
-	mi := &file_vedette_proto_msgTypes[18]
+	mi := &file_vedette_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1605,7 @@ func (x *Upsert) String() string {
 func (*Upsert) ProtoMessage() {}
 
 func (x *Upsert) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[18]
+	mi := &file_vedette_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1618,7 @@ func (x *Upsert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Upsert.ProtoReflect.Descriptor instead.
 func (*Upsert) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{18}
+	return file_vedette_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Upsert) GetNamespace() string {
@@ -1636,7 +1716,7 @@ type Owner struct {
 
 func (x *Owner) Reset() {
 	*x = Owner{}
-	mi := &file_vedette_proto_msgTypes[19]
+	mi := &file_vedette_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1728,7 @@ func (x *Owner) String() string {
 func (*Owner) ProtoMessage() {}
 
 func (x *Owner) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[19]
+	mi := &file_vedette_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1741,7 @@ func (x *Owner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Owner.ProtoReflect.Descriptor instead.
 func (*Owner) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{19}
+	return file_vedette_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Owner) GetKind() *Kind {
@@ -1696,7 +1776,7 @@ type Delete struct {
 
 func (x *Delete) Reset() {
 	*x = Delete{}
-	mi := &file_vedette_proto_msgTypes[20]
+	mi := &file_vedette_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1788,7 @@ func (x *Delete) String() string {
 func (*Delete) ProtoMessage() {}
 
 func (x *Delete) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[20]
+	mi := &file_vedette_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1801,7 @@ func (x *Delete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delete.ProtoReflect.Descriptor instead.
 func (*Delete) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{20}
+	return file_vedette_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Delete) GetNamespace() string {
@@ -1755,7 +1835,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_vedette_proto_msgTypes[21]
+	mi := &file_vedette_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1847,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[21]
+	mi := &file_vedette_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1860,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{21}
+	return file_vedette_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Drop) GetDigests() []uint64 {
@@ -1800,7 +1880,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_vedette_proto_msgTypes[22]
+	mi := &file_vedette_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +1892,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[22]
+	mi := &file_vedette_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +1905,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{22}
+	return file_vedette_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *End) GetResourceVersion() string {
@@ -1844,7 +1924,7 @@ type Bookmark struct {
 
 func (x *Bookmark) Reset() {
 	*x = Bookmark{}
-	mi := &file_vedette_proto_msgTypes[23]
+	mi := &file_vedette_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +1936,7 @@ func (x *Bookmark) String() string {
 func (*Bookmark) ProtoMessage() {}
 
 func (x *Bookmark) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[23]
+	mi := &file_vedette_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +1949,7 @@ func (x *Bookmark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookmark.ProtoReflect.Descriptor instead.
 func (*Bookmark) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{23}
+	return file_vedette_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Bookmark) GetResourceVersion() string {
@@ -1889,7 +1969,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_vedette_proto_msgTypes[24]
+	mi := &file_vedette_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +1981,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[24]
+	mi := &file_vedette_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +1994,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{24}
+	return file_vedette_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Status) GetState() string {
@@ -1942,7 +2022,7 @@ type AgentPulse struct {
 
 func (x *AgentPulse) Reset() {
 	*x = AgentPulse{}
-	mi := &file_vedette_proto_msgTypes[25]
+	mi := &file_vedette_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2034,7 @@ func (x *AgentPulse) String() string {
 func (*AgentPulse) ProtoMessage() {}
 
 func (x *AgentPulse) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[25]
+	mi := &file_vedette_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2047,7 @@ func (x *AgentPulse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentPulse.ProtoReflect.Descriptor instead.
 func (*AgentPulse) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{25}
+	return file_vedette_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AgentPulse) GetUnixMillis() int64 {
@@ -1991,7 +2071,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_vedette_proto_msgTypes[26]
+	mi := &file_vedette_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2003,7 +2083,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[26]
+	mi := &file_vedette_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2016,7 +2096,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{26}
+	return file_vedette_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Index) GetAccount() string {
@@ -2057,7 +2137,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2149,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2162,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{27}
+	return file_vedette_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Ack) GetRecords() uint64 {
@@ -2101,7 +2181,7 @@ type Pulse struct {
 
 func (x *Pulse) Reset() {
 	*x = Pulse{}
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2113,7 +2193,7 @@ func (x *Pulse) String() string {
 func (*Pulse) ProtoMessage() {}
 
 func (x *Pulse) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2126,7 +2206,7 @@ func (x *Pulse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
 func (*Pulse) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{28}
+	return file_vedette_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Pulse) GetUnixMillis() int64 {
@@ -2147,7 +2227,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2239,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2252,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{29}
+	return file_vedette_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Goodbye) GetReason() string {
@@ -2186,14 +2266,15 @@ var File_vedette_proto protoreflect.FileDescriptor
 
 const file_vedette_proto_rawDesc = "" +
 	"\n" +
-	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xee\x01\n" +
+	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xa4\x02\n" +
 	"\fAgentMessage\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.vedette.wire.v1.HelloH\x00R\x05hello\x127\n" +
 	"\bregister\x18\x02 \x01(\v2\x19.vedette.wire.v1.RegisterH\x00R\bregister\x12=\n" +
 	"\n" +
 	"deregister\x18\x03 \x01(\v2\x1b.vedette.wire.v1.DeregisterH\x00R\n" +
 	"deregister\x12+\n" +
-	"\x04data\x18\x04 \x01(\v2\x15.vedette.wire.v1.DataH\x00R\x04dataB\t\n" +
+	"\x04data\x18\x04 \x01(\v2\x15.vedette.wire.v1.DataH\x00R\x04data\x124\n" +
+	"\atrouble\x18\x05 \x01(\v2\x18.vedette.wire.v1.TroubleH\x00R\atroubleB\t\n" +
 	"\amessage\"\xcf\x02\n" +
 	"\rServerMessage\x124\n" +
 	"\awelcome\x18\x01 \x01(\v2\x18.vedette.wire.v1.WelcomeH\x00R\awelcome\x12=\n" +
@@ -2234,7 +2315,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12 \n" +
 	"\vfingerprint\x18\x03 \x01(\tR\vfingerprint\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\tR\aversion\"\x98\x01\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\"\xae\x01\n" +
 	"\bRegister\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x122\n" +
 	"\acluster\x18\x02 \x01(\v2\x18.vedette.wire.v1.ClusterR\acluster\x12\x1e\n" +
@@ -2243,10 +2324,14 @@ const file_vedette_proto_rawDesc = "" +
 	"properties\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x04 \x03(\tR\n" +
-	"namespaces\"&\n" +
+	"namespaces\x12\x14\n" +
+	"\x05shape\x18\x05 \x01(\tR\x05shape\"&\n" +
 	"\n" +
 	"Deregister\x12\x18\n" +
-	"\aaccount\x18\x01 \x01(\tR\aaccount\"\x8a\x02\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\"=\n" +
+	"\aTrouble\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\x8a\x02\n" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x124\n" +
@@ -2368,7 +2453,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),  // 0: vedette.wire.v1.Assignment.Role
 	(*AgentMessage)(nil),  // 1: vedette.wire.v1.AgentMessage
@@ -2381,72 +2466,74 @@ var file_vedette_proto_goTypes = []any{
 	(*Cluster)(nil),       // 8: vedette.wire.v1.Cluster
 	(*Register)(nil),      // 9: vedette.wire.v1.Register
 	(*Deregister)(nil),    // 10: vedette.wire.v1.Deregister
-	(*Assignment)(nil),    // 11: vedette.wire.v1.Assignment
-	(*Mark)(nil),          // 12: vedette.wire.v1.Mark
-	(*Feed)(nil),          // 13: vedette.wire.v1.Feed
-	(*Data)(nil),          // 14: vedette.wire.v1.Data
-	(*Record)(nil),        // 15: vedette.wire.v1.Record
-	(*Declare)(nil),       // 16: vedette.wire.v1.Declare
-	(*DeclaredFeed)(nil),  // 17: vedette.wire.v1.DeclaredFeed
-	(*Begin)(nil),         // 18: vedette.wire.v1.Begin
-	(*Upsert)(nil),        // 19: vedette.wire.v1.Upsert
-	(*Owner)(nil),         // 20: vedette.wire.v1.Owner
-	(*Delete)(nil),        // 21: vedette.wire.v1.Delete
-	(*Drop)(nil),          // 22: vedette.wire.v1.Drop
-	(*End)(nil),           // 23: vedette.wire.v1.End
-	(*Bookmark)(nil),      // 24: vedette.wire.v1.Bookmark
-	(*Status)(nil),        // 25: vedette.wire.v1.Status
-	(*AgentPulse)(nil),    // 26: vedette.wire.v1.AgentPulse
-	(*Index)(nil),         // 27: vedette.wire.v1.Index
-	(*Ack)(nil),           // 28: vedette.wire.v1.Ack
-	(*Pulse)(nil),         // 29: vedette.wire.v1.Pulse
-	(*Goodbye)(nil),       // 30: vedette.wire.v1.Goodbye
-	nil,                   // 31: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                   // 32: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*Trouble)(nil),       // 11: vedette.wire.v1.Trouble
+	(*Assignment)(nil),    // 12: vedette.wire.v1.Assignment
+	(*Mark)(nil),          // 13: vedette.wire.v1.Mark
+	(*Feed)(nil),          // 14: vedette.wire.v1.Feed
+	(*Data)(nil),          // 15: vedette.wire.v1.Data
+	(*Record)(nil),        // 16: vedette.wire.v1.Record
+	(*Declare)(nil),       // 17: vedette.wire.v1.Declare
+	(*DeclaredFeed)(nil),  // 18: vedette.wire.v1.DeclaredFeed
+	(*Begin)(nil),         // 19: vedette.wire.v1.Begin
+	(*Upsert)(nil),        // 20: vedette.wire.v1.Upsert
+	(*Owner)(nil),         // 21: vedette.wire.v1.Owner
+	(*Delete)(nil),        // 22: vedette.wire.v1.Delete
+	(*Drop)(nil),          // 23: vedette.wire.v1.Drop
+	(*End)(nil),           // 24: vedette.wire.v1.End
+	(*Bookmark)(nil),      // 25: vedette.wire.v1.Bookmark
+	(*Status)(nil),        // 26: vedette.wire.v1.Status
+	(*AgentPulse)(nil),    // 27: vedette.wire.v1.AgentPulse
+	(*Index)(nil),         // 28: vedette.wire.v1.Index
+	(*Ack)(nil),           // 29: vedette.wire.v1.Ack
+	(*Pulse)(nil),         // 30: vedette.wire.v1.Pulse
+	(*Goodbye)(nil),       // 31: vedette.wire.v1.Goodbye
+	nil,                   // 32: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                   // 33: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	3,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
 	9,  // 1: vedette.wire.v1.AgentMessage.register:type_name -> vedette.wire.v1.Register
 	10, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
-	14, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
-	4,  // 4: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
-	11, // 5: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
-	28, // 6: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
-	27, // 7: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
-	29, // 8: vedette.wire.v1.ServerMessage.pulse:type_name -> vedette.wire.v1.Pulse
-	30, // 9: vedette.wire.v1.ServerMessage.goodbye:type_name -> vedette.wire.v1.Goodbye
-	5,  // 10: vedette.wire.v1.Welcome.lifts:type_name -> vedette.wire.v1.Lift
-	7,  // 11: vedette.wire.v1.Lift.kind:type_name -> vedette.wire.v1.Kind
-	6,  // 12: vedette.wire.v1.Lift.fields:type_name -> vedette.wire.v1.LiftField
-	8,  // 13: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
-	0,  // 14: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
-	12, // 15: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
-	13, // 16: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
-	7,  // 17: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
-	13, // 18: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
-	16, // 19: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
-	18, // 20: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
-	19, // 21: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
-	21, // 22: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
-	22, // 23: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
-	23, // 24: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
-	24, // 25: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
-	25, // 26: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
-	26, // 27: vedette.wire.v1.Record.pulse:type_name -> vedette.wire.v1.AgentPulse
-	17, // 28: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
-	13, // 29: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
-	20, // 30: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	31, // 31: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	32, // 32: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
-	7,  // 33: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
-	13, // 34: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
-	1,  // 35: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	2,  // 36: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	36, // [36:37] is the sub-list for method output_type
-	35, // [35:36] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	15, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
+	11, // 4: vedette.wire.v1.AgentMessage.trouble:type_name -> vedette.wire.v1.Trouble
+	4,  // 5: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
+	12, // 6: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
+	29, // 7: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
+	28, // 8: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
+	30, // 9: vedette.wire.v1.ServerMessage.pulse:type_name -> vedette.wire.v1.Pulse
+	31, // 10: vedette.wire.v1.ServerMessage.goodbye:type_name -> vedette.wire.v1.Goodbye
+	5,  // 11: vedette.wire.v1.Welcome.lifts:type_name -> vedette.wire.v1.Lift
+	7,  // 12: vedette.wire.v1.Lift.kind:type_name -> vedette.wire.v1.Kind
+	6,  // 13: vedette.wire.v1.Lift.fields:type_name -> vedette.wire.v1.LiftField
+	8,  // 14: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
+	0,  // 15: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
+	13, // 16: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
+	14, // 17: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
+	7,  // 18: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
+	14, // 19: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
+	17, // 20: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
+	19, // 21: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
+	20, // 22: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
+	22, // 23: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
+	23, // 24: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
+	24, // 25: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
+	25, // 26: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
+	26, // 27: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
+	27, // 28: vedette.wire.v1.Record.pulse:type_name -> vedette.wire.v1.AgentPulse
+	18, // 29: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
+	14, // 30: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
+	21, // 31: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
+	32, // 32: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	33, // 33: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	7,  // 34: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
+	14, // 35: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
+	1,  // 36: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	2,  // 37: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	37, // [37:38] is the sub-list for method output_type
+	36, // [36:37] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -2459,6 +2546,7 @@ func file_vedette_proto_init() {
 		(*AgentMessage_Register)(nil),
 		(*AgentMessage_Deregister)(nil),
 		(*AgentMessage_Data)(nil),
+		(*AgentMessage_Trouble)(nil),
 	}
 	file_vedette_proto_msgTypes[1].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
@@ -2468,7 +2556,7 @@ func file_vedette_proto_init() {
 		(*ServerMessage_Pulse)(nil),
 		(*ServerMessage_Goodbye)(nil),
 	}
-	file_vedette_proto_msgTypes[14].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[15].OneofWrappers = []any{
 		(*Record_Declare)(nil),
 		(*Record_Begin)(nil),
 		(*Record_Upsert)(nil),
@@ -2485,7 +2573,7 @@ func file_vedette_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

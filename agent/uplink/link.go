@@ -85,8 +85,8 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group) error {
 	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
 	group.Go(l.receive)
 	group.Go(func() error { return l.listen(ctx) })
-	for _, r := range u.welcomed(l, welcome.GetServerId()) {
-		if err := l.send(&wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}}); err != nil {
+	for _, m := range u.welcomed(l, welcome.GetServerId()) {
+		if err := l.send(m); err != nil {
 			return err
 		}
 	}

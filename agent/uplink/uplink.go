@@ -81,6 +81,7 @@ type Uplink struct {
 
 	mu       sync.Mutex
 	accounts map[vedette.AccountName]*wire.Register // to be registered on every connection
+	troubles map[vedette.AccountName]*wire.Trouble  // to be told on every connection
 	link     *link                                  // nil while not connected
 	lost     error                                  // why the last connection ended; nil while connected
 	server   string                                 // that we are or were connected to
@@ -95,7 +96,8 @@ func New(cfg Config, box *outbox.Box, l listener, log *slog.Logger) *Uplink {
 		cfg.MaxBackoff = 20 * time.Second
 	}
 	return &Uplink{cfg: cfg, box: box, listener: l, log: log, accounts: map[vedette.AccountName]*wire.Register{},
-		lost: errors.New("not connected yet")}
+		troubles: map[vedette.AccountName]*wire.Trouble{},
+		lost:     errors.New("not connected yet")}
 }
 
 // Register asks for a role in an account, on this connection and each later one.
@@ -106,7 +108,7 @@ func (u *Uplink) Register(a vedette.Account) error {
 	if err != nil {
 		return err
 	}
-	r := &wire.Register{Account: string(a.Name), Cluster: wire.FromCluster(a.Cluster), Properties: properties, Namespaces: a.Namespaces}
+	r := &wire.Register{Account: string(a.Name), Cluster: wire.FromCluster(a.Cluster), Properties: properties, Namespaces: a.Namespaces, Shape: a.Shape}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.accounts[a.Name] = r
@@ -120,6 +122,26 @@ func (u *Uplink) Deregister(name vedette.AccountName) {
 	defer u.mu.Unlock()
 	delete(u.accounts, name)
 	u.controlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: string(name)}}})
+}
+
+// Trouble tells people at the server what keeps an account from being reported;
+// an empty message, that it is over.
+func (u *Uplink) Trouble(name vedette.AccountName, message string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.troubles[name].GetMessage() == message {
+		return
+	}
+	t := &wire.Trouble{Account: string(name), Message: message}
+	u.troubles[name] = t
+	if message == "" {
+		delete(u.troubles, name)
+	}
+	u.controlLocked(troubled(t))
+}
+
+func troubled(t *wire.Trouble) *wire.AgentMessage {
+	return &wire.AgentMessage{Message: &wire.AgentMessage_Trouble{Trouble: t}}
 }
 
 func (u *Uplink) controlLocked(m *wire.AgentMessage) {
@@ -192,15 +214,18 @@ func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Durat
 	return time.Since(started), err
 }
 
-// welcomed makes the link the one that registrations go to, and returns those
-// there are.
-func (u *Uplink) welcomed(l *link, server string) []*wire.Register {
+// welcomed makes the link the one that registrations go to, and returns what is
+// to be said on it first.
+func (u *Uplink) welcomed(l *link, server string) []*wire.AgentMessage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.link, u.lost, u.server = l, nil, server
-	registers := make([]*wire.Register, 0, len(u.accounts))
+	var first []*wire.AgentMessage
 	for _, r := range u.accounts {
-		registers = append(registers, r)
+		first = append(first, &wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})
 	}
-	return registers
+	for _, t := range u.troubles {
+		first = append(first, troubled(t))
+	}
+	return first
 }

@@ -26,6 +26,10 @@ import (
 //	the bufio.Reader        zeroed by its source, which gets all free room to read into
 //	the splitter's buffer   zeroed by the splitter (splitter.wipe)
 //
+// Out of reach are the vector registers, which the scheduler saves where it
+// interrupts decrypting or copying: up to 1 KiB per processor, until the next
+// interruption writes over them.
+//
 // It serves Secret feeds, of which an account has one or a few.
 type secretTransport struct{ d *dialing }
 

@@ -50,7 +50,13 @@ func newAccounts() *cobra.Command {
 				rows = append(rows, []string{a.Name, accountStatus(a), lag(a.LagMs), strconv.FormatInt(a.Objects, 10), feedCounts(a.Feeds),
 					or(a.Agent, "<none>"), or(a.Cluster.Version, "<unknown>"), a.Cluster.Host})
 			}
-			return show(cmd, "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", rows)
+			if err := show(cmd, "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", rows); err != nil {
+				return err
+			}
+			for _, a := range accounts {
+				tellTrouble(cmd, a.Name, a.Message)
+			}
+			return nil
 		},
 	}
 }
@@ -123,8 +129,27 @@ func newAgents() *cobra.Command {
 					or(strings.Join(roles["standby"], ","), "<none>"), or(strings.Join(roles["refused"], ","), "<none>"),
 					views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected))})
 			}
-			return show(cmd, "ID|VERSION|SERVER|REPORTS|STANDS BY|REFUSED|LAST PULSE|AGE", rows)
+			if err := show(cmd, "ID|VERSION|SERVER|REPORTS|STANDS BY|REFUSED|LAST PULSE|AGE", rows); err != nil {
+				return err
+			}
+			tellTroubles(cmd, agents)
+			return nil
 		},
+	}
+}
+
+// tellTroubles says what keeps accounts from being reported.
+func tellTroubles(cmd *cobra.Command, agents []client.Agent) {
+	for _, a := range agents {
+		for _, account := range a.Accounts {
+			tellTrouble(cmd, account.Name, account.Message)
+		}
+	}
+}
+
+func tellTrouble(cmd *cobra.Command, account, message string) {
+	if message != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", account, message)
 	}
 }
 

@@ -2,25 +2,37 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/server/views"
 )
 
+// warnings is how many lines a command may say about freshness: of a fleet that
+// has lost its network there would be thousands.
+const warnings = 10
+
 // warn tells which clusters an answer may not be up to date with, one line for
 // each, once.
 func (g *getter) warn(fresh []client.Fresh) {
+	more := 0
 	for _, f := range fresh {
 		text := warning(f)
-		account, _, _ := strings.Cut(text, " ")
 		// The reason of one account's kinds is mostly the same: that its agent is
-		// gone. Their ages differ by moments, so the account decides.
-		if key := account + f.State + f.Message; text != "" && !g.told[key] {
-			g.told[key] = true
-			fmt.Fprintln(g.errOut, text)
+		// gone. Their ages differ by moments, so they do not count.
+		key := f.Account + " " + f.State + " " + f.Message
+		if text == "" || g.told[key] {
+			continue
 		}
+		g.told[key] = true
+		if len(g.told) > warnings {
+			more++
+			continue
+		}
+		fmt.Fprintln(g.errOut, text)
+	}
+	if more > 0 {
+		fmt.Fprintf(g.errOut, "and %d more; `vedette accounts` and `vedette feeds` show all\n", more)
 	}
 }
 

@@ -105,6 +105,7 @@ type Account struct {
 	Feeds   map[string]int
 	LagMs   *int64
 	Stale   bool
+	Message string
 }
 
 // Agent is a connected agent.

@@ -26,6 +26,7 @@ type accountView struct {
 	Watermark  moment                    `json:"watermark"`
 	LagMs      *int64                    `json:"lagMs"`
 	Stale      bool                      `json:"stale"`
+	Message    string                    `json:"message,omitempty"` // what keeps its agent from reporting it
 }
 
 type clusterView struct {
@@ -96,8 +97,25 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, now ti
 		fresh[i] = a.fresh(f, now)
 	}
 	v.Watermark, v.LagMs = overall(fresh, now)
-	v.Stale = !connected || slices.ContainsFunc(fresh, lagging)
+	// Before the first feed is declared nothing is known of the cluster.
+	v.Stale = !connected || len(feeds) == 0 || slices.ContainsFunc(fresh, lagging)
+	v.Message = a.trouble(row.Name, row.Holder)
 	return v
+}
+
+// trouble is what an account's agent says of it.
+func (a *api) trouble(account vedette.AccountName, holder vedette.AgentID) string {
+	for _, agent := range a.Fleet.Agents() {
+		if agent.ID != holder {
+			continue
+		}
+		for _, known := range agent.Accounts {
+			if known.Name == account {
+				return known.Message
+			}
+		}
+	}
+	return ""
 }
 
 // overall returns the watermark that all feeds have reached. A kind that RBAC

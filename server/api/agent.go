@@ -23,7 +23,7 @@ type Agent struct {
 type AgentAccount struct {
 	Name    vedette.AccountName
 	Role    Role
-	Message string // why it was refused
+	Message string // what keeps the agent from reporting it; empty where nothing does
 }
 
 // Role is what an agent does for an account. The values are part of the API.
@@ -34,6 +34,9 @@ const (
 	Cacher  Role = "cacher"  // it reports the account
 	Standby Role = "standby" // another agent does; this one waits
 	Refused Role = "refused" // the message says why
+	// Reaching is an agent that can't reach the account's cluster; the message
+	// says why.
+	Reaching Role = "reaching"
 )
 
 type agentView struct {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -22,15 +21,11 @@ func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-// writeFresh answers with a document and, as further members of it, how fresh
+// writeFresh answers with a JSON object and, as further members of it, how fresh
 // it is. The tag leaves the watermarks out, which move all the time, or no
 // answer would ever be the same; a reader that is told "not modified" finds them
 // in the headers.
-func writeFresh(w http.ResponseWriter, r *http.Request, f freshness, document any) error {
-	body, err := encode(document)
-	if err != nil {
-		return err
-	}
+func writeFresh(w http.ResponseWriter, r *http.Request, f freshness, body []byte) error {
 	still, err := encode(f.still())
 	if err != nil {
 		return err
@@ -61,16 +56,4 @@ func encode(v any) ([]byte, error) {
 		return nil, fmt.Errorf("encode an answer: %w", err)
 	}
 	return b.Bytes(), nil
-}
-
-// moment is a time as it is answered: RFC 3339 with milliseconds, and null
-// where there is none.
-type moment time.Time
-
-func (m moment) MarshalJSON() ([]byte, error) {
-	t := time.Time(m)
-	if t.IsZero() {
-		return []byte("null"), nil
-	}
-	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000Z07:00"`)), nil
 }

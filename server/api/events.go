@@ -33,11 +33,22 @@ func (e *events) open() {
 
 // send writes one event, whose data is a single line of JSON.
 func (e *events) send(name string, data any) error {
-	body, err := encode(data) // ends in a newline
+	body, err := encode(data)
 	if err != nil {
 		return err
 	}
-	message := append([]byte("event: "+name+"\ndata: "), body...)
+	return e.write(name, body)
+}
+
+// write is send for data that is JSON already, ended by a newline. Within it a
+// newline can only stand between values, and would end the event's data.
+func (e *events) write(name string, data []byte) error {
+	for i := range data[:len(data)-1] {
+		if data[i] == '\n' || data[i] == '\r' {
+			data[i] = ' '
+		}
+	}
+	message := append([]byte("event: "+name+"\ndata: "), data...)
 	// Where deadlines are not supported a slow reader is waited for, and then
 	// the hub ends its subscription.
 	_ = e.controller.SetWriteDeadline(time.Now().Add(patience))

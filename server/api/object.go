@@ -1,54 +1,12 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
 )
-
-// objectView is an object as the API shows it.
-type objectView struct {
-	Account         vedette.AccountName `json:"account"`
-	Kind            string              `json:"kind"`
-	APIVersion      string              `json:"apiVersion"`
-	Namespace       string              `json:"namespace,omitempty"`
-	Name            string              `json:"name"`
-	UID             string              `json:"uid"`
-	ResourceVersion string              `json:"resourceVersion"`
-	Created         moment              `json:"created"`
-	Labels          map[string]string   `json:"labels,omitempty"`
-	Owner           *ownerView          `json:"owner,omitempty"`
-	Moniker         vedette.Moniker     `json:"moniker"`
-	Summary         json.RawMessage     `json:"summary,omitempty"`
-	StoredAt        moment              `json:"storedAt"`
-	Manifest        json.RawMessage     `json:"manifest,omitempty"`
-}
-
-type ownerView struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	UID  string `json:"uid"`
-}
-
-func viewOf(r *store.Row) objectView {
-	v := objectView{Account: r.Account, Kind: r.Kind.String(), APIVersion: r.APIVersion, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
-		ResourceVersion: r.ResourceVersion, Created: created(r.Created), Labels: r.Labels, Moniker: r.Moniker, Summary: r.Summary,
-		StoredAt: moment(r.Stored), Manifest: r.Body}
-	if r.Owner != (vedette.Owner{}) {
-		v.Owner = &ownerView{Kind: r.Owner.Kind.String(), Name: r.Owner.Name, UID: r.Owner.UID}
-	}
-	return v
-}
-
-func created(seconds int64) moment {
-	if seconds == 0 {
-		return moment{}
-	}
-	return moment(time.Unix(seconds, 0))
-}
 
 func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	values, err := parameters(r, append(filterParameters, "limit", "cursor", "include", "as")...)
@@ -81,11 +39,7 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	items := make([]objectView, len(page.Items))
-	for i := range page.Items {
-		items[i] = viewOf(&page.Items[i])
-	}
-	return writeFresh(w, r, fresh, list[objectView]{Items: items, Total: page.Total, Cursor: page.Next})
+	return writeFresh(w, r, fresh, appendPage(nil, page))
 }
 
 // list is a page of anything.
@@ -113,7 +67,7 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeFresh(w, r, fresh, viewOf(&row))
+	return writeFresh(w, r, fresh, appendObject(nil, &row))
 }
 
 // key reads an object's name from a path.

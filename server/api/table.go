@@ -51,7 +51,11 @@ func (a *api) listTable(w http.ResponseWriter, r *http.Request, f filter) error 
 	for i := range page.Items {
 		t.Rows[i] = rowOf(&page.Items[i], view, now)
 	}
-	return writeFresh(w, r, fresh, t)
+	body, err := encode(t)
+	if err != nil {
+		return err
+	}
+	return writeFresh(w, r, fresh, body)
 }
 
 // single returns the one kind of the filter: the kinds of a table share its

@@ -34,8 +34,10 @@ type reader interface {
 // Config is what the API reads from, and how it names things.
 type Config struct {
 	Store  reader
-	Agents func() int   // how many agents are connected; nil: none
-	Log    *slog.Logger // nil: nothing is logged
+	Agents func() int // how many agents are connected; nil: none
+	// Live reports whether an agent reports the account now. Nil: always.
+	Live func(account vedette.AccountName) bool
+	Log  *slog.Logger // nil: nothing is logged
 
 	// PrimaryAccountTypes are the account types that make an account primary
 	// (credentials.primaryAccountTypes). Nil means "default".
@@ -57,6 +59,9 @@ func New(cfg Config) http.Handler {
 	}
 	if cfg.Agents == nil {
 		cfg.Agents = func() int { return 0 }
+	}
+	if cfg.Live == nil {
+		cfg.Live = func(vedette.AccountName) bool { return true }
 	}
 	if cfg.PrimaryAccountTypes == nil {
 		cfg.PrimaryAccountTypes = []string{"default"}

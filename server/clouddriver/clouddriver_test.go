@@ -156,8 +156,13 @@ func TestErrors(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", kindsOfProd()...)
 	w.Account("new")
+	w.Account("away", "pods")
+	w.Put("away", readtest.Pod("shop", "web-0", "web"))
+	w.Fleet.Lose("away")
+	w.Put("prod", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"old","namespace":"shop"}}`)
+	w.State("prod", vedette.Kind{Group: "batch", Name: "Job"}, vedette.FeedSyncing, "")
 	w.State("prod", vedette.Kind{Name: "Service"}, vedette.FeedDenied, "services is forbidden")
-	server := serve(t, clouddriver.Config{Store: w.Store})
+	server := serve(t, clouddriver.Config{Store: w.Store, Live: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live || a == "new" }})
 	for _, tt := range []struct {
 		why, path string
 		status    int
@@ -168,6 +173,8 @@ func TestErrors(t *testing.T) {
 		{"a kind that nobody knows", "/manifests/prod/shop/zebra%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: zebra z): no agent reports"},
 		{"a kind that is not cached", "/manifests/prod/shop/secret%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: secret z): the account's agent does not cache this kind"},
 		{"a kind that RBAC hides says nothing of what is there", "/manifests/prod/shop/service%20web", 500, "services is forbidden"},
+		{"an account whose agent is gone is not judged by what was", "/manifests/away/shop/pod%20web-0", 500, "no agent is connected for this account"},
+		{"nor a kind that is being read anew", "/manifests/prod/shop/job%20old", 500, "the agent does not follow this kind now: syncing"},
 		{"a name without a kind", "/manifests/prod/shop/nope", 400, "full resource name"},
 		{"credentials of nobody", "/credentials/nope", 404, "Account does not exist (name: nope)"},
 		{"credentials of an empty name", "/credentials/", 404, "Account does not exist (name: )"},

@@ -3,6 +3,7 @@ package clouddriver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -54,68 +55,85 @@ func viewOf(row *store.Row) (manifestView, error) {
 		Events: []json.RawMessage{}, Warnings: []string{}, Metrics: []json.RawMessage{}}, err
 }
 
-// read finds the object that a full name means. Only of a feed that is complete
-// does it say that something is not there.
+// read finds the object that a full name means. It answers only out of a feed
+// that is complete: Clouddriver asks the cluster itself, and what Orca waits for
+// (that a deployment is stable, that a manifest is gone) must not be told of a
+// state that was before. A failed read is tried again.
 func (a *api) read(ctx context.Context, account vedette.AccountName, location, name string) (store.Row, error) {
 	kind, object, err := splitName(name)
 	if err != nil {
 		return store.Row{}, err
 	}
-	feeds, err := a.Store.Feeds(ctx, account)
-	if err != nil {
-		return store.Row{}, err
-	}
 	missing := vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %s) not found", account, location, name)
-	if len(feeds) == 0 {
-		if _, err := a.account(ctx, account); vedette.KindOf(err) == vedette.NotFound {
-			return store.Row{}, missing
-		}
-		return store.Row{}, failure(account, location, name, "the account's agent has not said yet what it caches")
-	}
-	feed, why := choose(feeds, kind, location)
-	if why != "" {
-		return store.Row{}, failure(account, location, name, why)
+	feed, err := a.feed(ctx, account, kind, location)
+	var failed *readFailure
+	switch {
+	case errors.As(err, &failed):
+		return store.Row{}, failed.of(account, location, name)
+	case vedette.KindOf(err) == vedette.NotFound:
+		return store.Row{}, missing
+	case err != nil:
+		return store.Row{}, err
 	}
 	key := vedette.Key{Kind: feed.Feed.Kind, Namespace: location, Name: object}
 	if !feed.Resource.Namespaced {
 		key.Namespace = ""
 	}
 	row, err := a.Store.Object(ctx, account, key)
-	switch {
-	case vedette.KindOf(err) != vedette.NotFound:
-		return row, err
-	case feed.State != vedette.FeedLive:
-		return row, failure(account, location, name, "the agent has not read all of this kind yet: "+string(feed.State)+" "+feed.Message)
-	default:
+	if vedette.KindOf(err) == vedette.NotFound {
 		return row, missing
 	}
+	return row, err
 }
 
-func failure(account vedette.AccountName, location, name, why string) error {
-	return &readFailure{"Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " + why}
+// feed returns the live feed that an object of a kind would come by.
+func (a *api) feed(ctx context.Context, account vedette.AccountName, kind, location string) (store.FeedStatus, error) {
+	feeds, err := a.Store.Feeds(ctx, account)
+	if err != nil {
+		return store.FeedStatus{}, err
+	}
+	if len(feeds) == 0 {
+		if _, err := a.account(ctx, account); err != nil {
+			return store.FeedStatus{}, err
+		}
+		return store.FeedStatus{}, &readFailure{"the account's agent has not said yet what it caches"}
+	}
+	feed, err := choose(feeds, kind, location)
+	switch {
+	case err != nil:
+		return feed, err
+	case !a.Live(account):
+		return feed, &readFailure{"no agent is connected for this account, and what is stored may be out of date"}
+	case feed.State != vedette.FeedLive:
+		return feed, &readFailure{"the agent does not follow this kind now: " + string(feed.State) + " " + feed.Message}
+	}
+	return feed, nil
 }
 
-// choose returns the feed that an object of a kind would come by, or why there
-// is none.
-func choose(feeds []store.FeedStatus, kind, location string) (store.FeedStatus, string) {
+// of completes a failure as Clouddriver words it.
+func (e *readFailure) of(account vedette.AccountName, location, name string) error {
+	return &readFailure{"Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " + e.message}
+}
+
+func choose(feeds []store.FeedStatus, kind, location string) (store.FeedStatus, error) {
 	var resources []vedette.Resource
 	for _, f := range feeds {
 		resources = append(resources, f.Resource)
 	}
 	resource, err := views.Find(resources, kind)
 	if err != nil {
-		return store.FeedStatus{}, err.Error()
+		return store.FeedStatus{}, &readFailure{err.Error()}
 	}
 	for _, namespace := range []string{location, ""} {
 		at := slices.IndexFunc(feeds, func(f store.FeedStatus) bool {
 			return f.Feed == vedette.Feed{Kind: resource.Kind, Namespace: namespace}
 		})
 		if at >= 0 {
-			return feeds[at], ""
+			return feeds[at], nil
 		}
 	}
 	if slices.ContainsFunc(feeds, func(f store.FeedStatus) bool { return f.Feed.Kind == resource.Kind }) {
-		return store.FeedStatus{}, "the account is restricted to namespaces, and this is none of them"
+		return store.FeedStatus{}, &readFailure{"the account is restricted to namespaces, and this is none of them"}
 	}
-	return store.FeedStatus{}, "the account's agent does not cache this kind"
+	return store.FeedStatus{}, &readFailure{"the account's agent does not cache this kind"}
 }

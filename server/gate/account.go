@@ -15,6 +15,7 @@ import (
 func (s *session) register(ctx context.Context, r *wire.Register) error {
 	account := vedette.Account{
 		Name: vedette.AccountName(r.GetAccount()), Cluster: wire.ToCluster(r.GetCluster()), Namespaces: r.GetNamespaces(),
+		Shape: r.GetShape() + "." + s.gate.lifted,
 	}
 	if err := json.Unmarshal(r.GetProperties(), &account.Properties); err != nil {
 		s.assign(roster.Assignment{Account: account.Name, Role: roster.Refused,

@@ -5,10 +5,13 @@ package gate
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc"
 
 	"github.com/vedette-io/vedette"
@@ -58,6 +61,7 @@ type Gate struct {
 	roster   *roster.Roster
 	log      *slog.Logger
 	decoders wire.Decoders
+	lifted   string // stands for what agents are asked to lift; part of an account's shape
 
 	mu       sync.Mutex
 	sessions map[*session]bool
@@ -66,7 +70,13 @@ type Gate struct {
 // New returns a gate in front of an ingest and a roster.
 func New(cfg Config, in *ingest.Ingest, r *roster.Roster, log *slog.Logger) *Gate {
 	cfg.defaults()
-	return &Gate{cfg: cfg, ingest: in, roster: r, log: log, sessions: map[*session]bool{}}
+	return &Gate{cfg: cfg, ingest: in, roster: r, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[*session]bool{}}
+}
+
+// shapeOf folds lifts into a short text: when a server asks for other fields
+// than the one before it, the headers that are stored lack them.
+func shapeOf(lifts []vedette.Lift) string {
+	return strconv.FormatUint(xxhash.Sum64String(fmt.Sprint(lifts, vedette.LiftedAnnotations)), 36)
 }
 
 // Serve adds the gate's services to a gRPC server.

@@ -155,6 +155,8 @@ func (s *session) handle(ctx context.Context, m *wire.AgentMessage) error {
 		}
 	case *wire.AgentMessage_Register:
 		return s.register(ctx, m.Register)
+	case *wire.AgentMessage_Trouble:
+		s.member.Trouble(vedette.AccountName(m.Trouble.GetAccount()), m.Trouble.GetMessage())
 	case *wire.AgentMessage_Deregister:
 		s.member.Deregister(ctx, vedette.AccountName(m.Deregister.GetAccount()))
 	}
@@ -220,8 +222,8 @@ func (s *session) Index(account vedette.AccountName, feed vedette.Feed, digests 
 }
 
 // Void implements the lane's replies.
-func (s *session) Void(account vedette.AccountName, term vedette.Term) {
-	s.member.Void(s.ctx, account, term)
+func (s *session) Void(account vedette.AccountName, term vedette.Term, reason error) {
+	s.member.Void(s.ctx, account, term, reason)
 }
 
 // Fresh implements the lane's replies.

@@ -25,8 +25,9 @@ type replies interface {
 	Ack(n uint64) error
 	// Index answers a Begin, in one or more calls.
 	Index(account vedette.AccountName, feed vedette.Feed, digests []uint64, last bool) error
-	// Void says that the account was given to another cacher, or is gone.
-	Void(account vedette.AccountName, term vedette.Term)
+	// Void says that nothing more is taken of the account in this term: it was
+	// given to another cacher, is gone, or what was said of it can't be stored.
+	Void(account vedette.AccountName, term vedette.Term, reason error)
 	// Fresh says that what the agent knew at that time is stored.
 	Fresh(at time.Time)
 }
@@ -233,9 +234,9 @@ func isVoid(err error) bool {
 }
 
 // try repeats a deed while the database is away: meanwhile the lane is full, the
-// agent waits, and in the end its API server does. A deed of an old term is
-// void, which is no error: the account has another cacher, and the agent hears
-// of it.
+// agent waits, and in the end its API server does. A deed that is refused for
+// any other reason makes its account void, of which the agent hears, and no
+// other account: the lane goes on.
 func (l *Lane) try(ctx context.Context, account vedette.AccountName, term vedette.Term, deed string, do func() error) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
@@ -244,13 +245,11 @@ func (l *Lane) try(ctx context.Context, account vedette.AccountName, term vedett
 		switch {
 		case err == nil:
 			return nil
-		case isVoid(err):
-			l.replies.Void(account, term)
-			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case vedette.KindOf(err) != vedette.Unavailable:
-			return fmt.Errorf("%s of %s: %w", deed, account, err)
+			l.replies.Void(account, term, fmt.Errorf("%s of %s: %w", deed, account, err))
+			return nil
 		}
 		if !logged {
 			logged = true

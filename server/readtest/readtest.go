@@ -62,7 +62,7 @@ func (w *World) Register(a vedette.Account, kinds ...any) {
 	}
 	_, err := w.Store.Register(w.t.Context(), a)
 	w.check(err)
-	term, err := w.Store.Take(w.t.Context(), name, vedette.AgentID("agent-"+name), "server-1")
+	term, err := w.Store.Take(w.t.Context(), name, store.Holder{Agent: vedette.AgentID("agent-" + name), Server: "server-1"})
 	w.check(err)
 	w.terms[name] = term
 	w.feeds[name] = nil
@@ -105,16 +105,29 @@ func (w *World) Put(account vedette.AccountName, manifests ...string) []vedette.
 	w.t.Helper()
 	var objects []vedette.Object
 	for _, m := range manifests {
-		o := viewstest.Object(w.t, m)
-		w.last++
-		o.ResourceVersion = fmt.Sprint(w.last)
-		if o.UID == "" {
-			o.UID = fmt.Sprintf("00000000-0000-4000-8000-%012d", w.last)
-		}
-		objects = append(objects, o)
+		objects = append(objects, w.object(m))
 	}
 	w.commit(store.Batch{Account: account, Upserts: objects})
 	return objects
+}
+
+// PutBody is Put for a body that is not the manifest.
+func (w *World) PutBody(account vedette.AccountName, manifest, body string) {
+	w.t.Helper()
+	o := w.object(manifest)
+	o.Body = []byte(body)
+	w.commit(store.Batch{Account: account, Upserts: []vedette.Object{o}})
+}
+
+func (w *World) object(manifest string) vedette.Object {
+	w.t.Helper()
+	o := viewstest.Object(w.t, manifest)
+	w.last++
+	o.ResourceVersion = fmt.Sprint(w.last)
+	if o.UID == "" {
+		o.UID = fmt.Sprintf("00000000-0000-4000-8000-%012d", w.last)
+	}
+	return o
 }
 
 // Delete removes objects.

@@ -27,13 +27,14 @@ type Member struct {
 	mu    sync.Mutex
 	fresh time.Time
 	roles map[vedette.AccountName]Assignment
+	shape map[vedette.AccountName]string // in which the agent tells an account's objects
 	gone  bool
 }
 
 // Join takes a connected agent in. assign is called, from any goroutine, with
 // each role that the agent gets; for one account never twice at once.
 func (r *Roster) Join(a Agent, assign func(Assignment)) *Member {
-	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{}}
+	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{}, shape: map[vedette.AccountName]string{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members[m] = true
@@ -68,7 +69,16 @@ func (m *Member) Register(ctx context.Context, a vedette.Account) error {
 	if err != nil {
 		return err
 	}
+	m.mu.Lock()
+	m.shape[a.Name] = a.Shape
+	m.mu.Unlock()
 	return m.roster.seat(a.Name).add(ctx, m)
+}
+
+func (m *Member) shapeOf(name vedette.AccountName) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.shape[name]
 }
 
 // Deregister gives the role in an account back.
@@ -79,10 +89,28 @@ func (m *Member) Deregister(ctx context.Context, name vedette.AccountName) {
 	delete(m.roles, name)
 }
 
-// Void says that the store refused this agent's term: the account was given to
-// another by another server, or removed. The agent registers again.
-func (m *Member) Void(ctx context.Context, name vedette.AccountName, term vedette.Term) {
-	m.roster.seat(name).void(ctx, m, term)
+// Void says that the store takes nothing more of an account in a term, and why:
+// the account was given to another agent by another server, or removed, or what
+// this agent said of it makes no sense. The agent registers again after a while.
+func (m *Member) Void(ctx context.Context, name vedette.AccountName, term vedette.Term, reason error) {
+	m.roster.seat(name).void(ctx, m, term, reason)
+}
+
+// Trouble notes what keeps the agent from reporting an account. An account that
+// it has not registered is shown as one that it can't reach.
+func (m *Member) Trouble(name vedette.AccountName, message string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a, known := m.roles[name]
+	switch {
+	case !known:
+		a = Assignment{Account: name, Role: Reaching}
+	case a.Role == Reaching && message == "":
+		delete(m.roles, name)
+		return
+	}
+	a.Message = message
+	m.roles[name] = a
 }
 
 // SetFresh says that all that the agent knew at that time is stored.
@@ -120,7 +148,7 @@ func (m *Member) tell(a Assignment) {
 func (m *Member) enter(name vedette.AccountName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.roles[name]; !known && !m.gone {
+	if a, known := m.roles[name]; (!known || a.Role == Reaching) && !m.gone {
 		m.roles[name] = Assignment{Account: name, Role: Standby}
 	}
 	return !m.gone

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 // seat is one account's place: the agents that may serve it, in the order in
@@ -48,7 +49,7 @@ func (s *seat) add(ctx context.Context, m *Member) error {
 // giveLocked makes an agent the cacher, in a new term.
 func (s *seat) giveLocked(ctx context.Context, m *Member) error {
 	s.holder = nil
-	term, err := s.roster.book.Take(ctx, s.account, m.ID, s.roster.server)
+	term, err := s.roster.book.Take(ctx, s.account, store.Holder{Agent: m.ID, Server: s.roster.server, Shape: m.shapeOf(s.account)})
 	if err != nil {
 		return fmt.Errorf("make agent %s the cacher of %s: %w", m.ID, s.account, err)
 	}
@@ -76,18 +77,25 @@ func (s *seat) remove(ctx context.Context, m *Member) {
 	}
 }
 
-// void is remove for an agent that was overruled by the store. It stays in the
-// queue, at its end.
-func (s *seat) void(ctx context.Context, m *Member, term vedette.Term) {
+// void is remove for an agent that the store has refused.
+func (s *seat) void(ctx context.Context, m *Member, term vedette.Term, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holder != m || s.term != term {
 		return
 	}
-	s.holder = nil
+	s.roster.log.Warn("account taken from its cacher", "account", s.account, "agent", m.ID, "term", term, "error", reason)
 	s.queue = slices.DeleteFunc(s.queue, func(other *Member) bool { return other == m })
-	m.tell(Assignment{Account: s.account, Role: Refused, Message: "the account was given to another agent or removed; register again"})
-	s.nextLocked(ctx)
+	m.tell(Assignment{Account: s.account, Role: Refused, Message: showable(reason)})
+	s.vacateLocked(ctx)
+}
+
+// showable is what an agent may be told of an error.
+func showable(err error) string {
+	if vedette.KindOf(err) == "" {
+		return "internal error; the server's log has the details"
+	}
+	return err.Error()
 }
 
 func (s *seat) vacateLocked(ctx context.Context) {

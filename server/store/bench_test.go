@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func newCluster(b *testing.B, url string) *cluster {
 	if _, err := s.Register(b.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		b.Fatal(err)
 	}
-	term, err := s.Take(b.Context(), "prod", "agent", "server")
+	term, err := s.Take(b.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -93,17 +94,29 @@ func (c *cluster) fill(n int) [][]vedette.Object {
 // rate runs step until the benchmark has had enough, and reports the rows that
 // it says it did per second.
 func (c *cluster) rate(prepare func() func() int) {
-	rows, spent := 0, time.Duration(0)
+	rows, spent, busy := 0, time.Duration(0), time.Duration(0)
 	c.b.ResetTimer()
 	for c.b.Loop() {
 		c.b.StopTimer()
 		step := prepare()
 		c.b.StartTimer()
-		start := time.Now()
+		start, cpu := time.Now(), processor()
 		rows += step()
 		spent += time.Since(start)
+		busy += processor() - cpu
 	}
 	c.b.ReportMetric(float64(rows)/spent.Seconds(), "rows/s")
+	c.b.ReportMetric(float64(busy.Microseconds())/float64(rows), "cpu-µs/row")
+}
+
+// processor returns the time that this process has had of the processors: on a
+// machine that others use too it says more than the clock.
+func processor() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func benchInsert(b *testing.B, c *cluster) {

@@ -33,6 +33,7 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	if err := s.write(ctx, func(tx *tx) error { return p.apply(ctx, tx) }); err != nil {
 		return nil, s.explain(deed, err)
 	}
+	s.tidy(ctx, p)
 	return p.changes, nil
 }
 
@@ -46,6 +47,7 @@ type plan struct {
 	rows    []row // in the order of the primary key
 	sets    map[int64]map[string]string
 	hashes  map[rowKey]int64 // of the labels of rows whose set is not known
+	sown    int              // label sets that are new
 	removes []rowKey
 	gained  map[feedKey]int64
 	feeds   map[feedKey]FeedUpdate
@@ -164,7 +166,7 @@ func (s *Store) lookup(ctx context.Context, account int64, upserts, deletes []ro
 	keys := slices.Concat(upserts, deletes)
 	sortKeys(keys)
 	there := make(map[rowKey]storedRow, len(keys))
-	err := s.dialect.lookup(ctx, s.reader, account, keys, func(r storedRow) { there[r.rowKey] = r })
+	err := s.dialect.lookup(ctx, s, account, keys, func(r storedRow) { there[r.rowKey] = r })
 	return there, err
 }
 
@@ -317,10 +319,11 @@ func (p *plan) applyLabels(ctx context.Context, tx *tx) error {
 	if len(p.sets) == 0 {
 		return nil
 	}
-	ids, err := labelsets(ctx, tx, p.account, p.sets)
+	ids, made, err := labelsets(ctx, tx, p.account, p.sets)
 	if err != nil {
 		return err
 	}
+	p.sown = made
 	for i := range p.rows {
 		if hash, ok := p.hashes[p.rows[i].rowKey]; ok {
 			p.rows[i].labelset = ids[hash]

@@ -54,7 +54,7 @@ func (d *dictionary) encoder() (*zstd.Encoder, error) {
 	if e, ok := d.encoders.Get().(*zstd.Encoder); ok {
 		return e, nil
 	}
-	options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(256 << 10)}
+	options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(128 << 10)}
 	if len(d.bytes) > 0 {
 		options = append(options, zstd.WithEncoderDictRaw(0, d.bytes))
 	}

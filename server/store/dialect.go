@@ -25,7 +25,7 @@ type dialect struct {
 	isolation  sql.IsolationLevel
 
 	// lookup finds those of the keys that are stored.
-	lookup func(ctx context.Context, q querier, account int64, keys []rowKey, found func(storedRow)) error
+	lookup func(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error
 	// upsert writes rows that are sorted by key.
 	upsert func(ctx context.Context, tx *tx, account int64, rows []row) error
 	// remove deletes rows by their keys, which are sorted.
@@ -35,8 +35,8 @@ type dialect struct {
 	// size returns the bytes that all tables and indexes take.
 	size func(ctx context.Context, db *sql.DB) (int64, error)
 
-	// configure reads settings of the server that statements depend on; may be nil.
-	configure func(ctx context.Context, db *sql.DB) error
+	// prepare fills the store's statements when the schema is there; may be nil.
+	prepare func(ctx context.Context, s *Store) error
 
 	explain func(err error) error // a driver's error as one of ours, or as it is
 	again   func(err error) bool  // whether the same transaction may succeed at once

@@ -230,7 +230,7 @@ func (s *Store) packKind(ctx context.Context, kind int64, members []int, objects
 	heads, bodies := make([]sampleText, len(members)), make([]sampleText, len(members))
 	for at, i := range members {
 		heads[at] = sampleText{rows[i].application, appendHead(nil, objects[i])}
-		bodies[at] = sampleText{rows[i].application, objects[i].Body}
+		bodies[at] = sampleText{rows[i].application, fold(objects[i])}
 	}
 	return errors.Join(
 		s.packPart(ctx, dictionaryKey{kind, partHead}, heads, func(at int, b []byte) { rows[members[at]].head = b }),

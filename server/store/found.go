@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -88,7 +89,10 @@ func (s *Store) unpack(ctx context.Context, found []foundRow) ([]Row, error) {
 		if err := parseHead(buf, &r.Object); err != nil {
 			return nil, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
 		}
-		if r.Body, err = s.dicts.expand(ctx, s, nil, f.body); err != nil {
+		if buf, err = s.dicts.expand(ctx, s, buf[:0], f.body); err == nil {
+			r.Body, err = unfold(bytes.Clone(buf), &r.Object)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read the body of %s of account %s: %w", r.Key, r.Account, err)
 		}
 		r.Moniker = vedette.MonikerOf(r.Key, r.Annotations)

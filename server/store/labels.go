@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 )
 
 // Objects of one workload bear the same labels: each set is stored once per
@@ -29,12 +31,12 @@ func hashLabels(labels map[string]string) int64 {
 }
 
 // labelsets returns the number of each set by its hash, and stores those that
-// the account does not have. The account's row is locked, so none goes away
-// meanwhile.
-func labelsets(ctx context.Context, tx *tx, account int64, sets map[int64]map[string]string) (map[int64]int64, error) {
-	ids, err := findLabelsets(ctx, tx, account, slices.Collect(maps.Keys(sets)))
+// the account does not have, of which it returns the count. The account's row is
+// locked, so none goes away meanwhile.
+func labelsets(ctx context.Context, tx *tx, account int64, sets map[int64]map[string]string) (ids map[int64]int64, made int, err error) {
+	ids, err = findLabelsets(ctx, tx, account, slices.Collect(maps.Keys(sets)))
 	if err != nil || len(ids) == len(sets) {
-		return ids, err
+		return ids, 0, err
 	}
 	missing := make([]int64, 0, len(sets)-len(ids))
 	for hash := range sets {
@@ -44,14 +46,14 @@ func labelsets(ctx context.Context, tx *tx, account int64, sets map[int64]map[st
 	}
 	slices.Sort(missing)
 	if err := insertLabelsets(ctx, tx, account, missing, sets); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	added, err := findLabelsets(ctx, tx, account, missing)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	maps.Copy(ids, added)
-	return ids, insertLabels(ctx, tx, added, sets)
+	return ids, len(added), insertLabels(ctx, tx, added, sets)
 }
 
 func findLabelsets(ctx context.Context, tx *tx, account int64, hashes []int64) (map[int64]int64, error) {
@@ -84,10 +86,18 @@ func insertLabelsets(ctx context.Context, tx *tx, account int64, hashes []int64,
 func insertLabels(ctx context.Context, tx *tx, ids map[int64]int64, sets map[int64]map[string]string) error {
 	var rows [][]any
 	for hash, id := range ids {
+		// Names that Kubernetes would not allow may become the same one.
+		cleaned := make(map[string]string, len(sets[hash]))
 		for name, value := range sets[hash] {
-			rows = append(rows, []any{id, clean(name, maxLabelName), clean(value, maxLabelValue)})
+			cleaned[clean(name, maxLabelName)] = clean(value, maxLabelValue)
+		}
+		for name, value := range cleaned {
+			rows = append(rows, []any{id, name, value})
 		}
 	}
+	slices.SortFunc(rows, func(a, b []any) int {
+		return cmp.Or(cmp.Compare(a[0].(int64), b[0].(int64)), cmp.Compare(a[1].(string), b[1].(string)))
+	})
 	return tx.dialect.insert(ctx, tx, "labels", []column{{"labelset", "bigint"}, {"name", "text"}, {"value", "text"}}, rows)
 }
 
@@ -121,4 +131,50 @@ func collectLabelsets(ctx context.Context, tx *tx, account int64) error {
 		}
 	}
 	return nil
+}
+
+// collectAfter is the number of sets that an account gains before those are
+// looked for that it has lost. Jobs and rollouts leave a set behind each time.
+const collectAfter = 4096
+
+// litter counts the sets that accounts have gained since the last collection.
+type litter struct {
+	mu     sync.Mutex
+	gained map[int64]int // by account
+}
+
+// due adds to an account's count and reports whether it is time to collect,
+// which starts the count anew.
+func (l *litter) due(account int64, gained int) bool {
+	if gained == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gained == nil {
+		l.gained = map[int64]int{}
+	}
+	l.gained[account] += gained
+	if l.gained[account] < collectAfter {
+		return false
+	}
+	delete(l.gained, account)
+	return true
+}
+
+// tidy collects where it is time to. Whoever committed holds the account's gate.
+// That it fails is no failure of the commit: the next one in time tries again.
+func (s *Store) tidy(ctx context.Context, p *plan) {
+	if !s.litter.due(p.account, p.sown) {
+		return
+	}
+	err := s.write(ctx, func(tx *tx) error {
+		if _, err := lockAccount(ctx, tx, p.batch.Account, p.batch.Term); err != nil {
+			return err
+		}
+		return collectLabelsets(ctx, tx, p.account)
+	})
+	if err != nil {
+		s.log.Warn("unused label sets are not collected", "account", p.batch.Account, "error", err)
+	}
 }

@@ -36,19 +36,21 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	stored, known, err := provider.GetVersions(ctx)
-	if err != nil {
-		return err
-	}
-	if stored > known {
-		return vedette.Errorf(vedette.Invalid, "the database has schema version %d and this server knows versions up to %d: a newer server has migrated it, so run that version or a later one, or give this server another database", stored, known)
-	}
-	results, err := provider.Up(ctx)
+	results, err := provider.Up(ctx) // does nothing to a schema that is newer
 	for _, r := range results {
 		s.log.Info("migrated the database", "version", r.Source.Version, "took", r.Duration)
 	}
 	if err != nil {
-		return fmt.Errorf("migrate the schema from version %d to %d: %w", stored, known, err)
+		return fmt.Errorf("migrate the schema: %w", err)
+	}
+	// Only now is there surely a version to read: before, another server may be
+	// in the midst of making its table.
+	stored, known, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	if stored > known {
+		return vedette.Errorf(vedette.Invalid, "the database has schema version %d and this server knows versions up to %d: a newer server has migrated it, so run that version or a later one, or give this server another database", stored, known)
 	}
 	return nil
 }

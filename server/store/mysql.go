@@ -36,7 +36,7 @@ func mysqlDialect() dialect {
 		size:       mysqlSize,
 		explain:    explainMySQL,
 		again:      mysqlAgain,
-		configure:  w.configure,
+		prepare:    w.prepare,
 	}
 }
 
@@ -130,16 +130,21 @@ func (w logWriter) Write(line []byte) (int, error) {
 // that the server takes.
 type mysqlStatements struct{ most int }
 
-const mysqlRows = 128 // per statement
-
-func (w *mysqlStatements) configure(ctx context.Context, db *sql.DB) error {
+func (w *mysqlStatements) prepare(ctx context.Context, s *Store) error {
 	var packet int
-	if err := db.QueryRowContext(ctx, `SELECT @@max_allowed_packet`).Scan(&packet); err != nil {
+	if err := s.db.QueryRowContext(ctx, `SELECT @@max_allowed_packet`).Scan(&packet); err != nil {
 		return fmt.Errorf("ask for max_allowed_packet: %w", err)
 	}
 	w.most = packet / 4
+	for _, n := range portions {
+		if err := s.texts.prepare(ctx, s.db, mysqlUpsertText(n)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
+
+func mysqlUpsertText(n int) string { return upsertHead + valueRows(upsertRow, n) + mysqlUpsertTail }
 
 const mysqlUpsertTail = ` ON DUPLICATE KEY UPDATE labelset = VALUES(labelset), stored = VALUES(stored), uid = VALUES(uid), version = VALUES(version),
 	application = VALUES(application), head = VALUES(head), body = VALUES(body)`
@@ -148,7 +153,7 @@ const mysqlUpsertTail = ` ON DUPLICATE KEY UPDATE labelset = VALUES(labelset), s
 func (w *mysqlStatements) upsert(ctx context.Context, tx *tx, account int64, rows []row) error {
 	for len(rows) > 0 {
 		n := w.fit(rows)
-		if _, err := tx.exec(ctx, upsertHead+valueRows(upsertRow, n)+mysqlUpsertTail, upsertArgs(account, micros(tx.now), rows[:n])...); err != nil {
+		if err := tx.execPrepared(ctx, mysqlUpsertText(n), upsertArgs(account, micros(tx.now), rows[:n])...); err != nil {
 			return fmt.Errorf("upsert %d rows: %w", n, err)
 		}
 		rows = rows[n:]
@@ -159,21 +164,22 @@ func (w *mysqlStatements) upsert(ctx context.Context, tx *tx, account int64, row
 // fit returns how many of the rows to write at once, at least one.
 func (w *mysqlStatements) fit(rows []row) int {
 	const others = 2048 // bytes that all other columns take at most, nearly always
-	size := 0
-	for i := range rows[:min(len(rows), mysqlRows)] {
-		size += len(rows[i].head) + len(rows[i].body) + others
-		if size > w.most && i > 0 {
-			return i
+	size, n := 0, 0
+	for n < len(rows) && n < portions[0] {
+		size += len(rows[n].head) + len(rows[n].body) + others
+		if size > w.most {
+			break
 		}
+		n++
 	}
-	return min(len(rows), mysqlRows)
+	return portion(max(n, 1), portions[0])
 }
 
-func mysqlLookup(ctx context.Context, q querier, account int64, keys []rowKey, found func(storedRow)) error {
+func mysqlLookup(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {
 	for len(keys) > 0 {
 		n := min(len(keys), 512)
 		where, args := mysqlKeys(keys[:n])
-		err := each(ctx, q, &dialect{}, scanStored(found), `SELECT `+lookupColumns+` FROM objects o LEFT JOIN labelsets l ON l.id = o.labelset
+		err := each(ctx, s.reader, &dialect{}, scanStored(found), `SELECT `+lookupColumns+` FROM objects o LEFT JOIN labelsets l ON l.id = o.labelset
 			WHERE o.account_id = ? AND (`+where+`)`, append([]any{account}, args...)...)
 		if err != nil {
 			return fmt.Errorf("look %d keys up: %w", n, err)

@@ -73,12 +73,12 @@ func keyArrays(keys []rowKey) (kinds []int64, namespaces, names []string) {
 	return kinds, namespaces, names
 }
 
-func postgresLookup(ctx context.Context, q querier, account int64, keys []rowKey, found func(storedRow)) error {
+func postgresLookup(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	kinds, namespaces, names := keyArrays(keys)
-	return each(ctx, q, &dialect{}, scanStored(found), `SELECT `+lookupColumns+`
+	return each(ctx, s.reader, &dialect{}, scanStored(found), `SELECT `+lookupColumns+`
 		FROM unnest($2::smallint[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
 		JOIN objects o ON o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
 		LEFT JOIN labelsets l ON l.id = o.labelset`, account, kinds, namespaces, names)

@@ -31,19 +31,19 @@ const (
 )
 
 func sqliteDialect() dialect {
-	w := &sqliteStatements{}
 	return dialect{
 		name:       "SQLite",
 		migrations: migrations("sqlite"),
 		goose:      goose.DialectSQLite3,
 		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
-		lookup:     w.lookup,
-		upsert:     w.upsert,
+		lookup:     sqliteLookup,
+		upsert:     sqliteUpsert,
 		remove:     removeInRuns,
 		insert:     insertValues,
 		size:       sqliteSize,
 		explain:    explainSQLite,
 		again:      func(error) bool { return false },
+		prepare:    sqlitePrepare,
 	}
 }
 
@@ -132,22 +132,44 @@ func explainSQLite(err error) error {
 	return err
 }
 
-// sqliteStatements writes and reads many rows by statements of a fixed number
-// of rows: SQLite's own parser would take longer than its B-tree.
-type sqliteStatements struct{}
-
 const (
-	sqliteRows = 32
 	upsertHead = `INSERT INTO objects (account_id, kind_id, namespace, name, labelset, stored, uid, version, application, head, body) VALUES `
 	upsertRow  = `(?,?,?,?,?,?,?,?,?,?,?)`
 	upsertTail = ` ON CONFLICT (account_id, kind_id, namespace, name) DO UPDATE SET labelset = excluded.labelset, stored = excluded.stored,
 		uid = excluded.uid, version = excluded.version, application = excluded.application, head = excluded.head, body = excluded.body`
 )
 
-func (*sqliteStatements) upsert(ctx context.Context, tx *tx, account int64, rows []row) error {
+const sqliteRows = 32 // per upsert
+
+func sqlitePrepare(ctx context.Context, s *Store) error {
+	var upserts, lookups []string
+	for _, n := range portions {
+		if n <= sqliteRows {
+			upserts = append(upserts, sqliteUpsertText(n))
+		}
+		lookups = append(lookups, sqliteLookupText(n))
+	}
+	if err := s.texts.prepare(ctx, s.db, upserts...); err != nil {
+		return err
+	}
+	return s.looks.prepare(ctx, s.reader, lookups...)
+}
+
+func sqliteUpsertText(n int) string { return upsertHead + valueRows(upsertRow, n) + upsertTail }
+
+func sqliteLookupText(n int) string {
+	return `WITH k (kind_id, namespace, name) AS (VALUES ` + valueRows("(?,?,?)", n) + `)
+		SELECT ` + lookupColumns + ` FROM k CROSS JOIN objects o ON o.account_id = ? AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
+		LEFT JOIN labelsets l ON l.id = o.labelset`
+}
+
+// sqliteUpsert leaves the context's end to the transaction: to watch it, the
+// driver would start a goroutine per statement.
+func sqliteUpsert(ctx context.Context, tx *tx, account int64, rows []row) error {
+	ctx = context.WithoutCancel(ctx)
 	for len(rows) > 0 {
-		n := min(len(rows), sqliteRows)
-		if _, err := tx.exec(ctx, upsertHead+valueRows(upsertRow, n)+upsertTail, upsertArgs(account, micros(tx.now), rows[:n])...); err != nil {
+		n := portion(len(rows), sqliteRows)
+		if err := tx.execPrepared(ctx, sqliteUpsertText(n), upsertArgs(account, micros(tx.now), rows[:n])...); err != nil {
 			return fmt.Errorf("upsert %d rows: %w", n, err)
 		}
 		rows = rows[n:]
@@ -166,22 +188,35 @@ func upsertArgs(account, now int64, rows []row) []any {
 
 const lookupColumns = `o.kind_id, o.namespace, o.name, o.uid, o.version, o.labelset, COALESCE(l.hash, 0)`
 
-func (*sqliteStatements) lookup(ctx context.Context, q querier, account int64, keys []rowKey, found func(storedRow)) error {
+// sqliteLookup joins a list of keys with the rows. The last key is repeated to
+// make up for a portion, which changes nothing.
+func sqliteLookup(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {
+	ctx = context.WithoutCancel(ctx)
 	for len(keys) > 0 {
-		n := min(len(keys), 128)
+		n := padded(len(keys))
 		args := make([]any, 0, n*3+1)
-		for _, k := range keys[:n] {
+		for i := range n {
+			k := keys[min(i, len(keys)-1)]
 			args = append(args, k.kind, k.namespace, k.name)
 		}
-		query := `WITH k (kind_id, namespace, name) AS (VALUES ` + valueRows("(?,?,?)", n) + `)
-			SELECT ` + lookupColumns + ` FROM k CROSS JOIN objects o ON o.account_id = ? AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
-			LEFT JOIN labelsets l ON l.id = o.labelset`
-		if err := each(ctx, q, &dialect{}, scanStored(found), query, append(args, account)...); err != nil {
+		if err := s.lookPrepared(ctx, scanStored(found), sqliteLookupText(n), append(args, account)...); err != nil {
 			return fmt.Errorf("look %d keys up: %w", n, err)
 		}
-		keys = keys[n:]
+		keys = keys[min(n, len(keys)):]
 	}
 	return nil
+}
+
+// lookPrepared is each for a text of s.looks.
+func (s *Store) lookPrepared(ctx context.Context, row func(*sql.Rows) error, text string, args ...any) error {
+	return each(ctx, preparedQuery{s.looks[text]}, &dialect{}, row, "", args...)
+}
+
+// preparedQuery lets a prepared statement stand for the query that it was made of.
+type preparedQuery struct{ *sql.Stmt }
+
+func (p preparedQuery) QueryContext(ctx context.Context, _ string, args ...any) (*sql.Rows, error) {
+	return p.Stmt.QueryContext(ctx, args...)
 }
 
 func scanStored(found func(storedRow)) func(*sql.Rows) error {

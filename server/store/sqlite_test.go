@@ -1,17 +1,112 @@
 package store_test
 
 import (
+	"database/sql"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/store/storetest"
 )
 
 func TestSQLite(t *testing.T) {
-	storetest.Run(t, openSQLite)
+	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, sqliteURL(t)) })
 }
 
-func openSQLite(t *testing.T) *store.Store {
-	return storetest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "vedette.db"))
+func sqliteURL(t *testing.T) string {
+	return "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")
+}
+
+func TestSQLiteFileIsForItsOwnerAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "here", "100%?.db")
+	s := storetest.Open(t, "sqlite:"+path)
+	if _, err := s.Register(t.Context(), vedette.Account{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", f.Name(), info.Mode(), err)
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory has mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestSQLiteHasOneProcess(t *testing.T) {
+	url := sqliteURL(t)
+	first := storetest.Open(t, url)
+	_, err := store.Open(t.Context(), store.Config{URL: url})
+	if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "another process uses the database file") {
+		t.Errorf("a second process: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Open(t, url)
+}
+
+func TestSQLiteKeepsWhatItHas(t *testing.T) {
+	url := sqliteURL(t)
+	first := storetest.Open(t, url)
+	if _, err := first.Register(t.Context(), vedette.Account{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if accounts, err := storetest.Open(t, url).Accounts(t.Context()); err != nil || len(accounts) != 1 {
+		t.Errorf("%v, %v", accounts, err)
+	}
+}
+
+func TestFilesThatAreNoDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(path, []byte(strings.Repeat("this is no database\n", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + path}); vedette.KindOf(err) != vedette.Invalid {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestANewerSchemaIsRefused(t *testing.T) {
+	url := sqliteURL(t)
+	if err := storetest.Open(t, url).Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (4711, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Open(t.Context(), store.Config{URL: url})
+	if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), "up to 1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestURLsThatCannotBeUsed(t *testing.T) {
+	for _, url := range []string{"", "vedette.db", "oracle://u:hidden@h/d", "sqlite:", "sqlite::memory:", "postgres://u:hidden@h:port/d", "postgres://u:hid%zzden@h/d",
+		"mysql://u:hidden@h:port/d", "mysql://u:hid%zzden@h/d", "mysql://u:hidden@h/d?timeout=soon"} {
+		s, err := store.Open(t.Context(), store.Config{URL: url})
+		if s != nil || vedette.KindOf(err) != vedette.Invalid {
+			t.Errorf("%q: got %v", url, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "hid") {
+			t.Errorf("the password stands in the error: %v", err)
+		}
+	}
 }

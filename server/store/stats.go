@@ -11,13 +11,15 @@ import (
 type Stats struct {
 	Accounts int64
 	Objects  int64
+	Labels   int64 // sets of labels, unused ones that are yet to be collected among them
 	Bytes    int64 // of all tables and indexes
 }
 
 // Stats reads the figures. Objects are those that the feeds count.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
-	err := s.reader.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM accounts WHERE name IS NOT NULL), (SELECT COALESCE(SUM(objects), 0) FROM feeds)`).Scan(&st.Accounts, &st.Objects)
+	err := s.reader.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM accounts WHERE name IS NOT NULL), (SELECT COALESCE(SUM(objects), 0) FROM feeds), (SELECT COUNT(*) FROM labelsets)`).
+		Scan(&st.Accounts, &st.Objects, &st.Labels)
 	if err == nil {
 		st.Bytes, err = s.dialect.size(ctx, s.reader)
 	}

@@ -32,6 +32,9 @@ type Store struct {
 	kinds   kindTable
 	dicts   dictionaries
 	gates   gates
+	litter  litter
+	texts   statements     // of db
+	looks   statements     // of reader
 	cleanup []func() error // in reverse order of their making
 }
 
@@ -47,7 +50,7 @@ var (
 // try again, and vedette.Invalid where that would be in vain: a URL that can't
 // be used, or a schema that a newer version of this program wrote.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	s := &Store{log: cfg.Log}
+	s := &Store{log: cfg.Log, texts: statements{}, looks: statements{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -71,20 +74,20 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	if err := s.db.PingContext(ctx); err != nil {
 		return err
 	}
-	if s.dialect.configure != nil {
-		if err := s.dialect.configure(ctx, s.db); err != nil {
-			return err
-		}
-	}
 	if err := s.migrate(ctx); err != nil {
 		return err
+	}
+	if s.dialect.prepare != nil {
+		if err := s.dialect.prepare(ctx, s); err != nil {
+			return err
+		}
 	}
 	return s.kinds.load(ctx, s)
 }
 
 // Close waits for what is under way and lets go of the database.
 func (s *Store) Close() error {
-	var errs []error
+	errs := []error{s.texts.close(), s.looks.close()}
 	for i := len(s.cleanup) - 1; i >= 0; i-- {
 		errs = append(errs, s.cleanup[i]())
 	}
@@ -114,7 +117,7 @@ func (s *Store) attempt(ctx context.Context, do func(tx *tx) error) error {
 	if err != nil {
 		return err
 	}
-	if err := do(&tx{Tx: began, dialect: &s.dialect, now: time.Now()}); err != nil {
+	if err := do(&tx{Tx: began, store: s, dialect: &s.dialect, now: time.Now()}); err != nil {
 		return errors.Join(err, ignoreDone(began.Rollback()))
 	}
 	return began.Commit()
@@ -143,12 +146,19 @@ func (s *Store) explain(deed string, err error) error {
 // tx is a transaction with the one clock that is used within it.
 type tx struct {
 	*sql.Tx
+	store   *Store
 	dialect *dialect
 	now     time.Time
 }
 
 func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return exec(ctx, t.Tx, t.dialect, query, args...)
+}
+
+// execPrepared is exec for a text of s.texts.
+func (t *tx) execPrepared(ctx context.Context, text string, args ...any) error {
+	_, err := t.StmtContext(ctx, t.store.texts[text]).ExecContext(ctx, args...)
+	return err
 }
 
 func (t *tx) queryRow(ctx context.Context, query string, args ...any) *sql.Row {

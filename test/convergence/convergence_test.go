@@ -34,7 +34,7 @@ func converge(t *testing.T, name string, seed int64) {
 	draws := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), stream)) }
 	s := shapeOf(draws(0))
 	t.Logf("seed %d on %s: %+v", seed, name, s)
-	w := newWorld(t, databases[name](t), s)
+	w := newWorld(t, makers[name](t), s)
 	loads := w.workloads(draws(1), s)
 	plan := schedule(draws(2), w.parts(), incidents, troubled)
 	for _, i := range plan {

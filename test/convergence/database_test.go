@@ -2,15 +2,15 @@ package convergence
 
 import (
 	"database/sql"
+	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/vedette-io/vedette/test/databases"
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
@@ -26,12 +26,12 @@ type database struct {
 	disk        *disk        // nil but of SQLite
 }
 
-// databases are those that a test runs on.
-var databases = map[string]func(t *testing.T) *database{"sqlite": newSQLite}
+// makers are those that a test runs on.
+var makers = map[string]func(t *testing.T) *database{"sqlite": newSQLite, "postgres": newPostgres, "mariadb": newMariaDB}
 
 func databaseNames() []string {
 	var names []string
-	for name := range databases {
+	for name := range makers {
 		if *oneDB == "" || *oneDB == name {
 			names = append(names, name)
 		}
@@ -50,6 +50,34 @@ func newSQLite(t *testing.T) *database {
 	}
 	return &database{name: "sqlite", url: "sqlite:" + path, disk: d, write: write,
 		sql: open(t, "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")}
+}
+
+// newPostgres starts a server that survives being killed, for which its commits
+// must have reached the system, and no more.
+func newPostgres(t *testing.T) *database {
+	server := databases.StartPostgreSQL(t, databases.Options{Settings: []string{"synchronous_commit=on", "full_page_writes=on"}})
+	return newServer(t, "postgres", "pgx", server, server.URL)
+}
+
+// newMariaDB does the same.
+func newMariaDB(t *testing.T) *database {
+	server := databases.StartMariaDB(t, databases.Options{Settings: []string{"innodb-flush-log-at-trx-commit=2", "innodb-doublewrite=1"}})
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	return newServer(t, "mariadb", "mysql", server, fmt.Sprintf("%s:%s@tcp(%s)%s", u.User.Username(), password, u.Host, u.Path))
+}
+
+func newServer(t *testing.T, name, driver string, server *databases.Server, dsn string) *database {
+	db := &database{name: name, sql: open(t, driver, dsn), kill: server.Kill, start: server.Start}
+	db.proxy, db.url = behind(t, server.URL)
+	db.write = func(query string) error {
+		_, err := db.sql.ExecContext(t.Context(), query)
+		return err
+	}
+	return db
 }
 
 func open(t *testing.T, driver, dsn string) *sql.DB {
@@ -75,60 +103,4 @@ func behind(t *testing.T, text string) (*proxy.Proxy, string) {
 	p := proxy.New(t, u.Host)
 	u.Host = p.Address()
 	return p, u.String()
-}
-
-// disk is a directory that can be full.
-type disk struct {
-	t       *testing.T
-	dir     string
-	mounted bool // a small file system of its own, which takes root
-}
-
-const diskSize = 64 << 20
-
-func newDisk(t *testing.T) *disk {
-	d := &disk{t: t, dir: filepath.Join(t.TempDir(), "disk")}
-	if err := os.Mkdir(d.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if os.Geteuid() != 0 {
-		t.Log("the full disk is left out: mounting a small file system takes root")
-		return d
-	}
-	if err := syscall.Mount("tmpfs", d.dir, "tmpfs", 0, "size=64m"); err != nil {
-		t.Logf("the full disk is left out: mount: %v", err)
-		return d
-	}
-	d.mounted = true
-	t.Cleanup(func() {
-		if err := syscall.Unmount(d.dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
-}
-
-func (d *disk) ballast() string { return filepath.Join(d.dir, "ballast") }
-
-// fill leaves no byte free.
-func (d *disk) fill() {
-	f, err := os.Create(d.ballast())
-	if err != nil {
-		d.t.Error(err)
-		return
-	}
-	defer f.Close()
-	block := make([]byte, 64<<10)
-	for size := 0; size < 2*diskSize; size += len(block) {
-		if _, err := f.Write(block); err != nil {
-			return // no space left, as was the aim
-		}
-	}
-	d.t.Errorf("%s does not fill up", d.dir)
-}
-
-func (d *disk) free() {
-	if err := os.Remove(d.ballast()); err != nil {
-		d.t.Error(err)
-	}
 }

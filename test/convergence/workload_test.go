@@ -17,6 +17,7 @@ type workload struct {
 	cluster     *cluster
 	rng         *rand.Rand
 	controllers bool // without them a namespace that is deleted never goes
+	calm        bool // no kinds come or go, after which agents ask around for some time
 	changes     int  // that the cluster took
 }
 
@@ -59,7 +60,7 @@ func (l *workload) step(ctx context.Context) {
 	switch n := l.rng.IntN(200); {
 	case n == 0:
 		l.crowd(ctx)
-	case n < 6:
+	case n < 6 && !l.calm:
 		l.define(ctx)
 	case n < 10:
 		l.namespace(ctx)

@@ -1,6 +1,7 @@
 package databases
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -114,29 +116,66 @@ func (s *Server) log() string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// Kill ends the server at once, as the loss of its machine would, and returns
-// when it is gone.
-func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+// Kill ends the server at once with all of its processes, as the loss of its
+// machine would, and returns when it is gone.
+func (s *Server) Kill() {
+	if cmd, done := s.running(); cmd != nil {
+		s.signal(cmd, syscall.SIGSTOP) // what is stopped starts no more processes
+		for _, pid := range children(cmd.Process.Pid) {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				s.t.Error(err)
+			}
+		}
+		s.signal(cmd, syscall.SIGKILL)
+		<-done
+	}
+}
 
 // Stop asks the server to end, which breaks its connections, and returns when
 // it is gone.
-func (s *Server) Stop() { s.end(syscall.SIGINT) }
+func (s *Server) Stop() {
+	if cmd, done := s.running(); cmd != nil {
+		signal := syscall.SIGINT // PostgreSQL's fast shutdown
+		if filepath.Base(s.program) == "mariadbd" {
+			signal = syscall.SIGTERM
+		}
+		s.signal(cmd, signal)
+		<-done
+	}
+}
 
-func (s *Server) end(signal syscall.Signal) {
+func (s *Server) running() (*exec.Cmd, <-chan struct{}) {
 	s.mu.Lock()
-	cmd, done := s.cmd, s.done
-	s.mu.Unlock()
-	if cmd == nil {
-		return
-	}
-	// MariaDB takes SIGTERM for PostgreSQL's SIGINT, a fast shutdown.
-	if signal == syscall.SIGINT && filepath.Base(s.program) == "mariadbd" {
-		signal = syscall.SIGTERM
-	}
+	defer s.mu.Unlock()
+	return s.cmd, s.done
+}
+
+func (s *Server) signal(cmd *exec.Cmd, signal syscall.Signal) {
 	if err := cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.t.Error(err)
 	}
-	<-done
+}
+
+// children returns the processes that a process has started. PostgreSQL's put
+// themselves into sessions of their own, so that no group holds them all. Where
+// there is no /proc they outlive their parent for a moment.
+func children(parent int) []int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // only a malformed pattern fails
+	var pids []int
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		// "pid (name) state parent ...", and the name may hold anything.
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
 }
 
 // freePort returns a port that was free a moment ago.

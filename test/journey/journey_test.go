@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/vedette-io/vedette"
@@ -69,10 +70,18 @@ type half struct {
 	srv *server.Server
 	log *logbook
 	dir string
+
+	stopAgent func() // and wait until it has ended
 }
 
 // start runs both halves for the time of a test.
 func start(t *testing.T, account agent.Account, rules redact.Config) *half {
+	t.Helper()
+	return startTapped(t, account, rules)
+}
+
+// startTapped is start with a hand on the agent's connection.
+func startTapped(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *half {
 	t.Helper()
 	h := &half{t: t, log: &logbook{}, dir: t.TempDir()}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -85,25 +94,39 @@ func start(t *testing.T, account agent.Account, rules redact.Config) *half {
 		t.Fatal(err)
 	}
 	h.srv = srv
-	account.Access.KubeconfigFile = plane.Kubeconfig()
-	a := agent.New(agent.Config{
-		Uplink:   uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
-		Accounts: []agent.Account{account}, Redact: rules,
-	}, log)
-	ctx, cancel := context.WithCancel(context.Background())
-	var group errgroup.Group
-	group.Go(func() error { return srv.Run(ctx) })
-	group.Go(func() error { return a.Run(ctx) })
+	stopServer := running(t, srv.Run)
+	h.startAgent(account, rules, options...)
 	t.Cleanup(func() {
-		cancel()
-		if err := group.Wait(); err != nil {
-			t.Error(err)
-		}
+		h.stopAgent()
+		stopServer()
 		if t.Failed() {
 			t.Log(h.log.String())
 		}
 	})
 	return h
+}
+
+// startAgent runs an agent with one account of the plane.
+func (h *half) startAgent(account agent.Account, rules redact.Config, options ...grpc.DialOption) {
+	account.Access.KubeconfigFile = plane.Kubeconfig()
+	a := agent.New(agent.Config{
+		Uplink:   uplink.Config{Target: h.srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
+		Accounts: []agent.Account{account}, Redact: rules,
+	}, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	h.stopAgent = running(h.t, a.Run)
+}
+
+// running runs one half until the function that it returns is called.
+func running(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group errgroup.Group
+	group.Go(func() error { return run(ctx) })
+	return func() {
+		cancel()
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // get decodes an answer of the server, and reports whether it was 200.
@@ -242,4 +265,54 @@ func TestSecretsStay(t *testing.T) {
 			t.Errorf("%s holds the canary", filepath.Base(file))
 		}
 	}
+}
+
+// TestStaleWhenTheAgentIsGone asks that data is called stale once nobody reports
+// it, and that it can still be read.
+func TestStaleWhenTheAgentIsGone(t *testing.T) {
+	h := start(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Namespace"}}}, redact.Config{})
+	h.awaitLive(1)
+	stale := func() bool {
+		var list struct {
+			Items []struct{ Stale bool }
+		}
+		return h.get("/vedette/v1/feeds", &list) && len(list.Items) == 1 && list.Items[0].Stale
+	}
+	h.await("the feed to be fresh", func() bool { return !stale() })
+	h.stopAgent()
+	h.await("the feed to be stale", stale)
+	var list struct{ Total int }
+	if !h.get("/vedette/v1/objects?kind=namespaces", &list) || list.Total == 0 {
+		t.Error("nothing can be read any more")
+	}
+}
+
+// TestNewRulesReachWhatIsStored asks that an agent that comes back with a new rule
+// of redaction has the server forget what the rule would have kept back, though
+// the cluster has not changed.
+func TestNewRulesReachWhatIsStored(t *testing.T) {
+	const path, password = "/apis/apps/v1/namespaces/default/deployments", "hunter2"
+	err := plane.Create(t.Context(), path, map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "rules"},
+		"spec": map[string]any{"replicas": 0, "selector": map[string]any{"matchLabels": map[string]any{"a": "rules"}},
+			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "rules"}},
+				"spec": map[string]any{"containers": []any{map[string]any{"name": "m", "image": "i",
+					"env": []any{map[string]any{"name": "API_TOKEN", "value": password}}}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Deployment"}}}
+	h := start(t, account, redact.Config{})
+	stored := func() string {
+		var object json.RawMessage
+		h.get("/vedette/v1/objects/one/deployments/default/rules", &object)
+		return string(object)
+	}
+	h.await("the value that nobody asked to redact", func() bool { return strings.Contains(stored(), password) })
+	h.stopAgent()
+	h.startAgent(account, redact.Config{Environment: []string{"*TOKEN*"}})
+	h.await("the value to be gone", func() bool {
+		now := stored()
+		return strings.Contains(now, "API_TOKEN") && !strings.Contains(now, password)
+	})
 }

@@ -14,7 +14,8 @@ type link struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	stranded atomic.Bool
+	stranded atomic.Bool // for good
+	held     atomic.Bool // until the proxy is healed
 
 	mu   sync.Mutex
 	ends []net.Conn
@@ -56,6 +57,9 @@ func (l *link) copy(d Direction, to, from net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
+		if d == Up && l.proxy.trapped(buf[:n]) {
+			l.held.Store(true)
+		}
 		if l.hold(d) != nil {
 			return
 		}
@@ -86,7 +90,7 @@ func (l *link) hold(d Direction) error {
 		case <-l.ctx.Done():
 		}
 	}
-	for (frozen || l.stranded.Load()) && l.ctx.Err() == nil {
+	for (frozen || l.stranded.Load() || l.held.Load()) && l.ctx.Err() == nil {
 		select {
 		case <-changed:
 			frozen, _, changed = l.proxy.state(d)

@@ -4,6 +4,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"sync"
@@ -34,7 +35,14 @@ type Proxy struct {
 	frozen   [2]bool
 	changed  chan struct{} // closed and replaced when frozen changes
 	links    map[*link]bool
+	trap     *trap
 	accepted int
+}
+
+// trap waits for bytes that go up.
+type trap struct {
+	text   []byte
+	sprung chan struct{}
 }
 
 // New starts a proxy on a free port of 127.0.0.1. It ends with the test.
@@ -120,12 +128,37 @@ func (p *Proxy) Strand() {
 	p.changedLocked()
 }
 
+// HoldAt waits for a piece of data on its way up that holds a text, in any case,
+// and then forwards nothing more on that connection, that piece neither, until
+// Heal. The channel is closed when that happens; it happens once.
+func (p *Proxy) HoldAt(text string) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trap = &trap{bytes.ToLower([]byte(text)), make(chan struct{})}
+	return p.trap.sprung
+}
+
+// trapped reports whether a piece is the one that is waited for.
+func (p *Proxy) trapped(piece []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.trap == nil || !bytes.Contains(bytes.ToLower(piece), p.trap.text) {
+		return false
+	}
+	close(p.trap.sprung)
+	p.trap = nil
+	return true
+}
+
 // Heal ends all that was done to connections. Frozen ones go on with what was
 // held back; call Cut before to have them lost instead.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refuse, p.delay, p.frozen = false, 0, [2]bool{}
+	p.refuse, p.delay, p.frozen, p.trap = false, 0, [2]bool{}, nil
+	for l := range p.links {
+		l.held.Store(false)
+	}
 	p.changedLocked()
 }
 

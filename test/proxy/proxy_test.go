@@ -150,6 +150,26 @@ func TestStrand(t *testing.T) {
 	}
 }
 
+func TestHoldAt(t *testing.T) {
+	p := New(t, echo(t))
+	c, other := dial(t, p), dial(t, p)
+	sprung := p.HoldAt("Halt")
+	if err := c.ask("go", long); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ask("HALT now", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the piece was to be held: %v, and silence was due", err)
+	}
+	<-sprung
+	if err := other.ask("halt", long); err != nil {
+		t.Errorf("another connection: %v", err)
+	}
+	p.Heal()
+	if err := c.hear("HALT now", long); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSlow(t *testing.T) {
 	p := New(t, echo(t))
 	p.Slow(brief)

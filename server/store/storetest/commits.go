@@ -193,6 +193,31 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("the feed counts %d", f.Objects)
 		}
 	},
+	"label sets that nothing bears any more are collected": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		other := join(t, s, "other")
+		other.put(object(pods, "n", "kept", "1"))
+		for round := range 6 {
+			objects := many(1000)
+			for i := range objects {
+				objects[i].ResourceVersion = fmt.Sprint(round)
+				objects[i].Labels = map[string]string{"app": "web", "job": fmt.Sprint(round*1000 + i)}
+			}
+			w.put(objects...)
+		}
+		if st, err := s.Stats(t.Context()); err != nil || st.Labels >= 6000 || st.Labels < 1001 {
+			t.Errorf("%d sets after 6 rounds, %v", st.Labels, err)
+		}
+		for _, q := range []store.Query{{Selector: "job=5999"}, {Selector: "app=kept"}} {
+			if rows := all(t, s, q); len(rows) != 1 {
+				t.Errorf("%s: %d rows", q.Selector, len(rows))
+			}
+		}
+		w.declare(feedOf(pods))
+		if st, err := s.Stats(t.Context()); err != nil || st.Labels != 1001 {
+			t.Errorf("%d sets after a declaration, %v", st.Labels, err)
+		}
+	},
 	"a writer that was replaced is refused": func(t *testing.T, s *store.Store) {
 		old := join(t, s, "prod")
 		current := take(t, s, "prod")

@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS accounts (
 	host        TEXT NOT NULL,
 	fingerprint TEXT NOT NULL,
 	version     TEXT NOT NULL,
+	shape       TEXT NOT NULL,
 	properties  LONGTEXT NOT NULL,
 	namespaces  LONGTEXT,
 	holder      TEXT NOT NULL,
@@ -51,7 +52,10 @@ CREATE TABLE IF NOT EXISTS feeds (
 	PRIMARY KEY (account_id, kind_id, namespace)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- Every index of InnoDB repeats the primary key, and rows lie in its order. A
+-- number keeps indexes small, and pages full, since new rows come at the end.
 CREATE TABLE IF NOT EXISTS objects (
+	id          BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
 	account_id  INT NOT NULL,
 	kind_id     SMALLINT NOT NULL,
 	namespace   VARCHAR(63) NOT NULL,
@@ -63,7 +67,7 @@ CREATE TABLE IF NOT EXISTS objects (
 	application VARCHAR(255) NOT NULL,
 	head        LONGBLOB NOT NULL,
 	body        LONGBLOB NOT NULL,
-	PRIMARY KEY (account_id, kind_id, namespace, name),
+	UNIQUE objects_key (account_id, kind_id, namespace, name),
 	INDEX objects_application (application, kind_id),
 	INDEX objects_labelset (labelset)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -77,11 +81,11 @@ CREATE TABLE IF NOT EXISTS labelsets (
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS labels (
+	labelset BIGINT NOT NULL,
 	name     VARCHAR(317) NOT NULL,
 	value    VARCHAR(63) NOT NULL,
-	labelset BIGINT NOT NULL,
-	PRIMARY KEY (name, value, labelset),
-	INDEX labels_labelset (labelset)
+	PRIMARY KEY (labelset, name),
+	INDEX labels_name (name, value)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS dictionaries (

@@ -15,6 +15,7 @@ CREATE TABLE accounts (
 	host        text NOT NULL,
 	fingerprint text NOT NULL,
 	version     text NOT NULL,
+	shape       text NOT NULL,
 	properties  text NOT NULL,
 	namespaces  text,
 	holder      text NOT NULL,
@@ -51,7 +52,9 @@ CREATE TABLE feeds (
 ) WITH (fillfactor = 50);
 
 -- No index covers what changes with an object's version, so that an update
--- stays on its page (HOT). The order of columns leaves no padding.
+-- stays on its page (HOT) where that has room. Room kept free beforehand (a
+-- fillfactor) was not worth it: docs/decisions/0012. The order of columns leaves
+-- no padding.
 CREATE TABLE objects (
 	labelset    bigint NOT NULL,
 	stored      bigint NOT NULL,
@@ -65,7 +68,7 @@ CREATE TABLE objects (
 	head        bytea NOT NULL,
 	body        bytea NOT NULL,
 	PRIMARY KEY (account_id, kind_id, namespace, name)
-) WITH (fillfactor = 90);
+);
 ALTER TABLE objects ALTER COLUMN head SET STORAGE EXTERNAL, ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE INDEX objects_application ON objects (application, kind_id);
 CREATE INDEX objects_labelset ON objects (labelset);

@@ -15,6 +15,7 @@ CREATE TABLE accounts (
 	host        TEXT NOT NULL,
 	fingerprint TEXT NOT NULL,
 	version     TEXT NOT NULL,
+	shape       TEXT NOT NULL,
 	properties  TEXT NOT NULL,
 	namespaces  TEXT,
 	holder      TEXT NOT NULL,
@@ -75,12 +76,12 @@ CREATE TABLE labelsets (
 );
 
 CREATE TABLE labels (
+	labelset INTEGER NOT NULL,
 	name     TEXT NOT NULL,
 	value    TEXT NOT NULL,
-	labelset INTEGER NOT NULL,
-	PRIMARY KEY (name, value, labelset)
+	PRIMARY KEY (labelset, name)
 ) WITHOUT ROWID;
-CREATE INDEX labels_labelset ON labels (labelset);
+CREATE INDEX labels_name ON labels (name, value);
 
 CREATE TABLE dictionaries (
 	id      INTEGER PRIMARY KEY,

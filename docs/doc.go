@@ -1,0 +1,2 @@
+// Package docs holds the documentation to the code, by its tests.
+package docs

@@ -1,0 +1,150 @@
+package docs
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "follow the code: write the lines that functions stand at now")
+
+// functionLinks are links to functions: click NAME href "FILE#LINE" "FUNCTION"
+// in a diagram, [FUNCTION](FILE#LINE) in text.
+var functionLinks = []*regexp.Regexp{
+	regexp.MustCompile(`(?P<head>click \w+ href ")(?P<file>[^"#]+)#L(?P<line>\d+)(?P<tail>" ")(?P<name>[\w.]+)(?P<end>")`),
+	regexp.MustCompile(`(?P<head>\[)(?P<name>[\w.]+)(?P<tail>\]\()(?P<file>\.\./[^)#]+\.go)#L(?P<line>\d+)(?P<end>\))`),
+}
+
+// TestFunctionLinks asks that every link to a function leads to its first line.
+func TestFunctionLinks(t *testing.T) {
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := string(text)
+		for _, link := range functionLinks {
+			now = link.ReplaceAllStringFunc(now, func(match string) string { return follow(t, link, file, match) })
+		}
+		if now == string(text) {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s links to lines that functions have left; go test ./docs -update mends it", file)
+			continue
+		}
+		if err := os.WriteFile(file, []byte(now), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func follow(t *testing.T, link *regexp.Regexp, file, match string) string {
+	part := func(name string) string {
+		return link.FindStringSubmatch(match)[link.SubexpIndex(name)]
+	}
+	line, err := lineOf(filepath.Join(filepath.Dir(file), part("file")), part("name"))
+	if err != nil {
+		t.Errorf("%s: %v", file, err)
+		return match
+	}
+	return strings.Replace(match, "#L"+part("line"), fmt.Sprintf("#L%d", line), 1)
+}
+
+// lineOf finds "function" or "Type.method" in a file.
+func lineOf(file, name string) (int, error) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && nameOf(fn) == name {
+			return set.Position(fn.Pos()).Line, nil
+		}
+	}
+	return 0, fmt.Errorf("%s has no function %s", file, name)
+}
+
+func nameOf(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return fn.Name.Name
+	}
+	t := fn.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		return id.Name + "." + fn.Name.Name
+	}
+	return fn.Name.Name
+}
+
+var fileLink = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+// TestFileLinks asks that what the documents link to exists.
+func TestFileLinks(t *testing.T) {
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range fileLink.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", file, m[1])
+			}
+		}
+	}
+}
+
+// TestGuaranteesAreTested asks that each test that the guarantees name exists.
+func TestGuaranteesAreTested(t *testing.T) {
+	text, err := os.ReadFile("guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([\\w/]+)\\.(Test\\w+)`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 9 {
+		t.Errorf("the guarantees name %d tests only", len(named))
+	}
+	for _, m := range named {
+		if !hasTest(t, filepath.Join("..", m[1]), m[2]) {
+			t.Errorf("guarantees.md names %s.%s, which is not there", m[1], m[2])
+		}
+	}
+}
+
+func hasTest(t *testing.T, dir, name string) bool {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if _, err := lineOf(file, name); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func documents(t *testing.T) []string {
+	t.Helper()
+	files := []string{"../README.md"}
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".md") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

@@ -1,0 +1,74 @@
+package client
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+func TestFailures(t *testing.T) {
+	for _, tt := range []struct {
+		why    string
+		status int
+		body   string
+		kind   vedette.ErrorKind
+		want   string
+	}{
+		{"an error of ours", 404, `{"error":{"kind":"not_found","message":"there is no account x"}}`, vedette.NotFound, "there is no account x"},
+		{"an internal error", 500, `{"error":{"kind":"internal","message":"internal error","id":"ABC"}}`, vedette.Unavailable, "its log tells why under id ABC"},
+		{"a proxy", 502, "<html>Bad Gateway</html>", vedette.Unavailable, `answered "502 Bad Gateway", and not as a Vedette server does`},
+		{"a JVM", 404, `{"timestamp":1,"status":404,"error":"Not Found"}`, vedette.Unavailable, "is the address right?"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.body)
+			}))
+			defer server.Close()
+			c, err := New(strings.TrimPrefix(server.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Version(t.Context())
+			if vedette.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestReadEvents(t *testing.T) {
+	const text = ": a comment\n\nevent: added\ndata: {\"a\":\ndata: 1}\n\nid: 7\nevent:ready\ndata:{}\n\ndata: without a type\n\nevent: cut"
+	var got []string
+	err := readEvents(strings.NewReader(text), func(e Event) error {
+		got = append(got, e.Type+" "+string(e.Data))
+		return nil
+	})
+	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Join(got, "|") != `added {"a":1}|ready {}` {
+		t.Errorf("%q, %v", got, err)
+	}
+	stop := errors.New("enough")
+	if err := readEvents(strings.NewReader(text), func(Event) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+}
+
+func FuzzReadEvents(f *testing.F) {
+	f.Add("event: a\ndata: {}\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		err := readEvents(strings.NewReader(text), func(e Event) error {
+			if e.Type == "" || strings.ContainsAny(e.Type+string(e.Data), "\n") {
+				t.Errorf("%q gave %q %q", text, e.Type, e.Data)
+			}
+			return nil
+		})
+		if err == nil {
+			t.Error("a stream that ends is no error")
+		}
+	})
+}

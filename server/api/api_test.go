@@ -1,0 +1,553 @@
+package api_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/readtest"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var update = flag.Bool("update", false, "make openapi.json of openapi.yaml")
+
+// TestDocumentJSON holds that the two forms of the document say the same.
+func TestDocumentJSON(t *testing.T) {
+	text, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, '\n')
+	if *update {
+		if err := os.WriteFile("openapi.json", want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("openapi.json")
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("openapi.json is not what openapi.yaml says (%v): go test ./server/api -run TestDocumentJSON -update", err)
+	}
+}
+
+// document reads the document as a stranger would.
+func document(t testing.TB) (*openapi3.T, routers.Router) {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	router, err := legacy.NewRouter(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc, router
+}
+
+// witness is a reader that holds every answer against the document.
+type witness struct {
+	t      testing.TB
+	url    string
+	router routers.Router
+	doc    *openapi3.T
+	seen   map[string]bool // operations that were answered
+}
+
+func serve(t testing.TB, cfg api.Config) *witness {
+	t.Helper()
+	server := httptest.NewServer(api.New(cfg))
+	t.Cleanup(server.Close)
+	doc, router := document(t)
+	return &witness{t: t, url: server.URL, router: router, doc: doc, seen: map[string]bool{}}
+}
+
+// get reads a path below /vedette/v1 and checks the answer.
+func (w *witness) get(path string, headers ...string) (*http.Response, []byte) {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url+"/vedette/v1"+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if r.Header.Get("Accept-Encoding") == "" {
+		w.check(r, response, body)
+	}
+	return response, body
+}
+
+func (w *witness) check(r *http.Request, response *http.Response, body []byte) {
+	w.t.Helper()
+	described := r.Clone(r.Context())
+	described.URL.Scheme, described.URL.Host = "", ""
+	route, params, err := w.router.FindRoute(described)
+	if err != nil {
+		if response.StatusCode < 400 {
+			w.t.Errorf("%s was answered with %d and is not in the document: %v", r.URL, response.StatusCode, err)
+		}
+		return
+	}
+	w.seen[route.Path] = true
+	err = openapi3filter.ValidateResponse(r.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: described, PathParams: params, Route: route},
+		Status:                 response.StatusCode, Header: response.Header, Body: io.NopCloser(bytes.NewReader(body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	})
+	if err != nil {
+		w.t.Errorf("%s: %v", r.URL, err)
+	}
+}
+
+// read is get for an answer that must be good, decoded.
+func read[T any](w *witness, path string) T {
+	w.t.Helper()
+	var v T
+	response, body := w.get(path)
+	if response.StatusCode != http.StatusOK {
+		w.t.Fatalf("%s: %d: %s", path, response.StatusCode, body)
+	}
+	if err := json.Unmarshal(body, &v); err != nil {
+		w.t.Fatalf("%s: %v in %s", path, err, body)
+	}
+	return v
+}
+
+type fresh struct {
+	Account, Kind, State, Message string
+	Watermark                     *time.Time
+	LagMs                         *int64
+	Stale                         bool
+}
+
+type objects struct {
+	Items []struct {
+		Account, Kind, APIVersion, Namespace, Name, UID, ResourceVersion string
+		Created                                                          time.Time
+		Labels                                                           map[string]string
+		Owner                                                            *struct{ Kind, Name string }
+		Moniker                                                          vedette.Moniker
+		Summary                                                          map[string]any
+		Manifest                                                         map[string]any
+	}
+	Total     int
+	Cursor    string
+	Stale     bool
+	Freshness []fresh
+}
+
+func (o objects) names() string {
+	var names []string
+	for _, i := range o.Items {
+		names = append(names, i.Account+"/"+i.Kind+"/"+i.Namespace+"/"+i.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func shop(t testing.TB) *readtest.World {
+	w := readtest.New(t)
+	for _, account := range []vedette.AccountName{"dev", "prod-1", "prod-3"} {
+		w.Account(account, "pods", "deployments", "nodes")
+		w.Put(account, readtest.Node("node-1"), readtest.Deployment("shop", "web", 3), readtest.Pod("shop", "web-0", "web"))
+	}
+	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
+	return w
+}
+
+func configOf(w *readtest.World) api.Config {
+	return api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Version: "v1.2.3"}
+}
+
+func TestObjects(t *testing.T) {
+	w := serve(t, configOf(shop(t)))
+	for _, tt := range []struct{ why, query, want string }{
+		{"a kind of one account", "account=dev&kind=pods", "dev/Pod/shop/web-0"},
+		{"accounts by pattern", "account=prod-*&kind=deploy", "prod-1/Deployment.apps/shop/web prod-3/Deployment.apps/shop/web"},
+		{"accounts and kinds as lists, in any case", "account=dev,prod-3&kind=NODE,Deployment.apps", "dev/Deployment.apps/shop/web dev/Node//node-1 prod-3/Deployment.apps/shop/web prod-3/Node//node-1"},
+		{"accounts twice", "account=dev&account=prod-?&kind=no", "dev/Node//node-1 prod-1/Node//node-1 prod-3/Node//node-1"},
+		{"a namespace", "namespace=billing", "prod-1/Pod/billing/invoice-0"},
+		{"a name", "name=broken-0", "prod-1/Pod/shop/broken-0"},
+		{"an application", "application=invoice", "prod-1/Pod/billing/invoice-0"},
+		{"labels", "kind=po&selector=app+in+(broken,invoice)", "prod-1/Pod/billing/invoice-0 prod-1/Pod/shop/broken-0"},
+		{"a pattern that matches nothing selects nothing", "account=zzz*", ""},
+		{"a kind that no account caches", "kind=cronjobs", ""},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			w := &witness{t: t, url: w.url, router: w.router, seen: map[string]bool{}}
+			got := read[objects](w, "/objects?"+tt.query)
+			if got.names() != tt.want || got.Total != len(got.Items) {
+				t.Errorf("got  %s (%d)\nwant %s", got.names(), got.Total, tt.want)
+			}
+		})
+	}
+}
+
+func TestObjectView(t *testing.T) {
+	w := serve(t, configOf(shop(t)))
+	got := read[objects](w, "/objects?account=dev&kind=pods").Items[0]
+	if got.APIVersion != "v1" || got.Owner == nil || got.Owner.Kind != "ReplicaSet.apps" || got.Labels["app"] != "web" ||
+		got.Moniker.App != "web" || got.Moniker.Cluster != "replicaSet web" || got.Summary["phase"] != "Running" || got.Manifest != nil ||
+		time.Since(got.Created) < 122*time.Hour || got.ResourceVersion == "" || got.UID == "" {
+		t.Errorf("got %+v", got)
+	}
+	got = read[objects](w, "/objects?account=dev&kind=pods&include=body").Items[0]
+	if got.Manifest["kind"] != "Pod" {
+		t.Errorf("with include=body: manifest %v", got.Manifest)
+	}
+	one := read[struct {
+		Name      string
+		Manifest  map[string]any
+		Freshness []fresh
+	}](w, "/objects/dev/node/_/node-1")
+	if one.Name != "node-1" || one.Manifest["kind"] != "Node" || len(one.Freshness) != 1 || one.Freshness[0].Kind != "Node" {
+		t.Errorf("one object: %+v", one)
+	}
+}
+
+// TestSpoiledObject holds that an object whose agent sent no JSON spoils nothing
+// but itself.
+func TestSpoiledObject(t *testing.T) {
+	world := shop(t)
+	world.PutBody("dev", readtest.Pod("shop", "web-1", "web"), `{"kind":`)
+	w := serve(t, configOf(world))
+	got := read[objects](w, "/objects?account=dev&kind=pods&include=body")
+	if len(got.Items) != 2 || got.Items[0].Manifest == nil || got.Items[1].Manifest != nil {
+		t.Errorf("got %+v", got.Items)
+	}
+}
+
+func TestPages(t *testing.T) {
+	w := serve(t, configOf(shop(t)))
+	var names []string
+	path := "/objects?limit=2"
+	for cursor := ""; ; {
+		page := read[objects](w, path+cursor)
+		if len(page.Items) > 2 || page.Total != 11 {
+			t.Fatalf("a page of %d, of %d", len(page.Items), page.Total)
+		}
+		names = append(names, strings.Fields(page.names())...)
+		if page.Cursor == "" {
+			break
+		}
+		cursor = "&cursor=" + page.Cursor
+	}
+	if len(names) != 11 || !slices.IsSorted(names) || len(slices.Compact(names)) != 11 {
+		t.Errorf("pages hold %v", names)
+	}
+}
+
+type table struct {
+	Kind    string
+	Columns []struct {
+		Name string
+		Wide bool
+	}
+	Rows []struct {
+		Account, Namespace, Name string
+		Cells                    []string
+	}
+	Total int
+}
+
+func TestTable(t *testing.T) {
+	w := serve(t, configOf(shop(t)))
+	got := read[table](w, "/objects?account=prod-1&kind=pods&as=table")
+	if got.Kind != "Pod" || got.Total != 3 || len(got.Rows) != 3 || got.Columns[1].Name != "STATUS" || !got.Columns[4].Wide {
+		t.Fatalf("got %+v", got)
+	}
+	if cells := strings.Join(got.Rows[1].Cells[:4], "|"); got.Rows[1].Name != "broken-0" || cells != "0/1|CrashLoopBackOff|12 (12m ago)|3h30m" {
+		t.Errorf("row %s: %s", got.Rows[1].Name, cells)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	w := serve(t, configOf(shop(t)))
+	for _, tt := range []struct {
+		why, path     string
+		status        int
+		kind, message string
+	}{
+		{"a parameter with a typing error", "/objects?namespac=shop", 400, "invalid", `there is no parameter "namespac": did you mean namespace?`},
+		{"a parameter of something else", "/objects?zebra=1", 400, "invalid", `the parameters are account, kind`},
+		{"a parameter where there are none", "/accounts/dev?x=1", 400, "invalid", "takes none"},
+		{"a parameter twice", "/objects?namespace=a&namespace=b", 400, "invalid", "given 2 times"},
+		{"a limit that is no number", "/objects?limit=many", 400, "invalid", "from 1 to 5000"},
+		{"a limit of nothing", "/objects?limit=0", 400, "invalid", "from 1 to 5000"},
+		{"too high a limit", "/objects?limit=5001", 400, "invalid", "from 1 to 5000"},
+		{"an empty limit", "/objects?limit=", 400, "invalid", "from 1 to 5000"},
+		{"an empty kind", "/objects?kind=", 400, "invalid", "leave it out"},
+		{"an empty account", "/objects?account=,", 400, "invalid", "leave it out"},
+		{"a cursor of someone else", "/objects?cursor=zzz", 400, "invalid", "cursor"},
+		{"a selector that is none", "/objects?selector=a%3Db%3Dc", 400, "invalid", "label selector"},
+		{"something to include that is not there", "/objects?include=events", 400, "invalid", "may be body"},
+		{"another form", "/objects?as=yaml", 400, "invalid", "may be table"},
+		{"a table of two kinds", "/objects?as=table&kind=pods,nodes", 400, "invalid", "2 are asked for"},
+		{"a table of all kinds", "/objects?as=table", 400, "invalid", "0 are asked for"},
+		{"a kind with a typing error", "/objects?kind=pds", 400, "invalid", "did you mean pods"},
+		{"an account with a typing error", "/objects?account=prod-2", 404, "not_found", "did you mean prod-1 or prod-3?"},
+		{"an account that is not there", "/accounts/zebra", 404, "not_found", `there is no account "zebra"`},
+		{"an object that is not there", "/objects/dev/pods/shop/nope", 404, "not_found", "account dev has no Pod shop/nope"},
+		{"an object of no account", "/objects/zebra/pods/shop/nope", 404, "not_found", "there is no account"},
+		{"a namespace for what has none", "/objects/dev/nodes/shop/node-1", 400, "invalid", "stands in no namespace"},
+		{"no namespace for what has one", "/objects/dev/pods/_/web-0", 400, "invalid", "stands in a namespace"},
+		{"a query that can't be read", "/objects?%zz", 400, "invalid", "cannot be read"},
+		{"no path", "/nope", 404, "not_found", "nothing at /vedette/v1/nope"},
+		{"a stream of a kind with a typing error", "/changes?kind=pds", 400, "invalid", "did you mean pods"},
+		{"a stream with a selector that is none", "/changes?selector=(", 400, "invalid", "label selector"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			w := &witness{t: t, url: w.url, router: w.router, seen: map[string]bool{}}
+			response, body := w.get(tt.path)
+			var got struct {
+				Error struct{ Kind, Message string }
+			}
+			if err := json.Unmarshal(body, &got); err != nil {
+				t.Fatalf("%v in %s", err, body)
+			}
+			if response.StatusCode != tt.status || got.Error.Kind != tt.kind || !strings.Contains(got.Error.Message, tt.message) {
+				t.Errorf("%d %+v; want %d %s with %q", response.StatusCode, got.Error, tt.status, tt.kind, tt.message)
+			}
+		})
+	}
+}
+
+func TestMethods(t *testing.T) {
+	w := serve(t, configOf(shop(t)))
+	response, err := http.Post(w.url+"/vedette/v1/objects", "application/json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD" || !bytes.Contains(body, []byte(`"method_not_allowed"`)) {
+		t.Errorf("POST: %d, Allow %q, %s, %v", response.StatusCode, response.Header.Get("Allow"), body, err)
+	}
+	for path, header := range map[string]string{"/objects": "ETag", "/changes": "Content-Type"} { // which must not go on for ever
+		head, err := http.Head(w.url + "/vedette/v1" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head.Body.Close()
+		if head.StatusCode != 200 || head.Header.Get(header) == "" {
+			t.Errorf("HEAD %s: %d %v", path, head.StatusCode, head.Header)
+		}
+	}
+}
+
+func TestFreshness(t *testing.T) {
+	world := shop(t)
+	world.State("prod-1", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments.apps is forbidden")
+	world.State("dev", vedette.Kind{Name: "Node"}, vedette.FeedFailing, "connection refused")
+	world.Fleet.Lose("prod-3")
+	w := serve(t, configOf(world))
+
+	pods := read[objects](w, "/objects?kind=pods")
+	for i, want := range []struct {
+		account string
+		stale   bool
+	}{{"dev", false}, {"prod-1", false}, {"prod-3", true}} {
+		f := pods.Freshness[i]
+		if f.Account != want.account || f.Kind != "Pod" || f.State != "live" || f.Stale != want.stale || f.LagMs == nil || f.Watermark == nil || *f.LagMs > 10_000 {
+			t.Errorf("freshness %+v, want %+v", f, want)
+		}
+	}
+	if !pods.Stale || pods.Freshness[2].Message != "no agent is connected for this account" {
+		t.Errorf("stale %v, %+v", pods.Stale, pods.Freshness[2])
+	}
+	if got := read[objects](w, "/objects?account=dev,prod-1&kind=pods"); got.Stale {
+		t.Errorf("fresh accounts are stale: %+v", got.Freshness)
+	}
+	if got := read[objects](w, "/objects?account=dev&kind=nodes"); !got.Stale || got.Freshness[0].State != "failing" || got.Freshness[0].Message != "connection refused" {
+		t.Errorf("a failing feed: %+v", got.Freshness)
+	}
+	if got := read[objects](w, "/objects?account=dev&kind=cronjobs"); got.Stale || len(got.Freshness) != 1 || got.Freshness[0].State != "absent" {
+		t.Errorf("a kind that is not cached: %+v", got.Freshness)
+	}
+	for name, stale := range map[string]bool{"dev": true, "prod-1": false, "prod-3": true} {
+		account := read[struct {
+			Stale bool
+			LagMs *int64
+			Feeds map[string]int
+		}](w, "/accounts/"+name)
+		if account.Stale != stale || account.LagMs == nil || account.Feeds["live"] == 0 {
+			t.Errorf("account %s: %+v, want stale %v", name, account, stale)
+		}
+	}
+}
+
+// TestStaleByLag lets time pass without a word from an agent that is said to be
+// there.
+func TestStaleByLag(t *testing.T) {
+	world := shop(t)
+	cfg := configOf(world)
+	cfg.StaleAfter = time.Nanosecond
+	if got := read[objects](serve(t, cfg), "/objects?account=dev&kind=pods"); !got.Stale {
+		t.Errorf("%+v", got.Freshness)
+	}
+}
+
+func TestFleetViews(t *testing.T) {
+	world := shop(t)
+	world.Fleet.Set(api.Agent{ID: "a1", Version: "v1", Server: "s1", Connected: time.Now(), LastPulse: time.Now(),
+		Accounts: []api.AgentAccount{{Name: "dev", Role: api.Cacher}, {Name: "prod-1", Role: api.Refused, Message: "why"}}}, api.Agent{ID: "a2", Version: "v1", Server: "s1"})
+	w := serve(t, configOf(world))
+	type items struct {
+		Items []struct {
+			ID, Name, Kind, Account, State string
+			Objects                        int
+			Accounts                       []any
+		}
+		Total int
+	}
+	if got := read[items](w, "/agents"); got.Total != 2 || got.Items[0].ID != "a1" || len(got.Items[0].Accounts) != 2 {
+		t.Errorf("agents %+v", got)
+	}
+	if got := read[items](w, "/agents?account=d*"); got.Total != 1 {
+		t.Errorf("agents of d*: %+v", got)
+	}
+	if got := read[items](w, "/accounts?account=prod-*"); got.Total != 2 || got.Items[0].Name != "prod-1" || got.Items[0].Objects != 5 {
+		t.Errorf("accounts %+v", got)
+	}
+	if got := read[items](w, "/feeds?account=dev&kind=po"); got.Total != 1 || got.Items[0].Kind != "Pod" || got.Items[0].Objects != 1 {
+		t.Errorf("feeds %+v", got)
+	}
+	if got := read[items](w, "/kinds"); got.Total != 3 || got.Items[2].Kind != "Pod" || got.Items[2].Objects != 5 || len(got.Items[2].Accounts) != 3 {
+		t.Errorf("kinds %+v", got)
+	}
+	if got := read[struct{ Version string }](w, "/version"); got.Version != "v1.2.3" {
+		t.Errorf("version %+v", got)
+	}
+	world.Account("new", "pods") // what came a moment ago is found
+	if got := read[struct{ Name string }](w, "/accounts/new"); got.Name != "new" {
+		t.Errorf("a new account: %+v", got)
+	}
+}
+
+func TestNotModified(t *testing.T) {
+	world := shop(t)
+	w := serve(t, configOf(world))
+	first, _ := w.get("/objects?kind=nodes")
+	tag := first.Header.Get("ETag")
+	world.Fleet.Connect("dev") // time goes on, nothing else
+	second, body := w.get("/objects?kind=nodes", "If-None-Match", tag)
+	if second.StatusCode != http.StatusNotModified || len(body) > 0 || second.Header.Get("Vedette-Stale") != "false" || second.Header.Get("Vedette-Watermark") == "" {
+		t.Errorf("%d with %d bytes, %v", second.StatusCode, len(body), second.Header)
+	}
+	world.Fleet.Lose("dev")
+	if third, _ := w.get("/objects?kind=nodes", "If-None-Match", tag); third.StatusCode != http.StatusOK || third.Header.Get("Vedette-Stale") != "true" {
+		t.Errorf("%d after the agent was lost", third.StatusCode)
+	}
+}
+
+func TestGzip(t *testing.T) {
+	w := serve(t, configOf(shop(t)))
+	response, body := w.get("/objects", "Accept-Encoding", "gzip")
+	if response.Header.Get("Content-Encoding") != "gzip" {
+		t.Fatalf("headers %v", response.Header)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(reader)
+	if err != nil || !json.Valid(plain) || len(plain) <= len(body) {
+		t.Errorf("%d bytes from %d: %v", len(plain), len(body), err)
+	}
+}
+
+// TestEveryRoute holds that the document names the paths that are served, and
+// the server serves those that the document names.
+func TestEveryRoute(t *testing.T) {
+	w := serve(t, configOf(shop(t)))
+	served := api.Paths()
+	for _, path := range served {
+		if w.doc.Paths.Value(path) == nil {
+			t.Errorf("%s is served and not in the document", path)
+		}
+	}
+	for path := range w.doc.Paths.Map() {
+		if !slices.Contains(served, path) {
+			t.Errorf("%s is in the document and not served", path)
+		}
+	}
+	for _, path := range []string{"/accounts", "/accounts/dev", "/agents", "/feeds", "/kinds", "/objects", "/objects/dev/pods/shop/web-0", "/version", "/openapi.yaml", "/openapi.json"} {
+		if response, body := w.get(path); response.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		}
+	}
+	for _, path := range served {
+		if !w.seen[path] && path != "/vedette/v1/changes" { // which has tests of its own
+			t.Errorf("%s was not tried", path)
+		}
+	}
+}
+
+// broken is a store whose driver fails.
+type broken struct {
+	*store.Store
+	err error
+}
+
+func (b broken) Objects(context.Context, store.Query) (store.Page, error) {
+	return store.Page{}, b.err
+}
+
+func TestInternalError(t *testing.T) {
+	world := shop(t)
+	var log bytes.Buffer
+	cfg := configOf(world)
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	cfg.Store = broken{world.Store, errors.New("password of the database is hunter2")}
+	response, body := serve(t, cfg).get("/objects")
+	var got struct {
+		Error struct{ Kind, Message, ID string }
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != 500 || got.Error.Kind != "internal" || got.Error.Message != "internal error" {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+	if !strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), got.Error.ID) {
+		t.Errorf("log %s", log.String())
+	}
+	cfg.Store = broken{world.Store, vedette.Errorf(vedette.Unavailable, "the database does not answer")}
+	if response, body := serve(t, cfg).get("/objects"); response.StatusCode != 503 {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+}

@@ -1,0 +1,276 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/readtest"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// stream is a reader of changes that holds each event against the document.
+type stream struct {
+	t      *testing.T
+	doc    *openapi3.T
+	events chan client.Event
+	ended  chan error
+}
+
+func follow(t *testing.T, cfg api.Config, q client.Query) *stream {
+	t.Helper()
+	w := serve(t, cfg)
+	c, err := client.New(w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &stream{t: t, doc: w.doc, events: make(chan client.Event, 10_000), ended: make(chan error, 1)}
+	go func() {
+		s.ended <- c.Changes(ctx, q, func(e client.Event) error { s.events <- e; return nil })
+	}()
+	// The server waits for its handlers, so they must have ended before it is
+	// closed, which is registered earlier and runs later.
+	t.Cleanup(cancel)
+	return s
+}
+
+// next returns the next event but heartbeats, as "type account/kind/namespace/name".
+func (s *stream) next() string {
+	s.t.Helper()
+	for {
+		select {
+		case e := <-s.events:
+			text := s.describe(e)
+			if e.Type != "heartbeat" {
+				return text
+			}
+		case err := <-s.ended:
+			s.ended <- err
+			if len(s.events) > 0 {
+				continue // what came before the end is told before it
+			}
+			return "end: " + err.Error()
+		case <-time.After(20 * time.Second):
+			s.t.Fatal("no event came")
+		}
+	}
+}
+
+func (s *stream) describe(e client.Event) string {
+	s.t.Helper()
+	var name struct{ Account, Kind, Namespace, Name string }
+	if err := json.Unmarshal(e.Data, &name); err != nil {
+		s.t.Fatalf("%s: %v in %s", e.Type, err, e.Data)
+	}
+	s.validate(e)
+	switch e.Type {
+	case "added", "modified", "deleted":
+		return e.Type + " " + name.Account + "/" + name.Kind + "/" + name.Namespace + "/" + name.Name
+	}
+	return e.Type
+}
+
+func (s *stream) validate(e client.Event) {
+	s.t.Helper()
+	schema := map[string]string{"added": "Object", "modified": "Object", "deleted": "ObjectName", "columns": "Columns", "ready": "Freshness",
+		"heartbeat": "Freshness", "lagged": "Message", "error": "Error"}[e.Type]
+	if strings.Contains(string(e.Data), `"cells"`) {
+		schema = "Row"
+	}
+	var v any
+	if err := json.Unmarshal(e.Data, &v); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.doc.Components.Schemas[schema] == nil {
+		s.t.Fatalf("the document knows no event %s", e.Type)
+	}
+	if err := s.doc.Components.Schemas[schema].Value.VisitJSON(v); err != nil {
+		s.t.Errorf("event %s %s: %v", e.Type, e.Data, err)
+	}
+}
+
+func (s *stream) expect(events ...string) {
+	s.t.Helper()
+	for _, want := range events {
+		if got := s.next(); got != want {
+			s.t.Fatalf("event %q, want %q", got, want)
+		}
+	}
+}
+
+var web0 = vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Name: "web-0"}
+
+func TestChanges(t *testing.T) {
+	world := shop(t)
+	s := follow(t, configOf(world), client.Query{Account: "prod-*", Kind: "pods", Namespace: "shop"})
+	s.expect("added prod-1/Pod/shop/broken-0", "added prod-1/Pod/shop/web-0", "added prod-3/Pod/shop/web-0", "ready")
+	world.Put("dev", readtest.Pod("shop", "web-1", "web"))          // another account
+	world.Put("prod-1", readtest.Pod("billing", "web-1", "web"))    // another namespace
+	world.Put("prod-1", readtest.Deployment("shop", "invoices", 2)) // another kind
+	world.Put("prod-1", readtest.Pod("shop", "web-1", "web"))
+	s.expect("added prod-1/Pod/shop/web-1")
+	world.Put("prod-1", readtest.Pod("shop", "web-1", "other"))
+	s.expect("modified prod-1/Pod/shop/web-1")
+	world.Delete("prod-1", web0)
+	s.expect("deleted prod-1/Pod/shop/web-0")
+	world.Account("prod-9", "pods") // an account that comes later
+	world.Put("prod-9", readtest.Pod("shop", "web-0", "web"))
+	s.expect("added prod-9/Pod/shop/web-0")
+}
+
+// TestChangesOfSelection follows what enters and leaves a selection.
+func TestChangesOfSelection(t *testing.T) {
+	for name, q := range map[string]client.Query{"by selector": {Account: "dev", Selector: "app=web", Kind: "pods"}, "by application": {Account: "dev", Application: "web", Kind: "pods"}} {
+		t.Run(name, func(t *testing.T) {
+			world := shop(t)
+			s := follow(t, configOf(world), q)
+			s.expect("added dev/Pod/shop/web-0", "ready")
+			world.Put("dev", readtest.Pod("shop", "other-0", "other"))
+			world.Put("dev", readtest.Pod("shop", "web-0", "other"))
+			s.expect("deleted dev/Pod/shop/web-0")
+			world.Put("dev", readtest.Pod("shop", "other-0", "web"))
+			s.expect("added dev/Pod/shop/other-0")
+			world.Delete("dev", web0) // has left before
+			world.Put("dev", readtest.Pod("shop", "other-0", "web"))
+			s.expect("modified dev/Pod/shop/other-0")
+		})
+	}
+}
+
+func TestChangesAsTable(t *testing.T) {
+	world := shop(t)
+	s := follow(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Table: true})
+	s.expect("columns", "added dev//shop/web-0", "ready")
+	world.Put("dev", readtest.CrashingPod("shop", "web-0"))
+	e := <-s.events
+	var row client.Row
+	if err := json.Unmarshal(e.Data, &row); err != nil || row.Cells[1] != "CrashLoopBackOff" {
+		t.Errorf("%s %s", e.Type, e.Data)
+	}
+}
+
+func TestChangesWithManifests(t *testing.T) {
+	world := shop(t)
+	for _, manifests := range []bool{true, false} {
+		s := follow(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Manifests: manifests})
+		var first client.Object
+		if err := json.Unmarshal((<-s.events).Data, &first); err != nil || (len(first.Manifest) > 0) != manifests {
+			t.Errorf("manifest %s at first, asked for %v", first.Manifest, manifests)
+		}
+		s.expect("ready")
+		world.Put("dev", readtest.Pod("shop", "web-0", "again"))
+		var later client.Object
+		if err := json.Unmarshal((<-s.events).Data, &later); err != nil || (len(later.Manifest) > 0) != manifests {
+			t.Errorf("manifest %s later, asked for %v", later.Manifest, manifests)
+		}
+	}
+}
+
+// TestChangesOfManyLines holds that a body with line breaks, which no API server
+// sends and an agent might, stays one event.
+func TestChangesOfManyLines(t *testing.T) {
+	world := shop(t)
+	s := follow(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Manifests: true})
+	s.expect("added dev/Pod/shop/web-0", "ready")
+	world.PutBody("dev", readtest.Pod("shop", "web-1", "web"), "{\n\"kind\":\r\n\"Pod\"}")
+	e := <-s.events
+	var o client.Object
+	if err := json.Unmarshal(e.Data, &o); err != nil || !json.Valid(o.Manifest) || !strings.Contains(string(o.Manifest), "Pod") {
+		t.Errorf("%s %s: %v", e.Type, e.Data, err)
+	}
+}
+
+// slow is a store that answers when it is let.
+type slow struct {
+	*store.Store
+	asked, answer chan struct{}
+}
+
+func (s slow) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error) {
+	s.asked <- struct{}{}
+	<-s.answer
+	return s.Store.Object(ctx, account, key)
+}
+
+func TestChangesLagged(t *testing.T) {
+	world := shop(t)
+	db := slow{world.Store, make(chan struct{}, 10_000), make(chan struct{})}
+	cfg := configOf(world)
+	cfg.Store = db
+	s := follow(t, cfg, client.Query{Account: "dev", Kind: "pods"})
+	s.expect("added dev/Pod/shop/web-0", "ready")
+	change := store.Change{Account: "dev", Key: web0, Type: store.Modified}
+	world.Hub.Publish([]store.Change{change})
+	<-db.asked // it is busy with the first
+	for i := range 6000 {
+		c := change
+		c.Key.Name = "gone-" + strings.Repeat("x", i%7)
+		world.Hub.Publish([]store.Change{c})
+	}
+	close(db.answer)
+	for got := s.next(); got != "lagged"; got = s.next() {
+		if got != "modified dev/Pod/shop/web-0" {
+			t.Fatalf("event %q before lagged", got)
+		}
+	}
+	if got := s.next(); !strings.HasPrefix(got, "end:") {
+		t.Errorf("after lagged came %q", got)
+	}
+}
+
+func TestHeartbeat(t *testing.T) {
+	world := shop(t)
+	cfg := configOf(world)
+	cfg.Heartbeat = 5 * time.Millisecond
+	s := follow(t, cfg, client.Query{Kind: "pods", Account: "dev"})
+	s.expect("added dev/Pod/shop/web-0", "ready")
+	world.Fleet.Lose("dev")
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case e := <-s.events:
+			s.validate(e)
+			var f struct {
+				Stale     bool
+				Freshness []client.Fresh
+			}
+			if err := json.Unmarshal(e.Data, &f); err != nil {
+				t.Fatal(err)
+			}
+			if f.Stale && len(f.Freshness) == 1 && f.Freshness[0].Account == "dev" {
+				return
+			}
+		case <-deadline:
+			t.Fatal("no heartbeat told that the agent is gone")
+		}
+	}
+}
+
+type failing struct{ *store.Store }
+
+func (failing) Object(context.Context, vedette.AccountName, vedette.Key) (store.Row, error) {
+	return store.Row{}, errors.New("secret text of a driver")
+}
+
+func TestChangesFail(t *testing.T) {
+	world := shop(t)
+	cfg := configOf(world)
+	cfg.Store = failing{world.Store}
+	s := follow(t, cfg, client.Query{Kind: "pods", Account: "dev"})
+	s.expect("added dev/Pod/shop/web-0", "ready")
+	world.Put("dev", readtest.Pod("shop", "web-0", "again"))
+	e := <-s.events
+	s.validate(e)
+	if e.Type != "error" || strings.Contains(string(e.Data), "secret") || !strings.Contains(string(e.Data), `"internal"`) {
+		t.Errorf("%s %s", e.Type, e.Data)
+	}
+}

@@ -1,0 +1,68 @@
+package api_test
+
+import (
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/readtest"
+	"github.com/vedette-io/vedette/test/corpus"
+)
+
+// TestCorpus reads objects as they are in busy clusters in each of the forms
+// that the API has, and holds each answer against the document.
+func TestCorpus(t *testing.T) {
+	world := readtest.New(t)
+	var kinds []any
+	for _, k := range corpus.Kinds {
+		kinds = append(kinds, k)
+	}
+	world.Account("busy", kinds...)
+	var manifests []string
+	for _, o := range corpus.New(7).Objects(200) {
+		manifests = append(manifests, string(o.Body))
+	}
+	world.Put("busy", manifests...)
+	w := serve(t, configOf(world))
+	all := read[objects](w, "/objects?limit=5000&include=body")
+	if len(all.Items) != 200 || all.Total != 200 {
+		t.Fatalf("%d of %d objects", len(all.Items), all.Total)
+	}
+	for _, o := range all.Items[:30] { // each is checked against the document, which takes its time
+		one := read[struct{ UID string }](w, "/objects/busy/"+o.Kind+"/"+url.PathEscape(o.Namespace)+"/"+url.PathEscape(o.Name))
+		if one.UID != o.UID {
+			t.Errorf("%s %s/%s by its path has another uid", o.Kind, o.Namespace, o.Name)
+		}
+	}
+	for _, k := range corpus.Kinds {
+		got := read[table](w, "/objects?limit=5000&as=table&kind="+k.Plural)
+		if len(got.Rows) == 0 {
+			t.Errorf("no %s", k.Plural)
+		}
+		for _, row := range got.Rows {
+			if len(row.Cells) != len(got.Columns) || slices.Contains(row.Cells, "<unknown>") || slices.Contains(row.Cells, "<invalid>") {
+				t.Errorf("%s %s: %q", k.Kind, row.Name, row.Cells)
+			}
+		}
+	}
+}
+
+// TestRolesAreOfTheDocument holds that what the package names, the document
+// does.
+func TestRolesAreOfTheDocument(t *testing.T) {
+	doc, _ := document(t)
+	roles := doc.Components.Schemas["Agent"].Value.Properties["accounts"].Value.Items.Value.Properties["role"].Value.Enum
+	for _, role := range []api.Role{api.Cacher, api.Standby, api.Refused} {
+		if !slices.Contains(roles, any(string(role))) {
+			t.Errorf("the document has no role %s", role)
+		}
+	}
+	states := doc.Components.Schemas["FeedState"].Value.Enum
+	for _, state := range []vedette.FeedState{vedette.FeedPending, vedette.FeedSyncing, vedette.FeedLive, vedette.FeedFailing, vedette.FeedDenied} {
+		if !slices.Contains(states, any(string(state))) {
+			t.Errorf("the document has no state %s", state)
+		}
+	}
+}

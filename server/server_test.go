@@ -1,0 +1,126 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+func config(url string) Config {
+	return Config{ID: "s1", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0", Store: store.Config{URL: url}}
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// serve runs a server until the test ends and returns what Run will return.
+func serve(t *testing.T, cfg Config) (*Server, <-chan error) {
+	t.Helper()
+	s, err := Listen(cfg, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		done <- s.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return s, done
+}
+
+// awaitHealth asks until the answer fits, and returns it.
+func awaitHealth(t *testing.T, s *Server, fits func(code int, body string) bool) {
+	t.Helper()
+	deadline, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for last := ""; ; {
+		resp, err := http.Get("http://" + s.REST().String() + "/health")
+		if err == nil {
+			b, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if last = string(b); fits(resp.StatusCode, last) {
+				return
+			}
+		}
+		if deadline.Err() != nil {
+			t.Fatalf("health never fitted; the last was %s", last)
+		}
+	}
+}
+
+// TestDatabaseThatIsNotThere asks that the server starts, says what is wrong, and
+// lets nobody take its answers for the truth.
+func TestDatabaseThatIsNotThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	s, _ := serve(t, config("postgres://me:hidden@"+at+"/vedette?sslmode=disable"))
+	awaitHealth(t, s, func(code int, body string) bool {
+		if strings.Contains(body, "hidden") {
+			t.Fatalf("health tells the password: %s", body)
+		}
+		return code == http.StatusServiceUnavailable && strings.Contains(body, "DOWN") && strings.Contains(body, at)
+	})
+	resp, err := http.Get("http://" + s.REST().String() + "/vedette/v1/accounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Error struct{ Kind vedette.ErrorKind }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Error.Kind != vedette.Unavailable || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("accounts answered %s, %+v, %v", resp.Status, answer, err)
+	}
+}
+
+func TestDatabaseThatComesToNothing(t *testing.T) {
+	for _, url := range []string{"oracle://x", "sqlite:/proc/nowhere/v.db"} {
+		_, done := serve(t, config(url))
+		select {
+		case err := <-done:
+			if vedette.KindOf(err) == "" || vedette.KindOf(err) == vedette.Unavailable {
+				t.Errorf("%s: ended with %v, want an error that waiting can't cure", url, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: the server waits for what will never be", url)
+		}
+	}
+}
+
+func TestHealthOfAReadyServer(t *testing.T) {
+	s, _ := serve(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
+	awaitHealth(t, s, func(code int, body string) bool { return code == http.StatusOK && strings.Contains(body, `"UP"`) })
+}
+
+func TestPortThatIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
+	cfg.GRPC = l.Addr().String()
+	_, err = Listen(cfg, quiet)
+	if err == nil || !strings.Contains(err.Error(), "gRPC on "+cfg.GRPC) || errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want an error that names the port", err)
+	}
+}

@@ -1,0 +1,182 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/storetest"
+	"github.com/vedette-io/vedette/test/databases"
+)
+
+func TestPostgreSQL(t *testing.T) {
+	databases.PostgreSQL(t) // keeps the server up between the tests
+	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.PostgreSQL(t)) })
+}
+
+func TestMariaDB(t *testing.T) {
+	databases.MariaDB(t)
+	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.MariaDB(t)) })
+}
+
+// shared runs a test on a database that several servers of ours share.
+func shared(t *testing.T, test func(t *testing.T, url string)) {
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, databases.PostgreSQL(t)) })
+	t.Run("MariaDB", func(t *testing.T) { test(t, databases.MariaDB(t)) })
+}
+
+func TestServersThatStartTogetherMigrateOnce(t *testing.T) {
+	shared(t, func(t *testing.T, url string) {
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() {
+				s, err := store.Open(t.Context(), store.Config{URL: url})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestAnAccountMovesFromServerToServer(t *testing.T) {
+	shared(t, func(t *testing.T, url string) {
+		one, two := storetest.Open(t, url), storetest.Open(t, url)
+		pods := vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
+		declared := []store.DeclaredFeed{{Feed: pods, Resource: vedette.Resource{Kind: pods.Kind, Version: "v1", Plural: "pods"}}}
+		if _, err := one.Register(t.Context(), vedette.Account{Name: "prod"}); err != nil {
+			t.Fatal(err)
+		}
+		var old vedette.Term
+		for turn := range 6 {
+			s, other := one, two
+			if turn%2 == 1 {
+				s, other = two, one
+			}
+			term, err := s.Take(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Declare(t.Context(), "prod", term, declared, nil); err != nil {
+				t.Fatal(err)
+			}
+			var objects []vedette.Object
+			for n := range 40 { // enough for a dictionary, which the other server has yet to read
+				objects = append(objects, vedette.Object{Key: vedette.Key{Kind: pods.Kind, Namespace: "n", Name: fmt.Sprint("pod-", n)}, ResourceVersion: fmt.Sprint(turn),
+					Labels: map[string]string{"turn": fmt.Sprint(turn)}, Body: []byte(strings.Repeat(fmt.Sprintf(`{"name":"pod-%d","turn":%d}`, n, turn), 10))})
+			}
+			if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: term, Upserts: objects}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := other.Commit(t.Context(), store.Batch{Account: "prod", Term: old, Upserts: objects}); !errors.Is(err, store.ErrTerm) {
+				t.Fatalf("the former server: %v", err)
+			}
+			page, err := other.Objects(t.Context(), store.Query{Bodies: true, Selector: fmt.Sprint("turn=", turn)})
+			if err != nil || len(page.Items) != len(objects) {
+				t.Fatalf("the other server reads %d of %d, %v", len(page.Items), len(objects), err)
+			}
+			old = term
+		}
+	})
+}
+
+func TestPostgreSQLThatDiesAndComesBack(t *testing.T) {
+	testRestart(t, databases.StartPostgreSQL(t, databases.Options{Durable: true}))
+}
+
+func TestMariaDBThatDiesAndComesBack(t *testing.T) {
+	testRestart(t, databases.StartMariaDB(t, databases.Options{Durable: true}))
+}
+
+// testRestart kills the server between commits: what was committed is there
+// afterwards, and in the meantime every error says that it is worth a retry.
+func testRestart(t *testing.T, server *databases.Server) {
+	s := storetest.Open(t, server.URL)
+	term := prepare(t, s)
+	committed := 0
+	for range 3 {
+		for range 5 {
+			if err := commitOne(t, s, term, committed); err != nil {
+				t.Fatal(err)
+			}
+			committed++
+		}
+		server.Kill()
+		if err := commitOne(t, s, term, committed); vedette.KindOf(err) != vedette.Unavailable {
+			t.Errorf("while the server is away: %v", err)
+		}
+		if err := s.Ping(t.Context()); vedette.KindOf(err) != vedette.Unavailable {
+			t.Errorf("ping while the server is away: %v", err)
+		}
+		if _, err := store.Open(t.Context(), store.Config{URL: server.URL}); vedette.KindOf(err) != vedette.Unavailable {
+			t.Errorf("open while the server is away: %v", err)
+		}
+		server.Start()
+		recover := time.Now().Add(30 * time.Second)
+		for s.Ping(t.Context()) != nil { // connections of before may take a try each to be found dead
+			if time.Now().After(recover) {
+				t.Fatal("the store does not come back")
+			}
+		}
+	}
+	page, err := s.Objects(t.Context(), store.Query{})
+	if err != nil || len(page.Items) != committed || page.Total != int64(committed) {
+		t.Errorf("%d objects of %d, total %d, %v", len(page.Items), committed, page.Total, err)
+	}
+}
+
+func prepare(t *testing.T, s *store.Store) vedette.Term {
+	t.Helper()
+	if _, err := s.Register(t.Context(), vedette.Account{Name: "prod"}); err != nil {
+		t.Fatal(err)
+	}
+	term, err := s.Take(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Declare(t.Context(), "prod", term, []store.DeclaredFeed{{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return term
+}
+
+func commitOne(t *testing.T, s *store.Store, term vedette.Term, n int) error {
+	t.Helper()
+	_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: term, Upserts: []vedette.Object{
+		{Key: vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "n", Name: fmt.Sprint(n)}, ResourceVersion: "1", Labels: map[string]string{"n": fmt.Sprint(n)}}}})
+	return err
+}
+
+func TestAPasswordThatIsRefused(t *testing.T) {
+	url := databases.MariaDB(t)
+	_, err := store.Open(t.Context(), store.Config{URL: strings.Replace(url, ":vedette@", ":wrong-one@", 1)})
+	if vedette.KindOf(err) != vedette.Invalid || strings.Contains(err.Error(), "wrong-one") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNumbersBeyond32Bits(t *testing.T) {
+	url := databases.PostgreSQL(t)
+	s := storetest.Open(t, url)
+	term := prepare(t, s)
+	if err := databases.Exec(url, `ALTER TABLE labelsets ALTER COLUMN id RESTART WITH 5000000000`); err != nil {
+		t.Fatal(err)
+	}
+	if err := commitOne(t, s, term, 1); err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.Objects(t.Context(), store.Query{Selector: "n=1"})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Labels["n"] != "1" {
+		t.Errorf("got %+v, %v", page.Items, err)
+	}
+}

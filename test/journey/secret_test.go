@@ -1,0 +1,209 @@
+package journey
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// createSecret creates a Secret with a canary in its data and, as kubectl apply
+// leaves it, in an annotation.
+func createSecret(t *testing.T, name, canary string) {
+	t.Helper()
+	applied := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":%q,"namespace":"default"},"data":{"p":%q},"stringData":{"password":%q}}`,
+		name, base64.StdEncoding.EncodeToString([]byte(canary)), canary)
+	err := plane.Create(t.Context(), "/api/v1/namespaces/default/secrets", map[string]any{"apiVersion": "v1", "kind": "Secret",
+		"metadata":   map[string]any{"name": name, "annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": applied, "harmless": "yes"}},
+		"stringData": map[string]any{"password": canary}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tap keeps a copy of all that an agent sends.
+type tap struct {
+	book logbook // length-prefixed messages, as they went out
+}
+
+func (p *tap) intercept(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream, err := streamer(ctx, desc, conn, method, opts...)
+	return &tapped{stream, p}, err
+}
+
+type tapped struct {
+	grpc.ClientStream
+	tap *tap
+}
+
+// SendMsg implements grpc.ClientStream.
+func (s *tapped) SendMsg(m any) error {
+	b, err := proto.Marshal(m.(proto.Message))
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(&s.tap.book, "%d\n%s", len(b), b); err != nil {
+		return err
+	}
+	return s.ClientStream.SendMsg(m)
+}
+
+// plain returns all messages one after the other, the records in them
+// decompressed.
+func (p *tap) plain(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	in := bufio.NewReader(strings.NewReader(p.book.String()))
+	reader := wire.NewReader(func() (*wire.Data, error) {
+		for {
+			m, err := nextMessage(in)
+			if err != nil {
+				return nil, err
+			}
+			if m.GetData() != nil {
+				return m.GetData(), nil
+			}
+			fmt.Fprintln(&out, m)
+		}
+	}, new(wire.Decoders))
+	records := 0
+	for {
+		var rec wire.Record
+		if _, err := reader.Next(&rec); err != nil {
+			break
+		}
+		records++
+		b, err := proto.Marshal(&rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(b)
+	}
+	if records == 0 {
+		t.Fatal("no record was tapped")
+	}
+	return out.Bytes()
+}
+
+func nextMessage(in *bufio.Reader) (*wire.AgentMessage, error) {
+	var size int
+	if _, err := fmt.Fscanf(in, "%d\n", &size); err != nil {
+		return nil, err
+	}
+	b := make([]byte, size)
+	if _, err := io.ReadFull(in, b); err != nil {
+		return nil, err
+	}
+	var m wire.AgentMessage
+	return &m, proto.Unmarshal(b, &m)
+}
+
+// TestSecretsAreNotOnTheWire reads every message that an agent sends, records
+// decompressed, and finds the Secret and nothing of its data.
+func TestSecretsAreNotOnTheWire(t *testing.T) {
+	const canary = "c4n4ry-on-the-wire"
+	createSecret(t, "wire", canary)
+	var p tap
+	h := startTapped(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Secret"}}}, redact.Config{},
+		grpc.WithStreamInterceptor(p.intercept))
+	h.awaitLive(1)
+	h.stopAgent()
+	sent := p.plain(t)
+	if !bytes.Contains(sent, []byte("harmless")) {
+		t.Error("the Secret's metadata was not sent")
+	}
+	for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))} {
+		if bytes.Contains(sent, []byte(form)) {
+			t.Errorf("%q was sent", form)
+		}
+	}
+}
+
+// TestSecretsAreNotInMemory runs the agent as users do, lets it report a hundred
+// Secrets, and looks through all of its memory. The program is built without the
+// race detector, which keeps copies of its own.
+func TestSecretsAreNotInMemory(t *testing.T) {
+	const canary = "c4n4ry-in-memory"
+	for i := range 100 {
+		createSecret(t, fmt.Sprintf("memory-%d", i), canary)
+	}
+	h := start(t, agent.Account{Name: "other", Selection: watch.Selection{Kinds: []string{"Namespace"}}}, redact.Config{})
+	dir := t.TempDir()
+	program := filepath.Join(dir, "vedette-agent")
+	if out, err := exec.Command("go", "build", "-o", program, "github.com/vedette-io/vedette/cmd/vedette-agent").CombinedOutput(); err != nil {
+		t.Fatalf("build the agent: %v\n%s", err, out)
+	}
+	config := fmt.Sprintf("clouddriver:\n  grpc: %s\n  insecure: true\nserver:\n  host: 127.0.0.1\n  port: 0\nkubernetes:\n  accounts:\n    - name: one\n      kubeconfigFile: %s\n      kinds: [secret]\n",
+		h.srv.GRPC(), plane.Kubeconfig())
+	file := filepath.Join(dir, "armory-agent.yml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "--config", file)
+	cmd.Stdout, cmd.Stderr = h.log, h.log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	h.await("the Secrets of the agent", func() bool {
+		var list struct{ Total int }
+		return h.get("/vedette/v1/objects?account=one&kind=secrets", &list) && list.Total >= 100
+	})
+	found, control := searchMemory(t, cmd.Process.Pid, canary), searchMemory(t, cmd.Process.Pid, "memory-99")
+	if control == 0 {
+		t.Error("the search does not even find the Secret's name")
+	}
+	// What the Go runtime may hold: decision 11.
+	if most := runtime.NumCPU() * 1024 / len(canary); found > most {
+		t.Errorf("the agent's memory holds the canary %d times", found)
+	}
+	t.Logf("%d canaries, %d names", found, control)
+}
+
+// searchMemory counts a text in all memory that a process can write.
+func searchMemory(t *testing.T, pid int, text string) int {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	count := 0
+	for line := range strings.Lines(string(maps)) {
+		var from, to int64
+		var rights string
+		if _, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); err != nil || !strings.HasPrefix(rights, "rw") {
+			continue
+		}
+		const piece = 16 << 20
+		for at := from; at < to; at += piece {
+			b := make([]byte, min(piece+int64(len(text)), to-at))
+			n, _ := mem.ReadAt(b, at) // pages that were never touched can't be read
+			count += bytes.Count(b[:n], []byte(text))
+		}
+	}
+	return count
+}
