@@ -31,11 +31,7 @@ func records(cfg fleet.Config) (first, updates []record, err error) {
 	cluster := sample.New(1)
 	encode := func(r vedette.Resource, i int, version uint64, live bool) (record, error) {
 		o, _, err := redactor.Object(nil, r, cluster.Append(nil, r.Kind, i, version))
-		if err != nil {
-			return record{}, err
-		}
-		raw, err := wire.EncodeUpsert(o, live)
-		return record{r.Kind, raw}, err
+		return record{r.Kind, wire.EncodeUpsert(o, live)}, err
 	}
 	left := map[vedette.Kind]int{}
 	for kind, n := range cfg.Objects {

@@ -142,7 +142,7 @@ func claim(ctx context.Context, s *store.Store) (vedette.Term, error) {
 	if _, err := s.Register(ctx, vedette.Account{Name: synthetic, Cluster: vedette.Cluster{UID: "synthetic"}}); err != nil {
 		return 0, err
 	}
-	term, err := s.Take(ctx, synthetic, "bench", "bench")
+	term, err := s.Take(ctx, synthetic, store.Holder{Agent: "bench", Server: "bench"})
 	if err != nil {
 		return 0, err
 	}
@@ -262,11 +262,7 @@ func (s *sender) enter(ctx context.Context) error {
 func (s *sender) send(ctx context.Context, objects []vedette.Object) (time.Duration, error) {
 	changes := make([]outbox.Change, len(objects))
 	for i, o := range objects {
-		raw, err := wire.EncodeUpsert(o, false)
-		if err != nil {
-			return 0, err
-		}
-		changes[i] = outbox.Change{Account: synthetic, Feed: vedette.Feed{Kind: o.Kind}, Lane: outbox.Bulk, Key: o.Namespace + "/" + o.Name, Record: raw}
+		changes[i] = outbox.Change{Account: synthetic, Feed: vedette.Feed{Kind: o.Kind}, Lane: outbox.Bulk, Key: o.Namespace + "/" + o.Name, Record: wire.EncodeUpsert(o, false)}
 	}
 	began := time.Now()
 	for _, c := range changes {
