@@ -13,7 +13,7 @@ import (
 // takes longer waits most likely for a connection that was lost without our
 // being told, as by a firewall that forgot it, and would wait until the kernel
 // gives up, for many minutes.
-const patience = 20 * time.Second
+const patience = 15 * time.Second
 
 // mostDialling bounds the opening of a connection.
 const mostDialling = 10 * time.Second
