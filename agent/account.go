@@ -12,7 +12,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -33,11 +32,10 @@ type account struct {
 	indexes indexes
 	news    chan struct{} // holds a token while an assignment waits
 
-	mu       sync.Mutex
-	next     *uplink.Assignment // the latest; those before it are void
-	state    string
-	err      error
-	declared []byte // the record of the last Declare
+	mu    sync.Mutex
+	next  *uplink.Assignment // the latest; those before it are void
+	state string
+	err   error
 }
 
 func newAccount(a *Agent, cfg Account) *account {
@@ -173,6 +171,7 @@ func (a *account) withdrawn(as uplink.Assignment) bool {
 // report is a watcher that runs.
 type report struct {
 	watcher *watch.Watcher
+	told    told
 	terms   uplink.Terms
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -210,28 +209,20 @@ func (a *account) report(ctx context.Context, cluster *watch.Cluster, r *report,
 	if r == nil {
 		return a.start(ctx, cluster, terms, as)
 	}
-	a.declareAgain(ctx)
+	if err := r.told.again(ctx); err != nil {
+		return r // ctx has ended
+	}
 	for feed, mark := range restart {
-		r.watcher.Reset(feed, mark)
+		if !r.watcher.Reset(feed, mark) {
+			a.agent.box.Revive(a.cfg.Name, feed, mark) // for when it will be watched
+		}
 	}
 	return r
 }
 
-// declareAgain tells the server which feeds there are: another agent may have
-// reported the account since, with other ones.
-func (a *account) declareAgain(ctx context.Context) {
-	a.mu.Lock()
-	record := a.declared
-	a.mu.Unlock()
-	if record == nil {
-		return
-	}
-	_ = a.agent.box.Put(ctx, outbox.Change{Account: a.cfg.Name, Lane: outbox.Control, Key: "declare", Record: record})
-}
-
 func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplink.Terms, as uplink.Assignment) *report {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &report{terms: terms, cancel: cancel, done: make(chan struct{})}
+	r := &report{terms: terms, cancel: cancel, done: make(chan struct{}), told: told{box: a.agent.box, account: a.cfg.Name}}
 	redactor, err := a.redactor(terms)
 	if err != nil {
 		r.err = err
@@ -241,7 +232,7 @@ func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplin
 	selection := a.cfg.Selection
 	selection.Default = terms.Kinds
 	r.watcher = watch.NewWatcher(cluster, selection, &sink{
-		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, declared: a.setDeclared, trouble: a.setTrouble,
+		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, told: &r.told, trouble: a.setTrouble,
 		log: a.log, snapshots: map[vedette.Feed]*index{},
 	}, a.agent.cfg.Watch)
 	go func() {
@@ -262,12 +253,6 @@ func (a *account) redactor(terms uplink.Terms) (*redact.Redactor, error) {
 		return err != nil
 	})
 	return redact.New(a.agent.cfg.Redact, lifts, terms.Annotations)
-}
-
-func (a *account) setDeclared(record []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.declared = record
 }
 
 // setTrouble notes what keeps all of a cluster's feeds from being live.

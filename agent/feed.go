@@ -26,7 +26,7 @@ type sink struct {
 	box      *outbox.Box
 	redactor *redact.Redactor
 	indexes  *indexes
-	declared func(record []byte)
+	told     *told
 	trouble  func(message string) // what concerns the account as a whole; empty once it is over
 	log      *slog.Logger
 
@@ -60,10 +60,20 @@ func (s *sink) Put(ctx context.Context, e watch.Event) error {
 			s.trouble(e.Message)
 			return nil
 		}
-		return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: statusKey},
-			&wire.Record_Status{Status: &wire.Status{State: string(e.State), Message: e.Message}})
+		return s.status(ctx, e)
 	}
 	return fmt.Errorf("unknown event %s of feed %s", e.Type, e.Feed)
+}
+
+func (s *sink) status(ctx context.Context, e watch.Event) error {
+	record, err := wire.EncodeStep(&wire.Record_Status{Status: &wire.Status{State: string(e.State), Message: e.Message}})
+	if err != nil {
+		return err
+	}
+	if e.State == vedette.FeedPending {
+		s.box.Revive(s.account, e.Feed, e.Mark)
+	}
+	return s.told.state(ctx, e.Feed, record)
 }
 
 // put encodes a step and puts it.
@@ -82,7 +92,9 @@ func (s *sink) putRecord(ctx context.Context, feed vedette.Feed, c outbox.Change
 
 func (s *sink) declare(ctx context.Context, e watch.Event) error {
 	d := &wire.Declare{UnknownGroups: e.UnknownGroups}
+	feeds := map[vedette.Feed]bool{}
 	for _, f := range e.Feeds {
+		feeds[f.Feed] = true
 		d.Feeds = append(d.Feeds, &wire.DeclaredFeed{
 			Feed: wire.FromFeed(f.Feed), Version: f.Resource.Version, Plural: f.Resource.Plural, Singular: f.Resource.Singular,
 			ShortNames: f.Resource.ShortNames, Namespaced: f.Resource.Namespaced,
@@ -92,9 +104,8 @@ func (s *sink) declare(ctx context.Context, e watch.Event) error {
 	if err != nil {
 		return err
 	}
-	s.declared(record)
 	s.trouble("")
-	return s.box.Put(ctx, outbox.Change{Account: s.account, Lane: outbox.Control, Key: "declare", Record: record})
+	return s.told.declare(ctx, feeds, record)
 }
 
 // begin opens a snapshot: what was not sent of the feed is void, and the server

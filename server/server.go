@@ -106,8 +106,8 @@ func (s *Server) work(ctx context.Context) error {
 	defer st.Close()
 	book := accounts.New(s.cfg.Accounts, st, s.log)
 	seats := roster.New(s.cfg.ID, st, book, s.log)
-	if err := seats.Recover(ctx); err != nil {
-		return fmt.Errorf("release accounts of the last run: %w", err)
+	if err := s.recover(ctx, seats); err != nil {
+		return err
 	}
 	hub := ingest.NewHub()
 	in := ingest.New(s.cfg.Ingest, st, hub, s.log)
@@ -125,20 +125,40 @@ func (s *Server) work(ctx context.Context) error {
 // openStore waits for a database that does not answer, and gives up on one that
 // answers with what waiting can't cure.
 func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
+	var st *store.Store
+	err := s.patiently(ctx, func() (err error) {
+		st, err = store.Open(ctx, s.cfg.Store)
+		return err
+	})
+	return st, err
+}
+
+// recover releases the accounts of the last run. The database may have gone
+// again since it was opened.
+func (s *Server) recover(ctx context.Context, seats *roster.Roster) error {
+	err := s.patiently(ctx, func() error { return seats.Recover(ctx) })
+	if err != nil {
+		return fmt.Errorf("release accounts of the last run: %w", err)
+	}
+	return nil
+}
+
+// patiently tries what needs the database until that answers.
+func (s *Server) patiently(ctx context.Context, do func() error) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 500*time.Millisecond, 15*time.Second
-	return backoff.Retry(ctx, func() (*store.Store, error) {
-		st, err := store.Open(ctx, s.cfg.Store)
-		if err == nil {
-			return st, nil
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := do()
+		if err != nil && vedette.KindOf(err) != vedette.Unavailable {
+			return struct{}{}, backoff.Permanent(err)
 		}
-		if vedette.KindOf(err) != vedette.Unavailable {
-			return nil, backoff.Permanent(err)
+		if err != nil {
+			s.face.down(err)
+			s.log.Warn("database does not answer; tried again", "error", err)
 		}
-		s.face.down(err)
-		s.log.Warn("database does not answer; tried again", "error", err)
-		return nil, err
+		return struct{}{}, err
 	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
+	return err
 }
 
 func (s *Server) serveREST(ctx context.Context) error {

@@ -72,11 +72,14 @@ func (b *Box) Put(ctx context.Context, c Change) error {
 func (b *Box) put(c *Change) (wait <-chan struct{}, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	q := b.queueLocked(c.Account, c.Feed)
+	if q.void {
+		return nil, true
+	}
 	if !b.fitsLocked(c) {
 		return b.space, false
 	}
 	c.put = time.Now()
-	q := b.queueLocked(c.Account, c.Feed)
 	c.queue = q
 	b.growLocked(q.put(c))
 	b.offerLocked(q)
@@ -282,7 +285,8 @@ func (b *Box) pauseLocked(a *account) {
 // Open says that this agent is the cacher of an account, in this term, and how
 // far the server has stored each of its feeds. It returns the feeds that can't
 // go on from there, with the marks to begin again from: what the box held of
-// them is void.
+// them is void, and so is what is put until Revive. Whoever reads the feed may be
+// in the midst of it, far ahead of its new beginning.
 func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedette.Feed]vedette.Mark) map[vedette.Feed]vedette.Mark {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -294,7 +298,7 @@ func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedett
 			continue
 		}
 		q.clear()
-		q.acked = marks[feed]
+		q.acked, q.void = marks[feed], true
 		restart[feed] = marks[feed]
 	}
 	for feed, mark := range marks {
@@ -307,6 +311,15 @@ func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedett
 	}
 	b.recountLocked()
 	return restart
+}
+
+// Revive says that a feed has begun again from a mark that Open gave.
+func (b *Box) Revive(name vedette.AccountName, feed vedette.Feed, mark vedette.Mark) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.queueLocked(name, feed); q.acked == mark {
+		q.void = false
+	}
 }
 
 // Restart voids what the box holds of a feed that was not sent yet, because a

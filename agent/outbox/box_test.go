@@ -109,7 +109,7 @@ func TestRetain(t *testing.T) {
 		t.Errorf("took %q, and only the declaration and the change of the feed that is left were due", got)
 	}
 	b.Rewind()
-	b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: "2"})
+	b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: "3"})
 	putAll(t, b, change(pods, Live, "y", "4"))
 	if got := take(t, b); got != "declare y@4" {
 		t.Errorf("took %q after the connection was lost", got)
@@ -222,16 +222,17 @@ func TestServerEqualsCluster(t *testing.T) {
 }
 
 type world struct {
-	t       *testing.T
-	rnd     *rand.Rand
-	box     *Box
-	rv      int
-	cluster map[string]int
-	log     []Change // every change of the cluster, for a watch that begins again
-	stored  map[string]int
-	mark    int      // the server's
-	flight  []Change // sent, not yet committed
-	commits uint64
+	t        *testing.T
+	rnd      *rand.Rand
+	box      *Box
+	rv       int
+	cluster  map[string]int
+	log      []Change // every change of the cluster, for a watch that begins again
+	stored   map[string]int
+	mark     int      // the server's
+	bookmark string   // what tells a mark of another agent's from ours
+	flight   []Change // sent, not yet committed
+	commits  uint64
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -289,6 +290,11 @@ func (w *world) apply(c Change) {
 	w.commits++
 	var rv int
 	fmt.Sscan(string(c.Mark), &rv)
+	w.bookmark = ""
+	w.store(c, rv)
+}
+
+func (w *world) store(c Change, rv int) {
 	if w.mark = rv; string(c.Record) == "delete" {
 		delete(w.stored, c.Key)
 		return
@@ -296,20 +302,43 @@ func (w *world) apply(c Change) {
 	w.stored[c.Key] = rv
 }
 
+// elsewhere lets another agent report for a while, which ends with a bookmark
+// that our box knows nothing of.
+func (w *world) elsewhere() {
+	until := w.mark + w.rnd.IntN(w.rv-w.mark+1)
+	for _, c := range w.log {
+		var rv int
+		if fmt.Sscan(string(c.Mark), &rv); rv > w.mark && rv <= until {
+			w.store(c, rv)
+		}
+	}
+	w.bookmark = "b"
+}
+
 func (w *world) reconnect() {
 	w.flight, w.commits = nil, 0
 	w.box.Rewind()
+	if w.rnd.IntN(4) == 0 {
+		w.elsewhere()
+	}
 	w.open()
 }
 
 // open resumes, or, where the box can't, replays the cluster's log as a watch
 // from the server's mark does.
 func (w *world) open() {
-	marks := map[vedette.Feed]vedette.Mark{pods: vedette.Mark(fmt.Sprint(w.mark))}
-	for range w.box.Open("a", 1, marks) {
+	marks := map[vedette.Feed]vedette.Mark{pods: vedette.Mark(fmt.Sprint(w.mark) + w.bookmark)}
+	from := w.mark
+	for feed, mark := range w.box.Open("a", 1, marks) {
+		if w.rnd.IntN(2) == 0 { // the reader has not heard yet
+			w.change()
+			w.send()
+			w.commit()
+		}
+		w.box.Revive("a", feed, mark)
 		for _, c := range w.log {
 			var rv int
-			if fmt.Sscan(string(c.Mark), &rv); rv > w.mark {
+			if fmt.Sscan(string(c.Mark), &rv); rv > from {
 				putAll(w.t, w.box, c)
 			}
 		}

@@ -15,6 +15,7 @@ type queue struct {
 	base    int            // how many changes have left items at its front
 	acked   vedette.Mark   // of the last acknowledged change that moved it
 	bytes   int
+	void    bool  // takes nothing until the feed has begun again at acked
 	waits   *ring // the ring that the queue stands in; nil while empty or paused
 }
 

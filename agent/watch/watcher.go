@@ -143,15 +143,17 @@ func (w *Watcher) nudged() {
 
 // Reset interrupts a feed and lets it go on from a mark, or with a snapshot
 // where the mark is empty. It does not wait. The next Status pending of the feed
-// divides what was before from what comes after. A feed that is not watched is
-// passed over.
-func (w *Watcher) Reset(name vedette.Feed, from vedette.Mark) {
+// divides what was before from what comes after. It reports false where the feed
+// is not watched.
+func (w *Watcher) Reset(name vedette.Feed, from vedette.Mark) bool {
 	w.mu.Lock()
 	f := w.feeds[name]
 	w.mu.Unlock()
-	if f != nil {
-		f.resetTo(from)
+	if f == nil {
+		return false
 	}
+	f.resetTo(from)
+	return true
 }
 
 // discoveryFailed tells that the account as a whole can't be read.

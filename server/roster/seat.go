@@ -20,6 +20,7 @@ type seat struct {
 	queue  []*Member
 	holder *Member
 	term   vedette.Term
+	owed   bool // the store has not been told that nobody holds the term any more
 }
 
 func (s *seat) current() (*Member, vedette.Term) {
@@ -61,7 +62,7 @@ func (s *seat) giveLocked(ctx context.Context, m *Member) error {
 	for _, f := range feeds {
 		marks[f.Feed] = f.Mark
 	}
-	s.holder, s.term = m, term
+	s.holder, s.term, s.owed = m, term, false
 	s.roster.log.Info("account has a cacher", "account", s.account, "agent", m.ID, "term", term)
 	m.tell(Assignment{Account: s.account, Role: Cacher, Term: term, Marks: marks})
 	return nil
@@ -99,19 +100,37 @@ func showable(err error) string {
 }
 
 func (s *seat) vacateLocked(ctx context.Context) {
-	s.holder = nil
-	if err := s.roster.book.Release(ctx, s.account, s.term); err != nil && ctx.Err() == nil {
-		s.roster.log.Warn("account could not be released; the next cacher's term rules it out", "account", s.account, "error", err)
+	s.holder, s.owed = nil, true
+	if err := s.releaseLocked(ctx); err != nil {
+		s.roster.log.Warn("account could not be released; tried again", "account", s.account, "error", err)
 	}
 	s.nextLocked(ctx)
 }
 
-// fill gives a seat that nobody holds to the first who waits for it.
+// releaseLocked tells the store that nobody holds the account, from when on its
+// grace period counts. A next cacher's term makes it needless.
+func (s *seat) releaseLocked(ctx context.Context) error {
+	if !s.owed {
+		return nil
+	}
+	err := s.roster.book.Release(ctx, s.account, s.term)
+	s.owed = err != nil
+	return err
+}
+
+// fill gives a seat that nobody holds to the first who waits for it, and tells
+// the store where that could not be told in time.
 func (s *seat) fill(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.holder == nil && len(s.queue) > 0 {
+	if s.holder != nil {
+		return
+	}
+	if len(s.queue) > 0 {
 		s.nextLocked(ctx)
+	}
+	if err := s.releaseLocked(ctx); err != nil && ctx.Err() == nil {
+		s.roster.log.Debug("account can't be released yet", "account", s.account, "error", err)
 	}
 }
 
