@@ -30,7 +30,7 @@ type Change struct {
 	Record []byte       // owned by the box from Put on
 	Term   vedette.Term // the account's, set by Take
 
-	put time.Time
+	put, taken time.Time
 }
 
 // size is what a change counts in the box's budget: its bytes and what the box
