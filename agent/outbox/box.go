@@ -79,6 +79,7 @@ func (b *Box) put(c *Change) (wait <-chan struct{}, ok bool) {
 	}
 	c.put = time.Now()
 	q := b.queueLocked(c.Account, c.Feed)
+	c.queue = q
 	b.growLocked(q.put(c))
 	b.offerLocked(q)
 	return nil, true
@@ -236,11 +237,16 @@ func (b *Box) wakeLocked() {
 }
 
 func (b *Box) ackedLocked(c *Change) {
-	if a := b.accounts[c.Account]; a != nil && c.Mark != "" {
-		if q := a.queues[c.Feed]; q != nil {
-			q.acked = c.Mark
-		}
+	if c.Mark != "" && b.livesLocked(c.queue) {
+		c.queue.acked = c.Mark
 	}
+}
+
+// livesLocked reports whether a queue is still its feed's. An account that was
+// forgotten, or a feed, may have come back since: what was sent before is void.
+func (b *Box) livesLocked(q *queue) bool {
+	a := b.accounts[q.account.name]
+	return a == q.account && a.queues[q.feed] == q
 }
 
 // Unacknowledged returns how many bytes were taken and not acknowledged.
@@ -279,9 +285,8 @@ func (b *Box) Rewind() {
 	defer b.mu.Unlock()
 	byQueue := map[*queue][]*Change{}
 	for _, c := range b.sent {
-		if a := b.accounts[c.Account]; a != nil {
-			q := b.queueLocked(c.Account, c.Feed)
-			byQueue[q] = append(byQueue[q], c)
+		if b.livesLocked(c.queue) {
+			byQueue[c.queue] = append(byQueue[c.queue], c)
 		}
 	}
 	b.sent, b.acked, b.unacked, b.pace = nil, 0, 0, newPace()
@@ -339,6 +344,23 @@ func (b *Box) Restart(name vedette.AccountName, feed vedette.Feed) {
 	q := b.queueLocked(name, feed)
 	q.clear()
 	b.offerLocked(q)
+	b.recountLocked()
+}
+
+// Retain drops what the box holds of an account's other feeds than these: they
+// are no longer declared, and the server would not know what to do with it.
+func (b *Box) Retain(name vedette.AccountName, feeds map[vedette.Feed]bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := b.accountLocked(name)
+	for feed, q := range a.queues {
+		if feed == (vedette.Feed{}) || feeds[feed] {
+			continue
+		}
+		q.clear()
+		b.offerLocked(q)
+		delete(a.queues, feed)
+	}
 	b.recountLocked()
 }
 

@@ -67,6 +67,55 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// take takes all that there is.
+func take(t *testing.T, b *Box) string {
+	t.Helper()
+	got, err := b.Take(t.Context(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records(got)
+}
+
+// What an account sent and was not acknowledged must not come back when the
+// account was forgotten meanwhile and begun anew: it may be older than what the
+// server has stored since.
+func TestForgottenChangesStayForgotten(t *testing.T) {
+	b := New(1 << 20)
+	b.Open("a", 1, nil)
+	putAll(t, b, change(pods, Live, "x", "1"))
+	take(t, b)
+	b.Forget("a")
+	b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: "8"})
+	putAll(t, b, change(pods, Live, "x", "9"))
+	b.Rewind()
+	if restart := b.Open("a", 3, map[vedette.Feed]vedette.Mark{pods: "8"}); len(restart) != 0 {
+		t.Errorf("feeds begin again: %v", restart)
+	}
+	if got := take(t, b); got != "x@9" {
+		t.Errorf("took %q after the connection was lost, and x@9 was due", got)
+	}
+}
+
+func TestRetain(t *testing.T) {
+	b := New(1 << 20)
+	b.Open("a", 1, nil)
+	putAll(t, b, change(jobs, Live, "sent", "1"))
+	take(t, b)
+	putAll(t, b, change(jobs, Live, "j", "2"), change(pods, Live, "x", "3"))
+	b.Retain("a", map[vedette.Feed]bool{pods: true})
+	putAll(t, b, Change{Account: "a", Lane: Control, Key: "declare", Record: []byte("declare")})
+	if got := take(t, b); got != "declare x@3" {
+		t.Errorf("took %q, and only the declaration and the change of the feed that is left were due", got)
+	}
+	b.Rewind()
+	b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: "2"})
+	putAll(t, b, change(pods, Live, "y", "4"))
+	if got := take(t, b); got != "declare y@4" {
+		t.Errorf("took %q after the connection was lost", got)
+	}
+}
+
 func TestSnapshotsGetEveryFourthTurn(t *testing.T) {
 	b := New(1 << 20)
 	b.Open("a", 1, nil)

@@ -31,6 +31,7 @@ type Change struct {
 	Term   vedette.Term // the account's, set by Take
 
 	put, taken time.Time
+	queue      *queue // that it was put into
 }
 
 // size is what a change counts in the box's budget: its bytes and what the box

@@ -42,9 +42,9 @@ func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, er
 		return AccountRow{}, fmt.Errorf("%s: %w", deed, err)
 	}
 	// Of two agents that bring a new name at once, one meets the other's row.
-	err = s.write(ctx, func(tx *tx) error { return register(ctx, tx, a, columns) })
+	err = s.write(ctx, func(ctx context.Context, tx *tx) error { return register(ctx, tx, a, columns) })
 	if err != nil && vedette.KindOf(err) == "" {
-		err = s.write(ctx, func(tx *tx) error { return register(ctx, tx, a, columns) })
+		err = s.write(ctx, func(ctx context.Context, tx *tx) error { return register(ctx, tx, a, columns) })
 	}
 	if err != nil {
 		return AccountRow{}, s.explain(deed, err)
@@ -122,7 +122,7 @@ type Holder struct {
 // and all of them are taken anew.
 func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
 	var term int64
-	err := s.write(ctx, func(tx *tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 		var id int64
 		var shape string
 		err := tx.queryRow(ctx, `SELECT id, term, shape FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(account)).Scan(&id, &term, &shape)
@@ -151,7 +151,7 @@ func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder)
 // Release says that no agent serves the account. Where another has taken it
 // meanwhile, that stays as it is and there is no error.
 func (s *Store) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
-	err := s.write(ctx, func(tx *tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 		_, err := tx.exec(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
 			micros(tx.now), string(account), int64(term))
 		return err
@@ -162,7 +162,7 @@ func (s *Store) Release(ctx context.Context, account vedette.AccountName, term v
 // Seen notes that the account's agent was there at a time, and that its live
 // feeds were complete.
 func (s *Store) Seen(ctx context.Context, account vedette.AccountName, term vedette.Term, at time.Time) error {
-	err := s.write(ctx, func(tx *tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 		id, err := lockAccount(ctx, tx, account, term)
 		if err != nil {
 			return err
@@ -182,7 +182,7 @@ const selectAccounts = `SELECT name, cluster_uid, host, fingerprint, version, sh
 // Accounts returns all accounts by name.
 func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
 	var accounts []AccountRow
-	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		a, err := scanAccount(rows)
 		accounts = append(accounts, a)
 		return err
@@ -191,7 +191,8 @@ func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
 }
 
 func (s *Store) account(ctx context.Context, name vedette.AccountName) (AccountRow, error) {
-	a, err := scanAccount(s.reader.QueryRowContext(ctx, s.dialect.bind(selectAccounts+` AND name = ?`), string(name)))
+	var a AccountRow
+	err := s.one(ctx, func(row scanner) (err error) { a, err = scanAccount(row); return err }, selectAccounts+` AND name = ?`, string(name))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoAccount
 	}

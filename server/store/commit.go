@@ -23,6 +23,9 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 		return nil, fmt.Errorf("%s: %w", deed, err)
 	}
 	defer leave()
+	if err := s.settle(ctx, b.Account, b.Term); err != nil {
+		return nil, s.explain(deed, err)
+	}
 	p, err := s.plan(ctx, &b)
 	if err != nil {
 		return nil, s.explain(deed, err)
@@ -30,17 +33,35 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	if p.idle() {
 		return nil, nil
 	}
-	if err := s.write(ctx, func(tx *tx) error { return p.apply(ctx, tx) }); err != nil {
+	if err := s.write(ctx, p.apply); err != nil {
+		s.gates.doubt(b.Account)
 		return nil, s.explain(deed, err)
 	}
 	s.tidy(ctx, p)
 	return p.changes, nil
 }
 
+// settle waits, where the outcome of the account's last transaction is not
+// known, until that has ended one way or the other: it holds the account's lock.
+// What is planned after that is planned on what counts.
+func (s *Store) settle(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
+	if !s.gates.inDoubt(account) {
+		return nil
+	}
+	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+		_, err := lockAccount(ctx, tx, account, term)
+		return err
+	})
+	if err == nil {
+		s.gates.trust(account)
+	}
+	return err
+}
+
 // plan is what a batch comes to against what is stored. It is made before the
 // transaction begins, so that reading, comparing and compressing hold no lock.
 // That is sound because the account's gate and its term keep all others from
-// writing the account between the two.
+// writing the account between the two, and settle our own.
 type plan struct {
 	batch   *Batch
 	account int64
@@ -61,7 +82,7 @@ func (p *plan) idle() bool {
 func (s *Store) plan(ctx context.Context, b *Batch) (*plan, error) {
 	p := &plan{batch: b, sets: map[int64]map[string]string{}, hashes: map[rowKey]int64{}, gained: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
 	var term int64
-	err := s.reader.QueryRowContext(ctx, s.dialect.bind(`SELECT id, term FROM accounts WHERE name = ?`), string(b.Account)).Scan(&p.account, &term)
+	err := s.one(ctx, into(&p.account, &term), `SELECT id, term FROM accounts WHERE name = ?`, string(b.Account))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrNoAccount
 	}
@@ -71,7 +92,11 @@ func (s *Store) plan(ctx context.Context, b *Batch) (*plan, error) {
 	if term != int64(b.Term) {
 		return nil, ErrTerm
 	}
-	covered, err := readCoverage(ctx, s.reader, &s.dialect, p.account)
+	var covered coverage
+	err = s.connected(ctx, s.reader, func(ctx context.Context, conn *sql.Conn) (err error) {
+		covered, err = readCoverage(ctx, conn, &s.dialect, p.account)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 	if err != nil {
 		return nil, s.explain(deed, err)
 	}
-	if err := s.write(ctx, func(tx *tx) error { return d.begin(ctx, tx) }); err != nil {
+	if err := s.write(ctx, func(ctx context.Context, tx *tx) error { return d.begin(ctx, tx) }); err != nil {
 		return nil, s.explain(deed, err)
 	}
 	changes, err := s.withdraw(ctx, d)
@@ -154,7 +154,7 @@ func (s *Store) withdraw(ctx context.Context, d *declaration) ([]Change, error) 
 			return changes, err
 		}
 	}
-	err := s.write(ctx, func(tx *tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 		if _, err := lockAccount(ctx, tx, d.account, d.term); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (s *Store) withdrawObjects(ctx context.Context, d *declaration, feed feedKe
 		if len(keys) == 0 {
 			return nil
 		}
-		if err := s.write(ctx, func(tx *tx) error { return d.removeObjects(ctx, tx, feed, keys) }); err != nil {
+		if err := s.write(ctx, func(ctx context.Context, tx *tx) error { return d.removeObjects(ctx, tx, feed, keys) }); err != nil {
 			return err
 		}
 		changes = append(changes, gone...)

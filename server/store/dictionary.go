@@ -97,8 +97,8 @@ func (d *dictionaries) forKind(ctx context.Context, s *Store, key dictionaryKey)
 		return found, nil
 	}
 	found := &dictionary{}
-	err := s.reader.QueryRowContext(ctx, s.dialect.bind(`SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`),
-		key.kind, int64(key.part)).Scan(&found.id, &found.bytes)
+	err := s.one(ctx, into(&found.id, &found.bytes), `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`,
+		key.kind, int64(key.part))
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("read the dictionary of kind %d: %w", key.kind, err)
 	}
@@ -155,7 +155,7 @@ type sampleText struct {
 // was faster, its dictionary serves.
 func (s *Store) insertDictionary(ctx context.Context, key dictionaryKey, bytes []byte) (*dictionary, error) {
 	made := &dictionary{}
-	err := s.write(ctx, func(tx *tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 		const find = `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`
 		err := tx.queryRow(ctx, find, key.kind, int64(key.part)).Scan(&made.id, &made.bytes)
 		if err == nil || !errors.Is(err, sql.ErrNoRows) {
@@ -199,7 +199,7 @@ func (d *dictionaries) numbered(ctx context.Context, s *Store, id int64) (*dicti
 	}
 	found := &dictionary{id: id}
 	if id != 0 {
-		err := s.reader.QueryRowContext(ctx, s.dialect.bind(`SELECT bytes FROM dictionaries WHERE id = ?`), id).Scan(&found.bytes)
+		err := s.one(ctx, into(&found.bytes), `SELECT bytes FROM dictionaries WHERE id = ?`, id)
 		if err != nil {
 			return nil, fmt.Errorf("read dictionary %d: %w", id, err)
 		}
@@ -245,12 +245,8 @@ func (s *Store) packPart(ctx context.Context, key dictionaryKey, texts []sampleT
 	if err != nil {
 		return err
 	}
-	for i, t := range texts {
-		packed, err := d.compress(t.text)
-		if err != nil {
-			return fmt.Errorf("compress: %w", err)
-		}
-		keep(i, packed)
+	if err := ctx.Err(); err != nil {
+		return err // what follows takes a while, and nobody waits for it
 	}
-	return nil
+	return d.compress(len(texts), func(i int) []byte { return texts[i].text }, keep)
 }

@@ -51,7 +51,7 @@ func (s *Store) Begin(ctx context.Context, account vedette.AccountName, term ved
 	if !ok {
 		return fmt.Errorf("%s: %w", deed, noFeed(feed))
 	}
-	err = s.write(ctx, func(tx *tx) error {
+	err = s.write(ctx, func(ctx context.Context, tx *tx) error {
 		id, err := lockAccount(ctx, tx, account, term)
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func (s *Store) Begin(ctx context.Context, account vedette.AccountName, term ved
 }
 
 func noFeed(feed vedette.Feed) error {
-	return vedette.Errorf(vedette.Invalid, "the account has no feed %s: the agent must declare it first", feed)
+	return vedette.Errorf(vedette.Invalid, "%w: the agent must declare %s first", ErrNoFeed, feed)
 }
 
 // Marks returns the feeds of an account, with the marks to go on from.
@@ -80,7 +80,7 @@ func (s *Store) Marks(ctx context.Context, account vedette.AccountName) ([]FeedS
 func (s *Store) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]FeedStatus, error) {
 	var feeds []FeedStatus
 	where, args := accountCondition(accounts)
-	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		f, err := scanFeed(rows)
 		feeds = append(feeds, f)
 		return err
@@ -123,7 +123,7 @@ func scanFeed(row scanner) (FeedStatus, error) {
 func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error) {
 	var resources []vedette.Resource
 	where, args := accountCondition(accounts)
-	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var r vedette.Resource
 		var short string
 		if err := rows.Scan(&r.Kind.Name, &r.Kind.Group, &r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced); err != nil {
@@ -164,7 +164,7 @@ func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed ved
 
 // accountID reads an account's number for a reader, which needs no lock.
 func (s *Store) accountID(ctx context.Context, account vedette.AccountName) (id int64, err error) {
-	err = s.reader.QueryRowContext(ctx, s.dialect.bind(`SELECT id FROM accounts WHERE name = ?`), string(account)).Scan(&id)
+	err = s.one(ctx, into(&id), `SELECT id FROM accounts WHERE name = ?`, string(account))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoAccount
 	}
@@ -190,7 +190,7 @@ func (s *Store) scanFeedRows(ctx context.Context, account int64, feed feedKey, s
 			where, args = where+` AND (namespace > ? OR namespace = ? AND name > ?)`, append(args, last.namespace, last.namespace, last.name)
 		}
 		rows = rows[:0]
-		err := each(ctx, s.reader, &s.dialect, func(r *sql.Rows) error {
+		err := s.each(ctx, func(r *sql.Rows) error {
 			var uid []byte
 			var version string
 			err := r.Scan(&last.namespace, &last.name, &uid, &version)

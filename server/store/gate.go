@@ -12,8 +12,9 @@ import (
 // in the database for a short time only; the gate and the term together make
 // sure that what it read is still so when it writes.
 type gates struct {
-	mu   sync.Mutex
-	open map[vedette.AccountName]*gate
+	mu      sync.Mutex
+	open    map[vedette.AccountName]*gate
+	doubted map[vedette.AccountName]bool // a transaction of ours may still be under way
 }
 
 type gate struct {
@@ -31,6 +32,30 @@ func (g *gates) enter(ctx context.Context, account vedette.AccountName) (leave f
 		g.part(account, at)
 		return nil, ctx.Err()
 	}
+}
+
+// doubt notes that the outcome of an account's transaction is not known: its
+// commit may be on its way through the network, or through the database.
+func (g *gates) doubt(account vedette.AccountName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.doubted == nil {
+		g.doubted = map[vedette.AccountName]bool{}
+	}
+	g.doubted[account] = true
+}
+
+// trust ends doubt.
+func (g *gates) trust(account vedette.AccountName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.doubted, account)
+}
+
+func (g *gates) inDoubt(account vedette.AccountName) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.doubted[account]
 }
 
 func (g *gates) join(account vedette.AccountName) *gate {

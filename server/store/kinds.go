@@ -21,7 +21,7 @@ type kindTable struct {
 // load reads what other servers have numbered since the last time.
 func (k *kindTable) load(ctx context.Context, s *Store) error {
 	ids, byID := map[vedette.Kind]int64{}, map[int64]vedette.Kind{}
-	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var id int64
 		var kind vedette.Kind
 		if err := rows.Scan(&id, &kind.Name, &kind.Group); err != nil {
@@ -68,7 +68,10 @@ func (k *kindTable) number(ctx context.Context, s *Store, kind vedette.Kind) (in
 		return id, err
 	}
 	// Another server may be first; then the insert fails and the second look finds.
-	_, insertErr := exec(ctx, s.db, &s.dialect, `INSERT INTO kinds (name, grp) VALUES (?, ?)`, kind.Name, kind.Group)
+	insertErr := s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
+		_, err := exec(ctx, conn, &s.dialect, `INSERT INTO kinds (name, grp) VALUES (?, ?)`, kind.Name, kind.Group)
+		return err
+	})
 	id, ok, err = k.find(ctx, s, kind)
 	if err == nil && !ok {
 		err = fmt.Errorf("number the kind %s: %w", kind, errors.Join(insertErr, sql.ErrNoRows))

@@ -24,17 +24,39 @@ func migrations(dialect string) fs.FS {
 	return sub
 }
 
-// migrate brings the schema up to date, one server at a time. A schema that a
-// newer server made is refused rather than guessed at.
+// isAt reports whether the schema is the one that this program knows. Before the
+// first migration there is no table to ask.
+func (s *Store) isAt(ctx context.Context, provider *goose.Provider) bool {
+	sources := provider.ListSources()
+	var stored int64
+	err := s.one(ctx, into(&stored), `SELECT MAX(version_id) FROM schema_version`)
+	return err == nil && stored == sources[len(sources)-1].Version
+}
+
+// versions returns the schema's version and the one that this program knows.
+func (s *Store) versions(ctx context.Context, provider *goose.Provider) (stored, known int64, err error) {
+	err = s.patiently(ctx, func(ctx context.Context) (err error) {
+		stored, known, err = provider.GetVersions(ctx)
+		return err
+	})
+	return stored, known, err
+}
+
+// migrate brings the schema up to date, one server at a time. It may take as long
+// as it takes, but where there is nothing to do no lock is waited for. A schema
+// that a newer server made is refused rather than guessed at.
 func (s *Store) migrate(ctx context.Context) error {
 	options, err := s.dialect.gooseLock()
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(s.dialect.goose, s.db, s.dialect.migrations,
+	provider, err := goose.NewProvider(s.dialect.goose, s.migrator, s.dialect.migrations,
 		append(options, goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))...)
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
+	}
+	if s.isAt(ctx, provider) {
+		return nil
 	}
 	results, err := provider.Up(ctx) // does nothing to a schema that is newer
 	for _, r := range results {
@@ -45,7 +67,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	// Only now is there surely a version to read: before, another server may be
 	// in the midst of making its table.
-	stored, known, err := provider.GetVersions(ctx)
+	stored, known, err := s.versions(ctx, provider)
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -27,6 +28,7 @@ func postgresDialect() dialect {
 		gooseLock:  postgresLock,
 		numbered:   true,
 		arrays:     true,
+		inOrder:    "JOIN", // its planner knows
 		forUpdate:  " FOR UPDATE",
 		isolation:  sql.LevelReadCommitted,
 		lookup:     postgresLookup,
@@ -51,6 +53,11 @@ func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 		// The cause may quote the URL, and with it the password.
 		return vedette.Errorf(vedette.Invalid, "the PostgreSQL URL cannot be read: it must look like postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %%XX")
 	}
+	config.ConnConfig.ConnectTimeout = min(config.ConnConfig.ConnectTimeout, mostDialling)
+	// What a lost connection has locked is free again after this time. We are
+	// never idle within a transaction.
+	setDefault(config.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout", "10s")
+	config.ShouldPing = broken
 	config.MaxConns = int32(min(cfg.MaxConns, 10_000)) //nolint:gosec // bounded right here
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -59,9 +66,23 @@ func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 	s.cleanup = append(s.cleanup, func() error { pool.Close(); return nil })
 	s.db = stdlib.OpenDBFromPool(pool)
 	s.db.SetMaxIdleConns(0) // the pool below keeps them
-	s.reader = s.db
+	s.reader, s.migrator = s.db, s.db
+	s.renew = pool.Reset
 	s.cleanup = append(s.cleanup, s.db.Close)
 	return nil
+}
+
+// broken reports whether a connection that was idle was closed by the server,
+// which a look at it tells; the ping that follows then ends it. One that fell
+// silent is not pinged for: Store.connected finds that out, and ends all at once.
+func broken(_ context.Context, p pgxpool.ShouldPingParams) bool {
+	return p.IdleDuration > time.Second && p.Conn.PgConn().CheckConn() != nil
+}
+
+func setDefault(settings map[string]string, name, value string) {
+	if _, given := settings[name]; !given {
+		settings[name] = value
+	}
 }
 
 // keyArrays turns keys into one array per column.
@@ -78,7 +99,7 @@ func postgresLookup(ctx context.Context, s *Store, account int64, keys []rowKey,
 		return nil
 	}
 	kinds, namespaces, names := keyArrays(keys)
-	return each(ctx, s.reader, &dialect{}, scanStored(found), `SELECT `+lookupColumns+`
+	return s.each(ctx, scanStored(found), `SELECT `+lookupColumns+`
 		FROM unnest($2::smallint[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
 		JOIN objects o ON o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
 		LEFT JOIN labelsets l ON l.id = o.labelset`, account, kinds, namespaces, names)

@@ -61,7 +61,7 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, where s
 	}
 	defer leave()
 	var id, term int64
-	err = s.write(ctx, func(tx *tx) error {
+	err = s.write(ctx, func(ctx context.Context, tx *tx) error {
 		err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE `+where+tx.dialect.forUpdate, args...).Scan(&id, &term)
 		if errors.Is(err, sql.ErrNoRows) {
 			id = 0
@@ -81,7 +81,7 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, where s
 
 func (s *Store) sweepAll(ctx context.Context) error {
 	var ids []int64
-	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		ids = append(ids, id)
@@ -103,7 +103,7 @@ func (s *Store) sweepAll(ctx context.Context) error {
 // same account.
 func (s *Store) sweep(ctx context.Context, id int64) error {
 	for more := true; more; {
-		err := s.write(ctx, func(tx *tx) error {
+		err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 			keys, err := someKeys(ctx, tx, id)
 			if err != nil {
 				return err
@@ -115,7 +115,7 @@ func (s *Store) sweep(ctx context.Context, id int64) error {
 			return err
 		}
 	}
-	return s.write(ctx, func(tx *tx) error {
+	return s.write(ctx, func(ctx context.Context, tx *tx) error {
 		if err := collectLabelsets(ctx, tx, id); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (s *Store) matchLabelsets(ctx context.Context, selector labels.Selector, ac
 		}
 	}
 	clause, args := where.where()
-	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var id int64
 		var text []byte
 		if err := rows.Scan(&id, &text); err != nil {

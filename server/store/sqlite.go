@@ -36,6 +36,7 @@ func sqliteDialect() dialect {
 		migrations: migrations("sqlite"),
 		goose:      goose.DialectSQLite3,
 		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
+		inOrder:    "JOIN",
 		lookup:     sqliteLookup,
 		upsert:     sqliteUpsert,
 		remove:     removeInRuns,
@@ -63,6 +64,7 @@ func connectSQLite(ctx context.Context, s *Store, cfg Config) error {
 	if s.db, err = sql.Open("sqlite", dsn+sqliteWriter); err != nil {
 		return err
 	}
+	s.migrator = s.db
 	s.db.SetMaxOpenConns(1)
 	s.cleanup = append(s.cleanup, s.db.Close)
 	if s.reader, err = sql.Open("sqlite", dsn+sqliteReader); err != nil {

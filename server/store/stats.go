@@ -12,16 +12,19 @@ type Stats struct {
 	Accounts int64
 	Objects  int64
 	Labels   int64 // sets of labels, unused ones that are yet to be collected among them
-	Bytes    int64 // of all tables and indexes
+	Bytes    int64 // of all tables and indexes; MySQL's own estimate, which may be old
 }
 
 // Stats reads the figures. Objects are those that the feeds count.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
-	err := s.reader.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM accounts WHERE name IS NOT NULL), (SELECT COALESCE(SUM(objects), 0) FROM feeds), (SELECT COUNT(*) FROM labelsets)`).
-		Scan(&st.Accounts, &st.Objects, &st.Labels)
+	err := s.one(ctx, into(&st.Accounts, &st.Objects, &st.Labels),
+		`SELECT (SELECT COUNT(*) FROM accounts WHERE name IS NOT NULL), (SELECT COALESCE(SUM(objects), 0) FROM feeds), (SELECT COUNT(*) FROM labelsets)`)
 	if err == nil {
-		st.Bytes, err = s.dialect.size(ctx, s.reader)
+		err = s.patiently(ctx, func(ctx context.Context) (err error) {
+			st.Bytes, err = s.dialect.size(ctx, s.reader)
+			return err
+		})
 	}
 	return st, s.explain("measure the database", err)
 }
@@ -36,7 +39,7 @@ type Application struct {
 // Applications returns all applications by name and account.
 func (s *Store) Applications(ctx context.Context) ([]Application, error) {
 	var applications []Application
-	err := each(ctx, s.reader, &s.dialect, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var a Application
 		var account string
 		err := rows.Scan(&a.Name, &account, &a.Objects)

@@ -25,22 +25,26 @@ type Config struct {
 
 // Store keeps what agents report. Its methods may be called concurrently.
 type Store struct {
-	dialect dialect
-	db      *sql.DB // writes; of SQLite a single connection
-	reader  *sql.DB // the same as db but for SQLite, whose readers don't wait for the writer
-	log     *slog.Logger
-	kinds   kindTable
-	dicts   dictionaries
-	gates   gates
-	litter  litter
-	texts   statements     // of db
-	looks   statements     // of reader
-	cleanup []func() error // in reverse order of their making
+	dialect  dialect
+	db       *sql.DB // writes; of SQLite a single connection
+	reader   *sql.DB // the same as db but for SQLite, whose readers don't wait for the writer
+	migrator *sql.DB // the same as db, but for what bounds its statements
+	log      *slog.Logger
+	kinds    kindTable
+	dicts    dictionaries
+	gates    gates
+	litter   litter
+	texts    statements     // of db
+	looks    statements     // of reader
+	cleanup  []func() error // in reverse order of their making
+	renew    func()         // closes the connections that nobody uses; nil where none can be lost
 }
 
 var (
 	// ErrTerm refuses a writer that another one has replaced.
 	ErrTerm = vedette.Errorf(vedette.Conflict, "another agent has taken over the account")
+	// ErrNoFeed refuses changes of a feed that was not declared.
+	ErrNoFeed = errors.New("the account has no such feed")
 	// ErrNoAccount refuses a writer whose account is not, or no longer, registered.
 	ErrNoAccount = vedette.Errorf(vedette.NotFound, "the account is not registered")
 )
@@ -71,14 +75,14 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	if err := connect(ctx, s, cfg); err != nil {
 		return err
 	}
-	if err := s.db.PingContext(ctx); err != nil {
+	if err := s.patiently(ctx, s.db.PingContext); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
 	if s.dialect.prepare != nil {
-		if err := s.dialect.prepare(ctx, s); err != nil {
+		if err := s.patiently(ctx, func(ctx context.Context) error { return s.dialect.prepare(ctx, s) }); err != nil {
 			return err
 		}
 	}
@@ -97,13 +101,13 @@ func (s *Store) Close() error {
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.explain("ping the database", s.reader.PingContext(ctx))
+	return s.explain("ping the database", s.patiently(ctx, s.reader.PingContext))
 }
 
 // write runs do in one transaction. A deadlock or a serialization failure is
 // nobody's fault and is tried once more, so do must not keep anything from its
 // first run.
-func (s *Store) write(ctx context.Context, do func(tx *tx) error) error {
+func (s *Store) write(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
 	err := s.attempt(ctx, do)
 	if err != nil && s.dialect.again(err) {
 		s.log.Info("repeat a transaction", "error", err)
@@ -112,15 +116,17 @@ func (s *Store) write(ctx context.Context, do func(tx *tx) error) error {
 	return err
 }
 
-func (s *Store) attempt(ctx context.Context, do func(tx *tx) error) error {
-	began, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
-	if err != nil {
-		return err
-	}
-	if err := do(&tx{Tx: began, store: s, dialect: &s.dialect, now: time.Now()}); err != nil {
-		return errors.Join(err, ignoreDone(began.Rollback()))
-	}
-	return began.Commit()
+func (s *Store) attempt(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
+	return s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
+		began, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
+		if err != nil {
+			return err
+		}
+		if err := do(ctx, &tx{Tx: began, store: s, dialect: &s.dialect, now: time.Now()}); err != nil {
+			return errors.Join(err, ignoreDone(began.Rollback()))
+		}
+		return began.Commit()
+	})
 }
 
 // ignoreDone drops the complaint that a transaction was rolled back already,

@@ -20,8 +20,8 @@ func (w *world) settle() time.Duration {
 	w.t.Helper()
 	began := time.Now()
 	var found []string
-	agree := w.within(patience, func(ctx context.Context) bool {
-		found = w.differences(ctx)
+	agree := w.within(patience, func(context.Context) bool {
+		found = w.differences(w.t.Context()) // bounded by itself; cut short, the last look would tell nothing
 		return len(found) == 0
 	})
 	if !agree {

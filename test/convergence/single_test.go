@@ -207,6 +207,46 @@ func TestStrandedLinkIsReplaced(t *testing.T) {
 	})
 }
 
+// While one agent is cut off, another takes its account over, loses the cluster,
+// says so, and dies. The first one goes on as if nothing had been, and must not
+// leave it at the other's last words.
+func TestStatesAreToldAgain(t *testing.T) {
+	onEach(t, pair, func(t *testing.T, w *world) {
+		first, term := w.holder(t.Context())
+		second := w.other(first)
+		first.link.Freeze(proxy.Up, proxy.Down)
+		if _, ok := w.heldBy(second, term, patience); !ok {
+			t.Fatal("the standby has not taken over")
+		}
+		w.settled(second, 0)
+		second.api[w.clusters[0]].Refuse()
+		w.settled(second, 1)
+		second.kill()
+		first.link.Cut()
+		first.link.Heal()
+		if _, ok := w.heldBy(first, term, patience); !ok {
+			t.Fatal("the first agent has not come back")
+		}
+		w.settled(first, 0)
+		second.api[w.clusters[0]].Heal()
+		second.start()
+		w.settle()
+	})
+}
+
+// settled waits until an agent's feeds are live, but for at least so many.
+func (w *world) settled(a *agent, failing int64) {
+	w.t.Helper()
+	var n int64
+	query := `SELECT COUNT(*) FROM feeds WHERE state <> 'live'`
+	if !w.within(patience, func(ctx context.Context) bool {
+		n = w.count(ctx, query)
+		return failing == 0 && n == 0 || failing > 0 && n >= failing
+	}) {
+		w.t.Fatalf("with agent %s %d feeds are not live", a.id, n)
+	}
+}
+
 func TestForgottenAfterGrace(t *testing.T) {
 	const grace = 4 * time.Second
 	s := lone
@@ -228,6 +268,25 @@ func TestForgottenAfterGrace(t *testing.T) {
 		}
 		w.agents[0].start()
 		w.settle()
+	})
+}
+
+// The last agent goes while the database is away, so that nobody can note when.
+func TestForgottenThoughDatabaseWasAway(t *testing.T) {
+	s := lone
+	s.grace = "4s"
+	onEach(t, s, func(t *testing.T, w *world) {
+		if w.db.kill == nil {
+			w.db.kill, w.db.start = w.db.disk.fill, w.db.disk.free
+		}
+		w.db.kill()
+		w.agents[0].kill()
+		idle(t.Context(), 15*time.Second) // the server tries for ten
+		w.db.start()
+		gone := func(ctx context.Context) bool { return w.count(ctx, `SELECT COUNT(*) FROM accounts`) == 0 }
+		if !w.within(patience, gone) {
+			t.Errorf("the account is still there %v after the database came back", patience)
+		}
 	})
 }
 
