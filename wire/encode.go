@@ -9,9 +9,15 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Field numbers of vedette.proto that EncodeUpsert writes by hand.
+// Field numbers of vedette.proto that are written by hand.
 const (
-	recordUpsert = protowire.Number(6)
+	recordAccount = protowire.Number(1)
+	recordTerm    = protowire.Number(2)
+	recordFeed    = protowire.Number(3)
+	recordUpsert  = protowire.Number(6)
+
+	feedKind      = protowire.Number(1)
+	feedNamespace = protowire.Number(2)
 
 	upsertNamespace       = protowire.Number(1)
 	upsertName            = protowire.Number(2)
@@ -45,6 +51,24 @@ func EncodeStep(step Step) ([]byte, error) {
 		return nil, fmt.Errorf("encode %T: %w", step, err)
 	}
 	return b, nil
+}
+
+// AppendHeader encodes what a record says besides its step: the step was encoded
+// when it came up, and the term may have changed by the time that it is sent.
+func AppendHeader(b []byte, account vedette.AccountName, term vedette.Term, feed vedette.Feed) []byte {
+	b = appendText(b, recordAccount, string(account))
+	b = appendNumber(b, recordTerm, uint64(term))
+	if feed == (vedette.Feed{}) {
+		return b
+	}
+	kind := sizeText(kindGroup, feed.Kind.Group) + sizeText(kindName, feed.Kind.Name)
+	b = protowire.AppendTag(b, recordFeed, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(protowire.SizeTag(feedKind)+protowire.SizeBytes(kind)+sizeText(feedNamespace, feed.Namespace)))
+	b = protowire.AppendTag(b, feedKind, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(kind))
+	b = appendText(b, kindGroup, feed.Kind.Group)
+	b = appendText(b, kindName, feed.Kind.Name)
+	return appendText(b, feedNamespace, feed.Namespace)
 }
 
 // EncodeUpsert is EncodeStep for an object, by far the most frequent step. It

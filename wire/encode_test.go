@@ -37,6 +37,20 @@ func TestEncodeUpsert(t *testing.T) {
 	}
 }
 
+// TestAppendHeader holds the hand-written encoding to the generated one.
+func TestAppendHeader(t *testing.T) {
+	for _, feed := range []vedette.Feed{{}, {Kind: vedette.Kind{Name: "Pod"}}, {Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "shop"}} {
+		want := &Record{Account: "prod", Term: 1 << 40}
+		if feed != (vedette.Feed{}) {
+			want.Feed = FromFeed(feed)
+		}
+		var got Record
+		if err := proto.Unmarshal(AppendHeader(nil, "prod", 1<<40, feed), &got); err != nil || !proto.Equal(&got, want) {
+			t.Errorf("decoded %v, %v; want %v", &got, err, want)
+		}
+	}
+}
+
 func BenchmarkEncodeUpsert(b *testing.B) {
 	o := vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Name: "checkout-v012-7d9f8b6c5d-x2x7k"},
 		UID: "1f6a8c1e-8a53-4c0e-9b7e-0b6f6d4c2a11", ResourceVersion: "184467440", APIVersion: "v1", Created: 1700000000,

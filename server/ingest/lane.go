@@ -128,7 +128,7 @@ func (l *Lane) drain() {
 }
 
 func (l *Lane) do(ctx context.Context, w *work) error {
-	for _, t := range w.tasks {
+	for _, t := range w.ordered() {
 		if err := l.task(ctx, t); err != nil {
 			return err
 		}
