@@ -1,0 +1,84 @@
+package operate
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+)
+
+// veil takes the values of a Secret's manifest out of an error's text: API
+// servers quote what they can't take. Errors of other kinds pass.
+func veil(m manifest, err error) error {
+	if m.kind == "" || !strings.EqualFold(m.kind, "Secret") && !strings.EqualFold(m.kind, "SecretList") {
+		return err
+	}
+	text := err.Error()
+	for _, value := range secretValues(m.object) {
+		text = strings.ReplaceAll(text, value, "***")
+	}
+	if text == err.Error() {
+		return err
+	}
+	return reworded(err, text)
+}
+
+// reworded is the same failure in other words. Nothing of the old ones is kept.
+func reworded(err error, text string) error {
+	var lost *lostError
+	var r *refusal
+	switch {
+	case errors.As(err, &lost):
+		return &lostError{errors.New(text)}
+	case errors.As(err, &r):
+		return &refusal{Status: r.Status, Reason: r.Reason, Message: text}
+	case vedette.KindOf(err) != "":
+		return vedette.Errorf(vedette.KindOf(err), "%s", text)
+	}
+	return errors.New(text)
+}
+
+// secretValues are the texts below data and stringData, in each form that could
+// be quoted, the longest first. What is shorter than three bytes says nothing
+// and would tear words apart.
+func secretValues(o object) []string {
+	var values []string
+	for _, member := range []string{"data", "stringData"} {
+		gather(o[member], &values)
+	}
+	gather(dig(o, "metadata", "annotations", lastApplied), &values)
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
+	return values
+}
+
+func gather(v any, values *[]string) {
+	switch v := v.(type) {
+	case object:
+		for _, member := range v {
+			gather(member, values)
+		}
+	case []any:
+		for _, element := range v {
+			gather(element, values)
+		}
+	case string:
+		forms(v, values)
+		if plain, err := base64.StdEncoding.DecodeString(v); err == nil {
+			forms(string(plain), values)
+		}
+	case int64:
+		forms(strconv.FormatInt(v, 10), values)
+	}
+}
+
+func forms(value string, values *[]string) {
+	quoted := strconv.Quote(value)
+	for _, form := range []string{value, quoted[1 : len(quoted)-1], base64.StdEncoding.EncodeToString([]byte(value))} {
+		if len(form) >= 3 {
+			*values = append(*values, form)
+		}
+	}
+}
