@@ -44,11 +44,19 @@ func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.Appl
 }
 
 func (o *Operator) applyByMode(ctx context.Context, p place, m manifest, s vedette.Strategy) result {
-	if w := o.cfg.ServerSideApply.choose(p.Resource, m, s); w.serverSide {
+	w := o.cfg.ServerSideApply.choose(p.Resource, m, s)
+	if !w.serverSide && s == vedette.ByMode && len(m.raw()) > mostAnnotation && !o.cfg.ServerSideApply.never(p.Resource) {
+		w.serverSide, w.force = true, true // its annotation would not fit; nobody asked for either way
+	}
+	if w.serverSide {
 		return o.applyServerSide(ctx, p, m, w)
 	}
 	return o.applyClientSide(ctx, p, m)
 }
+
+// mostAnnotation is what all annotations of an object may take together, less
+// some room for others.
+const mostAnnotation = 250 << 10
 
 // locate finds where a manifest's object belongs, and writes the namespace into
 // the manifest, as kubectl does.

@@ -77,6 +77,12 @@ func (m Mode) of(r vedette.Resource) KindMode {
 	return KindMode{}
 }
 
+// never reports whether a kind is not to be merged by the API server at all.
+func (m Mode) never(r vedette.Resource) bool {
+	does, is := settled(m.Enabled, m.of(r).Enabled)
+	return is && !does
+}
+
 // way is how one manifest is applied.
 type way struct {
 	serverSide bool

@@ -112,10 +112,26 @@ func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
 		return o.get(ctx, a)
 	case vedette.ListArgs:
 		return o.list(ctx, a)
-	case vedette.DeleteArgs:
-		return o.delete(ctx, a)
 	case vedette.ApplyArgs:
 		return o.apply(ctx, a)
+	case vedette.PatchArgs:
+		return o.patch(ctx, a)
+	case vedette.DeleteArgs:
+		return o.delete(ctx, a)
+	case vedette.ScaleArgs:
+		return o.scale(ctx, a)
+	case vedette.RestartArgs:
+		return o.restart(ctx, a.Target)
+	case vedette.PauseArgs:
+		return o.pause(ctx, a.Target)
+	case vedette.ResumeArgs:
+		return o.resume(ctx, a.Target)
+	case vedette.UndoArgs:
+		return o.undo(ctx, a)
+	case vedette.HistoryArgs:
+		return o.history(ctx, a.Target)
+	case vedette.StatusArgs:
+		return o.status(ctx, a.Target)
 	}
 	return failed(vedette.Errorf(vedette.Invalid, "this agent knows no operation %s", verbOf(args)))
 }

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -16,8 +17,25 @@ func veil(m manifest, err error) error {
 	if m.kind == "" || !strings.EqualFold(m.kind, "Secret") && !strings.EqualFold(m.kind, "SecretList") {
 		return err
 	}
+	return veiled(secretValues(m.object), err)
+}
+
+// veilPatch does the same for a patch of a Secret, whatever it changes.
+func veilPatch(patch []byte, err error) error {
+	var tree any
+	if json.Unmarshal(patch, &tree) != nil {
+		return reworded(err, "the API server refused the patch")
+	}
+	var values []string
+	gather(tree, &values)
+	return veiled(values, err)
+}
+
+// veiled takes values out of an error's text, the longest first.
+func veiled(values []string, err error) error {
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
 	text := err.Error()
-	for _, value := range secretValues(m.object) {
+	for _, value := range values {
 		text = strings.ReplaceAll(text, value, "***")
 	}
 	if text == err.Error() {
@@ -42,7 +60,7 @@ func reworded(err error, text string) error {
 }
 
 // secretValues are the texts below data and stringData, in each form that could
-// be quoted, the longest first. What is shorter than three bytes says nothing
+// be quoted. What is shorter than three bytes says nothing
 // and would tear words apart.
 func secretValues(o object) []string {
 	var values []string
@@ -50,7 +68,6 @@ func secretValues(o object) []string {
 		gather(o[member], &values)
 	}
 	gather(dig(o, "metadata", "annotations", lastApplied), &values)
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
 	return values
 }
 
