@@ -78,20 +78,17 @@ func (b *bench) group() string { return b.namespace + ".example.com" }
 // customKind defines a kind that takes anything, and waits until it is served.
 func (b *bench) customKind(kind, plural string) {
 	b.Helper()
-	b.customKindOf(b.group(), kind, plural, nil)
+	b.customKindVersion(b.group(), "v1", kind, plural, nil)
 }
 
-func (b *bench) customKindOf(group, kind, plural string, annotations object) {
+func (b *bench) customKindVersion(group, version, kind, plural string, annotations object) {
 	b.Helper()
-	name := plural + "." + group
-	crds := "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	must(b, plane.Create(b.Context(), crds, object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": object{"name": name, "annotations": annotations},
+	must(b, plane.Create(b.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", object{
+		"metadata": object{"name": plural + "." + group, "annotations": annotations},
 		"spec": object{"group": group, "scope": "Namespaced", "names": object{"kind": kind, "plural": plural},
-			"versions": []any{object{"name": "v1", "served": true, "storage": true, "schema": object{
+			"versions": []any{object{"name": version, "served": true, "storage": true, "schema": object{
 				"openAPIV3Schema": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}))
-	b.Cleanup(func() { _ = plane.Delete(b.Context(), crds+"/"+name) })
-	must(b, plane.Await(b.Context(), b.path("/apis/"+group+"/v1", plural, ""), func(object) bool { return true }))
+	must(b, plane.Await(b.Context(), b.path("/apis/"+group+"/"+version, plural, ""), func(object) bool { return true }))
 }
 
 func TestCustomKindsMergeAsByKubectl(t *testing.T) {
@@ -210,7 +207,7 @@ func TestModes(t *testing.T) {
 func TestConflictsOfManagers(t *testing.T) {
 	b := newBench(t, operate.Config{})
 	b.kubectlApply([]object{whole("d", "1")}, "--server-side", "--field-manager=other")
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, whole("d", "2")), Namespace: b.namespace, Strategy: vedette.ServerSide}, 409, `conflict with "other"`, "image")
+	b.fails(vedette.ApplyArgs{Manifest: encode(t, whole("d", "2")), Namespace: b.namespace, Strategy: vedette.ServerSide}, 409, `"other"`, "image")
 	b.apply(vedette.ServerForce, whole("d", "2"))
 	if image := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers", 0, "image"); image != "example.com/main:2" {
 		t.Errorf("the image is %v", image)

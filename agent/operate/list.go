@@ -23,15 +23,7 @@ func (o *Operator) list(ctx context.Context, a vedette.ListArgs) result {
 	if err != nil {
 		return failed(err)
 	}
-	var r result
-	for _, raw := range items {
-		obj, err := o.redacted(p.Resource, raw)
-		if err != nil {
-			return failed(err)
-		}
-		r.Objects = append(r.Objects, obj.Body)
-	}
-	return r
+	return o.toldAll(p, items)
 }
 
 // all reads the objects of a place page by page. A list that the API server

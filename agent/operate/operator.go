@@ -86,6 +86,9 @@ func New(cluster *watch.Cluster, cfg Config) (*Operator, error) {
 // Do carries out an operation. It returns before the operation's deadline and
 // before ctx is over, except that a Stream in the outcome lives on within ctx.
 func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	if a, ok := op.Args.(vedette.LogsArgs); ok {
+		return o.outcome(op, o.logs(ctx, o.deadline(op), a))
+	}
 	ctx, cancel := context.WithDeadline(ctx, o.deadline(op))
 	defer cancel()
 	return o.outcome(op, o.dispatch(ctx, op.Args))
@@ -132,6 +135,14 @@ func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
 		return o.history(ctx, a.Target)
 	case vedette.StatusArgs:
 		return o.status(ctx, a.Target)
+	case vedette.EventsArgs:
+		return o.events(ctx, a.Target)
+	case vedette.MetricsArgs:
+		return o.metrics(ctx, a)
+	case vedette.DiscoverArgs:
+		return o.discover(ctx)
+	case vedette.RecacheArgs:
+		return o.recache(ctx, a.Target)
 	}
 	return failed(vedette.Errorf(vedette.Invalid, "this agent knows no operation %s", verbOf(args)))
 }
