@@ -127,12 +127,11 @@ type DeleteArgs struct {
 	// Propagation is foreground, background or orphan in any case; empty for
 	// background.
 	Propagation string
-	// GraceSeconds that pods have to end; nil for what the object says. What was
-	// asked for is also how long to wait for them to be gone.
+	// GraceSeconds that pods have to end; nil for what the object says.
 	GraceSeconds *int64
 	// MissingOK makes the absence of the object no failure.
 	MissingOK bool
-	NoWait    bool // don't wait until the objects are gone
+	NoWait    bool // don't wait, until the deadline at most, for the objects to be gone
 }
 
 // ScaleArgs set the number of replicas.

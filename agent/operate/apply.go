@@ -75,13 +75,13 @@ func (o *Operator) locate(ctx context.Context, m *manifest, namespace string) (p
 	return p, nil
 }
 
-// create posts a manifest. It is not tried again once it may have been taken.
+// create posts a manifest. It is not tried again once it may have been taken:
+// without a name there would be two, with one it would fail in spite of success.
 func (o *Operator) create(ctx context.Context, p place, m manifest) result {
-	return o.post(ctx, p, m.raw(), "kubectl-create", m.name == "")
+	return o.post(ctx, p, m.raw(), "kubectl-create", true)
 }
 
-// post creates an object. A name makes it safe to try again: what was created
-// in spite of a lost answer is found as 409.
+// post creates an object.
 func (o *Operator) post(ctx context.Context, p place, body []byte, manager string, once bool) result {
 	raw, status, err := o.do(ctx, p.list(), call{method: http.MethodPost, contentType: typeJSON, body: body,
 		query: url.Values{"fieldManager": {manager}}, once: once, accept: p.accept()})

@@ -3,9 +3,9 @@ package operate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
@@ -29,11 +29,7 @@ func (o *Operator) applyClientSide(ctx context.Context, p place, m manifest) res
 		} else {
 			r = o.mergeInto(ctx, p, tree, current, modified)
 		}
-		if r.err != nil && existsAlready(r.err) && tree == nil {
-			// Created by another, or by us with an answer that was lost: merge next.
-			return &refusal{Status: http.StatusConflict, Reason: "Conflict", Message: r.err.Error()}
-		}
-		return r.err
+		return raced(tree, r.err)
 	})
 	if err != nil {
 		return failed(err)
@@ -41,9 +37,14 @@ func (o *Operator) applyClientSide(ctx context.Context, p place, m manifest) res
 	return r
 }
 
-func existsAlready(err error) bool {
+// raced makes a conflict of it when what was not there when it was read is there
+// when it is created: by another, or by us with an answer that was lost.
+func raced(read object, err error) error {
 	r := refusalOf(err)
-	return r != nil && r.Status == http.StatusConflict && r.Reason == "AlreadyExists"
+	if read != nil || r == nil || r.Reason != "AlreadyExists" {
+		return err
+	}
+	return &refusal{Status: r.Status, Reason: "Conflict", Message: r.Message}
 }
 
 // annotated is the manifest with itself as its last-applied annotation, byte for
@@ -109,15 +110,17 @@ func (o *Operator) threeWay(ctx context.Context, p place, original, modified, cu
 	return patch, typeStrategic, unmerged(p, err)
 }
 
-// unmerged keeps the merge's own words back where they would quote manifests.
+// unmerged says why a merge can't be done. The merge's own words quote what they
+// merge, which may be anything.
 func unmerged(p place, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case mergepatch.IsPreconditionFailed(err):
 		return vedette.Errorf(vedette.Invalid, "the manifest of %s changes apiVersion, kind or name of what was applied last", p.key())
-	case errors.Is(err, mergepatch.ErrBadJSONDoc), p.secret():
-		return vedette.Errorf(vedette.Invalid, "the manifest of %s can't be merged with what was applied last: replace it or apply it server-side", p.key())
 	}
-	return vedette.Errorf(vedette.Invalid, "the manifest of %s can't be merged with what was applied last: %w", p.key(), err)
+	if _, key, is := strings.Cut(err.Error(), "does not contain declared merge key: "); is {
+		return vedette.Errorf(vedette.Invalid, "an element of a list in the manifest of %s, or in what is there, lacks its key %q", p.key(), key)
+	}
+	return vedette.Errorf(vedette.Invalid, "the manifest of %s has other types than what is there or was applied last: correct it, replace it or apply it server-side", p.key())
 }

@@ -3,8 +3,8 @@
 package operate_test
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -118,7 +118,6 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 		if !writes(r) || broken.Add(1) > 1 {
 			return false
 		}
-		_, _ = io.Copy(io.Discard, io.NopCloser(strings.NewReader("")))
 		pass.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
 	})
@@ -146,7 +145,9 @@ func TestAnAPIThatIsDown(t *testing.T) {
 	must(t, plane.Create(t.Context(), "/apis/apiregistration.k8s.io/v1/apiservices", object{"metadata": object{"name": "v1.down.example.com"},
 		"spec": object{"group": "down.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1,
 			"service": object{"name": "none", "namespace": b.namespace}, "insecureSkipTLSVerify": true}}))
-	t.Cleanup(func() { b.kubectl("delete", "apiservice", "v1.down.example.com") })
+	t.Cleanup(func() {
+		must(t, plane.Delete(context.Background(), "/apis/apiregistration.k8s.io/v1/apiservices/v1.down.example.com"))
+	})
 	must(t, plane.Await(t.Context(), "/apis/apiregistration.k8s.io/v1/apiservices/v1.down.example.com", func(o object) bool {
 		return dig(o, "status", "conditions", 0, "status") == "False"
 	}))

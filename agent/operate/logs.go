@@ -1,14 +1,13 @@
 package operate
 
 import (
-	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -30,7 +29,7 @@ func (o *Operator) logs(ctx context.Context, deadline time.Time, a vedette.LogsA
 	}
 	if err != nil {
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			err = errors.Join(err, context.DeadlineExceeded)
+			err = fmt.Errorf("open the log: %w (%w)", err, context.DeadlineExceeded)
 		}
 		cancel(nil)
 		return failed(err)
@@ -98,7 +97,16 @@ func (o *Operator) containers(ctx context.Context, p place) (all []string, chose
 	return all, firstOf(text(pod, "metadata", "annotations", defaultContainer), chosen), nil
 }
 
+// openLog opens one container's log. One that is followed opens when its
+// container writes.
 func (o *Operator) openLog(ctx context.Context, p place, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+	if a.Follow {
+		return o.follow(ctx, p, a, container)
+	}
+	return o.readLog(ctx, p, a, container)
+}
+
+func (o *Operator) readLog(ctx context.Context, p place, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	resp, err := o.cluster.Stream(ctx, watch.Request{Path: p.path() + "/log", Query: logQuery(a, container), Accept: "*/*"})
 	if err != nil {
 		return nil, err
@@ -200,64 +208,3 @@ func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Close ends the log that is being read.
 func (c *chain) Close() error { return c.now.Close() }
-
-// followAll follows all containers at once, line by line. It ends when all of
-// them end.
-func (o *Operator) followAll(ctx context.Context, p place, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
-	logs, err := o.openEach(ctx, p, a, containers)
-	if err != nil {
-		return nil, err
-	}
-	r, w := io.Pipe()
-	var mu sync.Mutex
-	var copies sync.WaitGroup
-	for _, log := range logs {
-		copies.Go(func() {
-			defer log.Close()
-			copyLines(w, &mu, log)
-		})
-	}
-	go func() { // ends with the logs, which end with the reader or ctx
-		copies.Wait()
-		w.Close()
-	}()
-	return r, nil
-}
-
-func (o *Operator) openEach(ctx context.Context, p place, a vedette.LogsArgs, containers []string) ([]io.ReadCloser, error) {
-	var logs []io.ReadCloser
-	var refused error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
-	for _, name := range containers {
-		log, err := o.openLog(ctx, p, a, name)
-		switch {
-		case err == nil:
-			logs = append(logs, log)
-		case statusOf(err) == http.StatusBadRequest:
-			refused = err
-		default:
-			for _, l := range logs {
-				l.Close()
-			}
-			return nil, err
-		}
-	}
-	if len(logs) == 0 {
-		return nil, refused
-	}
-	return logs, nil
-}
-
-// copyLines writes whole lines, so that those of several logs don't run into
-// each other. A line that is longer than the buffer is written in parts.
-func copyLines(w io.Writer, mu *sync.Mutex, log io.Reader) {
-	lines := bufio.NewReaderSize(log, 32<<10)
-	for {
-		line, err := lines.ReadSlice('\n')
-		mu.Lock()
-		_, failed := w.Write(line)
-		mu.Unlock()
-		if failed != nil || err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return
-		}
-	}
-}

@@ -18,8 +18,9 @@ func (o *Operator) replace(ctx context.Context, p place, m manifest) result {
 	pinned := m.meta()["resourceVersion"] != nil
 	var r result
 	try := func() error {
-		r = o.replaceOnce(ctx, p, m, pinned)
-		return r.err
+		var read object
+		read, r = o.replaceOnce(ctx, p, m, pinned)
+		return raced(read, r.err)
 	}
 	if pinned {
 		_ = try() // another version is there, and will be
@@ -31,14 +32,16 @@ func (o *Operator) replace(ctx context.Context, p place, m manifest) result {
 	return r
 }
 
-func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned bool) result {
+// replaceOnce returns what it read, nil for nothing.
+func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned bool) (read object, r result) {
+	read = object{}
 	if !pinned {
 		tree, _, err := o.live(ctx, p)
 		if err != nil {
-			return failed(err)
+			return read, failed(err)
 		}
 		if tree == nil {
-			return o.post(ctx, p, m.raw(), "kubectl-create", false)
+			return nil, o.post(ctx, p, m.raw(), "kubectl-create", false)
 		}
 		m.meta()["resourceVersion"] = text(tree, "metadata", "resourceVersion")
 		defer delete(m.meta(), "resourceVersion")
@@ -46,9 +49,9 @@ func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned 
 	raw, status, err := o.do(ctx, p, call{method: http.MethodPut, contentType: typeJSON, body: m.raw(),
 		query: url.Values{"fieldManager": {replaceManager}}})
 	if err != nil {
-		return failed(err)
+		return read, failed(err)
 	}
-	return o.told(p, raw, status)
+	return read, o.told(p, raw, status)
 }
 
 // recreate deletes what is there, waits until it is gone, and applies.
