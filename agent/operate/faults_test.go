@@ -23,6 +23,7 @@ import (
 // the way to an API server does on a bad day. take reports whether it did.
 func behind(t *testing.T, take func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool) *bench {
 	t.Helper()
+	must(t, started())
 	target, err := url.Parse(plane.URL)
 	must(t, err)
 	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: plane.Client().Transport}

@@ -5,10 +5,12 @@ package operate_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,26 +23,25 @@ import (
 type object = controlplane.Object
 
 // plane is the control plane of all tests here. Each has a namespace of its own.
-var plane *controlplane.Plane
+// The first that needs it starts it, so that those without, and the workers of
+// fuzzing, do not.
+var (
+	plane   *controlplane.Plane
+	started = sync.OnceValue(func() (err error) {
+		plane, err = controlplane.Start(context.Background(), controlplane.Options{Controllers: true, Log: os.Stderr})
+		return err
+	})
+)
 
-func TestMain(m *testing.M) { os.Exit(withPlane(m)) }
-
-func withPlane(m *testing.M) int {
-	var err error
-	if plane, err = controlplane.Start(context.Background(), controlplane.Options{Controllers: true, Log: os.Stderr}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := plane.Err(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
+	if plane != nil {
+		if err := errors.Join(plane.Err(), plane.Stop()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
-	if err := plane.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
+	os.Exit(code)
 }
 
 // bench is a namespace and an operator that works in it.
@@ -52,6 +53,7 @@ type bench struct {
 
 func newBench(t testing.TB, cfg operate.Config) *bench {
 	t.Helper()
+	must(t, started())
 	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
