@@ -75,3 +75,26 @@ func TestPropagation(t *testing.T) {
 		must(t, plane.Await(t.Context(), replicaSets, func(list object) bool { return dig(list, "items", 0) == nil }))
 	}
 }
+
+func TestGrace(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.running("p")
+	none := int64(0)
+	out := b.done(vedette.DeleteArgs{Target: b.target("pod", "p"), GraceSeconds: &none})
+	if len(out.Keys) != 1 || out.Keys[0] != (vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: b.namespace, Name: "p"}) {
+		t.Errorf("deleted %v", out.Keys)
+	}
+	b.fails(vedette.GetArgs{Target: b.target("pod", "p")}, 404)
+	b.apply(vedette.ByMode, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "q"}, "spec": object{
+		"nodeName": "nowhere", "containers": []any{object{"name": "main", "image": "example.com/m"}}}}) // nobody ends it
+	long := int64(7)
+	b.done(vedette.DeleteArgs{Target: b.target("pod", "q"), GraceSeconds: &long, NoWait: true})
+	if got := dig(b.live(core, "pods", "q"), "metadata", "deletionGracePeriodSeconds"); got != float64(7) {
+		t.Errorf("it has a grace of %v", got)
+	}
+	out = b.op.Do(t.Context(), vedette.Operation{Deadline: time.Now().Add(time.Second), Args: vedette.DeleteArgs{Target: b.target("pod", "q")}})
+	if out.State != vedette.Failed || out.Status != 504 {
+		t.Errorf("what nobody ends is %+v", out)
+	}
+	b.contains(out.Message, "s to end")
+}

@@ -88,3 +88,25 @@ func (b *bench) bare(path, name string) string {
 	}
 	return string(encode(b, o))
 }
+
+// TestAKindOfTwoGroups asks for the group where two serve a kind, and finds
+// Kubernetes' own where one of them is that.
+func TestAKindOfTwoGroups(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	one, two := "one."+b.group(), "two."+b.group()
+	b.customKindVersion(one, "v1", "Twin", "twins", nil)
+	b.customKindVersion(two, "v1", "Twin", "twins", nil)
+	b.customKindVersion(one, "v1", "Job", "jobs", nil)
+	for _, group := range []string{one, two} {
+		b.apply(vedette.ByMode, object{"apiVersion": group + "/v1", "kind": "Twin", "metadata": object{"name": "a"}, "of": group})
+		must(t, plane.Await(t.Context(), "/apis", func(object) bool {
+			return b.do(vedette.GetArgs{Target: b.target("twin."+group, "a")}).State == vedette.Done
+		}))
+		got := decode(t, b.done(vedette.GetArgs{Target: b.target("Twin."+group, "a")}).Objects[0])
+		if got["of"] != group {
+			t.Errorf("of %s was read %v", group, got["of"])
+		}
+	}
+	b.fails(vedette.GetArgs{Target: b.target("twin", "a")}, 400, "Twin."+one, "Twin."+two)
+	b.fails(vedette.GetArgs{Target: b.target("job", "a")}, 404, `jobs.batch "a" not found`)
+}
