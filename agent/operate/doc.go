@@ -8,7 +8,7 @@
 //
 // Guarantees:
 //
-//   - An operation ends before its deadline, in exactly one outcome.
+//   - An operation ends by its deadline, in exactly one outcome.
 //   - A failure carries the API server's own status, reason and whole text.
 //   - What is tried again is a conflict on something that we read, throttling, and
 //     a timeout of something idempotent. Nothing else is.

@@ -83,8 +83,8 @@ func New(cluster *watch.Cluster, cfg Config) (*Operator, error) {
 	return o, nil
 }
 
-// Do carries out an operation. It returns before the operation's deadline and
-// before ctx is over, except that a Stream in the outcome lives on within ctx.
+// Do carries out an operation. It returns when the operation's deadline comes, or
+// ctx is over, at the latest. A Stream in the outcome lives on within ctx.
 func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	if a, ok := op.Args.(vedette.LogsArgs); ok {
 		return o.outcome(op, o.logs(ctx, o.deadline(op), a))
