@@ -90,3 +90,26 @@ func TestClusterSame(t *testing.T) {
 		}
 	}
 }
+
+func TestOperationIdempotent(t *testing.T) {
+	for _, tt := range []struct {
+		why  string
+		args vedette.Args
+		want bool
+	}{
+		{"an apply is", vedette.ApplyArgs{}, true},
+		{"a create is not", vedette.ApplyArgs{Strategy: vedette.CreateOnly}, false},
+		{"nor a recreate, which deletes once more", vedette.ApplyArgs{Strategy: vedette.Recreate}, false},
+		{"a merge patch is", vedette.PatchArgs{Type: vedette.MergePatch}, true},
+		{"a JSON patch is not", vedette.PatchArgs{Type: vedette.JSONPatch}, false},
+		{"an undo to a revision is", vedette.UndoArgs{Revision: 3}, true},
+		{"an undo by steps is not", vedette.UndoArgs{RevisionsBack: 1}, false},
+		{"a restart is not", vedette.RestartArgs{}, false},
+		{"a delete is", vedette.DeleteArgs{}, true},
+		{"reading is", vedette.GetArgs{}, true},
+	} {
+		if got := (vedette.Operation{Args: tt.args}).Idempotent(); got != tt.want {
+			t.Errorf("%s: got %v", tt.why, got)
+		}
+	}
+}

@@ -160,15 +160,11 @@ func (s *sink) upsert(ctx context.Context, e watch.Event, lane outbox.Lane) erro
 		s.log.Error("object left out: it can't be read", "account", s.account, "feed", e.Feed.String(), "error", err)
 		return s.pass(ctx, e, lane)
 	}
-	record, err := wire.EncodeUpsert(object, lane == outbox.Live)
-	if err != nil {
-		return err
-	}
 	c := outbox.Change{Lane: lane, Key: object.Namespace + "/" + object.Name}
 	if lane == outbox.Live {
 		c.Mark = vedette.Mark(object.ResourceVersion)
 	}
-	return s.putRecord(ctx, e.Feed, c, record)
+	return s.putRecord(ctx, e.Feed, c, wire.EncodeUpsert(object, lane == outbox.Live))
 }
 
 // pass moves the mark past an object that is left out.

@@ -9,6 +9,7 @@
 //     the same object, or made void because its feed starts again.
 //   - Changes of a feed leave in the order in which their marks grew.
 //   - Live changes overtake snapshots of other feeds, never those of their own.
+//   - Of snapshots no more is on the way than keeps the server busy.
 //
 // Less formally: what Take gave and nobody acknowledged comes out again after
 // Rewind, and a server that says how far it got is believed.
@@ -32,6 +33,7 @@ type Box struct {
 	rings    [3]ring   // by lane
 	sent     []*Change // taken and not acknowledged, oldest first
 	unacked  int       // bytes of sent
+	pace     pace      // of snapshots
 	acked    uint64    // how many of this connection's changes are acknowledged
 	space    chan struct{}
 	work     chan struct{}
@@ -49,7 +51,7 @@ type account struct {
 // New returns a box that keeps at most limit bytes; one change may exceed it, or
 // a change larger than the box could never leave.
 func New(limit int) *Box {
-	return &Box{limit: limit, accounts: map[vedette.AccountName]*account{},
+	return &Box{limit: limit, pace: newPace(), accounts: map[vedette.AccountName]*account{},
 		space: make(chan struct{}), work: make(chan struct{}, 1)}
 }
 
@@ -126,10 +128,7 @@ func (b *Box) offerLocked(q *queue) {
 		return
 	}
 	b.rings[c.Lane].add(q)
-	select {
-	case b.work <- struct{}{}:
-	default:
-	}
+	b.wakeLocked()
 }
 
 // growLocked counts bytes, and wakes those that wait for room when some is given
@@ -168,13 +167,22 @@ func (b *Box) take(max int) []Change {
 		}
 		c := q.take()
 		c.Term = q.account.term
-		b.sent = append(b.sent, c)
-		b.unacked += c.size()
+		b.sendLocked(c)
 		bytes += c.size()
 		taken = append(taken, *c)
 		b.offerLocked(q)
 	}
 	return taken
+}
+
+// sendLocked notes that a change is on its way.
+func (b *Box) sendLocked(c *Change) {
+	c.taken = time.Now()
+	b.sent = append(b.sent, c)
+	b.unacked += c.size()
+	if c.Lane == Bulk {
+		b.pace.taken(c.size())
+	}
 }
 
 // nextLocked picks the queue to serve: control first, then live, but every
@@ -185,6 +193,9 @@ func (b *Box) nextLocked(turn int) *queue {
 		order = [3]Lane{Control, Bulk, Live}
 	}
 	for _, lane := range order {
+		if lane == Bulk && b.pace.full() {
+			continue
+		}
 		if q := b.rings[lane].next(); q != nil {
 			return q
 		}
@@ -196,13 +207,17 @@ func (b *Box) nextLocked(turn int) *queue {
 func (b *Box) Ack(n uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	freed := 0
+	freed, bulk := 0, 0
+	var last time.Time // when the last change of a snapshot among them was taken
 	for b.acked < n && len(b.sent) > 0 {
 		c := b.sent[0]
 		b.sent[0] = nil
 		b.sent = b.sent[1:]
 		b.acked++
 		freed += c.size()
+		if c.Lane == Bulk {
+			bulk, last = bulk+c.size(), c.taken
+		}
 		b.ackedLocked(c)
 	}
 	if len(b.sent) == 0 {
@@ -210,6 +225,18 @@ func (b *Box) Ack(n uint64) {
 	}
 	b.unacked -= freed
 	b.growLocked(-freed)
+	if bulk > 0 {
+		b.pace.acked(bulk, time.Since(last))
+		b.wakeLocked()
+	}
+}
+
+// wakeLocked lets Take look again.
+func (b *Box) wakeLocked() {
+	select {
+	case b.work <- struct{}{}:
+	default:
+	}
 }
 
 func (b *Box) ackedLocked(c *Change) {
@@ -265,7 +292,7 @@ func (b *Box) Rewind() {
 			byQueue[c.queue] = append(byQueue[c.queue], c)
 		}
 	}
-	b.sent, b.acked, b.unacked = nil, 0, 0
+	b.sent, b.acked, b.unacked, b.pace = nil, 0, 0, newPace()
 	for q, sent := range byQueue {
 		q.unsend(sent)
 	}

@@ -30,8 +30,8 @@ type Change struct {
 	Record []byte       // owned by the box from Put on
 	Term   vedette.Term // the account's, set by Take
 
-	put   time.Time
-	queue *queue // that it was put into
+	put, taken time.Time
+	queue      *queue // that it was put into
 }
 
 // size is what a change counts in the box's budget: its bytes and what the box

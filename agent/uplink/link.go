@@ -157,29 +157,12 @@ func (l *link) sendChanges(changes []outbox.Change) error {
 	l.quiet = 0
 	var header []byte
 	for _, c := range changes {
-		var err error
-		if header, err = appendHeader(header[:0], c); err != nil {
-			return err
-		}
+		header = wire.AppendHeader(header[:0], c.Account, c.Term, c.Feed)
 		if err := l.writer.Write(header, c.Record); err != nil {
 			return err
 		}
 	}
 	return l.sendLocked(l.writer.Flush)
-}
-
-// appendHeader encodes what a record says besides its step. The step was encoded
-// when the change was put; the term may have changed since.
-func appendHeader(b []byte, c outbox.Change) ([]byte, error) {
-	rec := wire.Record{Account: string(c.Account), Term: int64(c.Term)}
-	if c.Feed != (vedette.Feed{}) {
-		rec.Feed = wire.FromFeed(c.Feed)
-	}
-	b, err := proto.MarshalOptions{}.MarshalAppend(b, &rec)
-	if err != nil {
-		return nil, fmt.Errorf("encode record of %s: %w", c.Account, err)
-	}
-	return b, nil
 }
 
 func (l *link) sendLocked(end func() ([]*wire.Data, error)) error {

@@ -33,6 +33,7 @@ type Cluster struct {
 	close func()            // bulk's idle connections
 	since time.Time         // when dial was made
 	found discovered
+	calls calls
 }
 
 // Connect reads the credentials and builds the transports. It does not dial:
@@ -77,6 +78,7 @@ func (c *Cluster) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.close()
+	c.calls.close()
 }
 
 // dialAnew builds the transports from the credentials as they are now.

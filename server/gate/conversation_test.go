@@ -299,7 +299,7 @@ func (p *player) record(verb string, words []string) {
 	var name, version string
 	for _, w := range words[1:] {
 		if _, err := fmt.Sscanf(w, "term=%d", &rec.Term); err != nil {
-			name, version, _ = strings.Cut(w, "@")
+			name, version, _ = strings.Cut(strings.ReplaceAll(w, "%00", "\x00"), "@")
 		}
 	}
 	upsert := &wire.Upsert{Namespace: "default", Name: name, Uid: "uid-" + name, ResourceVersion: version, ApiVersion: "v1", Body: []byte(`{"v":` + version + `}`)}

@@ -1,6 +1,9 @@
 package ingest
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -12,6 +15,7 @@ import (
 type work struct {
 	tasks   []task
 	open    map[vedette.AccountName]*batch // the account's last task, while it may still grow
+	bulk    map[vedette.AccountName]int    // bytes of snapshots
 	records uint64                         // how many numbered records are in it
 	rows    int
 	bytes   int
@@ -24,11 +28,16 @@ type task struct {
 	step  Step
 }
 
-func newWork() *work { return &work{open: map[vedette.AccountName]*batch{}} }
+func newWork() *work {
+	return &work{open: map[vedette.AccountName]*batch{}, bulk: map[vedette.AccountName]int{}}
+}
 
 // add puts a step where its account's order asks for it.
 func (w *work) add(s Step) {
 	w.bytes += s.Size
+	if s.Type == Upsert && s.Mark == "" {
+		w.bulk[s.Account] += s.Size
+	}
 	if s.Type != Pulse {
 		w.records++
 	}
@@ -52,6 +61,25 @@ func (w *work) batchOf(s Step) *batch {
 		w.tasks = append(w.tasks, task{batch: b})
 	}
 	return b
+}
+
+// ordered returns the tasks so that accounts with little of a snapshot come
+// first, since somebody may be waiting for what else changed in them. Each
+// account keeps its own order; pulses tell of all that came before them, so they
+// stay behind it.
+func (w *work) ordered() []task {
+	slices.SortStableFunc(w.tasks, func(a, b task) int { return cmp.Compare(w.weightOf(a), w.weightOf(b)) })
+	return w.tasks
+}
+
+func (w *work) weightOf(t task) int {
+	switch {
+	case t.batch != nil:
+		return w.bulk[t.batch.account]
+	case t.step.Type == Pulse:
+		return math.MaxInt
+	}
+	return w.bulk[t.step.Account]
 }
 
 // batch gathers the net result of an account's steps.

@@ -128,7 +128,7 @@ func (l *Lane) drain() {
 }
 
 func (l *Lane) do(ctx context.Context, w *work) error {
-	for _, t := range w.tasks {
+	for _, t := range w.ordered() {
 		if err := l.task(ctx, t); err != nil {
 			return err
 		}
@@ -191,21 +191,20 @@ func (l *Lane) commit(ctx context.Context, b store.Batch) error {
 			l.in.hub.Publish(changes)
 			return nil
 		}
-		if vedette.KindOf(err) != "" || isVoid(err) || ctx.Err() != nil {
+		if !isRefusal(err) || ctx.Err() != nil {
 			return err
 		}
 		return l.commitApart(ctx, b, err)
 	})
 }
 
-// commitApart stores a batch that the database refuses without a reason that
-// we know: halves are tried until the one object that it can't hold is left
-// alone. That one is given up, with a line and a counter, so that it can't hold
-// up its whole cluster.
+// commitApart stores a batch with something in it that can't be stored: halves
+// are tried until the one object is left alone. That one is given up, with a
+// line and a counter, so that it can't hold up its whole cluster.
 func (l *Lane) commitApart(ctx context.Context, b store.Batch, cause error) error {
 	if len(b.Upserts) == 1 && len(b.Deletes) == 0 {
 		l.in.refused.Add(1)
-		l.log.Error("object refused by the database", "account", b.Account, "object", b.Upserts[0].Key.String(), "error", cause)
+		l.log.Error("object left out: it can't be stored", "account", b.Account, "object", b.Upserts[0].Key.String(), "error", cause)
 		b.Upserts = nil
 		_, err := l.in.store.Commit(ctx, b)
 		return err
@@ -219,7 +218,7 @@ func (l *Lane) commitApart(ctx context.Context, b store.Batch, cause error) erro
 	for _, part := range []store.Batch{first, b} {
 		changes, err := l.in.store.Commit(ctx, part)
 		l.in.hub.Publish(changes)
-		if err != nil && !isVoid(err) && vedette.KindOf(err) == "" && ctx.Err() == nil {
+		if isRefusal(err) && ctx.Err() == nil {
 			err = l.commitApart(ctx, part, err)
 		}
 		if err != nil {
@@ -229,8 +228,15 @@ func (l *Lane) commitApart(ctx context.Context, b store.Batch, cause error) erro
 	return nil
 }
 
-func isVoid(err error) bool {
-	return errors.Is(err, store.ErrTerm) || errors.Is(err, store.ErrNoAccount)
+// isRefusal reports whether an error is about what a batch holds, and not about
+// whose it is or about the database.
+func isRefusal(err error) bool {
+	for _, other := range []error{store.ErrTerm, store.ErrNoAccount, store.ErrNoFeed} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return err != nil && vedette.KindOf(err) != vedette.Unavailable
 }
 
 // try repeats a deed while the database is away: meanwhile the lane is full, the

@@ -27,13 +27,14 @@ type Member struct {
 	mu    sync.Mutex
 	fresh time.Time
 	roles map[vedette.AccountName]Assignment
+	shape map[vedette.AccountName]string // in which the agent tells an account's objects
 	gone  bool
 }
 
 // Join takes a connected agent in. assign is called, from any goroutine, with
 // each role that the agent gets; for one account never twice at once.
 func (r *Roster) Join(a Agent, assign func(Assignment)) *Member {
-	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{}}
+	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{}, shape: map[vedette.AccountName]string{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members[m] = true
@@ -68,7 +69,16 @@ func (m *Member) Register(ctx context.Context, a vedette.Account) error {
 	if err != nil {
 		return err
 	}
+	m.mu.Lock()
+	m.shape[a.Name] = a.Shape
+	m.mu.Unlock()
 	return m.roster.seat(a.Name).add(ctx, m)
+}
+
+func (m *Member) shapeOf(name vedette.AccountName) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.shape[name]
 }
 
 // Deregister gives the role in an account back.

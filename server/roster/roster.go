@@ -21,7 +21,7 @@ import (
 
 // book is where terms are kept.
 type book interface {
-	Take(ctx context.Context, account vedette.AccountName, agent vedette.AgentID, server vedette.ServerID) (vedette.Term, error)
+	Take(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error)
 	Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error
 	Seen(ctx context.Context, account vedette.AccountName, term vedette.Term, at time.Time) error
 	Marks(ctx context.Context, account vedette.AccountName) ([]store.FeedStatus, error)

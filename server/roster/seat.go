@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 // seat is one account's place: the agents that may serve it, in the order in
@@ -49,7 +50,7 @@ func (s *seat) add(ctx context.Context, m *Member) error {
 // giveLocked makes an agent the cacher, in a new term.
 func (s *seat) giveLocked(ctx context.Context, m *Member) error {
 	s.holder = nil
-	term, err := s.roster.book.Take(ctx, s.account, m.ID, s.roster.server)
+	term, err := s.roster.book.Take(ctx, s.account, store.Holder{Agent: m.ID, Server: s.roster.server, Shape: m.shapeOf(s.account)})
 	if err != nil {
 		return fmt.Errorf("make agent %s the cacher of %s: %w", m.ID, s.account, err)
 	}

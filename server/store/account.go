@@ -73,8 +73,8 @@ func accountColumns(a vedette.Account) ([]any, error) {
 func register(ctx context.Context, tx *tx, a vedette.Account, columns []any) error {
 	id, known, err := findCluster(ctx, tx, a.Name)
 	if errors.Is(err, sql.ErrNoRows) {
-		_, err := tx.exec(ctx, `INSERT INTO accounts (cluster_uid, host, fingerprint, version, properties, namespaces, name, registered, last_seen, orphaned, holder, server, term)
-			SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', value FROM counters WHERE name = 'term'`,
+		_, err := tx.exec(ctx, `INSERT INTO accounts (cluster_uid, host, fingerprint, version, properties, namespaces, name, registered, last_seen, orphaned, shape, holder, server, term)
+			SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '', value FROM counters WHERE name = 'term'`,
 			append(columns, string(a.Name), micros(tx.now), micros(tx.now), micros(tx.now))...)
 		return err
 	}
@@ -98,22 +98,48 @@ func findCluster(ctx context.Context, tx *tx, name vedette.AccountName) (id int6
 	return id, c, err
 }
 
+// voidObjects makes an account's next snapshot bring every object anew: no mark
+// to go on from, and no resourceVersion that says that an object is known. The
+// objects stay to be read until then.
+func voidObjects(ctx context.Context, tx *tx, account int64) error {
+	if _, err := tx.exec(ctx, `UPDATE feeds SET mark = '' WHERE account_id = ?`, account); err != nil {
+		return err
+	}
+	_, err := tx.exec(ctx, `UPDATE objects SET version = '' WHERE account_id = ?`, account)
+	return err
+}
+
+// Holder is who becomes an account's cacher.
+type Holder struct {
+	Agent  vedette.AgentID
+	Server vedette.ServerID // that the agent is connected to
+	Shape  string           // in which the agent tells objects, see vedette.Account
+}
+
 // Take makes an agent the account's one cacher. From the return on, whoever held
-// the account before is refused by its term.
-func (s *Store) Take(ctx context.Context, account vedette.AccountName, agent vedette.AgentID, server vedette.ServerID) (vedette.Term, error) {
+// the account before is refused by its term. Where the agent tells objects in
+// another shape than they were told in so far, no mark is left to go on from,
+// and all of them are taken anew.
+func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
 	var term int64
 	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 		var id int64
-		err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(account)).Scan(&id, &term)
+		var shape string
+		err := tx.queryRow(ctx, `SELECT id, term, shape FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(account)).Scan(&id, &term, &shape)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrNoAccount
 		}
 		if err != nil {
 			return err
 		}
+		if shape != h.Shape {
+			if err := voidObjects(ctx, tx, id); err != nil {
+				return err
+			}
+		}
 		term++
-		_, err = tx.exec(ctx, `UPDATE accounts SET term = ?, holder = ?, server = ?, last_seen = ?, orphaned = 0 WHERE id = ?`,
-			term, string(agent), string(server), micros(tx.now), id)
+		_, err = tx.exec(ctx, `UPDATE accounts SET term = ?, holder = ?, server = ?, shape = ?, last_seen = ?, orphaned = 0 WHERE id = ?`,
+			term, string(h.Agent), string(h.Server), h.Shape, micros(tx.now), id)
 		return err
 	})
 	if err != nil {
@@ -150,7 +176,7 @@ func (s *Store) Seen(ctx context.Context, account vedette.AccountName, term vede
 	return s.explain("note that account "+string(account)+" was seen", err)
 }
 
-const selectAccounts = `SELECT name, cluster_uid, host, fingerprint, version, properties, namespaces, term, holder, server, registered, last_seen, orphaned
+const selectAccounts = `SELECT name, cluster_uid, host, fingerprint, version, shape, properties, namespaces, term, holder, server, registered, last_seen, orphaned
 	FROM accounts WHERE name IS NOT NULL`
 
 // Accounts returns all accounts by name.
@@ -180,7 +206,7 @@ func scanAccount(row scanner) (AccountRow, error) {
 	var name, holder, server, properties string
 	var namespaces sql.NullString
 	var term, registered, seen, orphaned int64
-	err := row.Scan(&name, &a.Cluster.UID, &a.Cluster.Host, &a.Cluster.Fingerprint, &a.Cluster.Version, &properties, &namespaces,
+	err := row.Scan(&name, &a.Cluster.UID, &a.Cluster.Host, &a.Cluster.Fingerprint, &a.Cluster.Version, &a.Shape, &properties, &namespaces,
 		&term, &holder, &server, &registered, &seen, &orphaned)
 	if err != nil {
 		return a, err

@@ -28,26 +28,36 @@ type dictionary struct {
 	decoders sync.Pool // of *zstd.Decoder
 }
 
-func (d *dictionary) compress(src []byte) ([]byte, error) {
-	if len(src) == 0 {
-		return []byte{}, nil
-	}
-	if len(src) < minimum {
-		return append([]byte{stored}, src...), nil
-	}
+// compress hands each text to keep in its column's form. One encoder serves for
+// all of them: to take it from the pool for each would cost a batch more than
+// some of its texts.
+func (d *dictionary) compress(n int, text func(int) []byte, keep func(int, []byte)) error {
 	encoder, err := d.encoder()
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("make a zstd encoder: %w", err)
 	}
 	defer d.encoders.Put(encoder)
-	frame := encoder.EncodeAll(src, make([]byte, 0, 64+len(src)/8))
+	for i := range n {
+		keep(i, d.column(encoder, text(i)))
+	}
+	return nil
+}
+
+func (d *dictionary) column(encoder *zstd.Encoder, text []byte) []byte {
+	if len(text) == 0 {
+		return []byte{}
+	}
+	if len(text) < minimum {
+		return append([]byte{stored}, text...)
+	}
+	frame := encoder.EncodeAll(text, make([]byte, 0, 64+len(text)/8))
 	prefix := binary.AppendUvarint(make([]byte, 0, 8), uint64(d.id)+1)
 	if len(prefix) > len(frameMagic) {
-		return append(prefix, frame[len(frameMagic):]...), nil
+		return append(prefix, frame[len(frameMagic):]...)
 	}
 	start := len(frameMagic) - len(prefix) // the prefix takes the place of the magic
 	copy(frame[start:], prefix)
-	return frame[start:], nil
+	return frame[start:]
 }
 
 func (d *dictionary) encoder() (*zstd.Encoder, error) {

@@ -21,6 +21,7 @@ type dialect struct {
 	gooseLock  func() ([]goose.ProviderOption, error)
 	numbered   bool   // parameters are $1, $2 in place of ?
 	arrays     bool   // a list of numbers is one parameter
+	inOrder    string // a join whose tables are read in the order of the text
 	forUpdate  string // appended to a SELECT that locks its rows
 	isolation  sql.IsolationLevel
 

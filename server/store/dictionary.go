@@ -245,12 +245,8 @@ func (s *Store) packPart(ctx context.Context, key dictionaryKey, texts []sampleT
 	if err != nil {
 		return err
 	}
-	for i, t := range texts {
-		packed, err := d.compress(t.text)
-		if err != nil {
-			return fmt.Errorf("compress: %w", err)
-		}
-		keep(i, packed)
+	if err := ctx.Err(); err != nil {
+		return err // what follows takes a while, and nobody waits for it
 	}
-	return nil
+	return d.compress(len(texts), func(i int) []byte { return texts[i].text }, keep)
 }

@@ -67,7 +67,7 @@ func (s *Store) Begin(ctx context.Context, account vedette.AccountName, term ved
 }
 
 func noFeed(feed vedette.Feed) error {
-	return vedette.Errorf(vedette.Invalid, "the account has no feed %s: the agent must declare it first", feed)
+	return vedette.Errorf(vedette.Invalid, "%w: the agent must declare %s first", ErrNoFeed, feed)
 }
 
 // Marks returns the feeds of an account, with the marks to go on from.

@@ -29,13 +29,21 @@ func (f *foundRow) position() position {
 	return position{account: f.account, kind: f.resource, namespace: f.namespace, name: f.name}
 }
 
-// find reads rows of objects o, accounts a and kinds k.
-func (s *Store) find(ctx context.Context, bodies bool, where conditions, order string, limit int) ([]foundRow, error) {
+// choice says what to read of objects o, accounts a and kinds k.
+type choice struct {
+	where  conditions
+	order  string
+	limit  int
+	bodies bool
+	narrow bool // an index of objects leads to the rows
+}
+
+func (s *Store) find(ctx context.Context, sel choice) ([]foundRow, error) {
 	body := "NULL"
-	if bodies {
+	if sel.bodies {
 		body = "o.body"
 	}
-	clause, args := where.where()
+	clause, args := sel.where.where()
 	var found []foundRow
 	sets := map[int64]map[string]string{} // those of one workload share theirs
 	err := s.each(ctx, func(rows *sql.Rows) error {
@@ -50,9 +58,18 @@ func (s *Store) find(ctx context.Context, bodies bool, where conditions, order s
 		found = append(found, f)
 		return nil
 	}, fmt.Sprintf(`SELECT a.id, a.name, k.id, k.name, k.grp, o.namespace, o.name, o.labelset, l.labels, o.stored, o.uid, o.version, o.head, %s
-		FROM objects o JOIN accounts a ON a.id = o.account_id JOIN kinds k ON k.id = o.kind_id LEFT JOIN labelsets l ON l.id = o.labelset%s
-		ORDER BY %s LIMIT %d`, body, clause, order, limit), args...)
+		FROM %s LEFT JOIN labelsets l ON l.id = o.labelset%s
+		ORDER BY %s LIMIT %d`, body, s.tables(sel.narrow), clause, sel.order, sel.limit), args...)
 	return found, err
+}
+
+// tables joins objects with the names of their accounts and kinds.
+func (s *Store) tables(narrow bool) string {
+	join := "JOIN"
+	if narrow {
+		join = s.dialect.inOrder
+	}
+	return "objects o " + join + " accounts a ON a.id = o.account_id " + join + " kinds k ON k.id = o.kind_id"
 }
 
 func (f *foundRow) readLabels(sets map[int64]map[string]string) error {

@@ -72,7 +72,7 @@ func newRig(t *testing.T, at, dsn string, s server) *rig {
 	if _, err = r.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		t.Fatal(err)
 	}
-	if r.term, err = r.Take(t.Context(), "prod", "a", "s"); err != nil {
+	if r.term, err = r.Take(t.Context(), "prod", store.Holder{Agent: "a", Server: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	feed := store.DeclaredFeed{Feed: vedette.Feed{Kind: podKind}, Resource: vedette.Resource{Kind: podKind, Version: "v1", Plural: "pods", Namespaced: true}}

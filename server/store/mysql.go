@@ -28,6 +28,7 @@ func mysqlDialect() dialect {
 		migrations: migrations("mysql"),
 		goose:      goose.DialectMySQL,
 		gooseLock:  mysqlLock,
+		inOrder:    "STRAIGHT_JOIN", // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
 		forUpdate:  " FOR UPDATE",
 		isolation:  sql.LevelReadCommitted, // no gap locks: accounts don't wait for each other
 		lookup:     mysqlLookup,

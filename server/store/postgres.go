@@ -28,6 +28,7 @@ func postgresDialect() dialect {
 		gooseLock:  postgresLock,
 		numbered:   true,
 		arrays:     true,
+		inOrder:    "JOIN", // its planner knows
 		forUpdate:  " FOR UPDATE",
 		isolation:  sql.LevelReadCommitted,
 		lookup:     postgresLookup,

@@ -40,7 +40,8 @@ type search struct {
 	store    *Store
 	scope    conditions // of accounts, kinds and feeds alone
 	filters  conditions // of objects
-	narrow   bool       // an index leads to few rows, wherever they stand in the order
+	narrow   bool       // few rows are selected, wherever they stand in the order
+	indexed  bool       // and an index of objects leads to them
 	nothing  bool       // selects nothing
 	after    *position  // nil on the first page
 	accounts []int64    // nil for all
@@ -66,7 +67,8 @@ func (s *Store) resolve(ctx context.Context, q Query) (*search, error) {
 	if q.Application != "" {
 		r.filters = append(r.filters, condition{"o.application = ?", []any{clean(q.Application, maxApplication)}})
 	}
-	r.narrow = q.Application != "" || q.Name != ""
+	r.indexed = q.Application != ""
+	r.narrow = r.indexed || q.Name != ""
 	return r, r.resolveSelector(ctx)
 }
 
@@ -122,7 +124,8 @@ func (r *search) resolveSelector(ctx context.Context) error {
 	slices.Sort(ids)
 	r.filters = append(r.filters, r.store.dialect.in("o.labelset", ids))
 	// A selector that takes objects without labels takes most of them.
-	r.narrow = r.narrow || !slices.Contains(ids, 0)
+	r.indexed = r.indexed || !slices.Contains(ids, 0)
+	r.narrow = r.narrow || r.indexed
 	r.nothing = len(ids) == 0
 	return nil
 }
@@ -159,7 +162,7 @@ func (r *search) total(ctx context.Context) (total int64, err error) {
 	}
 	query, where := `SELECT COALESCE(SUM(f.objects), 0) FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`, r.scope
 	if len(r.filters) > 0 {
-		query, where = `SELECT COUNT(*) FROM objects o JOIN accounts a ON a.id = o.account_id JOIN kinds k ON k.id = o.kind_id`, slices.Concat(r.scope, r.filters)
+		query, where = `SELECT COUNT(*) FROM `+r.store.tables(r.indexed), slices.Concat(r.scope, r.filters)
 	}
 	clause, args := where.where()
 	err = r.store.one(ctx, into(&total), query+clause, args...)
@@ -176,7 +179,7 @@ func (r *search) rows(ctx context.Context) ([]foundRow, error) {
 	if r.after != nil {
 		where = append(where, r.after.after())
 	}
-	return r.store.find(ctx, r.Bodies, where, orderAll, r.Limit+1)
+	return r.store.find(ctx, choice{where, orderAll, r.Limit + 1, r.Bodies, r.indexed})
 }
 
 const (
@@ -269,13 +272,13 @@ func (r *search) look(ctx context.Context, pairs []pair, limit int) ([]foundRow,
 		if resume {
 			where = append(where, r.after.afterName())
 		}
-		return r.store.find(ctx, r.Bodies, where, orderPair, limit)
+		return r.store.find(ctx, choice{where, orderPair, limit, r.Bodies, true})
 	}
 	where = append(where, r.store.anyOf(pairs))
 	if resume {
 		where = append(where, r.after.after())
 	}
-	return r.store.find(ctx, r.Bodies, where, orderAll, limit)
+	return r.store.find(ctx, choice{where, orderAll, limit, r.Bodies, false})
 }
 
 // anyOf writes the pairs by account, which are sorted so.
@@ -308,7 +311,7 @@ func (s *Store) Object(ctx context.Context, account vedette.AccountName, key ved
 	if err != nil || !ok || !validName(key.Namespace, maxName) || !validName(key.Name, maxName) {
 		return Row{}, s.explain("read an object", errors.Join(err, missing))
 	}
-	found, err := s.find(ctx, true, conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?", []any{id, kind, key.Namespace, key.Name}}}, orderPair, 1)
+	found, err := s.find(ctx, choice{conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?", []any{id, kind, key.Namespace, key.Name}}}, orderPair, 1, true, true})
 	if err != nil {
 		return Row{}, s.explain("read an object", err)
 	}

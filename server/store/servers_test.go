@@ -63,7 +63,7 @@ func TestAnAccountMovesFromServerToServer(t *testing.T) {
 			if turn%2 == 1 {
 				s, other = two, one
 			}
-			term, err := s.Take(t.Context(), "prod", "agent", "server")
+			term, err := s.Take(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func prepare(t *testing.T, s *store.Store) vedette.Term {
 	if _, err := s.Register(t.Context(), vedette.Account{Name: "prod"}); err != nil {
 		t.Fatal(err)
 	}
-	term, err := s.Take(t.Context(), "prod", "agent", "server")
+	term, err := s.Take(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ func sqliteDialect() dialect {
 		migrations: migrations("sqlite"),
 		goose:      goose.DialectSQLite3,
 		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
+		inOrder:    "JOIN",
 		lookup:     sqliteLookup,
 		upsert:     sqliteUpsert,
 		remove:     removeInRuns,

@@ -43,6 +43,8 @@ type Store struct {
 var (
 	// ErrTerm refuses a writer that another one has replaced.
 	ErrTerm = vedette.Errorf(vedette.Conflict, "another agent has taken over the account")
+	// ErrNoFeed refuses changes of a feed that was not declared.
+	ErrNoFeed = errors.New("the account has no such feed")
 	// ErrNoAccount refuses a writer whose account is not, or no longer, registered.
 	ErrNoAccount = vedette.Errorf(vedette.NotFound, "the account is not registered")
 )

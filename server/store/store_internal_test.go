@@ -72,11 +72,7 @@ func FuzzCursor(f *testing.F) {
 
 func FuzzExpand(f *testing.F) {
 	d := &dictionary{id: 3, bytes: []byte(strings.Repeat("some text that repeats ", 20))}
-	packed, err := d.compress([]byte(strings.Repeat("some text that repeats and more ", 9)))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(packed)
+	f.Add(compressOne(f, d, []byte(strings.Repeat("some text that repeats and more ", 9))))
 	f.Add([]byte{0, 'a'})
 	f.Fuzz(func(t *testing.T, column []byte) {
 		id, frame, err := splitColumn(column)
@@ -93,11 +89,7 @@ func TestDictionaryIDsOfAnySize(t *testing.T) {
 	for _, id := range []int64{0, 1, 126, 127, 16383, 1 << 31, 1 << 40} {
 		d := &dictionary{id: id, bytes: []byte(strings.Repeat("abcdefgh", 100))}
 		text := []byte(strings.Repeat("abcdefghi", 50))
-		packed, err := d.compress(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, frame, err := splitColumn(packed)
+		got, frame, err := splitColumn(compressOne(t, d, text))
 		if err != nil || got != id {
 			t.Fatalf("dictionary %d came back as %d, %v", id, got, err)
 		}
@@ -112,4 +104,12 @@ func TestBindNumbersParameters(t *testing.T) {
 	if got := d.bind("a = ? AND b IN (?,?)"); got != "a = $1 AND b IN ($2,$3)" {
 		t.Error(got)
 	}
+}
+
+func compressOne(t testing.TB, d *dictionary, text []byte) (column []byte) {
+	t.Helper()
+	if err := d.compress(1, func(int) []byte { return text }, func(_ int, b []byte) { column = b }); err != nil {
+		t.Fatal(err)
+	}
+	return column
 }

@@ -54,7 +54,7 @@ func startMariaDB(t testing.TB, options Options) (*Server, error) {
 	}
 	s.URL = fmt.Sprintf("mysql://vedette:vedette@127.0.0.1:%d/vedette", port)
 	s.program = program
-	s.args = []string{"--no-defaults", "--datadir=" + filepath.Join(s.dir, "data"), "--socket=" + filepath.Join(s.dir, "socket"), "--pid-file=" + filepath.Join(s.dir, "pid"),
+	s.args = []string{"--no-defaults", "--datadir=" + filepath.Join(s.dir, "data"), "--socket=" + filepath.Join(s.dir, "socket"), "--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, // a server deletes what temporary tables it finds there, whosever they are
 		"--bind-address=127.0.0.1", "--port=" + fmt.Sprint(port), "--max-connections=200", "--innodb-buffer-pool-size=128M", "--skip-name-resolve",
 		"--init-file=" + filepath.Join(s.dir, "init.sql")}
 	if !options.Durable {

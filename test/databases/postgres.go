@@ -71,6 +71,3 @@ func ping(ctx context.Context, driver, dsn string) error {
 	defer db.Close()
 	return db.PingContext(ctx)
 }
-
-// Exec runs a statement on a PostgreSQL database, past the code under test.
-func Exec(url, statement string) error { return sharedPostgres.exec(url, statement) }

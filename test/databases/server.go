@@ -121,14 +121,39 @@ func (s *Server) log() string {
 func (s *Server) Kill() {
 	if cmd, done := s.running(); cmd != nil {
 		s.signal(cmd, syscall.SIGSTOP) // what is stopped starts no more processes
-		for _, pid := range children(cmd.Process.Pid) {
+		orphans := children(cmd.Process.Pid)
+		for _, pid := range orphans {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 				s.t.Error(err)
 			}
 		}
 		s.signal(cmd, syscall.SIGKILL)
 		<-done
+		s.awaitEnd(orphans)
 	}
+}
+
+// awaitEnd polls until the processes have let go of everything: while one is
+// still attached to its shared memory, PostgreSQL refuses to start again.
+func (s *Server) awaitEnd(pids []int) {
+	deadline := time.Now().Add(startTime)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for _, pid := range pids {
+		for alive(pid) {
+			if time.Now().After(deadline) {
+				s.t.Errorf("process %d does not end", pid)
+				return
+			}
+			<-tick.C
+		}
+	}
+}
+
+// alive reports whether a process runs. A zombie has let go of what it had.
+func alive(pid int) bool {
+	_, state, found := parentOf(pid)
+	return found && state != "Z" && state != "X"
 }
 
 // Stop asks the server to end, which breaks its connections, and returns when
@@ -160,22 +185,33 @@ func (s *Server) signal(cmd *exec.Cmd, signal syscall.Signal) {
 // themselves into sessions of their own, so that no group holds them all. Where
 // there is no /proc they outlive their parent for a moment.
 func children(parent int) []int {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // only a malformed pattern fails
+	entries, _ := filepath.Glob("/proc/[0-9]*") // only a malformed pattern fails
 	var pids []int
-	for _, path := range stats {
-		text, err := os.ReadFile(path)
+	for _, path := range entries {
+		pid, err := strconv.Atoi(filepath.Base(path))
 		if err != nil {
-			continue // it has ended
+			continue
 		}
-		// "pid (name) state parent ...", and the name may hold anything.
-		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
-			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
-				pids = append(pids, pid)
-			}
+		if of, _, found := parentOf(pid); found && of == parent {
+			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// parentOf reads a process's parent and state of /proc.
+func parentOf(pid int) (parent int, state string, found bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, "", false // it has ended
+	}
+	// "pid (name) state parent ...", and the name may hold anything.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 2 {
+		return 0, "", false
+	}
+	parent, err = strconv.Atoi(fields[1])
+	return parent, fields[0], err == nil
 }
 
 // freePort returns a port that was free a moment ago.
@@ -219,7 +255,8 @@ func newServer(t testing.TB, systemUser string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "vedette-"+systemUser+"-")
+	// A test that is killed leaves its directory: the name tells whose it was.
+	dir, err := os.MkdirTemp("", fmt.Sprintf("vedette-%s-%d-", systemUser, os.Getpid()))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -136,4 +137,12 @@ func (s *shared) exec(url, statement string) error {
 // writeFile puts a file into the server's directory, readable for its user.
 func (s *Server) writeFile(name, text string) error {
 	return os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o644)
+}
+
+// Exec runs a statement on a database, past the code under test.
+func Exec(url, statement string) error {
+	if strings.HasPrefix(url, "mysql:") {
+		return sharedMariaDB.exec(url, statement)
+	}
+	return sharedPostgres.exec(url, statement)
 }

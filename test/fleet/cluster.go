@@ -18,6 +18,7 @@ type Cluster struct {
 	revision atomic.Uint64
 	series   []*series
 	etag     string
+	held     atomic.Pointer[chan struct{}] // closed by Release; nil while requests are answered
 }
 
 var namespaceKind = vedette.Kind{Name: "Namespace"}
@@ -68,12 +69,36 @@ func (c *Cluster) Forget() {
 	}
 }
 
+// Hold lets requests wait until Release, as an API server that hangs does.
+func (c *Cluster) Hold() {
+	held := make(chan struct{})
+	c.held.CompareAndSwap(nil, &held)
+}
+
+// Release answers those that wait, and all that come.
+func (c *Cluster) Release() {
+	if held := c.held.Swap(nil); held != nil {
+		close(*held)
+	}
+}
+
 // Count returns how many objects there are, those of kind Namespace included.
 func (c *Cluster) Count() (n int) {
 	for _, s := range c.series {
 		n += s.count()
 	}
 	return n
+}
+
+// Kinds are those that the cluster has objects of.
+func (c *Cluster) Kinds() iter.Seq[vedette.Kind] {
+	return func(yield func(vedette.Kind) bool) {
+		for _, s := range c.series {
+			if !yield(s.Kind) {
+				return
+			}
+		}
+	}
 }
 
 // Objects are all objects of a kind as they are: key, uid, resourceVersion.
@@ -127,6 +152,13 @@ func (s *series) churn(at int, die uint64) {
 
 // serve answers a request to the cluster's API server.
 func (c *Cluster) serve(w http.ResponseWriter, r *http.Request, path string) {
+	if held := c.held.Load(); held != nil {
+		select {
+		case <-*held:
+		case <-r.Context().Done():
+			return
+		}
+	}
 	if r.Method != http.MethodGet {
 		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters can only be read")
 		return

@@ -154,6 +154,9 @@ func (f *Fleet) Churn(ctx context.Context, perSecond float64) {
 	}
 }
 
+// Steps returns how many changes Churn and Step have made.
+func (f *Fleet) Steps() int { return int(f.steps.Load()) }
+
 // Step makes the next n changes of Churn at once. Which changes come depends on
 // how many came before alone.
 func (f *Fleet) Step(n int) {

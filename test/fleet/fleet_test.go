@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -203,5 +204,25 @@ func TestChurnKeepsAboutAsManyObjects(t *testing.T) {
 	}
 	if n == 0 || n == 200 {
 		t.Errorf("%d pods are left of 200 after 1000 changes", n)
+	}
+}
+
+func TestHeldRequestsAreAnsweredAtRelease(t *testing.T) {
+	w := newSimulated(t, map[vedette.Kind]int{configMap: 1})
+	w.f.Cluster(0).Hold()
+	answered := make(chan int)
+	go func() {
+		var list page
+		get(t, w.f, "/api/v1/configmaps", &list)
+		answered <- len(list.Items)
+	}()
+	select {
+	case <-answered:
+		t.Error("a request was answered while the cluster was held")
+	case <-time.After(50 * time.Millisecond): // an answer takes less than one
+		w.f.Cluster(0).Release()
+	}
+	if n := <-answered; n != 1 {
+		t.Errorf("%d objects were listed at the release", n)
 	}
 }

@@ -94,13 +94,8 @@ func startTapped(t *testing.T, account agent.Account, rules redact.Config, optio
 		t.Fatal(err)
 	}
 	h.srv = srv
-	account.Access.KubeconfigFile = plane.Kubeconfig()
-	a := agent.New(agent.Config{
-		Uplink:   uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
-		Accounts: []agent.Account{account}, Redact: rules,
-	}, log)
 	stopServer := running(t, srv.Run)
-	h.stopAgent = running(t, a.Run)
+	h.startAgent(account, rules, options...)
 	t.Cleanup(func() {
 		h.stopAgent()
 		stopServer()
@@ -109,6 +104,16 @@ func startTapped(t *testing.T, account agent.Account, rules redact.Config, optio
 		}
 	})
 	return h
+}
+
+// startAgent runs an agent with one account of the plane.
+func (h *half) startAgent(account agent.Account, rules redact.Config, options ...grpc.DialOption) {
+	account.Access.KubeconfigFile = plane.Kubeconfig()
+	a := agent.New(agent.Config{
+		Uplink:   uplink.Config{Target: h.srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
+		Accounts: []agent.Account{account}, Redact: rules,
+	}, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	h.stopAgent = running(h.t, a.Run)
 }
 
 // running runs one half until the function that it returns is called.
@@ -280,4 +285,34 @@ func TestStaleWhenTheAgentIsGone(t *testing.T) {
 	if !h.get("/vedette/v1/objects?kind=namespaces", &list) || list.Total == 0 {
 		t.Error("nothing can be read any more")
 	}
+}
+
+// TestNewRulesReachWhatIsStored asks that an agent that comes back with a new rule
+// of redaction has the server forget what the rule would have kept back, though
+// the cluster has not changed.
+func TestNewRulesReachWhatIsStored(t *testing.T) {
+	const path, password = "/apis/apps/v1/namespaces/default/deployments", "hunter2"
+	err := plane.Create(t.Context(), path, map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "rules"},
+		"spec": map[string]any{"replicas": 0, "selector": map[string]any{"matchLabels": map[string]any{"a": "rules"}},
+			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "rules"}},
+				"spec": map[string]any{"containers": []any{map[string]any{"name": "m", "image": "i",
+					"env": []any{map[string]any{"name": "API_TOKEN", "value": password}}}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Deployment"}}}
+	h := start(t, account, redact.Config{})
+	stored := func() string {
+		var object json.RawMessage
+		h.get("/vedette/v1/objects/one/deployments/default/rules", &object)
+		return string(object)
+	}
+	h.await("the value that nobody asked to redact", func() bool { return strings.Contains(stored(), password) })
+	h.stopAgent()
+	h.startAgent(account, redact.Config{Environment: []string{"*TOKEN*"}})
+	h.await("the value to be gone", func() bool {
+		now := stored()
+		return strings.Contains(now, "API_TOKEN") && !strings.Contains(now, password)
+	})
 }

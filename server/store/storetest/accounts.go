@@ -41,6 +41,28 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 	},
+	"objects of an account that comes in another shape are taken anew": func(t *testing.T, s *store.Store) {
+		pods := vedette.Kind{Name: "Pod"}
+		w := join(t, s, "prod", feedOf(pods))
+		mark := vedette.Mark("9")
+		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		take(t, s, "prod")
+		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || feeds[0].Mark != "9" {
+			t.Fatalf("the same shape left the marks %+v, %v", feeds, err)
+		}
+		term, err := s.Take(t.Context(), "prod", store.Holder{Agent: "agent-2", Server: "server-1", Shape: "another"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.term = term
+		feeds, err := s.Marks(t.Context(), "prod")
+		if err != nil || feeds[0].Mark != "" || feeds[0].Objects != 1 {
+			t.Errorf("got %+v, %v; want no mark and the object", feeds, err)
+		}
+		if changes := w.put(object(pods, "shop", "web", "7")); len(changes) != 1 {
+			t.Errorf("the object was not taken anew: %v", changes)
+		}
+	},
 	"a second cluster under a name is refused and changes nothing": func(t *testing.T, s *store.Store) {
 		first := register(t, s, "prod")
 		_, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "another", Host: "https://elsewhere"}})
@@ -134,7 +156,7 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"an account that is not there is said to be so": func(t *testing.T, s *store.Store) {
-		_, err := s.Take(t.Context(), "nobody", "a", "s")
+		_, err := s.Take(t.Context(), "nobody", store.Holder{Agent: "a", Server: "s"})
 		if !errors.Is(err, store.ErrNoAccount) || vedette.KindOf(err) != vedette.NotFound {
 			t.Errorf("take: %v", err)
 		}

@@ -99,7 +99,7 @@ func register(t *testing.T, s *store.Store, account vedette.AccountName) store.A
 
 func take(t *testing.T, s *store.Store, account vedette.AccountName) *writer {
 	t.Helper()
-	term, err := s.Take(t.Context(), account, "agent-1", "server-1")
+	term, err := s.Take(t.Context(), account, store.Holder{Agent: "agent-1", Server: "server-1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS accounts (
 	host        TEXT NOT NULL,
 	fingerprint TEXT NOT NULL,
 	version     TEXT NOT NULL,
+	shape       TEXT NOT NULL,
 	properties  LONGTEXT NOT NULL,
 	namespaces  LONGTEXT,
 	holder      TEXT NOT NULL,

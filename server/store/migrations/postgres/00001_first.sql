@@ -15,6 +15,7 @@ CREATE TABLE accounts (
 	host        text NOT NULL,
 	fingerprint text NOT NULL,
 	version     text NOT NULL,
+	shape       text NOT NULL,
 	properties  text NOT NULL,
 	namespaces  text,
 	holder      text NOT NULL,

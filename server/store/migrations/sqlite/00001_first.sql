@@ -15,6 +15,7 @@ CREATE TABLE accounts (
 	host        TEXT NOT NULL,
 	fingerprint TEXT NOT NULL,
 	version     TEXT NOT NULL,
+	shape       TEXT NOT NULL,
 	properties  TEXT NOT NULL,
 	namespaces  TEXT,
 	holder      TEXT NOT NULL,

@@ -1,0 +1,135 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/vedette-io/vedette"
+)
+
+// apply brings an object to what a manifest says.
+func (o *Operator) apply(ctx context.Context, a vedette.ApplyArgs) result {
+	m, err := parseManifest(a.Manifest)
+	if err != nil {
+		return failed(err)
+	}
+	r := o.applyManifest(ctx, m, a)
+	if r.err != nil {
+		r.err = veil(m, r.err)
+	}
+	return r
+}
+
+func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.ApplyArgs) result {
+	p, err := o.locate(ctx, &m, a.Namespace)
+	if err != nil {
+		return failed(err)
+	}
+	if m.name == "" {
+		return o.create(ctx, p, m)
+	}
+	switch a.Strategy {
+	case vedette.CreateOnly:
+		return o.create(ctx, p, m)
+	case vedette.ReplaceObject:
+		return o.replace(ctx, p, m)
+	case vedette.Recreate:
+		return o.recreate(ctx, p, m)
+	case vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ServerForce:
+		return o.applyByMode(ctx, p, m, a.Strategy)
+	}
+	return failed(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
+}
+
+func (o *Operator) applyByMode(ctx context.Context, p place, m manifest, s vedette.Strategy) result {
+	w := o.cfg.ServerSideApply.choose(p.Resource, m, s)
+	if !w.serverSide && s == vedette.ByMode && len(m.raw()) > mostAnnotation && !o.cfg.ServerSideApply.never(p.Resource) {
+		w.serverSide, w.force = true, true // its annotation would not fit; nobody asked for either way
+	}
+	if w.serverSide {
+		return o.applyServerSide(ctx, p, m, w)
+	}
+	return o.applyClientSide(ctx, p, m)
+}
+
+// mostAnnotation is what all annotations of an object may take together, less
+// some room for others.
+const mostAnnotation = 250 << 10
+
+// locate finds where a manifest's object belongs, and writes the namespace into
+// the manifest, as kubectl does.
+func (o *Operator) locate(ctx context.Context, m *manifest, namespace string) (place, error) {
+	t := vedette.Target{Kind: m.kind, APIVersion: m.apiVersion, Namespace: firstOf(m.namespace, firstOf(namespace, "default")), Name: m.name}
+	p, err := o.findAll(ctx, t)
+	if err != nil {
+		return p, err
+	}
+	m.object["kind"] = p.Kind.Name // "deployment" is what some people write
+	if p.namespace != "" {
+		m.meta()["namespace"] = p.namespace
+	} else {
+		delete(m.meta(), "namespace")
+	}
+	return p, nil
+}
+
+// create posts a manifest. It is not tried again once it may have been taken:
+// without a name there would be two, with one it would fail in spite of success.
+func (o *Operator) create(ctx context.Context, p place, m manifest) result {
+	return o.post(ctx, p, m.raw(), "kubectl-create", true)
+}
+
+// post creates an object.
+func (o *Operator) post(ctx context.Context, p place, body []byte, manager string, once bool) result {
+	raw, status, err := o.do(ctx, p.list(), call{method: http.MethodPost, contentType: typeJSON, body: body,
+		query: url.Values{"fieldManager": {manager}}, once: once, accept: p.accept()})
+	if err != nil {
+		return failed(err)
+	}
+	return o.told(p, raw, status)
+}
+
+// live reads an object as a tree; nil where it is not there.
+func (o *Operator) live(ctx context.Context, p place) (object, []byte, error) {
+	raw, _, err := o.do(ctx, p, call{})
+	if missing(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var tree object
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return nil, nil, vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense: %w", p.key(), err)
+	}
+	if p.secret() { // asked for as metadata it calls itself so
+		tree["kind"], tree["apiVersion"] = p.Kind.Name, p.APIVersion()
+		if raw, err = json.Marshal(tree); err != nil {
+			return nil, nil, err
+		}
+	}
+	return tree, raw, nil
+}
+
+// dig returns what stands at a path of members, nil where something is missing.
+func dig(from any, path ...string) any {
+	for _, name := range path {
+		o, _ := from.(object)
+		from = o[name]
+	}
+	return from
+}
+
+func text(from any, path ...string) string {
+	s, _ := dig(from, path...).(string)
+	return s
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

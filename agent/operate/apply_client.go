@@ -1,0 +1,126 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/vedette-io/vedette"
+)
+
+// applyClientSide merges a manifest with what was applied last and with what is
+// there, as kubectl apply does.
+func (o *Operator) applyClientSide(ctx context.Context, p place, m manifest) result {
+	modified := annotated(m)
+	var r result
+	err := o.contend(ctx, func() error {
+		tree, current, err := o.live(ctx, p)
+		if err != nil {
+			return err
+		}
+		if tree == nil {
+			r = o.post(ctx, p, modified, clientSideManager, false)
+		} else {
+			r = o.mergeInto(ctx, p, tree, current, modified)
+		}
+		return raced(tree, r.err)
+	})
+	if err != nil {
+		return failed(err)
+	}
+	return r
+}
+
+// raced makes a conflict of it when what was not there when it was read is there
+// when it is created: by another, or by us with an answer that was lost.
+func raced(read object, err error) error {
+	r := refusalOf(err)
+	if read != nil || r == nil || r.Reason != "AlreadyExists" {
+		return err
+	}
+	return &refusal{Status: r.Status, Reason: "Conflict", Message: r.Message}
+}
+
+// annotated is the manifest with itself as its last-applied annotation, byte for
+// byte as kubectl writes it. The manifest itself stays as it was.
+func annotated(m manifest) []byte {
+	meta := m.meta()
+	annotations, _ := meta["annotations"].(object)
+	if annotations == nil {
+		annotations = object{}
+		meta["annotations"] = annotations
+	}
+	delete(annotations, lastApplied)
+	delete(meta, "managedFields")
+	annotations[lastApplied] = string(m.raw()) + "\n"
+	raw := m.raw()
+	delete(annotations, lastApplied)
+	return raw
+}
+
+// mergeInto patches what is there.
+func (o *Operator) mergeInto(ctx context.Context, p place, tree object, current, modified []byte) result {
+	original, err := o.original(tree)
+	if err != nil {
+		return failed(err)
+	}
+	patch, patchType, err := o.threeWay(ctx, p, original, modified, current)
+	if err != nil {
+		return failed(err)
+	}
+	if string(patch) == "{}" {
+		return o.told(p, current, http.StatusOK)
+	}
+	raw, status, err := o.do(ctx, p, call{method: http.MethodPatch, contentType: patchType, body: patch,
+		query: url.Values{"fieldManager": {clientSideManager}}})
+	if err != nil {
+		return failed(err)
+	}
+	return o.told(p, raw, status)
+}
+
+// original is what was applied last: the annotation says it, or the managed
+// fields of a server-side apply do, which leaves no annotation.
+func (o *Operator) original(tree object) ([]byte, error) {
+	if applied := text(tree, "metadata", "annotations", lastApplied); applied != "" {
+		return []byte(applied), nil
+	}
+	return json.Marshal(appliedBy(tree, o.cfg.Manager))
+}
+
+// threeWay computes the patch from what is there to what is wanted. Kinds with a
+// strategic merge patch get one, custom kinds a JSON merge patch.
+func (o *Operator) threeWay(ctx context.Context, p place, original, modified, current []byte) ([]byte, string, error) {
+	meta, err := o.patchMeta(ctx, p.Resource)
+	if err != nil {
+		return nil, "", err
+	}
+	if meta == nil {
+		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, current,
+			mergepatch.RequireKeyUnchanged("apiVersion"), mergepatch.RequireKeyUnchanged("kind"), mergepatch.RequireMetadataKeyUnchanged("name"))
+		return patch, typeMerge, unmerged(p, err)
+	}
+	patch, err := strategicpatch.CreateThreeWayMergePatch(original, modified, current, meta, true)
+	return patch, typeStrategic, unmerged(p, err)
+}
+
+// unmerged says why a merge can't be done. The merge's own words quote what they
+// merge, which may be anything.
+func unmerged(p place, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case mergepatch.IsPreconditionFailed(err):
+		return vedette.Errorf(vedette.Invalid, "the manifest of %s changes apiVersion, kind or name of what was applied last", p.key())
+	}
+	if _, key, is := strings.Cut(err.Error(), "does not contain declared merge key: "); is {
+		return vedette.Errorf(vedette.Invalid, "an element of a list in the manifest of %s, or in what is there, lacks its key %q", p.key(), key)
+	}
+	return vedette.Errorf(vedette.Invalid, "the manifest of %s has other types than what is there or was applied last: correct it, replace it or apply it server-side", p.key())
+}

@@ -1,0 +1,296 @@
+//go:build linux
+
+package operate_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+)
+
+func configMap(name string, data object) object {
+	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": data}
+}
+
+func TestApplyCreatesAndGetTells(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	yaml := "apiVersion: v1\nkind: configmap\nmetadata:\n  name: a\ndata:\n  colour: blue\n"
+	out := b.done(vedette.ApplyArgs{Manifest: []byte(yaml), Namespace: b.namespace})
+	if out.Status != 201 || len(out.Objects) != 1 || out.Keys[0].Name != "a" || out.Keys[0].Namespace != b.namespace {
+		t.Errorf("got %d, %v, %s", out.Status, out.Keys, out.Objects)
+	}
+	for _, kind := range []string{"configmap", "ConfigMap", "CONFIGMAPS", "cm"} {
+		got := decode(t, b.done(vedette.GetArgs{Target: b.target(kind, "a")}).Objects[0])
+		if dig(got, "data", "colour") != "blue" || dig(got, "metadata", "managedFields") != nil || dig(got, "kind") != "ConfigMap" {
+			t.Errorf("%s: got %v", kind, got)
+		}
+	}
+	b.fails(vedette.GetArgs{Target: b.target("configmap", "missing")}, 404, `configmaps "missing" not found`)
+	b.fails(vedette.GetArgs{Target: b.target("confmap", "a")}, 404, "confmap")
+	b.fails(vedette.GetArgs{Target: b.target("configmap", "../secrets/x")}, 400, "no name")
+}
+
+func TestListGoesThroughAllPages(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	big := strings.Repeat("x", 20_000)
+	for i := range 620 { // 12 MB, two pages
+		must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), object{"metadata": object{
+			"name": fmt.Sprintf("c-%d", i), "labels": object{"half": fmt.Sprint(i % 2)}}, "data": object{"big": big}}))
+	}
+	out := b.done(vedette.ListArgs{Target: b.target("configmap", "")})
+	size := 0
+	for _, o := range out.Objects {
+		size += len(o)
+	}
+	if len(out.Objects) != 621 || size < 12_000_000 { // one is kube-root-ca.crt
+		t.Errorf("listed %d objects of %d bytes", len(out.Objects), size)
+	}
+	if out := b.done(vedette.ListArgs{Target: b.target("cm", ""), LabelSelector: "half=1"}); len(out.Objects) != 310 {
+		t.Errorf("half of them are %d", len(out.Objects))
+	}
+}
+
+func TestBigObjectsPass(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.customKind("Blob", "blobs")
+	for _, value := range []string{"a", "b"} {
+		b.apply(vedette.ByMode, configMap("big", object{"v": strings.Repeat(value, 900_000)}))
+		b.apply(vedette.ByMode, object{"apiVersion": b.group() + "/v1", "kind": "Blob", "metadata": object{"name": "big"},
+			"spec": object{"v": strings.Repeat(value, 1_400_000)}})
+	}
+	if got, _ := dig(b.live(core, "configmaps", "big"), "data", "v").(string); got != strings.Repeat("b", 900_000) {
+		t.Errorf("the ConfigMap holds %d bytes", len(got))
+	}
+	if got, _ := dig(b.live("/apis/"+b.group()+"/v1", "blobs", "big"), "spec", "v").(string); got != strings.Repeat("b", 1_400_000) {
+		t.Errorf("the custom resource holds %d bytes", len(got))
+	}
+	b.fails(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": b.group() + "/v1", "kind": "Blob", "metadata": object{"name": "small"},
+		"spec": object{"v": strings.Repeat("x", 300_000)}}), Namespace: b.namespace, Strategy: vedette.ClientSide}, 422, "Too long", "262144")
+}
+
+func (b *bench) group() string { return b.namespace + ".example.com" }
+
+// customKind defines a kind that takes anything, and waits until it is served.
+func (b *bench) customKind(kind, plural string) {
+	b.Helper()
+	b.customKindVersion(b.group(), "v1", kind, plural, nil)
+}
+
+func (b *bench) customKindVersion(group, version, kind, plural string, annotations object) {
+	b.Helper()
+	must(b, plane.Create(b.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", object{
+		"metadata": object{"name": plural + "." + group, "annotations": annotations},
+		"spec": object{"group": group, "scope": "Namespaced", "names": object{"kind": kind, "plural": plural},
+			"versions": []any{object{"name": version, "served": true, "storage": true, "schema": object{
+				"openAPIV3Schema": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}))
+	must(b, plane.Await(b.Context(), b.path("/apis/"+group+"/"+version, plural, ""), func(object) bool { return true }))
+}
+
+func TestCustomKindsMergeAsByKubectl(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.customKind("Thing", "things")
+	thing := func(name string, spec object) object {
+		return object{"apiVersion": b.group() + "/v1", "kind": "Thing", "metadata": object{"name": name}, "spec": spec}
+	}
+	first, second := object{"kept": 1, "dropped": 2, "list": []any{"a", "b"}, "deep": object{"x": 1, "y": 2}}, object{"kept": 3, "list": []any{"b"}, "deep": object{"x": 1}}
+	for _, spec := range []object{first, second} {
+		b.kubectlApply([]object{thing("theirs", spec)})
+		b.apply(vedette.ClientSide, thing("ours", spec))
+		must(t, plane.Patch(t.Context(), b.path("/apis/"+b.group()+"/v1", "things", "ours"), object{"spec": object{"foreign": "f"}}))
+		must(t, plane.Patch(t.Context(), b.path("/apis/"+b.group()+"/v1", "things", "theirs"), object{"spec": object{"foreign": "f"}}))
+	}
+	ours, theirs := b.live("/apis/"+b.group()+"/v1", "things", "ours"), b.live("/apis/"+b.group()+"/v1", "things", "theirs")
+	if a, k := encode(t, ours["spec"]), encode(t, theirs["spec"]); !bytes.Equal(a, k) || bytes.Contains(a, []byte("dropped")) {
+		t.Errorf("the agent left %s, kubectl %s", a, k)
+	}
+}
+
+func TestAppliesThatFail(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	apply := func(manifest string) vedette.ApplyArgs {
+		return vedette.ApplyArgs{Manifest: []byte(manifest), Namespace: b.namespace}
+	}
+	for _, tt := range []struct {
+		why, manifest string
+		status        int
+		words         string
+	}{
+		{"nothing", "", 400, "empty"},
+		{"a list", "[1]", 400, "no object"},
+		{"text", "hello", 400, "no object"},
+		{"broken JSON", `{"a":`, 400, "no JSON"},
+		{"broken YAML", "a: [", 400, "neither JSON nor YAML"},
+		{"two documents", "kind: A\n---\nkind: B\n", 400, "more than one document"},
+		{"no metadata", `{"apiVersion":"v1","kind":"Pod"}`, 400, "no metadata"},
+		{"no kind", `{"apiVersion":"v1","metadata":{"name":"a"}}`, 400, "no kind"},
+		{"no apiVersion", `{"kind":"Pod","metadata":{"name":"a"}}`, 400, "no apiVersion"},
+		{"no name", `{"apiVersion":"v1","kind":"Pod","metadata":{}}`, 400, "metadata.name"},
+		{"a name that is a number", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":1}}`, 400, "no text"},
+		{"an unknown kind", `{"apiVersion":"v1","kind":"Pot","metadata":{"name":"a"}}`, 404, `no kind "Pot"`},
+		{"an unknown version", `{"apiVersion":"apps/v9","kind":"Deployment","metadata":{"name":"a"}}`, 404, "apps/v9"},
+		{"no version", `{"apiVersion":"a/b/c","kind":"Deployment","metadata":{"name":"a"}}`, 400, "no apiVersion"},
+		{"what the API server refuses", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"ports":[]}}`, 422, "spec.ports: Required value"},
+		{"a namespace that isn't", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"nowhere"}}`, 404, `namespaces "nowhere" not found`},
+		{"a name that is none", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"A_B"}}`, 422, "RFC 1123"},
+	} {
+		t.Run(tt.why, func(t *testing.T) { b.TB = t; b.fails(apply(tt.manifest), tt.status, tt.words) })
+	}
+}
+
+func TestImmutableFieldsFailWithTheClustersWords(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	d := whole("d", "1")
+	b.apply(vedette.ByMode, d)
+	d["spec"].(object)["selector"] = object{"matchLabels": object{"app": "other"}}
+	d["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
+	out := b.fails(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace}, 422, "field is immutable")
+	if out.Reason != "Invalid" {
+		t.Errorf("the reason is %q", out.Reason)
+	}
+	before := dig(b.live(apps, "deployments", "d"), "metadata", "uid")
+	b.apply(vedette.Recreate, d)
+	after := b.live(apps, "deployments", "d")
+	if dig(after, "metadata", "uid") == before || dig(after, "spec", "selector", "matchLabels", "app") != "other" {
+		t.Errorf("recreate left %v", after["metadata"])
+	}
+}
+
+func TestModes(t *testing.T) {
+	annotated := func(o object, value string) object {
+		o["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/serverside-apply": value}
+		return o
+	}
+	service := func() object {
+		return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "s"}, "spec": object{"ports": []any{object{"port": 80}}}}
+	}
+	cm := func() object { return configMap("c", object{"a": "1"}) }
+	for _, tt := range []struct {
+		why    string
+		mode   operate.Mode
+		object object
+		server bool
+	}{
+		{"a service is applied client-side", operate.Mode{}, service(), false},
+		{"a ConfigMap is not", operate.Mode{}, cm(), true},
+		{"true asks for server-side", operate.Mode{}, annotated(service(), "true"), true},
+		{"and enabled", operate.Mode{}, annotated(service(), "enabled"), true},
+		{"and force-conflicts", operate.Mode{}, annotated(service(), "force-conflicts"), true},
+		{"false does not", operate.Mode{}, annotated(cm(), "false"), false},
+		{"always wins", operate.Mode{Enabled: "always"}, service(), true},
+		{"never wins", operate.Mode{Enabled: "never"}, annotated(service(), "true"), false},
+		{"a kind wins over its annotation", operate.Mode{Kinds: []operate.KindMode{{Kind: "service", Enabled: "never"}}}, annotated(service(), "true"), false},
+		{"another kind does not", operate.Mode{Kinds: []operate.KindMode{{Kind: "Pod", Enabled: "always"}}}, service(), false},
+	} {
+		t.Run(strings.ReplaceAll(tt.why, ",", ""), func(t *testing.T) {
+			b := newBench(t, operate.Config{ServerSideApply: tt.mode})
+			b.apply(vedette.ByMode, tt.object)
+			plural, name := "services", "s"
+			if tt.object["kind"] == "ConfigMap" {
+				plural, name = "configmaps", "c"
+			}
+			_, server := managers(b.live(core, plural, name))["kubectl Apply"]
+			if server != tt.server {
+				t.Errorf("server-side is %v", server)
+			}
+		})
+	}
+	if _, err := operate.New(nil, operate.Config{ServerSideApply: operate.Mode{Enabled: "sometimes"}}); err == nil {
+		t.Error("a mode that means nothing is taken")
+	}
+}
+
+func TestConflictsOfManagers(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.kubectlApply([]object{whole("d", "1")}, "--server-side", "--field-manager=other")
+	b.fails(vedette.ApplyArgs{Manifest: encode(t, whole("d", "2")), Namespace: b.namespace, Strategy: vedette.ServerSide}, 409, `"other"`, "image")
+	b.apply(vedette.ServerForce, whole("d", "2"))
+	if image := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers", 0, "image"); image != "example.com/main:2" {
+		t.Errorf("the image is %v", image)
+	}
+	b.apply(vedette.ServerForce, less("d", "3")) // the rest is still other's
+	if n := len(dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any)); n != 2 {
+		t.Errorf("%d containers are left of those that another manager holds too", n)
+	}
+	cleared := less("d", "3")
+	cleared["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/ssa-clear-managed-fields": "true"}
+	b.apply(vedette.ServerForce, cleared)
+	d := b.live(apps, "deployments", "d")
+	if n := len(dig(d, "spec", "template", "spec", "containers").([]any)); n != 1 {
+		t.Errorf("%d containers are left after the managed fields were cleared", n)
+	}
+	if strings.Contains(string(encode(t, dig(d, "metadata", "managedFields"))), `"other"`) {
+		t.Error("another manager is left")
+	}
+}
+
+func TestReplaceAndGenerateName(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.apply(vedette.ReplaceObject, configMap("r", object{"a": "1", "b": "2"}))
+	b.apply(vedette.ReplaceObject, configMap("r", object{"a": "3"}))
+	if got := b.live(core, "configmaps", "r")["data"]; string(encode(t, got)) != `{"a":"3"}` {
+		t.Errorf("replace left %v", got)
+	}
+	pinned := configMap("r", object{"a": "4"})
+	pinned["metadata"].(object)["resourceVersion"] = "1"
+	b.fails(vedette.ApplyArgs{Manifest: encode(t, pinned), Namespace: b.namespace, Strategy: vedette.ReplaceObject}, 409, "the object has been modified")
+	b.fails(vedette.ApplyArgs{Manifest: encode(t, configMap("r", nil)), Namespace: b.namespace, Strategy: vedette.CreateOnly}, 409, "already exists")
+	generated := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"generateName": "g-"}}
+	one, two := b.apply(vedette.ByMode, generated), b.apply(vedette.Recreate, generated)
+	if one.Keys[0].Name == two.Keys[0].Name || !strings.HasPrefix(one.Keys[0].Name, "g-") {
+		t.Errorf("generated %v and %v", one.Keys, two.Keys)
+	}
+}
+
+func TestASecretStaysHere(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	const canary = "tr0ub4dor-and-3"
+	secret := func(key string) object {
+		return object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "stringData": object{key: canary}}
+	}
+	var told []byte
+	for i, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ReplaceObject, vedette.Recreate} {
+		told = append(told, encode(t, b.apply(s, secret(fmt.Sprint("k", i))))...)
+		if got := dig(b.live(core, "secrets", "s"), "data", fmt.Sprint("k", i)); got == nil {
+			t.Errorf("%q did not write it", s)
+		}
+	}
+	told = append(told, encode(t, b.done(vedette.GetArgs{Target: b.target("secret", "s")}))...)
+	told = append(told, encode(t, b.done(vedette.ListArgs{Target: b.target("secret", "")}))...)
+	told = append(told, encode(t, b.done(vedette.PatchArgs{Target: b.target("secret", "s"), Type: vedette.MergePatch, Patch: []byte(`{"stringData":{"p":"` + canary + `"}}`)}))...)
+	for _, bad := range []object{
+		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": object{"k": canary}},
+		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": []any{canary}},
+		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "type": "changed", "stringData": object{canary + "!": canary}},
+	} {
+		for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject} {
+			out := b.do(vedette.ApplyArgs{Manifest: encode(t, bad), Namespace: b.namespace, Strategy: s})
+			if out.State != vedette.Failed {
+				t.Errorf("%q of %v: %s", s, bad, out.State)
+			}
+			told = append(told, encode(t, out)...)
+		}
+	}
+	told = append(told, encode(t, b.do(vedette.PatchArgs{Target: b.target("secret", "s"), Type: vedette.MergePatch, Patch: []byte(`{"data":{"p":"` + canary + `"}}`)}))...)
+	told = append(told, encode(t, b.done(vedette.DeleteArgs{Target: b.target("secret", "s")}))...)
+	for _, form := range []string{canary, "dHIwdWI0ZG9yLWFuZC0z"} {
+		if i := bytes.Index(told, []byte(form)); i >= 0 {
+			t.Errorf("an outcome tells the secret: %s", told[max(0, i-300):min(len(told), i+80)])
+		}
+	}
+}
+
+func TestAnOperationEndsByItsDeadline(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	out := b.op.Do(t.Context(), vedette.Operation{ID: "x", Args: vedette.ListArgs{Target: b.target("pod", "")}, Deadline: time.Now().Add(-time.Second)})
+	if out.State != vedette.Failed || out.Status != 504 || out.ID != "x" {
+		t.Errorf("got %+v", out)
+	}
+	if out := b.op.Do(t.Context(), vedette.Operation{}); out.State != vedette.Failed || out.Status != 400 {
+		t.Errorf("no arguments: got %+v", out)
+	}
+}

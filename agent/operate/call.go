@@ -1,0 +1,135 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// The media types of patches.
+const (
+	typeJSON      = "application/json"
+	typeStrategic = "application/strategic-merge-patch+json"
+	typeMerge     = "application/merge-patch+json"
+	typeJSONPatch = "application/json-patch+json"
+	typeApply     = "application/apply-patch+yaml" // JSON is YAML too
+)
+
+// The forms in which Secrets are asked for, whatever is done to them.
+const (
+	metadataOnly     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	metadataOnlyList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+)
+
+// call is one request.
+type call struct {
+	method      string
+	path        string
+	query       url.Values
+	accept      string
+	contentType string
+	body        []byte
+	once        bool // doing it twice is not the same as doing it once
+}
+
+func (c call) reads() bool { return c.method == "" || c.method == http.MethodGet }
+
+// send makes a request and returns the body of a success. Throttling and what
+// broke off are tried again while the context lasts.
+func (o *Operator) send(ctx context.Context, c call) ([]byte, int, error) {
+	pause := o.cfg.FirstRetry
+	for {
+		body, status, err := o.sendOnce(ctx, c)
+		if err == nil || !c.again(ctx, err) {
+			return body, status, err
+		}
+		if !sleep(ctx, max(retryAfter(err), pause/2+rand.N(pause))) {
+			return nil, status, err
+		}
+		pause = min(2*pause, o.cfg.MostRetry)
+	}
+}
+
+func (o *Operator) sendOnce(ctx context.Context, c call) ([]byte, int, error) {
+	resp, err := o.cluster.Do(ctx, watch.Request{
+		Method: c.method, Path: c.path, Query: c.query, Accept: c.accept, ContentType: c.contentType, Body: c.body})
+	if err != nil {
+		return nil, 0, c.unanswered(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return nil, resp.StatusCode, readRefusal(resp)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil && c.reads() {
+		return nil, resp.StatusCode, vedette.Errorf(vedette.Unavailable, "%s broke off in the middle of its answer: %w", o.cluster.Host(), err)
+	}
+	if err != nil {
+		return nil, resp.StatusCode, &lostError{err}
+	}
+	return body, resp.StatusCode, nil
+}
+
+// unanswered tells a request that never left from one whose answer is missing.
+func (c call) unanswered(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+	}
+	if c.reads() || !watch.Sent(err) {
+		return err
+	}
+	return &lostError{err}
+}
+
+// again reports whether trying again may help and does no harm.
+func (c call) again(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if r := refusalOf(err); r != nil {
+		switch r.Status {
+		case http.StatusTooManyRequests: // refused before anything was done
+			return true
+		case http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return !c.once
+		case http.StatusInternalServerError:
+			return r.Reason == "ServerTimeout" && !c.once
+		}
+		return false
+	}
+	var lost *lostError
+	if errors.As(err, &lost) {
+		return !c.once
+	}
+	return vedette.KindOf(err) == vedette.Unavailable
+}
+
+func retryAfter(err error) time.Duration {
+	if r := refusalOf(err); r != nil {
+		return r.RetryAfter
+	}
+	return 0
+}
+
+// sleep waits, unless the context would be over by then.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,176 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vedette-io/vedette"
+)
+
+// delete deletes one object or all that a selector fits, and waits until they
+// are gone.
+func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
+	if _, err := propagation(a.Propagation); err != nil {
+		return failed(err)
+	}
+	if a.Name != "" {
+		p, err := o.find(ctx, a.Target)
+		if err != nil {
+			return failed(err)
+		}
+		return o.deleteOne(ctx, p, a)
+	}
+	if strings.TrimSpace(a.LabelSelector) == "" {
+		return failed(vedette.Errorf(vedette.Invalid, "the delete names neither an object nor labels: it would delete every %s", a.Kind))
+	}
+	p, err := o.findAll(ctx, a.Target)
+	if err != nil {
+		return failed(err)
+	}
+	if p.Namespaced && p.namespace == "" {
+		p.namespace = "default"
+	}
+	return o.deleteFitting(ctx, p, a)
+}
+
+func (o *Operator) deleteFitting(ctx context.Context, p place, a vedette.DeleteArgs) result {
+	items, err := o.all(ctx, p.list(), a.LabelSelector, "")
+	if err != nil {
+		return failed(err)
+	}
+	a.MissingOK = true // one that went by itself is gone
+	var r result
+	var errs []error
+	var doomed []victim
+	for _, item := range items {
+		meta, err := metaOf(item)
+		if err != nil {
+			return failed(err)
+		}
+		p.name = meta.Name
+		if v, err := o.condemn(ctx, p, a); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", p.key(), err))
+		} else if v.uid != "" {
+			doomed = append(doomed, v)
+		}
+	}
+	for _, v := range doomed {
+		r.Keys = append(r.Keys, v.key())
+		if err := o.await(ctx, v, a); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	r.err = errors.Join(errs...)
+	return r
+}
+
+func (o *Operator) deleteOne(ctx context.Context, p place, a vedette.DeleteArgs) result {
+	v, err := o.condemn(ctx, p, a)
+	if err != nil {
+		return failed(err)
+	}
+	if v.uid == "" {
+		return result{}
+	}
+	r := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}}}
+	r.err = o.await(ctx, v, a)
+	return r
+}
+
+// victim is an object that is being deleted.
+type victim struct {
+	place
+	uid string // empty where nothing was there
+}
+
+// condemn asks for the deletion of an object. The uid that it is read with
+// keeps another one under the same name from being waited for.
+func (o *Operator) condemn(ctx context.Context, p place, a vedette.DeleteArgs) (victim, error) {
+	meta, err := o.meta(ctx, p)
+	if missing(err) && a.MissingOK {
+		return victim{}, nil
+	}
+	if err != nil {
+		return victim{}, err
+	}
+	policy, err := propagation(a.Propagation)
+	if err != nil {
+		return victim{}, err
+	}
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta:           metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		GracePeriodSeconds: a.GraceSeconds, PropagationPolicy: &policy,
+		Preconditions: &metav1.Preconditions{UID: &meta.UID}})
+	if err != nil {
+		return victim{}, err
+	}
+	v := victim{p, string(meta.UID)}
+	_, _, err = o.do(ctx, p, call{method: http.MethodDelete, contentType: typeJSON, body: body})
+	if missing(err) { // between the two, or by a request of ours whose answer was lost
+		return v, nil
+	}
+	return v, err
+}
+
+func (o *Operator) meta(ctx context.Context, p place) (*metav1.PartialObjectMetadata, error) {
+	raw, _, err := o.do(ctx, p, call{accept: metadataOnly + "," + typeJSON})
+	if err != nil {
+		return nil, err
+	}
+	return metaOf(raw)
+}
+
+// await waits until an object is gone, or another one stands under its name.
+func (o *Operator) await(ctx context.Context, v victim, a vedette.DeleteArgs) error {
+	if a.NoWait {
+		return nil
+	}
+	pause := 20 * time.Millisecond
+	for {
+		meta, err := o.meta(ctx, v.place)
+		if missing(err) || err == nil && string(meta.UID) != v.uid {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("%s is being deleted, and whether it is gone can't be read: %w", v.key(), err)
+		}
+		if ctx.Err() != nil || !sleep(ctx, pause) {
+			return unfinished(v, meta)
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// unfinished says what an object that is being deleted waits for.
+func unfinished(v victim, meta *metav1.PartialObjectMetadata) error {
+	why := "the cluster did not say what for"
+	switch {
+	case meta == nil:
+	case len(meta.Finalizers) > 0:
+		why = "it waits for its finalizers: " + strings.Join(meta.Finalizers, ", ")
+	case meta.DeletionGracePeriodSeconds != nil:
+		why = fmt.Sprintf("it has %d s to end", *meta.DeletionGracePeriodSeconds)
+	}
+	return &refusal{Status: http.StatusGatewayTimeout, Reason: "Timeout",
+		Message: fmt.Sprintf("%s is being deleted, but was not gone before the operation's deadline: %s", v.key(), why)}
+}
+
+// propagation reads a policy in any case.
+func propagation(s string) (metav1.DeletionPropagation, error) {
+	switch strings.ToLower(s) {
+	case "", "background", "true":
+		return metav1.DeletePropagationBackground, nil
+	case "foreground":
+		return metav1.DeletePropagationForeground, nil
+	case "orphan", "false":
+		return metav1.DeletePropagationOrphan, nil
+	}
+	return "", vedette.Errorf(vedette.Invalid, "%q is no propagation policy: write foreground, background or orphan", s)
+}

@@ -1,0 +1,44 @@
+package operate
+
+import (
+	"context"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Discovered is what a discover tells: the Result of its outcome is one.
+type Discovered struct {
+	Kinds []DiscoveredKind `json:"kinds"`
+	// UnknownGroups are those whose API servers do not answer.
+	UnknownGroups []string `json:"unknownGroups,omitempty"`
+}
+
+// DiscoveredKind is one kind that the cluster serves.
+type DiscoveredKind struct {
+	Kind       string   `json:"kind"`
+	Group      string   `json:"group,omitempty"`
+	Version    string   `json:"version"`
+	Plural     string   `json:"plural"`
+	Singular   string   `json:"singular,omitempty"`
+	ShortNames []string `json:"shortNames,omitempty"`
+	Namespaced bool     `json:"namespaced"`
+}
+
+// discover asks the cluster for its kinds, and has later operations ask anew.
+func (o *Operator) discover(ctx context.Context) result {
+	cat, err := o.cluster.Discover(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	o.forget()
+	d := Discovered{Kinds: []DiscoveredKind{}, UnknownGroups: cat.UnknownGroups}
+	for _, r := range cat.Resources {
+		d.Kinds = append(d.Kinds, discovered(r))
+	}
+	return telling(d)
+}
+
+func discovered(r vedette.Resource) DiscoveredKind {
+	return DiscoveredKind{Kind: r.Kind.Name, Group: r.Kind.Group, Version: r.Version, Plural: r.Plural,
+		Singular: r.Singular, ShortNames: r.ShortNames, Namespaced: r.Namespaced}
+}

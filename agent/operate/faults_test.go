@@ -1,0 +1,180 @@
+//go:build linux
+
+package operate_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// behind is a bench whose requests go through a proxy that may take them, as
+// the way to an API server does on a bad day. take reports whether it did.
+func behind(t *testing.T, take func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool) *bench {
+	t.Helper()
+	must(t, started())
+	target, err := url.Parse(plane.URL)
+	must(t, err)
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: plane.Client().Transport}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !take(w, r, pass) {
+			pass.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := fmt.Sprintf(`{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}]}`, server.URL)
+	c, err := watch.Connect(watch.Access{KubeconfigContents: []byte(kubeconfig)}, watch.Options{})
+	must(t, err)
+	t.Cleanup(c.Close)
+	b := newBench(t, operate.Config{})
+	b.op, err = operate.New(c, operate.Config{FirstRetry: time.Millisecond})
+	must(t, err)
+	return b
+}
+
+// writes reports whether a request is one of the verb under test.
+func writes(r *http.Request) bool { return r.Method != http.MethodGet }
+
+func status(w http.ResponseWriter, code int, reason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, message)
+}
+
+func TestWhatIsTriedAgain(t *testing.T) {
+	for _, tt := range []struct {
+		why    string
+		code   int
+		reason string
+		want   int32 // requests that write
+		ok     bool
+	}{
+		{"throttling", 429, "TooManyRequests", 2, true},
+		{"unavailable", 503, "ServiceUnavailable", 2, true},
+		{"timeout", 504, "Timeout", 2, true},
+		{"conflict", 409, "Conflict", 2, true},
+		{"invalid", 422, "Invalid", 1, false},
+		{"forbidden", 403, "Forbidden", 1, false},
+		{"bad request", 400, "BadRequest", 1, false},
+		{"internal error", 500, "InternalError", 1, false},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			var asked atomic.Int32
+			b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if !writes(r) || asked.Add(1) > 1 {
+					return false
+				}
+				status(w, tt.code, tt.reason, "not now: "+strings.Repeat("a long text ", 100)+"end")
+				return true
+			})
+			out := b.do(vedette.ApplyArgs{Manifest: encode(t, configMap("c", object{"a": "1"})), Namespace: b.namespace})
+			if (out.State == vedette.Done) != tt.ok || asked.Load() != tt.want {
+				t.Errorf("%s %d after %d requests", out.State, out.Status, asked.Load())
+			}
+			if !tt.ok && (out.Status != tt.code || out.Reason != tt.reason || !strings.HasSuffix(out.Message, "end")) {
+				t.Errorf("got %d %s: %s", out.Status, out.Reason, out.Message)
+			}
+		})
+	}
+}
+
+func TestRetryAfterIsKept(t *testing.T) {
+	var last atomic.Int64
+	b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !writes(r) || last.Load() != 0 {
+			return false
+		}
+		last.Store(time.Now().UnixMilli())
+		w.Header().Set("Retry-After", "1")
+		status(w, 429, "TooManyRequests", "slow down")
+		return true
+	})
+	b.apply(vedette.ByMode, configMap("c", nil))
+	if waited := time.Now().UnixMilli() - last.Load(); waited < 1000 {
+		t.Errorf("it waited %d ms", waited)
+	}
+	last.Store(0)
+	out := b.op.Do(t.Context(), vedette.Operation{Deadline: time.Now().Add(500 * time.Millisecond),
+		Args: vedette.ApplyArgs{Manifest: encode(t, configMap("c", object{"b": "2"})), Namespace: b.namespace}})
+	if out.State != vedette.Failed || out.Status != 429 || out.Message != "slow down" {
+		t.Errorf("what can't wait that long is %+v", out)
+	}
+}
+
+// TestAnAnswerThatIsLost lets requests through and breaks off their answers.
+func TestAnAnswerThatIsLost(t *testing.T) {
+	var broken atomic.Int32
+	b := behind(t, func(_ http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+		if !writes(r) || broken.Add(1) > 1 {
+			return false
+		}
+		pass.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	})
+	out := b.do(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": object{"generateName": "g-", "labels": object{"generated": "yes"}}}), Namespace: b.namespace})
+	if out.State != vedette.Lost || !strings.Contains(out.Message, "may have taken effect") {
+		t.Errorf("a create is %+v", out)
+	}
+	if got := b.done(vedette.ListArgs{Target: b.target("configmap", ""), LabelSelector: "generated=yes"}); len(got.Objects) != 1 {
+		t.Errorf("it was made %d times", len(got.Objects))
+	}
+	for _, s := range []vedette.Strategy{vedette.ClientSide, vedette.ServerSide, vedette.ReplaceObject} {
+		broken.Store(0)
+		b.apply(s, configMap("named", object{"by": string(s)}))
+		if got := dig(b.live(core, "configmaps", "named"), "data", "by"); got != string(s) || broken.Load() < 2 {
+			t.Errorf("%s left %v after %d requests", s, got, broken.Load())
+		}
+	}
+	broken.Store(0)
+	b.done(vedette.DeleteArgs{Target: b.target("configmap", "named")})
+}
+
+func TestAnAPIThatIsDown(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	must(t, plane.Create(t.Context(), "/apis/apiregistration.k8s.io/v1/apiservices", object{"metadata": object{"name": "v1.down.example.com"},
+		"spec": object{"group": "down.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1,
+			"service": object{"name": "none", "namespace": b.namespace}, "insecureSkipTLSVerify": true}}))
+	t.Cleanup(func() {
+		must(t, plane.Delete(context.Background(), "/apis/apiregistration.k8s.io/v1/apiservices/v1.down.example.com"))
+	})
+	must(t, plane.Await(t.Context(), "/apis/apiregistration.k8s.io/v1/apiservices/v1.down.example.com", func(o object) bool {
+		return dig(o, "status", "conditions", 0, "status") == "False"
+	}))
+	out := b.op.Do(t.Context(), vedette.Operation{Deadline: time.Now().Add(2 * time.Second), Args: vedette.ApplyArgs{Namespace: b.namespace,
+		Manifest: []byte(`{"apiVersion":"down.example.com/v1","kind":"Thing","metadata":{"name":"a"}}`)}})
+	if out.State != vedette.Failed || out.Status != 503 {
+		t.Errorf("got %+v", out)
+	}
+	b.contains(out.Message, "down.example.com/v1 is down")
+	b.fails(vedette.GetArgs{Target: b.target("thing.down.example.com", "a")}, 503, "down.example.com")
+	b.apply(vedette.ByMode, configMap("others-work", nil))
+}
+
+func TestQuotaAndRBACTellTheirWords(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	must(t, plane.Create(t.Context(), b.path(core, "resourcequotas", ""), object{"metadata": object{"name": "none"}, "spec": object{"hard": object{"count/services": "0"}}}))
+	must(t, plane.Await(t.Context(), b.path(core, "resourcequotas", "none"), func(o object) bool { return dig(o, "status", "hard") != nil }))
+	b.fails(vedette.ApplyArgs{Namespace: b.namespace, Manifest: []byte(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}}`)},
+		403, "exceeded quota: none")
+	kubeconfig, err := plane.UserKubeconfig("nobody")
+	must(t, err)
+	c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+	must(t, err)
+	defer c.Close()
+	if b.op, err = operate.New(c, operate.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	b.fails(vedette.ListArgs{Target: b.target("pods", "")}, 403, `User "nobody" cannot list resource "pods"`)
+}

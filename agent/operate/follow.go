@@ -1,0 +1,143 @@
+package operate
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// quiet is how long a container that is followed may write nothing before its
+// log counts as open. A kubelet answers with the first line and not before; a
+// refusal comes at once.
+const quiet = 300 * time.Millisecond
+
+// follow opens the log of a container that may write nothing for hours.
+func (o *Operator) follow(ctx context.Context, p place, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &silent{ready: make(chan struct{}), cancel: cancel}
+	go func() { // ends with its answer, or with Close or ctx
+		defer close(s.ready)
+		s.log, s.err = o.patiently(ctx, p, a, container)
+	}()
+	timer := time.NewTimer(quiet)
+	defer timer.Stop()
+	select {
+	case <-s.ready:
+		if s.err != nil {
+			cancel()
+			return nil, s.err
+		}
+	case <-timer.C:
+	}
+	return s, nil
+}
+
+// patiently asks again where a transport has lost its patience. What is written
+// between two requests is in the second.
+func (o *Operator) patiently(ctx context.Context, p place, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+	began := time.Now()
+	for {
+		log, err := o.readLog(ctx, p, a, container)
+		var t interface{ Timeout() bool }
+		if err == nil || ctx.Err() != nil || !errors.As(err, &t) || !t.Timeout() {
+			return log, err
+		}
+		if a.TailLines != nil && *a.TailLines == 0 {
+			a.TailLines, a.SinceTime = nil, began
+		}
+	}
+}
+
+// silent is a log that may not be open yet.
+type silent struct {
+	cancel context.CancelFunc
+	ready  chan struct{} // closed once log and err are set
+	log    io.ReadCloser
+	err    error
+}
+
+// Read waits until the log opens.
+func (s *silent) Read(b []byte) (int, error) {
+	<-s.ready
+	if s.err != nil {
+		return 0, s.err
+	}
+	return s.log.Read(b)
+}
+
+// Close gives the log up, open or not.
+func (s *silent) Close() error {
+	s.cancel()
+	<-s.ready
+	if s.log == nil {
+		return nil
+	}
+	return s.log.Close()
+}
+
+// followAll follows all containers at once, line by line. It ends when all of
+// them end.
+func (o *Operator) followAll(ctx context.Context, p place, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
+	logs, err := o.openEach(ctx, p, a, containers)
+	if err != nil {
+		return nil, err
+	}
+	r, w := io.Pipe()
+	var mu sync.Mutex
+	var copies sync.WaitGroup
+	for _, log := range logs {
+		copies.Go(func() {
+			defer log.Close()
+			copyLines(w, &mu, log)
+		})
+	}
+	go func() { // ends with the logs, which end with the reader or ctx
+		copies.Wait()
+		w.Close()
+	}()
+	return r, nil
+}
+
+func (o *Operator) openEach(ctx context.Context, p place, a vedette.LogsArgs, containers []string) ([]io.ReadCloser, error) {
+	var logs []io.ReadCloser
+	var refused error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
+	for _, name := range containers {
+		log, err := o.openLog(ctx, p, a, name)
+		switch {
+		case err == nil:
+			logs = append(logs, log)
+		case statusOf(err) == http.StatusBadRequest:
+			refused = err
+		default:
+			for _, l := range logs {
+				l.Close()
+			}
+			return nil, err
+		}
+	}
+	if len(logs) == 0 {
+		return nil, refused
+	}
+	return logs, nil
+}
+
+// copyLines writes whole lines, so that those of several logs don't run into
+// each other. A line that is longer than the buffer is written in parts.
+func copyLines(w io.Writer, mu *sync.Mutex, log io.Reader) {
+	lines := bufio.NewReaderSize(log, 32<<10)
+	for {
+		line, err := lines.ReadSlice('\n')
+		mu.Lock()
+		_, failed := w.Write(line)
+		mu.Unlock()
+		if failed != nil || err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}

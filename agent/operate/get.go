@@ -1,0 +1,40 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/vedette-io/vedette"
+)
+
+// get reads one object.
+func (o *Operator) get(ctx context.Context, a vedette.GetArgs) result {
+	p, err := o.find(ctx, a.Target)
+	if err != nil {
+		return failed(err)
+	}
+	raw, status, err := o.do(ctx, p, call{})
+	if err != nil {
+		return failed(err)
+	}
+	return o.told(p, raw, status)
+}
+
+// told is the result that tells one object.
+func (o *Operator) told(p place, raw []byte, status int) result {
+	obj, err := o.redacted(p.Resource, raw)
+	if err != nil {
+		return failed(err)
+	}
+	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}}}
+}
+
+// redacted is an object as it may leave.
+func (o *Operator) redacted(r vedette.Resource, raw []byte) (vedette.Object, error) {
+	obj, _, err := o.cfg.Redactor.Object(make([]byte, 0, len(raw)), r, raw)
+	if err != nil {
+		return obj, fmt.Errorf("redact a %s: %w", r.Kind, err)
+	}
+	return obj, nil
+}

@@ -1,0 +1,168 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vedette-io/vedette"
+)
+
+const (
+	revisionAnnotation = "deployment.kubernetes.io/revision"
+	causeAnnotation    = "kubernetes.io/change-cause"
+	hashLabel          = "pod-template-hash"
+)
+
+// revision is one entry of a workload's history.
+type revision struct {
+	number int64
+	tree   object // the ReplicaSet or ControllerRevision that holds it
+	same   bool   // as what the workload asks for now
+}
+
+// history tells the revisions of a workload, the oldest first.
+func (o *Operator) history(ctx context.Context, t vedette.Target) result {
+	p, tree, err := o.workload(ctx, t, "history", "Deployment", "StatefulSet", "DaemonSet")
+	if err != nil {
+		return failed(err)
+	}
+	revisions, err := o.revisions(ctx, p, tree)
+	if err != nil {
+		return failed(err)
+	}
+	told := []vedette.Revision{}
+	for _, r := range revisions {
+		told = append(told, vedette.Revision{Number: r.number, Current: r.same, Name: text(r.tree, "metadata", "name"),
+			ChangeCause: text(r.tree, "metadata", "annotations", causeAnnotation)})
+	}
+	return telling(told)
+}
+
+// telling is the result of a verb that has no object to tell.
+func telling(v any) result {
+	raw, err := json.Marshal(v)
+	return result{Outcome: vedette.Outcome{Result: raw}, err: err}
+}
+
+// revisions reads the history of a workload, the oldest first.
+func (o *Operator) revisions(ctx context.Context, p place, tree object) ([]revision, error) {
+	holder := "ControllerRevision"
+	if p.Kind.Name == "Deployment" {
+		holder = "ReplicaSet"
+	}
+	list, err := o.findAll(ctx, vedette.Target{Kind: holder, APIVersion: p.APIVersion(), Namespace: p.namespace})
+	if err != nil {
+		return nil, err
+	}
+	labels, err := selectorOf(tree)
+	if err != nil {
+		return nil, err
+	}
+	items, err := o.all(ctx, list, labels, "")
+	if err != nil {
+		return nil, err
+	}
+	uid := text(tree, "metadata", "uid")
+	var all []revision
+	for _, raw := range items {
+		item, err := parseObject(raw, holder)
+		if err != nil {
+			return nil, err
+		}
+		if r, ok := revisionOf(item, tree, holder); ok && controlledBy(item, uid) {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b revision) int { return cmp.Compare(a.number, b.number) })
+	return all, nil
+}
+
+// selectorOf returns a workload's selector as a query has it.
+func selectorOf(tree object) (string, error) {
+	raw, err := json.Marshal(dig(tree, "spec", "selector"))
+	if err != nil {
+		return "", err
+	}
+	var s metav1.LabelSelector
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector makes no sense: %w", err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&s)
+	if err != nil {
+		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector makes no sense: %w", err)
+	}
+	return selector.String(), nil
+}
+
+func controlledBy(item object, uid string) bool {
+	owners, _ := dig(item, "metadata", "ownerReferences").([]any)
+	return slices.ContainsFunc(owners, func(owner any) bool {
+		return dig(owner, "controller") == true && text(owner, "uid") == uid
+	})
+}
+
+// revisionOf numbers a ReplicaSet by its annotation, a ControllerRevision by
+// itself.
+func revisionOf(item, tree object, holder string) (revision, bool) {
+	if holder == "ReplicaSet" {
+		n, err := strconv.ParseInt(text(item, "metadata", "annotations", revisionAnnotation), 10, 64)
+		return revision{n, item, reflect.DeepEqual(templateOf(item), templateOf(tree))}, err == nil
+	}
+	n, ok := item["revision"].(int64)
+	return revision{n, item, reflect.DeepEqual(dig(item, "data"), snapshot(tree))}, ok
+}
+
+// templateOf returns a copy of a workload's pods without what the Deployment
+// controller adds to tell them apart.
+func templateOf(tree object) object {
+	template := copied(dig(tree, "spec", "template"))
+	meta, _ := template["metadata"].(object)
+	if labels, _ := dig(meta, "labels").(object); labels != nil {
+		delete(labels, hashLabel)
+	}
+	if meta["creationTimestamp"] == nil {
+		delete(meta, "creationTimestamp")
+	}
+	return template
+}
+
+// snapshot is what a ControllerRevision holds of a workload: a patch that puts
+// its template back.
+func snapshot(tree object) any {
+	template := copied(dig(tree, "spec", "template"))
+	template["$patch"] = "replace"
+	return object{"spec": object{"template": template}}
+}
+
+// copied returns a deep copy of an object, an empty one for what is none.
+func copied(v any) object {
+	fresh, _ := deepCopy(v).(object)
+	if fresh == nil {
+		return object{}
+	}
+	return fresh
+}
+
+func deepCopy(v any) any {
+	switch v := v.(type) {
+	case object:
+		fresh := make(object, len(v))
+		for name, member := range v {
+			fresh[name] = deepCopy(member)
+		}
+		return fresh
+	case []any:
+		fresh := make([]any, len(v))
+		for i, element := range v {
+			fresh[i] = deepCopy(element)
+		}
+		return fresh
+	}
+	return v
+}

@@ -1,0 +1,183 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// kinds keeps what the cluster told of its kinds. What is looked for and not
+// found is asked for anew, so that a kind may come at any time; what was found
+// is asked for anew when it is old, or when its path answers 404.
+type kinds struct {
+	mu        sync.Mutex
+	catalogue watch.Catalogue
+	versions  map[string]version // by apiVersion
+}
+
+type version struct {
+	resources []vedette.Resource
+	at        time.Time
+}
+
+const kindsAge = 10 * time.Minute
+
+// resolve finds the resource that a target means.
+func (o *Operator) resolve(ctx context.Context, t vedette.Target) (vedette.Resource, error) {
+	if t.Kind == "" {
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the operation names no kind")
+	}
+	if t.APIVersion != "" {
+		return o.resolveVersion(ctx, t.APIVersion, t.Kind)
+	}
+	return o.resolveName(ctx, t.Kind)
+}
+
+// resolveVersion finds a kind of one version of a group, as a manifest names it.
+func (o *Operator) resolveVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
+	if strings.Count(apiVersion, "/") > 1 || !plain(strings.ReplaceAll(apiVersion, "/", "")) {
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is no apiVersion", apiVersion)
+	}
+	o.kinds.mu.Lock()
+	v, ok := o.kinds.versions[apiVersion]
+	o.kinds.mu.Unlock()
+	if r, found := answering(v.resources, kind); ok && found && time.Since(v.at) < kindsAge {
+		return r, nil
+	}
+	resources, err := o.readVersion(ctx, apiVersion)
+	if err != nil {
+		return vedette.Resource{}, err
+	}
+	if r, found := answering(resources, kind); found {
+		return r, nil
+	}
+	return vedette.Resource{}, vedette.Errorf(vedette.NotFound,
+		"the cluster serves no kind %q in apiVersion %s: check its spelling, or create its CustomResourceDefinition first", kind, apiVersion)
+}
+
+func answering(resources []vedette.Resource, kind string) (vedette.Resource, bool) {
+	i := slices.IndexFunc(resources, func(r vedette.Resource) bool { return r.Answers(kind) })
+	if i < 0 {
+		return vedette.Resource{}, false
+	}
+	return resources[i], true
+}
+
+// readVersion asks for all kinds of one version of a group, those that can't be
+// watched included.
+func (o *Operator) readVersion(ctx context.Context, apiVersion string) ([]vedette.Resource, error) {
+	body, _, err := o.send(ctx, call{path: versionPath(apiVersion)})
+	switch statusOf(err) {
+	case 0:
+	case http.StatusNotFound:
+		return nil, vedette.Errorf(vedette.NotFound, "the cluster does not serve apiVersion %s", apiVersion)
+	case http.StatusServiceUnavailable:
+		return nil, vedette.Errorf(vedette.Unavailable, "the API server behind apiVersion %s is down: look at its APIService (%v)", apiVersion, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	resources, err := parseVersion(apiVersion, body)
+	if err != nil {
+		return nil, err
+	}
+	o.kinds.mu.Lock()
+	defer o.kinds.mu.Unlock()
+	if o.kinds.versions == nil {
+		o.kinds.versions = map[string]version{}
+	}
+	o.kinds.versions[apiVersion] = version{resources, time.Now()}
+	return resources, nil
+}
+
+// parseVersion reads a metav1.APIResourceList.
+func parseVersion(apiVersion string, body []byte) ([]vedette.Resource, error) {
+	var list struct {
+		Resources []struct {
+			Name, SingularName, Kind string
+			ShortNames               []string
+			Namespaced               bool
+		}
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's description of %s makes no sense: %w", apiVersion, err)
+	}
+	group, v, found := strings.Cut(apiVersion, "/")
+	if !found {
+		group, v = "", apiVersion
+	}
+	var all []vedette.Resource
+	for _, r := range list.Resources {
+		if strings.Contains(r.Name, "/") { // a subresource
+			continue
+		}
+		all = append(all, vedette.Resource{Kind: vedette.Kind{Group: group, Name: r.Kind}, Version: v,
+			Plural: r.Name, Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
+	}
+	return all, nil
+}
+
+// resolveName finds a kind by the name that a user wrote.
+func (o *Operator) resolveName(ctx context.Context, name string) (vedette.Resource, error) {
+	o.kinds.mu.Lock()
+	cat := o.kinds.catalogue
+	o.kinds.mu.Unlock()
+	if r, err := choose(cat, name); err == nil {
+		return r, nil
+	}
+	cat, err := o.cluster.Discover(ctx)
+	if err != nil {
+		return vedette.Resource{}, err
+	}
+	o.kinds.mu.Lock()
+	o.kinds.catalogue = cat
+	o.kinds.mu.Unlock()
+	return choose(cat, name)
+}
+
+// choose takes the kind that a name means. Kubernetes' own groups come first,
+// among them the core, because users who write "event" or "ingress" mean those.
+func choose(cat watch.Catalogue, name string) (vedette.Resource, error) {
+	var native, others []vedette.Resource
+	for _, r := range cat.Resources { // sorted by group, the core group first
+		switch {
+		case !r.Answers(name):
+		case vedette.IsNativeGroup(r.Kind.Group):
+			native = append(native, r)
+		default:
+			others = append(others, r)
+		}
+	}
+	switch {
+	case len(native) > 0:
+		return native[0], nil
+	case len(others) == 1:
+		return others[0], nil
+	case len(others) > 1:
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the cluster serves %q as %s and as %s: write the one that is meant", name, others[0].Kind, others[1].Kind)
+	case len(cat.UnknownGroups) > 0:
+		return vedette.Resource{}, vedette.Errorf(vedette.Unavailable, "the cluster serves no kind %q, or it is one of %s, whose API servers are down", name, strings.Join(cat.UnknownGroups, ", "))
+	}
+	return vedette.Resource{}, vedette.Errorf(vedette.NotFound, "the cluster serves no kind %q: check its spelling, or create its CustomResourceDefinition first", name)
+}
+
+// forget makes the next operations ask for kinds anew.
+func (o *Operator) forget() {
+	o.kinds.mu.Lock()
+	defer o.kinds.mu.Unlock()
+	o.kinds.catalogue, o.kinds.versions = watch.Catalogue{}, nil
+}
+
+func versionPath(apiVersion string) string {
+	if strings.Contains(apiVersion, "/") {
+		return "/apis/" + apiVersion
+	}
+	return "/api/" + apiVersion
+}

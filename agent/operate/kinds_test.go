@@ -1,0 +1,112 @@
+//go:build linux
+
+package operate_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+)
+
+// TestKindsMergeAsByKubectl applies two manifests of each kind one after the
+// other, by the agent and by kubectl, and compares what is left.
+func TestKindsMergeAsByKubectl(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	port := func(name string, n int) object { return object{"name": name, "port": n, "targetPort": n} }
+	rule := func(host string) object {
+		return object{"host": host, "http": object{"paths": []any{object{"path": "/", "pathType": "Prefix",
+			"backend": object{"service": object{"name": "s", "port": object{"number": 80}}}}}}}
+	}
+	job := func(image string, args ...any) object {
+		return object{"template": object{"spec": object{"restartPolicy": "Never", "containers": []any{object{"name": "c", "image": image, "args": args}}}}}
+	}
+	for _, tt := range []struct {
+		apiVersion, kind, path string
+		first, second          object
+	}{
+		{"v1", "Service", core + "|services",
+			object{"spec": object{"ports": []any{port("a", 80), port("b", 81)}, "selector": object{"x": "1", "y": "2"}, "sessionAffinity": "ClientIP"}},
+			object{"spec": object{"ports": []any{port("b", 82)}, "selector": object{"x": "1"}}}},
+		{"v1", "ConfigMap", core + "|configmaps", object{"data": object{"a": "1", "b": "2"}}, object{"data": object{"b": "3"}}},
+		{"v1", "ServiceAccount", core + "|serviceaccounts", object{"imagePullSecrets": []any{object{"name": "a"}, object{"name": "b"}}}, object{"imagePullSecrets": []any{object{"name": "b"}}}},
+		{"networking.k8s.io/v1", "Ingress", "/apis/networking.k8s.io/v1|ingresses",
+			object{"spec": object{"rules": []any{rule("a.example.com"), rule("b.example.com")}}}, object{"spec": object{"rules": []any{rule("b.example.com")}}}},
+		{"networking.k8s.io/v1", "NetworkPolicy", "/apis/networking.k8s.io/v1|networkpolicies",
+			object{"spec": object{"podSelector": object{"matchLabels": object{"a": "1"}}, "ingress": []any{object{}}, "policyTypes": []any{"Ingress", "Egress"}}},
+			object{"spec": object{"podSelector": object{}, "policyTypes": []any{"Ingress"}}}},
+		{"rbac.authorization.k8s.io/v1", "Role", "/apis/rbac.authorization.k8s.io/v1|roles",
+			object{"rules": []any{object{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get", "list"}}}},
+			object{"rules": []any{object{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}}}},
+		{"batch/v1", "CronJob", "/apis/batch/v1|cronjobs",
+			object{"spec": object{"schedule": "0 0 1 1 *", "suspend": true, "jobTemplate": object{"spec": job("example.com/a", "x", "y")}}},
+			object{"spec": object{"schedule": "0 0 1 2 *", "jobTemplate": object{"spec": job("example.com/a", "y")}}}},
+		{"autoscaling/v1", "HorizontalPodAutoscaler", "/apis/autoscaling/v1|horizontalpodautoscalers",
+			object{"spec": object{"scaleTargetRef": object{"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "minReplicas": 2, "maxReplicas": 4}},
+			object{"spec": object{"scaleTargetRef": object{"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "maxReplicas": 5}}},
+		{"policy/v1", "PodDisruptionBudget", "/apis/policy/v1|poddisruptionbudgets",
+			object{"spec": object{"minAvailable": 1, "selector": object{"matchLabels": object{"a": "1"}}}},
+			object{"spec": object{"maxUnavailable": 1, "selector": object{"matchLabels": object{"a": "1"}}}}},
+	} {
+		t.Run(tt.kind, func(t *testing.T) {
+			b.TB = t
+			var names = [2]string{"ours", "theirs"}
+			for i, body := range []object{tt.first, tt.second} {
+				var manifests [2]object
+				for n, name := range names {
+					manifests[n] = object{"apiVersion": tt.apiVersion, "kind": tt.kind, "metadata": object{"name": name,
+						"labels": []object{{"kept": "1", "dropped": "1"}, {"kept": "2"}}[i], "annotations": []object{{"dropped": "1"}, nil}[i]}}
+					for member, value := range body {
+						manifests[n][member] = value
+					}
+				}
+				b.apply(vedette.ClientSide, manifests[0])
+				b.kubectlApply(manifests[1:])
+			}
+			ours, theirs := b.bare(tt.path, "ours"), b.bare(tt.path, "theirs")
+			if ours != theirs {
+				t.Errorf("the agent left\n%s\nkubectl left\n%s", ours, theirs)
+			}
+		})
+	}
+}
+
+// bare is an object without what differs between any two.
+func (b *bench) bare(path, name string) string {
+	b.Helper()
+	group, plural, _ := strings.Cut(path, "|")
+	o := b.live(group, plural, name)
+	meta := o["metadata"].(object)
+	annotations, _ := meta["annotations"].(object)
+	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+	o["metadata"] = object{"labels": meta["labels"], "annotations": annotations}
+	delete(o, "status")
+	if spec, is := o["spec"].(object); is {
+		delete(spec, "clusterIP")
+		delete(spec, "clusterIPs")
+	}
+	return string(encode(b, o))
+}
+
+// TestAKindOfTwoGroups asks for the group where two serve a kind, and finds
+// Kubernetes' own where one of them is that.
+func TestAKindOfTwoGroups(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	one, two := "one."+b.group(), "two."+b.group()
+	b.customKindVersion(one, "v1", "Twin", "twins", nil)
+	b.customKindVersion(two, "v1", "Twin", "twins", nil)
+	b.customKindVersion(one, "v1", "Job", "jobs", nil)
+	for _, group := range []string{one, two} {
+		b.apply(vedette.ByMode, object{"apiVersion": group + "/v1", "kind": "Twin", "metadata": object{"name": "a"}, "of": group})
+		must(t, plane.Await(t.Context(), "/apis", func(object) bool {
+			return b.do(vedette.GetArgs{Target: b.target("twin."+group, "a")}).State == vedette.Done
+		}))
+		got := decode(t, b.done(vedette.GetArgs{Target: b.target("Twin."+group, "a")}).Objects[0])
+		if got["of"] != group {
+			t.Errorf("of %s was read %v", group, got["of"])
+		}
+	}
+	b.fails(vedette.GetArgs{Target: b.target("twin", "a")}, 400, "Twin."+one, "Twin."+two)
+	b.fails(vedette.GetArgs{Target: b.target("job", "a")}, 404, `jobs.batch "a" not found`)
+}

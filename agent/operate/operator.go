@@ -1,0 +1,171 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// Config is how operations are carried out. The zero value works.
+type Config struct {
+	// Timeout is how long an operation without a deadline may take; 30 s.
+	Timeout time.Duration
+	// ServerSideApply says when manifests are merged by the API server.
+	ServerSideApply Mode
+	// Manager is the field manager of applies, "kubectl" where empty. With another
+	// name than kubectl's, fields that kubectl applied stay kubectl's, and remain
+	// when a manifest drops them.
+	Manager string
+	// Redactor is what objects pass on their way out; nil for one that cuts no
+	// more than Secrets and managedFields.
+	Redactor *redact.Redactor
+	// FirstRetry and MostRetry bound the pause before a request is made again,
+	// which doubles; 100 ms, 3 s.
+	FirstRetry, MostRetry time.Duration
+	// Tries bounds how often a conflict is answered by reading again; 5.
+	Tries int
+	// SchemaIdle is how long a schema is kept for the next client-side apply; 2 min.
+	SchemaIdle time.Duration
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Timeout <= 0 {
+		c.Timeout = 30 * time.Second
+	}
+	if c.Manager == "" {
+		c.Manager = kubectlManager
+	}
+	if c.FirstRetry <= 0 {
+		c.FirstRetry = 100 * time.Millisecond
+	}
+	if c.MostRetry <= 0 {
+		c.MostRetry = 3 * time.Second
+	}
+	if c.Tries <= 0 {
+		c.Tries = 5
+	}
+	if c.SchemaIdle <= 0 {
+		c.SchemaIdle = 2 * time.Minute
+	}
+	if c.Redactor != nil {
+		return c, nil
+	}
+	var err error
+	c.Redactor, err = redact.New(redact.Config{}, nil, vedette.LiftedAnnotations)
+	return c, err
+}
+
+// Operator carries out operations in one cluster. It is safe for use by many at
+// once.
+type Operator struct {
+	cluster *watch.Cluster
+	cfg     Config
+	kinds   kinds
+	schemas schemas
+}
+
+// New makes an Operator. It asks the cluster for nothing yet.
+func New(cluster *watch.Cluster, cfg Config) (*Operator, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.ServerSideApply.Validate(); err != nil {
+		return nil, err
+	}
+	o := &Operator{cluster: cluster, cfg: cfg}
+	o.schemas.idle = cfg.SchemaIdle
+	return o, nil
+}
+
+// Do carries out an operation. It returns when the operation's deadline comes, or
+// ctx is over, at the latest. A Stream in the outcome lives on within ctx.
+func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	if a, ok := op.Args.(vedette.LogsArgs); ok {
+		return o.outcome(op, o.logs(ctx, o.deadline(op), a))
+	}
+	ctx, cancel := context.WithDeadline(ctx, o.deadline(op))
+	defer cancel()
+	return o.outcome(op, o.dispatch(ctx, op.Args))
+}
+
+func (o *Operator) deadline(op vedette.Operation) time.Time {
+	if op.Deadline.IsZero() {
+		return time.Now().Add(o.cfg.Timeout)
+	}
+	return op.Deadline
+}
+
+// result is what a verb comes to: an outcome in the making, or an error.
+type result struct {
+	vedette.Outcome
+	err error
+}
+
+func failed(err error) result { return result{err: err} }
+
+func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
+	switch a := args.(type) {
+	case vedette.GetArgs:
+		return o.get(ctx, a)
+	case vedette.ListArgs:
+		return o.list(ctx, a)
+	case vedette.ApplyArgs:
+		return o.apply(ctx, a)
+	case vedette.PatchArgs:
+		return o.patch(ctx, a)
+	case vedette.DeleteArgs:
+		return o.delete(ctx, a)
+	case vedette.ScaleArgs:
+		return o.scale(ctx, a)
+	case vedette.RestartArgs:
+		return o.restart(ctx, a.Target)
+	case vedette.PauseArgs:
+		return o.pause(ctx, a.Target)
+	case vedette.ResumeArgs:
+		return o.resume(ctx, a.Target)
+	case vedette.UndoArgs:
+		return o.undo(ctx, a)
+	case vedette.HistoryArgs:
+		return o.history(ctx, a.Target)
+	case vedette.StatusArgs:
+		return o.status(ctx, a.Target)
+	case vedette.EventsArgs:
+		return o.events(ctx, a.Target)
+	case vedette.MetricsArgs:
+		return o.metrics(ctx, a)
+	case vedette.DiscoverArgs:
+		return o.discover(ctx)
+	case vedette.RecacheArgs:
+		return o.recache(ctx, a.Target)
+	}
+	return failed(vedette.Errorf(vedette.Invalid, "this agent knows no operation %s", verbOf(args)))
+}
+
+func verbOf(args vedette.Args) string {
+	if args == nil {
+		return "without arguments"
+	}
+	return fmt.Sprintf("%q", args.Verb())
+}
+
+// outcome closes a result.
+func (o *Operator) outcome(op vedette.Operation, r result) vedette.Outcome {
+	out := r.Outcome
+	if r.err != nil {
+		out = endOf(r.err)
+		out.Keys, out.Objects = r.Keys, r.Objects // what was done before it failed
+	} else {
+		out.State = vedette.Done
+		if out.Status == 0 {
+			out.Status = http.StatusOK
+		}
+	}
+	out.ID = op.ID
+	return out
+}

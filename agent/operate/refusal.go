@@ -1,0 +1,141 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// refusal is an API server's no, in its own words.
+type refusal struct {
+	Status     int
+	Reason     string
+	Message    string
+	RetryAfter time.Duration
+	causes     []string // the reasons of the causes
+}
+
+// Error returns the message as it came.
+func (r *refusal) Error() string { return r.Message }
+
+// fields reports whether a conflict is one of server-side apply, which trying
+// again does not cure.
+func (r *refusal) fields() bool {
+	for _, cause := range r.causes {
+		if cause == "FieldManagerConflict" {
+			return true
+		}
+	}
+	return false
+}
+
+// mostRefusal bounds the text of an API server's no. Admission webhooks can be
+// talkative, but what is beyond this is no message.
+const mostRefusal = 4 << 20
+
+func readRefusal(resp *http.Response) *refusal {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, mostRefusal)) // what came says enough
+	r := parseRefusal(body)
+	r.Status = resp.StatusCode
+	if r.Reason == "" {
+		r.Reason = strings.ReplaceAll(http.StatusText(resp.StatusCode), " ", "")
+	}
+	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
+		r.RetryAfter = time.Duration(n) * time.Second
+	}
+	return r
+}
+
+// parseRefusal reads a metav1.Status, or takes the text where it is none.
+func parseRefusal(body []byte) *refusal {
+	var s struct {
+		Kind, Reason, Message string
+		Details               struct {
+			RetryAfterSeconds int
+			Causes            []struct{ Reason string }
+		}
+	}
+	if err := json.Unmarshal(body, &s); err != nil || s.Kind != "Status" {
+		return &refusal{Message: strings.TrimSpace(string(body))}
+	}
+	r := &refusal{Reason: s.Reason, Message: s.Message, RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second}
+	for _, c := range s.Details.Causes {
+		r.causes = append(r.causes, c.Reason)
+	}
+	return r
+}
+
+// statusOf returns the status of the refusal in err's chain, or 0.
+func statusOf(err error) int {
+	if r := refusalOf(err); r != nil {
+		return r.Status
+	}
+	return 0
+}
+
+func missing(err error) bool { return statusOf(err) == http.StatusNotFound }
+
+// lostError says that a request that changes something was sent and that its
+// answer did not come.
+type lostError struct{ err error }
+
+// Error tells what was known.
+func (e *lostError) Error() string {
+	return fmt.Sprintf("the request was sent and its answer did not come, so that it may have taken effect: %v", e.err)
+}
+
+// Unwrap returns what broke it off.
+func (e *lostError) Unwrap() error { return e.err }
+
+// endOf turns an error into an outcome. The cluster's own words win over what
+// happened after them.
+func endOf(err error) vedette.Outcome {
+	var lost *lostError
+	var r *refusal
+	var ours *vedette.Error
+	switch {
+	case errors.As(err, &lost):
+		return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost", Message: err.Error()}
+	case errors.As(err, &r):
+		return vedette.Outcome{State: vedette.Failed, Status: r.Status, Reason: r.Reason, Message: err.Error()}
+	case errors.Is(err, context.DeadlineExceeded):
+		return vedette.Outcome{State: vedette.Failed, Status: http.StatusGatewayTimeout, Reason: "Timeout", Message: err.Error()}
+	case errors.As(err, &ours):
+		status, reason := statusOfKind(ours.Kind)
+		return vedette.Outcome{State: vedette.Failed, Status: status, Reason: reason, Message: err.Error()}
+	}
+	return vedette.Outcome{State: vedette.Failed, Status: http.StatusInternalServerError, Reason: "InternalError", Message: err.Error()}
+}
+
+func statusOfKind(k vedette.ErrorKind) (int, string) {
+	switch k {
+	case vedette.Invalid:
+		return http.StatusBadRequest, "BadRequest"
+	case vedette.NotFound:
+		return http.StatusNotFound, "NotFound"
+	case vedette.Conflict:
+		return http.StatusConflict, "Conflict"
+	case vedette.Denied:
+		return http.StatusForbidden, "Forbidden"
+	case vedette.Unavailable:
+		return http.StatusServiceUnavailable, "ServiceUnavailable"
+	}
+	return http.StatusInternalServerError, "InternalError"
+}
+
+// refusalOf returns the refusal in err's chain, or nil.
+func refusalOf(err error) *refusal {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package operate
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/vedette-io/vedette"
+)
+
+// replaceManager is kubectl's field manager of a replace.
+const replaceManager = "kubectl-replace"
+
+// replace puts a manifest in the place of what is there, or creates it. A
+// manifest that says a resourceVersion replaces that version only.
+func (o *Operator) replace(ctx context.Context, p place, m manifest) result {
+	delete(m.meta(), "managedFields")
+	pinned := m.meta()["resourceVersion"] != nil
+	var r result
+	try := func() error {
+		var read object
+		read, r = o.replaceOnce(ctx, p, m, pinned)
+		return raced(read, r.err)
+	}
+	if pinned {
+		_ = try() // another version is there, and will be
+		return r
+	}
+	if err := o.contend(ctx, try); err != nil {
+		return failed(err)
+	}
+	return r
+}
+
+// replaceOnce returns what it read, nil for nothing.
+func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned bool) (read object, r result) {
+	read = object{}
+	if !pinned {
+		tree, _, err := o.live(ctx, p)
+		if err != nil {
+			return read, failed(err)
+		}
+		if tree == nil {
+			return nil, o.post(ctx, p, m.raw(), "kubectl-create", false)
+		}
+		m.meta()["resourceVersion"] = text(tree, "metadata", "resourceVersion")
+		defer delete(m.meta(), "resourceVersion")
+	}
+	raw, status, err := o.do(ctx, p, call{method: http.MethodPut, contentType: typeJSON, body: m.raw(),
+		query: url.Values{"fieldManager": {replaceManager}}})
+	if err != nil {
+		return read, failed(err)
+	}
+	return read, o.told(p, raw, status)
+}
+
+// recreate deletes what is there, waits until it is gone, and applies.
+func (o *Operator) recreate(ctx context.Context, p place, m manifest) result {
+	gone := o.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true})
+	if gone.err != nil {
+		return gone
+	}
+	delete(m.meta(), "resourceVersion")
+	delete(m.meta(), "uid")
+	return o.applyByMode(ctx, p, m, vedette.ByMode)
+}

@@ -1,0 +1,96 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// rolloutManager is kubectl's field manager of all that it does to rollouts.
+const rolloutManager = "kubectl-rollout"
+
+// restartedAt is the annotation of a template whose change rolls pods out anew.
+const restartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// workload finds an object that rolls out pods, and reads it.
+func (o *Operator) workload(ctx context.Context, t vedette.Target, deed string, kinds ...string) (place, object, error) {
+	p, err := o.find(ctx, t)
+	if err != nil {
+		return p, nil, err
+	}
+	if p.Kind.Group != "apps" || !slices.Contains(kinds, p.Kind.Name) {
+		return p, nil, vedette.Errorf(vedette.Invalid, "%s.%s %q: %s is not supported", p.Plural, p.Kind.Group, p.name, deed)
+	}
+	raw, _, err := o.do(ctx, p, call{})
+	if err != nil {
+		return p, nil, err
+	}
+	tree, err := parseObject(raw, "object")
+	return p, tree, err
+}
+
+// restart rolls the same pods out once more.
+func (o *Operator) restart(ctx context.Context, t vedette.Target) result {
+	p, tree, err := o.workload(ctx, t, "restarting", "Deployment", "StatefulSet", "DaemonSet")
+	if err != nil {
+		return failed(err)
+	}
+	if dig(tree, "spec", "paused") == true {
+		return failed(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before a restart", p.key()))
+	}
+	now := time.Now().Format(time.RFC3339)
+	if text(tree, "spec", "template", "metadata", "annotations", restartedAt) == now {
+		// Twice within a second would be once.
+		if !sleep(ctx, time.Second) {
+			return failed(vedette.Errorf(vedette.Unavailable, "%s was restarted within this second", p.key()))
+		}
+		now = time.Now().Format(time.RFC3339)
+	}
+	return o.patchSpec(ctx, p, object{"template": object{"metadata": object{"annotations": object{restartedAt: now}}}})
+}
+
+// pause stops a rollout.
+func (o *Operator) pause(ctx context.Context, t vedette.Target) result {
+	p, tree, err := o.workload(ctx, t, "pausing", "Deployment")
+	if err != nil {
+		return failed(err)
+	}
+	if dig(tree, "spec", "paused") == true {
+		return failed(vedette.Errorf(vedette.Invalid, "%s.%s %q is already paused", p.Plural, p.Kind.Group, p.name))
+	}
+	return o.patchSpec(ctx, p, object{"paused": true})
+}
+
+// resume lets a paused rollout go on.
+func (o *Operator) resume(ctx context.Context, t vedette.Target) result {
+	p, tree, err := o.workload(ctx, t, "resuming", "Deployment")
+	if err != nil {
+		return failed(err)
+	}
+	if dig(tree, "spec", "paused") != true {
+		return failed(vedette.Errorf(vedette.Invalid, "%s.%s %q is not paused", p.Plural, p.Kind.Group, p.name))
+	}
+	return o.patchSpec(ctx, p, object{"paused": nil})
+}
+
+func (o *Operator) patchSpec(ctx context.Context, p place, spec object) result {
+	body, err := json.Marshal(object{"spec": spec})
+	if err != nil {
+		return failed(err)
+	}
+	return o.patchRollout(ctx, p, typeStrategic, body)
+}
+
+func (o *Operator) patchRollout(ctx context.Context, p place, contentType string, body []byte) result {
+	raw, status, err := o.do(ctx, p, call{method: http.MethodPatch, contentType: contentType, body: body,
+		query: url.Values{"fieldManager": {rolloutManager}}, once: contentType == typeJSONPatch})
+	if err != nil {
+		return failed(err)
+	}
+	return o.told(p, raw, status)
+}

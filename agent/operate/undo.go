@@ -1,0 +1,93 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/vedette-io/vedette"
+)
+
+// keptAnnotations are a Deployment's own; all others come from the ReplicaSet
+// that it goes back to.
+var keptAnnotations = []string{
+	lastApplied, revisionAnnotation, "deployment.kubernetes.io/revision-history",
+	"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", "deprecated.deployment.rollback.to",
+}
+
+// undo rolls a workload back. It takes no effect, and says so, where the
+// workload is at that revision.
+func (o *Operator) undo(ctx context.Context, a vedette.UndoArgs) result {
+	p, tree, err := o.workload(ctx, a.Target, "undoing", "Deployment", "StatefulSet", "DaemonSet")
+	if err != nil {
+		return failed(err)
+	}
+	revisions, err := o.revisions(ctx, p, tree)
+	if err != nil {
+		return failed(err)
+	}
+	to, err := earlier(p, revisions, a)
+	if err != nil {
+		return failed(err)
+	}
+	if p.Kind.Name == "Deployment" && dig(tree, "spec", "paused") == true {
+		return failed(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before an undo", p.key()))
+	}
+	if to.same {
+		return result{Outcome: vedette.Outcome{Message: fmt.Sprintf("skipped rollback (current template already matches revision %d)", to.number)}}
+	}
+	if p.Kind.Name == "Deployment" {
+		return o.undoDeployment(ctx, p, tree, to)
+	}
+	body, err := json.Marshal(dig(to.tree, "data"))
+	if err != nil {
+		return failed(err)
+	}
+	return o.patchRollout(ctx, p, typeStrategic, body)
+}
+
+// earlier chooses the revision to go back to.
+func earlier(p place, all []revision, a vedette.UndoArgs) (revision, error) {
+	switch {
+	case a.Revision < 0 || a.RevisionsBack < 0:
+		return revision{}, vedette.Errorf(vedette.Invalid, "a revision can't be negative")
+	case a.Revision > 0:
+		for _, r := range all {
+			if r.number == a.Revision {
+				return r, nil
+			}
+		}
+		return revision{}, vedette.Errorf(vedette.NotFound, "unable to find specified revision %d in history", a.Revision)
+	case a.RevisionsBack >= len(all) && a.RevisionsBack > 0:
+		return revision{}, vedette.Errorf(vedette.Invalid, "There are %d revision(s) in total, cannot rollback %d", len(all), a.RevisionsBack)
+	case len(all) < 2:
+		return revision{}, vedette.Errorf(vedette.NotFound, "no rollout history found for %s: there is no revision before this one", p.key())
+	}
+	return all[len(all)-1-max(1, a.RevisionsBack)], nil
+}
+
+// undoDeployment puts the ReplicaSet's template and annotations in the place of
+// the Deployment's.
+func (o *Operator) undoDeployment(ctx context.Context, p place, tree object, to revision) result {
+	annotations := object{}
+	theirs, _ := dig(to.tree, "metadata", "annotations").(object)
+	for name, value := range theirs {
+		if !slices.Contains(keptAnnotations, name) {
+			annotations[name] = value
+		}
+	}
+	for _, name := range keptAnnotations {
+		if value := text(tree, "metadata", "annotations", name); value != "" {
+			annotations[name] = value
+		}
+	}
+	body, err := json.Marshal([]object{
+		{"op": "replace", "path": "/spec/template", "value": templateOf(to.tree)},
+		{"op": "add", "path": "/metadata/annotations", "value": annotations},
+	})
+	if err != nil {
+		return failed(err)
+	}
+	return o.patchRollout(ctx, p, typeJSONPatch, body)
+}

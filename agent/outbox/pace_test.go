@@ -1,0 +1,95 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// big is a change of a snapshot of 64 KiB.
+func big(i int) Change {
+	return Change{Account: "a", Feed: pods, Lane: Bulk, Key: fmt.Sprint(i), Record: make([]byte, 64<<10-200)}
+}
+
+// onWay takes all that may be taken and returns how many bytes are on the way.
+func onWay(b *Box) int {
+	for len(b.take(1<<30)) > 0 {
+	}
+	return b.Unacknowledged()
+}
+
+func TestSnapshotsArePaced(t *testing.T) {
+	for _, tt := range []struct {
+		why         string
+		took        time.Duration // between acknowledgements of half of what is on the way; 5 ms the first time
+		least, most int           // bytes on the way in the end
+	}{
+		{"a server that keeps up gets more", 6 * time.Millisecond, 2 << 20, mostPace + 64<<10},
+		{"a little waiting is fine", 20 * time.Millisecond, 2 << 20, mostPace + 64<<10},
+		{"behind a slow commit there is no queue", 200 * time.Millisecond, leastPace, leastPace + 64<<10},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := New(64 << 20)
+				b.Open("a", 1, nil)
+				n := 0
+				took := 5 * time.Millisecond
+				for range 30 {
+					for ; b.Used() < 40<<20; n++ {
+						putAll(t, b, big(n))
+					}
+					onWay(b)
+					time.Sleep(took)
+					b.Ack(b.acked + uint64(len(b.sent)/2)) // a commit holds half of what is on the way
+					took = tt.took
+				}
+				if got := onWay(b); got < tt.least || got > tt.most {
+					t.Errorf("%d bytes are on the way, want %d to %d", got, tt.least, tt.most)
+				}
+			})
+		})
+	}
+}
+
+func TestLiveChangesPassAPacedSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(64 << 20)
+		b.Open("a", 1, nil)
+		for i := range 100 {
+			putAll(t, b, big(i))
+		}
+		onWay(b)
+		var got []Change
+		go func() { got, _ = b.Take(context.Background(), 1<<20) }()
+		synctest.Wait()
+		if got != nil {
+			t.Fatalf("took %d changes of a snapshot beyond the pace", len(got))
+		}
+		putAll(t, b, change(jobs, Live, "j", "5"))
+		synctest.Wait()
+		if records(got) != "j@5" {
+			t.Errorf("took %d changes, want the live one", len(got))
+		}
+	})
+}
+
+func TestAcknowledgementLetsTheSnapshotGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(64 << 20)
+		b.Open("a", 1, nil)
+		for i := range 100 {
+			putAll(t, b, big(i))
+		}
+		onWay(b)
+		var got []Change
+		go func() { got, _ = b.Take(context.Background(), 1<<20) }()
+		synctest.Wait()
+		b.Ack(4)
+		synctest.Wait()
+		if len(got) == 0 {
+			t.Error("nothing was taken after an acknowledgement")
+		}
+	})
+}

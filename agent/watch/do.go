@@ -1,0 +1,137 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+)
+
+// Request is one request to an API server that is no watch of ours.
+type Request struct {
+	Method      string // empty for GET
+	Path        string // below the API server's address, not escaped
+	Query       url.Values
+	Accept      string // empty for JSON
+	ContentType string // of Body
+	Body        []byte // not changed; may be nil
+}
+
+// calls is the pool of connections for what people wait for. It is apart from
+// that of lists: a list whose sink is blocked fills its connection's window,
+// which would hold up whatever else came over it.
+type calls struct {
+	of   *dialing
+	base *http.Transport
+	rt   http.RoundTripper
+}
+
+// Do sends a request that ends soon and returns the answer, whatever its
+// status. The caller closes the body. An error says in words what keeps the API
+// server from being reached. Credentials that are refused are read again, once.
+func (c *Cluster) Do(ctx context.Context, r Request) (*http.Response, error) {
+	resp, err := c.do(ctx, r)
+	if err == nil && resp.StatusCode != http.StatusUnauthorized {
+		return resp, nil
+	}
+	if err != nil && !distrusted(err) {
+		return nil, fmt.Errorf("%s %s: %w", method(r), r.Path, c.explain(err))
+	}
+	if err == nil {
+		resp.Body.Close()
+	}
+	c.renew()
+	resp, err = c.do(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method(r), r.Path, c.explain(err))
+	}
+	return resp, nil
+}
+
+func (c *Cluster) do(ctx context.Context, r Request) (*http.Response, error) {
+	rt, err := c.forCalls()
+	if err != nil {
+		return nil, err
+	}
+	req, err := c.asked(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return rt.RoundTrip(req)
+}
+
+// Stream sends a request whose answer may last, over the connections of watches,
+// so that a reader who stops reading holds nobody up. The caller closes the body.
+func (c *Cluster) Stream(ctx context.Context, r Request) (*http.Response, error) {
+	req, err := c.asked(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := c.lanes.take()
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	resp, err := ln.roundTrip(req)
+	if err != nil {
+		c.lanes.leave(ln)
+		return nil, fmt.Errorf("%s %s: %w", method(r), r.Path, c.explain(err))
+	}
+	resp.Body = &laneBody{ReadCloser: resp.Body, leave: sync.OnceFunc(func() { c.lanes.leave(ln) })}
+	return resp, nil
+}
+
+// forCalls returns the pool that fits the credentials as they are now.
+func (c *Cluster) forCalls() (http.RoundTripper, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls.of == c.dial {
+		return c.calls.rt, nil
+	}
+	base := c.dial.transport(bulkWindow)
+	rt, err := c.dial.signed(base)
+	if err != nil {
+		return nil, err
+	}
+	c.calls.close()
+	c.calls = calls{of: c.dial, base: base, rt: rt}
+	return rt, nil
+}
+
+func (c calls) close() {
+	if c.base != nil {
+		c.base.CloseIdleConnections()
+	}
+}
+
+func (c *Cluster) asked(ctx context.Context, r Request) (*http.Request, error) {
+	req, err := c.newRequest(ctx, request{path: r.Path, query: r.Query, accept: firstOf(r.Accept, acceptJSON)})
+	if err != nil || r.Method == "" || r.Method == http.MethodGet {
+		return req, err
+	}
+	req, err = http.NewRequestWithContext(ctx, r.Method, req.URL.String(), bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", firstOf(r.Accept, acceptJSON))
+	if r.ContentType != "" {
+		req.Header.Set("Content-Type", r.ContentType)
+	}
+	return req, nil
+}
+
+func method(r Request) string { return firstOf(r.Method, http.MethodGet) }
+
+// Sent reports whether a request whose error this is may have reached the API
+// server: false where no connection came about.
+func Sent(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	if errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" {
+		return false
+	}
+	return !distrusted(err)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+// listCommand is the argument with which bench runs itself as the bare paged
+// list that a first sync is compared with.
+const listCommand = "list"
+
+// listAndWait reads all pages of lists one after the other, 500 objects each, and
+// throws them away. It says how long it took and waits until it is killed, so
+// that it can be looked at. The arguments are URL, CA, certificate and key, and
+// the paths of the lists.
+func listAndWait(args []string) error {
+	client, err := clientOf(args[1], args[2], args[3])
+	if err != nil {
+		return err
+	}
+	began, bytes := time.Now(), int64(0)
+	for _, path := range args[4:] {
+		n, err := listAll(client, args[0]+path)
+		if err != nil {
+			return err
+		}
+		bytes += n
+	}
+	fmt.Printf("done %d %d\n", time.Since(began).Nanoseconds(), bytes)
+	<-context.Background().Done()
+	return nil
+}
+
+func clientOf(ca, cert, key string) (*http.Client, error) {
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, DisableCompression: true,
+		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}}, nil
+}
+
+func listAll(client *http.Client, url string) (int64, error) {
+	total, next := int64(0), ""
+	for {
+		resp, err := client.Get(url + "?limit=500" + next)
+		if err != nil {
+			return 0, err
+		}
+		head := make([]byte, 4<<10)
+		n, err := io.ReadFull(resp.Body, head)
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return 0, err
+		}
+		rest, err := io.Copy(io.Discard, resp.Body)
+		if err != nil {
+			return 0, err
+		}
+		if err := resp.Body.Close(); err != nil {
+			return 0, err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return 0, fmt.Errorf("%s: %s", url, head[:n])
+		}
+		total += int64(n) + rest
+		token := continueOf(head[:n])
+		if token == "" {
+			return total, nil
+		}
+		next = "&continue=" + token
+	}
+}
+
+// continueOf finds the continue token, which built-in kinds have in front.
+func continueOf(head []byte) string {
+	_, rest, found := bytes.Cut(head, []byte(`"continue":"`))
+	if !found {
+		return ""
+	}
+	token, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(token)
+}

@@ -1,0 +1,133 @@
+// Command bench measures Vedette side by side with the usual ways of doing what
+// it does, on this machine and in one run, and prints one table: what was
+// measured, what is aimed at, what came out.
+//
+//	go run ./bench [--only first-sync,memory] [--quick] [--write docs/performance.md]
+//
+// Programs are measured as the processes that users run: vedette-agent,
+// vedette-server, kube-apiserver, PostgreSQL, MariaDB. Nothing here is a test;
+// tests never look at a clock.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// measure is one part of the table.
+type measure struct {
+	name string
+	run  func(ctx context.Context, b *bench) error
+}
+
+var measures = []measure{
+	{"first-sync", firstSync}, {"memory", memory}, {"latency", latency}, {"wire", wireBytes},
+	{"store", storeRates}, {"resume", resume},
+}
+
+// bench is one run.
+type bench struct {
+	dir   string // for logs, databases and programs; removed at the end
+	quick bool   // a tenth of everything
+	table table
+}
+
+// scale is n, or a tenth of it in a quick run.
+func (b *bench) scale(n int) int {
+	if b.quick {
+		return n / 10
+	}
+	return n
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == listCommand {
+		if err := listAndWait(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench list:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	only := flag.String("only", "", "measures to take, separated by commas: "+names()+"; empty for all")
+	write := flag.String("write", "", "Markdown `file` to write the table to; parts that were not measured stay as they are there")
+	quick := flag.Bool("quick", false, "measure a tenth of everything: to see that it works, not for the figures")
+	keep := flag.Bool("keep", false, "leave logs and databases behind")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *only, *write, *quick, *keep); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func names() string {
+	var all []string
+	for _, m := range measures {
+		all = append(all, m.name)
+	}
+	return strings.Join(all, ",")
+}
+
+func run(ctx context.Context, only, write string, quick, keep bool) error {
+	wanted, err := choose(only)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "vedette-bench-")
+	if err != nil {
+		return err
+	}
+	if keep {
+		say("logs and databases are in %s", dir)
+	} else {
+		defer os.RemoveAll(dir)
+	}
+	b := &bench{dir: dir, quick: quick}
+	if err := b.build(ctx); err != nil {
+		return err
+	}
+	for _, m := range wanted {
+		say("measuring %s", m.name)
+		b.table.begin(m.name)
+		if err := m.run(ctx, b); err != nil {
+			return fmt.Errorf("measure %s: %w", m.name, err)
+		}
+	}
+	fmt.Println()
+	b.table.print(os.Stdout)
+	if write == "" {
+		return nil
+	}
+	return b.table.write(filepath.Clean(write))
+}
+
+// choose returns the measures that are named.
+func choose(only string) ([]measure, error) {
+	if only == "" {
+		return measures, nil
+	}
+	var wanted []measure
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(measures, func(m measure) bool { return m.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no measure %q; there are %s", name, names())
+		}
+		wanted = append(wanted, measures[i])
+	}
+	return wanted, nil
+}
+
+var started = time.Now()
+
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
+}

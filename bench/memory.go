@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/test/fleet"
+)
+
+// mixed returns n objects of the kinds of the reference cluster, in its
+// proportions.
+func mixed(n int) map[vedette.Kind]int {
+	objects := map[vedette.Kind]int{}
+	for kind, share := range map[string]int{"Pod": 42, "ReplicaSet.apps": 21, "Deployment.apps": 10, "Service": 10,
+		"ConfigMap": 10, "Ingress.networking.k8s.io": 4, "Job.batch": 3} {
+		objects[vedette.ParseKind(kind)] = n * share / 100
+	}
+	return objects
+}
+
+// even returns objects of 10 kinds, as many of each.
+func even(each int) map[vedette.Kind]int {
+	objects := map[vedette.Kind]int{}
+	for _, kind := range []string{"Pod", "ReplicaSet.apps", "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch",
+		"CronJob.batch", "Service", "Ingress.networking.k8s.io", "ConfigMap"} {
+		objects[vedette.ParseKind(kind)] = each
+	}
+	return objects
+}
+
+// memory measures the agent's memory by what it watches.
+func memory(ctx context.Context, b *bench) error {
+	for _, n := range []int{1000, 10000, 50000} {
+		err := b.agentMemory(ctx, fmt.Sprintf("1 account, %d objects of 7 kinds", b.scale(n)),
+			fleet.Config{Objects: mixed(b.scale(n))}, 40, 64)
+		if err != nil {
+			return err
+		}
+	}
+	accounts := b.scale(100)
+	return b.agentMemory(ctx, fmt.Sprintf("%d accounts, 10 kinds each, %d objects", accounts, accounts*1000),
+		fleet.Config{Clusters: accounts, Objects: even(100)}, 200, 320)
+}
+
+// simulation is a fleet with a server and an agent that reports all of it.
+type simulation struct {
+	*fleet.Fleet
+	server *server
+	agent  *process
+	synced time.Duration // from the agent's start
+}
+
+func (s *simulation) stop() {
+	s.agent.stop()
+	s.server.stop()
+	_ = s.Close() // nobody is connected any more
+}
+
+// objects are those that readers can see.
+func (s *simulation) objects() (n int) {
+	for i := range s.Clusters() {
+		n += s.Cluster(i).Count()
+	}
+	return n
+}
+
+// kindNames are what an account must name to see all objects of a simulated
+// cluster.
+func kindNames(objects map[vedette.Kind]int) []string {
+	names := []string{"Namespace"}
+	for kind := range objects {
+		names = append(names, kind.String())
+	}
+	return names
+}
+
+// accountsOf writes kubeconfigs for all clusters of a fleet.
+func (b *bench) accountsOf(f *fleet.Fleet, objects map[vedette.Kind]int) ([]account, error) {
+	dir, err := os.MkdirTemp(b.dir, "kubeconfigs-")
+	if err != nil {
+		return nil, err
+	}
+	var accounts []account
+	for i := range f.Clusters() {
+		a := account{fmt.Sprintf("account-%03d", i), filepath.Join(dir, fmt.Sprint(i)), kindNames(objects)}
+		if err := os.WriteFile(a.kubeconfig, f.Kubeconfig(i), 0o600); err != nil {
+			return nil, err
+		}
+		accounts = append(accounts, a)
+	}
+	return accounts, nil
+}
+
+// simulate starts a fleet, a server and an agent, and waits until all is synced.
+// The agent reports to the server through an address that via returns for the
+// server's own; nil for that itself.
+func (b *bench) simulate(ctx context.Context, cfg fleet.Config, via func(string) (string, error)) (*simulation, error) {
+	f, err := fleet.Start(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation{Fleet: f}
+	if s.server, err = b.startServer(ctx, ""); err != nil {
+		return s, err
+	}
+	accounts, err := b.accountsOf(f, cfg.Objects)
+	if err != nil {
+		return s, err
+	}
+	address := s.server.grpc
+	if via != nil {
+		if address, err = via(address); err != nil {
+			return s, err
+		}
+	}
+	began := time.Now()
+	if s.agent, err = b.startAgent(address, accounts...); err != nil {
+		return s, err
+	}
+	ended, err := s.server.awaitCount(ctx, "", s.objects(), 50*time.Millisecond, s.agent)
+	s.synced = ended.Sub(began)
+	return s, err
+}
+
+func (b *bench) agentMemory(ctx context.Context, what string, cfg fleet.Config, steady, peak float64) error {
+	s, err := b.simulate(ctx, cfg, nil)
+	if s != nil {
+		defer s.stop()
+	}
+	if err != nil {
+		return err
+	}
+	first, err := s.agent.usage()
+	if err != nil {
+		return err
+	}
+	for range 3 { // the second and third time is what a long life comes to
+		churn, cancel := context.WithTimeout(ctx, 10*time.Second)
+		s.Churn(churn, 1)
+		cancel()
+	}
+	u, err := s.agent.usage()
+	if err != nil {
+		return err
+	}
+	b.table.add(row{measure: "agent, " + what, aim: fmt.Sprintf("%.0f MiB, peak %.0f", steady, peak), result: u.memory(),
+		ratio:  ofAim(float64(u.RSS)/mib, steady) + ", " + ofAim(float64(u.Peak)/mib, peak),
+		remark: fmt.Sprintf("synced in %s (%s); then one change a second and account for 30 s (%s)", seconds(s.synced), first.cpu(), (u.CPU-first.CPU).String()+" CPU")})
+	return nil
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/outbox"
+	"github.com/vedette-io/vedette/agent/uplink"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/test/corpus"
+	"github.com/vedette-io/vedette/test/databases"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// database is a sort of database with what is aimed at for it.
+type database struct {
+	name  string
+	bytes float64 // per object, indexes included
+	rate  float64 // objects a second through Commit; 0 where nothing is aimed at
+	open  func(l *lifetime) string
+}
+
+// The servers wait for the disk at each commit, as in production.
+var stores = []database{
+	{"SQLite", 1000, 0, func(l *lifetime) string { return "sqlite:" + filepath.Join(l.dir, "v.db") }},
+	{"PostgreSQL", 1000, 20000, func(l *lifetime) string {
+		return databases.StartPostgreSQL(l, databases.Options{Durable: true}).URL
+	}},
+	{"MariaDB", 1600, 0, func(l *lifetime) string {
+		return databases.StartMariaDB(l, databases.Options{Durable: true}).URL
+	}},
+}
+
+// storeRates measures what objects take in each database, and how many a second
+// it and the whole server take in.
+func storeRates(ctx context.Context, b *bench) error {
+	objects := corpus.New(1).Objects(b.scale(20000))
+	for _, d := range stores {
+		if err := b.withDatabase(d, func(url string) error { return b.commitRate(ctx, d, url, objects) }); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+		if err := b.withDatabase(d, func(url string) error { return b.ingestRate(ctx, d, url, objects) }); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	return nil
+}
+
+// withDatabase runs do with an empty database.
+func (b *bench) withDatabase(d database, do func(url string) error) (err error) {
+	dir, err := os.MkdirTemp(b.dir, "database-")
+	if err != nil {
+		return err
+	}
+	l := &lifetime{dir: dir}
+	defer func() {
+		if broken, ok := recover().(failure); ok {
+			err = broken.error
+		}
+		if ended := l.end(); err == nil {
+			err = ended
+		}
+	}()
+	return do(d.open(l))
+}
+
+// lifetime stands in for a test to those who start databases for tests.
+type lifetime struct {
+	testing.TB // nil: only what follows is asked of it
+	dir        string
+	cleanups   []func()
+	err        error
+}
+
+// failure is what Fatal ends with.
+type failure struct{ error }
+
+func (*lifetime) Helper()             {}
+func (l *lifetime) Cleanup(f func())  { l.cleanups = append(l.cleanups, f) }
+func (l *lifetime) Error(args ...any) { l.err = fmt.Errorf("%s", fmt.Sprint(args...)) }
+func (l *lifetime) Fatal(args ...any) { panic(failure{fmt.Errorf("%s", fmt.Sprint(args...))}) }
+
+func (l *lifetime) end() error {
+	for i := len(l.cleanups) - 1; i >= 0; i-- {
+		l.cleanups[i]()
+	}
+	return l.err
+}
+
+const synthetic vedette.AccountName = "synthetic"
+
+// commitRate writes batches of 500 through the store, and then each object in
+// another version.
+func (b *bench) commitRate(ctx context.Context, d database, url string, objects []vedette.Object) error {
+	s, err := store.Open(ctx, store.Config{URL: url})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	term, err := claim(ctx, s)
+	if err != nil {
+		return err
+	}
+	inserted, err := commitAll(ctx, s, term, objects)
+	if err != nil {
+		return err
+	}
+	stats, err := s.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	touched, toucher := make([]vedette.Object, len(objects)), corpus.New(2)
+	for i, o := range objects {
+		touched[i] = toucher.Touch(o)
+	}
+	updated, err := commitAll(ctx, s, term, touched)
+	if err != nil {
+		return err
+	}
+	n := float64(len(objects))
+	each := float64(stats.Bytes) / n
+	b.table.add(row{measure: d.name + ", bytes per object", aim: fmt.Sprintf("%.0f", d.bytes), result: fmt.Sprintf("%.0f", each), ratio: ofAim(each, d.bytes),
+		remark: fmt.Sprintf("%.1f MB for %.0f objects, indexes included", float64(stats.Bytes)/1e6, n)})
+	r := row{measure: d.name + ", commits of 500", result: fmt.Sprintf("%.0f objects/s, updates %.0f/s", n/inserted.Seconds(), n/updated.Seconds()), remark: "one writer, one account"}
+	if d.rate > 0 {
+		r.aim, r.ratio = fmt.Sprintf("%.0f/s", d.rate), ofAim(n/inserted.Seconds(), d.rate)
+	}
+	b.table.add(r)
+	return nil
+}
+
+// claim registers and takes the account, and declares its feeds.
+func claim(ctx context.Context, s *store.Store) (vedette.Term, error) {
+	if _, err := s.Register(ctx, vedette.Account{Name: synthetic, Cluster: vedette.Cluster{UID: "synthetic"}}); err != nil {
+		return 0, err
+	}
+	term, err := s.Take(ctx, synthetic, store.Holder{Agent: "bench", Server: "bench"})
+	if err != nil {
+		return 0, err
+	}
+	var feeds []store.DeclaredFeed
+	for _, r := range corpus.Kinds {
+		feeds = append(feeds, store.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
+	}
+	_, err = s.Declare(ctx, synthetic, term, feeds, nil)
+	return term, err
+}
+
+func commitAll(ctx context.Context, s *store.Store, term vedette.Term, objects []vedette.Object) (time.Duration, error) {
+	began := time.Now()
+	for len(objects) > 0 {
+		n := min(500, len(objects))
+		mark := vedette.Mark(objects[n-1].ResourceVersion)
+		_, err := s.Commit(ctx, store.Batch{Account: synthetic, Term: term, Upserts: objects[:n],
+			Feeds: []store.FeedUpdate{{Feed: vedette.Feed{Kind: corpus.Kinds[0].Kind}, Mark: &mark, State: vedette.FeedLive}}})
+		if err != nil {
+			return 0, err
+		}
+		objects = objects[n:]
+	}
+	return time.Since(began), nil
+}
+
+// ingestRate sends the same objects through a whole server, from an agent that
+// has them ready.
+func (b *bench) ingestRate(ctx context.Context, d database, url string, objects []vedette.Object) error {
+	if d.name == "SQLite" {
+		url = ""
+	}
+	srv, err := b.startServer(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer srv.stop()
+	ctx, cancel := context.WithCancel(ctx)
+	a := newSender(srv.grpc)
+	ended := make(chan error, 1)
+	go func() { ended <- a.link.Run(ctx) }()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	if err := a.enter(ctx); err != nil {
+		return err
+	}
+	before, err := srv.usage()
+	if err != nil {
+		return err
+	}
+	took, err := a.send(ctx, objects)
+	if err != nil {
+		return err
+	}
+	after, err := srv.usage()
+	if err != nil {
+		return err
+	}
+	n := float64(len(objects))
+	cpu := (after.CPU - before.CPU).Seconds()
+	b.table.add(row{measure: d.name + ", whole server over gRPC", aim: "15000/s per core of server", result: fmt.Sprintf("%.0f objects/s", n/took.Seconds()),
+		ratio: ofAim(n/cpu, 15000), remark: fmt.Sprintf("%.0f objects per second of the server's CPU; server %s", n/cpu, after.memory())})
+	return nil
+}
+
+// sender is an agent without a cluster. It implements the uplink's listener.
+type sender struct {
+	box      *outbox.Box
+	link     *uplink.Uplink
+	assigned chan uplink.Assignment
+}
+
+func newSender(to string) *sender {
+	s := &sender{box: outbox.New(8 << 20), assigned: make(chan uplink.Assignment, 1)}
+	s.link = uplink.New(uplink.Config{Target: to, Creds: insecure.NewCredentials(), Agent: "synthetic"}, s.box, s, slog.New(slog.DiscardHandler))
+	return s
+}
+
+// Connected implements the uplink's listener.
+func (s *sender) Connected(uplink.Terms) {}
+
+// Assigned implements the uplink's listener.
+func (s *sender) Assigned(a uplink.Assignment) { s.assigned <- a }
+
+// Indexed implements the uplink's listener.
+func (s *sender) Indexed(uplink.Index) {}
+
+// enter registers the account and declares its feeds.
+func (s *sender) enter(ctx context.Context) error {
+	if err := s.link.Register(vedette.Account{Name: synthetic, Cluster: vedette.Cluster{UID: "synthetic"}}); err != nil {
+		return err
+	}
+	select {
+	case a := <-s.assigned:
+		if a.Role != wire.Assignment_ROLE_CACHER {
+			return fmt.Errorf("the server made the sender %s: %s", a.Role, a.Message)
+		}
+		s.box.Open(synthetic, a.Term, a.Marks)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	d := &wire.Declare{}
+	for _, r := range corpus.Kinds {
+		d.Feeds = append(d.Feeds, &wire.DeclaredFeed{Feed: wire.FromFeed(vedette.Feed{Kind: r.Kind}), Version: r.Version,
+			Plural: r.Plural, Singular: r.Singular, Namespaced: r.Namespaced})
+	}
+	raw, err := wire.EncodeStep(&wire.Record_Declare{Declare: d})
+	if err != nil {
+		return err
+	}
+	return s.box.Put(ctx, outbox.Change{Account: synthetic, Lane: outbox.Control, Key: "declare", Record: raw})
+}
+
+// send sends objects and waits until all are acknowledged.
+func (s *sender) send(ctx context.Context, objects []vedette.Object) (time.Duration, error) {
+	changes := make([]outbox.Change, len(objects))
+	for i, o := range objects {
+		changes[i] = outbox.Change{Account: synthetic, Feed: vedette.Feed{Kind: o.Kind}, Lane: outbox.Bulk, Key: o.Namespace + "/" + o.Name, Record: wire.EncodeUpsert(o, false)}
+	}
+	began := time.Now()
+	for _, c := range changes {
+		if err := s.box.Put(ctx, c); err != nil {
+			return 0, err
+		}
+	}
+	err := await(ctx, "all to be acknowledged", time.Millisecond, func() (bool, error) { return s.box.Used() == 0, nil })
+	return time.Since(began), err
+}

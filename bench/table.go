@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// table is what came out, in the order in which it was measured.
+type table struct {
+	part string
+	rows []row
+}
+
+// row is one line: a measure with what is aimed at, what came out, how much that
+// is of the aim or of what it is compared with, and what else is to know.
+type row struct {
+	part, measure, aim, result, ratio, remark string
+}
+
+func (t *table) begin(part string) { t.part = part }
+
+func (t *table) add(r row) {
+	r.part = t.part
+	t.rows = append(t.rows, r)
+	say("%s: %s %s %s", r.measure, r.result, r.ratio, r.remark)
+}
+
+// ratio writes how much a is of b.
+func ratio(a, b float64) string {
+	if b == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f x", a/b)
+}
+
+// ofAim writes how much a result is of its aim.
+func ofAim(result, aim float64) string {
+	if aim == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% of aim", 100*result/aim)
+}
+
+func (t *table) print(w io.Writer) {
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(tw, "MEASURE\tAIM\tRESULT\tRATIO\tREMARK")
+	for _, r := range t.rows {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", r.measure, r.aim, r.result, r.ratio, r.remark)
+	}
+	_ = tw.Flush() // standard output
+}
+
+const (
+	partBegins = "<!-- part "
+	introEnds  = "<!-- measures -->"
+)
+
+// write writes the table as Markdown. Parts of a former table that were not
+// measured this time stay, with the date that they have.
+func (t *table) write(file string) error {
+	parts := map[string]string{}
+	if old, err := os.ReadFile(file); err == nil {
+		parts = formerParts(string(old))
+	}
+	for _, m := range measures {
+		if text := t.markdown(m.name); text != "" {
+			parts[m.name] = text
+		}
+	}
+	var b strings.Builder
+	b.WriteString(introduction + introEnds + "\n")
+	for _, m := range measures {
+		if text := parts[m.name]; text != "" {
+			b.WriteString("\n" + partBegins + m.name + " -->\n" + text)
+		}
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o644)
+}
+
+const introduction = `# Performance
+
+Written by ` + "`make bench`" + `. Everything in one part was measured side by side in one run, as the processes
+that users run. Compare ratios before figures: they depend less on the machine. The aims are those of the
+project for a machine of two cores with nothing else to do.
+
+`
+
+func formerParts(text string) map[string]string {
+	parts := map[string]string{}
+	for i, piece := range strings.Split(text, "\n"+partBegins) {
+		if name, rest, ok := strings.Cut(piece, " -->\n"); ok && i > 0 {
+			parts[name] = strings.TrimRight(rest, "\n") + "\n"
+		}
+	}
+	return parts
+}
+
+func (t *table) markdown(part string) string {
+	var b strings.Builder
+	for _, r := range t.rows {
+		if r.part != part {
+			continue
+		}
+		if b.Len() == 0 {
+			fmt.Fprintf(&b, "## %s\n\n%s\n\n| measure | aim | result | ratio | remark |\n|---|---|---|---|---|\n", title(part), machine())
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.measure, r.aim, r.result, r.ratio, r.remark)
+	}
+	return b.String()
+}
+
+func title(part string) string {
+	return strings.ToUpper(part[:1]) + strings.ReplaceAll(part[1:], "-", " ")
+}
+
+// machine describes what was measured on, and how busy it was with other things.
+func machine() string {
+	model := "unknown processor"
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(info)) {
+			if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s, %d cores of %s, %s, %s/%s.", time.Now().Format(time.DateOnly), runtime.NumCPU(), model,
+		runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

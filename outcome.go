@@ -1,0 +1,54 @@
+package vedette
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// OutcomeState says how an operation ended. The values are part of the API.
+type OutcomeState string
+
+// The states of an Outcome.
+const (
+	Done   OutcomeState = "done"
+	Failed OutcomeState = "failed" // it did not take effect, or not wholly, and Message says why
+	Lost   OutcomeState = "lost"   // it is unknown whether it took effect
+)
+
+// Outcome is the one end of an operation.
+type Outcome struct {
+	ID    OperationID
+	State OutcomeState
+	// Status is the HTTP status of the cluster's last answer, or the one that fits
+	// where it never was asked.
+	Status  int
+	Reason  string // the cluster's, "NotFound"; or ours, "Invalid", "Timeout"
+	Message string // the cluster's whole text, or ours; empty when done without a word
+
+	// Objects are the objects asked for or written, as JSON, redacted.
+	Objects []json.RawMessage
+	// Keys name the objects that were written or deleted.
+	Keys []Key
+	// Result is what a verb has to tell that is no object: a history, a status.
+	Result json.RawMessage
+	// Recached is the object of a recache with its header; nil for others.
+	Recached *Object
+	// Stream is what logs are read from; nil for other verbs. The caller closes
+	// it. It lives until then or until the context of the operation is over.
+	Stream io.ReadCloser
+}
+
+// Revision is one entry of a workload's history.
+type Revision struct {
+	Number      int64  `json:"revision"`
+	Name        string `json:"name"` // of the ReplicaSet or ControllerRevision that holds it
+	ChangeCause string `json:"changeCause,omitempty"`
+	Current     bool   `json:"current"`
+}
+
+// RolloutStatus is how far a rollout is.
+type RolloutStatus struct {
+	Done    bool   `json:"done"`
+	Failed  bool   `json:"failed"` // it will not end by itself
+	Message string `json:"message"`
+}

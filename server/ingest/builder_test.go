@@ -1,0 +1,54 @@
+package ingest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+func TestOrderOfTasks(t *testing.T) {
+	upsert := func(account vedette.AccountName, name string, mark vedette.Mark) Step {
+		s := Step{Type: Upsert, Account: account, Mark: mark, Size: 100}
+		s.Object.Name = name
+		return s
+	}
+	for _, tt := range []struct {
+		why   string
+		steps []Step
+		want  string
+	}{
+		{"a live change goes before another account's snapshot",
+			[]Step{upsert("big", "x", ""), upsert("small", "y", "7")}, "batch small, batch big"},
+		{"an account keeps its order",
+			[]Step{upsert("a", "x", ""), {Type: Begin, Account: "a"}, upsert("a", "y", ""), {Type: Begin, Account: "b"}, upsert("b", "z", "7")},
+			"begin b, batch b, batch a, begin a, batch a"},
+		{"a pulse stays behind what came before it",
+			[]Step{upsert("big", "x", ""), {Type: Pulse}, upsert("small", "y", "7")}, "batch small, batch big, pulse"},
+		{"nothing moves without a snapshot",
+			[]Step{upsert("b", "x", "1"), upsert("a", "y", "2"), {Type: Declare, Account: "c"}}, "batch b, batch a, declare c"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			w := newWork()
+			for _, s := range tt.steps {
+				w.add(s)
+			}
+			var got []string
+			for _, task := range w.ordered() {
+				got = append(got, nameOf(task))
+			}
+			if got := strings.Join(got, ", "); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func nameOf(t task) string {
+	if t.batch != nil {
+		return "batch " + string(t.batch.account)
+	}
+	names := map[StepType]string{Declare: "declare", Begin: "begin", Pulse: "pulse"}
+	return strings.TrimSpace(fmt.Sprintf("%s %s", names[t.step.Type], t.step.Account))
+}

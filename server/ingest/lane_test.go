@@ -1,0 +1,199 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
+
+// agent hears what a lane replies.
+type agent struct {
+	acked uint64
+	void  error
+	fresh time.Time
+	index int
+}
+
+func (a *agent) Ack(n uint64) error { a.acked = n; return nil }
+func (a *agent) Index(_ vedette.AccountName, _ vedette.Feed, digests []uint64, _ bool) error {
+	a.index += len(digests)
+	return nil
+}
+func (a *agent) Void(_ vedette.AccountName, _ vedette.Term, reason error) { a.void = reason }
+func (a *agent) Fresh(at time.Time)                                       { a.fresh = at }
+
+// stage is a store with an account whose Pods are declared, and a lane to it
+// through whatever stands before it.
+func stage(t *testing.T, before func(*store.Store) writer) (*store.Store, *Lane, *agent, vedette.Term) {
+	t.Helper()
+	ctx := context.Background()
+	st, err := store.Open(ctx, store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Register(ctx, vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
+		t.Fatal(err)
+	}
+	term, err := st.Take(ctx, "prod", store.Holder{Agent: "a", Server: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	feeds := []store.DeclaredFeed{{Feed: pods, Resource: vedette.Resource{Kind: pods.Kind, Version: "v1", Plural: "pods", Namespaced: true}}}
+	if _, err := st.Declare(ctx, "prod", term, feeds, nil); err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{}
+	log := slog.New(slog.DiscardHandler)
+	return st, New(Config{}, before(st), NewHub(), log).Lane(a, log), a, term
+}
+
+func itself(st *store.Store) writer { return st }
+
+func upsert(term vedette.Term, name string, version int) Step {
+	return Step{Type: Upsert, Account: "prod", Term: term, Feed: pods, Size: 100, Mark: vedette.Mark(fmt.Sprint(version)), Object: vedette.Object{
+		Key: vedette.Key{Kind: pods.Kind, Namespace: "default", Name: name}, UID: "uid-" + name, ResourceVersion: fmt.Sprint(version), Body: []byte("{}"),
+	}}
+}
+
+// run commits what was put, and ends.
+func run(t *testing.T, l *Lane) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	synctest.Wait()
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the lane ended with %v", err)
+	}
+}
+
+func stored(t *testing.T, st *store.Store) map[string]string {
+	t.Helper()
+	page, err := st.Objects(context.Background(), store.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, row := range page.Items {
+		found[row.Name] = row.ResourceVersion
+	}
+	return found
+}
+
+func putAll(t *testing.T, l *Lane, steps ...Step) {
+	t.Helper()
+	for _, s := range steps {
+		if err := l.Put(context.Background(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOneBadObjectIsLeftOutOfItsBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, l, a, term := stage(t, itself)
+		defer st.Close()
+		for i := range 20 {
+			name := fmt.Sprint("o", i)
+			if i == 7 {
+				name = "bad\x00name"
+			}
+			putAll(t, l, upsert(term, name, i+1))
+		}
+		run(t, l)
+		if got := stored(t, st); len(got) != 19 || a.acked != 20 || a.void != nil {
+			t.Errorf("%d objects are stored, %d records acknowledged, void: %v; want 19, 20 and no void", len(got), a.acked, a.void)
+		}
+		if n := l.in.Refused(); n != 1 {
+			t.Errorf("%d objects were counted as left out", n)
+		}
+		feeds, err := st.Feeds(context.Background(), "prod")
+		if err != nil || feeds[0].Mark != "20" {
+			t.Errorf("the mark is %+v, %v; want 20", feeds, err)
+		}
+	})
+}
+
+// away is a store whose database does not answer the first few times.
+type away struct {
+	*store.Store
+	times int
+}
+
+func (w *away) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+	if w.times--; w.times >= 0 {
+		return nil, vedette.Errorf(vedette.Unavailable, "the database is away")
+	}
+	return w.Store.Commit(ctx, b)
+}
+
+func TestChangesWaitForTheDatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, l, a, term := stage(t, func(st *store.Store) writer { return &away{st, 5} })
+		defer st.Close()
+		putAll(t, l, upsert(term, "web", 1))
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		synctest.Wait()
+		if a.acked != 0 || len(stored(t, st)) != 0 {
+			t.Errorf("%d records are acknowledged while the database is away", a.acked)
+		}
+		time.Sleep(time.Minute) // the bubble's
+		if a.acked != 1 || stored(t, st)["web"] != "1" || a.void != nil {
+			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", a.acked, stored(t, st), a.void)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestAnAccountThatWasTakenIsVoid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, l, a, term := stage(t, itself)
+		defer st.Close()
+		if _, err := st.Take(context.Background(), "prod", store.Holder{Agent: "b", Server: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		putAll(t, l, upsert(term, "late", 1))
+		run(t, l)
+		if len(stored(t, st)) != 0 || !errors.Is(a.void, store.ErrTerm) || a.acked != 1 {
+			t.Errorf("%v stored, void %v, %d acknowledged; want nothing, ErrTerm and 1", stored(t, st), a.void, a.acked)
+		}
+	})
+}
+
+// TestFreshnessFollowsTheCommit asks that a pulse counts only once what stood
+// before it is stored.
+func TestFreshnessFollowsTheCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, l, a, term := stage(t, func(st *store.Store) writer { return &away{st, 1} })
+		defer st.Close()
+		at := time.Now()
+		putAll(t, l, upsert(term, "web", 1), Step{Type: Pulse, Time: at})
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		synctest.Wait()
+		if !a.fresh.IsZero() {
+			t.Error("the account is called fresh before its change is stored")
+		}
+		time.Sleep(10 * time.Second) // the bubble's
+		if !a.fresh.Equal(at) {
+			t.Errorf("fresh at %v, want %v", a.fresh, at)
+		}
+		cancel()
+		<-done
+	})
+}
