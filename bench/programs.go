@@ -73,15 +73,6 @@ func (b *bench) runServer(ctx context.Context, s *server) (err error) {
 	}, s.process)
 }
 
-// sqlite returns the URL of the server's own database.
-func (s *server) sqlite() (string, error) {
-	files, err := filepath.Glob(filepath.Join(s.dir, "*.db"))
-	if err != nil || len(files) != 1 {
-		return "", fmt.Errorf("%d databases in %s", len(files), s.dir)
-	}
-	return "sqlite:" + files[0], nil
-}
-
 // get decodes what the server answers.
 func (s *server) get(ctx context.Context, path string, query url.Values, into any) error {
 	u := url.URL{Scheme: "http", Host: s.rest, Path: path, RawQuery: query.Encode()}
