@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -39,7 +39,11 @@ func readSkew() int64 {
 // overlay writes what replaces files of the standard library, and returns the
 // flags that go build needs for it.
 func overlay(dir string) ([]string, error) {
-	source := filepath.Join(runtime.GOROOT(), "src", "time")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask go where it is: %w", err)
+	}
+	source := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	text, err := os.ReadFile(filepath.Join(source, "time.go"))
 	if err != nil {
 		return nil, err
