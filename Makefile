@@ -66,7 +66,7 @@ generate:
 verify-generate: generate
 	git diff --exit-code
 
-bench: build controlplane test-databases
+bench: controlplane test-databases
 	go run ./bench --write docs/performance.md
 
 clean:

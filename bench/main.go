@@ -101,6 +101,7 @@ func run(ctx context.Context, only, write string, quick, keep bool) error {
 		if err := m.run(ctx, b); err != nil {
 			return fmt.Errorf("measure %s: %w", m.name, err)
 		}
+		b.table.end()
 	}
 	fmt.Println()
 	b.table.print(os.Stdout)

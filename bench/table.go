@@ -12,8 +12,10 @@ import (
 
 // table is what came out, in the order in which it was measured.
 type table struct {
-	part string
-	rows []row
+	part   string
+	rows   []row
+	before load
+	loads  map[string]string // by part: what others took of the machine
 }
 
 // row is one line: a measure with what is aimed at, what came out, how much that
@@ -22,7 +24,15 @@ type row struct {
 	part, measure, aim, result, ratio, remark string
 }
 
-func (t *table) begin(part string) { t.part = part }
+func (t *table) begin(part string) { t.part, t.before = part, loadNow() }
+
+func (t *table) end() {
+	if t.loads == nil {
+		t.loads = map[string]string{}
+	}
+	t.loads[t.part] = loadNow().since(t.before, runtime.NumCPU())
+	say("%s: %s", t.part, t.loads[t.part])
+}
 
 func (t *table) add(r row) {
 	r.part = t.part
@@ -84,9 +94,9 @@ func (t *table) write(file string) error {
 
 const introduction = `# Performance
 
-Written by ` + "`make bench`" + `. Everything in one part was measured side by side in one run, as the processes
-that users run. Compare ratios before figures: they depend less on the machine. The aims are those of the
-project for a machine of two cores with nothing else to do.
+` + "`make bench`" + ` measures on the machine that it runs on and writes its table here. Everything in one part was
+measured side by side in one run, as the processes that users run. Compare ratios before figures: they depend less on
+the machine. The aims are the project's, for two cores that have nothing else to do; each part says what else they did.
 
 `
 
@@ -107,7 +117,7 @@ func (t *table) markdown(part string) string {
 			continue
 		}
 		if b.Len() == 0 {
-			fmt.Fprintf(&b, "## %s\n\n%s\n\n| measure | aim | result | ratio | remark |\n|---|---|---|---|---|\n", title(part), machine())
+			fmt.Fprintf(&b, "## %s\n\n%s\n\n| measure | aim | result | ratio | remark |\n|---|---|---|---|---|\n", title(part), strings.TrimSpace(machine()+" "+t.loads[part]))
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.measure, r.aim, r.result, r.ratio, r.remark)
 	}
@@ -118,7 +128,7 @@ func title(part string) string {
 	return strings.ToUpper(part[:1]) + strings.ReplaceAll(part[1:], "-", " ")
 }
 
-// machine describes what was measured on, and how busy it was with other things.
+// machine describes what was measured on.
 func machine() string {
 	model := "unknown processor"
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
