@@ -12,7 +12,7 @@ type Stats struct {
 	Accounts int64
 	Objects  int64
 	Labels   int64 // sets of labels, unused ones that are yet to be collected among them
-	Bytes    int64 // of all tables and indexes; MySQL's own estimate, which may be old
+	Bytes    int64 // of all tables and indexes
 }
 
 // Stats reads the figures. Objects are those that the feeds count.
