@@ -37,6 +37,11 @@ func converge(t *testing.T, name string, seed int64) {
 	draws := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), stream)) }
 	s := shapeOf(draws(0))
 	t.Logf("seed %d on %s: %+v", seed, name, s)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("again: go test ./test/convergence -run Convergence -seed %d -db %s -skew %v -v", seed, name, *skew)
+		}
+	})
 	w := newWorld(t, makers[name](t), s)
 	loads := w.workloads(draws(1), s)
 	plan := schedule(draws(2), w.parts(), incidents, troubled)

@@ -250,6 +250,59 @@ func (w *world) settled(a *agent, failing int64) {
 	}
 }
 
+// An API server that has just started leaves custom kinds out of its discovery for
+// a moment, in which its agents ask. Users must not see their objects go.
+func TestCustomObjectsOutliveAPIServer(t *testing.T) {
+	const query = `SELECT COUNT(*) FROM objects o JOIN kinds k ON k.id = o.kind_id WHERE k.name = 'Widget'`
+	on(t, anyDatabase(), lone, func(t *testing.T, w *world) {
+		c, widget := w.clusters[0], custom[0]
+		if err := c.Create(t.Context(), crdKind.list(""), definition(widget)); err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(3, 3))
+		created := func(ctx context.Context) bool {
+			return c.Create(ctx, widget.list(namespaces[0]), widget.make(rng, "w")) == nil
+		}
+		if !w.within(patience, created) {
+			t.Fatal("the custom kind is not served")
+		}
+		w.settle()
+		ctx, stop := context.WithCancel(t.Context())
+		least := make(chan int64)
+		go func() { least <- w.least(ctx, query) }()
+		for range 3 {
+			c.KillAPIServer()
+			w.agents[0].kill()
+			w.agents[0].start() // it asks as soon as it is answered
+			if err := c.StartAPIServer(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.settle()
+		}
+		stop()
+		if n := <-least; n != 1 {
+			t.Errorf("at one time %d of 1 custom objects were stored", n)
+		}
+	})
+}
+
+// least looks at a count until ctx ends and returns the smallest.
+func (w *world) least(ctx context.Context, query string) int64 {
+	least := w.count(w.t.Context(), query)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if n := w.count(ctx, query); n >= 0 {
+			least = min(least, n)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	return least
+}
+
 func TestForgottenAfterGrace(t *testing.T) {
 	const grace = 4 * time.Second
 	s := lone
