@@ -151,6 +151,7 @@ func TestChangesWaitForTheDatabase(t *testing.T) {
 			t.Errorf("%d records are acknowledged while the database is away", a.acked)
 		}
 		time.Sleep(time.Minute) // the bubble's
+		synctest.Wait()
 		if a.acked != 1 || stored(t, st)["web"] != "1" || a.void != nil {
 			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", a.acked, stored(t, st), a.void)
 		}
@@ -190,6 +191,7 @@ func TestFreshnessFollowsTheCommit(t *testing.T) {
 			t.Error("the account is called fresh before its change is stored")
 		}
 		time.Sleep(10 * time.Second) // the bubble's
+		synctest.Wait()
 		if !a.fresh.Equal(at) {
 			t.Errorf("fresh at %v, want %v", a.fresh, at)
 		}
