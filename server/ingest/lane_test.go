@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,19 +19,38 @@ var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 
 // agent hears what a lane replies.
 type agent struct {
+	mu    sync.Mutex
+	heard heard
+}
+
+type heard struct {
 	acked uint64
 	void  error
 	fresh time.Time
-	index int
 }
 
-func (a *agent) Ack(n uint64) error { a.acked = n; return nil }
-func (a *agent) Index(_ vedette.AccountName, _ vedette.Feed, digests []uint64, _ bool) error {
-	a.index += len(digests)
+// now returns what was heard so far.
+func (a *agent) now() heard {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.heard
+}
+
+func (a *agent) note(set func(*heard)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set(&a.heard)
+}
+
+func (a *agent) Ack(n uint64) error {
+	a.note(func(h *heard) { h.acked = n })
 	return nil
 }
-func (a *agent) Void(_ vedette.AccountName, _ vedette.Term, reason error) { a.void = reason }
-func (a *agent) Fresh(at time.Time)                                       { a.fresh = at }
+func (a *agent) Index(vedette.AccountName, vedette.Feed, []uint64, bool) error { return nil }
+func (a *agent) Void(_ vedette.AccountName, _ vedette.Term, reason error) {
+	a.note(func(h *heard) { h.void = reason })
+}
+func (a *agent) Fresh(at time.Time) { a.note(func(h *heard) { h.fresh = at }) }
 
 // stage is a store with an account whose Pods are declared, and a lane to it
 // through whatever stands before it.
@@ -112,8 +132,8 @@ func TestOneBadObjectIsLeftOutOfItsBatch(t *testing.T) {
 			putAll(t, l, upsert(term, name, i+1))
 		}
 		run(t, l)
-		if got := stored(t, st); len(got) != 19 || a.acked != 20 || a.void != nil {
-			t.Errorf("%d objects are stored, %d records acknowledged, void: %v; want 19, 20 and no void", len(got), a.acked, a.void)
+		if got := stored(t, st); len(got) != 19 || a.now().acked != 20 || a.now().void != nil {
+			t.Errorf("%d objects are stored, %d records acknowledged, void: %v; want 19, 20 and no void", len(got), a.now().acked, a.now().void)
 		}
 		if n := l.in.Refused(); n != 1 {
 			t.Errorf("%d objects were counted as left out", n)
@@ -147,13 +167,13 @@ func TestChangesWaitForTheDatabase(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- l.Run(ctx) }()
 		synctest.Wait()
-		if a.acked != 0 || len(stored(t, st)) != 0 {
-			t.Errorf("%d records are acknowledged while the database is away", a.acked)
+		if a.now().acked != 0 || len(stored(t, st)) != 0 {
+			t.Errorf("%d records are acknowledged while the database is away", a.now().acked)
 		}
 		time.Sleep(time.Minute) // the bubble's
 		synctest.Wait()
-		if a.acked != 1 || stored(t, st)["web"] != "1" || a.void != nil {
-			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", a.acked, stored(t, st), a.void)
+		if a.now().acked != 1 || stored(t, st)["web"] != "1" || a.now().void != nil {
+			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", a.now().acked, stored(t, st), a.now().void)
 		}
 		cancel()
 		<-done
@@ -169,8 +189,8 @@ func TestAnAccountThatWasTakenIsVoid(t *testing.T) {
 		}
 		putAll(t, l, upsert(term, "late", 1))
 		run(t, l)
-		if len(stored(t, st)) != 0 || !errors.Is(a.void, store.ErrTerm) || a.acked != 1 {
-			t.Errorf("%v stored, void %v, %d acknowledged; want nothing, ErrTerm and 1", stored(t, st), a.void, a.acked)
+		if len(stored(t, st)) != 0 || !errors.Is(a.now().void, store.ErrTerm) || a.now().acked != 1 {
+			t.Errorf("%v stored, void %v, %d acknowledged; want nothing, ErrTerm and 1", stored(t, st), a.now().void, a.now().acked)
 		}
 	})
 }
@@ -187,13 +207,13 @@ func TestFreshnessFollowsTheCommit(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- l.Run(ctx) }()
 		synctest.Wait()
-		if !a.fresh.IsZero() {
+		if !a.now().fresh.IsZero() {
 			t.Error("the account is called fresh before its change is stored")
 		}
 		time.Sleep(10 * time.Second) // the bubble's
 		synctest.Wait()
-		if !a.fresh.Equal(at) {
-			t.Errorf("fresh at %v, want %v", a.fresh, at)
+		if !a.now().fresh.Equal(at) {
+			t.Errorf("fresh at %v, want %v", a.now().fresh, at)
 		}
 		cancel()
 		<-done
