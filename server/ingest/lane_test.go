@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,19 +19,49 @@ var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 
 // agent hears what a lane replies.
 type agent struct {
+	mu sync.Mutex
+	heard
+}
+
+type heard struct {
 	acked uint64
 	void  error
 	fresh time.Time
 	index int
 }
 
-func (a *agent) Ack(n uint64) error { a.acked = n; return nil }
+// soFar returns what was heard up to now.
+func (a *agent) soFar() heard {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.heard
+}
+
+func (a *agent) Ack(n uint64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.acked = n
+	return nil
+}
+
 func (a *agent) Index(_ vedette.AccountName, _ vedette.Feed, digests []uint64, _ bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.index += len(digests)
 	return nil
 }
-func (a *agent) Void(_ vedette.AccountName, _ vedette.Term, reason error) { a.void = reason }
-func (a *agent) Fresh(at time.Time)                                       { a.fresh = at }
+
+func (a *agent) Void(_ vedette.AccountName, _ vedette.Term, reason error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.void = reason
+}
+
+func (a *agent) Fresh(at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fresh = at
+}
 
 // stage is a store with an account whose Pods are declared, and a lane to it
 // through whatever stands before it.
@@ -112,8 +143,8 @@ func TestOneBadObjectIsLeftOutOfItsBatch(t *testing.T) {
 			putAll(t, l, upsert(term, name, i+1))
 		}
 		run(t, l)
-		if got := stored(t, st); len(got) != 19 || a.acked != 20 || a.void != nil {
-			t.Errorf("%d objects are stored, %d records acknowledged, void: %v; want 19, 20 and no void", len(got), a.acked, a.void)
+		if got := stored(t, st); len(got) != 19 || a.soFar().acked != 20 || a.soFar().void != nil {
+			t.Errorf("%d objects are stored, %d records acknowledged, void: %v; want 19, 20 and no void", len(got), a.soFar().acked, a.soFar().void)
 		}
 		if n := l.in.Refused(); n != 1 {
 			t.Errorf("%d objects were counted as left out", n)
@@ -147,12 +178,12 @@ func TestChangesWaitForTheDatabase(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- l.Run(ctx) }()
 		synctest.Wait()
-		if a.acked != 0 || len(stored(t, st)) != 0 {
-			t.Errorf("%d records are acknowledged while the database is away", a.acked)
+		if a.soFar().acked != 0 || len(stored(t, st)) != 0 {
+			t.Errorf("%d records are acknowledged while the database is away", a.soFar().acked)
 		}
 		time.Sleep(time.Minute) // the bubble's
-		if a.acked != 1 || stored(t, st)["web"] != "1" || a.void != nil {
-			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", a.acked, stored(t, st), a.void)
+		if a.soFar().acked != 1 || stored(t, st)["web"] != "1" || a.soFar().void != nil {
+			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", a.soFar().acked, stored(t, st), a.soFar().void)
 		}
 		cancel()
 		<-done
@@ -168,8 +199,8 @@ func TestAnAccountThatWasTakenIsVoid(t *testing.T) {
 		}
 		putAll(t, l, upsert(term, "late", 1))
 		run(t, l)
-		if len(stored(t, st)) != 0 || !errors.Is(a.void, store.ErrTerm) || a.acked != 1 {
-			t.Errorf("%v stored, void %v, %d acknowledged; want nothing, ErrTerm and 1", stored(t, st), a.void, a.acked)
+		if len(stored(t, st)) != 0 || !errors.Is(a.soFar().void, store.ErrTerm) || a.soFar().acked != 1 {
+			t.Errorf("%v stored, void %v, %d acknowledged; want nothing, ErrTerm and 1", stored(t, st), a.soFar().void, a.soFar().acked)
 		}
 	})
 }
@@ -186,12 +217,13 @@ func TestFreshnessFollowsTheCommit(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- l.Run(ctx) }()
 		synctest.Wait()
-		if !a.fresh.IsZero() {
+		if !a.soFar().fresh.IsZero() {
 			t.Error("the account is called fresh before its change is stored")
 		}
 		time.Sleep(10 * time.Second) // the bubble's
-		if !a.fresh.Equal(at) {
-			t.Errorf("fresh at %v, want %v", a.fresh, at)
+		synctest.Wait()
+		if !a.soFar().fresh.Equal(at) {
+			t.Errorf("fresh at %v, want %v", a.soFar().fresh, at)
 		}
 		cancel()
 		<-done
