@@ -47,7 +47,14 @@ func firstSync(ctx context.Context, b *bench) error {
 		}
 	}
 	b.tellSyncs(n, median(taken["list"][1:]), median(taken["informers"][1:]), median(taken["vedette"][1:]))
+	b.table.add(row{measure: "shortest and longest of the rounds that count", result: fmt.Sprintf("list %s, informers %s, Vedette %s",
+		spread(taken["list"][1:]), spread(taken["informers"][1:]), spread(taken["vedette"][1:]))})
 	return nil
+}
+
+// spread says how far rounds lie apart. They are sorted by median.
+func spread(syncs []firstRead) string {
+	return fmt.Sprintf("%.2f to %.2f s", syncs[0].took.Seconds(), syncs[len(syncs)-1].took.Seconds())
 }
 
 func median(syncs []firstRead) firstRead {

@@ -68,14 +68,18 @@ func (t *table) print(w io.Writer) {
 const (
 	partBegins = "<!-- part "
 	introEnds  = "<!-- measures -->"
+	remarks    = "<!-- remarks, written by hand -->"
 )
 
 // write writes the table as Markdown. Parts of a former table that were not
-// measured this time stay, with the date that they have.
+// measured this time stay, with the date that they have, and so do remarks.
 func (t *table) write(file string) error {
-	parts := map[string]string{}
+	parts, after := map[string]string{}, ""
 	if old, err := os.ReadFile(file); err == nil {
-		parts = formerParts(string(old))
+		measured, by, found := strings.Cut(string(old), remarks)
+		if parts = formerParts(measured); found {
+			after = "\n" + remarks + by
+		}
 	}
 	for _, m := range measures {
 		if text := t.markdown(m.name); text != "" {
@@ -89,7 +93,7 @@ func (t *table) write(file string) error {
 			b.WriteString("\n" + partBegins + m.name + " -->\n" + text)
 		}
 	}
-	return os.WriteFile(file, []byte(b.String()), 0o644)
+	return os.WriteFile(file, []byte(b.String()+after), 0o644)
 }
 
 const introduction = `# Performance
