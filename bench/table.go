@@ -101,7 +101,6 @@ const introduction = `# Performance
 ` + "`make bench`" + ` measures on the machine that it runs on and writes its table here. Everything in one part was
 measured side by side in one run, as the processes that users run. Compare ratios before figures: they depend less on
 the machine. The aims are the project's, for two cores that have nothing else to do; each part says what else they did.
-What misses its aim, and why, stands in [performance-notes.md](performance-notes.md).
 
 `
 
