@@ -36,8 +36,8 @@ type Config struct {
 	Redact      Redact      `config:"redact"`
 	Outbox      Outbox      `config:"outbox"`
 	Server      Server      `config:"server"`
-	Prometheus  Prometheus  `config:"prometheus"`
-	Pprof       Pprof       `config:"pprof"`
+	Prometheus  Prometheus  `config:"prometheus,unused"`
+	Pprof       Pprof       `config:"pprof,unused"`
 	Logging     Logging     `config:"logging"`
 	Tasks       Tasks       `config:"tasks"`
 
