@@ -135,7 +135,9 @@ func TestLateCommit(t *testing.T) {
 			t.Fatal("a commit that was not answered succeeded")
 		}
 		go func() { second <- r.write(t.Context(), 3) }()
-		r.awaitLock(t)
+		if r.driver == "pgx" { // MariaDB shows no such wait; what is asked of the outcome is the same
+			r.awaitLock(t)
+		}
 		r.proxy.Heal()
 		if err := <-second; err != nil {
 			t.Fatal(err)
