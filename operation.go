@@ -28,6 +28,7 @@ const (
 	VerbMetrics  Verb = "metrics"
 	VerbDiscover Verb = "discover"
 	VerbRecache  Verb = "recache"
+	VerbVersion  Verb = "version"
 )
 
 // Operation is one thing to do in one cluster.
@@ -36,6 +37,9 @@ type Operation struct {
 	Account  AccountName
 	Deadline time.Time // after which nobody waits; zero for the executor's default
 	Args     Args      // decide the verb
+
+	User   string // on whose behalf; empty where nobody said. For the history.
+	Origin string // what it is a part of: "task 01J…", "vedette apply". For the history.
 }
 
 // Idempotent reports whether an operation may be sent again where it is unknown
@@ -191,6 +195,15 @@ type DiscoverArgs struct{}
 // RecacheArgs ask for one object as it is stored: redacted, with its header.
 type RecacheArgs struct{ Target }
 
+// VersionArgs ask which version a manifest becomes, where each change of it makes
+// an object of its own beside the earlier ones: web-v000, web-v001. The answer is
+// a Version. It is asked for where the cluster is because Secrets are compared
+// for it, which don't leave.
+type VersionArgs struct {
+	Manifest  []byte // JSON; its name is the one without a version
+	Namespace string // where the manifest names none
+}
+
 // Verb returns get.
 func (GetArgs) Verb() Verb { return VerbGet }
 
@@ -241,3 +254,6 @@ func (DiscoverArgs) Verb() Verb { return VerbDiscover }
 
 // Verb returns recache.
 func (RecacheArgs) Verb() Verb { return VerbRecache }
+
+// Verb returns version.
+func (VersionArgs) Verb() Verb { return VerbVersion }

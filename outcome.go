@@ -31,8 +31,9 @@ type Outcome struct {
 	Keys []Key
 	// Result is what a verb has to tell that is no object: a history, a status.
 	Result json.RawMessage
-	// Recached is the object of a recache with its header; nil for others.
-	Recached *Object
+	// Fresh is the one object that a verb wrote or read, as its feed tells it, so
+	// that it can be stored before the feed does; nil where there is none.
+	Fresh *Object
 	// Stream is what logs are read from; nil for other verbs. The caller closes
 	// it. It lives until then or until the context of the operation is over.
 	Stream io.ReadCloser
@@ -51,4 +52,13 @@ type RolloutStatus struct {
 	Done    bool   `json:"done"`
 	Failed  bool   `json:"failed"` // it will not end by itself
 	Message string `json:"message"`
+}
+
+// Version is what a manifest becomes.
+type Version struct {
+	Number int `json:"number"` // 3 for v003
+	// Exists says that an object of this version was made from the same manifest.
+	Exists bool `json:"exists"`
+	// Latest is the name of the newest version that there is; empty where none is.
+	Latest string `json:"latest,omitempty"`
 }

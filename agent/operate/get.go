@@ -27,7 +27,7 @@ func (o *Operator) told(p place, raw []byte, status int) result {
 	if err != nil {
 		return failed(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}}}
+	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, Fresh: &obj}}
 }
 
 // redacted is an object as it may leave.

@@ -180,7 +180,7 @@ func TestRecache(t *testing.T) {
 	o := configMap("c", object{"a": "1"})
 	o["metadata"].(object)["labels"] = object{"app": "x"}
 	b.apply(vedette.ByMode, o)
-	got := b.done(vedette.RecacheArgs{Target: b.target("configmap", "c")}).Recached
+	got := b.done(vedette.RecacheArgs{Target: b.target("configmap", "c")}).Fresh
 	live := b.live(core, "configmaps", "c")
 	if got.Name != "c" || got.Namespace != b.namespace || got.ResourceVersion != dig(live, "metadata", "resourceVersion") || got.Labels["app"] != "x" {
 		t.Errorf("got %+v", got)
