@@ -29,6 +29,8 @@ type Outcome struct {
 	Objects []json.RawMessage
 	// Keys name the objects that were written or deleted.
 	Keys []Key
+	// UIDs of what was deleted, parallel to Keys.
+	UIDs []string
 	// Result is what a verb has to tell that is no object: a history, a status.
 	Result json.RawMessage
 	// Fresh is the one object that a verb wrote or read, as its feed tells it, so

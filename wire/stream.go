@@ -56,13 +56,13 @@ func (w *Writer) Write(parts ...[]byte) error {
 
 func (w *Writer) open() {
 	if w.enc == nil {
-		w.enc = newEncoder()
+		w.enc = newEncoder(Window)
 		w.enc.Reset(&w.buf)
 	}
 }
 
-func newEncoder() *zstd.Encoder {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(Window),
+func newEncoder(window int) *zstd.Encoder {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window),
 		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic(err) // the options are constants

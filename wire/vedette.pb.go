@@ -79,6 +79,58 @@ func (Assignment_Role) EnumDescriptor() ([]byte, []int) {
 	return file_vedette_proto_rawDescGZIP(), []int{11, 0}
 }
 
+type Outcome_State int32
+
+const (
+	Outcome_STATE_UNSPECIFIED Outcome_State = 0
+	Outcome_STATE_DONE        Outcome_State = 1
+	Outcome_STATE_FAILED      Outcome_State = 2
+	Outcome_STATE_LOST        Outcome_State = 3
+)
+
+// Enum value maps for Outcome_State.
+var (
+	Outcome_State_name = map[int32]string{
+		0: "STATE_UNSPECIFIED",
+		1: "STATE_DONE",
+		2: "STATE_FAILED",
+		3: "STATE_LOST",
+	}
+	Outcome_State_value = map[string]int32{
+		"STATE_UNSPECIFIED": 0,
+		"STATE_DONE":        1,
+		"STATE_FAILED":      2,
+		"STATE_LOST":        3,
+	}
+)
+
+func (x Outcome_State) Enum() *Outcome_State {
+	p := new(Outcome_State)
+	*p = x
+	return p
+}
+
+func (x Outcome_State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Outcome_State) Descriptor() protoreflect.EnumDescriptor {
+	return file_vedette_proto_enumTypes[1].Descriptor()
+}
+
+func (Outcome_State) Type() protoreflect.EnumType {
+	return &file_vedette_proto_enumTypes[1]
+}
+
+func (x Outcome_State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Outcome_State.Descriptor instead.
+func (Outcome_State) EnumDescriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{49, 0}
+}
+
 type AgentMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -449,6 +501,7 @@ type Welcome struct {
 	Kinds         []string               `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`                                    // to cache where an account names none of its own
 	Lifts         []*Lift                `protobuf:"bytes,7,rep,name=lifts,proto3" json:"lifts,omitempty"`
 	Annotations   []string               `protobuf:"bytes,8,rep,name=annotations,proto3" json:"annotations,omitempty"` // prefixes of those that travel in the header
+	Session       string                 `protobuf:"bytes,9,opt,name=session,proto3" json:"session,omitempty"`         // names this connection to its other streams
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -537,6 +590,13 @@ func (x *Welcome) GetAnnotations() []string {
 		return x.Annotations
 	}
 	return nil
+}
+
+func (x *Welcome) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
 }
 
 type Lift struct {
@@ -2262,6 +2322,1763 @@ func (x *Goodbye) GetReason() string {
 	return ""
 }
 
+type OperationsUp struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Message:
+	//
+	//	*OperationsUp_Attach
+	//	*OperationsUp_Outcome
+	Message       isOperationsUp_Message `protobuf_oneof:"message"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OperationsUp) Reset() {
+	*x = OperationsUp{}
+	mi := &file_vedette_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OperationsUp) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OperationsUp) ProtoMessage() {}
+
+func (x *OperationsUp) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OperationsUp.ProtoReflect.Descriptor instead.
+func (*OperationsUp) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *OperationsUp) GetMessage() isOperationsUp_Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *OperationsUp) GetAttach() *Attach {
+	if x != nil {
+		if x, ok := x.Message.(*OperationsUp_Attach); ok {
+			return x.Attach
+		}
+	}
+	return nil
+}
+
+func (x *OperationsUp) GetOutcome() *Outcome {
+	if x != nil {
+		if x, ok := x.Message.(*OperationsUp_Outcome); ok {
+			return x.Outcome
+		}
+	}
+	return nil
+}
+
+type isOperationsUp_Message interface {
+	isOperationsUp_Message()
+}
+
+type OperationsUp_Attach struct {
+	Attach *Attach `protobuf:"bytes,1,opt,name=attach,proto3,oneof"` // first, once
+}
+
+type OperationsUp_Outcome struct {
+	Outcome *Outcome `protobuf:"bytes,2,opt,name=outcome,proto3,oneof"`
+}
+
+func (*OperationsUp_Attach) isOperationsUp_Message() {}
+
+func (*OperationsUp_Outcome) isOperationsUp_Message() {}
+
+type OperationsDown struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Message:
+	//
+	//	*OperationsDown_Operation
+	//	*OperationsDown_Cancel
+	//	*OperationsDown_Forget
+	//	*OperationsDown_Part
+	Message       isOperationsDown_Message `protobuf_oneof:"message"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OperationsDown) Reset() {
+	*x = OperationsDown{}
+	mi := &file_vedette_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OperationsDown) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OperationsDown) ProtoMessage() {}
+
+func (x *OperationsDown) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OperationsDown.ProtoReflect.Descriptor instead.
+func (*OperationsDown) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *OperationsDown) GetMessage() isOperationsDown_Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *OperationsDown) GetOperation() *Operation {
+	if x != nil {
+		if x, ok := x.Message.(*OperationsDown_Operation); ok {
+			return x.Operation
+		}
+	}
+	return nil
+}
+
+func (x *OperationsDown) GetCancel() *Cancel {
+	if x != nil {
+		if x, ok := x.Message.(*OperationsDown_Cancel); ok {
+			return x.Cancel
+		}
+	}
+	return nil
+}
+
+func (x *OperationsDown) GetForget() *Forget {
+	if x != nil {
+		if x, ok := x.Message.(*OperationsDown_Forget); ok {
+			return x.Forget
+		}
+	}
+	return nil
+}
+
+func (x *OperationsDown) GetPart() *Part {
+	if x != nil {
+		if x, ok := x.Message.(*OperationsDown_Part); ok {
+			return x.Part
+		}
+	}
+	return nil
+}
+
+type isOperationsDown_Message interface {
+	isOperationsDown_Message()
+}
+
+type OperationsDown_Operation struct {
+	Operation *Operation `protobuf:"bytes,1,opt,name=operation,proto3,oneof"`
+}
+
+type OperationsDown_Cancel struct {
+	Cancel *Cancel `protobuf:"bytes,2,opt,name=cancel,proto3,oneof"`
+}
+
+type OperationsDown_Forget struct {
+	Forget *Forget `protobuf:"bytes,3,opt,name=forget,proto3,oneof"`
+}
+
+type OperationsDown_Part struct {
+	Part *Part `protobuf:"bytes,4,opt,name=part,proto3,oneof"`
+}
+
+func (*OperationsDown_Operation) isOperationsDown_Message() {}
+
+func (*OperationsDown_Cancel) isOperationsDown_Message() {}
+
+func (*OperationsDown_Forget) isOperationsDown_Message() {}
+
+func (*OperationsDown_Part) isOperationsDown_Message() {}
+
+// Attach binds a stream to the session that its agent was welcomed with.
+type Attach struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Session string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// Names the agent's process: one that has it still knows what it has done.
+	Process       string `protobuf:"bytes,2,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attach) Reset() {
+	*x = Attach{}
+	mi := &file_vedette_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attach) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attach) ProtoMessage() {}
+
+func (x *Attach) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attach.ProtoReflect.Descriptor instead.
+func (*Attach) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Attach) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *Attach) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+// Part is a piece of an OperationsDown that is bigger than a message may be. The
+// parts up to the last, put together, are its encoding; nothing comes between.
+type Part struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bytes         []byte                 `protobuf:"bytes,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Last          bool                   `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Part) Reset() {
+	*x = Part{}
+	mi := &file_vedette_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Part) ProtoMessage() {}
+
+func (x *Part) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Part.ProtoReflect.Descriptor instead.
+func (*Part) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Part) GetBytes() []byte {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+func (x *Part) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+// Cancel says that nobody waits for an operation any more.
+type Cancel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cancel) Reset() {
+	*x = Cancel{}
+	mi := &file_vedette_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cancel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cancel) ProtoMessage() {}
+
+func (x *Cancel) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
+func (*Cancel) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Cancel) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Forget acknowledges an outcome: the agent need not remember it.
+type Forget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Forget) Reset() {
+	*x = Forget{}
+	mi := &file_vedette_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Forget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Forget) ProtoMessage() {}
+
+func (x *Forget) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Forget.ProtoReflect.Descriptor instead.
+func (*Forget) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Forget) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Operation is a vedette.Operation. An operation that an agent does not know, of
+// a newer server, has no verb, and is answered so.
+type Operation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Account       string                 `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	TimeoutMillis int64                  `protobuf:"varint,3,opt,name=timeout_millis,json=timeoutMillis,proto3" json:"timeout_millis,omitempty"` // from now, by the agent's clock: clocks differ
+	// Types that are valid to be assigned to Verb:
+	//
+	//	*Operation_Get
+	//	*Operation_List
+	//	*Operation_Apply
+	//	*Operation_Patch
+	//	*Operation_Delete
+	//	*Operation_Scale
+	//	*Operation_Restart
+	//	*Operation_Pause
+	//	*Operation_Resume
+	//	*Operation_Undo
+	//	*Operation_History
+	//	*Operation_Status
+	//	*Operation_Logs
+	//	*Operation_Events
+	//	*Operation_Metrics
+	//	*Operation_Discover
+	//	*Operation_Recache
+	//	*Operation_Version
+	Verb          isOperation_Verb `protobuf_oneof:"verb"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operation) Reset() {
+	*x = Operation{}
+	mi := &file_vedette_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operation) ProtoMessage() {}
+
+func (x *Operation) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operation.ProtoReflect.Descriptor instead.
+func (*Operation) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Operation) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Operation) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *Operation) GetTimeoutMillis() int64 {
+	if x != nil {
+		return x.TimeoutMillis
+	}
+	return 0
+}
+
+func (x *Operation) GetVerb() isOperation_Verb {
+	if x != nil {
+		return x.Verb
+	}
+	return nil
+}
+
+func (x *Operation) GetGet() *Target {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Get); ok {
+			return x.Get
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetList() *List {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_List); ok {
+			return x.List
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetApply() *Apply {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Apply); ok {
+			return x.Apply
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetPatch() *Patch {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Patch); ok {
+			return x.Patch
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetDelete() *DeleteObjects {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Delete); ok {
+			return x.Delete
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetScale() *Scale {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Scale); ok {
+			return x.Scale
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetRestart() *Target {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Restart); ok {
+			return x.Restart
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetPause() *Target {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Pause); ok {
+			return x.Pause
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetResume() *Target {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Resume); ok {
+			return x.Resume
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetUndo() *Undo {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Undo); ok {
+			return x.Undo
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetHistory() *Target {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_History); ok {
+			return x.History
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetStatus() *Target {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Status); ok {
+			return x.Status
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetLogs() *Logs {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Logs); ok {
+			return x.Logs
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetEvents() *Target {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Events); ok {
+			return x.Events
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetMetrics() *Metrics {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Metrics); ok {
+			return x.Metrics
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetDiscover() *Discover {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Discover); ok {
+			return x.Discover
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetRecache() *Target {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Recache); ok {
+			return x.Recache
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetVersion() *Version {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Version); ok {
+			return x.Version
+		}
+	}
+	return nil
+}
+
+type isOperation_Verb interface {
+	isOperation_Verb()
+}
+
+type Operation_Get struct {
+	Get *Target `protobuf:"bytes,10,opt,name=get,proto3,oneof"`
+}
+
+type Operation_List struct {
+	List *List `protobuf:"bytes,11,opt,name=list,proto3,oneof"`
+}
+
+type Operation_Apply struct {
+	Apply *Apply `protobuf:"bytes,12,opt,name=apply,proto3,oneof"`
+}
+
+type Operation_Patch struct {
+	Patch *Patch `protobuf:"bytes,13,opt,name=patch,proto3,oneof"`
+}
+
+type Operation_Delete struct {
+	Delete *DeleteObjects `protobuf:"bytes,14,opt,name=delete,proto3,oneof"`
+}
+
+type Operation_Scale struct {
+	Scale *Scale `protobuf:"bytes,15,opt,name=scale,proto3,oneof"`
+}
+
+type Operation_Restart struct {
+	Restart *Target `protobuf:"bytes,16,opt,name=restart,proto3,oneof"`
+}
+
+type Operation_Pause struct {
+	Pause *Target `protobuf:"bytes,17,opt,name=pause,proto3,oneof"`
+}
+
+type Operation_Resume struct {
+	Resume *Target `protobuf:"bytes,18,opt,name=resume,proto3,oneof"`
+}
+
+type Operation_Undo struct {
+	Undo *Undo `protobuf:"bytes,19,opt,name=undo,proto3,oneof"`
+}
+
+type Operation_History struct {
+	History *Target `protobuf:"bytes,20,opt,name=history,proto3,oneof"`
+}
+
+type Operation_Status struct {
+	Status *Target `protobuf:"bytes,21,opt,name=status,proto3,oneof"`
+}
+
+type Operation_Logs struct {
+	Logs *Logs `protobuf:"bytes,22,opt,name=logs,proto3,oneof"`
+}
+
+type Operation_Events struct {
+	Events *Target `protobuf:"bytes,23,opt,name=events,proto3,oneof"`
+}
+
+type Operation_Metrics struct {
+	Metrics *Metrics `protobuf:"bytes,24,opt,name=metrics,proto3,oneof"`
+}
+
+type Operation_Discover struct {
+	Discover *Discover `protobuf:"bytes,25,opt,name=discover,proto3,oneof"`
+}
+
+type Operation_Recache struct {
+	Recache *Target `protobuf:"bytes,26,opt,name=recache,proto3,oneof"`
+}
+
+type Operation_Version struct {
+	Version *Version `protobuf:"bytes,27,opt,name=version,proto3,oneof"`
+}
+
+func (*Operation_Get) isOperation_Verb() {}
+
+func (*Operation_List) isOperation_Verb() {}
+
+func (*Operation_Apply) isOperation_Verb() {}
+
+func (*Operation_Patch) isOperation_Verb() {}
+
+func (*Operation_Delete) isOperation_Verb() {}
+
+func (*Operation_Scale) isOperation_Verb() {}
+
+func (*Operation_Restart) isOperation_Verb() {}
+
+func (*Operation_Pause) isOperation_Verb() {}
+
+func (*Operation_Resume) isOperation_Verb() {}
+
+func (*Operation_Undo) isOperation_Verb() {}
+
+func (*Operation_History) isOperation_Verb() {}
+
+func (*Operation_Status) isOperation_Verb() {}
+
+func (*Operation_Logs) isOperation_Verb() {}
+
+func (*Operation_Events) isOperation_Verb() {}
+
+func (*Operation_Metrics) isOperation_Verb() {}
+
+func (*Operation_Discover) isOperation_Verb() {}
+
+func (*Operation_Recache) isOperation_Verb() {}
+
+func (*Operation_Version) isOperation_Verb() {}
+
+type Target struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	ApiVersion    string                 `protobuf:"bytes,2,opt,name=api_version,json=apiVersion,proto3" json:"api_version,omitempty"`
+	Namespace     string                 `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Target) Reset() {
+	*x = Target{}
+	mi := &file_vedette_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Target) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Target) ProtoMessage() {}
+
+func (x *Target) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Target.ProtoReflect.Descriptor instead.
+func (*Target) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Target) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Target) GetApiVersion() string {
+	if x != nil {
+		return x.ApiVersion
+	}
+	return ""
+}
+
+func (x *Target) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Target) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type List struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	LabelSelector string                 `protobuf:"bytes,2,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
+	FieldSelector string                 `protobuf:"bytes,3,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *List) Reset() {
+	*x = List{}
+	mi := &file_vedette_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *List) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*List) ProtoMessage() {}
+
+func (x *List) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use List.ProtoReflect.Descriptor instead.
+func (*List) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *List) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *List) GetLabelSelector() string {
+	if x != nil {
+		return x.LabelSelector
+	}
+	return ""
+}
+
+func (x *List) GetFieldSelector() string {
+	if x != nil {
+		return x.FieldSelector
+	}
+	return ""
+}
+
+type Apply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Strategy      string                 `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"` // a vedette.Strategy
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Apply) Reset() {
+	*x = Apply{}
+	mi := &file_vedette_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Apply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Apply) ProtoMessage() {}
+
+func (x *Apply) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Apply.ProtoReflect.Descriptor instead.
+func (*Apply) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Apply) GetManifest() []byte {
+	if x != nil {
+		return x.Manifest
+	}
+	return nil
+}
+
+func (x *Apply) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Apply) GetStrategy() string {
+	if x != nil {
+		return x.Strategy
+	}
+	return ""
+}
+
+type Patch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // a vedette.PatchType
+	Patch         []byte                 `protobuf:"bytes,3,opt,name=patch,proto3" json:"patch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Patch) Reset() {
+	*x = Patch{}
+	mi := &file_vedette_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Patch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Patch) ProtoMessage() {}
+
+func (x *Patch) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Patch.ProtoReflect.Descriptor instead.
+func (*Patch) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *Patch) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *Patch) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Patch) GetPatch() []byte {
+	if x != nil {
+		return x.Patch
+	}
+	return nil
+}
+
+type DeleteObjects struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	LabelSelector string                 `protobuf:"bytes,2,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
+	Propagation   string                 `protobuf:"bytes,3,opt,name=propagation,proto3" json:"propagation,omitempty"`
+	GraceSeconds  *int64                 `protobuf:"varint,4,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
+	MissingOk     bool                   `protobuf:"varint,5,opt,name=missing_ok,json=missingOk,proto3" json:"missing_ok,omitempty"`
+	NoWait        bool                   `protobuf:"varint,6,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteObjects) Reset() {
+	*x = DeleteObjects{}
+	mi := &file_vedette_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteObjects) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteObjects) ProtoMessage() {}
+
+func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteObjects.ProtoReflect.Descriptor instead.
+func (*DeleteObjects) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *DeleteObjects) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *DeleteObjects) GetLabelSelector() string {
+	if x != nil {
+		return x.LabelSelector
+	}
+	return ""
+}
+
+func (x *DeleteObjects) GetPropagation() string {
+	if x != nil {
+		return x.Propagation
+	}
+	return ""
+}
+
+func (x *DeleteObjects) GetGraceSeconds() int64 {
+	if x != nil && x.GraceSeconds != nil {
+		return *x.GraceSeconds
+	}
+	return 0
+}
+
+func (x *DeleteObjects) GetMissingOk() bool {
+	if x != nil {
+		return x.MissingOk
+	}
+	return false
+}
+
+func (x *DeleteObjects) GetNoWait() bool {
+	if x != nil {
+		return x.NoWait
+	}
+	return false
+}
+
+type Scale struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	Replicas      int64                  `protobuf:"varint,2,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Scale) Reset() {
+	*x = Scale{}
+	mi := &file_vedette_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Scale) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Scale) ProtoMessage() {}
+
+func (x *Scale) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Scale.ProtoReflect.Descriptor instead.
+func (*Scale) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *Scale) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *Scale) GetReplicas() int64 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
+type Undo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	Revision      int64                  `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	RevisionsBack int64                  `protobuf:"varint,3,opt,name=revisions_back,json=revisionsBack,proto3" json:"revisions_back,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Undo) Reset() {
+	*x = Undo{}
+	mi := &file_vedette_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Undo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Undo) ProtoMessage() {}
+
+func (x *Undo) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Undo.ProtoReflect.Descriptor instead.
+func (*Undo) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *Undo) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *Undo) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Undo) GetRevisionsBack() int64 {
+	if x != nil {
+		return x.RevisionsBack
+	}
+	return 0
+}
+
+type Logs struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Target         *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	Container      string                 `protobuf:"bytes,2,opt,name=container,proto3" json:"container,omitempty"`
+	AllContainers  bool                   `protobuf:"varint,3,opt,name=all_containers,json=allContainers,proto3" json:"all_containers,omitempty"`
+	Previous       bool                   `protobuf:"varint,4,opt,name=previous,proto3" json:"previous,omitempty"`
+	Follow         bool                   `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"`
+	TailLines      *int64                 `protobuf:"varint,6,opt,name=tail_lines,json=tailLines,proto3,oneof" json:"tail_lines,omitempty"`
+	SinceSeconds   *int64                 `protobuf:"varint,7,opt,name=since_seconds,json=sinceSeconds,proto3,oneof" json:"since_seconds,omitempty"`
+	SinceUnixNanos int64                  `protobuf:"varint,8,opt,name=since_unix_nanos,json=sinceUnixNanos,proto3" json:"since_unix_nanos,omitempty"` // 0: from the beginning
+	Timestamps     bool                   `protobuf:"varint,9,opt,name=timestamps,proto3" json:"timestamps,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Logs) Reset() {
+	*x = Logs{}
+	mi := &file_vedette_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Logs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Logs) ProtoMessage() {}
+
+func (x *Logs) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Logs.ProtoReflect.Descriptor instead.
+func (*Logs) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Logs) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *Logs) GetContainer() string {
+	if x != nil {
+		return x.Container
+	}
+	return ""
+}
+
+func (x *Logs) GetAllContainers() bool {
+	if x != nil {
+		return x.AllContainers
+	}
+	return false
+}
+
+func (x *Logs) GetPrevious() bool {
+	if x != nil {
+		return x.Previous
+	}
+	return false
+}
+
+func (x *Logs) GetFollow() bool {
+	if x != nil {
+		return x.Follow
+	}
+	return false
+}
+
+func (x *Logs) GetTailLines() int64 {
+	if x != nil && x.TailLines != nil {
+		return *x.TailLines
+	}
+	return 0
+}
+
+func (x *Logs) GetSinceSeconds() int64 {
+	if x != nil && x.SinceSeconds != nil {
+		return *x.SinceSeconds
+	}
+	return 0
+}
+
+func (x *Logs) GetSinceUnixNanos() int64 {
+	if x != nil {
+		return x.SinceUnixNanos
+	}
+	return 0
+}
+
+func (x *Logs) GetTimestamps() bool {
+	if x != nil {
+		return x.Timestamps
+	}
+	return false
+}
+
+type Metrics struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	LabelSelector string                 `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Metrics) Reset() {
+	*x = Metrics{}
+	mi := &file_vedette_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Metrics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Metrics) ProtoMessage() {}
+
+func (x *Metrics) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
+func (*Metrics) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *Metrics) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Metrics) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Metrics) GetLabelSelector() string {
+	if x != nil {
+		return x.LabelSelector
+	}
+	return ""
+}
+
+type Discover struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Discover) Reset() {
+	*x = Discover{}
+	mi := &file_vedette_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Discover) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Discover) ProtoMessage() {}
+
+func (x *Discover) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Discover.ProtoReflect.Descriptor instead.
+func (*Discover) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{47}
+}
+
+type Version struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Version) Reset() {
+	*x = Version{}
+	mi := &file_vedette_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Version) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Version) ProtoMessage() {}
+
+func (x *Version) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Version.ProtoReflect.Descriptor instead.
+func (*Version) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Version) GetManifest() []byte {
+	if x != nil {
+		return x.Manifest
+	}
+	return nil
+}
+
+func (x *Version) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+// Outcome is a vedette.Outcome.
+type Outcome struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	State         Outcome_State          `protobuf:"varint,2,opt,name=state,proto3,enum=vedette.wire.v1.Outcome_State" json:"state,omitempty"`
+	Status        uint32                 `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	Keys          []*Key                 `protobuf:"bytes,6,rep,name=keys,proto3" json:"keys,omitempty"`
+	Uids          []string               `protobuf:"bytes,7,rep,name=uids,proto3" json:"uids,omitempty"` // of keys, of a deletion
+	Objects       [][]byte               `protobuf:"bytes,8,rep,name=objects,proto3" json:"objects,omitempty"`
+	Result        []byte                 `protobuf:"bytes,9,opt,name=result,proto3" json:"result,omitempty"`
+	FreshKind     *Kind                  `protobuf:"bytes,10,opt,name=fresh_kind,json=freshKind,proto3" json:"fresh_kind,omitempty"`
+	Fresh         *Upsert                `protobuf:"bytes,11,opt,name=fresh,proto3" json:"fresh,omitempty"` // whose body is the one object, which is not repeated in objects
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Outcome) Reset() {
+	*x = Outcome{}
+	mi := &file_vedette_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Outcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Outcome) ProtoMessage() {}
+
+func (x *Outcome) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
+func (*Outcome) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *Outcome) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Outcome) GetState() Outcome_State {
+	if x != nil {
+		return x.State
+	}
+	return Outcome_STATE_UNSPECIFIED
+}
+
+func (x *Outcome) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *Outcome) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Outcome) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Outcome) GetKeys() []*Key {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *Outcome) GetUids() []string {
+	if x != nil {
+		return x.Uids
+	}
+	return nil
+}
+
+func (x *Outcome) GetObjects() [][]byte {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+func (x *Outcome) GetResult() []byte {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *Outcome) GetFreshKind() *Kind {
+	if x != nil {
+		return x.FreshKind
+	}
+	return nil
+}
+
+func (x *Outcome) GetFresh() *Upsert {
+	if x != nil {
+		return x.Fresh
+	}
+	return nil
+}
+
+type Key struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          *Kind                  `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Key) Reset() {
+	*x = Key{}
+	mi := &file_vedette_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Key) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Key) ProtoMessage() {}
+
+func (x *Key) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Key.ProtoReflect.Descriptor instead.
+func (*Key) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *Key) GetKind() *Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *Key) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Key) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// AnswerPiece is a piece of an answer. The first names what is answered.
+type AnswerPiece struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Session   string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Operation string                 `protobuf:"bytes,2,opt,name=operation,proto3" json:"operation,omitempty"`
+	Log       bool                   `protobuf:"varint,3,opt,name=log,proto3" json:"log,omitempty"`  // what follows is a log's text, and no encoded Outcome
+	Zstd      []byte                 `protobuf:"bytes,4,opt,name=zstd,proto3" json:"zstd,omitempty"` // pieces of one zstd stream
+	// Why the log broke off, with the last piece.
+	BrokeOff      string `protobuf:"bytes,5,opt,name=broke_off,json=brokeOff,proto3" json:"broke_off,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerPiece) Reset() {
+	*x = AnswerPiece{}
+	mi := &file_vedette_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerPiece) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerPiece) ProtoMessage() {}
+
+func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
+func (*AnswerPiece) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *AnswerPiece) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *AnswerPiece) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *AnswerPiece) GetLog() bool {
+	if x != nil {
+		return x.Log
+	}
+	return false
+}
+
+func (x *AnswerPiece) GetZstd() []byte {
+	if x != nil {
+		return x.Zstd
+	}
+	return nil
+}
+
+func (x *AnswerPiece) GetBrokeOff() string {
+	if x != nil {
+		return x.BrokeOff
+	}
+	return ""
+}
+
+type AnswerEnd struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerEnd) Reset() {
+	*x = AnswerEnd{}
+	mi := &file_vedette_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerEnd) ProtoMessage() {}
+
+func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
+func (*AnswerEnd) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{52}
+}
+
 var File_vedette_proto protoreflect.FileDescriptor
 
 const file_vedette_proto_rawDesc = "" +
@@ -2292,7 +4109,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\bagent_id\x18\x03 \x01(\tR\aagentId\x12#\n" +
 	"\ragent_version\x18\x04 \x01(\tR\fagentVersion\x12\x17\n" +
 	"\azone_id\x18\x05 \x01(\tR\x06zoneId\x12\x1a\n" +
-	"\bhostname\x18\x06 \x01(\tR\bhostname\"\x96\x02\n" +
+	"\bhostname\x18\x06 \x01(\tR\bhostname\"\xb0\x02\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12%\n" +
@@ -2301,7 +4118,8 @@ const file_vedette_proto_rawDesc = "" +
 	"\fcredit_bytes\x18\x05 \x01(\rR\vcreditBytes\x12\x14\n" +
 	"\x05kinds\x18\x06 \x03(\tR\x05kinds\x12+\n" +
 	"\x05lifts\x18\a \x03(\v2\x15.vedette.wire.v1.LiftR\x05lifts\x12 \n" +
-	"\vannotations\x18\b \x03(\tR\vannotations\"e\n" +
+	"\vannotations\x18\b \x03(\tR\vannotations\x12\x18\n" +
+	"\asession\x18\t \x01(\tR\asession\"e\n" +
 	"\x04Lift\x12)\n" +
 	"\x04kind\x18\x01 \x01(\v2\x15.vedette.wire.v1.KindR\x04kind\x122\n" +
 	"\x06fields\x18\x02 \x03(\v2\x1a.vedette.wire.v1.LiftFieldR\x06fields\"3\n" +
@@ -2436,9 +4254,147 @@ const file_vedette_proto_rawDesc = "" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
 	"unixMillis\"!\n" +
 	"\aGoodbye\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason2W\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x82\x01\n" +
+	"\fOperationsUp\x121\n" +
+	"\x06attach\x18\x01 \x01(\v2\x17.vedette.wire.v1.AttachH\x00R\x06attach\x124\n" +
+	"\aoutcome\x18\x02 \x01(\v2\x18.vedette.wire.v1.OutcomeH\x00R\aoutcomeB\t\n" +
+	"\amessage\"\xea\x01\n" +
+	"\x0eOperationsDown\x12:\n" +
+	"\toperation\x18\x01 \x01(\v2\x1a.vedette.wire.v1.OperationH\x00R\toperation\x121\n" +
+	"\x06cancel\x18\x02 \x01(\v2\x17.vedette.wire.v1.CancelH\x00R\x06cancel\x121\n" +
+	"\x06forget\x18\x03 \x01(\v2\x17.vedette.wire.v1.ForgetH\x00R\x06forget\x12+\n" +
+	"\x04part\x18\x04 \x01(\v2\x15.vedette.wire.v1.PartH\x00R\x04partB\t\n" +
+	"\amessage\"<\n" +
+	"\x06Attach\x12\x18\n" +
+	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
+	"\aprocess\x18\x02 \x01(\tR\aprocess\"0\n" +
+	"\x04Part\x12\x14\n" +
+	"\x05bytes\x18\x01 \x01(\fR\x05bytes\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\x18\n" +
+	"\x06Cancel\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
+	"\x06Forget\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xf0\a\n" +
+	"\tOperation\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aaccount\x18\x02 \x01(\tR\aaccount\x12%\n" +
+	"\x0etimeout_millis\x18\x03 \x01(\x03R\rtimeoutMillis\x12+\n" +
+	"\x03get\x18\n" +
+	" \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\x03get\x12+\n" +
+	"\x04list\x18\v \x01(\v2\x15.vedette.wire.v1.ListH\x00R\x04list\x12.\n" +
+	"\x05apply\x18\f \x01(\v2\x16.vedette.wire.v1.ApplyH\x00R\x05apply\x12.\n" +
+	"\x05patch\x18\r \x01(\v2\x16.vedette.wire.v1.PatchH\x00R\x05patch\x128\n" +
+	"\x06delete\x18\x0e \x01(\v2\x1e.vedette.wire.v1.DeleteObjectsH\x00R\x06delete\x12.\n" +
+	"\x05scale\x18\x0f \x01(\v2\x16.vedette.wire.v1.ScaleH\x00R\x05scale\x123\n" +
+	"\arestart\x18\x10 \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\arestart\x12/\n" +
+	"\x05pause\x18\x11 \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\x05pause\x121\n" +
+	"\x06resume\x18\x12 \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\x06resume\x12+\n" +
+	"\x04undo\x18\x13 \x01(\v2\x15.vedette.wire.v1.UndoH\x00R\x04undo\x123\n" +
+	"\ahistory\x18\x14 \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\ahistory\x121\n" +
+	"\x06status\x18\x15 \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\x06status\x12+\n" +
+	"\x04logs\x18\x16 \x01(\v2\x15.vedette.wire.v1.LogsH\x00R\x04logs\x121\n" +
+	"\x06events\x18\x17 \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\x06events\x124\n" +
+	"\ametrics\x18\x18 \x01(\v2\x18.vedette.wire.v1.MetricsH\x00R\ametrics\x127\n" +
+	"\bdiscover\x18\x19 \x01(\v2\x19.vedette.wire.v1.DiscoverH\x00R\bdiscover\x123\n" +
+	"\arecache\x18\x1a \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\arecache\x124\n" +
+	"\aversion\x18\x1b \x01(\v2\x18.vedette.wire.v1.VersionH\x00R\aversionB\x06\n" +
+	"\x04verb\"o\n" +
+	"\x06Target\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1f\n" +
+	"\vapi_version\x18\x02 \x01(\tR\n" +
+	"apiVersion\x12\x1c\n" +
+	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"\x85\x01\n" +
+	"\x04List\x12/\n" +
+	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12%\n" +
+	"\x0elabel_selector\x18\x02 \x01(\tR\rlabelSelector\x12%\n" +
+	"\x0efield_selector\x18\x03 \x01(\tR\rfieldSelector\"]\n" +
+	"\x05Apply\x12\x1a\n" +
+	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x1a\n" +
+	"\bstrategy\x18\x03 \x01(\tR\bstrategy\"b\n" +
+	"\x05Patch\x12/\n" +
+	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
+	"\x05patch\x18\x03 \x01(\fR\x05patch\"\xfd\x01\n" +
+	"\rDeleteObjects\x12/\n" +
+	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12%\n" +
+	"\x0elabel_selector\x18\x02 \x01(\tR\rlabelSelector\x12 \n" +
+	"\vpropagation\x18\x03 \x01(\tR\vpropagation\x12(\n" +
+	"\rgrace_seconds\x18\x04 \x01(\x03H\x00R\fgraceSeconds\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"missing_ok\x18\x05 \x01(\bR\tmissingOk\x12\x17\n" +
+	"\ano_wait\x18\x06 \x01(\bR\x06noWaitB\x10\n" +
+	"\x0e_grace_seconds\"T\n" +
+	"\x05Scale\x12/\n" +
+	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x1a\n" +
+	"\breplicas\x18\x02 \x01(\x03R\breplicas\"z\n" +
+	"\x04Undo\x12/\n" +
+	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12%\n" +
+	"\x0erevisions_back\x18\x03 \x01(\x03R\rrevisionsBack\"\xe9\x02\n" +
+	"\x04Logs\x12/\n" +
+	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x1c\n" +
+	"\tcontainer\x18\x02 \x01(\tR\tcontainer\x12%\n" +
+	"\x0eall_containers\x18\x03 \x01(\bR\rallContainers\x12\x1a\n" +
+	"\bprevious\x18\x04 \x01(\bR\bprevious\x12\x16\n" +
+	"\x06follow\x18\x05 \x01(\bR\x06follow\x12\"\n" +
+	"\n" +
+	"tail_lines\x18\x06 \x01(\x03H\x00R\ttailLines\x88\x01\x01\x12(\n" +
+	"\rsince_seconds\x18\a \x01(\x03H\x01R\fsinceSeconds\x88\x01\x01\x12(\n" +
+	"\x10since_unix_nanos\x18\b \x01(\x03R\x0esinceUnixNanos\x12\x1e\n" +
+	"\n" +
+	"timestamps\x18\t \x01(\bR\n" +
+	"timestampsB\r\n" +
+	"\v_tail_linesB\x10\n" +
+	"\x0e_since_seconds\"b\n" +
+	"\aMetrics\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
+	"\x0elabel_selector\x18\x03 \x01(\tR\rlabelSelector\"\n" +
+	"\n" +
+	"\bDiscover\"C\n" +
+	"\aVersion\x12\x1a\n" +
+	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\xc0\x03\n" +
+	"\aOutcome\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1e.vedette.wire.v1.Outcome.StateR\x05state\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\rR\x06status\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12(\n" +
+	"\x04keys\x18\x06 \x03(\v2\x14.vedette.wire.v1.KeyR\x04keys\x12\x12\n" +
+	"\x04uids\x18\a \x03(\tR\x04uids\x12\x18\n" +
+	"\aobjects\x18\b \x03(\fR\aobjects\x12\x16\n" +
+	"\x06result\x18\t \x01(\fR\x06result\x124\n" +
+	"\n" +
+	"fresh_kind\x18\n" +
+	" \x01(\v2\x15.vedette.wire.v1.KindR\tfreshKind\x12-\n" +
+	"\x05fresh\x18\v \x01(\v2\x17.vedette.wire.v1.UpsertR\x05fresh\"P\n" +
+	"\x05State\x12\x15\n" +
+	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"STATE_DONE\x10\x01\x12\x10\n" +
+	"\fSTATE_FAILED\x10\x02\x12\x0e\n" +
+	"\n" +
+	"STATE_LOST\x10\x03\"b\n" +
+	"\x03Key\x12)\n" +
+	"\x04kind\x18\x01 \x01(\v2\x15.vedette.wire.v1.KindR\x04kind\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\x88\x01\n" +
+	"\vAnswerPiece\x12\x18\n" +
+	"\asession\x18\x01 \x01(\tR\asession\x12\x1c\n" +
+	"\toperation\x18\x02 \x01(\tR\toperation\x12\x10\n" +
+	"\x03log\x18\x03 \x01(\bR\x03log\x12\x12\n" +
+	"\x04zstd\x18\x04 \x01(\fR\x04zstd\x12\x1b\n" +
+	"\tbroke_off\x18\x05 \x01(\tR\bbrokeOff\"\v\n" +
+	"\tAnswerEnd2W\n" +
 	"\aCaching\x12L\n" +
-	"\aConnect\x12\x1d.vedette.wire.v1.AgentMessage\x1a\x1e.vedette.wire.v1.ServerMessage(\x010\x01B$Z\"github.com/vedette-io/vedette/wireb\x06proto3"
+	"\aConnect\x12\x1d.vedette.wire.v1.AgentMessage\x1a\x1e.vedette.wire.v1.ServerMessage(\x010\x012\x9f\x01\n" +
+	"\n" +
+	"Operations\x12K\n" +
+	"\x05Serve\x12\x1d.vedette.wire.v1.OperationsUp\x1a\x1f.vedette.wire.v1.OperationsDown(\x010\x01\x12D\n" +
+	"\x06Answer\x12\x1c.vedette.wire.v1.AnswerPiece\x1a\x1a.vedette.wire.v1.AnswerEnd(\x01B$Z\"github.com/vedette-io/vedette/wireb\x06proto3"
 
 var (
 	file_vedette_proto_rawDescOnce sync.Once
@@ -2452,88 +4408,150 @@ func file_vedette_proto_rawDescGZIP() []byte {
 	return file_vedette_proto_rawDescData
 }
 
-var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_vedette_proto_goTypes = []any{
-	(Assignment_Role)(0),  // 0: vedette.wire.v1.Assignment.Role
-	(*AgentMessage)(nil),  // 1: vedette.wire.v1.AgentMessage
-	(*ServerMessage)(nil), // 2: vedette.wire.v1.ServerMessage
-	(*Hello)(nil),         // 3: vedette.wire.v1.Hello
-	(*Welcome)(nil),       // 4: vedette.wire.v1.Welcome
-	(*Lift)(nil),          // 5: vedette.wire.v1.Lift
-	(*LiftField)(nil),     // 6: vedette.wire.v1.LiftField
-	(*Kind)(nil),          // 7: vedette.wire.v1.Kind
-	(*Cluster)(nil),       // 8: vedette.wire.v1.Cluster
-	(*Register)(nil),      // 9: vedette.wire.v1.Register
-	(*Deregister)(nil),    // 10: vedette.wire.v1.Deregister
-	(*Trouble)(nil),       // 11: vedette.wire.v1.Trouble
-	(*Assignment)(nil),    // 12: vedette.wire.v1.Assignment
-	(*Mark)(nil),          // 13: vedette.wire.v1.Mark
-	(*Feed)(nil),          // 14: vedette.wire.v1.Feed
-	(*Data)(nil),          // 15: vedette.wire.v1.Data
-	(*Record)(nil),        // 16: vedette.wire.v1.Record
-	(*Declare)(nil),       // 17: vedette.wire.v1.Declare
-	(*DeclaredFeed)(nil),  // 18: vedette.wire.v1.DeclaredFeed
-	(*Begin)(nil),         // 19: vedette.wire.v1.Begin
-	(*Upsert)(nil),        // 20: vedette.wire.v1.Upsert
-	(*Owner)(nil),         // 21: vedette.wire.v1.Owner
-	(*Delete)(nil),        // 22: vedette.wire.v1.Delete
-	(*Drop)(nil),          // 23: vedette.wire.v1.Drop
-	(*End)(nil),           // 24: vedette.wire.v1.End
-	(*Bookmark)(nil),      // 25: vedette.wire.v1.Bookmark
-	(*Status)(nil),        // 26: vedette.wire.v1.Status
-	(*AgentPulse)(nil),    // 27: vedette.wire.v1.AgentPulse
-	(*Index)(nil),         // 28: vedette.wire.v1.Index
-	(*Ack)(nil),           // 29: vedette.wire.v1.Ack
-	(*Pulse)(nil),         // 30: vedette.wire.v1.Pulse
-	(*Goodbye)(nil),       // 31: vedette.wire.v1.Goodbye
-	nil,                   // 32: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                   // 33: vedette.wire.v1.Upsert.AnnotationsEntry
+	(Assignment_Role)(0),   // 0: vedette.wire.v1.Assignment.Role
+	(Outcome_State)(0),     // 1: vedette.wire.v1.Outcome.State
+	(*AgentMessage)(nil),   // 2: vedette.wire.v1.AgentMessage
+	(*ServerMessage)(nil),  // 3: vedette.wire.v1.ServerMessage
+	(*Hello)(nil),          // 4: vedette.wire.v1.Hello
+	(*Welcome)(nil),        // 5: vedette.wire.v1.Welcome
+	(*Lift)(nil),           // 6: vedette.wire.v1.Lift
+	(*LiftField)(nil),      // 7: vedette.wire.v1.LiftField
+	(*Kind)(nil),           // 8: vedette.wire.v1.Kind
+	(*Cluster)(nil),        // 9: vedette.wire.v1.Cluster
+	(*Register)(nil),       // 10: vedette.wire.v1.Register
+	(*Deregister)(nil),     // 11: vedette.wire.v1.Deregister
+	(*Trouble)(nil),        // 12: vedette.wire.v1.Trouble
+	(*Assignment)(nil),     // 13: vedette.wire.v1.Assignment
+	(*Mark)(nil),           // 14: vedette.wire.v1.Mark
+	(*Feed)(nil),           // 15: vedette.wire.v1.Feed
+	(*Data)(nil),           // 16: vedette.wire.v1.Data
+	(*Record)(nil),         // 17: vedette.wire.v1.Record
+	(*Declare)(nil),        // 18: vedette.wire.v1.Declare
+	(*DeclaredFeed)(nil),   // 19: vedette.wire.v1.DeclaredFeed
+	(*Begin)(nil),          // 20: vedette.wire.v1.Begin
+	(*Upsert)(nil),         // 21: vedette.wire.v1.Upsert
+	(*Owner)(nil),          // 22: vedette.wire.v1.Owner
+	(*Delete)(nil),         // 23: vedette.wire.v1.Delete
+	(*Drop)(nil),           // 24: vedette.wire.v1.Drop
+	(*End)(nil),            // 25: vedette.wire.v1.End
+	(*Bookmark)(nil),       // 26: vedette.wire.v1.Bookmark
+	(*Status)(nil),         // 27: vedette.wire.v1.Status
+	(*AgentPulse)(nil),     // 28: vedette.wire.v1.AgentPulse
+	(*Index)(nil),          // 29: vedette.wire.v1.Index
+	(*Ack)(nil),            // 30: vedette.wire.v1.Ack
+	(*Pulse)(nil),          // 31: vedette.wire.v1.Pulse
+	(*Goodbye)(nil),        // 32: vedette.wire.v1.Goodbye
+	(*OperationsUp)(nil),   // 33: vedette.wire.v1.OperationsUp
+	(*OperationsDown)(nil), // 34: vedette.wire.v1.OperationsDown
+	(*Attach)(nil),         // 35: vedette.wire.v1.Attach
+	(*Part)(nil),           // 36: vedette.wire.v1.Part
+	(*Cancel)(nil),         // 37: vedette.wire.v1.Cancel
+	(*Forget)(nil),         // 38: vedette.wire.v1.Forget
+	(*Operation)(nil),      // 39: vedette.wire.v1.Operation
+	(*Target)(nil),         // 40: vedette.wire.v1.Target
+	(*List)(nil),           // 41: vedette.wire.v1.List
+	(*Apply)(nil),          // 42: vedette.wire.v1.Apply
+	(*Patch)(nil),          // 43: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),  // 44: vedette.wire.v1.DeleteObjects
+	(*Scale)(nil),          // 45: vedette.wire.v1.Scale
+	(*Undo)(nil),           // 46: vedette.wire.v1.Undo
+	(*Logs)(nil),           // 47: vedette.wire.v1.Logs
+	(*Metrics)(nil),        // 48: vedette.wire.v1.Metrics
+	(*Discover)(nil),       // 49: vedette.wire.v1.Discover
+	(*Version)(nil),        // 50: vedette.wire.v1.Version
+	(*Outcome)(nil),        // 51: vedette.wire.v1.Outcome
+	(*Key)(nil),            // 52: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),    // 53: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),      // 54: vedette.wire.v1.AnswerEnd
+	nil,                    // 55: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                    // 56: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
-	3,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
-	9,  // 1: vedette.wire.v1.AgentMessage.register:type_name -> vedette.wire.v1.Register
-	10, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
-	15, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
-	11, // 4: vedette.wire.v1.AgentMessage.trouble:type_name -> vedette.wire.v1.Trouble
-	4,  // 5: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
-	12, // 6: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
-	29, // 7: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
-	28, // 8: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
-	30, // 9: vedette.wire.v1.ServerMessage.pulse:type_name -> vedette.wire.v1.Pulse
-	31, // 10: vedette.wire.v1.ServerMessage.goodbye:type_name -> vedette.wire.v1.Goodbye
-	5,  // 11: vedette.wire.v1.Welcome.lifts:type_name -> vedette.wire.v1.Lift
-	7,  // 12: vedette.wire.v1.Lift.kind:type_name -> vedette.wire.v1.Kind
-	6,  // 13: vedette.wire.v1.Lift.fields:type_name -> vedette.wire.v1.LiftField
-	8,  // 14: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
+	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
+	10, // 1: vedette.wire.v1.AgentMessage.register:type_name -> vedette.wire.v1.Register
+	11, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
+	16, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
+	12, // 4: vedette.wire.v1.AgentMessage.trouble:type_name -> vedette.wire.v1.Trouble
+	5,  // 5: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
+	13, // 6: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
+	30, // 7: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
+	29, // 8: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
+	31, // 9: vedette.wire.v1.ServerMessage.pulse:type_name -> vedette.wire.v1.Pulse
+	32, // 10: vedette.wire.v1.ServerMessage.goodbye:type_name -> vedette.wire.v1.Goodbye
+	6,  // 11: vedette.wire.v1.Welcome.lifts:type_name -> vedette.wire.v1.Lift
+	8,  // 12: vedette.wire.v1.Lift.kind:type_name -> vedette.wire.v1.Kind
+	7,  // 13: vedette.wire.v1.Lift.fields:type_name -> vedette.wire.v1.LiftField
+	9,  // 14: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
 	0,  // 15: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
-	13, // 16: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
-	14, // 17: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
-	7,  // 18: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
-	14, // 19: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
-	17, // 20: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
-	19, // 21: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
-	20, // 22: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
-	22, // 23: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
-	23, // 24: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
-	24, // 25: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
-	25, // 26: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
-	26, // 27: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
-	27, // 28: vedette.wire.v1.Record.pulse:type_name -> vedette.wire.v1.AgentPulse
-	18, // 29: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
-	14, // 30: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
-	21, // 31: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	32, // 32: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	33, // 33: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
-	7,  // 34: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
-	14, // 35: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
-	1,  // 36: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	2,  // 37: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	37, // [37:38] is the sub-list for method output_type
-	36, // [36:37] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	14, // 16: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
+	15, // 17: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
+	8,  // 18: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
+	15, // 19: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
+	18, // 20: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
+	20, // 21: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
+	21, // 22: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
+	23, // 23: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
+	24, // 24: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
+	25, // 25: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
+	26, // 26: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
+	27, // 27: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
+	28, // 28: vedette.wire.v1.Record.pulse:type_name -> vedette.wire.v1.AgentPulse
+	19, // 29: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
+	15, // 30: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
+	22, // 31: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
+	55, // 32: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	56, // 33: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	8,  // 34: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
+	15, // 35: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
+	35, // 36: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
+	51, // 37: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
+	39, // 38: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
+	37, // 39: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
+	38, // 40: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
+	36, // 41: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
+	40, // 42: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
+	41, // 43: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
+	42, // 44: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
+	43, // 45: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
+	44, // 46: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
+	45, // 47: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
+	40, // 48: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
+	40, // 49: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
+	40, // 50: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
+	46, // 51: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
+	40, // 52: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
+	40, // 53: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
+	47, // 54: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
+	40, // 55: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
+	48, // 56: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
+	49, // 57: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
+	40, // 58: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
+	50, // 59: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
+	40, // 60: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
+	40, // 61: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
+	40, // 62: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
+	40, // 63: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
+	40, // 64: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
+	40, // 65: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
+	1,  // 66: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
+	52, // 67: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	8,  // 68: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
+	21, // 69: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
+	8,  // 70: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 71: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	33, // 72: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	53, // 73: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 74: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	34, // 75: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	54, // 76: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	74, // [74:77] is the sub-list for method output_type
+	71, // [71:74] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -2567,15 +4585,47 @@ func file_vedette_proto_init() {
 		(*Record_Status)(nil),
 		(*Record_Pulse)(nil),
 	}
+	file_vedette_proto_msgTypes[31].OneofWrappers = []any{
+		(*OperationsUp_Attach)(nil),
+		(*OperationsUp_Outcome)(nil),
+	}
+	file_vedette_proto_msgTypes[32].OneofWrappers = []any{
+		(*OperationsDown_Operation)(nil),
+		(*OperationsDown_Cancel)(nil),
+		(*OperationsDown_Forget)(nil),
+		(*OperationsDown_Part)(nil),
+	}
+	file_vedette_proto_msgTypes[37].OneofWrappers = []any{
+		(*Operation_Get)(nil),
+		(*Operation_List)(nil),
+		(*Operation_Apply)(nil),
+		(*Operation_Patch)(nil),
+		(*Operation_Delete)(nil),
+		(*Operation_Scale)(nil),
+		(*Operation_Restart)(nil),
+		(*Operation_Pause)(nil),
+		(*Operation_Resume)(nil),
+		(*Operation_Undo)(nil),
+		(*Operation_History)(nil),
+		(*Operation_Status)(nil),
+		(*Operation_Logs)(nil),
+		(*Operation_Events)(nil),
+		(*Operation_Metrics)(nil),
+		(*Operation_Discover)(nil),
+		(*Operation_Recache)(nil),
+		(*Operation_Version)(nil),
+	}
+	file_vedette_proto_msgTypes[42].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[45].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   33,
+			NumEnums:      2,
+			NumMessages:   55,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   2,
 		},
 		GoTypes:           file_vedette_proto_goTypes,
 		DependencyIndexes: file_vedette_proto_depIdxs,

@@ -127,3 +127,142 @@ var Caching_ServiceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "vedette.proto",
 }
+
+const (
+	Operations_Serve_FullMethodName  = "/vedette.wire.v1.Operations/Serve"
+	Operations_Answer_FullMethodName = "/vedette.wire.v1.Operations/Answer"
+)
+
+// OperationsClient is the client API for Operations service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Operations carries what clusters are asked to do: operations down, their
+// outcomes up. An agent that was welcomed with a session opens Serve once, on the
+// same connection.
+type OperationsClient interface {
+	Serve(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[OperationsUp, OperationsDown], error)
+	// Answer carries one outcome that is too big to share a stream with others, or
+	// a log, as long as that is read. The server ends it when nobody wants more.
+	Answer(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[AnswerPiece, AnswerEnd], error)
+}
+
+type operationsClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewOperationsClient(cc grpc.ClientConnInterface) OperationsClient {
+	return &operationsClient{cc}
+}
+
+func (c *operationsClient) Serve(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[OperationsUp, OperationsDown], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Operations_ServiceDesc.Streams[0], Operations_Serve_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[OperationsUp, OperationsDown]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Operations_ServeClient = grpc.BidiStreamingClient[OperationsUp, OperationsDown]
+
+func (c *operationsClient) Answer(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[AnswerPiece, AnswerEnd], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Operations_ServiceDesc.Streams[1], Operations_Answer_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[AnswerPiece, AnswerEnd]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Operations_AnswerClient = grpc.ClientStreamingClient[AnswerPiece, AnswerEnd]
+
+// OperationsServer is the server API for Operations service.
+// All implementations must embed UnimplementedOperationsServer
+// for forward compatibility.
+//
+// Operations carries what clusters are asked to do: operations down, their
+// outcomes up. An agent that was welcomed with a session opens Serve once, on the
+// same connection.
+type OperationsServer interface {
+	Serve(grpc.BidiStreamingServer[OperationsUp, OperationsDown]) error
+	// Answer carries one outcome that is too big to share a stream with others, or
+	// a log, as long as that is read. The server ends it when nobody wants more.
+	Answer(grpc.ClientStreamingServer[AnswerPiece, AnswerEnd]) error
+	mustEmbedUnimplementedOperationsServer()
+}
+
+// UnimplementedOperationsServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedOperationsServer struct{}
+
+func (UnimplementedOperationsServer) Serve(grpc.BidiStreamingServer[OperationsUp, OperationsDown]) error {
+	return status.Error(codes.Unimplemented, "method Serve not implemented")
+}
+func (UnimplementedOperationsServer) Answer(grpc.ClientStreamingServer[AnswerPiece, AnswerEnd]) error {
+	return status.Error(codes.Unimplemented, "method Answer not implemented")
+}
+func (UnimplementedOperationsServer) mustEmbedUnimplementedOperationsServer() {}
+func (UnimplementedOperationsServer) testEmbeddedByValue()                    {}
+
+// UnsafeOperationsServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to OperationsServer will
+// result in compilation errors.
+type UnsafeOperationsServer interface {
+	mustEmbedUnimplementedOperationsServer()
+}
+
+func RegisterOperationsServer(s grpc.ServiceRegistrar, srv OperationsServer) {
+	// If the following call panics, it indicates UnimplementedOperationsServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Operations_ServiceDesc, srv)
+}
+
+func _Operations_Serve_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(OperationsServer).Serve(&grpc.GenericServerStream[OperationsUp, OperationsDown]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Operations_ServeServer = grpc.BidiStreamingServer[OperationsUp, OperationsDown]
+
+func _Operations_Answer_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(OperationsServer).Answer(&grpc.GenericServerStream[AnswerPiece, AnswerEnd]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Operations_AnswerServer = grpc.ClientStreamingServer[AnswerPiece, AnswerEnd]
+
+// Operations_ServiceDesc is the grpc.ServiceDesc for Operations service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Operations_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "vedette.wire.v1.Operations",
+	HandlerType: (*OperationsServer)(nil),
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Serve",
+			Handler:       _Operations_Serve_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Answer",
+			Handler:       _Operations_Answer_Handler,
+			ClientStreams: true,
+		},
+	},
+	Metadata: "vedette.proto",
+}

@@ -18,7 +18,7 @@ func stepOf(rec *wire.Record, size int) ingest.Step {
 	}
 	switch step := rec.GetStep().(type) {
 	case *wire.Record_Upsert:
-		s.Type, s.Object = ingest.Upsert, objectOf(s.Feed.Kind, step.Upsert)
+		s.Type, s.Object = ingest.Upsert, wire.ToObject(s.Feed.Kind, step.Upsert)
 		if step.Upsert.GetLive() {
 			s.Mark = vedette.Mark(s.Object.ResourceVersion)
 		}
@@ -41,21 +41,6 @@ func stepOf(rec *wire.Record, size int) ingest.Step {
 		s.Type, s.Time = ingest.Pulse, time.UnixMilli(step.Pulse.GetUnixMillis())
 	}
 	return s
-}
-
-func objectOf(kind vedette.Kind, u *wire.Upsert) vedette.Object {
-	return vedette.Object{
-		Key:             vedette.Key{Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName()},
-		UID:             u.GetUid(),
-		ResourceVersion: u.GetResourceVersion(),
-		APIVersion:      u.GetApiVersion(),
-		Created:         u.GetCreated(),
-		Owner:           vedette.Owner{Kind: wire.ToKind(u.GetOwner().GetKind()), Name: u.GetOwner().GetName(), UID: u.GetOwner().GetUid()},
-		Labels:          u.GetLabels(),
-		Annotations:     u.GetAnnotations(),
-		Summary:         u.GetSummary(),
-		Body:            u.GetBody(),
-	}
 }
 
 func feedsOf(d *wire.Declare) []store.DeclaredFeed {

@@ -1,0 +1,195 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/vedette-io/vedette"
+)
+
+// fill gives every field of a value something that is not its zero.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.Struct:
+		if t, ok := v.Addr().Interface().(*time.Time); ok {
+			*t = time.Unix(int64(*n), 5).UTC()
+			return
+		}
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case reflect.String:
+		v.SetString(string(rune('a' + *n%26)))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Slice:
+		v.SetBytes([]byte{byte(*n)})
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	}
+}
+
+// TestOperations sends every verb with every field set through the wire's words.
+func TestOperations(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, args := range []vedette.Args{
+		vedette.GetArgs{}, vedette.ListArgs{}, vedette.ApplyArgs{}, vedette.PatchArgs{}, vedette.DeleteArgs{}, vedette.ScaleArgs{}, vedette.RestartArgs{},
+		vedette.PauseArgs{}, vedette.ResumeArgs{}, vedette.UndoArgs{}, vedette.HistoryArgs{}, vedette.StatusArgs{}, vedette.LogsArgs{}, vedette.EventsArgs{},
+		vedette.MetricsArgs{}, vedette.DiscoverArgs{}, vedette.RecacheArgs{}, vedette.VersionArgs{},
+	} {
+		filled := reflect.New(reflect.TypeOf(args)).Elem()
+		n := 0
+		fill(filled, &n)
+		op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: filled.Interface().(vedette.Args)}
+		m, err := FromOperation(op, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read Operation
+		if err := proto.Unmarshal(b, &read); err != nil {
+			t.Fatal(err)
+		}
+		if got := ToOperation(&read, now); !reflect.DeepEqual(got, op) {
+			t.Errorf("%s:\ngot  %#v\nsent %#v", args.Verb(), got, op)
+		}
+	}
+}
+
+func TestOperationOfNewerServer(t *testing.T) {
+	if op := ToOperation(&Operation{Id: "01J"}, time.Now()); op.Args != nil {
+		t.Errorf("a verb that nobody knows became %T", op.Args)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	fresh := vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "n", Name: "web"}, UID: "u", ResourceVersion: "7",
+		APIVersion: "apps/v1", Created: 5, Owner: vedette.Owner{Kind: vedette.Kind{Name: "Node"}, Name: "o", UID: "ou"},
+		Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}, Summary: []byte(`{"x":1}`), Body: []byte(`{"kind":"Deployment"}`)}
+	for _, out := range []vedette.Outcome{
+		{ID: "01J", State: vedette.Done, Status: 201, Keys: []vedette.Key{fresh.Key}, Fresh: &fresh, Objects: []json.RawMessage{fresh.Body}},
+		{ID: "01J", State: vedette.Failed, Status: 409, Reason: "Conflict", Message: "no", UIDs: []string{"u"}, Objects: []json.RawMessage{json.RawMessage(`{}`), json.RawMessage(`[]`)}},
+		{ID: "01J", State: vedette.Lost, Result: json.RawMessage(`{"a":1}`)},
+	} {
+		b, err := proto.Marshal(FromOutcome(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read Outcome
+		if err := proto.Unmarshal(b, &read); err != nil {
+			t.Fatal(err)
+		}
+		if got := ToOutcome(&read); !reflect.DeepEqual(got, out) {
+			t.Errorf("got  %#v\nsent %#v", got, out)
+		}
+	}
+}
+
+func TestParts(t *testing.T) {
+	for _, size := range []int{0, 10, MaxPiece, MaxPiece + 1, 3 * MaxPiece, 5_000_001} {
+		m := &OperationsDown{Message: &OperationsDown_Operation{&Operation{Id: "01J", Verb: &Operation_Apply{&Apply{Manifest: bytes.Repeat([]byte("x"), size)}}}}}
+		parts, err := Split(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var j Joiner
+		var got *OperationsDown
+		for i, part := range parts {
+			if proto.Size(part) > MaxPiece+64 {
+				t.Fatalf("a part of %d bytes", proto.Size(part))
+			}
+			if got, err = j.Join(part); err != nil || (got == nil) != (i < len(parts)-1) {
+				t.Fatalf("part %d of %d: %v, %v", i+1, len(parts), got != nil, err)
+			}
+		}
+		if !proto.Equal(got, m) {
+			t.Errorf("%d bytes came out otherwise", size)
+		}
+	}
+}
+
+// carry returns what a reader makes of what a writer was given.
+func carry(t *testing.T, broke error, write func(w *AnswerWriter)) ([]byte, error) {
+	t.Helper()
+	var sent []*AnswerPiece
+	w := NewAnswerWriter(&AnswerPiece{Operation: "01J"}, func(p *AnswerPiece) error {
+		if len(p.GetZstd()) > MaxPiece {
+			t.Errorf("a piece of %d bytes", len(p.GetZstd()))
+		}
+		sent = append(sent, proto.Clone(p).(*AnswerPiece))
+		return nil
+	})
+	write(w)
+	if err := w.Close(broke); err != nil {
+		t.Fatal(err)
+	}
+	if sent[0].GetOperation() != "01J" {
+		t.Fatal("the first piece does not say what it answers")
+	}
+	i := 0
+	r, err := NewAnswerReader(sent[0], func() (*AnswerPiece, error) {
+		if i++; i < len(sent) {
+			return sent[i], nil
+		}
+		return nil, io.EOF
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+func TestAnswers(t *testing.T) {
+	random := make([]byte, 2_000_000)
+	rand.NewChaCha8([32]byte{1}).Read(random)
+	for _, text := range [][]byte{nil, []byte("a line\n"), bytes.Repeat([]byte("the same line again\n"), 500_000), random} {
+		got, err := carry(t, nil, func(w *AnswerWriter) { w.Write(text) })
+		if err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%d bytes came out as %d: %v", len(text), len(got), err)
+		}
+	}
+	got, err := carry(t, errors.New("the kubelet hung up"), func(w *AnswerWriter) {
+		w.Write([]byte("one\n"))
+		w.Flush()
+		w.Write([]byte("two\n"))
+	})
+	if string(got) != "one\ntwo\n" || !errors.Is(err, ErrBrokeOff) {
+		t.Errorf("got %q and %v", got, err)
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte("x"), []byte{})
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		rest := []*AnswerPiece{{Zstd: b}}
+		r, err := NewAnswerReader(&AnswerPiece{Zstd: a}, func() (*AnswerPiece, error) {
+			if len(rest) == 0 {
+				return nil, io.EOF
+			}
+			p := rest[0]
+			rest = nil
+			return p, nil
+		})
+		if err != nil {
+			return
+		}
+		defer r.Close()
+		_, _ = io.Copy(io.Discard, io.LimitReader(r, 1<<20))
+	})
+}

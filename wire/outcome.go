@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/vedette-io/vedette"
+)
+
+var outcomeStates = map[vedette.OutcomeState]Outcome_State{
+	vedette.Done:   Outcome_STATE_DONE,
+	vedette.Failed: Outcome_STATE_FAILED,
+	vedette.Lost:   Outcome_STATE_LOST,
+}
+
+// FromOutcome encodes an outcome, but for its Stream, which goes by itself. The
+// encoding shares the outcome's bytes.
+func FromOutcome(out vedette.Outcome) *Outcome {
+	o := &Outcome{Id: string(out.ID), State: outcomeStates[out.State], Status: uint32(out.Status), Reason: out.Reason, Message: out.Message,
+		Uids: out.UIDs, Result: out.Result}
+	for _, key := range out.Keys {
+		o.Keys = append(o.Keys, &Key{Kind: FromKind(key.Kind), Namespace: key.Namespace, Name: key.Name})
+	}
+	if out.Fresh != nil {
+		o.FreshKind, o.Fresh = FromKind(out.Fresh.Kind), FromObject(out.Fresh)
+		return o
+	}
+	for _, object := range out.Objects {
+		o.Objects = append(o.Objects, object)
+	}
+	return o
+}
+
+// ToOutcome decodes an outcome. A state that this program does not know is a loss:
+// it can't tell what became of the operation.
+func ToOutcome(o *Outcome) vedette.Outcome {
+	out := vedette.Outcome{ID: vedette.OperationID(o.GetId()), State: vedette.Lost, Status: int(o.GetStatus()), Reason: o.GetReason(), Message: o.GetMessage(),
+		UIDs: o.GetUids(), Result: o.GetResult()}
+	for state, encoded := range outcomeStates {
+		if encoded == o.GetState() {
+			out.State = state
+		}
+	}
+	for _, key := range o.GetKeys() {
+		out.Keys = append(out.Keys, vedette.Key{Kind: ToKind(key.GetKind()), Namespace: key.GetNamespace(), Name: key.GetName()})
+	}
+	for _, object := range o.GetObjects() {
+		out.Objects = append(out.Objects, object)
+	}
+	if o.GetFresh() != nil {
+		fresh := ToObject(ToKind(o.GetFreshKind()), o.GetFresh())
+		out.Fresh, out.Objects = &fresh, []json.RawMessage{fresh.Body}
+	}
+	return out
+}
+
+// FromObject encodes an object, whose bytes it shares. Feeds take the way of
+// EncodeUpsert.
+func FromObject(o *vedette.Object) *Upsert {
+	u := &Upsert{Namespace: o.Namespace, Name: o.Name, Uid: o.UID, ResourceVersion: o.ResourceVersion, ApiVersion: o.APIVersion,
+		Created: o.Created, Labels: o.Labels, Annotations: o.Annotations, Summary: o.Summary, Body: o.Body}
+	if o.Owner != (vedette.Owner{}) {
+		u.Owner = &Owner{Kind: FromKind(o.Owner.Kind), Name: o.Owner.Name, Uid: o.Owner.UID}
+	}
+	return u
+}
+
+// ToObject decodes an object of a kind.
+func ToObject(kind vedette.Kind, u *Upsert) vedette.Object {
+	return vedette.Object{
+		Key:             vedette.Key{Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName()},
+		UID:             u.GetUid(),
+		ResourceVersion: u.GetResourceVersion(),
+		APIVersion:      u.GetApiVersion(),
+		Created:         u.GetCreated(),
+		Owner:           vedette.Owner{Kind: ToKind(u.GetOwner().GetKind()), Name: u.GetOwner().GetName(), UID: u.GetOwner().GetUid()},
+		Labels:          u.GetLabels(),
+		Annotations:     u.GetAnnotations(),
+		Summary:         u.GetSummary(),
+		Body:            u.GetBody(),
+	}
+}
