@@ -59,6 +59,15 @@ func (o Operation) Idempotent() bool {
 	return true
 }
 
+// Reads reports whether an operation changes nothing in its cluster.
+func (o Operation) Reads() bool {
+	switch o.Args.(type) {
+	case GetArgs, ListArgs, HistoryArgs, StatusArgs, LogsArgs, EventsArgs, MetricsArgs, DiscoverArgs, RecacheArgs, VersionArgs:
+		return true
+	}
+	return false
+}
+
 // Args are the arguments of one verb: one of the *Args types of this package, by
 // value.
 type Args interface{ Verb() Verb }
