@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -32,10 +33,11 @@ type account struct {
 	indexes indexes
 	news    chan struct{} // holds a token while an assignment waits
 
-	mu    sync.Mutex
-	next  *uplink.Assignment // the latest; those before it are void
-	state string
-	err   error
+	mu       sync.Mutex
+	next     *uplink.Assignment // the latest; those before it are void
+	operator *operate.Operator  // nil until the cluster was reached
+	state    string
+	err      error
 }
 
 func newAccount(a *Agent, cfg Account) *account {
@@ -76,6 +78,9 @@ func (a *account) identify(ctx context.Context) (*watch.Cluster, error) {
 	}
 	identity, namespaces, err := cluster.Identify(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.employ(cluster); err != nil {
 		return nil, err
 	}
 	a.set("registered", nil)

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/desk"
+	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
@@ -27,6 +29,8 @@ type Config struct {
 	// accounts together. Zero means 8 MiB.
 	OutboxBytes int
 	Watch       watch.Config
+	Operate     operate.Config // its Redactor and Wanted are filled in for each account
+	Desk        desk.Config
 }
 
 // Account is one cluster and what to show of it.
@@ -42,6 +46,7 @@ type Agent struct {
 	cfg  Config
 	box  *outbox.Box
 	link *uplink.Uplink
+	desk *desk.Desk
 	log  *slog.Logger
 
 	accounts map[vedette.AccountName]*account
@@ -62,7 +67,8 @@ func New(cfg Config, log *slog.Logger) *Agent {
 		cfg.Watch.Log = log
 	}
 	a := &Agent{cfg: cfg, box: outbox.New(cfg.OutboxBytes), log: log, accounts: map[vedette.AccountName]*account{}}
-	a.link = uplink.New(cfg.Uplink, a.box, a, log)
+	a.desk = desk.New(cfg.Desk, a.operate, func(out vedette.Outcome) { a.link.Answer(out) })
+	a.link = uplink.New(cfg.Uplink, a.box, a, a.desk, log)
 	for _, account := range cfg.Accounts {
 		a.accounts[account.Name] = newAccount(a, account)
 	}
@@ -75,6 +81,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.desk.Run(ctx) })
 	group.Go(func() error { return a.link.Run(ctx) })
 	for _, account := range a.accounts {
 		group.Go(func() error { return account.run(ctx) })

@@ -251,7 +251,7 @@ type sender struct {
 
 func newSender(to string) *sender {
 	s := &sender{box: outbox.New(8 << 20), assigned: make(chan uplink.Assignment, 1)}
-	s.link = uplink.New(uplink.Config{Target: to, Creds: insecure.NewCredentials(), Agent: "synthetic"}, s.box, s, slog.New(slog.DiscardHandler))
+	s.link = uplink.New(uplink.Config{Target: to, Creds: insecure.NewCredentials(), Agent: "synthetic"}, s.box, s, nil, slog.New(slog.DiscardHandler))
 	return s
 }
 

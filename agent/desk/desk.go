@@ -29,6 +29,7 @@ import (
 // Config bounds a desk. Zero values mean the defaults.
 type Config struct {
 	Workers int           // operations that are carried out at once; 64
+	Streams int           // logs that are read at once; 64
 	Bytes   int           // of outcomes that are remembered; 8 MiB
 	Keep    time.Duration // how long an outcome waits for its acknowledgement; 15 min
 }
@@ -36,6 +37,9 @@ type Config struct {
 func (c *Config) defaults() {
 	if c.Workers == 0 {
 		c.Workers = 64
+	}
+	if c.Streams == 0 {
+		c.Streams = 64
 	}
 	if c.Bytes == 0 {
 		c.Bytes = 8 << 20
@@ -52,12 +56,13 @@ type Desk struct {
 	answer  func(vedette.Outcome)
 	workers *semaphore.Weighted
 
-	mu      sync.Mutex
-	ctx     context.Context // of Run; nil before it
-	entries map[vedette.OperationID]*entry
-	ended   []*entry // in the order in which they ended
-	bytes   int      // of the outcomes of ended
-	working sync.WaitGroup
+	mu        sync.Mutex
+	ctx       context.Context // of Run; nil before it
+	entries   map[vedette.OperationID]*entry
+	ended     []*entry // in the order in which they ended
+	bytes     int      // of the outcomes of ended
+	streaming int      // entries whose outcome is a stream
+	working   sync.WaitGroup
 }
 
 // entry is one operation: under way, then ended, then forgotten.
@@ -130,6 +135,10 @@ func (d *Desk) work(ctx context.Context, e *entry, op vedette.Operation) {
 	}
 	out.ID = op.ID
 	d.mu.Lock()
+	if out.Stream != nil && d.streaming >= d.cfg.Streams {
+		_ = out.Stream.Close() // nothing of it was read
+		out = tooManyLogs(op, d.cfg.Streams)
+	}
 	d.endLocked(e, out)
 	d.mu.Unlock()
 	d.answer(out)
@@ -150,10 +159,16 @@ func tooBusy(op vedette.Operation, workers int) vedette.Outcome {
 		Message: "the agent had no worker free before the deadline; nothing was done. It carries out " + strconv.Itoa(workers) + " operations at once"}
 }
 
+func tooManyLogs(op vedette.Operation, streams int) vedette.Outcome {
+	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Busy",
+		Message: "the agent sends " + strconv.Itoa(streams) + " logs already, and no more at once; end one of those that are followed"}
+}
+
 func (d *Desk) endLocked(e *entry, out vedette.Outcome) {
 	e.at = time.Now()
 	if out.Stream != nil {
 		e.streams = true
+		d.streaming++
 		return
 	}
 	e.cancel()
@@ -186,6 +201,10 @@ func (d *Desk) lightenLocked(e *entry) bool {
 func (d *Desk) dropLocked(e *entry) {
 	e.cancel()
 	delete(d.entries, e.id)
+	if e.streams {
+		d.streaming--
+		return
+	}
 	for i, other := range d.ended {
 		if other == e {
 			d.ended = append(d.ended[:i], d.ended[i+1:]...)
@@ -231,7 +250,7 @@ func (d *Desk) Unanswered() []vedette.Outcome {
 func (d *Desk) Running() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.entries) - len(d.ended)
+	return len(d.entries) - len(d.ended) - d.streaming
 }
 
 // clear forgets what nobody has acknowledged for long: its server is gone.

@@ -176,7 +176,7 @@ func TestWorkers(t *testing.T) {
 // A log is read once: it is not remembered, and its context lives until it is
 // forgotten.
 func TestStreams(t *testing.T) {
-	onBench(t, Config{}, func(b *bench) {
+	onBench(t, Config{Streams: 1}, func(b *bench) {
 		b.Put(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}})
 		synctest.Wait()
 		b.end("log", vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("text"))})
@@ -184,9 +184,13 @@ func TestStreams(t *testing.T) {
 		b.Put(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}})
 		synctest.Wait()
 		b.want("answered", b.answered, "log done 0")
+		b.Put(vedette.Operation{ID: "other", Args: vedette.LogsArgs{}})
+		synctest.Wait()
+		b.end("other", vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("text"))})
+		b.want("answered", b.answered, "log done 0", "other failed 0")
 		b.Forget("log")
 		b.Put(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}})
 		synctest.Wait()
-		b.want("begun", b.begun, "log", "log")
+		b.want("begun", b.begun, "log", "other", "log")
 	})
 }

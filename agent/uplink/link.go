@@ -64,11 +64,11 @@ func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
 		return group.Wait()
 	}
 	l.stream = stream
-	group.Go(func() error { return l.serve(ctx, group) })
+	group.Go(func() error { return l.serve(ctx, group, conn) })
 	return group.Wait()
 }
 
-func (l *link) serve(ctx context.Context, group *errgroup.Group) error {
+func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.ClientConn) error {
 	impatience := time.AfterFunc(mostGreeting, l.hangUp)
 	welcome, err := l.greet()
 	if !impatience.Stop() {
@@ -89,6 +89,9 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group) error {
 		if err := l.send(m); err != nil {
 			return err
 		}
+	}
+	if session := welcome.GetSession(); session != "" && u.desk != nil { // older servers give no operations
+		group.Go(func() error { return l.serveOperations(ctx, conn, session) })
 	}
 	group.Go(func() error { return l.pump(ctx) })
 	return l.beat(ctx)

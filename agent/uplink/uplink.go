@@ -7,6 +7,7 @@ package uplink
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -30,7 +31,11 @@ type Config struct {
 	Agent    vedette.AgentID
 	Version  string
 	Hostname string
-	ZoneID   string
+	// Process names this process among all that ever ran as this agent: the server
+	// asks one that it knows what became of an operation, and no other. Empty means
+	// a name that New makes up.
+	Process string
+	ZoneID  string
 	// MinBackoff and MaxBackoff bound the wait before another try, which doubles
 	// from one to the other with jitter. Zero means 500 ms and 20 s.
 	MinBackoff, MaxBackoff time.Duration
@@ -77,25 +82,30 @@ type Uplink struct {
 	cfg      Config
 	box      *outbox.Box
 	listener listener
+	desk     desk // nil for an agent that takes no operations
 	log      *slog.Logger
 
-	mu       sync.Mutex
-	accounts map[vedette.AccountName]*wire.Register // to be registered on every connection
-	troubles map[vedette.AccountName]*wire.Trouble  // to be told on every connection
-	link     *link                                  // nil while not connected
-	lost     error                                  // why the last connection ended; nil while connected
-	server   string                                 // that we are or were connected to
+	mu         sync.Mutex
+	accounts   map[vedette.AccountName]*wire.Register // to be registered on every connection
+	troubles   map[vedette.AccountName]*wire.Trouble  // to be told on every connection
+	link       *link                                  // nil while not connected
+	lost       error                                  // why the last connection ended; nil while connected
+	server     string                                 // that we are or were connected to
+	operations *operations                            // nil while the server takes no outcomes
 }
 
 // New returns an uplink that sends what box holds. Nothing is dialled before Run.
-func New(cfg Config, box *outbox.Box, l listener, log *slog.Logger) *Uplink {
+func New(cfg Config, box *outbox.Box, l listener, d desk, log *slog.Logger) *Uplink {
 	if cfg.MinBackoff == 0 {
 		cfg.MinBackoff = 500 * time.Millisecond
 	}
 	if cfg.MaxBackoff == 0 {
 		cfg.MaxBackoff = 20 * time.Second
 	}
-	return &Uplink{cfg: cfg, box: box, listener: l, log: log, accounts: map[vedette.AccountName]*wire.Register{},
+	if cfg.Process == "" {
+		cfg.Process = rand.Text()
+	}
+	return &Uplink{cfg: cfg, box: box, listener: l, desk: d, log: log, accounts: map[vedette.AccountName]*wire.Register{},
 		troubles: map[vedette.AccountName]*wire.Trouble{},
 		lost:     errors.New("not connected yet")}
 }

@@ -124,7 +124,7 @@ func failure(t *testing.T, target string, creds credentials.TransportCredentials
 	if creds == nil {
 		cfg.Creds = insecure.NewCredentials()
 	}
-	u := New(cfg, outbox.New(1<<20), nil, slog.New(slog.DiscardHandler))
+	u := New(cfg, outbox.New(1<<20), nil, nil, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	done := make(chan struct{})

@@ -1,0 +1,58 @@
+package agent
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// operate carries out an operation in the cluster of its account. The desk calls
+// it.
+func (a *Agent) operate(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	account := a.accounts[op.Account]
+	if account == nil {
+		return refused(op, http.StatusNotFound, "NotFound", "agent "+string(a.cfg.Uplink.Agent)+" has no account "+string(op.Account)+" in its configuration")
+	}
+	operator, err := account.currentOperator()
+	if operator == nil {
+		message := "the agent has not reached the cluster of account " + string(op.Account) + " yet"
+		if err != nil {
+			message += ": " + err.Error()
+		}
+		return refused(op, http.StatusServiceUnavailable, "ServiceUnavailable", message)
+	}
+	return operator.Do(ctx, op)
+}
+
+func refused(op vedette.Operation, status int, reason, message string) vedette.Outcome {
+	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: status, Reason: reason, Message: message}
+}
+
+// employ makes the account's operator, which goes on working while the account
+// is another agent's to report.
+func (a *account) employ(cluster *watch.Cluster) error {
+	cfg := a.agent.cfg.Operate
+	var err error
+	if cfg.Redactor, err = a.redactor(a.agent.currentTerms()); err != nil {
+		return err
+	}
+	operator, err := operate.New(cluster, cfg)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.operator = operator
+	return nil
+}
+
+// currentOperator returns nil and what keeps the cluster from being reached while
+// there is none.
+func (a *account) currentOperator() (*operate.Operator, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.operator, a.err
+}

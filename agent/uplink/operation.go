@@ -1,0 +1,224 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// desk takes operations and remembers their outcomes.
+type desk interface {
+	Put(vedette.Operation)
+	Cancel(vedette.OperationID)
+	Forget(vedette.OperationID)
+	Unanswered() []vedette.Outcome
+}
+
+// operations is a link's half of the Operations service: one stream that
+// operations come down and outcomes go up, and one more for each answer that is
+// too big for it.
+type operations struct {
+	uplink  *Uplink
+	client  wire.OperationsClient
+	session string
+	ctx     context.Context // the link's: what is being answered ends with it
+	stream  grpc.BidiStreamingClient[wire.OperationsUp, wire.OperationsDown]
+	sending sync.Mutex // held while something is sent on the stream
+
+	mu      sync.Mutex
+	over    bool           // nothing more is answered
+	answers sync.WaitGroup // the streams of Answer; grows only while not over
+}
+
+// beside answers on a stream of its own, and reports whether it still can.
+func (o *operations) beside(answer func()) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.over {
+		o.answers.Go(answer)
+	}
+	return !o.over
+}
+
+func (o *operations) end() {
+	o.mu.Lock()
+	o.over = true
+	o.mu.Unlock()
+	o.answers.Wait()
+}
+
+// serveOperations attaches to the server and takes operations until the link ends.
+func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, session string) error {
+	o := &operations{uplink: l.uplink, client: wire.NewOperationsClient(conn), session: session, ctx: ctx}
+	defer o.end()
+	var err error
+	if o.stream, err = o.client.Serve(ctx); err != nil {
+		return fmt.Errorf("open the stream of operations: %w", err)
+	}
+	if err := o.stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Attach{Attach: &wire.Attach{
+		Session: session, Process: l.uplink.cfg.Process,
+	}}}); err != nil {
+		_, err = o.stream.Recv() // Send says EOF only; Recv says why
+		return fmt.Errorf("attach for operations: %w", err)
+	}
+	l.uplink.attach(o)
+	defer l.uplink.detach(o)
+	for _, out := range l.uplink.desk.Unanswered() {
+		o.answer(out)
+	}
+	return o.receive()
+}
+
+func (o *operations) receive() error {
+	var joiner wire.Joiner
+	for {
+		m, err := o.stream.Recv()
+		if err != nil {
+			return fmt.Errorf("receive operations: %w", err)
+		}
+		if m, err = joiner.Join(m); err != nil {
+			return err
+		}
+		switch m := m.GetMessage().(type) {
+		case *wire.OperationsDown_Operation:
+			o.uplink.desk.Put(wire.ToOperation(m.Operation, time.Now()))
+		case *wire.OperationsDown_Cancel:
+			o.uplink.desk.Cancel(vedette.OperationID(m.Cancel.GetId()))
+		case *wire.OperationsDown_Forget:
+			o.uplink.desk.Forget(vedette.OperationID(m.Forget.GetId()))
+		}
+	}
+}
+
+// answer sends an outcome. One that can't be sent because the link ends stays on
+// the desk for the next.
+func (o *operations) answer(out vedette.Outcome) {
+	if out.Stream != nil {
+		if !o.beside(func() { o.log(out) }) {
+			o.uplink.giveUp(out)
+		}
+		return
+	}
+	encoded := wire.FromOutcome(out)
+	if proto.Size(encoded) > wire.MaxPiece {
+		o.beside(func() { o.bulk(encoded) })
+		return
+	}
+	o.sending.Lock()
+	defer o.sending.Unlock()
+	if err := o.stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Outcome{Outcome: encoded}}); err != nil {
+		o.uplink.log.Debug("outcome not sent; the connection is lost", "operation", out.ID, "error", err)
+	}
+}
+
+// bulk sends an outcome on a stream of its own.
+func (o *operations) bulk(encoded *wire.Outcome) {
+	b, err := proto.Marshal(encoded)
+	if err == nil {
+		err = o.send(&wire.AnswerPiece{Operation: encoded.GetId()}, func(w *wire.AnswerWriter) error {
+			_, err := w.Write(b)
+			return errors.Join(err, w.Close(nil))
+		})
+	}
+	if err != nil {
+		o.uplink.log.Debug("outcome not sent", "operation", encoded.GetId(), "error", err)
+	}
+}
+
+// log sends a log as it is read, until it ends or nobody wants more of it.
+func (o *operations) log(out vedette.Outcome) {
+	defer o.uplink.desk.Forget(out.ID)
+	defer out.Stream.Close()
+	err := o.send(&wire.AnswerPiece{Operation: string(out.ID), Log: true}, func(w *wire.AnswerWriter) error {
+		return copyLog(w, out.Stream)
+	})
+	if err != nil {
+		o.uplink.log.Debug("log not sent to its end", "operation", out.ID, "error", err)
+	}
+}
+
+// copyLog flushes what it has before it waits for more, so that a log that is
+// followed arrives line by line and one that is not, in large pieces.
+func copyLog(w *wire.AnswerWriter, log io.Reader) error {
+	if err := w.Flush(); err != nil { // says that the log is open, though it may be silent for hours
+		return err
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := log.Read(buf)
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				return err
+			}
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return w.Close(nil)
+		}
+		if err != nil {
+			return w.Close(err)
+		}
+	}
+}
+
+func (o *operations) send(first *wire.AnswerPiece, write func(*wire.AnswerWriter) error) error {
+	first.Session = o.session
+	ctx, cancel := context.WithCancel(o.ctx)
+	defer cancel()
+	stream, err := o.client.Answer(ctx)
+	if err != nil {
+		return err
+	}
+	if err := write(wire.NewAnswerWriter(first, stream.Send)); err != nil {
+		_, why := stream.CloseAndRecv() // the server says why it wants no more
+		return errors.Join(err, why)
+	}
+	_, err = stream.CloseAndRecv()
+	return err
+}
+
+// Answer sends an outcome to the server, or leaves it to the desk where none is
+// connected. It takes the outcome's Stream.
+func (u *Uplink) Answer(out vedette.Outcome) {
+	u.mu.Lock()
+	o := u.operations
+	u.mu.Unlock()
+	if o != nil {
+		o.answer(out)
+		return
+	}
+	if out.Stream != nil {
+		u.giveUp(out)
+	}
+}
+
+// giveUp closes a log that nobody can read. Who wants it asks again.
+func (u *Uplink) giveUp(out vedette.Outcome) {
+	_ = out.Stream.Close() // nothing of it was read
+	u.desk.Forget(out.ID)
+}
+
+func (u *Uplink) attach(o *operations) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.operations = o
+}
+
+func (u *Uplink) detach(o *operations) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.operations == o {
+		u.operations = nil
+	}
+}
