@@ -83,6 +83,9 @@ type Target struct {
 	Name       string
 }
 
+// Aim returns the target: what all arguments that name one have in common.
+func (t Target) Aim() Target { return t }
+
 // GetArgs ask for one object, as it is in the cluster now.
 type GetArgs struct{ Target }
 

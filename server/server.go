@@ -26,6 +26,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
@@ -45,7 +46,8 @@ type Config struct {
 	Store    store.Config
 	Accounts accounts.Config
 	Ingest   ingest.Config
-	Gate     gate.Config // its Server and Version are filled in
+	Gate     gate.Config     // its Server and Version are filled in
+	Dispatch dispatch.Config // its Server is filled in
 	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
 	// filled in.
 	Clouddriver clouddriver.Config
@@ -112,12 +114,15 @@ func (s *Server) work(ctx context.Context) error {
 	hub := ingest.NewHub()
 	in := ingest.New(s.cfg.Ingest, st, hub, s.log)
 	s.cfg.Gate.Server, s.cfg.Gate.Version = s.cfg.ID, s.cfg.Version
-	door := gate.New(s.cfg.Gate, in, seats, s.log)
+	s.cfg.Dispatch.Server = s.cfg.ID
+	desk := dispatch.New(s.cfg.Dispatch, seats, st, hub, s.log)
+	door := gate.New(s.cfg.Gate, in, seats, desk, s.log)
 	s.face.show(s.views(st, hub, seats, door))
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return book.Run(ctx) })
 	group.Go(func() error { return seats.Run(ctx) })
+	group.Go(func() error { return desk.Run(ctx) })
 	group.Go(func() error { return s.serveGRPC(ctx, door) })
 	return group.Wait()
 }

@@ -110,7 +110,7 @@ func newStage(t *testing.T, dir string) *stage {
 	log := slog.New(slog.DiscardHandler)
 	seats := roster.New("s1", st, accounts.New(accounts.Config{}, st, log), log)
 	door := gate.New(gate.Config{Server: "s1", Version: "1.0", Kinds: []string{"Pod"}},
-		ingest.New(ingest.Config{}, st, ingest.NewHub(), log), seats, log)
+		ingest.New(ingest.Config{}, st, ingest.NewHub(), log), seats, nil, log)
 	s := &stage{t: t, ctx: ctx, stop: stop, store: st, server: grpc.NewServer(), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
 	door.Serve(s.server)
 	go func() { _ = s.server.Serve(s.listen) }()

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/wire"
@@ -53,12 +54,13 @@ func (c *Config) defaults() {
 	}
 }
 
-// Gate implements the Caching service.
+// Gate implements the Caching service, and the Operations service.
 type Gate struct {
 	wire.UnimplementedCachingServer
 	cfg      Config
 	ingest   *ingest.Ingest
 	roster   *roster.Roster
+	dispatch *dispatch.Dispatch
 	log      *slog.Logger
 	decoders wire.Decoders
 	lifted   string // stands for what agents are asked to lift; part of an account's shape
@@ -67,10 +69,11 @@ type Gate struct {
 	sessions map[*session]bool
 }
 
-// New returns a gate in front of an ingest and a roster.
-func New(cfg Config, in *ingest.Ingest, r *roster.Roster, log *slog.Logger) *Gate {
+// New returns a gate in front of an ingest, a roster and a dispatch; without a
+// dispatch, agents are given no operations.
+func New(cfg Config, in *ingest.Ingest, r *roster.Roster, d *dispatch.Dispatch, log *slog.Logger) *Gate {
 	cfg.defaults()
-	return &Gate{cfg: cfg, ingest: in, roster: r, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[*session]bool{}}
+	return &Gate{cfg: cfg, ingest: in, roster: r, dispatch: d, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[*session]bool{}}
 }
 
 // shapeOf folds lifts into a short text: when a server asks for other fields
@@ -80,7 +83,10 @@ func shapeOf(lifts []vedette.Lift) string {
 }
 
 // Serve adds the gate's services to a gRPC server.
-func (g *Gate) Serve(s grpc.ServiceRegistrar) { wire.RegisterCachingServer(s, g) }
+func (g *Gate) Serve(s grpc.ServiceRegistrar) {
+	wire.RegisterCachingServer(s, g)
+	wire.RegisterOperationsServer(s, operationsService{Gate: g})
+}
 
 // Connect serves one agent. gRPC calls it.
 func (g *Gate) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"log/slog"
@@ -28,18 +29,22 @@ import (
 // ends first ends the others.
 type session struct {
 	gate   *Gate
+	token  string // by which the agent's other streams name this session
 	stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]
 	out    *outbound
 	pieces chan *wire.Data // closed by receive
-	member *roster.Member
+	member *roster.Member  // set before joined is closed
+	joined chan struct{}
 	ctx    context.Context // the session's, for work that answers of the roster cause
 	log    *slog.Logger
+
+	visit atomic.Pointer[visit] // nil while the agent takes no operations
 
 	waitingSince atomic.Int64 // when receive began to wait, nanoseconds; 0 while it does not wait
 }
 
 func newSession(g *Gate, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
-	return &session{gate: g, stream: stream, out: newOutbound(), pieces: make(chan *wire.Data), log: g.log}
+	return &session{gate: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, out: newOutbound(), pieces: make(chan *wire.Data), log: g.log}
 }
 
 var errSilent = errors.New("the agent was not heard for three pulses")
@@ -56,6 +61,7 @@ func (s *session) run(ctx context.Context) error {
 		ID: vedette.AgentID(hello.GetAgentId()), Version: hello.GetAgentVersion(), Hostname: hello.GetHostname(),
 		ZoneID: hello.GetZoneId(), Connected: time.Now(),
 	}, s.assign)
+	close(s.joined)
 	s.log.Info("agent connected", "version", hello.GetAgentVersion())
 	lane := s.gate.ingest.Lane(s, s.log)
 	group.Go(func() error { return lane.Run(ctx) })
@@ -117,11 +123,15 @@ func (s *session) greet() (*wire.Hello, error) {
 			hello.GetAgentId(), hello.GetAgentVersion(), hello.GetOldestProtocol(), hello.GetNewestProtocol(),
 			s.gate.cfg.Version, wire.OldestProtocol, wire.Protocol)
 	}
-	return hello, s.stream.Send(&wire.ServerMessage{Message: &wire.ServerMessage_Welcome{Welcome: s.gate.welcome(protocol)}})
+	return hello, s.stream.Send(&wire.ServerMessage{Message: &wire.ServerMessage_Welcome{Welcome: s.welcome(protocol)}})
 }
 
-func (g *Gate) welcome(protocol uint32) *wire.Welcome {
-	return &wire.Welcome{
+func (s *session) welcome(protocol uint32) *wire.Welcome {
+	g, token := s.gate, s.token
+	if g.dispatch == nil {
+		token = ""
+	}
+	return &wire.Welcome{Session: token,
 		Protocol: protocol, ServerId: string(g.cfg.Server), ServerVersion: g.cfg.Version,
 		PulseSeconds: uint32(max(1, g.cfg.Pulse/time.Second)), CreditBytes: uint32(g.cfg.Credit),
 		Kinds: g.cfg.Kinds, Lifts: wire.FromLifts(g.cfg.Lifts), Annotations: vedette.LiftedAnnotations,

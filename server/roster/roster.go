@@ -162,6 +162,18 @@ func (r *Roster) Fresh(account vedette.AccountName) (at time.Time, live bool) {
 	return m.Fresh(), true
 }
 
+// Holder returns the agent that serves an account, and its term; nil where none
+// does.
+func (r *Roster) Holder(account vedette.AccountName) (*Member, vedette.Term) {
+	r.mu.Lock()
+	s := r.seats[account]
+	r.mu.Unlock()
+	if s == nil {
+		return nil, 0
+	}
+	return s.current()
+}
+
 // Members returns the agents that are connected.
 func (r *Roster) Members() []*Member {
 	r.mu.Lock()

@@ -1,0 +1,152 @@
+// Package dispatch is the life of an operation at the server, from when it is
+// accepted until it is answered or lost:
+//
+//	accepted ──an agent serves the account──> sent ──outcome──> answered
+//	    │                                      │ ↑
+//	    │                                  link│ │the same process is back, or it may be
+//	    │no agent in time                  lost│ │done twice: sent again
+//	    ↓                                      ↓ │
+//	  failed: nothing was done               waiting ──another process, or the deadline──> lost
+//
+// Guarantees:
+//
+//   - An operation ends in exactly one outcome, shortly after its deadline at the
+//     latest. One that can't have taken effect fails; one of which that is unknown
+//     is lost, and says what was known.
+//   - It takes effect once. It is sent again to the process that has it, which
+//     knows what it did; to another only if doing it twice is the same as once.
+//   - What it wrote can be read when its outcome is there.
+//   - What changes something is in the history before it is sent, and goes on to its
+//     end though the caller has left.
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/roster"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// Config is how operations live. Zero values mean the defaults.
+type Config struct {
+	Server vedette.ServerID
+	// Timeout is how long an operation without a deadline may take; 30 s.
+	Timeout time.Duration
+	// Patience is how long an operation that was not sent waits for an agent; 10 s.
+	Patience time.Duration
+	// Grace is how long after its deadline an outcome may still be on its way; 3 s.
+	Grace time.Duration
+	// KeepHistory is how long the history of operations is kept; 14 days.
+	KeepHistory time.Duration
+}
+
+func (c *Config) defaults() {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&c.Timeout, 30 * time.Second}, {&c.Patience, 10 * time.Second}, {&c.Grace, 3 * time.Second}, {&c.KeepHistory, 14 * 24 * time.Hour}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+}
+
+// seats tell which agent serves an account.
+type seats interface {
+	Holder(vedette.AccountName) (*roster.Member, vedette.Term)
+}
+
+// book is what of operations is kept.
+type book interface {
+	history
+	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
+	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object) ([]store.Change, error)
+	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string) ([]store.Change, error)
+}
+
+// hub hears of what was written.
+type hub interface{ Publish([]store.Change) }
+
+// Dispatch is safe for concurrent use.
+type Dispatch struct {
+	cfg   Config
+	seats seats
+	book  book
+	hub   hub
+	log   *slog.Logger
+	diary *diary
+
+	life   context.Context // of what changes something; ends with Run
+	end    context.CancelFunc
+	living sync.WaitGroup
+
+	mu      sync.Mutex
+	visits  map[*roster.Member]*Visit
+	waiting map[vedette.OperationID]chan vedette.Outcome // for operations that are not answered
+	news    chan struct{}                                // closed and replaced when an agent comes or goes
+}
+
+// New returns a Dispatch without agents.
+func New(cfg Config, s seats, b book, h hub, log *slog.Logger) *Dispatch {
+	cfg.defaults()
+	d := &Dispatch{cfg: cfg, seats: s, book: b, hub: h, log: log, diary: newDiary(cfg, b, log),
+		visits: map[*roster.Member]*Visit{}, waiting: map[vedette.OperationID]chan vedette.Outcome{}, news: make(chan struct{})}
+	d.life, d.end = context.WithCancel(context.Background())
+	return d
+}
+
+// Run keeps the history until ctx ends. Operations that are under way then are
+// lost.
+func (d *Dispatch) Run(ctx context.Context) error {
+	err := d.diary.run(ctx)
+	d.end()
+	d.living.Wait()
+	d.diary.close()
+	return err
+}
+
+// Do has an operation carried out, and returns when it has an outcome or ctx is
+// over. Without an ID it gets one, and without a deadline the default. The caller
+// closes the outcome's Stream.
+func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	now := time.Now()
+	if op.ID == "" {
+		op.ID = vedette.OperationID(ulid.Make().String())
+	}
+	if op.Deadline.IsZero() {
+		op.Deadline = now.Add(d.cfg.Timeout)
+	}
+	e := &errand{op: op, accepted: now}
+	if op.Reads() {
+		return d.finish(e, d.carry(ctx, e))
+	}
+	if err := d.diary.begin(ctx, e); err != nil {
+		d.log.Error("operation refused: the history can't be written", "operation", op.ID, "error", err)
+		return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "ServiceUnavailable",
+			Message: "the server could not note the operation in its database, and did not send it; try again"}
+	}
+	done := make(chan vedette.Outcome, 1)
+	d.living.Go(func() { done <- d.finish(e, d.carry(d.life, e)) })
+	select {
+	case out := <-done:
+		return out
+	case <-ctx.Done():
+		return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Canceled",
+			Message: "the caller left before the operation ended; it goes on, and GET /armory/agent/operations/" + string(op.ID) + " tells how it ends"}
+	}
+}
+
+// finish makes what an operation wrote readable, and notes its end.
+func (d *Dispatch) finish(e *errand, out vedette.Outcome) vedette.Outcome {
+	out.ID = e.op.ID
+	d.writeThrough(e, &out)
+	d.diary.ended(e, out)
+	return out
+}
