@@ -31,8 +31,14 @@ func NewAnswerWriter(first *AnswerPiece, send func(*AnswerPiece) error) *AnswerW
 // Write implements io.Writer. What it takes may wait until Flush.
 func (w *AnswerWriter) Write(p []byte) (int, error) { return w.enc.Write(p) }
 
-// Flush sends all that was written, so that who follows a log sees it at once.
-func (w *AnswerWriter) Flush() error { return w.enc.Flush() }
+// Flush sends all that was written, so that who follows a log sees it at once. Of
+// an answer that is empty so far it tells that it has begun.
+func (w *AnswerWriter) Flush() error {
+	if err := w.enc.Flush(); err != nil || w.first == nil {
+		return err
+	}
+	return w.send(w.piece())
+}
 
 // Close ends the answer. An error that is given tells the reader why it is not
 // complete.

@@ -137,7 +137,9 @@ func (o *operations) bulk(encoded *wire.Outcome) {
 // log sends a log as it is read, until it ends or nobody wants more of it.
 func (o *operations) log(out vedette.Outcome) {
 	defer o.uplink.desk.Forget(out.ID)
-	defer out.Stream.Close()
+	hangUp := sync.OnceFunc(func() { _ = out.Stream.Close() })
+	defer hangUp()
+	defer context.AfterFunc(o.ctx, hangUp)() // a log that is silent would not notice that the link has ended
 	err := o.send(&wire.AnswerPiece{Operation: string(out.ID), Log: true}, func(w *wire.AnswerWriter) error {
 		return copyLog(w, out.Stream)
 	})

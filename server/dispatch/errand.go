@@ -42,7 +42,7 @@ func (d *Dispatch) carry(ctx context.Context, e *errand) vedette.Outcome {
 			return out
 		}
 		e.sent = &sending{visit.member.ID, visit.process, time.Now()}
-		visit.line.Send(e.op)
+		d.send(visit, e.op)
 		select {
 		case out := <-outcome:
 			return out
@@ -62,6 +62,16 @@ func (d *Dispatch) await(id vedette.OperationID) <-chan vedette.Outcome {
 	defer d.mu.Unlock()
 	d.waiting[id] = outcome
 	return outcome
+}
+
+// send gives an operation to an agent, unless its outcome has come meanwhile: the
+// agent may have forgotten it then, and would begin anew.
+func (d *Dispatch) send(v *Visit, op vedette.Operation) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.waiting[op.ID] != nil {
+		v.line.Send(op)
+	}
 }
 
 func (d *Dispatch) forgo(id vedette.OperationID) {

@@ -8,7 +8,8 @@ import (
 	"github.com/vedette-io/vedette/server/roster"
 )
 
-// Line is the way to a connected agent. Its methods do not wait.
+// Line is the way to a connected agent. Its methods do not wait, and what they say
+// arrives in the order in which they are called.
 type Line interface {
 	Send(vedette.Operation)
 	Cancel(vedette.OperationID)

@@ -101,7 +101,7 @@ func (v *visit) receive(stream grpc.BidiStreamingServer[wire.OperationsUp, wire.
 func (v *visit) Send(op vedette.Operation) {
 	encoded, err := wire.FromOperation(op, time.Now())
 	if err != nil {
-		v.Outcome(vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusInternalServerError, Reason: "InternalError", Message: err.Error()})
+		go v.Outcome(vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusInternalServerError, Reason: "InternalError", Message: err.Error()})
 		return
 	}
 	v.put(&wire.OperationsDown{Message: &wire.OperationsDown_Operation{Operation: encoded}})

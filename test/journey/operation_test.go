@@ -1,0 +1,239 @@
+package journey
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/uplink"
+	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/dispatch"
+	"github.com/vedette-io/vedette/server/gate"
+	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/roster"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/test/proxy"
+)
+
+// wired is a server's way of operations, an agent of the plane, and a proxy
+// between the two.
+type wired struct {
+	*dispatch.Dispatch
+	t     *testing.T
+	store *store.Store
+	proxy *proxy.Proxy
+	log   *slog.Logger
+}
+
+func wireUp(t *testing.T) *wired {
+	t.Helper()
+	w := wireServer(t)
+	account := agent.Account{Name: "one"}
+	account.Access.KubeconfigFile = plane.Kubeconfig()
+	t.Cleanup(running(t, agent.New(agent.Config{Uplink: w.uplink(), Accounts: []agent.Account{account}}, w.log).Run))
+	w.awaitLive()
+	return w
+}
+
+// wireServer is wireUp without the agent.
+func wireServer(t *testing.T) *wired {
+	t.Helper()
+	book := &logbook{}
+	w := &wired{t: t, log: slog.New(slog.NewTextHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	var err error
+	if w.store, err = store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")}); err != nil {
+		t.Fatal(err)
+	}
+	seats := roster.New("s1", w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)
+	hub := ingest.NewHub()
+	w.Dispatch = dispatch.New(dispatch.Config{Server: "s1"}, seats, w.store, hub, w.log)
+	door := gate.New(gate.Config{Server: "s1", Version: "test", Lifts: views.Lifts()}, ingest.New(ingest.Config{}, w.store, hub, w.log), seats, w.Dispatch, w.log)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rpc := grpc.NewServer()
+	door.Serve(rpc)
+	stopGRPC := running(t, func(context.Context) error { return rpc.Serve(listener) })
+	stopDispatch := running(t, w.Run)
+	stopSeats := running(t, seats.Run)
+	w.proxy = proxy.New(t, listener.Addr().String())
+	t.Cleanup(func() {
+		rpc.Stop()
+		stopGRPC()
+		stopDispatch()
+		stopSeats()
+		if err := w.store.Close(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log(book.String())
+		}
+	})
+	return w
+}
+
+func (w *wired) uplink() uplink.Config {
+	return uplink.Config{Target: w.proxy.Address(), Creds: insecure.NewCredentials(), Agent: "a1",
+		MinBackoff: 20 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
+}
+
+func (w *wired) awaitLive() {
+	w.t.Helper()
+	h := &half{t: w.t}
+	h.await("live feeds", func() bool {
+		feeds, err := w.store.Feeds(w.t.Context(), "one")
+		live := 0
+		for _, f := range feeds {
+			if f.State == vedette.FeedLive {
+				live++
+			}
+		}
+		return err == nil && live == len(vedette.DefaultKinds)
+	})
+}
+
+func (w *wired) do(args vedette.Args) vedette.Outcome {
+	return w.Do(w.t.Context(), vedette.Operation{Account: "one", Args: args})
+}
+
+func (w *wired) done(args vedette.Args) vedette.Outcome {
+	w.t.Helper()
+	out := w.do(args)
+	if out.State != vedette.Done {
+		w.t.Fatalf("%s: %s %d %s: %s", args.Verb(), out.State, out.Status, out.Reason, out.Message)
+	}
+	return out
+}
+
+// namespace makes one of the test's own.
+func (w *wired) namespace(name string) {
+	w.t.Helper()
+	w.done(vedette.ApplyArgs{Manifest: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)})
+}
+
+func deployment(namespace, name string, replicas int) []byte {
+	return fmt.Appendf(nil, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%[2]q,"namespace":%[1]q},"spec":{"replicas":%[3]d,
+		"selector":{"matchLabels":{"app":%[2]q}},"template":{"metadata":{"labels":{"app":%[2]q}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`, namespace, name, replicas)
+}
+
+// TestOperationsFlow sends operations all the way, and looks for what they wrote
+// the moment that they are answered.
+func TestOperationsFlow(t *testing.T) {
+	w := wireUp(t)
+	w.namespace("operations")
+	web := vedette.Target{Kind: "deployment", Namespace: "operations", Name: "web"}
+	key := vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "operations", Name: "web"}
+	written := func(out vedette.Outcome) {
+		t.Helper()
+		row, err := w.store.Object(t.Context(), "one", key)
+		if err != nil || out.Fresh == nil || older(row.ResourceVersion, out.Fresh.ResourceVersion) {
+			t.Errorf("what was written can't be read yet: %v", err)
+		}
+	}
+	written(w.done(vedette.ApplyArgs{Manifest: deployment("operations", "web", 1)}))
+	for n := range 10 {
+		written(w.done(vedette.ScaleArgs{Target: web, Replicas: int64(n % 3)}))
+	}
+	if out := w.do(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","namespace":"operations"},"spec":{"replicas":-1}}`)}); out.Status != http.StatusUnprocessableEntity {
+		t.Errorf("the cluster's own refusal did not come back: %+v", out)
+	}
+	w.done(vedette.DeleteArgs{Target: web, Propagation: "foreground"})
+	if _, err := w.store.Object(t.Context(), "one", key); vedette.KindOf(err) != vedette.NotFound {
+		t.Errorf("what was deleted can still be read: %v", err)
+	}
+	if out := w.do(vedette.LogsArgs{Target: vedette.Target{Namespace: "operations", Name: "none"}}); out.Status != http.StatusNotFound {
+		t.Errorf("the log of a pod that is not there: %+v", out)
+	}
+}
+
+// TestBigOperations passes what is bigger than any message both ways.
+func TestBigOperations(t *testing.T) {
+	w := wireUp(t)
+	w.namespace("big")
+	random := make([]byte, 450_000)
+	rand.NewChaCha8([32]byte{1}).Read(random)
+	text := fmt.Sprintf("%x", random) // 900 KB that don't compress to nothing
+	for i := range 14 {
+		manifest, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": fmt.Sprint("big-", i), "namespace": "big"}, "data": map[string]any{"text": text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.done(vedette.ApplyArgs{Manifest: manifest})
+	}
+	out := w.done(vedette.ListArgs{Target: vedette.Target{Kind: "configmap", Namespace: "big"}})
+	whole := 0
+	for _, o := range out.Objects {
+		if bytes.Contains(o, []byte(text)) {
+			whole++
+		}
+	}
+	if whole != 14 {
+		t.Errorf("%d of 14 objects came back whole", whole)
+	}
+}
+
+// TestOnceUnderCuts creates objects that have no name of their own, each by one
+// operation, while the connection is cut again and again. Those that were done
+// must be there once; the agent lives, so that none is lost.
+func TestOnceUnderCuts(t *testing.T) {
+	w := wireUp(t)
+	w.namespace("once")
+	const operations, abreast = 400, 20
+	ended := make(chan vedette.Outcome)
+	for n := range abreast {
+		go func() {
+			for i := range operations / abreast {
+				ended <- w.do(vedette.ApplyArgs{Strategy: vedette.CreateOnly, Manifest: fmt.Appendf(nil,
+					`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"once-","namespace":"once","labels":{"once":"yes"}},"data":{"number":"%d"}}`, n*1000+i)})
+			}
+		}()
+	}
+	for i := range operations {
+		if out := <-ended; out.State != vedette.Done {
+			t.Errorf("%s %d: %s", out.State, out.Status, out.Message)
+		}
+		if i%20 == 7 { // with some under way, some answered and some on their way back
+			w.proxy.Cut()
+		}
+	}
+	numbers := map[string]int{}
+	for _, raw := range w.done(vedette.ListArgs{Target: vedette.Target{Kind: "configmap", Namespace: "once"}, LabelSelector: "once=yes"}).Objects {
+		var o struct{ Data struct{ Number string } }
+		if err := json.Unmarshal(raw, &o); err != nil {
+			t.Fatal(err)
+		}
+		numbers[o.Data.Number]++
+	}
+	for number, n := range numbers {
+		if n != 1 {
+			t.Errorf("number %s was created %d times", number, n)
+		}
+	}
+	if len(numbers) != operations {
+		t.Errorf("%d of %d were created", len(numbers), operations)
+	}
+	if w.proxy.Accepted() < 10 {
+		t.Errorf("the connection was opened %d times only", w.proxy.Accepted())
+	}
+}
+
+// older compares resourceVersions, which etcd counts up.
+func older(a, b string) bool {
+	return len(a) < len(b) || len(a) == len(b) && a < b
+}
