@@ -130,7 +130,7 @@ func (d *declaration) store(ctx context.Context, tx *tx, there coverage) error {
 			return fmt.Errorf("update a feed: %w", err)
 		}
 	}
-	return insertValues(ctx, tx, "feeds", feedColumns, added)
+	return insertValues(ctx, tx, "feeds", feedColumns, added, "")
 }
 
 var feedColumns = []column{{"account_id", "integer"}, {"kind_id", "smallint"}, {"namespace", "text"}, {"mark", "text"}, {"state", "text"}, {"message", "text"},

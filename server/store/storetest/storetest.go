@@ -21,7 +21,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		tests map[string]func(*testing.T, *store.Store)
 	}{
 		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests}, {"oracle", oracleTests},
-		{"fresh", freshTests},
+		{"fresh", freshTests}, {"operations", operationTests}, {"tasks", taskTests},
 	} {
 		for name, test := range group.tests {
 			t.Run(group.name+"/"+name, func(t *testing.T) { test(t, open(t)) })
