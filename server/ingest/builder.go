@@ -87,14 +87,14 @@ type batch struct {
 	account vedette.AccountName
 	term    vedette.Term
 	upserts map[vedette.Key]vedette.Object
-	deletes map[vedette.Key]bool
+	deletes map[vedette.Key]string // with their versions
 	drops   []store.Drop
 	feeds   map[vedette.Feed]*store.FeedUpdate
 }
 
 func newBatch(account vedette.AccountName, term vedette.Term) *batch {
 	return &batch{account: account, term: term, upserts: map[vedette.Key]vedette.Object{},
-		deletes: map[vedette.Key]bool{}, feeds: map[vedette.Feed]*store.FeedUpdate{}}
+		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*store.FeedUpdate{}}
 }
 
 func (b *batch) add(s Step) {
@@ -104,11 +104,11 @@ func (b *batch) add(s Step) {
 		b.upserts[s.Object.Key] = s.Object
 	case Delete:
 		delete(b.upserts, s.Object.Key)
-		b.deletes[s.Object.Key] = true
+		b.deletes[s.Object.Key] = string(s.Mark)
 	case Drop:
 		b.drops = append(b.drops, store.Drop{Feed: s.Feed, Digests: s.Digests})
 	case End:
-		b.feed(s.Feed).Synced = time.Now()
+		b.feed(s.Feed).Synced, b.feed(s.Feed).Listed = time.Now(), s.Mark
 		b.state(s.Feed, vedette.FeedLive, "")
 	case Status:
 		b.state(s.Feed, s.State, s.Message)
@@ -138,8 +138,8 @@ func (b *batch) build() store.Batch {
 	for _, o := range b.upserts {
 		out.Upserts = append(out.Upserts, o)
 	}
-	for key := range b.deletes {
-		out.Deletes = append(out.Deletes, key)
+	for key, version := range b.deletes {
+		out.Deletes = append(out.Deletes, store.Deletion{Key: key, Version: version})
 	}
 	for _, u := range b.feeds {
 		out.Feeds = append(out.Feeds, *u)

@@ -2,10 +2,12 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 func TestOrderOfTasks(t *testing.T) {
@@ -51,4 +53,25 @@ func nameOf(t task) string {
 	}
 	names := map[StepType]string{Declare: "declare", Begin: "begin", Pulse: "pulse"}
 	return strings.TrimSpace(fmt.Sprintf("%s %s", names[t.step.Type], t.step.Account))
+}
+
+// TestBatchesTellVersions asks that the store learns at which version an object
+// went, and at which a snapshot was read, though its feed has gone on since.
+func TestBatchesTellVersions(t *testing.T) {
+	b := newBatch("prod", 1)
+	key := vedette.Key{Kind: pods.Kind, Namespace: "n", Name: "web"}
+	for _, s := range []Step{
+		{Type: Upsert, Feed: pods, Object: vedette.Object{Key: key, ResourceVersion: "3"}},
+		{Type: End, Feed: pods, Mark: "5"},
+		{Type: Delete, Feed: pods, Object: vedette.Object{Key: key}, Mark: "7"},
+	} {
+		b.add(s)
+	}
+	out := b.build()
+	if len(out.Upserts) != 0 || !slices.Equal(out.Deletes, []store.Deletion{{Key: key, Version: "7"}}) {
+		t.Errorf("upserts %v, deletes %v", out.Upserts, out.Deletes)
+	}
+	if u := out.Feeds[0]; u.Listed != "5" || *u.Mark != "7" || u.Synced.IsZero() {
+		t.Errorf("the feed: %+v", u)
+	}
 }

@@ -133,7 +133,11 @@ func (w *World) object(manifest string) vedette.Object {
 // Delete removes objects.
 func (w *World) Delete(account vedette.AccountName, keys ...vedette.Key) {
 	w.t.Helper()
-	w.commit(store.Batch{Account: account, Deletes: keys})
+	var deletes []store.Deletion
+	for _, key := range keys {
+		deletes = append(deletes, store.Deletion{Key: key})
+	}
+	w.commit(store.Batch{Account: account, Deletes: deletes})
 }
 
 func (w *World) commit(b store.Batch) {

@@ -29,6 +29,16 @@ func lockAccount(ctx context.Context, tx *tx, account vedette.AccountName, term 
 	return id, err
 }
 
+// lockByID is lockAccount for who only waits for others.
+func lockByID(ctx context.Context, tx *tx, id int64) error {
+	var term int64
+	err := tx.queryRow(ctx, `SELECT term FROM accounts WHERE id = ?`+tx.dialect.forUpdate, id).Scan(&term)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNoAccount
+	}
+	return err
+}
+
 // Register stores what an agent says of an account. A name belongs to the first
 // cluster that registers under it: for any other the error is vedette.Conflict
 // and names both, and nothing is changed.
@@ -151,6 +161,7 @@ func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder)
 // Release says that no agent serves the account. Where another has taken it
 // meanwhile, that stays as it is and there is no error.
 func (s *Store) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
+	s.floors.leave(account, time.Now())
 	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 		_, err := tx.exec(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
 			micros(tx.now), string(account), int64(term))

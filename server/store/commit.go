@@ -26,16 +26,27 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	if err := s.settle(ctx, b.Account, b.Term); err != nil {
 		return nil, s.explain(deed, err)
 	}
-	p, err := s.plan(ctx, &b)
+	p, covered, err := s.plan(ctx, &b)
 	if err != nil {
 		return nil, s.explain(deed, err)
 	}
-	if p.idle() {
-		return nil, nil
+	screened := s.screen(ctx, &b, covered)
+	changes, err := s.carryOut(ctx, p, covered)
+	if err != nil {
+		return nil, s.explain(deed, err)
+	}
+	s.floors.settle(b.Account, screened)
+	return changes, nil
+}
+
+// carryOut writes what a plan's batch comes to, and returns what changed.
+func (s *Store) carryOut(ctx context.Context, p *plan, covered coverage) ([]Change, error) {
+	if err := s.fill(ctx, p, covered); err != nil || p.idle() {
+		return nil, err
 	}
 	if err := s.write(ctx, p.apply); err != nil {
-		s.gates.doubt(b.Account)
-		return nil, s.explain(deed, err)
+		s.gates.doubt(p.batch.Account)
+		return nil, err
 	}
 	s.tidy(ctx, p)
 	return p.changes, nil
@@ -45,13 +56,17 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 // known, until that has ended one way or the other: it holds the account's lock.
 // What is planned after that is planned on what counts.
 func (s *Store) settle(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
-	if !s.gates.inDoubt(account) {
-		return nil
-	}
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+	return s.settleWith(ctx, account, func(ctx context.Context, tx *tx) error {
 		_, err := lockAccount(ctx, tx, account, term)
 		return err
 	})
+}
+
+func (s *Store) settleWith(ctx context.Context, account vedette.AccountName, lock func(ctx context.Context, tx *tx) error) error {
+	if !s.gates.inDoubt(account) {
+		return nil
+	}
+	err := s.write(ctx, lock)
 	if err == nil {
 		s.gates.trust(account)
 	}
@@ -79,28 +94,27 @@ func (p *plan) idle() bool {
 	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0
 }
 
-func (s *Store) plan(ctx context.Context, b *Batch) (*plan, error) {
+// plan begins one: it finds the account and what its feeds cover, and refuses a
+// writer that was replaced.
+func (s *Store) plan(ctx context.Context, b *Batch) (*plan, coverage, error) {
 	p := &plan{batch: b, sets: map[int64]map[string]string{}, hashes: map[rowKey]int64{}, gained: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
 	var term int64
 	err := s.one(ctx, into(&p.account, &term), `SELECT id, term FROM accounts WHERE name = ?`, string(b.Account))
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNoAccount
+		return nil, nil, ErrNoAccount
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if term != int64(b.Term) {
-		return nil, ErrTerm
+		return nil, nil, ErrTerm
 	}
 	var covered coverage
 	err = s.connected(ctx, s.reader, func(ctx context.Context, conn *sql.Conn) (err error) {
 		covered, err = readCoverage(ctx, conn, &s.dialect, p.account)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return p, s.fill(ctx, p, covered)
+	return p, covered, err
 }
 
 func (s *Store) fill(ctx context.Context, p *plan, covered coverage) error {
@@ -119,7 +133,7 @@ func (s *Store) fill(ctx context.Context, p *plan, covered coverage) error {
 	sortRows(p.rows)
 	for i, key := range deletes {
 		if _, ok := there[key]; ok {
-			p.remove(key, p.batch.Deletes[i], covered)
+			p.remove(key, p.batch.Deletes[i].Key, covered)
 		}
 	}
 	if err := s.drop(ctx, p, upserts, covered); err != nil {
@@ -150,7 +164,7 @@ func (s *Store) keys(ctx context.Context, b *Batch, covered coverage) (upserts, 
 		}
 	}
 	for i := range b.Deletes {
-		if deletes[i], err = number(b.Deletes[i]); err != nil {
+		if deletes[i], err = number(b.Deletes[i].Key); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -28,6 +28,9 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 	if err := s.write(ctx, func(ctx context.Context, tx *tx) error { return d.begin(ctx, tx) }); err != nil {
 		return nil, s.explain(deed, err)
 	}
+	s.floors.retain(account, func(key vedette.Key) bool {
+		return slices.Contains(unknownGroups, key.Kind.Group) || slices.ContainsFunc(feeds, func(f DeclaredFeed) bool { return covers(f.Feed, key) })
+	})
 	changes, err := s.withdraw(ctx, d)
 	return changes, s.explain(deed, err)
 }
@@ -127,7 +130,7 @@ func (d *declaration) store(ctx context.Context, tx *tx, there coverage) error {
 			return fmt.Errorf("update a feed: %w", err)
 		}
 	}
-	return insertValues(ctx, tx, "feeds", feedColumns, added)
+	return insertValues(ctx, tx, "feeds", feedColumns, added, "")
 }
 
 var feedColumns = []column{{"account_id", "integer"}, {"kind_id", "smallint"}, {"namespace", "text"}, {"mark", "text"}, {"state", "text"}, {"message", "text"},

@@ -31,8 +31,12 @@ type dialect struct {
 	upsert func(ctx context.Context, tx *tx, account int64, rows []row) error
 	// remove deletes rows by their keys, which are sorted.
 	remove func(ctx context.Context, tx *tx, account int64, keys []rowKey) error
-	// insert writes rows of a few columns into a small table.
-	insert func(ctx context.Context, tx *tx, table string, columns []column, rows [][]any) error
+	// insert writes rows of a few columns into a small table. The text follows the
+	// statement; orUpdate makes one.
+	insert func(ctx context.Context, tx *tx, table string, columns []column, rows [][]any, or string) error
+	// orUpdate lets an insert set columns of the row that has the id already, while
+	// that meets a condition.
+	orUpdate func(while string, columns []string) string
 	// size returns the bytes that all tables and indexes take.
 	size func(ctx context.Context, db *sql.DB) (int64, error)
 
@@ -41,6 +45,7 @@ type dialect struct {
 
 	explain func(err error) error // a driver's error as one of ours, or as it is
 	again   func(err error) bool  // whether the same transaction may succeed at once
+	taken   func(err error) bool  // whether another row has a key that must be unique
 }
 
 // column names a column and its PostgreSQL type.

@@ -44,6 +44,11 @@ func readCoverage(ctx context.Context, q querier, d *dialect, account int64) (co
 // a crash means that the feed must be listed again.
 func (s *Store) Begin(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {
 	deed := fmt.Sprintf("begin feed %s of account %s", feed, account)
+	leave, err := s.gates.enter(ctx, account)
+	if err != nil {
+		return fmt.Errorf("%s: %w", deed, err)
+	}
+	defer leave()
 	kind, ok, err := s.kinds.find(ctx, s, feed.Kind)
 	if err != nil {
 		return s.explain(deed, err)
@@ -51,19 +56,34 @@ func (s *Store) Begin(ctx context.Context, account vedette.AccountName, term ved
 	if !ok {
 		return fmt.Errorf("%s: %w", deed, noFeed(feed))
 	}
-	err = s.write(ctx, func(ctx context.Context, tx *tx) error {
-		id, err := lockAccount(ctx, tx, account, term)
-		if err != nil {
-			return err
-		}
-		n, err := tx.exec(ctx, `UPDATE feeds SET mark = '', state = ?, message = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
-			string(vedette.FeedSyncing), id, kind, feed.Namespace)
-		if err == nil && n == 0 {
+	var mark string
+	err = s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
+		mark, err = beginFeed(ctx, tx, account, term, feedKey{kind, feed.Namespace})
+		if errors.Is(err, sql.ErrNoRows) {
 			err = noFeed(feed)
 		}
 		return err
 	})
-	return s.explain(deed, err)
+	if err != nil {
+		return s.explain(deed, err)
+	}
+	s.floors.begin(account, feed, vedette.Mark(mark))
+	return nil
+}
+
+// beginFeed returns the mark that it takes from the feed.
+func beginFeed(ctx context.Context, tx *tx, account vedette.AccountName, term vedette.Term, feed feedKey) (mark string, err error) {
+	id, err := lockAccount(ctx, tx, account, term)
+	if err != nil {
+		return "", err
+	}
+	err = tx.queryRow(ctx, `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.kind, feed.namespace).Scan(&mark)
+	if err != nil {
+		return "", err
+	}
+	_, err = tx.exec(ctx, `UPDATE feeds SET mark = '', state = ?, message = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
+		string(vedette.FeedSyncing), id, feed.kind, feed.namespace)
+	return mark, err
 }
 
 func noFeed(feed vedette.Feed) error {
@@ -140,8 +160,9 @@ func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) 
 const indexChunk = 32768
 
 // Index calls yield with the digests of a feed's rows, in portions, so that no
-// feed is held in memory whole. The account must not be written meanwhile. An
-// error of yield ends it and is returned.
+// feed is held in memory whole. Nothing may be committed to the account
+// meanwhile, but operations may write through. An error of yield ends it and is
+// returned.
 func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error {
 	deed := fmt.Sprintf("index feed %s of account %s", feed, account)
 	id, err := s.accountID(ctx, account)
@@ -152,14 +173,42 @@ func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed ved
 	if err != nil || !ok {
 		return s.explain(deed, err)
 	}
+	var last *indexRow
 	digests := make([]uint64, 0, 1024)
-	return s.scanFeedRows(ctx, id, feedKey{kind, feed.Namespace}, indexChunk, func(rows []indexRow) error {
+	for {
+		rows, err := s.indexPortion(ctx, account, id, feed, kind, last)
+		if err != nil || len(rows) == 0 {
+			return s.explain(deed, err)
+		}
 		digests = digests[:0]
 		for _, r := range rows {
 			digests = append(digests, r.digest)
 		}
-		return yield(digests)
-	})
+		if err := yield(digests); err != nil || len(rows) < indexChunk {
+			return err
+		}
+		last = &rows[len(rows)-1]
+	}
+}
+
+// indexPortion reads the rows after the last one of the portion before, and notes
+// how far it came: what is written through behind that is not in the index. It
+// holds the account's gate for as long as that takes, and no longer, since an
+// agent may be slow to take the portion.
+func (s *Store) indexPortion(ctx context.Context, account vedette.AccountName, id int64, feed vedette.Feed, kind int64, last *indexRow) ([]indexRow, error) {
+	leave, err := s.gates.enter(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := s.settleWith(ctx, account, func(ctx context.Context, tx *tx) error { return lockByID(ctx, tx, id) }); err != nil {
+		return nil, err
+	}
+	rows, err := s.feedRows(ctx, id, feedKey{kind, feed.Namespace}, last, indexChunk)
+	if err == nil {
+		s.floors.indexed(account, feed, last == nil, rows)
+	}
+	return rows, err
 }
 
 // accountID reads an account's number for a reader, which needs no lock.
@@ -179,36 +228,43 @@ type indexRow struct {
 // scanFeedRows reads a feed in portions, each by a query of its own: what takes
 // the portions may be slow, and must not hold a connection.
 func (s *Store) scanFeedRows(ctx context.Context, account int64, feed feedKey, size int, portion func([]indexRow) error) error {
-	var last indexRow
-	var rows []indexRow
-	for first := true; first || len(rows) == size; first = false {
-		where, args := `account_id = ? AND kind_id = ?`, []any{account, feed.kind}
-		if feed.namespace != "" {
-			where, args = where+` AND namespace = ?`, append(args, feed.namespace)
-		}
-		if !first {
-			where, args = where+` AND (namespace > ? OR namespace = ? AND name > ?)`, append(args, last.namespace, last.namespace, last.name)
-		}
-		rows = rows[:0]
-		err := s.each(ctx, func(r *sql.Rows) error {
-			var uid []byte
-			var version string
-			err := r.Scan(&last.namespace, &last.name, &uid, &version)
-			last.digest = vedette.Digest(unpackUID(uid), version)
-			rows = append(rows, last)
-			return err
-		}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects WHERE %s ORDER BY namespace, name LIMIT %d`, where, size), args...)
+	var last *indexRow
+	for {
+		rows, err := s.feedRows(ctx, account, feed, last, size)
 		if err != nil {
 			return s.explain("read rows of a feed", err)
 		}
 		if len(rows) == 0 {
 			return nil
 		}
-		if err := portion(rows); err != nil {
+		if err := portion(rows); err != nil || len(rows) < size {
 			return err
 		}
+		last = &rows[len(rows)-1]
 	}
-	return nil
+}
+
+// feedRows reads at most so many of a feed's rows, those after one, or the first
+// ones where that is nil.
+func (s *Store) feedRows(ctx context.Context, account int64, feed feedKey, after *indexRow, size int) ([]indexRow, error) {
+	where, args := `account_id = ? AND kind_id = ?`, []any{account, feed.kind}
+	if feed.namespace != "" {
+		where, args = where+` AND namespace = ?`, append(args, feed.namespace)
+	}
+	if after != nil {
+		where, args = where+` AND (namespace > ? OR namespace = ? AND name > ?)`, append(args, after.namespace, after.namespace, after.name)
+	}
+	var rows []indexRow
+	err := s.each(ctx, func(r *sql.Rows) error {
+		var row indexRow
+		var uid []byte
+		var version string
+		err := r.Scan(&row.namespace, &row.name, &uid, &version)
+		row.digest = vedette.Digest(unpackUID(uid), version)
+		rows = append(rows, row)
+		return err
+	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects WHERE %s ORDER BY namespace, name LIMIT %d`, where, size), args...)
+	return rows, err
 }
 
 // updateFeed writes what a batch says of a feed, and how many rows it gained.

@@ -80,7 +80,7 @@ func insertLabelsets(ctx context.Context, tx *tx, account int64, hashes []int64,
 		}
 		rows[i] = []any{hash, account, string(text)}
 	}
-	return tx.dialect.insert(ctx, tx, "labelsets", []column{{"hash", "bigint"}, {"account_id", "integer"}, {"labels", "text"}}, rows)
+	return tx.dialect.insert(ctx, tx, "labelsets", []column{{"hash", "bigint"}, {"account_id", "integer"}, {"labels", "text"}}, rows, "")
 }
 
 func insertLabels(ctx context.Context, tx *tx, ids map[int64]int64, sets map[int64]map[string]string) error {
@@ -98,7 +98,7 @@ func insertLabels(ctx context.Context, tx *tx, ids map[int64]int64, sets map[int
 	slices.SortFunc(rows, func(a, b []any) int {
 		return cmp.Or(cmp.Compare(a[0].(int64), b[0].(int64)), cmp.Compare(a[1].(string), b[1].(string)))
 	})
-	return tx.dialect.insert(ctx, tx, "labels", []column{{"labelset", "bigint"}, {"name", "text"}, {"value", "text"}}, rows)
+	return tx.dialect.insert(ctx, tx, "labels", []column{{"labelset", "bigint"}, {"name", "text"}, {"value", "text"}}, rows, "")
 }
 
 // What Kubernetes allows in a label. A name is a DNS name, a slash and 63 more.

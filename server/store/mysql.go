@@ -35,9 +35,11 @@ func mysqlDialect() dialect {
 		upsert:     w.upsert,
 		remove:     removeInRuns,
 		insert:     insertValues,
+		orUpdate:   onDuplicateKey,
 		size:       mysqlSize,
 		explain:    explainMySQL,
 		again:      mysqlAgain,
+		taken:      mysqlTaken,
 		prepare:    w.prepare,
 	}
 }
@@ -208,6 +210,16 @@ func (w *mysqlStatements) fit(rows []row) int {
 	return portion(max(n, 1), portions[0])
 }
 
+// onDuplicateKey is orUpdate. The columns are set one after the other, and the
+// condition sees those that are set already.
+func onDuplicateKey(while string, columns []string) string {
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		set[i] = c + " = IF(" + while + ", VALUES(" + c + "), " + c + ")"
+	}
+	return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
+}
+
 func mysqlLookup(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {
 	for len(keys) > 0 {
 		n := min(len(keys), 512)
@@ -240,7 +252,7 @@ func mysqlKeys(keys []rowKey) (string, []any) {
 // mysqlSize has the server count first: left to itself it may say what was true
 // some time ago.
 func mysqlSize(ctx context.Context, db *sql.DB) (size int64, err error) {
-	rows, err := db.QueryContext(ctx, `ANALYZE TABLE objects, labelsets, labels, dictionaries, feeds, accounts`)
+	rows, err := db.QueryContext(ctx, `ANALYZE TABLE objects, labelsets, labels, dictionaries, feeds, accounts, operations, tasks`)
 	if err != nil {
 		return 0, err
 	}
@@ -285,6 +297,11 @@ func explainMySQL(err error) error {
 func lostConnection(err error) bool {
 	var network net.Error
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+}
+
+func mysqlTaken(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && e.Number == 1062
 }
 
 func mysqlAgain(err error) bool {

@@ -35,9 +35,11 @@ func postgresDialect() dialect {
 		upsert:     postgresUpsert,
 		remove:     postgresRemove,
 		insert:     postgresInsert,
+		orUpdate:   onConflict,
 		size:       postgresSize,
 		explain:    explainPostgres,
 		again:      postgresAgain,
+		taken:      postgresTaken,
 	}
 }
 
@@ -143,7 +145,7 @@ func postgresUpsert(ctx context.Context, tx *tx, account int64, rows []row) erro
 	return nil
 }
 
-func postgresInsert(ctx context.Context, tx *tx, table string, columns []column, rows [][]any) error {
+func postgresInsert(ctx context.Context, tx *tx, table string, columns []column, rows [][]any, or string) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -151,7 +153,7 @@ func postgresInsert(ctx context.Context, tx *tx, table string, columns []column,
 	for i, c := range columns {
 		names[i], types[i], arrays[i] = c.name, fmt.Sprintf("$%d::%s[]", i+1, c.kind), arrayOf(rows, i)
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) SELECT * FROM unnest(`+strings.Join(types, ", ")+`)`, arrays...)
+	_, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) SELECT * FROM unnest(`+strings.Join(types, ", ")+`)`+or, arrays...)
 	if err != nil {
 		return fmt.Errorf("insert %d rows into %s: %w", len(rows), table, err)
 	}
@@ -210,6 +212,11 @@ func explainState(e *pgconn.PgError, err error) error {
 		return vedette.Errorf(vedette.Invalid, "the PostgreSQL server refuses this user or database: check the URL and the user's rights: %w", err)
 	}
 	return err
+}
+
+func postgresTaken(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "23505"
 }
 
 func postgresAgain(err error) bool {

@@ -60,6 +60,7 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, where s
 		return 0, err
 	}
 	defer leave()
+	defer s.floors.forget(account)
 	var id, term int64
 	err = s.write(ctx, func(ctx context.Context, tx *tx) error {
 		err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE `+where+tx.dialect.forUpdate, args...).Scan(&id, &term)

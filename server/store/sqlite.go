@@ -41,9 +41,11 @@ func sqliteDialect() dialect {
 		upsert:     sqliteUpsert,
 		remove:     removeInRuns,
 		insert:     insertValues,
+		orUpdate:   onConflict,
 		size:       sqliteSize,
 		explain:    explainSQLite,
 		again:      func(error) bool { return false },
+		taken:      sqliteTaken,
 		prepare:    sqlitePrepare,
 	}
 }
@@ -132,6 +134,11 @@ func explainSQLite(err error) error {
 		return vedette.Errorf(vedette.Invalid, "a value is too big for SQLite: %w", err)
 	}
 	return err
+}
+
+func sqliteTaken(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
 const (
@@ -255,8 +262,17 @@ func removeInRuns(ctx context.Context, tx *tx, account int64, keys []rowKey) err
 	return nil
 }
 
+// onConflict is orUpdate as SQLite took it over from PostgreSQL.
+func onConflict(while string, columns []string) string {
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		set[i] = c + " = excluded." + c
+	}
+	return " ON CONFLICT (id) DO UPDATE SET " + strings.Join(set, ", ") + " WHERE " + while
+}
+
 // insertValues inserts by multi-row VALUES.
-func insertValues(ctx context.Context, tx *tx, table string, columns []column, rows [][]any) error {
+func insertValues(ctx context.Context, tx *tx, table string, columns []column, rows [][]any, or string) error {
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = c.name
@@ -268,7 +284,7 @@ func insertValues(ctx context.Context, tx *tx, table string, columns []column, r
 		for _, r := range rows[:n] {
 			args = append(args, r...)
 		}
-		if _, err := tx.exec(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) VALUES `+valueRows(row, n), args...); err != nil {
+		if _, err := tx.exec(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) VALUES `+valueRows(row, n)+or, args...); err != nil {
 			return fmt.Errorf("insert %d rows into %s: %w", n, table, err)
 		}
 		rows = rows[n:]

@@ -33,6 +33,7 @@ type Store struct {
 	kinds    kindTable
 	dicts    dictionaries
 	gates    gates
+	floors   floors
 	litter   litter
 	texts    statements     // of db
 	looks    statements     // of reader

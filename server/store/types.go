@@ -14,9 +14,15 @@ type Batch struct {
 	Term    vedette.Term // refused with ErrTerm where a later term is stored
 
 	Upserts []vedette.Object // at most one per key, and then no delete of it
-	Deletes []vedette.Key
+	Deletes []Deletion
 	Drops   []Drop
 	Feeds   []FeedUpdate // at most one per feed
+}
+
+// Deletion says that an object is no longer in the cluster.
+type Deletion struct {
+	vedette.Key
+	Version string // resourceVersion at which it went; empty where a snapshot told without one
 }
 
 // Drop names rows of a feed that a snapshot did not find in the cluster, by
@@ -33,6 +39,9 @@ type FeedUpdate struct {
 	State   vedette.FeedState
 	Message string    // why the feed is failing or denied, for people
 	Synced  time.Time // when the last snapshot ended; zero leaves it as it is
+	// Listed is the mark of a snapshot that ends with this batch; empty where none
+	// does. The feed may have gone on since, so that Mark is another.
+	Listed vedette.Mark
 }
 
 // Change tells what a batch did to one object, after its commit.

@@ -48,7 +48,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		equal(t, "first", told(w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"))), []string{"added Pod n/a", "added Pod n/b"})
 		changes := w.commit(store.Batch{
 			Upserts: []vedette.Object{object(pods, "n", "a", "2"), object(pods, "n", "c", "1")},
-			Deletes: []vedette.Key{{Kind: pods, Namespace: "n", Name: "b"}, {Kind: pods, Namespace: "n", Name: "never"}},
+			Deletes: deletions(vedette.Key{Kind: pods, Namespace: "n", Name: "b"}, vedette.Key{Kind: pods, Namespace: "n", Name: "never"}),
 		})
 		equal(t, "second", told(changes), []string{"added Pod n/c", "deleted Pod n/b", "modified Pod n/a"})
 		for _, c := range changes {
@@ -96,7 +96,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			"no feed":         {Upserts: []vedette.Object{good, object(services, "n", "a", "1")}},
 			"no such kind":    {Upserts: []vedette.Object{good, object(vedette.Kind{Name: "Nonesuch"}, "n", "a", "1")}},
 			"twice":           {Upserts: []vedette.Object{good, object(pods, "n", "a", "1"), object(pods, "n", "a", "2")}},
-			"put and deleted": {Upserts: []vedette.Object{good}, Deletes: []vedette.Key{good.Key}},
+			"put and deleted": {Upserts: []vedette.Object{good}, Deletes: deletions(good.Key)},
 			"NUL":             {Upserts: []vedette.Object{good, object(pods, "n", "a\x00", "1")}},
 			"no UTF-8":        {Upserts: []vedette.Object{good, object(pods, "n", "a\xff", "1")}},
 			"no name":         {Upserts: []vedette.Object{good, object(pods, "n", "", "1")}},

@@ -73,13 +73,13 @@ func (o *oracle) step() {
 	want := map[string]bool{}
 	for range o.random.IntN(60) {
 		key := o.key()
-		if slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool { return u.Key == key }) || slices.Contains(b.Deletes, key) {
+		if slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool { return u.Key == key }) || slices.Contains(b.Deletes, store.Deletion{Key: key}) {
 			continue
 		}
 		old, exists := o.objects[key]
 		switch roll := o.random.IntN(10); {
 		case roll < 3:
-			b.Deletes = append(b.Deletes, key)
+			b.Deletes = append(b.Deletes, store.Deletion{Key: key})
 			delete(o.objects, key)
 			if exists {
 				want["deleted "+key.String()] = true

@@ -82,7 +82,7 @@ var readTests = map[string]func(*testing.T, *store.Store){
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.commit(store.Batch{Deletes: []vedette.Key{{Kind: pods, Namespace: "n", Name: "b"}}})
+		w.commit(store.Batch{Deletes: deletions(vedette.Key{Kind: pods, Namespace: "n", Name: "b"})})
 		equal(t, "rest", names(all(t, s, store.Query{After: page.Next, SkipTotal: true})), []string{"prod Pod n/c@1"})
 	},
 	"applications": func(t *testing.T, s *store.Store) {

@@ -21,6 +21,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		tests map[string]func(*testing.T, *store.Store)
 	}{
 		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests}, {"oracle", oracleTests},
+		{"fresh", freshTests}, {"operations", operationTests}, {"tasks", taskTests},
 	} {
 		for name, test := range group.tests {
 			t.Run(group.name+"/"+name, func(t *testing.T) { test(t, open(t)) })
@@ -128,6 +129,15 @@ func (w *writer) commit(b store.Batch) []store.Change {
 func (w *writer) put(objects ...vedette.Object) []store.Change {
 	w.t.Helper()
 	return w.commit(store.Batch{Upserts: objects})
+}
+
+// deletions are of no version that is known.
+func deletions(keys ...vedette.Key) []store.Deletion {
+	out := make([]store.Deletion, len(keys))
+	for i, key := range keys {
+		out[i].Key = key
+	}
+	return out
 }
 
 // object makes an object with something in each field.

@@ -1,0 +1,229 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Pending is the state of an operation that has no outcome yet.
+const Pending vedette.OutcomeState = "pending"
+
+// OperationRow is an operation in the history. Of what it changed only names are
+// kept: a manifest may hold what must not be stored.
+type OperationRow struct {
+	ID      vedette.OperationID
+	Account vedette.AccountName
+	Agent   vedette.AgentID  // that carried it out; empty where it was sent to none
+	Server  vedette.ServerID // that accepted it
+	Verb    vedette.Verb
+	Target  string // for people: "Deployment shop/web"
+	User    string
+	Origin  string
+	State   vedette.OutcomeState // Pending until it has ended
+	Status  int
+	Reason  string
+	Message string // of at most 4096 bytes; what is longer is cut
+
+	// By the clock of the server that accepted it, to the microsecond; zero for not
+	// yet.
+	Accepted, Sent, Ended time.Time
+}
+
+// OperationQuery selects operations. Fields that are empty select everything;
+// several fields must all hold.
+type OperationQuery struct {
+	Accounts []vedette.AccountName // nil for all of them; of an empty list there are none
+	Agent    vedette.AgentID
+	State    vedette.OutcomeState
+	Verb     vedette.Verb
+	Origin   string
+	Limit    int    // 1 to 5000; 0 means 500
+	After    string // cursor of the previous page
+}
+
+var operationColumns = []column{{"id", "text"}, {"account", "text"}, {"agent", "text"}, {"server", "text"}, {"verb", "text"}, {"target", "text"}, {"username", "text"},
+	{"origin", "text"}, {"state", "text"}, {"status", "bigint"}, {"reason", "text"}, {"message", "text"}, {"accepted", "bigint"}, {"sent", "bigint"}, {"ended", "bigint"}}
+
+const selectOperations = `SELECT id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, sent, ended FROM operations`
+
+// operationEnds are the columns that the end of an operation decides. The state
+// comes last: MySQL sets one column after the other, and only a pending row may
+// change.
+var operationEnds = []string{"agent", "status", "reason", "message", "sent", "ended", "state"}
+
+// The longest that the narrowest database keeps, in bytes.
+const (
+	maxID    = 26 // of a ULID
+	maxShort = 255
+	maxWord  = 63
+)
+
+func checkID(what, id string) error {
+	if id == "" || len(id) > maxID || !validName(id, maxID) {
+		return vedette.Errorf(vedette.Invalid, "the id %.60q of the %s is no ULID", id, what)
+	}
+	return nil
+}
+
+func (o *OperationRow) values() []any {
+	return []any{string(o.ID), clean(string(o.Account), maxShort), clean(string(o.Agent), maxShort), clean(string(o.Server), maxShort), clean(string(o.Verb), maxWord),
+		clean(o.Target, maxMessage), clean(o.User, maxShort), clean(o.Origin, maxShort), clean(string(o.State), maxWord), int64(o.Status),
+		clean(o.Reason, maxShort), clean(o.Message, maxMessage), micros(o.Accepted), micros(o.Sent), micros(o.Ended)}
+}
+
+// BeginOperation stores an operation that was accepted, as pending. The error is
+// vedette.Conflict where one with its ID is stored already: it must not be carried
+// out once more.
+func (s *Store) BeginOperation(ctx context.Context, o OperationRow) error {
+	deed := fmt.Sprintf("record operation %.60s", o.ID)
+	if err := checkID("operation", string(o.ID)); err != nil {
+		return fmt.Errorf("%s: %w", deed, err)
+	}
+	o.State = Pending
+	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+		return insertValues(ctx, tx, "operations", operationColumns, [][]any{o.values()}, "")
+	})
+	if err != nil && s.dialect.taken(err) {
+		err = vedette.Errorf(vedette.Conflict, "the operation %s was accepted before", o.ID)
+	}
+	return s.explain(deed, err)
+}
+
+// EndOperations stores the outcomes of operations. Those that were not begun here
+// are stored whole: a read is only recorded when it has ended. An operation that
+// has an outcome keeps it.
+func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) error {
+	const deed = "record the ends of operations"
+	rows := make([][]any, 0, len(operations))
+	seen := make(map[vedette.OperationID]bool, len(operations))
+	for _, o := range slices.SortedFunc(slices.Values(operations), func(a, b OperationRow) int { return strings.Compare(string(a.ID), string(b.ID)) }) {
+		if err := checkID("operation", string(o.ID)); err != nil {
+			return fmt.Errorf("%s: %w", deed, err)
+		}
+		if !seen[o.ID] {
+			seen[o.ID] = true
+			rows = append(rows, o.values())
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+		return tx.dialect.insert(ctx, tx, "operations", operationColumns, rows, tx.dialect.orUpdate("operations.state = 'pending'", operationEnds))
+	})
+	return s.explain(deed, err)
+}
+
+// Operation returns one operation. The error is vedette.NotFound where it is not
+// in the history, or not any more.
+func (s *Store) Operation(ctx context.Context, id vedette.OperationID) (OperationRow, error) {
+	var o OperationRow
+	err := s.one(ctx, func(row scanner) (err error) { o, err = scanOperation(row); return err }, selectOperations+` WHERE id = ?`, clean(string(id), maxShort))
+	if errors.Is(err, sql.ErrNoRows) {
+		return o, vedette.Errorf(vedette.NotFound, "the history has no operation %.60s: it was never accepted, or has been forgotten since", id)
+	}
+	return o, s.explain(fmt.Sprintf("read operation %.60s", id), err)
+}
+
+// Operations returns a page of the operations that a query selects, the newest
+// first, and the cursor of the next page, which is empty on the last. The error is
+// vedette.Invalid where the limit or the cursor can't be used.
+func (s *Store) Operations(ctx context.Context, q OperationQuery) ([]OperationRow, string, error) {
+	if q.Limit == 0 {
+		q.Limit = defaultLimit
+	}
+	if q.Limit < 0 || q.Limit > maxLimit {
+		return nil, "", vedette.Errorf(vedette.Invalid, "the limit %d is not between 1 and %d", q.Limit, maxLimit)
+	}
+	if q.After != "" && checkID("operation", q.After) != nil {
+		return nil, "", vedette.Errorf(vedette.Invalid, "the cursor %.100q is none that this server gave out: begin again with the first page", q.After)
+	}
+	operations := []OperationRow{}
+	clause, args := q.conditions().where()
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		o, err := scanOperation(rows)
+		operations = append(operations, o)
+		return err
+	}, fmt.Sprintf(`%s%s ORDER BY id DESC LIMIT %d`, selectOperations, clause, q.Limit+1), args...)
+	if err != nil || len(operations) <= q.Limit {
+		return operations, "", s.explain("read the operations", err)
+	}
+	operations = operations[:q.Limit]
+	return operations, string(operations[q.Limit-1].ID), nil
+}
+
+func (q *OperationQuery) conditions() conditions {
+	var where conditions
+	for _, c := range []condition{
+		{"id < ?", []any{q.After}},
+		{"agent = ?", []any{clean(string(q.Agent), maxShort)}},
+		{"state = ?", []any{clean(string(q.State), maxWord)}},
+		{"verb = ?", []any{clean(string(q.Verb), maxWord)}},
+		{"origin = ?", []any{clean(q.Origin, maxShort)}},
+	} {
+		if c.args[0] != "" {
+			where = append(where, c)
+		}
+	}
+	if q.Accounts == nil {
+		return where
+	}
+	if len(q.Accounts) == 0 {
+		return append(where, condition{"1 = 0", nil})
+	}
+	args := make([]any, len(q.Accounts))
+	for i, a := range q.Accounts {
+		args[i] = clean(string(a), maxShort)
+	}
+	return append(where, condition{"account IN (" + marks(len(args)) + ")", args})
+}
+
+func scanOperation(row scanner) (OperationRow, error) {
+	var o OperationRow
+	var id, account, agent, server, verb, state string
+	var accepted, sent, ended int64
+	err := row.Scan(&id, &account, &agent, &server, &verb, &o.Target, &o.User, &o.Origin, &state, &o.Status, &o.Reason, &o.Message, &accepted, &sent, &ended)
+	o.ID, o.Account, o.Agent, o.Server = vedette.OperationID(id), vedette.AccountName(account), vedette.AgentID(agent), vedette.ServerID(server)
+	o.Verb, o.State = vedette.Verb(verb), vedette.OutcomeState(state)
+	o.Accepted, o.Sent, o.Ended = timeOf(accepted), timeOf(sent), timeOf(ended)
+	return o, err
+}
+
+// LoseOperations ends the pending operations that a server accepted as lost, and
+// returns how many there were. A server calls it when it starts, for what it had
+// accepted before: nobody waits for that any more.
+func (s *Store) LoseOperations(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error) {
+	var n int64
+	err := s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
+		n, err = tx.exec(ctx, `UPDATE operations SET state = ?, message = ?, ended = ? WHERE state = 'pending' AND server = ?`,
+			string(vedette.Lost), clean(message, maxMessage), micros(at), clean(string(server), maxShort))
+		return err
+	})
+	return int(n), s.explain("give up the pending operations of server "+string(server), err)
+}
+
+// PurgeOperations forgets at most so many of the operations that were accepted
+// before a time, the oldest first, and returns how many went.
+func (s *Store) PurgeOperations(ctx context.Context, before time.Time, limit int) (int, error) {
+	n, err := s.purge(ctx, "operations", `accepted < ?`, "accepted", limit, micros(before))
+	return n, s.explain("purge the history of operations", err)
+}
+
+// purge deletes the first rows of a table with ids. MySQL takes a limit only
+// within a table of its own.
+func (s *Store) purge(ctx context.Context, table, where, order string, limit int, args ...any) (int, error) {
+	var n int64
+	err := s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
+		n, err = tx.exec(ctx, fmt.Sprintf(`DELETE FROM %s WHERE id IN (SELECT id FROM (SELECT id FROM %s WHERE %s ORDER BY %s LIMIT %d) old)`,
+			table, table, where, order, max(0, limit)), args...)
+		return err
+	})
+	return int(n), err
+}

@@ -1,0 +1,315 @@
+package storetest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// happening is an entry of a cluster's history.
+type happening struct {
+	object  vedette.Object
+	version int
+	deleted bool
+}
+
+// world is a cluster with its history, an agent that tells it late, and
+// operations whose results come when they like.
+type world struct {
+	t       *testing.T
+	random  *rand.Rand
+	w       freshWriter
+	history []happening
+	alive   map[vedette.Key]vedette.Object
+	version int
+	results []happening // that have yet to arrive
+
+	// The agent.
+	read   int         // version up to which it has read
+	queue  []happening // read and not sent, at most one per object
+	mark   int         // that the store has; 0 for none
+	passed int         // the highest that it had
+	list   *list       // nil where the watch goes on
+
+	// What was seen in the store so far.
+	newest map[vedette.Key]int
+	gone   map[string]bool // uids of objects that an operation saw gone
+}
+
+// list is a snapshot that the agent reads.
+type list struct {
+	version int
+	objects map[vedette.Key]vedette.Object
+	index   map[uint64]bool // nil until the store was asked
+	unsent  []vedette.Object
+	drops   []uint64
+}
+
+func testFresh(t *testing.T, s *store.Store, seed uint64) {
+	c := &world{t: t, random: rand.New(rand.NewPCG(seed, 7)), w: freshWriter{join(t, s, "prod", feedOf(pods))},
+		alive: map[vedette.Key]vedette.Object{}, newest: map[vedette.Key]int{}, gone: map[string]bool{}}
+	for n := range 700 {
+		c.step(n)
+		c.check()
+		if t.Failed() {
+			t.Fatalf("seed %d, version %d, mark %d", seed, c.version, c.mark)
+		}
+	}
+	for len(c.results) > 0 {
+		c.arrive()
+		c.check()
+	}
+	for c.mark < c.version {
+		c.tell()
+		c.check()
+	}
+	equal(t, fmt.Sprintf("seed %d, in the end", seed), names(all(t, s, store.Query{})), c.truth())
+}
+
+// truth is what the store should hold once all is told.
+func (c *world) truth() []string {
+	var want []string
+	for _, key := range slices.SortedFunc(maps.Keys(c.alive), compareKeys) {
+		want = append(want, fmt.Sprintf("prod %s@%s", key, c.alive[key].ResourceVersion))
+	}
+	return want
+}
+
+// step lets something happen. By turns all goes well, the agent lags behind, and
+// its watches break off.
+func (c *world) step(n int) {
+	lags, breaks := n/30%3 == 1, n/30%3 == 2
+	switch roll := c.random.IntN(24); {
+	case roll < 7:
+		c.happen()
+	case roll < 12:
+		c.arrive()
+	case roll < 14 || roll < 20 && !lags:
+		c.tell()
+	case roll == 20:
+		c.reconnect()
+	case roll > 20 && breaks:
+		c.breakOff()
+	}
+}
+
+// happen changes an object of the cluster. Every second change is an operation's.
+func (c *world) happen() {
+	key := vedette.Key{Kind: pods, Namespace: fmt.Sprint("n", c.random.IntN(2)), Name: fmt.Sprint("pod-", c.random.IntN(3))}
+	c.version += 1 + c.random.IntN(3)
+	old, exists := c.alive[key]
+	made := object(pods, key.Namespace, key.Name, fmt.Sprint(c.version))
+	made.UID = old.UID
+	if !exists {
+		made.UID = fmt.Sprintf("00000000-0000-4000-8000-%012x", c.version)
+	}
+	h := happening{made, c.version, exists && c.random.IntN(3) == 0}
+	if h.deleted {
+		delete(c.alive, key)
+	} else {
+		c.alive[key] = made
+	}
+	c.history = append(c.history, h)
+	if c.random.IntN(2) == 0 {
+		c.results = append(c.results, h)
+	}
+}
+
+// arrive brings the result of an operation.
+func (c *world) arrive() {
+	if len(c.results) == 0 {
+		return
+	}
+	i := c.random.IntN(len(c.results))
+	h := c.results[i]
+	c.results = slices.Delete(c.results, i, i+1)
+	if h.deleted {
+		changes, err := c.w.s.RemoveThrough(c.t.Context(), "prod", c.w.term, h.object.Key, h.object.UID)
+		if err != nil || len(changes) > 1 {
+			c.t.Fatal(changes, err)
+		}
+		c.gone[h.object.UID] = true
+		return
+	}
+	c.w.write(h.object)
+	if !c.excused(h) {
+		c.newest[h.object.Key] = max(c.newest[h.object.Key], h.version)
+	}
+}
+
+// excused reports whether a result may leave no trace: its object has gone
+// since, or a newer change of it took its place in the agent's queue, and stands
+// beyond the mark.
+func (c *world) excused(h happening) bool {
+	return slices.ContainsFunc(c.history, func(later happening) bool {
+		return later.object.Key == h.object.Key && later.version > h.version && (later.deleted || c.passed >= h.version)
+	})
+}
+
+// tell lets the agent do its next piece of work.
+func (c *world) tell() {
+	switch l := c.list; {
+	case l == nil && c.mark == 0:
+		c.startList()
+	case l == nil:
+		c.watch()
+		c.send()
+	case l.index == nil:
+		c.beginList(l)
+	case len(l.unsent) > 0 && c.random.IntN(3) > 0:
+		n := 1 + c.random.IntN(len(l.unsent))
+		c.w.put(l.unsent[:n]...)
+		l.unsent = l.unsent[n:]
+	case len(l.unsent) == 0 && len(l.drops) > 0 && c.random.IntN(2) == 0:
+		c.w.commit(store.Batch{Drops: []store.Drop{{Feed: feedOf(pods), Digests: l.drops}}})
+		l.drops = nil
+	case len(l.unsent) == 0:
+		c.endList(l)
+	}
+}
+
+// watch reads what happened, and lets a newer change take an older one's part at
+// the end of the queue.
+func (c *world) watch() {
+	most := 1 + c.random.IntN(4)
+	for _, h := range c.history {
+		if h.version <= c.read || most == 0 {
+			continue
+		}
+		most--
+		c.read = h.version
+		c.queue = slices.DeleteFunc(c.queue, func(old happening) bool { return old.object.Key == h.object.Key })
+		c.queue = append(c.queue, h)
+	}
+}
+
+func (c *world) send() {
+	var b store.Batch
+	mark := c.take(&b)
+	if mark == 0 {
+		return
+	}
+	c.mark, c.passed = mark, mark
+	m := vedette.Mark(fmt.Sprint(mark))
+	b.Feeds = []store.FeedUpdate{{Feed: feedOf(pods), Mark: &m, State: vedette.FeedLive}}
+	c.w.commit(b)
+}
+
+// take moves the first changes of the queue into a batch and returns their mark.
+func (c *world) take(b *store.Batch) (mark int) {
+	for range min(len(c.queue), 1+c.random.IntN(4)) {
+		h := c.queue[0]
+		c.queue = c.queue[1:]
+		mark = h.version
+		if h.deleted {
+			b.Deletes = append(b.Deletes, store.Deletion{Key: h.object.Key, Version: fmt.Sprint(h.version)})
+		} else {
+			b.Upserts = append(b.Upserts, h.object)
+		}
+	}
+	return mark
+}
+
+// startList reads the cluster. The store hears of it later.
+func (c *world) startList() {
+	c.list = &list{version: c.version, objects: maps.Clone(c.alive)}
+	if c.version == 0 {
+		c.happen()
+		c.list = nil
+	}
+}
+
+func (c *world) beginList(l *list) {
+	c.queue, c.mark = nil, 0
+	c.w.begin()
+	if c.random.IntN(2) == 0 {
+		c.arrive()
+	}
+	l.index = map[uint64]bool{}
+	err := c.w.s.Index(c.t.Context(), "prod", feedOf(pods), func(digests []uint64) error {
+		for _, d := range digests {
+			l.index[d] = true
+		}
+		if c.random.IntN(2) == 0 {
+			c.arrive()
+		}
+		return nil
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, o := range l.objects {
+		if digest := vedette.Digest(o.UID, o.ResourceVersion); l.index[digest] {
+			delete(l.index, digest)
+		} else {
+			l.unsent = append(l.unsent, o)
+		}
+	}
+	l.drops = slices.Collect(maps.Keys(l.index))
+}
+
+// endList tells the end of a snapshot, at times in one batch with changes after it.
+func (c *world) endList(l *list) {
+	b := store.Batch{}
+	if len(l.drops) > 0 {
+		b.Drops = []store.Drop{{Feed: feedOf(pods), Digests: l.drops}}
+	}
+	c.list, c.read, c.mark = nil, l.version, l.version
+	if c.random.IntN(2) == 0 {
+		c.watch()
+		c.mark = max(c.mark, c.take(&b))
+	}
+	c.passed = c.mark
+	m := vedette.Mark(fmt.Sprint(c.mark))
+	b.Feeds = []store.FeedUpdate{{Feed: feedOf(pods), Mark: &m, Listed: vedette.Mark(fmt.Sprint(l.version)), State: vedette.FeedLive}}
+	c.w.commit(b)
+}
+
+// breakOff makes the agent list anew.
+func (c *world) breakOff() {
+	if c.list == nil {
+		c.startList()
+	}
+}
+
+// reconnect makes the agent the cacher anew. It goes on from the mark, or else
+// with a new list.
+func (c *world) reconnect() {
+	c.w.writer = take(c.t, c.w.s, "prod")
+	c.w.declare(feedOf(pods))
+	c.list, c.queue, c.read = nil, nil, c.mark
+}
+
+// check asks that no object went back to an older version, that none vanished
+// which the cluster still has, that none came back that was seen gone, and that
+// the store equals the cluster whenever all has been told.
+func (c *world) check() {
+	stored := map[vedette.Key]bool{}
+	rows := all(c.t, c.w.s, store.Query{})
+	if c.list == nil && c.mark == c.version {
+		equal(c.t, "all is told", names(rows), c.truth())
+	}
+	for _, r := range rows {
+		var version int
+		if _, err := fmt.Sscan(r.ResourceVersion, &version); err != nil {
+			c.t.Fatal(err)
+		}
+		if version < c.newest[r.Key] {
+			c.t.Errorf("%s went from version %d to %d", r.Key, c.newest[r.Key], version)
+		}
+		if c.gone[r.UID] {
+			c.t.Errorf("%s is back with uid %s at version %d", r.Key, r.UID, version)
+		}
+		stored[r.Key], c.newest[r.Key] = true, version
+	}
+	for key, version := range c.newest {
+		if !stored[key] && !slices.ContainsFunc(c.history, func(h happening) bool { return h.deleted && h.object.Key == key && h.version > version }) {
+			c.t.Errorf("%s at version %d has vanished", key, version)
+		}
+	}
+}

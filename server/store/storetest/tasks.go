@@ -1,0 +1,269 @@
+package storetest
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var taskTests = map[string]func(*testing.T, *store.Store){
+	"a task comes back as it went, from its beginning to its end": func(t *testing.T, s *store.Store) {
+		want := task(1)
+		create(t, s, want)
+		checkTask(t, s, want)
+		want.Body, want.Seen = []byte(strings.Repeat(`{"phase":"DEPLOY","status":"é🙂"},`, 500)), want.Seen.Add(time.Second)
+		save(t, s, want)
+		checkTask(t, s, want)
+		want.State, want.Ended, want.Body = store.TaskSucceeded, want.Seen.Add(time.Second), nil
+		save(t, s, want)
+		checkTask(t, s, want)
+		if tasks, err := s.RunningTasks(t.Context(), 10); err != nil || len(tasks) != 0 {
+			t.Errorf("still running: %v, %v", tasks, err)
+		}
+	},
+	"a request makes one task": func(t *testing.T, s *store.Store) {
+		first := task(1)
+		first.RequestID = "request é"
+		create(t, s, first)
+		second := task(2)
+		second.RequestID = first.RequestID
+		got, created, err := s.CreateTask(t.Context(), second)
+		if err != nil || created || !reflect.DeepEqual(got, first) {
+			t.Errorf("got %+v, %v, %v", got, created, err)
+		}
+		if _, err := s.Task(t.Context(), second.ID); vedette.KindOf(err) != vedette.NotFound {
+			t.Errorf("the second: %v", err)
+		}
+		if _, created, err := s.CreateTask(t.Context(), first); err != nil || !created {
+			t.Errorf("the first once more: %v, %v", created, err)
+		}
+		create(t, s, task(3))
+		create(t, s, task(4)) // neither has a request
+		if _, _, err := s.CreateTask(t.Context(), task(4)); vedette.KindOf(err) != vedette.Conflict {
+			t.Errorf("an id that is taken: %v", err)
+		}
+	},
+	"servers that are asked the same at once make one task": func(t *testing.T, s *store.Store) {
+		for round := range 5 {
+			var made atomic.Int64
+			ids := make([]string, 6)
+			var wg sync.WaitGroup
+			for i := range ids {
+				wg.Go(func() {
+					asked := task(round*10 + i)
+					asked.RequestID = fmt.Sprint("request ", round)
+					got, created, err := s.CreateTask(t.Context(), asked)
+					if err != nil {
+						t.Error(err)
+					}
+					if ids[i] = got.ID; created {
+						made.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			for _, id := range ids {
+				if id != ids[0] {
+					t.Errorf("the tasks %v", ids)
+				}
+			}
+			if made.Load() != 1 {
+				t.Errorf("made %d times", made.Load())
+			}
+		}
+	},
+	"a task is saved by its owner while it runs": func(t *testing.T, s *store.Store) {
+		want := task(1)
+		create(t, s, want)
+		other := want
+		other.Server, other.Body = "server-2", []byte("{}")
+		if err := s.SaveTask(t.Context(), other); vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "server-1") {
+			t.Errorf("another server: %v", err)
+		}
+		checkTask(t, s, want)
+		want.State, want.Ended = store.TaskFailed, want.Seen.Add(time.Second)
+		save(t, s, want)
+		save(t, s, want) // the answer to the first one was lost
+		again := want
+		again.State = store.TaskSucceeded
+		if err := s.SaveTask(t.Context(), again); vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "failed") {
+			t.Errorf("one that has ended: %v", err)
+		}
+		again.State = store.TaskRunning
+		if err := s.SaveTask(t.Context(), again); vedette.KindOf(err) != vedette.Conflict {
+			t.Errorf("one that has ended runs again: %v", err)
+		}
+		checkTask(t, s, want)
+		if err := s.SaveTask(t.Context(), task(9)); vedette.KindOf(err) != vedette.NotFound {
+			t.Errorf("one that is not there: %v", err)
+		}
+	},
+	"tasks of a server that is gone are taken by one": func(t *testing.T, s *store.Store) {
+		create(t, s, task(1))
+		var winners atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 6 {
+			wg.Go(func() {
+				taker := vedette.ServerID(fmt.Sprint("taker-", i))
+				got, err := s.TakeTask(t.Context(), task(1).ID, "server-1", taker)
+				switch {
+				case err == nil:
+					winners.Add(1)
+					if got.Server != taker || got.State != store.TaskRunning || string(got.Body) != string(task(1).Body) {
+						t.Errorf("got %+v", got)
+					}
+				case vedette.KindOf(err) != vedette.Conflict:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if winners.Load() != 1 {
+			t.Errorf("%d winners", winners.Load())
+		}
+		if err := s.SaveTask(t.Context(), task(1)); vedette.KindOf(err) != vedette.Conflict {
+			t.Errorf("its former owner: %v", err)
+		}
+		if _, err := s.TakeTask(t.Context(), task(9).ID, "server-1", "server-2"); vedette.KindOf(err) != vedette.NotFound {
+			t.Errorf("one that is not there: %v", err)
+		}
+	},
+	"a task that failed may run once more": func(t *testing.T, s *store.Store) {
+		for n, state := range []store.TaskState{store.TaskSucceeded, store.TaskFailed, store.TaskRetryable} {
+			o := task(n)
+			create(t, s, o)
+			o.State, o.Ended = state, o.Seen
+			save(t, s, o)
+		}
+		for n := range 2 {
+			if _, err := s.TakeTask(t.Context(), task(n).ID, "server-1", "server-2"); vedette.KindOf(err) != vedette.Conflict {
+				t.Errorf("%d: %v", n, err)
+			}
+		}
+		got, err := s.TakeTask(t.Context(), task(2).ID, "server-1", "server-1")
+		if err != nil || got.State != store.TaskRunning || !got.Ended.IsZero() {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		if _, err := s.TakeTask(t.Context(), task(2).ID, "server-1", "server-1"); vedette.KindOf(err) != vedette.Conflict {
+			t.Errorf("asked twice: %v", err)
+		}
+		save(t, s, task(2))
+	},
+	"which tasks nobody may be running": func(t *testing.T, s *store.Store) {
+		for n := range 6 {
+			o := task(n)
+			o.Server = vedette.ServerID(fmt.Sprint("server-", n%3))
+			create(t, s, o)
+		}
+		at := task(100).Seen
+		if err := s.SeeTasks(t.Context(), "server-1", at); err != nil {
+			t.Fatal(err)
+		}
+		abandoned(t, s, "nobody", at, 0, 2, 3, 5)
+		abandoned(t, s, "server-1", at, 0, 1, 2, 3, 4, 5)
+		abandoned(t, s, "server-0", task(0).Seen, 0, 3)
+		o := task(3)
+		o.Server, o.State = "server-0", store.TaskFailed
+		save(t, s, o)
+		abandoned(t, s, "server-0", task(0).Seen, 0)
+		if err := s.SeeTasks(t.Context(), "server-0", at); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Task(t.Context(), o.ID); err != nil || !got.Seen.Equal(o.Seen) || got.Ended.IsZero() {
+			t.Errorf("one that has ended: %+v, %v", got, err)
+		}
+	},
+	"running tasks": func(t *testing.T, s *store.Store) {
+		for n := range 5 {
+			create(t, s, task(n))
+		}
+		for limit, want := range map[int]int{3: 3, 10: 5, 0: 0, -1: 0} {
+			if tasks, err := s.RunningTasks(t.Context(), limit); err != nil || len(tasks) != want {
+				t.Errorf("limit %d: %d tasks, %v", limit, len(tasks), err)
+			}
+		}
+	},
+	"tasks that ended are forgotten": func(t *testing.T, s *store.Store) {
+		for n := range 6 {
+			o := task(n)
+			create(t, s, o)
+			if n > 0 {
+				o.State, o.Ended = store.TaskFailed, time.UnixMicro(int64(1000*n)).UTC()
+				save(t, s, o)
+			}
+		}
+		for _, want := range []int{2, 1, 0} {
+			if n, err := s.PurgeTasks(t.Context(), time.UnixMicro(4000), 2); err != nil || n != want {
+				t.Errorf("%d went, %v; want %d", n, err, want)
+			}
+		}
+		for n, there := range []bool{true, false, false, false, true, true} {
+			if _, err := s.Task(t.Context(), task(n).ID); (err == nil) != there {
+				t.Errorf("task %d: %v", n, err)
+			}
+		}
+	},
+	"tasks that can't be stored": func(t *testing.T, s *store.Store) {
+		for _, change := range []func(*store.TaskRow){
+			func(o *store.TaskRow) { o.ID = "" }, func(o *store.TaskRow) { o.ID = strings.Repeat("x", 27) }, func(o *store.TaskRow) { o.ID = "\x00" },
+			func(o *store.TaskRow) { o.RequestID = strings.Repeat("x", 256) }, func(o *store.TaskRow) { o.RequestID = "\xff" },
+		} {
+			o := task(1)
+			change(&o)
+			if _, _, err := s.CreateTask(t.Context(), o); vedette.KindOf(err) != vedette.Invalid {
+				t.Errorf("%+v: %v", o, err)
+			}
+		}
+	},
+}
+
+// task makes one that runs; those of higher numbers are newer.
+func task(n int) store.TaskRow {
+	at := time.UnixMicro(1_700_000_000_000_000 + int64(n)).UTC()
+	return store.TaskRow{ID: fmt.Sprintf("01K%023d", n), Server: "server-1", Application: "shop", User: "ann", State: store.TaskRunning,
+		Body: fmt.Appendf(nil, `{"history":[%d]}`, n), Created: at, Seen: at}
+}
+
+func create(t *testing.T, s *store.Store, o store.TaskRow) {
+	t.Helper()
+	if got, created, err := s.CreateTask(t.Context(), o); err != nil || !created || !reflect.DeepEqual(got, o) {
+		t.Fatalf("got %+v, %v, %v", got, created, err)
+	}
+}
+
+func save(t *testing.T, s *store.Store, o store.TaskRow) {
+	t.Helper()
+	if err := s.SaveTask(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkTask(t *testing.T, s *store.Store, want store.TaskRow) {
+	t.Helper()
+	if got, err := s.Task(t.Context(), want.ID); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+func abandoned(t *testing.T, s *store.Store, server vedette.ServerID, before time.Time, want ...int) {
+	t.Helper()
+	tasks, err := s.AbandonedTasks(t.Context(), server, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, ids []string
+	for _, o := range tasks {
+		got = append(got, o.ID)
+	}
+	for _, n := range want {
+		ids = append(ids, task(n).ID)
+	}
+	equal(t, "abandoned", got, ids)
+}

@@ -1,0 +1,258 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// TaskState says how far a task is. The values are stored.
+type TaskState string
+
+// The states of a task:
+//
+//	running ──> succeeded | failed | retryable ──> running (TakeTask)
+const (
+	TaskRunning   TaskState = "running"
+	TaskSucceeded TaskState = "succeeded"
+	TaskFailed    TaskState = "failed"
+	TaskRetryable TaskState = "retryable" // failed, and may be run once more from where it stopped
+)
+
+// TaskRow is one of Clouddriver's tasks: what somebody asked for in one request,
+// that one server carries out in several operations.
+type TaskRow struct {
+	ID          string // a ULID
+	RequestID   string // by which the same request is known again; empty where it has none
+	Server      vedette.ServerID
+	Application string
+	User        string
+	State       TaskState
+	Body        []byte // JSON that the store does not look into: history and results
+
+	// By the clocks of the servers, to the microsecond.
+	Created time.Time
+	Seen    time.Time // when its server last said that it runs it
+	Ended   time.Time // zero while it runs
+}
+
+const selectTasks = `SELECT id, COALESCE(request, ''), server, application, username, state, created, seen, ended, body FROM tasks`
+
+const insertTask = `INSERT INTO tasks (id, request, server, application, username, state, created, seen, ended, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// CreateTask stores a task, unless one with its RequestID is stored already: then
+// that is returned, and false, also where two servers are asked at once. The
+// error is vedette.Conflict where another task has its ID.
+func (s *Store) CreateTask(ctx context.Context, t TaskRow) (TaskRow, bool, error) {
+	deed := fmt.Sprintf("store task %.60s", t.ID)
+	args, err := s.taskValues(ctx, &t)
+	if err != nil {
+		return TaskRow{}, false, fmt.Errorf("%s: %w", deed, err)
+	}
+	err = s.write(ctx, func(ctx context.Context, tx *tx) error {
+		_, err := tx.exec(ctx, insertTask, args...)
+		return err
+	})
+	if err == nil {
+		return t, true, nil
+	}
+	if !s.dialect.taken(err) {
+		return TaskRow{}, false, s.explain(deed, err)
+	}
+	there, err := s.rival(ctx, &t)
+	return there, there.ID == t.ID, s.explain(deed, err)
+}
+
+// rival finds the task that has taken the place of a new one. It may be the same
+// one, where the answer to its first insert was lost.
+func (s *Store) rival(ctx context.Context, t *TaskRow) (TaskRow, error) {
+	taken := vedette.Errorf(vedette.Conflict, "another task has the id %s", t.ID)
+	if t.RequestID == "" {
+		return TaskRow{}, taken
+	}
+	there, err := s.oneTask(ctx, ` WHERE request = ?`, t.RequestID)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = taken
+	}
+	return there, err
+}
+
+func (s *Store) taskValues(ctx context.Context, t *TaskRow) ([]any, error) {
+	if err := checkID("task", t.ID); err != nil {
+		return nil, err
+	}
+	if !validName(t.RequestID, maxShort) {
+		return nil, vedette.Errorf(vedette.Invalid, "the request id %.60q of task %s is longer than %d bytes or no text", t.RequestID, t.ID, maxShort)
+	}
+	request := sql.NullString{String: t.RequestID, Valid: t.RequestID != ""}
+	body, err := s.packBody(ctx, t.Body)
+	t.endNow()
+	return []any{t.ID, request, clean(string(t.Server), maxShort), clean(t.Application, maxShort), clean(t.User, maxShort), string(t.State),
+		micros(t.Created), micros(t.Seen), micros(t.Ended), body}, err
+}
+
+// endNow makes a task's end agree with its state: by it the task is purged.
+func (t *TaskRow) endNow() {
+	switch {
+	case t.State == TaskRunning:
+		t.Ended = time.Time{}
+	case t.Ended.IsZero():
+		t.Ended = time.Now()
+	}
+}
+
+// packBody compresses without a dictionary: tasks resemble one another little, and
+// most of a long one is its own repetition.
+func (s *Store) packBody(ctx context.Context, body []byte) (packed []byte, err error) {
+	d, err := s.dicts.numbered(ctx, s, 0)
+	if err == nil {
+		err = d.compress(1, func(int) []byte { return body }, func(_ int, b []byte) { packed = b })
+	}
+	return packed, err
+}
+
+// SaveTask stores a task's state and body anew. Only the server that has it may,
+// and only while it runs: else the error is vedette.Conflict. To repeat the save
+// that ended it is no error. It is vedette.NotFound where there is no such task.
+func (s *Store) SaveTask(ctx context.Context, t TaskRow) error {
+	deed := fmt.Sprintf("save task %.60s", t.ID)
+	body, err := s.packBody(ctx, t.Body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", deed, err)
+	}
+	t.endNow()
+	var n int64
+	err = s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
+		n, err = tx.exec(ctx, `UPDATE tasks SET state = ?, body = ?, seen = ?, ended = ? WHERE id = ? AND server = ? AND state = 'running'`,
+			string(t.State), body, micros(t.Seen), micros(t.Ended), clean(t.ID, maxShort), clean(string(t.Server), maxShort))
+		return err
+	})
+	if err == nil && n == 0 {
+		err = s.refusal(ctx, &t)
+	}
+	return s.explain(deed, err)
+}
+
+// refusal says why a task could not be saved.
+func (s *Store) refusal(ctx context.Context, t *TaskRow) error {
+	there, err := s.Task(ctx, t.ID)
+	switch {
+	case err != nil:
+		return err
+	case there.Server != t.Server:
+		return vedette.Errorf(vedette.Conflict, "server %s has taken task %s over from %s", there.Server, t.ID, t.Server)
+	case there.State == t.State && there.Ended.UnixMicro() == t.Ended.UnixMicro():
+		return nil
+	}
+	return vedette.Errorf(vedette.Conflict, "task %s has ended already, as %s", t.ID, there.State)
+}
+
+// Task returns one task. The error is vedette.NotFound where there is none with
+// that ID, or not any more.
+func (s *Store) Task(ctx context.Context, id string) (TaskRow, error) {
+	t, err := s.oneTask(ctx, ` WHERE id = ?`, clean(id, maxShort))
+	if errors.Is(err, sql.ErrNoRows) {
+		return t, vedette.Errorf(vedette.NotFound, "there is no task %.60s: it was never accepted, or has been forgotten since", id)
+	}
+	return t, s.explain(fmt.Sprintf("read task %.60s", id), err)
+}
+
+// RunningTasks returns at most so many of the tasks that run on any server, the
+// oldest first.
+func (s *Store) RunningTasks(ctx context.Context, limit int) ([]TaskRow, error) {
+	tasks, err := s.manyTasks(ctx, fmt.Sprintf(` WHERE state = 'running' ORDER BY id LIMIT %d`, max(0, limit)))
+	return tasks, s.explain("read the running tasks", err)
+}
+
+// SeeTasks notes that a server was there at a time, and with it all tasks that it
+// runs.
+func (s *Store) SeeTasks(ctx context.Context, server vedette.ServerID, at time.Time) error {
+	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+		_, err := tx.exec(ctx, `UPDATE tasks SET seen = ? WHERE state = 'running' AND server = ?`, micros(at), clean(string(server), maxShort))
+		return err
+	})
+	return s.explain("note that the tasks of server "+string(server)+" run", err)
+}
+
+// AbandonedTasks returns the tasks that count as running and that nobody may be
+// running any more: those of any server that were not seen since a time, and all
+// of one server, which leaves out those that it does run. One that has just
+// started runs none.
+func (s *Store) AbandonedTasks(ctx context.Context, server vedette.ServerID, seenBefore time.Time) ([]TaskRow, error) {
+	tasks, err := s.manyTasks(ctx, ` WHERE state = 'running' AND (server = ? OR seen < ?) ORDER BY id`, clean(string(server), maxShort), micros(seenBefore))
+	return tasks, s.explain("read the abandoned tasks", err)
+}
+
+// TakeTask makes a task one server's that was another's, and returns it, running.
+// It is taken from a server that runs it no more, to be ended, or it is retryable,
+// to be run once more; then it may be the same server. Of several that want it
+// one gets it: for the others the error is vedette.Conflict.
+func (s *Store) TakeTask(ctx context.Context, id string, from, to vedette.ServerID) (TaskRow, error) {
+	deed := fmt.Sprintf("take task %.60s from server %s", id, from)
+	owner, taker := clean(string(from), maxShort), clean(string(to), maxShort)
+	var n int64
+	err := s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
+		n, err = tx.exec(ctx, `UPDATE tasks SET server = ?, state = 'running', seen = ?, ended = 0
+			WHERE id = ? AND server = ? AND (state = 'retryable' OR state = 'running' AND server <> ?)`,
+			taker, micros(tx.now), clean(id, maxShort), owner, taker)
+		return err
+	})
+	if err != nil {
+		return TaskRow{}, s.explain(deed, err)
+	}
+	t, err := s.Task(ctx, id)
+	if err == nil && n == 0 {
+		err = vedette.Errorf(vedette.Conflict, "task %s is %s on server %s by now", id, t.State, t.Server)
+	}
+	return t, s.explain(deed, err)
+}
+
+// PurgeTasks forgets at most so many of the tasks that ended before a time, the
+// oldest first, and returns how many went.
+func (s *Store) PurgeTasks(ctx context.Context, endedBefore time.Time, limit int) (int, error) {
+	n, err := s.purge(ctx, "tasks", `ended > 0 AND ended < ?`, "ended", limit, micros(endedBefore))
+	return n, s.explain("purge tasks", err)
+}
+
+func (s *Store) oneTask(ctx context.Context, where string, args ...any) (TaskRow, error) {
+	var t TaskRow
+	err := s.one(ctx, func(row scanner) (err error) { t, err = scanTask(row); return err }, selectTasks+where, args...)
+	if err == nil {
+		err = s.openBody(ctx, &t)
+	}
+	return t, err
+}
+
+func (s *Store) manyTasks(ctx context.Context, where string, args ...any) ([]TaskRow, error) {
+	tasks := []TaskRow{}
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		t, err := scanTask(rows)
+		tasks = append(tasks, t)
+		return err
+	}, selectTasks+where, args...)
+	for i := range tasks {
+		err = errors.Join(err, s.openBody(ctx, &tasks[i]))
+	}
+	return tasks, err
+}
+
+func (s *Store) openBody(ctx context.Context, t *TaskRow) (err error) {
+	if t.Body, err = s.dicts.expand(ctx, s, nil, t.Body); err != nil {
+		return fmt.Errorf("read the body of task %s: %w", t.ID, err)
+	}
+	return nil
+}
+
+func scanTask(row scanner) (TaskRow, error) {
+	var t TaskRow
+	var server, state string
+	var created, seen, ended int64
+	err := row.Scan(&t.ID, &t.RequestID, &server, &t.Application, &t.User, &state, &created, &seen, &ended, &t.Body)
+	t.Server, t.State = vedette.ServerID(server), TaskState(state)
+	t.Created, t.Seen, t.Ended = timeOf(created), timeOf(seen), timeOf(ended)
+	return t, err
+}
