@@ -62,7 +62,7 @@ func (o *Operator) deleteFitting(ctx context.Context, p place, a vedette.DeleteA
 		}
 	}
 	for _, v := range doomed {
-		r.Keys = append(r.Keys, v.key())
+		r.Keys, r.UIDs = append(r.Keys, v.key()), append(r.UIDs, v.uid)
 		if err := o.await(ctx, v, a); err != nil {
 			errs = append(errs, err)
 		}
@@ -79,7 +79,7 @@ func (o *Operator) deleteOne(ctx context.Context, p place, a vedette.DeleteArgs)
 	if v.uid == "" {
 		return result{}
 	}
-	r := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}}}
+	r := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}, UIDs: []string{v.uid}}}
 	r.err = o.await(ctx, v, a)
 	return r
 }
