@@ -36,7 +36,10 @@ func TestDelete(t *testing.T) {
 	if out := b.done(vedette.DeleteArgs{Target: b.target("configmap", "a"), MissingOK: true}); len(out.Keys) != 0 {
 		t.Errorf("deleted %v, which was not there", out.Keys)
 	}
-	b.fails(vedette.DeleteArgs{Target: b.target("configmap", "")}, 400, "every configmap")
+	for _, selector := range []string{"", " \t", "\x00", "pick=no\x00,never=this"} {
+		b.fails(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: selector}, 400, "every configmap")
+	}
+	b.fails(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "a=,=b"}, 400, "found '='")
 	b.fails(vedette.DeleteArgs{Target: b.target("configmap", "c"), Propagation: "sideways"}, 400, "sideways")
 	b.done(vedette.GetArgs{Target: b.target("configmap", "c")})
 }
