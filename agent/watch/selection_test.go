@@ -188,3 +188,24 @@ func TestSelectionWants(t *testing.T) {
 		}
 	}
 }
+
+// TestWatcherWants asks a watcher for what its feeds tell in each of their states.
+func TestWatcherWants(t *testing.T) {
+	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
+	w := NewWatcher(nil, Selection{}, deaf{}, Config{})
+	f := w.newFeed(Wanted{Feed: vedette.Feed{Kind: pods.Kind}, Resource: pods}, deaf{}, "")
+	w.feeds[f.Feed] = f
+	pod, node := &vedette.Object{Key: vedette.Key{Namespace: "a"}}, vedette.Resource{Kind: vedette.Kind{Name: "Node"}, Version: "v1"}
+	if w.Wants(pods, pod) {
+		t.Error("a feed that has not begun tells a pod")
+	}
+	for state, want := range map[vedette.FeedState]bool{vedette.FeedPending: false, vedette.FeedSyncing: true, vedette.FeedLive: true,
+		vedette.FeedFailing: true, vedette.FeedDenied: false} {
+		if err := f.tell(t.Context(), state, "why"); err != nil {
+			t.Fatal(err)
+		}
+		if w.Wants(pods, pod) != want || w.Wants(node, pod) {
+			t.Errorf("while %s it wants a pod: %v, and a node: %v", state, !want, w.Wants(node, pod))
+		}
+	}
+}
