@@ -36,6 +36,7 @@ type account struct {
 	mu       sync.Mutex
 	next     *uplink.Assignment // the latest; those before it are void
 	operator *operate.Operator  // nil until the cluster was reached
+	watcher  *watch.Watcher     // the last that reported; nil before it
 	state    string
 	err      error
 }
@@ -240,6 +241,7 @@ func (a *account) start(ctx context.Context, cluster *watch.Cluster, terms uplin
 		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, told: &r.told, trouble: a.setTrouble,
 		log: a.log, snapshots: map[vedette.Feed]*index{},
 	}, a.agent.cfg.Watch)
+	a.tellAlike(r.watcher, redactor)
 	go func() {
 		defer close(r.done)
 		r.err = r.watcher.Run(ctx, as.Marks)

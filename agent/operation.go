@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
@@ -35,6 +36,7 @@ func refused(op vedette.Operation, status int, reason, message string) vedette.O
 // is another agent's to report.
 func (a *account) employ(cluster *watch.Cluster) error {
 	cfg := a.agent.cfg.Operate
+	cfg.Wanted = a.wants
 	var err error
 	if cfg.Redactor, err = a.redactor(a.agent.currentTerms()); err != nil {
 		return err
@@ -47,6 +49,23 @@ func (a *account) employ(cluster *watch.Cluster) error {
 	defer a.mu.Unlock()
 	a.operator = operator
 	return nil
+}
+
+// wants reports whether a feed of this agent would tell an object: none does while
+// another agent reports the account.
+func (a *account) wants(r vedette.Resource, o *vedette.Object) bool {
+	a.mu.Lock()
+	w := a.watcher
+	a.mu.Unlock()
+	return w != nil && w.Wants(r, o)
+}
+
+// tellAlike has operations tell objects as the feeds of a watcher do.
+func (a *account) tellAlike(w *watch.Watcher, r *redact.Redactor) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watcher = w
+	a.operator.SetRedactor(r)
 }
 
 // currentOperator returns nil and what keeps the cluster from being reached while

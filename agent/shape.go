@@ -11,7 +11,7 @@ import (
 
 // redaction counts the changes of what redaction does without being told to. An
 // agent with another count has the server forget what the last one told.
-const redaction = 1
+const redaction = 2
 
 // shapeOf folds what decides how an account's objects look into a short text.
 // Kinds and namespaces are not part of it: they decide which feeds there are,

@@ -26,6 +26,7 @@ func (c *Config) check() {
 	if c.Outbox.MaxBytes < 64<<10 {
 		c.problem("outbox.maxBytes", "%q must be 64KiB or more, or a big object would never fit", "outbox.maxBytes")
 	}
+	c.checkOperations()
 	for path, n := range map[string]int{
 		"timeoutSeconds": c.TimeoutSeconds, "kubernetes.reconnectTimeoutMs": c.Kubernetes.ReconnectTimeoutMs,
 		"tasks.totalBudget": c.Tasks.TotalBudget, "tasks.budgetPerAccount": c.Tasks.BudgetPerAccount,
@@ -35,6 +36,30 @@ func (c *Config) check() {
 	if c.Spring.Config.Import != "" {
 		c.problem("spring.config.import", "%q is not supported, and without that file its accounts would be missing: put all into one file", "spring.config.import")
 	}
+}
+
+func (c *Config) checkOperations() {
+	for path, n := range map[string]*int{
+		"kubernetes.retries.maxRetries": c.Kubernetes.Retries.MaxRetries, "kubernetes.retries.backOffMs": c.Kubernetes.Retries.BackOffMs,
+	} {
+		if n != nil {
+			c.notNegative(path, *n)
+		}
+	}
+	ssa := c.Kubernetes.ServerSideApply
+	c.applyMode("kubernetes.serverSideApply.", ssa.Enabled, ssa.ClearManagedFields)
+	for i, k := range ssa.Kinds {
+		path := fmt.Sprintf("kubernetes.serverSideApply.kinds[%d]", i)
+		c.applyMode(path+".", k.Enabled, k.ClearManagedFields)
+		if k.Kind == "" {
+			c.problem(path, "%q names no kind", path)
+		}
+	}
+}
+
+func (c *Config) applyMode(path, enabled, clearManagedFields string) {
+	c.oneOf(path+"enabled", enabled, "always", "never", "allowed")
+	c.oneOf(path+"clearManagedFields", clearManagedFields, "always", "never", "allowed")
 }
 
 func (c *Config) checkLogging() {

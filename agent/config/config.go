@@ -86,8 +86,8 @@ type Kubernetes struct {
 	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,unused" default:"false"`
 	// Clouddriver's switch for the provider, which may have been copied along.
 	Enabled         bool            `config:"enabled,unused" default:"true"`
-	Retries         Retries         `config:"retries,unused"`
-	ServerSideApply ServerSideApply `config:"serverSideApply,unused"`
+	Retries         Retries         `config:"retries"`
+	ServerSideApply ServerSideApply `config:"serverSideApply"`
 	// The clusters. They may also be copied from Clouddriver's kubernetes.accounts.
 	Accounts []Account `config:"accounts"`
 }

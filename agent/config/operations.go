@@ -1,23 +1,21 @@
 package config
 
-import "time"
-
-// Retries is how often a failed request to an API server is made again.
+// Retries is how often a failed request of an operation is made again to an API
+// server. What throttling, an overloaded API server or the network failed is
+// made again in any case, unless it could take effect twice; what is the
+// operation's own fault never is.
 type Retries struct {
 	// Make failed requests again.
 	Enabled bool `config:"enabled" default:"true"`
-	// How often.
-	MaxRetries int `config:"maxRetries" default:"3"`
-	// Milliseconds in between.
-	BackOffMs int `config:"backOffMs" default:"3000"`
-	// Whatever the error is.
+	// How often, at the most. By default until the operation's deadline, and 3 times what only retryAnyError or retryableErrors ask for.
+	MaxRetries *int `config:"maxRetries"`
+	// Milliseconds in between. By default 100, doubled each time up to 3000.
+	BackOffMs *int `config:"backOffMs"`
+	// Whatever the cluster's failure is.
 	RetryAnyError bool `config:"retryAnyError" default:"false"`
-	// Else only where the error's text holds one of these.
+	// Failures of the cluster whose text holds one of these, in any case.
 	RetryableErrors []string `config:"retryableErrors" default:"timeout,deadline exceeded"`
 }
-
-// BackOff is BackOffMs.
-func (r Retries) BackOff() time.Duration { return milliseconds(r.BackOffMs) }
 
 // ResponseRetries is how often the result of an operation is sent again.
 type ResponseRetries struct {
@@ -50,8 +48,8 @@ type ServerSideApply struct {
 	Enabled string `config:"enabled" default:"allowed"`
 	// Delete managed fields, so that the agent is the only manager.
 	ClearManagedFields string `config:"clearManagedFields" default:"allowed"`
-	// Write the API server's defaults into manifests.
-	ManifestDefaults string `config:"manifestDefaults" default:"allowed"`
+	// Write the API server's defaults into manifests: the predecessor needed that to remove fields, which works without.
+	ManifestDefaults string `config:"manifestDefaults,unused" default:"allowed"`
 	// Other values for some kinds.
 	Kinds []ServerSideApplyKind `config:"kinds"`
 }
@@ -64,8 +62,8 @@ type ServerSideApplyKind struct {
 	Enabled string `config:"enabled" default:"allowed"`
 	// Delete managed fields, so that the agent is the only manager.
 	ClearManagedFields string `config:"clearManagedFields" default:"allowed"`
-	// Write the API server's defaults into manifests.
-	ManifestDefaults string `config:"manifestDefaults" default:"allowed"`
+	// Write the API server's defaults into manifests: see above.
+	ManifestDefaults string `config:"manifestDefaults,unused" default:"allowed"`
 }
 
 // DynamicAccounts are the predecessor's settings for accounts that the server

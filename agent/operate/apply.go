@@ -27,6 +27,7 @@ func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.Appl
 	if err != nil {
 		return failed(err)
 	}
+	m.unmarked()
 	if m.name == "" {
 		return o.create(ctx, p, m)
 	}
@@ -78,6 +79,7 @@ func (o *Operator) locate(ctx context.Context, m *manifest, namespace string) (p
 // create posts a manifest. It is not tried again once it may have been taken:
 // without a name there would be two, with one it would fail in spite of success.
 func (o *Operator) create(ctx context.Context, p place, m manifest) result {
+	o.mark(ctx, p, m)
 	return o.post(ctx, p, m.raw(), "kubectl-create", true)
 }
 

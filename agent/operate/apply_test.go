@@ -73,6 +73,34 @@ func TestBigObjectsPass(t *testing.T) {
 		"spec": object{"v": strings.Repeat("x", 300_000)}}), Namespace: b.namespace, Strategy: vedette.ClientSide}, 422, "Too long", "262144")
 }
 
+// TestBigObjectsPassByEveryStrategy writes 1.4 MB, which is near to what etcd
+// takes. Client-side there would be twice as much.
+func TestBigObjectsPassByEveryStrategy(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.customKind("Blob", "blobs")
+	blob := func(name, value string) object {
+		return object{"apiVersion": b.group() + "/v1", "kind": "Blob", "metadata": object{"name": name}, "spec": object{"v": strings.Repeat(value, 1_400_000)}}
+	}
+	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ServerSide, vedette.ServerForce, vedette.ReplaceObject, vedette.Recreate} {
+		for _, value := range []string{"a", "b"} {
+			out := b.apply(s, blob("big", value))
+			if len(out.Objects) != 1 || len(out.Objects[0]) < 1_400_000 {
+				t.Errorf("%q told %d objects", s, len(out.Objects))
+			}
+			if got, _ := dig(b.live("/apis/"+b.group()+"/v1", "blobs", "big"), "spec", "v").(string); got != strings.Repeat(value, 1_400_000) {
+				t.Errorf("%q left %d bytes", s, len(got))
+			}
+		}
+	}
+	b.apply(vedette.CreateOnly, blob("created", "c"))
+	out := b.do(vedette.ApplyArgs{Manifest: encode(t, blob("big", "d")), Namespace: b.namespace, Strategy: vedette.ClientSide})
+	if out.State != vedette.Failed || out.Status != 422 {
+		t.Errorf("client-side it is %s %d: %.300s", out.State, out.Status, out.Message)
+	}
+	b.fails(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": b.group() + "/v1", "kind": "Blob", "metadata": object{"name": "bigger"},
+		"spec": object{"v": strings.Repeat("x", 3_200_000)}}), Namespace: b.namespace}, 413, "limit is")
+}
+
 func (b *bench) group() string { return b.namespace + ".example.com" }
 
 // customKind defines a kind that takes anything, and waits until it is served.

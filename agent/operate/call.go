@@ -38,6 +38,7 @@ type call struct {
 	contentType string
 	body        []byte
 	once        bool // doing it twice is not the same as doing it once
+	wiped       bool // the answer may hold a Secret's data: the caller clears it
 }
 
 func (c call) reads() bool { return c.method == "" || c.method == http.MethodGet }
@@ -46,12 +47,16 @@ func (c call) reads() bool { return c.method == "" || c.method == http.MethodGet
 // broke off are tried again while the context lasts.
 func (o *Operator) send(ctx context.Context, c call) ([]byte, int, error) {
 	pause := o.cfg.FirstRetry
-	for {
+	for made := 1; ; made++ {
 		body, status, err := o.sendOnce(ctx, c)
-		if err == nil || !c.again(ctx, err) {
+		if err == nil || ctx.Err() != nil || !o.cfg.Retries.again(c, err, made) {
 			return body, status, err
 		}
-		if !sleep(ctx, max(retryAfter(err), pause/2+rand.N(pause))) {
+		wait := o.cfg.Retries.Pause
+		if wait <= 0 {
+			wait = pause/2 + rand.N(pause)
+		}
+		if !sleep(ctx, max(retryAfter(err), wait)) {
 			return nil, status, err
 		}
 		pause = min(2*pause, o.cfg.MostRetry)
@@ -60,7 +65,7 @@ func (o *Operator) send(ctx context.Context, c call) ([]byte, int, error) {
 
 func (o *Operator) sendOnce(ctx context.Context, c call) ([]byte, int, error) {
 	resp, err := o.cluster.Do(ctx, watch.Request{
-		Method: c.method, Path: c.path, Query: c.query, Accept: c.accept, ContentType: c.contentType, Body: c.body})
+		Method: c.method, Path: c.path, Query: c.query, Accept: c.accept, ContentType: c.contentType, Body: c.body, Wiped: c.wiped})
 	if err != nil {
 		return nil, 0, c.unanswered(ctx, err)
 	}
@@ -68,7 +73,7 @@ func (o *Operator) sendOnce(ctx context.Context, c call) ([]byte, int, error) {
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return nil, resp.StatusCode, readRefusal(resp)
 	}
-	body, err := io.ReadAll(resp.Body)
+	body, err := readAll(resp.Body, c.wiped)
 	if err != nil && c.reads() {
 		return nil, resp.StatusCode, vedette.Errorf(vedette.Unavailable, "%s broke off in the middle of its answer: %w", o.cluster.Host(), err)
 	}
@@ -89,11 +94,32 @@ func (c call) unanswered(ctx context.Context, err error) error {
 	return &lostError{err}
 }
 
-// again reports whether trying again may help and does no harm.
-func (c call) again(ctx context.Context, err error) bool {
-	if ctx.Err() != nil {
-		return false
+// readAll reads all. What it outgrew is cleared where that is asked for.
+func readAll(from io.Reader, wiped bool) ([]byte, error) {
+	if !wiped {
+		return io.ReadAll(from)
 	}
+	all := make([]byte, 0, 64<<10)
+	for {
+		n, err := from.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			clear(all)
+			return nil, err
+		}
+		if len(all) == cap(all) {
+			grown := append(make([]byte, 0, 2*cap(all)), all...)
+			clear(all)
+			all = grown
+		}
+	}
+}
+
+// again reports whether trying again may help and does no harm.
+func (c call) again(err error) bool {
 	if r := refusalOf(err); r != nil {
 		switch r.Status {
 		case http.StatusTooManyRequests: // refused before anything was done

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vedette-io/vedette"
 )
@@ -27,7 +28,7 @@ func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
 		}
 		return o.deleteOne(ctx, p, a)
 	}
-	if strings.TrimSpace(a.LabelSelector) == "" {
+	if !selects(a.LabelSelector) {
 		return failed(vedette.Errorf(vedette.Invalid, "the delete names neither an object nor labels: it would delete every %s", a.Kind))
 	}
 	p, err := o.findAll(ctx, a.Target)
@@ -38,6 +39,17 @@ func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
 		p.namespace = "default"
 	}
 	return o.deleteFitting(ctx, p, a)
+}
+
+// selects reports whether a selector asks for anything at all. One of white space
+// fits every object, and a zero byte ends a selector for its parser, so that what
+// stands behind it would not count. What is broken otherwise the cluster refuses.
+func selects(selector string) bool {
+	if strings.ContainsRune(selector, 0) {
+		return false
+	}
+	parsed, err := labels.Parse(selector)
+	return err != nil || !parsed.Empty()
 }
 
 func (o *Operator) deleteFitting(ctx context.Context, p place, a vedette.DeleteArgs) result {
@@ -62,7 +74,7 @@ func (o *Operator) deleteFitting(ctx context.Context, p place, a vedette.DeleteA
 		}
 	}
 	for _, v := range doomed {
-		r.Keys = append(r.Keys, v.key())
+		r.Keys, r.UIDs = append(r.Keys, v.key()), append(r.UIDs, v.uid)
 		if err := o.await(ctx, v, a); err != nil {
 			errs = append(errs, err)
 		}
@@ -79,7 +91,7 @@ func (o *Operator) deleteOne(ctx context.Context, p place, a vedette.DeleteArgs)
 	if v.uid == "" {
 		return result{}
 	}
-	r := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}}}
+	r := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}, UIDs: []string{v.uid}}}
 	r.err = o.await(ctx, v, a)
 	return r
 }

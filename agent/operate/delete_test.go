@@ -13,15 +13,20 @@ import (
 
 func TestDelete(t *testing.T) {
 	b := newBench(t, operate.Config{})
+	uids := map[string]string{}
 	for _, name := range []string{"a", "b", "c"} {
 		o := configMap(name, nil)
 		o["metadata"].(object)["labels"] = object{"pick": map[bool]string{true: "yes", false: "no"}[name != "c"]}
 		b.apply(vedette.ByMode, o)
+		uids[name] = dig(b.live(core, "configmaps", name), "metadata", "uid").(string)
 	}
 	out := b.done(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "pick=yes"})
 	var names []string
-	for _, k := range out.Keys {
+	for i, k := range out.Keys {
 		names = append(names, k.Name)
+		if len(out.UIDs) != len(out.Keys) || out.UIDs[i] != uids[k.Name] {
+			t.Errorf("the uid of %s is one of %v, want %v", k.Name, out.UIDs, uids[k.Name])
+		}
 	}
 	if slices.Sort(names); !slices.Equal(names, []string{"a", "b"}) {
 		t.Errorf("deleted %v", names)
@@ -31,7 +36,10 @@ func TestDelete(t *testing.T) {
 	if out := b.done(vedette.DeleteArgs{Target: b.target("configmap", "a"), MissingOK: true}); len(out.Keys) != 0 {
 		t.Errorf("deleted %v, which was not there", out.Keys)
 	}
-	b.fails(vedette.DeleteArgs{Target: b.target("configmap", "")}, 400, "every configmap")
+	for _, selector := range []string{"", " \t", "\x00", "pick=no\x00,never=this"} {
+		b.fails(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: selector}, 400, "every configmap")
+	}
+	b.fails(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "a=,=b"}, 400, "found '='")
 	b.fails(vedette.DeleteArgs{Target: b.target("configmap", "c"), Propagation: "sideways"}, 400, "sideways")
 	b.done(vedette.GetArgs{Target: b.target("configmap", "c")})
 }
@@ -46,6 +54,9 @@ func TestDeleteSaysWhichFinalizersItWaitsFor(t *testing.T) {
 		Args: vedette.DeleteArgs{Target: b.target("cm", "stuck")}})
 	if out.State != vedette.Failed || out.Status != 504 || time.Since(began) > 2*time.Second {
 		t.Errorf("after %v: %+v", time.Since(began), out)
+	}
+	if len(out.UIDs) != 1 || out.UIDs[0] != dig(b.live(core, "configmaps", "stuck"), "metadata", "uid") {
+		t.Errorf("what is being deleted has the uids %v", out.UIDs)
 	}
 	for _, words := range []string{"example.com/never", "stuck", "not gone"} {
 		b.contains(out.Message, words)

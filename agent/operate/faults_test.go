@@ -23,6 +23,11 @@ import (
 // the way to an API server does on a bad day. take reports whether it did.
 func behind(t *testing.T, take func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool) *bench {
 	t.Helper()
+	return behindOf(t, operate.Config{FirstRetry: time.Millisecond}, take)
+}
+
+func behindOf(t *testing.T, cfg operate.Config, take func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool) *bench {
+	t.Helper()
 	must(t, started())
 	target, err := url.Parse(plane.URL)
 	must(t, err)
@@ -38,7 +43,7 @@ func behind(t *testing.T, take func(w http.ResponseWriter, r *http.Request, pass
 	must(t, err)
 	t.Cleanup(c.Close)
 	b := newBench(t, operate.Config{})
-	b.op, err = operate.New(c, operate.Config{FirstRetry: time.Millisecond})
+	b.op, err = operate.New(c, cfg)
 	must(t, err)
 	return b
 }
@@ -84,6 +89,69 @@ func TestWhatIsTriedAgain(t *testing.T) {
 			}
 			if !tt.ok && (out.Status != tt.code || out.Reason != tt.reason || !strings.HasSuffix(out.Message, "end")) {
 				t.Errorf("got %d %s: %s", out.Status, out.Reason, out.Message)
+			}
+		})
+	}
+}
+
+// TestWhatIsNeverTriedAgain is the caller's fault, and what would be done twice,
+// whatever the configuration says.
+func TestWhatIsNeverTriedAgain(t *testing.T) {
+	create := vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"g-"}}`)}
+	apply := vedette.ApplyArgs{Manifest: encode(t, configMap("timeout", object{"a": "1"}))}
+	for _, tt := range []struct {
+		why    string
+		code   int
+		reason string
+		args   vedette.ApplyArgs
+		want   int32
+	}{
+		{"bad request", 400, "BadRequest", apply, 1},
+		{"unknown", 404, "NotFound", apply, 1},
+		{"forbidden", 403, "Forbidden", apply, 1},
+		{"invalid", 422, "Invalid", apply, 1},
+		{"an apply that failed inside", 500, "InternalError", apply, 4},
+		{"a create that failed inside", 500, "InternalError", create, 1},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			var asked atomic.Int32
+			b := behindOf(t, operate.Config{FirstRetry: time.Millisecond, Retries: operate.Retries{Any: true, Texts: []string{"timeout"}}},
+				func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+					if writes(r) {
+						asked.Add(1)
+						status(w, tt.code, tt.reason, `configmaps "timeout": not now`)
+					}
+					return writes(r)
+				})
+			tt.args.Namespace = b.namespace
+			if out := b.do(tt.args); out.State != vedette.Failed || out.Status != tt.code || asked.Load() != tt.want {
+				t.Errorf("%s %d after %d requests, want %d", out.State, out.Status, asked.Load(), tt.want)
+			}
+		})
+	}
+}
+
+// TestRetriesAreBounded counts requests to an API server that is never well.
+func TestRetriesAreBounded(t *testing.T) {
+	for _, tt := range []struct {
+		why     string
+		retries operate.Retries
+		want    int32
+	}{
+		{"twice", operate.Retries{Most: 2, Pause: time.Millisecond}, 3},
+		{"never", operate.Retries{Off: true}, 1},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			var asked atomic.Int32
+			b := behindOf(t, operate.Config{Retries: tt.retries}, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if writes(r) {
+					asked.Add(1)
+					status(w, 503, "ServiceUnavailable", "not now")
+				}
+				return writes(r)
+			})
+			if out := b.do(vedette.ApplyArgs{Manifest: encode(t, configMap("c", nil)), Namespace: b.namespace}); out.Status != 503 || asked.Load() != tt.want {
+				t.Errorf("%+v after %d requests", out, asked.Load())
 			}
 		})
 	}
@@ -177,4 +245,17 @@ func TestQuotaAndRBACTellTheirWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.fails(vedette.ListArgs{Target: b.target("pods", "")}, 403, `User "nobody" cannot list resource "pods"`)
+	b.fails(vedette.VersionArgs{Manifest: encode(t, secretOf("a")), Namespace: b.namespace}, 403, `User "nobody" cannot list resource "secrets"`)
+	must(t, plane.Create(t.Context(), b.path("/apis/rbac.authorization.k8s.io/v1", "roles", ""), object{"metadata": object{"name": "some"},
+		"rules": []any{object{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"*"}}}}))
+	must(t, plane.Create(t.Context(), b.path("/apis/rbac.authorization.k8s.io/v1", "rolebindings", ""), object{"metadata": object{"name": "some"},
+		"roleRef":  object{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "some"},
+		"subjects": []any{object{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}}}))
+	must(t, plane.Await(t.Context(), "/api", func(object) bool {
+		return b.do(vedette.ApplyArgs{Manifest: encode(t, configMap("c", nil)), Namespace: b.namespace}).State == vedette.Done
+	}))
+	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate, vedette.CreateOnly} {
+		b.fails(vedette.ApplyArgs{Manifest: encode(t, configMap("c", nil)), Namespace: "default", Strategy: s}, 403,
+			`User "nobody" cannot`, `resource "configmaps" in API group "" in the namespace "default"`)
+	}
 }

@@ -27,12 +27,21 @@ func (o *Operator) told(p place, raw []byte, status int) result {
 	if err != nil {
 		return failed(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, Fresh: &obj}}
+	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, Fresh: o.fresh(p.Resource, &obj)}}
+}
+
+// fresh is an object where a feed tells it too, and nil where none does: nobody
+// would ever tell that it is gone.
+func (o *Operator) fresh(r vedette.Resource, obj *vedette.Object) *vedette.Object {
+	if o.cfg.Wanted != nil && !o.cfg.Wanted(r, obj) {
+		return nil
+	}
+	return obj
 }
 
 // redacted is an object as it may leave.
 func (o *Operator) redacted(r vedette.Resource, raw []byte) (vedette.Object, error) {
-	obj, _, err := o.cfg.Redactor.Object(make([]byte, 0, len(raw)), r, raw)
+	obj, _, err := o.redactor.Load().Object(make([]byte, 0, len(raw)), r, raw)
 	if err != nil {
 		return obj, fmt.Errorf("redact a %s: %w", r.Kind, err)
 	}

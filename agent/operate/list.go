@@ -36,30 +36,49 @@ func (o *Operator) all(ctx context.Context, p place, labels, fields string) ([]j
 	if fields != "" {
 		query.Set("fieldSelector", fields)
 	}
-	var items []json.RawMessage
-	for {
-		page, next, err := o.page(ctx, p, query)
-		if statusOf(err) == http.StatusGone && query.Has("continue") {
-			items = nil
-			query.Del("continue")
-			continue
-		}
-		items = append(items, page...)
-		if err != nil || next == "" {
-			return items, err
-		}
-		query.Set("continue", next)
-	}
-}
-
-func (o *Operator) page(ctx context.Context, p place, query url.Values) (items []json.RawMessage, next string, err error) {
 	accept := typeJSON
 	if p.secret() {
 		accept = metadataOnlyList
 	}
-	raw, _, err := o.do(ctx, p, call{query: query, accept: accept})
+	var items []json.RawMessage
+	err := o.pages(ctx, p, call{query: query, accept: accept}, func(page []json.RawMessage, first bool) error {
+		if first {
+			items = nil
+		}
+		items = append(items, page...)
+		return nil
+	})
+	return items, err
+}
+
+// pages hands over the objects of a place page by page. It begins again, with
+// first, after the API server forgot the list half-way.
+func (o *Operator) pages(ctx context.Context, p place, c call, take func(page []json.RawMessage, first bool) error) error {
+	for first := true; ; {
+		page, next, err := o.page(ctx, p, c)
+		if statusOf(err) == http.StatusGone && c.query.Has("continue") {
+			c.query.Del("continue")
+			first = true
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := take(page, first); err != nil || next == "" {
+			return err
+		}
+		c.query.Set("continue", next)
+		first = false
+	}
+}
+
+func (o *Operator) page(ctx context.Context, p place, c call) (items []json.RawMessage, next string, err error) {
+	raw, _, err := o.do(ctx, p, c)
 	if err != nil {
 		return nil, "", err
+	}
+	if c.wiped {
+		defer clear(raw)
 	}
 	var list struct {
 		Metadata struct{ Continue string }

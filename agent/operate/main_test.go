@@ -34,6 +34,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if manifest := os.Getenv(childManifest); manifest != "" {
+		askAsChild(manifest, os.Getenv(childKubeconfig))
+		return
+	}
 	code := m.Run()
 	if plane != nil {
 		if err := errors.Join(plane.Err(), plane.Stop()); err != nil {

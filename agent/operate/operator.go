@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -24,8 +25,14 @@ type Config struct {
 	// Redactor is what objects pass on their way out; nil for one that cuts no
 	// more than Secrets and managedFields.
 	Redactor *redact.Redactor
+	// Wanted reports whether the account's feeds would tell an object, as
+	// watch.Watcher.Wants does; only then is it told as Fresh. Nil means all.
+	// It is called by many at once.
+	Wanted func(vedette.Resource, *vedette.Object) bool
+	// Retries are which failed requests are made again.
+	Retries Retries
 	// FirstRetry and MostRetry bound the pause before a request is made again,
-	// which doubles; 100 ms, 3 s.
+	// which doubles, where Retries name none; 100 ms, 3 s.
 	FirstRetry, MostRetry time.Duration
 	// Tries bounds how often a conflict is answered by reading again; 5.
 	Tries int
@@ -67,6 +74,9 @@ type Operator struct {
 	cfg     Config
 	kinds   kinds
 	schemas schemas
+	salts   salts
+	// redactor is Config.Redactor, or what SetRedactor put in its place.
+	redactor atomic.Pointer[redact.Redactor]
 }
 
 // New makes an Operator. It asks the cluster for nothing yet.
@@ -80,8 +90,13 @@ func New(cluster *watch.Cluster, cfg Config) (*Operator, error) {
 	}
 	o := &Operator{cluster: cluster, cfg: cfg}
 	o.schemas.idle = cfg.SchemaIdle
+	o.redactor.Store(cfg.Redactor)
 	return o, nil
 }
+
+// SetRedactor changes what objects pass on their way out, as when a server asks
+// for other fields. Operations under way may use either.
+func (o *Operator) SetRedactor(r *redact.Redactor) { o.redactor.Store(r) }
 
 // Do carries out an operation. It returns when the operation's deadline comes, or
 // ctx is over, at the latest. A Stream in the outcome lives on within ctx.
@@ -143,6 +158,8 @@ func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
 		return o.discover(ctx)
 	case vedette.RecacheArgs:
 		return o.recache(ctx, a.Target)
+	case vedette.VersionArgs:
+		return o.version(ctx, a)
 	}
 	return failed(vedette.Errorf(vedette.Invalid, "this agent knows no operation %s", verbOf(args)))
 }
@@ -159,7 +176,7 @@ func (o *Operator) outcome(op vedette.Operation, r result) vedette.Outcome {
 	out := r.Outcome
 	if r.err != nil {
 		out = endOf(r.err)
-		out.Keys, out.Objects = r.Keys, r.Objects // what was done before it failed
+		out.Keys, out.UIDs, out.Objects = r.Keys, r.UIDs, r.Objects // what was done before it failed
 	} else {
 		out.State = vedette.Done
 		if out.Status == 0 {

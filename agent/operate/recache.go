@@ -21,5 +21,5 @@ func (o *Operator) recache(ctx context.Context, t vedette.Target) result {
 	if err != nil {
 		return failed(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Fresh: &obj, Keys: []vedette.Key{obj.Key}}}
+	return result{Outcome: vedette.Outcome{Status: status, Fresh: o.fresh(p.Resource, &obj), Keys: []vedette.Key{obj.Key}}}
 }

@@ -15,6 +15,7 @@ const replaceManager = "kubectl-replace"
 // manifest that says a resourceVersion replaces that version only.
 func (o *Operator) replace(ctx context.Context, p place, m manifest) result {
 	delete(m.meta(), "managedFields")
+	o.mark(ctx, p, m)
 	pinned := m.meta()["resourceVersion"] != nil
 	var r result
 	try := func() error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/redact"
 )
 
 // veil takes the values of a Secret's manifest out of an error's text: API
@@ -59,15 +60,16 @@ func reworded(err error, text string) error {
 	return errors.New(text)
 }
 
-// secretValues are the texts below data and stringData, in each form that could
-// be quoted. What is shorter than three bytes says nothing
-// and would tear words apart.
+// secretValues are the texts below data and stringData, and what annotations tell
+// of them, in each form that could be quoted. What is shorter than three bytes
+// says nothing and would tear words apart.
 func secretValues(o object) []string {
 	var values []string
 	for _, member := range []string{"data", "stringData"} {
 		gather(o[member], &values)
 	}
 	gather(dig(o, "metadata", "annotations", lastApplied), &values)
+	gather(dig(o, "metadata", "annotations", redact.ContentAnnotation), &values)
 	return values
 }
 

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/vedette-io/vedette"
 )
 
 // random makes JSON text of everything that the rules look at, in any place.
@@ -17,7 +19,7 @@ type random struct {
 }
 
 var loadedNames = []string{"kind", "apiVersion", "metadata", "data", "stringData", "binaryData", "annotations", "labels", "env", "name", "value", "items",
-	"managedFields", "ownerReferences", "finalizers", "spec", "containers", "manifests", "list", "type", "uid", "controller", lastApplied,
+	"managedFields", "ownerReferences", "finalizers", "spec", "containers", "manifests", "list", "type", "uid", "controller", lastApplied, ContentAnnotation,
 	"moniker.spinnaker.io/application", "a-credential", "tls.key", "Secret", "api-token"}
 
 var loadedTexts = []string{"Secret", "SecretList", "v1", "apps/v1", "PartialObjectMetadata", "meta.k8s.io/v1", "Pod", "db_password", "API_TOKEN", "",
@@ -134,7 +136,7 @@ func (r random) secretObject() string {
 		nested = r.quote(`{"annotations":{"x":` + nested + `}}`)
 	}
 	annotations := []string{r.member(lastApplied, nested), r.member("some.tool/applied", nested), r.member("some.tool/yaml", r.quote("kind: Secret\ndata:\n  a: "+canary)),
-		r.member("kept", r.quote("yes")), r.member("list", `["`+canary+`"]`)}
+		r.member(ContentAnnotation, r.quote(canary)), r.member("kept", r.quote("yes")), r.member("list", `["`+canary+`"]`)}
 	meta := []string{r.member("name", `"n"`), r.member("resourceVersion", `"1"`), r.member("annotations", r.object(0, annotations)), r.member("later", data),
 		r.member("managedFields", `[`+data+`]`), r.member("labels", `{"data":{"x":"`+canary+`"}}`), r.member("finalizers", data)}
 	members := []string{r.member("kind", r.quote("Secret")), r.member("apiVersion", r.quote("v1")), r.member("metadata", r.object(0, meta)),
@@ -180,7 +182,7 @@ func TestCanariesInEmbeddedSecrets(t *testing.T) {
 		}
 		kinded := func() string {
 			return secret(g.member("kind", g.quote("Secret")), g.member("apiVersion", g.quote("v1")),
-				g.member("metadata", `{"annotations":{"`+lastApplied+`":`+g.quote(canary)+`}}`))
+				g.member("metadata", `{"annotations":{"`+lastApplied+`":`+g.quote(canary)+`,"`+ContentAnnotation+`":`+g.quote(canary)+`}}`))
 		}
 		list := g.object(0, []string{g.member("kind", g.quote("SecretList")), g.member("items", `[`+secret()+`,`+kinded()+`]`)})
 		spec := g.object(0, []string{g.member("manifests", `[`+kinded()+`,`+kinded()+`]`), g.member("one", kinded()), g.member("two", list)})
@@ -193,6 +195,30 @@ func TestCanariesInEmbeddedSecrets(t *testing.T) {
 		}
 		mustLack(t, raw, dst[:cap(dst)])
 		mustLack(t, raw, decoded(t, o.Body))
+	}
+}
+
+// TestCanariesInDigests looks for the digest of what an object of any kind was
+// made from, asked for by lifts and by the prefix of its name.
+func TestCanariesInDigests(t *testing.T) {
+	r, err := New(Config{}, []vedette.Lift{{Fields: liftsOf("metadata.annotations", `metadata.annotations.vedette\.io/content`)}}, []string{"vedette.io/", "kept"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(200) {
+		g := random{Rand: rand.New(rand.NewPCG(seed, 5)), names: []string{"a", "b", "x"}, repeated: true}
+		notes := []string{g.member(ContentAnnotation, g.quote(canary)), g.member(ContentAnnotation, `["`+canary+`"]`), g.member("kept", g.quote("yes"))}
+		meta := g.object(0, []string{g.member("name", `"n"`), g.member("resourceVersion", `"1"`), g.member("annotations", g.object(0, notes))})
+		raw := []byte(g.object(0, []string{g.member("metadata", meta)}))
+		o, dst, err := r.Object(nil, resources[g.IntN(len(resources))], raw)
+		if err != nil {
+			t.Fatalf("seed %d, %s: %v", seed, raw, err)
+		}
+		mustLack(t, raw, dst[:cap(dst)])
+		mustLack(t, raw, decoded(t, o.Body))
+		if o.Annotations["kept"] != "yes" || o.Annotations[ContentAnnotation] != "" {
+			t.Fatalf("the header of %s has %v", raw, o.Annotations)
+		}
 	}
 }
 

@@ -11,7 +11,8 @@
 //     hold a manifest (harmless says which);
 //   - data and stringData below any object within another one that says it is a
 //     Secret, as operators embed them in custom resources;
-//   - annotations that hold a Secret's manifest as text, or that are compressed.
+//   - annotations that hold a Secret's manifest as text, or that are compressed;
+//   - the annotation with a digest of what an object was made from.
 //
 // Less formally: names are compared after their escapes are resolved, every
 // duplicate of a member is treated like the first, and an error says where it

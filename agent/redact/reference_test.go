@@ -166,7 +166,7 @@ func (r reference) annotations(m tree, secret bool) tree {
 	for k, v := range m {
 		s, ok := v.(string)
 		switch {
-		case secret && !ok, k == lastApplied && (secret || r.ruled()):
+		case k == ContentAnnotation, secret && !ok, k == lastApplied && (secret || r.ruled()):
 		case anyGlob(r.config.Annotations, k):
 			out[k] = Redacted
 		case !ok:

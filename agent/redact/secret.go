@@ -54,11 +54,19 @@ func (p *pass) again(i int, n *node, in role, before place) (int, error) {
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
+// ContentAnnotation holds a salted digest of the manifest that an object was
+// made from, by which the agent knows a Secret's manifest again. It stays in the
+// cluster, whatever kind it stands on: a digest of few possible values can be
+// guessed from.
+const ContentAnnotation = "vedette.io/content"
+
 // annotationRole decides on one annotation, whose value starts at i.
 func (p *pass) annotationRole(name []byte, i int) role {
 	rules := &p.redactor.rules
 	applied := string(name) == lastApplied
 	switch {
+	case string(name) == ContentAnnotation:
+		return dropped
 	case applied && (p.secret || rules.everywhere() || p.configMap && len(rules.configMapKeys) > 0):
 		return dropped
 	case rules.annotations.match(name):

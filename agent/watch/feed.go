@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -36,6 +37,8 @@ type feed struct {
 	begun    bool // the snapshot under way was told
 	progress bool // the attempt under way came to something
 	retry    *backoff.ExponentialBackOff
+
+	telling atomic.Bool // what happens to its objects is told, sooner or later
 
 	stop context.CancelFunc // ends run; set before it begins
 	done chan struct{}      // closed by run
@@ -154,6 +157,7 @@ func (f *feed) tell(ctx context.Context, state vedette.FeedState, message string
 		return nil
 	}
 	f.told = Event{Type: Status, State: state, Message: message, Mark: f.mark}
+	f.telling.Store(state != vedette.FeedPending && state != vedette.FeedDenied)
 	return f.put(ctx, f.told)
 }
 

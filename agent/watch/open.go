@@ -28,8 +28,7 @@ func (c *Cluster) wiped(ctx context.Context, r request) (*http.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := c.dialed()
-	rt, err := d.signed(secretTransport{d})
+	rt, err := c.forSecrets()
 	if err != nil {
 		return nil, err
 	}
@@ -38,4 +37,9 @@ func (c *Cluster) wiped(ctx context.Context, r request) (*http.Response, error) 
 		return nil, err
 	}
 	return accepted(resp)
+}
+
+func (c *Cluster) forSecrets() (http.RoundTripper, error) {
+	d := c.dialed()
+	return d.signed(secretTransport{d})
 }

@@ -72,6 +72,31 @@ func (s Selection) wanted(r vedette.Resource, namespace string) Wanted {
 	return w
 }
 
+// Wants reports whether a feed of the selection would tell an object, in a
+// cluster that serves cat: whether its kind and namespace are among those
+// chosen, in the version that feeds are read in, and whether Spinnaker manages
+// it, where that is asked for. Of the object it needs key and annotations.
+func (s Selection) Wants(cat Catalogue, r vedette.Resource, o *vedette.Object) bool {
+	feeds, _ := s.Feeds(cat)
+	return slices.ContainsFunc(feeds, func(w Wanted) bool { return w.tells(r, o) })
+}
+
+// tells reports whether an object, read from a resource, is one of the feed's. A
+// feed that is made up has none of the cluster's.
+func (w Wanted) tells(r vedette.Resource, o *vedette.Object) bool {
+	in := o.Namespace
+	if w.Kind == namespaceKind {
+		in = o.Name
+	}
+	switch {
+	case w.Objects != nil || w.Kind != r.Kind || w.Resource.Version != r.Version:
+		return false
+	case w.Namespace != "" && w.Namespace != o.Namespace || slices.Contains(w.Omit, in):
+		return false
+	}
+	return !w.managedOnly || o.Annotations[managedAnnotation] != ""
+}
+
 // pick returns the resources that are named, each once.
 func (s Selection) pick(cat Catalogue) (picked []vedette.Resource, unknown []string) {
 	have := map[vedette.Kind]bool{}

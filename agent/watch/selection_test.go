@@ -144,3 +144,68 @@ func FuzzReadGroups(f *testing.F) {
 		}
 	})
 }
+
+// TestSelectionWants asks of single objects what feeds would tell.
+func TestSelectionWants(t *testing.T) {
+	cat := served()
+	of := func(kind string) vedette.Resource {
+		for _, r := range cat.Resources {
+			if r.Kind == vedette.ParseKind(kind) {
+				return r
+			}
+		}
+		t.Fatalf("%s is not served", kind)
+		return vedette.Resource{}
+	}
+	older := of("Deployment.apps")
+	older.Version = "v1beta1"
+	managed := map[string]string{"moniker.spinnaker.io/application": "web"}
+	for _, tt := range []struct {
+		why      string
+		s        Selection
+		resource vedette.Resource
+		object   vedette.Object
+		want     bool
+	}{
+		{"a default kind", Selection{}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, true},
+		{"another kind", Selection{}, of("ConfigMap"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"one that is named", Selection{Kinds: []string{"cm"}}, of("ConfigMap"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, true},
+		{"one of the same name in another group", Selection{Kinds: []string{"service"}}, of("Service.serving.knative.dev"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"one that is omitted", Selection{OmitKinds: []string{"po"}}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"a version that feeds are not read in", Selection{}, older, vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"a namespace that is named", Selection{Namespaces: []string{"a", "b"}}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, true},
+		{"one that is not", Selection{Namespaces: []string{"a"}}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
+		{"one that is omitted", Selection{OmitNamespaces: []string{"b"}}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
+		{"the omitted Namespace itself", Selection{OmitNamespaces: []string{"b"}}, of("Namespace"), vedette.Object{Key: vedette.Key{Name: "b"}}, false},
+		{"another Namespace", Selection{OmitNamespaces: []string{"b"}}, of("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
+		{"a Namespace that is made up", Selection{OnlyNamespaced: true, Namespaces: []string{"a"}}, of("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, false},
+		{"what Spinnaker manages", Selection{OnlySpinnakerManaged: true}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}, Annotations: managed}, true},
+		{"what it does not", Selection{OnlySpinnakerManaged: true}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"but for Namespaces", Selection{OnlySpinnakerManaged: true}, of("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
+	} {
+		if got := tt.s.Wants(cat, tt.resource, &tt.object); got != tt.want {
+			t.Errorf("%s: got %v", tt.why, got)
+		}
+	}
+}
+
+// TestWatcherWants asks a watcher for what its feeds tell in each of their states.
+func TestWatcherWants(t *testing.T) {
+	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
+	w := NewWatcher(nil, Selection{}, deaf{}, Config{})
+	f := w.newFeed(Wanted{Feed: vedette.Feed{Kind: pods.Kind}, Resource: pods}, deaf{}, "")
+	w.feeds[f.Feed] = f
+	pod, node := &vedette.Object{Key: vedette.Key{Namespace: "a"}}, vedette.Resource{Kind: vedette.Kind{Name: "Node"}, Version: "v1"}
+	if w.Wants(pods, pod) {
+		t.Error("a feed that has not begun tells a pod")
+	}
+	for state, want := range map[vedette.FeedState]bool{vedette.FeedPending: false, vedette.FeedSyncing: true, vedette.FeedLive: true,
+		vedette.FeedFailing: true, vedette.FeedDenied: false} {
+		if err := f.tell(t.Context(), state, "why"); err != nil {
+			t.Fatal(err)
+		}
+		if w.Wants(pods, pod) != want || w.Wants(node, pod) {
+			t.Errorf("while %s it wants a pod: %v, and a node: %v", state, !want, w.Wants(node, pod))
+		}
+	}
+}

@@ -164,6 +164,20 @@ func (w *Watcher) Reset(name vedette.Feed, from vedette.Mark) bool {
 	return true
 }
 
+// Wants reports whether one of the feeds tells an object as it is given (see
+// Selection.Wants), and what will become of it: one that the API server denies
+// does not. It is safe for use by many at once.
+func (w *Watcher) Wants(r vedette.Resource, o *vedette.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.feeds {
+		if f.telling.Load() && f.tells(r, o) {
+			return true
+		}
+	}
+	return false
+}
+
 // discoveryFailed tells that the account as a whole can't be read.
 func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
 	if codeOf(err) == http.StatusUnauthorized || distrusted(err) {

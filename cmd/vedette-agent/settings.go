@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -29,6 +31,7 @@ func settingsOf(cfg *config.Config) (agent.Config, error) {
 			Annotations: cfg.Redact.Annotations, ConfigMapKeys: cfg.Redact.ConfigMapKeys, Environment: cfg.Redact.Environment,
 		},
 		OutboxBytes: int(cfg.Outbox.MaxBytes),
+		Operate:     operateOf(cfg.Kubernetes),
 	}
 	for _, a := range cfg.Kubernetes.Accounts {
 		settings.Accounts = append(settings.Accounts, accountOf(cfg, a))
@@ -60,6 +63,24 @@ func uplinkOf(cfg *config.Config) (uplink.Config, error) {
 	}
 	link.TLS, link.Creds = true, credentials.NewTLS(tlsConfig)
 	return link, nil
+}
+
+// operateOf turns what the user wrote of operations into how they are carried
+// out. No retries are none at all.
+func operateOf(k config.Kubernetes) operate.Config {
+	mode := operate.Mode{Enabled: operate.When(k.ServerSideApply.Enabled), ClearManagedFields: operate.When(k.ServerSideApply.ClearManagedFields)}
+	for _, kind := range k.ServerSideApply.Kinds {
+		mode.Kinds = append(mode.Kinds, operate.KindMode{Kind: kind.Kind,
+			Enabled: operate.When(kind.Enabled), ClearManagedFields: operate.When(kind.ClearManagedFields)})
+	}
+	retries := operate.Retries{Off: !k.Retries.Enabled, Any: k.Retries.RetryAnyError, Texts: k.Retries.RetryableErrors}
+	if most := k.Retries.MaxRetries; most != nil {
+		retries.Most, retries.Off = *most, retries.Off || *most == 0
+	}
+	if pause := k.Retries.BackOffMs; pause != nil {
+		retries.Pause = time.Duration(*pause) * time.Millisecond
+	}
+	return operate.Config{ServerSideApply: mode, Retries: retries}
 }
 
 func accountOf(cfg *config.Config, a config.Account) agent.Account {

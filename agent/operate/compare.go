@@ -1,0 +1,176 @@
+package operate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+
+	"github.com/vedette-io/vedette"
+)
+
+// comparison tells which objects a manifest made.
+type comparison struct {
+	operator *Operator
+	place    place
+	manifest manifest
+	digests  map[string][]byte // of the manifest, by rounds and salt
+}
+
+var configMapKind = vedette.Kind{Name: "ConfigMap"}
+
+// madeFrom reports whether an object was made from the manifest: by what kubectl
+// wrote of its manifest, or else by the digest that we did. A ConfigMap that has
+// neither is its manifest.
+func (c *comparison) madeFrom(ctx context.Context, x instance) (bool, error) {
+	switch {
+	case len(x.applied) > 0:
+		return sameContent(c.manifest.object, x.applied), nil
+	case len(x.content) > 0:
+		return c.digested(ctx, x.content)
+	case c.place.Kind == configMapKind:
+		return c.sameConfigMap(ctx, x.name)
+	}
+	return false, nil
+}
+
+// digested compares with a digest. It takes time on purpose, so that it looks at
+// the deadline first, and derives once for all objects that share a salt.
+func (c *comparison) digested(ctx context.Context, content hidden) (bool, error) {
+	d, ok := parseDigest(content)
+	if !ok {
+		return false, nil
+	}
+	key := string(d.head())
+	if c.digests[key] == nil {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		c.digests[key] = d.of(c.manifest)
+	}
+	return d.equal(c.digests[key]), nil
+}
+
+// sameConfigMap reads a ConfigMap and compares what it holds.
+func (c *comparison) sameConfigMap(ctx context.Context, name string) (bool, error) {
+	p := c.place
+	p.name = name
+	raw, _, err := c.operator.do(ctx, p, call{})
+	if missing(err) { // deleted meanwhile
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var is, wanted configData
+	if err := json.Unmarshal(raw, &is); err != nil {
+		return false, vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense%s", p.key(), offset(err))
+	}
+	if json.Unmarshal(c.manifest.raw(), &wanted) != nil {
+		return false, nil // which the API server will say of it too
+	}
+	return is.equal(wanted), nil
+}
+
+// configData is what a ConfigMap holds.
+type configData struct {
+	Data       map[string]string
+	BinaryData map[string][]byte
+	Immutable  bool
+}
+
+func (d configData) equal(other configData) bool {
+	return maps.Equal(d.Data, other.Data) && maps.EqualFunc(d.BinaryData, other.BinaryData, bytes.Equal) && d.Immutable == other.Immutable
+}
+
+// sameContent reports whether a manifest equals one that is written as JSON, but
+// for its metadata. It clears what it decodes of the latter, which may be a
+// Secret's, and leaves the text itself to the caller.
+func sameContent(m object, written []byte) bool {
+	m = maps.Clone(m)
+	delete(m, "metadata")
+	var members map[string]json.RawMessage
+	if json.Unmarshal(written, &members) != nil {
+		return false
+	}
+	defer wipeMembers(members)
+	clear(members["metadata"])
+	delete(members, "metadata")
+	return sameMembers(m, members)
+}
+
+func sameMembers(o object, members map[string]json.RawMessage) bool {
+	if len(o) != len(members) {
+		return false
+	}
+	for name, value := range o {
+		raw, there := members[name]
+		if !there || !sameValue(value, raw) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameValue compares numbers by value: 1 is 1.0.
+func sameValue(value any, raw []byte) bool {
+	switch v := value.(type) {
+	case object:
+		var members map[string]json.RawMessage
+		err := json.Unmarshal(raw, &members)
+		defer wipeMembers(members)
+		return err == nil && members != nil && sameMembers(v, members)
+	case []any:
+		var elements []json.RawMessage
+		err := json.Unmarshal(raw, &elements)
+		defer func() {
+			for _, e := range elements {
+				clear(e)
+			}
+		}()
+		return err == nil && elements != nil && sameElements(v, elements)
+	case string:
+		var text hidden
+		err := json.Unmarshal(raw, &text)
+		defer clear(text)
+		return err == nil && raw[0] == '"' && string(text) == v
+	case int64:
+		return sameNumber(float64(v), raw) && sameInteger(v, raw)
+	case float64:
+		return sameNumber(v, raw)
+	case bool:
+		var b *bool
+		return json.Unmarshal(raw, &b) == nil && b != nil && *b == v
+	}
+	return string(raw) == "null"
+}
+
+func sameElements(list []any, elements []json.RawMessage) bool {
+	if len(list) != len(elements) {
+		return false
+	}
+	for i, value := range list {
+		if !sameValue(value, elements[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameNumber(n float64, raw []byte) bool {
+	var f *float64
+	return json.Unmarshal(raw, &f) == nil && f != nil && *f == n
+}
+
+// sameInteger tells whole numbers apart that are one as a float64. What is not
+// written as a whole number was compared as one.
+func sameInteger(n int64, raw []byte) bool {
+	var i int64
+	return json.Unmarshal(raw, &i) != nil || i == n
+}
+
+func wipeMembers(members map[string]json.RawMessage) {
+	for _, raw := range members {
+		clear(raw)
+	}
+}

@@ -1,0 +1,146 @@
+package operate
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+
+	"github.com/vedette-io/vedette/agent/redact"
+)
+
+// digest is what an object's content annotation holds: by it a manifest is known
+// again without a copy of it. It is written as rounds, salt and tag.
+//
+// The salt is random, so that nothing can be computed ahead, and equal Secrets
+// of two clusters, namespaces or series look different. The rounds make each
+// guess at a password as slow as a login's is. There is no key to lose or to
+// steal: any agent of the cluster can compare.
+type digest struct {
+	rounds    int
+	salt, tag []byte
+}
+
+const (
+	// secretRounds take 0.1 to 0.4 s: what OWASP asks of PBKDF2 with SHA-256.
+	secretRounds = 600_000
+	// openRounds are for what can be read where the digest can.
+	openRounds = 1
+	// mostRounds bound what an annotation that others wrote can cost.
+	mostRounds = 1_000_000
+	saltBytes  = 16
+	tagBytes   = sha256.Size
+)
+
+// parseDigest reads an annotation.
+func parseDigest(text []byte) (digest, bool) {
+	parts := bytes.Split(text, []byte("."))
+	if len(parts) != 3 {
+		return digest{}, false
+	}
+	rounds, err := strconv.Atoi(string(parts[0]))
+	salt, bad := decode64(parts[1])
+	tag, worse := decode64(parts[2])
+	d := digest{rounds, salt, tag}
+	return d, err == nil && bad == nil && worse == nil && rounds > 0 && rounds <= mostRounds && len(salt) == saltBytes && len(tag) == tagBytes
+}
+
+func decode64(text []byte) ([]byte, error) {
+	return base64.RawURLEncoding.AppendDecode(nil, text)
+}
+
+// head is what a digest must have in common with another to be compared.
+func (d digest) head() []byte {
+	return fmt.Appendf(nil, "%d.%s", d.rounds, base64.RawURLEncoding.EncodeToString(d.salt))
+}
+
+// text is the annotation.
+func (d digest) text() string {
+	return fmt.Sprintf("%s.%s", d.head(), base64.RawURLEncoding.EncodeToString(d.tag))
+}
+
+// of derives the tag of a manifest without its metadata.
+func (d digest) of(m manifest) []byte {
+	content := contentOf(m)
+	defer clear(content)
+	mac := hmac.New(sha256.New, d.salt)
+	mac.Write(content)
+	tag, err := pbkdf2.Key(sha256.New, string(mac.Sum(nil)), d.salt, d.rounds, tagBytes)
+	if err != nil { // only of parameters that are none
+		panic(err)
+	}
+	return tag
+}
+
+func (d digest) equal(tag []byte) bool { return hmac.Equal(d.tag, tag) }
+
+// contentOf writes a manifest without its metadata, in one way whatever the order
+// of its members.
+func contentOf(m manifest) []byte {
+	content := maps.Clone(m.object)
+	delete(content, "metadata")
+	raw, err := json.Marshal(content)
+	if err != nil { // what was decoded can be encoded
+		panic(err)
+	}
+	return raw
+}
+
+// mark writes the digest of what makes an object into its manifest, where it has
+// versions and nothing else will tell what it was made from: a client-side apply
+// leaves the manifest itself, and a ConfigMap is its own.
+func (o *Operator) mark(ctx context.Context, p place, m manifest) {
+	if m.name == "" || m.annotation(artifactVersion) == "" || p.Kind == configMapKind {
+		return
+	}
+	d := digest{rounds: openRounds, salt: o.salt(ctx, p, m)}
+	if p.secret() {
+		d.rounds = secretRounds
+	}
+	d.tag = d.of(m)
+	m.meta()["annotations"].(object)[redact.ContentAnnotation] = d.text() // which has artifactVersion
+}
+
+// unmarked drops a digest that was copied from a live object.
+func (m manifest) unmarked() {
+	if annotations, is := m.meta()["annotations"].(object); is {
+		delete(annotations, redact.ContentAnnotation)
+	}
+}
+
+// salt is the one that the object has, so that the same manifest applied again
+// changes nothing, or else that of its series, or else a new one.
+func (o *Operator) salt(ctx context.Context, p place, m manifest) []byte {
+	if d, has := o.liveDigest(ctx, p); has {
+		return d.salt
+	}
+	if salt := o.salts.of(seriesOf(p, m)); salt != nil {
+		return salt
+	}
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt) // it never fails
+	return salt
+}
+
+// liveDigest reads the digest of an object. Where it can't be read a new salt
+// does no harm.
+func (o *Operator) liveDigest(ctx context.Context, p place) (digest, bool) {
+	raw, _, err := o.do(ctx, p, call{accept: orWhole(p, metadataOnly), wiped: p.secret()})
+	if err != nil {
+		return digest{}, false
+	}
+	defer clear(raw)
+	var d described
+	defer func() { d.wipe() }()
+	if json.Unmarshal(raw, &d) != nil {
+		return digest{}, false
+	}
+	return parseDigest(d.Metadata.Annotations[redact.ContentAnnotation])
+}

@@ -1,0 +1,70 @@
+//go:build linux
+
+package operate_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// TestFreshIsWhatFeedsTell writes objects that an account's feeds do and don't
+// tell.
+func TestFreshIsWhatFeedsTell(t *testing.T) {
+	must(t, started())
+	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
+	must(t, err)
+	defer c.Close()
+	cat, err := c.Discover(t.Context())
+	must(t, err)
+	selection := watch.Selection{Kinds: []string{"configmap", "horizontalpodautoscaler"}, OnlySpinnakerManaged: true}
+	b := newBench(t, operate.Config{Wanted: func(r vedette.Resource, o *vedette.Object) bool { return selection.Wants(cat, r, o) }})
+	managed := func(o object) object {
+		o["metadata"].(object)["annotations"] = object{"moniker.spinnaker.io/application": "web"}
+		return o
+	}
+	scaler := func(version string) object {
+		return managed(object{"apiVersion": "autoscaling/" + version, "kind": "HorizontalPodAutoscaler", "metadata": object{"name": "h-" + version},
+			"spec": object{"scaleTargetRef": object{"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "maxReplicas": 5}})
+	}
+	for _, tt := range []struct {
+		why    string
+		object object
+		want   bool
+	}{
+		{"of a kind that is watched", managed(configMap("a", nil)), true},
+		{"that Spinnaker does not manage", configMap("b", nil), false},
+		{"of another kind", managed(secretOf("x")), false},
+		{"in the version of the feed", scaler("v2"), true},
+		{"in another version", scaler("v1"), false},
+	} {
+		out := b.apply("", tt.object)
+		if (out.Fresh != nil) != tt.want || len(out.Objects) != 1 {
+			t.Errorf("an object %s is fresh: %v, %d objects", tt.why, out.Fresh != nil, len(out.Objects))
+		}
+	}
+	if out := b.done(vedette.RecacheArgs{Target: b.target("configmap", "b")}); out.Fresh != nil || len(out.Keys) != 1 {
+		t.Errorf("what no feed tells is recached as %+v", out)
+	}
+	if out := b.done(vedette.RecacheArgs{Target: b.target("configmap", "a")}); out.Fresh == nil {
+		t.Error("what a feed tells is not recached")
+	}
+}
+
+func TestSetRedactor(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.apply("", configMap("c", object{"a": "1", "token": "hush"}))
+	before := b.done(vedette.GetArgs{Target: b.target("cm", "c")})
+	lifts := []vedette.Lift{{Kind: vedette.Kind{Name: "ConfigMap"}, Fields: []vedette.LiftField{{Name: "n", Path: "data.#"}}}}
+	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"token"}}, lifts, nil)
+	must(t, err)
+	b.op.SetRedactor(r)
+	after := b.done(vedette.GetArgs{Target: b.target("cm", "c")})
+	if !bytes.Contains(before.Objects[0], []byte("hush")) || bytes.Contains(after.Objects[0], []byte("hush")) || string(after.Fresh.Summary) != `{"n":2}` {
+		t.Errorf("before %s\nafter %s, %s", before.Objects[0], after.Objects[0], after.Fresh.Summary)
+	}
+}

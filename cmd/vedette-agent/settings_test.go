@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/operate"
+)
+
+// TestOperateOf carries settings of operations from the file to where they count.
+func TestOperateOf(t *testing.T) {
+	texts := []string{"timeout", "deadline exceeded"}
+	mode := operate.Mode{Enabled: "allowed", ClearManagedFields: "allowed"}
+	for _, tt := range []struct {
+		why, file string
+		want      operate.Config
+	}{
+		{"by default failures are tried again until the deadline", "", operate.Config{ServerSideApply: mode, Retries: operate.Retries{Texts: texts}}},
+		{"the predecessor's numbers count once they are written",
+			"kubernetes.retries: {maxRetries: 2, backOffMs: 3000, retryAnyError: true, retryableErrors: [etcd]}",
+			operate.Config{ServerSideApply: mode, Retries: operate.Retries{Most: 2, Pause: 3 * time.Second, Any: true, Texts: []string{"etcd"}}}},
+		{"none are wanted", "kubernetes.retries.enabled: false", operate.Config{ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
+		{"nor at most none", "kubernetes.retries.maxRetries: 0", operate.Config{ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
+		{"modes of applies", "kubernetes.serverSideApply: {enabled: Never, clearManagedFields: always, kinds: [{kind: Deployment, enabled: always}]}",
+			operate.Config{ServerSideApply: operate.Mode{Enabled: "Never", ClearManagedFields: "always",
+				Kinds: []operate.KindMode{{Kind: "Deployment", Enabled: "always", ClearManagedFields: "allowed"}}}, Retries: operate.Retries{Texts: texts}}},
+	} {
+		file := filepath.Join(t.TempDir(), "agent.yml")
+		if err := os.WriteFile(file, []byte(tt.file+"\n# so that it is not empty\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatalf("%s: %v", tt.why, err)
+		}
+		if got := operateOf(cfg.Kubernetes); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: got %+v, want %+v", tt.why, got, tt.want)
+		}
+		if err := operateOf(cfg.Kubernetes).ServerSideApply.Validate(); err != nil {
+			t.Errorf("%s: %v", tt.why, err)
+		}
+	}
+}
