@@ -38,10 +38,11 @@ func Bind(kind vedette.Kind, m Manifest, b Binding) []Artifact {
 }
 
 // Found returns the artifacts that a manifest refers to, each once: the images
-// and the configuration of workloads, and what an autoscaler scales.
-func Found(m Manifest) []Artifact {
+// and the configuration of workloads, and what an autoscaler scales. The list is
+// never nil.
+func Found(kind vedette.Kind, m Manifest) []Artifact {
 	found := []Artifact{}
-	for _, p := range placesIn(m.Kind(), m) {
+	for _, p := range placesIn(kind, m) {
 		if p.value() != "" {
 			found = add(found, Artifact{Type: p.artifact, Name: p.name(p.value()), Reference: p.value(), Metadata: map[string]any{}})
 		}

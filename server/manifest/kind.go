@@ -19,8 +19,10 @@ type trait struct {
 	traffic   bool     // can stand behind a load balancer
 }
 
+// Unclassified is what Clouddriver takes kinds for that it does not know.
+const Unclassified = "unclassified"
+
 const (
-	unclassified = "unclassified"
 	undeployable = -1
 	unregistered = 1000 // the priority of kinds that are not in the table
 )
@@ -29,28 +31,28 @@ var traits = func() map[string]trait {
 	const configs, groups, balancers = "configs", "serverGroups", "loadBalancers"
 	all := map[string]trait{}
 	for _, t := range []trait{
-		{written: "namespace", alias: "ns", sort: unclassified, priority: 0},
-		{written: "role", sort: unclassified, priority: 20},
-		{written: "clusterRole", sort: unclassified, priority: 20},
-		{written: "roleBinding", sort: unclassified, priority: 30},
-		{written: "clusterRoleBinding", sort: unclassified, priority: 30},
-		{written: "customResourceDefinition", alias: "crd", sort: unclassified, priority: 30},
-		{written: "serviceAccount", alias: "sa", sort: unclassified, priority: 40},
-		{written: "storageClass", alias: "sc", sort: unclassified, priority: 40},
+		{written: "namespace", alias: "ns", sort: Unclassified, priority: 0},
+		{written: "role", sort: Unclassified, priority: 20},
+		{written: "clusterRole", sort: Unclassified, priority: 20},
+		{written: "roleBinding", sort: Unclassified, priority: 30},
+		{written: "clusterRoleBinding", sort: Unclassified, priority: 30},
+		{written: "customResourceDefinition", alias: "crd", sort: Unclassified, priority: 30},
+		{written: "serviceAccount", alias: "sa", sort: Unclassified, priority: 40},
+		{written: "storageClass", alias: "sc", sort: Unclassified, priority: 40},
 		{written: "persistentVolume", alias: "pv", sort: configs, priority: 40},
-		{written: "mutatingWebhookConfiguration", sort: unclassified, priority: 40},
-		{written: "validatingWebhookConfiguration", sort: unclassified, priority: 40},
+		{written: "mutatingWebhookConfiguration", sort: Unclassified, priority: 40},
+		{written: "validatingWebhookConfiguration", sort: Unclassified, priority: 40},
 		{written: "configMap", alias: "cm", sort: configs, priority: 50, versioned: true},
 		{written: "secret", sort: configs, priority: 50, versioned: true},
 		{written: "persistentVolumeClaim", alias: "pvc", sort: configs, priority: 50},
 		{written: "service", alias: "svc", sort: balancers, priority: 70},
 		{written: "ingress", sort: balancers, priority: 70},
 		{written: "networkPolicy", alias: "netpol", sort: "securityGroups", priority: 70},
-		{written: "apiService", sort: unclassified, priority: 80},
-		{written: "limitRange", sort: unclassified, priority: 90},
-		{written: "podPreset", sort: unclassified, priority: 90},
-		{written: "podSecurityPolicy", sort: unclassified, priority: 90},
-		{written: "podDisruptionBudget", sort: unclassified, priority: 90},
+		{written: "apiService", sort: Unclassified, priority: 80},
+		{written: "limitRange", sort: Unclassified, priority: 90},
+		{written: "podPreset", sort: Unclassified, priority: 90},
+		{written: "podSecurityPolicy", sort: Unclassified, priority: 90},
+		{written: "podDisruptionBudget", sort: Unclassified, priority: 90},
 		{written: "deployment", alias: "deploy", sort: "serverGroupManagers", priority: 100, places: ofTemplates, scales: true, traffic: true},
 		{written: "replicaSet", alias: "rs", sort: groups, priority: 100, places: ofTemplates, scales: true, traffic: true, versioned: true},
 		{written: "statefulSet", sort: groups, priority: 100, places: ofTemplates, scales: true, traffic: true},
@@ -58,9 +60,9 @@ var traits = func() map[string]trait {
 		{written: "job", sort: groups, priority: 100, places: ofTemplates, traffic: true},
 		{written: "cronJob", sort: groups, priority: 100, places: ofTemplates, traffic: true},
 		{written: "pod", alias: "po", sort: "instances", priority: 100, places: ofPods, traffic: true, versioned: true},
-		{written: "horizontalpodautoscaler", alias: "hpa", sort: unclassified, priority: 110, places: ofAutoscalers},
-		{written: "controllerRevision", sort: unclassified, priority: undeployable},
-		{written: "event", sort: unclassified, priority: undeployable},
+		{written: "horizontalpodautoscaler", alias: "hpa", sort: Unclassified, priority: 110, places: ofAutoscalers},
+		{written: "controllerRevision", sort: Unclassified, priority: undeployable},
+		{written: "event", sort: Unclassified, priority: undeployable},
 	} {
 		all[strings.ToLower(t.written)] = t
 		if t.alias != "" {
@@ -109,14 +111,4 @@ func SpinnakerKinds() map[string]string {
 		all[t.written] = t.sort
 	}
 	return all
-}
-
-// SplitName reads a full name, "replicaSet web-v003".
-func SplitName(name string) (kind, object string, err error) {
-	kind, object, ok := strings.Cut(strings.TrimSpace(name), " ")
-	object = strings.TrimSpace(object)
-	if !ok || object == "" || strings.ContainsAny(object, " /") {
-		return "", "", vedette.Errorf(vedette.Invalid, "Expected a full resource name of the form <kind> <name>, got: %.300s", name)
-	}
-	return kind, object, nil
 }
