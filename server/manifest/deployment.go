@@ -54,11 +54,11 @@ func ReadDeployment(raw []byte) (Deployment, error) {
 		RequiredArtifacts           []*Artifact
 		OptionalArtifacts           []*Artifact
 		NamespaceOverride, Strategy string
-		Versioned                   flag
-		EnableArtifactBinding       flag
-		EnableTraffic               flag
-		SkipSpecTemplateLabels      flag
-		AllowNothingSelected        flag
+		Versioned                   setting
+		EnableArtifactBinding       setting
+		EnableTraffic               setting
+		SkipSpecTemplateLabels      setting
+		AllowNothingSelected        setting
 		Services                    []string
 		LabelSelectors              Selectors
 	}
@@ -84,11 +84,11 @@ func ReadDeployment(raw []byte) (Deployment, error) {
 	}, nil
 }
 
-// flag is a boolean that may be missing, and may be text, which is what an
+// setting is a boolean that may be missing, and may be text, which is what an
 // expression in a pipeline makes of it.
-type flag struct{ said *bool }
+type setting struct{ said *bool }
 
-func (f *flag) UnmarshalJSON(raw []byte) error {
+func (f *setting) UnmarshalJSON(raw []byte) error {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (f *flag) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (f flag) or(otherwise bool) bool {
+func (f setting) or(otherwise bool) bool {
 	if f.said == nil {
 		return otherwise
 	}

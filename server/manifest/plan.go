@@ -12,8 +12,8 @@ import (
 // Plan is what a deployment comes to.
 type Plan struct {
 	Steps   []Step     // in order
-	Created []Artifact // what the manifests are, those not selected included
-	Bound   []Artifact // what was put into them
+	Created []Artifact // what the manifests are, those not selected included; never nil
+	Bound   []Artifact // what was put into them; never nil
 	Order   string     // the full names in order, as they came: "namespace shop, replicaSet web"
 }
 
@@ -36,7 +36,7 @@ func (d Deployment) Plan(ctx context.Context, c Cluster) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := preparation{Deployment: d, cluster: c, given: manifests, available: d.available()}
+	p := preparation{Deployment: d, cluster: c, given: manifests, available: d.available(), plan: Plan{Created: []Artifact{}, Bound: []Artifact{}}}
 	for _, m := range manifests {
 		if err := p.prepare(ctx, m.Clone()); err != nil {
 			return Plan{}, err
