@@ -114,7 +114,7 @@ func readCluster(t *testing.T, folder string) memory {
 	return c
 }
 
-func read(t *testing.T, file string) string {
+func read(t testing.TB, file string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {

@@ -37,7 +37,9 @@ var selectorForms = map[string]struct {
 
 // UnmarshalJSON reads and checks what Orca sends.
 func (s *Selectors) UnmarshalJSON(raw []byte) error {
-	var list struct{ Selectors []Selector }
+	var list struct {
+		Selectors []Selector `json:"selectors"`
+	}
 	if err := decode(raw, &list); err != nil {
 		return notJSON("the label selectors are", err)
 	}
@@ -56,12 +58,24 @@ func (s Selectors) Check() error {
 			return vedette.Errorf(vedette.Invalid, "Only an 'any' selector can have no key specified")
 		case len(one.Values) < form.values:
 			return vedette.Errorf(vedette.Invalid, "At least one value must be supplied to a '%s' selector", strings.ToLower(strings.ReplaceAll(one.Kind, "_", "")))
+		case one.leaks(form.form):
+			return vedette.Errorf(vedette.Invalid, "the label selector %q holds a comma or a bracket that no label has", s)
 		}
 	}
 	if _, err := labels.Parse(s.String()); err != nil {
 		return vedette.Errorf(vedette.Invalid, "the label selector %q is none that Kubernetes takes: %w", s, err)
 	}
 	return nil
+}
+
+// leaks reports whether a selector would mean another one when it is written. In
+// a list of values a comma only makes more of them.
+func (s Selector) leaks(form string) bool {
+	forbidden := ",()"
+	if strings.Contains(form, "L") {
+		forbidden = "()"
+	}
+	return strings.ContainsAny(s.Key, ",()") || strings.ContainsAny(strings.Join(s.Values, ""), forbidden)
 }
 
 // String writes selectors that pass Check as kubectl takes them with -l: "a = b,!c".
