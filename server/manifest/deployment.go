@@ -103,7 +103,7 @@ func (f *setting) UnmarshalJSON(raw []byte) error {
 		}
 	case nil:
 	default:
-		return vedette.Errorf(vedette.Invalid, "%s is neither true nor false", raw)
+		return vedette.Errorf(vedette.Invalid, "%.50s is neither true nor false", raw)
 	}
 	return nil
 }

@@ -153,6 +153,13 @@ func (m Manifest) Annotation(key string) string {
 	return text(annotations, key)
 }
 
+// annotated reports whether an annotation is there, be it empty.
+func (m Manifest) annotated(key string) bool {
+	annotations, _ := m.metadata()["annotations"].(object)
+	_, there := annotations[key]
+	return there
+}
+
 // Labels returns the labels, a copy.
 func (m Manifest) Labels() map[string]string {
 	labels, _ := m.metadata()["labels"].(object)

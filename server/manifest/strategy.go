@@ -48,11 +48,11 @@ func maxVersionHistory(m Manifest) (int, bool) {
 // own: the manifest's word goes before the stage's, and that before the custom.
 func (d Deployment) versions(m Manifest) bool {
 	kind := m.Kind()
-	switch said := m.Annotation(annotVersioned); {
+	switch {
 	case m.Generated():
 		return false
-	case said != "":
-		return isTrue(said)
+	case m.annotated(annotVersioned):
+		return isTrue(m.Annotation(annotVersioned))
 	case d.Versioned != nil:
 		return *d.Versioned
 	}
