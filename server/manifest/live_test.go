@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -184,5 +186,35 @@ func TestUnbound(t *testing.T) {
 	b.Reference = "a:2"
 	if err := Unbound([]Artifact{a, a}, slices.Repeat([]Artifact{b}, 2)); err == nil || strings.Count(err.Error(), "ArtifactKey(") != 1 {
 		t.Errorf("%v", err)
+	}
+}
+
+// broken is a cluster that can't be reached.
+type broken struct{}
+
+var errBroken = vedette.Errorf(vedette.Unavailable, "no agent is connected")
+
+func (broken) Namespaced(context.Context, string, string) (bool, error) { return true, errBroken }
+
+func (broken) Get(context.Context, string, string, string, string) (Manifest, error) {
+	return nil, errBroken
+}
+
+func (broken) Version(context.Context, Manifest) (vedette.Version, error) {
+	return vedette.Version{}, errBroken
+}
+
+// TestClusterFails holds that a cluster's failure is not taken for an answer.
+func TestClusterFails(t *testing.T) {
+	const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","annotations":{"strategy.spinnaker.io/use-source-capacity":"true"}},"spec":{}}`
+	for why, d := range map[string]Deployment{
+		"is it namespaced": {Manifests: []Manifest{parse(t, deployment)}, NamespaceOverride: "shop"},
+		"which version":    {Manifests: []Manifest{parse(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`)}},
+		"what capacity":    {Manifests: []Manifest{parse(t, deployment)}},
+		"which Service":    {Manifests: []Manifest{parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"p-"}}`)}, Services: []string{"service a"}, EnableTraffic: true},
+	} {
+		if plan, err := d.Plan(t.Context(), broken{}); !errors.Is(err, errBroken) || plan.Steps != nil {
+			t.Errorf("%s: %v, %v", why, plan, err)
+		}
 	}
 }
