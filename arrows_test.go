@@ -34,6 +34,8 @@ func TestArrows(t *testing.T) {
 		{"./agent/uplink", "k8s.io/", "only watch and operate speak to clusters"},
 		{"./server/ingest", "google.golang.org/", "ingest takes words of the domain; the gate translates"},
 		{"./server/roster", "google.golang.org/", "the roster decides; the gate speaks"},
+		{"./server/manifest", module + "/server/store", "what becomes of manifests is rules; what they must know they ask a Cluster"},
+		{"./server/manifest", "google.golang.org/", "what becomes of manifests is rules; what they must know they ask a Cluster"},
 		{"./server/store", "google.golang.org/grpc", "the store speaks SQL and nothing else"},
 	}
 	deps := map[string][]string{}

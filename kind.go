@@ -77,7 +77,8 @@ var DefaultKinds = []string{
 // IsNativeGroup reports whether an API group belongs to Kubernetes itself: the
 // core group, the old undotted ones (apps, batch, autoscaling, policy,
 // extensions) and those below k8s.io that the API server defines without a
-// CustomResourceDefinition. Clouddriver drops these groups from kind names.
+// CustomResourceDefinition, or did, as it did settings.k8s.io. Clouddriver drops
+// these groups from kind names.
 func IsNativeGroup(group string) bool {
 	if !strings.Contains(group, ".") {
 		return true
@@ -91,5 +92,5 @@ var nativeGroups = map[string]bool{
 	"coordination.k8s.io": true, "discovery.k8s.io": true, "events.k8s.io": true,
 	"flowcontrol.apiserver.k8s.io": true, "internal.apiserver.k8s.io": true, "networking.k8s.io": true,
 	"node.k8s.io": true, "rbac.authorization.k8s.io": true, "resource.k8s.io": true,
-	"scheduling.k8s.io": true, "storage.k8s.io": true, "storagemigration.k8s.io": true,
+	"scheduling.k8s.io": true, "settings.k8s.io": true, "storage.k8s.io": true, "storagemigration.k8s.io": true,
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -133,17 +134,14 @@ func namespaces(row store.AccountRow) []string {
 // kinds, those that the account reports besides, and what its configuration says
 // of custom ones.
 func kindMap(custom []vedette.CustomResource, reported []vedette.Kind) map[string]string {
-	m := map[string]string{}
-	for kind, meaning := range spinnakerKinds {
-		m[kind] = meaning
-	}
+	m := manifest.SpinnakerKinds()
 	for _, kind := range reported {
 		if name := kindName(kind); m[name] == "" {
-			m[name] = unclassified
+			m[name] = manifest.Unclassified
 		}
 	}
 	for _, c := range custom {
-		m[kindName(vedette.ParseKind(c.KubernetesKind))] = or(c.SpinnakerKind, unclassified)
+		m[kindName(vedette.ParseKind(c.KubernetesKind))] = or(c.SpinnakerKind, manifest.Unclassified)
 	}
 	return m
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
 )
@@ -20,7 +21,7 @@ type manifestView struct {
 	Moniker   vedette.Moniker     `json:"moniker"`
 	Manifest  json.RawMessage     `json:"manifest"`
 	Status    status              `json:"status"`
-	Artifacts []artifact          `json:"artifacts"`
+	Artifacts []manifest.Artifact `json:"artifacts"`
 	Events    []json.RawMessage   `json:"events"`   // none are kept, so none are shown
 	Warnings  []string            `json:"warnings"` // Orca reads texts where Clouddriver would write objects: always none
 	Metrics   []json.RawMessage   `json:"metrics"`

@@ -1,0 +1,124 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vedette-io/vedette"
+)
+
+// memory is a cluster that holds what is put into it.
+type memory []Manifest
+
+// clusterScoped are the native kinds that live in no namespace; the others do.
+var clusterScoped = []string{
+	"Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "StorageClass", "PersistentVolume",
+	"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService", "PodSecurityPolicy",
+}
+
+// Namespaced knows the kinds of Kubernetes and those that live definitions make.
+func (c memory) Namespaced(_ context.Context, apiVersion, kind string) (bool, error) {
+	k := KindOf(apiVersion, kind)
+	if vedette.IsNativeGroup(k.Group) {
+		return !slices.Contains(clusterScoped, kind), nil
+	}
+	for _, m := range c {
+		if m.Kind().Name == "CustomResourceDefinition" && dig(object(m), "spec", "names", "kind") == any(kind) && dig(object(m), "spec", "group") == any(k.Group) {
+			return dig(object(m), "spec", "scope") == any("Namespaced"), nil
+		}
+	}
+	return false, vedette.Errorf(vedette.NotFound, "the cluster serves no %s", k)
+}
+
+func (c memory) Get(_ context.Context, apiVersion, kind, namespace, name string) (Manifest, error) {
+	for _, m := range c {
+		if m.Kind() == KindOf(apiVersion, kind) && m.Namespace() == namespace && m.Name() == name {
+			return m.Clone(), nil
+		}
+	}
+	return nil, vedette.Errorf(vedette.NotFound, "there is no %s %s/%s", kind, namespace, name)
+}
+
+// Version reuses the oldest version that was applied from the same manifest but
+// for its metadata, or else counts on from the highest.
+func (c memory) Version(_ context.Context, m Manifest) (vedette.Version, error) {
+	v := vedette.Version{Number: 0}
+	highest := -1
+	for _, live := range c.versions(m) {
+		n, err := strconv.Atoi(strings.TrimPrefix(live.Annotation("artifact.spinnaker.io/version"), "v"))
+		if err != nil {
+			continue
+		}
+		var applied Manifest
+		if json.Unmarshal([]byte(live.Annotation(annotLastApplied)), &applied) == nil && !v.Exists && reflect.DeepEqual(bare(applied), bare(m)) {
+			v.Number, v.Exists = n, true
+		}
+		if n > highest {
+			highest, v.Latest = n, live.Name()
+		}
+	}
+	if !v.Exists {
+		v.Number = highest + 1
+	}
+	return v, nil
+}
+
+func (c memory) versions(m Manifest) []Manifest {
+	var all []Manifest
+	for _, live := range c {
+		if live.Kind() == m.Kind() && live.Namespace() == m.Namespace() && live.Annotation("artifact.spinnaker.io/name") == m.Name() &&
+			live.Annotation("artifact.spinnaker.io/type") == "kubernetes/"+KindName(m.Kind()) {
+			all = append(all, live)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Manifest) int {
+		return cmp.Compare(text(a.metadata(), "creationTimestamp"), text(b.metadata(), "creationTimestamp"))
+	})
+	return all
+}
+
+func bare(m Manifest) Manifest {
+	m = m.Clone()
+	delete(m, "metadata")
+	return m
+}
+
+// readCluster fills a cluster from the YAML files of a folder, which need not
+// exist.
+func readCluster(t *testing.T, folder string) memory {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c memory
+	for _, file := range files {
+		for document := range strings.SplitSeq(read(t, file), "\n---\n") {
+			raw, err := yaml.YAMLToJSON([]byte(document))
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			c = append(c, parse(t, string(raw)))
+		}
+	}
+	return c
+}
+
+func read(t testing.TB, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

@@ -1,0 +1,155 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vedette-io/vedette"
+)
+
+var update = flag.Bool("update", false, "write what comes out into testdata")
+
+// TestDeploy plans each testdata/deploy/<case>/request.json, the description of
+// a deployManifest, on a cluster that holds cluster/*.yaml, by the rules of
+// rules.json, and compares what reaches the cluster with steps.yaml and what is
+// told of it with result.json; or else the refusal with error.txt.
+func TestDeploy(t *testing.T) {
+	folders, err := filepath.Glob("testdata/deploy/*")
+	if err != nil || len(folders) < 45 {
+		t.Fatalf("%d cases, %v", len(folders), err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) { deploy(t, folder) })
+	}
+}
+
+func deploy(t *testing.T, folder string) {
+	c := readCluster(t, filepath.Join(folder, "cluster"))
+	plan, err := planOf(t, folder, c)
+	golden := map[string]string{"steps.yaml": "", "result.json": "", "error.txt": ""}
+	switch {
+	case err == nil:
+		golden["steps.yaml"], golden["result.json"] = stepsOf(t, plan), resultOf(t, plan)
+	case vedette.KindOf(err) == vedette.Invalid:
+		golden["error.txt"] = err.Error() + "\n"
+	default:
+		t.Fatalf("the error is not the user's: %v", err)
+	}
+	for name, got := range golden {
+		compare(t, filepath.Join(folder, name), got)
+	}
+}
+
+// planOf plans twice, because a request may be tried again: the first time must
+// leave no trace in it.
+func planOf(t *testing.T, folder string, c memory) (Plan, error) {
+	d, err := ReadDeployment([]byte(read(t, filepath.Join(folder, "request.json"))))
+	if err != nil {
+		return Plan{}, err
+	}
+	d.Rules = readRules(t, filepath.Join(folder, "rules.json"))
+	plan, err := d.Plan(t.Context(), c)
+	again, errAgain := d.Plan(t.Context(), c)
+	if !reflect.DeepEqual(plan, again) || fmt.Sprint(err) != fmt.Sprint(errAgain) {
+		t.Errorf("planned again, it is\n%v, %v\nand was\n%v, %v", again, errAgain, plan, err)
+	}
+	return plan, err
+}
+
+func readRules(t *testing.T, file string) Rules {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Rules{}
+	}
+	var set struct {
+		SkipAppLabels   bool
+		ManagedBySuffix string
+		MatchNameOnly   bool
+		CustomResources []vedette.CustomResource
+	}
+	if err := errors.Join(err, json.Unmarshal(raw, &set)); err != nil {
+		t.Fatal(err)
+	}
+	rules := Rules{SkipAppLabels: set.SkipAppLabels, ManagedBySuffix: set.ManagedBySuffix, MatchNameOnly: set.MatchNameOnly}
+	if set.CustomResources == nil {
+		return rules
+	}
+	return rules.WithCustom(set.CustomResources)
+}
+
+// stepsOf writes what reaches the cluster as a YAML stream.
+func stepsOf(t *testing.T, plan Plan) string {
+	t.Helper()
+	var b bytes.Buffer
+	for i, s := range plan.Steps {
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		strategy := string(s.Strategy)
+		switch {
+		case !s.Selected:
+			strategy = "not selected"
+		case s.Strategy == vedette.ByMode:
+			strategy = "apply"
+		}
+		fmt.Fprintf(&b, "# %s: %s\n", strategy, s.FullName)
+		raw, err := yaml.Marshal(s.Manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(raw)
+		if s.Namespace != s.Manifest.Namespace() || s.Name != s.Manifest.Name() || s.Kind != s.Manifest.Kind() {
+			t.Errorf("the step says %v %s/%s and its manifest something else: %s", s.Kind, s.Namespace, s.Name, raw)
+		}
+	}
+	return b.String()
+}
+
+func resultOf(t *testing.T, plan Plan) string {
+	t.Helper()
+	raw, err := json.MarshalIndent(map[string]any{"order": plan.Order, "created": plan.Created, "bound": plan.Bound}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw) + "\n"
+}
+
+// compare holds a file to a content; an empty one means that there is no file.
+func compare(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		write(t, file, got)
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", filepath.Base(file), got, want)
+	}
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	var err error
+	if content == "" {
+		err = os.Remove(file)
+	} else {
+		err = os.WriteFile(file, []byte(content), 0o600)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,220 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+// TestBindPatch binds into patches, which need not say what they patch.
+func TestBindPatch(t *testing.T) {
+	shop, test := "shop", map[string]any{"account": "test"}
+	image := Artifact{Type: "docker/image", Name: "r.io/web", Reference: "r.io/web:2"}
+	conf := Artifact{Type: "kubernetes/configMap", Name: "conf", Location: &shop, Reference: "conf-v001"}
+	foreign := Artifact{Type: "kubernetes/configMap", Name: "conf", Location: &shop, Reference: "conf-v009", Metadata: test}
+	for _, tt := range []struct {
+		why, kind, patch, want, bound string
+		names                         bool
+	}{
+		{"a strategic patch", "Deployment.apps", `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"r.io/web"}],"volumes":[{"configMap":{"name":"conf"}}]}}}}`,
+			`{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web:2","name":"a"}],"volumes":[{"configMap":{"name":"conf-v001"}}]}}}}`, "r.io/web:2 conf-v001", false},
+		{"only bare names", "Deployment.apps", `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web:1"}]}}}}`, `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web:1"}]}}}}`, "", true},
+		{"a kind of which nothing is known", "CronTab.stable.example.com", `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web"}]}}}}`, `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web"}]}}}}`, "", false},
+		{"nothing of the form expected", "Deployment.apps", `{"spec":{"template":{"spec":{"containers":{"image":"r.io/web"},"volumes":[1,null,{"configMap":"conf"},{"configMap":{"name":7}}]}}}}`,
+			`{"spec":{"template":{"spec":{"containers":{"image":"r.io/web"},"volumes":[1,null,{"configMap":"conf"},{"configMap":{"name":7}}]}}}}`, "", false},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			patch := parse(t, tt.patch)
+			bound := Bind(vedette.ParseKind(tt.kind), patch, Binding{[]Artifact{image, foreign, conf}, "prod", "shop", tt.names})
+			var references []string
+			for _, a := range bound {
+				references = append(references, a.Reference)
+			}
+			if got := string(patch.JSON()); got != tt.want || strings.Join(references, " ") != tt.bound {
+				t.Errorf("bound %v\ngot  %s\nwant %s", references, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTrafficPatches(t *testing.T) {
+	const service = `{"apiVersion":"v1","kind":"Service","spec":{"selector":{"lb":"web","a/b~c":"x"}}}`
+	for _, tt := range []struct{ why, service, target, attach, detach string }{
+		{"a template's labels are added to", service, `{"spec":{"template":{"metadata":{"labels":{"pod":"web"}}}},"metadata":{"labels":{"lb":"not this one"}}}`,
+			`[{"op":"add","path":"/spec/template/metadata/labels/a~1b~0c","value":"x"},{"op":"add","path":"/spec/template/metadata/labels/lb","value":"web"}]`, ``},
+		{"labels that are there are replaced, and removed", service, `{"metadata":{"labels":{"lb":"old","a/b~c":"x"}}}`,
+			`[{"op":"replace","path":"/metadata/labels/a~1b~0c","value":"x"},{"op":"replace","path":"/metadata/labels/lb","value":"web"}]`,
+			`[{"op":"remove","path":"/metadata/labels/a~1b~0c"},{"op":"remove","path":"/metadata/labels/lb"}]`},
+		{"where there are no labels, they are made first", service, `{"spec":{"template":{"metadata":{}}}}`,
+			`[{"op":"add","path":"/spec/template/metadata/labels","value":{}},{"op":"add","path":"/spec/template/metadata/labels/a~1b~0c","value":"x"},{"op":"add","path":"/spec/template/metadata/labels/lb","value":"web"}]`, ``},
+		{"an empty value is a value", `{"apiVersion":"v1","kind":"Service","spec":{"selector":{"lb":""}}}`, `{"metadata":{"labels":{}}}`, `[{"op":"add","path":"/metadata/labels/lb","value":""}]`, ``},
+		{"a Service that selects nothing does nothing", `{"apiVersion":"v1","kind":"Service"}`, `{"metadata":{}}`, ``, ``},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			attach, err := AttachPatch(parse(t, tt.service), parse(t, tt.target))
+			detach, errDetach := DetachPatch(parse(t, tt.service), parse(t, tt.target))
+			if string(attach) != tt.attach || string(detach) != tt.detach || err != nil || errDetach != nil {
+				t.Errorf("got  %s, %v\nwant %s\nand  %s, %v\nwant %s", attach, err, tt.attach, detach, errDetach, tt.detach)
+			}
+		})
+	}
+	if _, err := AttachPatch(parse(t, `{"apiVersion":"v2","kind":"Service"}`), Manifest{}); vedette.KindOf(err) != vedette.Invalid {
+		t.Errorf("a Service of version 2: %v", err)
+	}
+}
+
+func TestLoadBalancers(t *testing.T) {
+	target := parse(t, `{"metadata":{"namespace":"shop","annotations":{"traffic.spinnaker.io/load-balancers":"[\"service a\",\"svc b\"]"}}}`)
+	const malformed = "Failed to perform operation with load balancer 'a'. Load balancers must be specified in the form '{kind} {name}', e.g. 'service my-service'"
+	for _, tt := range []struct {
+		why    string
+		target Manifest
+		asked  []string
+		want   string
+	}{
+		{"the annotated ones", target, nil, "Service shop/a, Service shop/b"},
+		{"those asked for", target, []string{"Service c"}, "Service shop/c"},
+		{"none", Manifest{}, nil, ""},
+		{"an annotation that is no list", parse(t, `{"metadata":{"annotations":{"traffic.spinnaker.io/load-balancers":"service a"}}}`), nil, ""},
+		{"a name without a kind", target, []string{"a"}, malformed},
+		{"another kind", target, []string{"ingress a"}, "No support for load balancing via ingress exists in Spinnaker"},
+		{"a Service of someone else", target, []string{"Service.serving.knative.dev a"}, "No support for load balancing via Service.serving.knative.dev exists in Spinnaker"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			keys, err := LoadBalancers(tt.target, tt.asked)
+			var all []string
+			for _, key := range keys {
+				all = append(all, key.String())
+			}
+			got := strings.Join(all, ", ")
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// version returns a live ConfigMap "conf-<v>" that was made on a day.
+func version(t *testing.T, v, day string) Manifest {
+	return parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"conf-`+v+`","creationTimestamp":"2026-01-`+day+`T00:00:00Z",
+		"annotations":{"artifact.spinnaker.io/type":"kubernetes/configMap","artifact.spinnaker.io/name":"conf","strategy.spinnaker.io/max-version-history":"2"}}}`)
+}
+
+func TestOutdated(t *testing.T) {
+	v0, v1, v2, v3 := version(t, "v000", "01"), version(t, "v001", "02"), version(t, "v002", "03"), version(t, "v003", "04")
+	other, otherKind, unlimited := v0.Clone(), v0.Clone(), v3.Clone()
+	within(other.metadata(), "annotations")["artifact.spinnaker.io/name"] = "other"
+	within(otherKind.metadata(), "annotations")["artifact.spinnaker.io/type"] = "kubernetes/secret"
+	within(unlimited.metadata(), "annotations")[annotMaxVersionHistory] = "-1"
+	none := v3.Clone()
+	within(none.metadata(), "annotations")[annotMaxVersionHistory] = "0"
+	for _, tt := range []struct {
+		why      string
+		deployed Manifest
+		live     []Manifest
+		want     string
+	}{
+		{"the oldest beyond two", v3, []Manifest{v2, v0, v3, v1}, "conf-v000 conf-v001"},
+		{"none beyond two", v3, []Manifest{v2, v3}, ""},
+		{"other artifacts don't count", v3, []Manifest{v2, other, otherKind, v3}, ""},
+		{"an old version that is in use again stays", v0, []Manifest{v0, v1, v2, v3}, "conf-v001"},
+		{"no number of versions is no limit", unlimited, []Manifest{v0, v1, v2, v3}, ""},
+		{"no version beside the deployed one", none, []Manifest{v2, v3}, "conf-v002"},
+		{"what is no artifact has no versions", parse(t, `{"kind":"ConfigMap","metadata":{"annotations":{"strategy.spinnaker.io/max-version-history":"0"}}}`), []Manifest{v0}, ""},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			if got := strings.Join(Outdated(tt.deployed, tt.live), " "); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWithoutSecrets(t *testing.T) {
+	secret := parse(t, `{"apiVersion":"v1","kind":"Secret","data":{"a":"czNjcmV0"},"stringData":{"b":"s3cret"},"type":"Opaque",
+		"metadata":{"name":"s","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"stringData\":{\"b\":\"s3cret\"}}","keep":"me"}}}`)
+	before := string(secret.JSON())
+	const want = `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{"keep":"me"},"name":"s"},"type":"Opaque"}`
+	if got := string(WithoutSecrets(secret).JSON()); got != want || string(secret.JSON()) != before {
+		t.Errorf("got %s of %s", got, secret.JSON())
+	}
+	config := parse(t, `{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1"}}`)
+	if got := string(WithoutSecrets(config).JSON()); got != string(config.JSON()) {
+		t.Errorf("a ConfigMap became %s", got)
+	}
+}
+
+func TestForRun(t *testing.T) {
+	for _, tt := range []struct{ why, job, namespace, want string }{
+		{"a Job runs again", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"own","annotations":{"strategy.spinnaker.io/replace":"true","strategy.spinnaker.io/versioned":"true"}}}`, "",
+			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"strategy.spinnaker.io/recreate":"true","strategy.spinnaker.io/versioned":"true"},"name":"a","namespace":"own"}}`},
+		{"in another namespace", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"own"}}`, "jobs",
+			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"strategy.spinnaker.io/recreate":"true"},"name":"a","namespace":"jobs"}}`},
+		{"of which nothing is said yet", `{"apiVersion":"batch/v1","kind":"Job"}`, "", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"strategy.spinnaker.io/recreate":"true"}}}`},
+		{"no CronJob", `{"apiVersion":"batch/v1","kind":"CronJob"}`, "", "Only kind of Job is accepted for the Run Job operation."},
+		{"no Job of someone else", `{"apiVersion":"jobs.example.com/v1","kind":"Job"}`, "", "Only kind of Job is accepted for the Run Job operation."},
+		{"nor what is none", `{"apiVersion":"batch/v1","kind":"Job","metadata":[]}`, "", "the metadata of the Job are no object"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			m, err := ForRun(parse(t, tt.job), tt.namespace)
+			got := string(m.JSON())
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestUnbound compares by everything but the account, and names each once.
+func TestUnbound(t *testing.T) {
+	a := Artifact{Type: "docker/image", Name: "a", Reference: "a:1", ArtifactAccount: "hub"}
+	b := a
+	b.ArtifactAccount = ""
+	if err := Unbound([]Artifact{a}, []Artifact{b}); err != nil {
+		t.Errorf("the account counts: %v", err)
+	}
+	b.Reference = "a:2"
+	if err := Unbound([]Artifact{a, a}, slices.Repeat([]Artifact{b}, 2)); err == nil || strings.Count(err.Error(), "ArtifactKey(") != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
+// broken is a cluster that can't be reached.
+type broken struct{}
+
+var errBroken = vedette.Errorf(vedette.Unavailable, "no agent is connected")
+
+func (broken) Namespaced(context.Context, string, string) (bool, error) { return true, errBroken }
+
+func (broken) Get(context.Context, string, string, string, string) (Manifest, error) {
+	return nil, errBroken
+}
+
+func (broken) Version(context.Context, Manifest) (vedette.Version, error) {
+	return vedette.Version{}, errBroken
+}
+
+// TestClusterFails holds that a cluster's failure is not taken for an answer.
+func TestClusterFails(t *testing.T) {
+	const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","annotations":{"strategy.spinnaker.io/use-source-capacity":"true"}},"spec":{}}`
+	for why, d := range map[string]Deployment{
+		"is it namespaced": {Manifests: []Manifest{parse(t, deployment)}, NamespaceOverride: "shop"},
+		"which version":    {Manifests: []Manifest{parse(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`)}},
+		"what capacity":    {Manifests: []Manifest{parse(t, deployment)}},
+		"which Service":    {Manifests: []Manifest{parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"p-"}}`)}, Services: []string{"service a"}, EnableTraffic: true},
+	} {
+		if plan, err := d.Plan(t.Context(), broken{}); !errors.Is(err, errBroken) || plan.Steps != nil {
+			t.Errorf("%s: %v, %v", why, plan, err)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Plan is what a deployment comes to.
+type Plan struct {
+	Steps   []Step     // in order
+	Created []Artifact // what the manifests are, those not selected included; never nil
+	Bound   []Artifact // what was put into them; never nil
+	Order   string     // the full names in order, as they came: "namespace shop, replicaSet web"
+}
+
+// Step is one manifest on its way to the cluster.
+type Step struct {
+	Manifest  Manifest
+	Kind      vedette.Kind
+	Namespace string // empty for cluster-scoped kinds, and where "default" is meant
+	Name      string // empty where the cluster makes one
+	FullName  string // "replicaSet web-v003"
+	Strategy  vedette.Strategy
+	Selected  bool // false: the label selectors leave it out
+}
+
+// Plan makes the manifests into what is to reach the cluster. It refuses the
+// deployment as a whole, before anything is done, as vedette.Invalid; other
+// errors are the cluster's.
+func (d Deployment) Plan(ctx context.Context, c Cluster) (Plan, error) {
+	manifests, err := d.input(ctx, c)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := preparation{Deployment: d, cluster: c, given: manifests, available: d.available(), plan: Plan{Created: []Artifact{}, Bound: []Artifact{}}}
+	for _, m := range manifests {
+		if err := p.prepare(ctx, m.Clone()); err != nil {
+			return Plan{}, err
+		}
+	}
+	if err := p.refuse(); err != nil {
+		return Plan{}, err
+	}
+	return p.plan, nil
+}
+
+// input takes lists apart, sets namespaces, and puts the manifests in order.
+func (d Deployment) input(ctx context.Context, c Cluster) ([]Manifest, error) {
+	all, err := Expand(d.Manifests)
+	if err != nil {
+		return nil, err
+	}
+	priorities := map[vedette.Kind]int{}
+	for i, m := range all {
+		if err := m.check(); err != nil {
+			return nil, err
+		}
+		if priorities[m.Kind()], err = d.Rules.priority(m.Kind()); err != nil {
+			return nil, err
+		}
+		if all[i], err = d.settle(ctx, c, m, all); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Manifest) int { return cmp.Compare(priorities[a.Kind()], priorities[b.Kind()]) })
+	return all, nil
+}
+
+// settle returns the manifest in the namespace that the deployment says.
+func (d Deployment) settle(ctx context.Context, c Cluster, m Manifest, given []Manifest) (Manifest, error) {
+	if strings.TrimSpace(d.NamespaceOverride) == "" {
+		return m, nil
+	}
+	namespaced, err := c.Namespaced(ctx, m.APIVersion(), m.Kind().Name)
+	if vedette.KindOf(err) == vedette.NotFound { // it may be defined by this very deployment
+		namespaced, err = defined(m.Kind(), given), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask whether %s is namespaced: %w", KindName(m.Kind()), err)
+	}
+	if !namespaced {
+		return m, nil
+	}
+	m = m.Clone()
+	m.metadata()["namespace"] = d.NamespaceOverride
+	return m, nil
+}
+
+// defined reports whether a definition among the manifests makes a kind
+// namespaced. A kind that nobody defines is taken for it.
+func defined(kind vedette.Kind, given []Manifest) bool {
+	for _, m := range given {
+		if KindName(m.Kind()) != "customResourceDefinition" {
+			continue
+		}
+		spec, _ := m["spec"].(object)
+		if text(spec, "group") == kind.Group && dig(spec, "names", "kind") == any(kind.Name) {
+			return text(spec, "scope") != "Cluster"
+		}
+	}
+	return true
+}
+
+// available returns what may be bound, the required before the optional; of two
+// that stand for the same thing the first one.
+func (d Deployment) available() []Artifact {
+	if !d.BindArtifacts {
+		return nil
+	}
+	var all []Artifact
+	for _, a := range slices.Concat(d.Required, d.Optional) {
+		if !slices.ContainsFunc(all, a.sameThing) {
+			all = append(all, a)
+		}
+	}
+	return all
+}

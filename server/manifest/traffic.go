@@ -1,0 +1,144 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+)
+
+// annotLoadBalancers lists what sends traffic to a workload: ["service web"].
+const annotLoadBalancers = "traffic.spinnaker.io/load-balancers"
+
+// serviceKind is the one kind that Clouddriver sends traffic by.
+var serviceKind = vedette.Kind{Name: "Service"}
+
+// LoadBalancers returns the Services that a live target is to be enabled or
+// disabled for: those asked for, or else those that it is annotated with.
+func LoadBalancers(target Manifest, asked []string) ([]vedette.Key, error) {
+	if len(asked) == 0 {
+		asked = balancersOf(target)
+	}
+	var keys []vedette.Key
+	for _, name := range asked {
+		key, err := balancer(target, name, "Failed to perform operation with load balancer '%s'. "+
+			"Load balancers must be specified in the form '{kind} {name}', e.g. 'service my-service'")
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// balancer reads the full name of a load balancer beside a target.
+func balancer(target Manifest, name, malformed string) (vedette.Key, error) {
+	kind, object, ok := strings.Cut(name, " ")
+	if !ok || kind == "" || object == "" || strings.Contains(object, " ") {
+		return vedette.Key{}, vedette.Errorf(vedette.Invalid, malformed, name)
+	}
+	if written := KindName(vedette.ParseKind(kind)); written != "service" {
+		return vedette.Key{}, vedette.Errorf(vedette.Invalid, "No support for load balancing via %s exists in Spinnaker", written)
+	}
+	return vedette.Key{Kind: serviceKind, Namespace: target.Namespace(), Name: object}, nil
+}
+
+// balancersOf returns what a manifest is annotated with; what can't be read is
+// nothing.
+func balancersOf(m Manifest) []string {
+	var names []string
+	if json.Unmarshal([]byte(m.Annotation(annotLoadBalancers)), &names) != nil {
+		return nil
+	}
+	return names
+}
+
+// annotateTraffic says what sends traffic to a manifest.
+func annotateTraffic(m Manifest, services []string) error {
+	if len(services) == 0 {
+		return nil
+	}
+	if m.annotated(annotLoadBalancers) {
+		if now := balancersOf(m); !slices.Equal(now, services) {
+			return vedette.Errorf(vedette.Invalid, "Manifest already has %s annotation set to [%s]. Failed attempting to set it to [%s].",
+				annotLoadBalancers, strings.Join(now, ", "), strings.Join(services, ", "))
+		}
+		return nil
+	}
+	raw, err := json.Marshal(services)
+	value := string(raw)
+	annotate(m.metadata(), annotLoadBalancers, &value)
+	return err
+}
+
+// attach gives a workload's pods the labels that its load balancers select by.
+func attach(ctx context.Context, c Cluster, m Manifest, given []Manifest) error {
+	for _, name := range balancersOf(m) {
+		key, err := balancer(m, name, "Failed to attach load balancer '%s'. "+
+			"Load balancers must be specified in the form '{kind} {name}', e.g. 'service my-service'.")
+		if err != nil {
+			return err
+		}
+		service, err := findService(ctx, c, key, given)
+		if err != nil {
+			return err
+		}
+		if err := attachTo(m, service); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findService prefers the Service that is deployed along.
+func findService(ctx context.Context, c Cluster, key vedette.Key, given []Manifest) (Manifest, error) {
+	for _, m := range given {
+		if KindName(m.Kind()) == "service" && m.Namespace() == key.Namespace && m.Name() == key.Name {
+			return m, nil
+		}
+	}
+	live, err := c.Get(ctx, "v1", "Service", key.Namespace, key.Name)
+	if vedette.KindOf(err) == vedette.NotFound {
+		return nil, vedette.Errorf(vedette.Invalid, "Load balancer service %s does not exist", key.Name)
+	}
+	return live, err
+}
+
+func attachTo(m, service Manifest) error {
+	selector, err := selectorOf(service)
+	if err != nil {
+		return err
+	}
+	if len(selector) == 0 {
+		return vedette.Errorf(vedette.Invalid, "Service must have a non-empty selector in order to be attached to a workload")
+	}
+	labels := within(selectable(m), "labels")
+	for key := range selector {
+		if _, common := labels[key]; common {
+			return vedette.Errorf(vedette.Invalid, "Service selector must have no label keys in common with target workload")
+		}
+	}
+	for key, value := range selector {
+		labels[key] = value
+	}
+	return nil
+}
+
+// selectable is what carries the labels that a Service selects by: a workload's
+// template, or else the object itself.
+func selectable(m Manifest) object {
+	if template := m.template(); template != nil {
+		return template
+	}
+	return m.metadata()
+}
+
+func selectorOf(service Manifest) (map[string]string, error) {
+	if version := service.APIVersion(); version != "v1" {
+		return nil, vedette.Errorf(vedette.Invalid, "No services with version %s supported", version)
+	}
+	selector, _ := dig(object(service), "spec", "selector").(object)
+	return texts(selector), nil
+}
