@@ -25,6 +25,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
@@ -46,6 +47,8 @@ type Config struct {
 	Accounts accounts.Config
 	Ingest   ingest.Config
 	Gate     gate.Config // its Server and Version are filled in
+	// Fiat knows what users may do; nil where there is none.
+	Fiat *authorize.Fiat
 	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
 	// filled in.
 	Clouddriver clouddriver.Config
@@ -113,7 +116,11 @@ func (s *Server) work(ctx context.Context) error {
 	in := ingest.New(s.cfg.Ingest, st, hub, s.log)
 	s.cfg.Gate.Server, s.cfg.Gate.Version = s.cfg.ID, s.cfg.Version
 	door := gate.New(s.cfg.Gate, in, seats, s.log)
-	s.face.show(s.views(st, hub, seats, door))
+	readers, err := s.views(st, hub, seats, door)
+	if err != nil {
+		return err
+	}
+	s.face.show(readers)
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return book.Run(ctx) })

@@ -11,12 +11,14 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 )
 
 // accounts is where accounts and what they report come from.
 type accounts interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
@@ -31,10 +33,18 @@ type reader interface {
 	objects
 }
 
+// authority says who may use what. Its errors are answered as they are.
+type authority interface {
+	Account(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
+	Application(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
+}
+
 // Config is what the API reads from, and how it names things.
 type Config struct {
-	Store  reader
-	Agents func() int // how many agents are connected; nil: none
+	Store reader
+	// Authority decides who may. Nil lets everyone, which only tests should.
+	Authority authority
+	Agents    func() int // how many agents are connected; nil: none
 	// Live reports whether an agent reports the account now. Nil: always.
 	Live func(account vedette.AccountName) bool
 	Log  *slog.Logger // nil: nothing is logged
@@ -60,6 +70,9 @@ func New(cfg Config) http.Handler {
 	if cfg.Agents == nil {
 		cfg.Agents = func() int { return 0 }
 	}
+	if cfg.Authority == nil {
+		cfg.Authority = open{}
+	}
 	if cfg.Live == nil {
 		cfg.Live = func(vedette.AccountName) bool { return true }
 	}
@@ -78,10 +91,22 @@ func New(cfg Config) http.Handler {
 // https://github.com/spinnaker/clouddriver/tree/master/clouddriver-web/src/main/groovy/com/netflix/spinnaker/clouddriver/controllers
 func (a *api) router() router {
 	return router{api: a, routes: []route{
-		{"health", a.health},
-		{"credentials", a.listCredentials},
-		{"credentials/{account}", a.getCredentials},
-		{"manifests/{account}/{name}", a.getManifest},
-		{"manifests/{account}/{location}/{name}", a.getManifest},
+		{http.MethodGet, "health", a.health},
+		{http.MethodGet, "credentials", a.listCredentials},
+		{http.MethodGet, "credentials/{account}", a.getCredentials},
+		{http.MethodGet, "credentials/{account}/authorized", a.getAuthorizedCredentials},
+		{http.MethodGet, "manifests/{account}/{name}", a.getManifest},
+		{http.MethodGet, "manifests/{account}/{location}/{name}", a.getManifest},
 	}}
+}
+
+// open lets everyone do everything.
+type open struct{}
+
+func (open) Account(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
+	return nil
+}
+
+func (open) Application(context.Context, authorize.Caller, string, authorize.Access) error {
+	return nil
 }

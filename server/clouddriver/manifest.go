@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
 )
@@ -27,14 +28,22 @@ type manifestView struct {
 }
 
 // getManifest mirrors ManifestController.getForAccountAndName and
-// getForAccountLocationAndName.
+// getForAccountLocationAndName. Whether the application may be read shows only
+// once the manifest is there.
 func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p parts) error {
 	account, location := vedette.AccountName(p["account"]), p["location"]
 	if location == "_" {
 		location = ""
 	}
+	caller := authorize.CallerOf(r)
+	if err := a.Authority.Account(r.Context(), caller, account, authorize.Read); err != nil {
+		return err
+	}
 	row, err := a.read(r.Context(), account, location, p["name"])
 	if err != nil {
+		return err
+	}
+	if err := a.Authority.Application(r.Context(), caller, row.Moniker.App, authorize.Read); err != nil {
 		return err
 	}
 	view, err := viewOf(&row)

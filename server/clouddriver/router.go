@@ -3,12 +3,14 @@ package clouddriver
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
-// route is a path whose segments in braces take anything, the empty segment
-// included.
+// route is a method, and a path whose segments in braces take anything, the
+// empty segment included. HEAD is answered as GET is.
 type route struct {
+	method  string
 	pattern string
 	handle  func(w http.ResponseWriter, r *http.Request, p parts) error
 }
@@ -24,22 +26,36 @@ type router struct {
 }
 
 func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
 	for _, route := range ro.routes {
 		p, ok := match(route.pattern, r.URL.EscapedPath())
 		if !ok {
 			continue
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException", "Request method '"+r.Method+"' is not supported")
-			return
+		if !route.takes(r.Method) {
+			allowed = append(allowed, route.methods()...)
+			continue
 		}
 		if err := route.handle(w, r, p); err != nil {
 			ro.api.fail(w, r, err)
 		}
 		return
 	}
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException", "Request method '"+r.Method+"' is not supported")
+		return
+	}
 	writeError(w, http.StatusNotFound, notFoundException, "No handler found for "+r.Method+" "+r.URL.EscapedPath())
+}
+
+func (ro route) takes(method string) bool { return slices.Contains(ro.methods(), method) }
+
+func (ro route) methods() []string {
+	if ro.method == http.MethodGet {
+		return []string{http.MethodGet, http.MethodHead}
+	}
+	return []string{ro.method}
 }
 
 // match compares an escaped path with a pattern, segment by segment. A segment

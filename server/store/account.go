@@ -49,7 +49,7 @@ func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, er
 	if err != nil {
 		return AccountRow{}, s.explain(deed, err)
 	}
-	return s.account(ctx, a.Name)
+	return s.Account(ctx, a.Name)
 }
 
 func accountColumns(a vedette.Account) ([]any, error) {
@@ -190,7 +190,8 @@ func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
 	return accounts, s.explain("read the accounts", err)
 }
 
-func (s *Store) account(ctx context.Context, name vedette.AccountName) (AccountRow, error) {
+// Account returns one account. The error is ErrNoAccount where there is none.
+func (s *Store) Account(ctx context.Context, name vedette.AccountName) (AccountRow, error) {
 	var a AccountRow
 	err := s.one(ctx, func(row scanner) (err error) { a, err = scanAccount(row); return err }, selectAccounts+` AND name = ?`, string(name))
 	if errors.Is(err, sql.ErrNoRows) {
