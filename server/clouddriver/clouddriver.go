@@ -91,12 +91,12 @@ func New(cfg Config) http.Handler {
 // https://github.com/spinnaker/clouddriver/tree/master/clouddriver-web/src/main/groovy/com/netflix/spinnaker/clouddriver/controllers
 func (a *api) router() router {
 	return router{api: a, routes: []route{
-		{http.MethodGet, "health", a.health},
-		{http.MethodGet, "credentials", a.listCredentials},
-		{http.MethodGet, "credentials/{account}", a.getCredentials},
-		{http.MethodGet, "credentials/{account}/authorized", a.getAuthorizedCredentials},
-		{http.MethodGet, "manifests/{account}/{name}", a.getManifest},
-		{http.MethodGet, "manifests/{account}/{location}/{name}", a.getManifest},
+		{"health", a.health},
+		{"credentials", a.listCredentials},
+		{"credentials/{account}", a.getCredentials},
+		{"credentials/{account}/authorized", a.getAuthorizedCredentials},
+		{"manifests/{account}/{name}", a.getManifest},
+		{"manifests/{account}/{location}/{name}", a.getManifest},
 	}}
 }
 

@@ -7,12 +7,31 @@ import (
 	"strings"
 )
 
-// route is a method, and a path whose segments in braces take anything, the
-// empty segment included. HEAD is answered as GET is.
+// route is a path whose segments in braces take anything, the empty segment
+// included; what follows a brace must follow in the path. A method may stand
+// before it, "POST ops"; without one it is GET, which HEAD is too.
 type route struct {
-	method  string
 	pattern string
 	handle  func(w http.ResponseWriter, r *http.Request, p parts) error
+}
+
+func (r route) method() string {
+	if method, _, ok := strings.Cut(r.pattern, " "); ok {
+		return method
+	}
+	return http.MethodGet
+}
+
+func (r route) path() string {
+	_, path, ok := strings.Cut(r.pattern, " ")
+	if !ok {
+		return r.pattern
+	}
+	return path
+}
+
+func (r route) takes(method string) bool {
+	return method == r.method() || method == http.MethodHead && r.method() == http.MethodGet
 }
 
 // parts are what a route's braces took, unescaped.
@@ -26,14 +45,14 @@ type router struct {
 }
 
 func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
+	var methods []string // of the routes that have this path
 	for _, route := range ro.routes {
-		p, ok := match(route.pattern, r.URL.EscapedPath())
+		p, ok := match(route.path(), r.URL.EscapedPath())
 		if !ok {
 			continue
 		}
 		if !route.takes(r.Method) {
-			allowed = append(allowed, route.methods()...)
+			methods = append(methods, route.method())
 			continue
 		}
 		if err := route.handle(w, r, p); err != nil {
@@ -41,21 +60,21 @@ func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	if len(allowed) > 0 {
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
+	if methods != nil {
+		w.Header().Set("Allow", allow(methods))
 		writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException", "Request method '"+r.Method+"' is not supported")
 		return
 	}
 	writeError(w, http.StatusNotFound, notFoundException, "No handler found for "+r.Method+" "+r.URL.EscapedPath())
 }
 
-func (ro route) takes(method string) bool { return slices.Contains(ro.methods(), method) }
-
-func (ro route) methods() []string {
-	if ro.method == http.MethodGet {
-		return []string{http.MethodGet, http.MethodHead}
+// allow writes methods as the header has them.
+func allow(methods []string) string {
+	if slices.Contains(methods, http.MethodGet) {
+		methods = append(methods, http.MethodHead)
 	}
-	return []string{ro.method}
+	slices.Sort(methods)
+	return strings.Join(slices.Compact(methods), ", ")
 }
 
 // match compares an escaped path with a pattern, segment by segment. A segment
@@ -69,11 +88,15 @@ func match(pattern, path string) (parts, bool) {
 	for i, segment := range want {
 		text, err := url.PathUnescape(got[i])
 		name, wild := strings.CutPrefix(segment, "{")
+		name, suffix, _ := strings.Cut(name, "}")
+		taken, fits := strings.CutSuffix(text, suffix)
 		switch {
 		case err != nil:
 			return nil, false
+		case wild && fits:
+			p[name] = taken
 		case wild:
-			p[strings.TrimSuffix(name, "}")] = text
+			return nil, false
 		case text != segment:
 			return nil, false
 		}
