@@ -46,15 +46,19 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p parts) error
 	if err := a.Authority.Application(r.Context(), caller, row.Moniker.App, authorize.Read); err != nil {
 		return err
 	}
-	view, err := viewOf(&row)
+	owner, err := a.account(r.Context(), account)
+	if err != nil {
+		return err
+	}
+	view, err := viewOf(&row, owner.Properties.CheckReadiness)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, r, view)
 }
 
-func viewOf(row *store.Row) (manifestView, error) {
-	judged, err := statusOf(row.Kind, row.Body)
+func viewOf(row *store.Row, readiness bool) (manifestView, error) {
+	judged, err := judge(row.Kind, row.Body, readiness)
 	if err != nil {
 		return manifestView{}, err
 	}

@@ -82,6 +82,15 @@ func (c kubeCondition) is(sort, status string) bool {
 	return strings.EqualFold(c.Type, sort) && strings.EqualFold(c.Status, status)
 }
 
+// judge tells the status of a manifest: as Clouddriver does and, where
+// readiness counts too, of the other kinds by readinessOf.
+func judge(kind vedette.Kind, manifest []byte, readiness bool) (status, error) {
+	if readiness && ruleOf(kind) == nil {
+		return readinessOf(kind, manifest)
+	}
+	return statusOf(kind, manifest)
+}
+
 // statusOf judges a manifest as Clouddriver does. Kinds without a rule are
 // always stable. The error is vedette.Invalid for a version of a workload that
 // Clouddriver does not support, though the rules would do.
