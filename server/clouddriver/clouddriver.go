@@ -25,6 +25,7 @@ type accounts interface {
 // objects is where objects come from.
 type objects interface {
 	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
+	Objects(ctx context.Context, q store.Query) (store.Page, error)
 	Ping(ctx context.Context) error
 }
 
@@ -44,7 +45,10 @@ type Config struct {
 	Store reader
 	// Authority decides who may. Nil lets everyone, which only tests should.
 	Authority authority
-	Agents    func() int // how many agents are connected; nil: none
+	// Dispatch reaches the clusters, for what is not stored. Nil: nothing but the
+	// store answers.
+	Dispatch dispatcher
+	Agents   func() int // how many agents are connected; nil: none
 	// Live reports whether an agent reports the account now. Nil: always.
 	Live func(account vedette.AccountName) bool
 	Log  *slog.Logger // nil: nothing is logged
@@ -97,6 +101,14 @@ func (a *api) router() router {
 		{"credentials/{account}/authorized", a.getAuthorizedCredentials},
 		{"manifests/{account}/{name}", a.getManifest},
 		{"manifests/{account}/{location}/{name}", a.getManifest},
+		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}", a.listCluster},
+		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}", a.pickManifest},
+		{"applications/{app}/jobs/{account}/{location}/{id}", a.getJob},
+		{"POST applications/{app}/jobs/{account}/{location}/{id}", a.getJob}, // as Gate asks for it
+		{"DELETE applications/{app}/jobs/{account}/{location}/{id}", a.cancelJob},
+		{"applications/{app}/jobs/{account}/{location}/{id}/{container}", a.getJobProperties},
+		{"applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", a.getPodProperties},
+		{"instances/{account}/{location}/{id}/console", a.getConsole},
 	}}
 }
 
