@@ -62,7 +62,16 @@ type Properties struct {
 	CustomResources        []CustomResource `json:"customResources,omitempty"`
 	CacheAllRelationships  bool             `json:"cacheAllApplicationRelationships,omitempty"`
 	RawResourceExpressions json.RawMessage  `json:"rawResourcesEndpointConfig,omitempty"`
+	// CheckReadiness makes a deployment wait for kinds that Clouddriver calls
+	// stable as soon as they are there.
+	CheckReadiness bool `json:"checkReadiness,omitempty"`
+	// Metrics says whether what containers use is shown with their pod; nil means
+	// that it is.
+	Metrics *bool `json:"metrics,omitempty"`
 }
+
+// ShowsMetrics is Metrics with its default.
+func (p Properties) ShowsMetrics() bool { return p.Metrics == nil || *p.Metrics }
 
 // CustomResource is how an account wants a custom kind to be treated.
 type CustomResource struct {

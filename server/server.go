@@ -25,6 +25,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/gate"
@@ -48,6 +49,8 @@ type Config struct {
 	Ingest   ingest.Config
 	Gate     gate.Config     // its Server and Version are filled in
 	Dispatch dispatch.Config // its Server is filled in
+	// Fiat knows what users may do; nil where there is none.
+	Fiat *authorize.Fiat
 	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
 	// filled in.
 	Clouddriver clouddriver.Config
@@ -117,7 +120,11 @@ func (s *Server) work(ctx context.Context) error {
 	s.cfg.Dispatch.Server = s.cfg.ID
 	desk := dispatch.New(s.cfg.Dispatch, seats, st, hub, s.log)
 	door := gate.New(s.cfg.Gate, in, seats, desk, s.log)
-	s.face.show(s.views(st, hub, seats, door))
+	readers, err := s.views(st, hub, seats, door, desk)
+	if err != nil {
+		return err
+	}
+	s.face.show(readers)
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return book.Run(ctx) })

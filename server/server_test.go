@@ -8,12 +8,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -122,5 +124,47 @@ func TestPortThatIsTaken(t *testing.T) {
 	_, err = Listen(cfg, quiet)
 	if err == nil || !strings.Contains(err.Error(), "gRPC on "+cfg.GRPC) || errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want an error that names the port", err)
+	}
+}
+
+// TestFiatIsAsked holds that what Fiat says counts for both APIs.
+func TestFiatIsAsked(t *testing.T) {
+	fiat := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/authorize/admin" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{"name":"admin","admin":true}`)
+	}))
+	defer fiat.Close()
+	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
+	cfg.Fiat = &authorize.Fiat{BaseURL: fiat.URL}
+	s, _ := serve(t, cfg)
+	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
+	for _, tt := range []struct {
+		user, path string
+		status     int
+	}{
+		{"admin", "/manifests/prod/shop/pod%20x", 404},
+		{"dev", "/manifests/prod/shop/pod%20x", 403},
+		{"", "/manifests/prod/shop/pod%20x", 403},
+		{"admin", "/vedette/v1/objects", 200},
+		{"dev", "/vedette/v1/objects", 403},
+		{"dev", "/vedette/v1/accounts", 200},
+		{"dev", "/credentials", 200},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.REST().String()+tt.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-SPINNAKER-USER", tt.user)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != tt.status {
+			t.Errorf("%s by %q: %d, want %d", tt.path, tt.user, response.StatusCode, tt.status)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -8,7 +9,9 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
@@ -16,14 +19,22 @@ import (
 )
 
 // views are all that readers can ask for.
-func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Gate) http.Handler {
+func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Gate, desk *dispatch.Dispatch) (http.Handler, error) {
+	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
+		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
+			row, err := st.Account(ctx, account)
+			return row.Properties, err
+		}})
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		Store: st, Hub: hub, Fleet: fleet{seats, s.cfg.ID}, Log: s.log, Version: s.cfg.Version,
-		StaleAfter: 4 * s.cfg.Gate.Interval(),
+		StaleAfter: 4 * s.cfg.Gate.Interval(), Authority: authority,
 	}))
 	cfg := s.cfg.Clouddriver
-	cfg.Store, cfg.Agents, cfg.Log = st, door.Agents, s.log
+	cfg.Store, cfg.Agents, cfg.Log, cfg.Authority, cfg.Dispatch = st, door.Agents, s.log, authority, desk
 	cfg.Live = func(account vedette.AccountName) bool {
 		_, live := seats.Fresh(account)
 		return live
@@ -37,7 +48,7 @@ func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, d
 			return
 		}
 		spinnaker.ServeHTTP(w, r)
-	})
+	}), nil
 }
 
 // fleet shows the roster as the API has it.

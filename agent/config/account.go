@@ -59,8 +59,10 @@ type Account struct {
 	// Show the relationships of all objects of an application.
 	CacheAllApplicationRelationships bool `config:"cacheAllApplicationRelationships" default:"false"`
 
-	// Send the CPU and memory that pods use.
-	Metrics bool `config:"metrics,unused" default:"false"`
+	// Show the CPU and memory that a pod's containers use with its manifest. The cluster's metrics server is asked when somebody looks.
+	Metrics bool `config:"metrics" default:"true"`
+	// Let a deployment wait for kinds that Clouddriver calls stable as soon as they are there: until a CustomResourceDefinition is established, an APIService available, a PersistentVolumeClaim bound, a Namespace active, a Service of type LoadBalancer or an Ingress has an address, a PodDisruptionBudget was seen, and custom resources are ready by their conditions (Ready, Available, Reconciling, Stalled). A claim that is bound with its first pod only must not be deployed in a stage before that pod's.
+	CheckReadiness bool `config:"checkReadiness" default:"false"`
 	// OAuth scopes, for Google's clusters.
 	OAuthScopes []string `config:"oAuthScopes,unused"`
 	// File with an OAuth service account.
@@ -150,7 +152,17 @@ func (a Account) Properties() vedette.Properties {
 		CustomResources:        a.customResources(),
 		CacheAllRelationships:  a.CacheAllApplicationRelationships,
 		RawResourceExpressions: a.rawResources(),
+		CheckReadiness:         a.CheckReadiness,
+		Metrics:                a.metrics(),
 	}
+}
+
+// metrics is nil where they are shown, which is the default.
+func (a Account) metrics() *bool {
+	if a.Metrics {
+		return nil
+	}
+	return &a.Metrics
 }
 
 // permissions are nil for an account that is open to everyone.

@@ -34,6 +34,7 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		Gate: gate.Config{
 			Pulse: cfg.Agents.Pulse(), Credit: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Lifts: views.Lifts(),
 		},
+		Fiat: cfg.Fiat.Authority(),
 		Clouddriver: clouddriver.Config{
 			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
 			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,

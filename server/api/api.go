@@ -53,7 +53,10 @@ type Config struct {
 	Store reader
 	Hub   hub
 	Fleet fleet
-	Log   *slog.Logger // nil: nothing is logged
+	// Authority decides whose objects a caller may read. Nil lets everyone read,
+	// which only tests should.
+	Authority authority
+	Log       *slog.Logger // nil: nothing is logged
 
 	Version string // of the server, for GET /vedette/v1/version
 	// StaleAfter is how far behind a feed may be that its agent says is live
@@ -73,6 +76,9 @@ type api struct {
 func New(cfg Config) http.Handler {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Authority == nil {
+		cfg.Authority = open{}
 	}
 	if cfg.StaleAfter == 0 {
 		cfg.StaleAfter = 30 * time.Second

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,6 +40,9 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	}
 	f.Bodies = include == "body"
 	s := &stream{api: a, request: r, out: newEvents(w), filter: f, initial: initial == "true"}
+	if err := s.allow(r.Context()); err != nil {
+		return err
+	}
 	if err := s.prepare(r.Context(), as == "table"); err != nil {
 		return err
 	}
@@ -57,6 +61,7 @@ type stream struct {
 	out      *events
 	filter   filter
 	initial  bool
+	may      atomic.Pointer[func(vedette.AccountName) bool] // what filter.may goes by
 	selector labels.Selector
 	table    *views.View // nil: objects are shown whole
 	// shown are the objects that the reader knows. It is kept only where more
@@ -104,7 +109,10 @@ func (s *stream) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-heartbeat.C:
-			err = s.freshness(ctx, "heartbeat")
+			// What the reader may see can have changed.
+			if err = s.allow(ctx); err == nil {
+				err = s.freshness(ctx, "heartbeat")
+			}
 		case change, ok := <-sub.Changes():
 			if !ok {
 				_ = s.out.send("lagged", map[string]string{"message": "changes were lost because the reader was too slow: read the objects anew"})
@@ -122,7 +130,7 @@ func (s *stream) run(ctx context.Context) {
 // looks at names only. Accounts are matched by pattern, for those to come.
 func (s *stream) wants(c store.Change) bool {
 	f := &s.filter
-	if len(f.patterns) > 0 && !matchAny(f.patterns, c.Account) ||
+	if f.may != nil && !f.may(c.Account) || len(f.patterns) > 0 && !matchAny(f.patterns, c.Account) ||
 		f.Namespace != "" && f.Namespace != c.Key.Namespace || f.Name != "" && f.Name != c.Key.Name {
 		return false
 	}
@@ -200,6 +208,12 @@ func (s *stream) freshness(ctx context.Context, event string) error {
 	if f.accounts, err = i.named(f.patterns); vedette.KindOf(err) == vedette.NotFound {
 		err = nil // an account that was removed meanwhile has nothing more to tell
 	}
+	if err == nil {
+		f.accounts, err = f.readable(f.accounts)
+	}
+	if err != nil {
+		return err
+	}
 	fresh := s.freshOf(i, f, time.Now())
 	stale := []feedFresh{}
 	for _, feed := range fresh.Feeds {
@@ -207,5 +221,5 @@ func (s *stream) freshness(ctx context.Context, event string) error {
 			stale = append(stale, feed)
 		}
 	}
-	return errors.Join(err, s.out.send(event, freshness{Stale: fresh.Stale, Feeds: stale}))
+	return s.out.send(event, freshness{Stale: fresh.Stale, Feeds: stale})
 }

@@ -20,6 +20,8 @@ type filter struct {
 	accounts    []vedette.AccountName
 	kinds       []vedette.Kind
 	resources   []vedette.Resource // of the kinds
+	// may says which accounts may be read; nil for all of them.
+	may func(vedette.AccountName) bool
 }
 
 func parseFilter(values url.Values) (filter, error) {
@@ -48,6 +50,9 @@ func (a *api) resolve(ctx context.Context, f *filter) (*inventory, error) {
 		if f.accounts, err = i.named(f.patterns); err != nil {
 			return nil, err
 		}
+		if f.accounts, err = f.readable(f.accounts); err != nil {
+			return nil, err
+		}
 		if f.resources, err = i.kinds(f.accounts, f.names); err != nil {
 			return nil, err
 		}
@@ -63,7 +68,7 @@ func (a *api) resolve(ctx context.Context, f *filter) (*inventory, error) {
 func (f filter) query() store.Query {
 	q := f.Query
 	q.Kinds = f.kinds
-	if len(f.patterns) > 0 {
+	if f.restricted() {
 		q.Accounts = f.accounts
 	}
 	return q
@@ -71,7 +76,9 @@ func (f filter) query() store.Query {
 
 // nothing reports whether the filter's accounts match none that there is: to
 // the store no account would mean all of them.
-func (f filter) nothing() bool { return len(f.patterns) > 0 && len(f.accounts) == 0 }
+func (f filter) nothing() bool { return f.restricted() && len(f.accounts) == 0 }
+
+func (f filter) restricted() bool { return len(f.patterns) > 0 || f.may != nil }
 
 // page reads the objects that a filter chooses, and how fresh they are. What is
 // known of freshness is read before the objects, so that it never promises more

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -15,6 +16,9 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	}
 	f, err := parseFilter(values)
 	if err != nil {
+		return err
+	}
+	if err := a.allow(r, &f); err != nil {
 		return err
 	}
 	if f.Limit, err = limit(values); err != nil {
@@ -57,6 +61,9 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	account := r.PathValue("account")
+	if err := a.Authority.Account(r.Context(), authorize.CallerOf(r), vedette.AccountName(account), authorize.Read); err != nil {
+		return err
+	}
 	i, key, err := a.key(r, account)
 	if err != nil {
 		return err

@@ -11,18 +11,21 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 )
 
 // accounts is where accounts and what they report come from.
 type accounts interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
 // objects is where objects come from.
 type objects interface {
 	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
+	Objects(ctx context.Context, q store.Query) (store.Page, error)
 	Ping(ctx context.Context) error
 }
 
@@ -31,10 +34,21 @@ type reader interface {
 	objects
 }
 
+// authority says who may use what. Its errors are answered as they are.
+type authority interface {
+	Account(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
+	Application(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
+}
+
 // Config is what the API reads from, and how it names things.
 type Config struct {
-	Store  reader
-	Agents func() int // how many agents are connected; nil: none
+	Store reader
+	// Authority decides who may. Nil lets everyone, which only tests should.
+	Authority authority
+	// Dispatch reaches the clusters, for what is not stored. Nil: nothing but the
+	// store answers.
+	Dispatch dispatcher
+	Agents   func() int // how many agents are connected; nil: none
 	// Live reports whether an agent reports the account now. Nil: always.
 	Live func(account vedette.AccountName) bool
 	Log  *slog.Logger // nil: nothing is logged
@@ -60,6 +74,9 @@ func New(cfg Config) http.Handler {
 	if cfg.Agents == nil {
 		cfg.Agents = func() int { return 0 }
 	}
+	if cfg.Authority == nil {
+		cfg.Authority = open{}
+	}
 	if cfg.Live == nil {
 		cfg.Live = func(vedette.AccountName) bool { return true }
 	}
@@ -81,7 +98,27 @@ func (a *api) router() router {
 		{"health", a.health},
 		{"credentials", a.listCredentials},
 		{"credentials/{account}", a.getCredentials},
+		{"credentials/{account}/authorized", a.getAuthorizedCredentials},
 		{"manifests/{account}/{name}", a.getManifest},
 		{"manifests/{account}/{location}/{name}", a.getManifest},
+		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}", a.listCluster},
+		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}", a.pickManifest},
+		{"applications/{app}/jobs/{account}/{location}/{id}", a.getJob},
+		{"POST applications/{app}/jobs/{account}/{location}/{id}", a.getJob}, // as Gate asks for it
+		{"DELETE applications/{app}/jobs/{account}/{location}/{id}", a.cancelJob},
+		{"applications/{app}/jobs/{account}/{location}/{id}/{container}", a.getJobProperties},
+		{"applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", a.getPodProperties},
+		{"instances/{account}/{location}/{id}/console", a.getConsole},
 	}}
+}
+
+// open lets everyone do everything.
+type open struct{}
+
+func (open) Account(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
+	return nil
+}
+
+func (open) Application(context.Context, authorize.Caller, string, authorize.Access) error {
+	return nil
 }

@@ -288,3 +288,18 @@ func TestInternalError(t *testing.T) {
 		t.Errorf("answer %s, log %s", body, log.String())
 	}
 }
+
+// TestReadinessIsTheAccountsChoice holds that only an account that asks for it
+// makes a stage wait for kinds that Clouddriver calls stable.
+func TestReadinessIsTheAccountsChoice(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("plain", "namespaces")
+	w.Register(vedette.Account{Name: "ready", Properties: vedette.Properties{CheckReadiness: true}}, "namespaces")
+	server := serve(t, clouddriver.Config{Store: w.Store})
+	for account, want := range map[vedette.AccountName]string{"plain": `"stable":{"state":true}`, "ready": `"stable":{"state":false,"message":"Waiting for the namespace to be active"}`} {
+		w.Put(account, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}`)
+		if response, body := get(t, server+"/manifests/"+string(account)+"/_/namespace%20shop"); response.StatusCode != 200 || !bytes.Contains(body, []byte(want)) {
+			t.Errorf("%s: %d %s", account, response.StatusCode, body)
+		}
+	}
+}

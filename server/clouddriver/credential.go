@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/manifest"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -86,16 +87,26 @@ func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p parts) er
 	return writeJSON(w, r, a.expand(row, kinds))
 }
 
+// getAuthorizedCredentials mirrors CredentialsController.getAuthorizedAccount,
+// by which Orca asks whether a user may act with an account's credentials.
+func (a *api) getAuthorizedCredentials(w http.ResponseWriter, r *http.Request, p parts) error {
+	if err := a.Authority.Account(r.Context(), authorize.CallerOf(r), vedette.AccountName(p["account"]), authorize.Write); err != nil {
+		return a.noAccount(err, vedette.AccountName(p["account"]))
+	}
+	return a.getCredentials(w, r, p)
+}
+
 func (a *api) account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error) {
-	rows, err := a.Store.Accounts(ctx)
-	if err != nil {
-		return store.AccountRow{}, err
+	row, err := a.Store.Account(ctx, name)
+	return row, a.noAccount(err, name)
+}
+
+// noAccount words as Clouddriver does that an account is not there.
+func (a *api) noAccount(err error, name vedette.AccountName) error {
+	if vedette.KindOf(err) == vedette.NotFound {
+		return vedette.Errorf(vedette.NotFound, "Account does not exist (name: %s)", name)
 	}
-	at := slices.IndexFunc(rows, func(r store.AccountRow) bool { return r.Name == name })
-	if at < 0 {
-		return store.AccountRow{}, vedette.Errorf(vedette.NotFound, "Account does not exist (name: %s)", name)
-	}
-	return rows[at], nil
+	return err
 }
 
 func (a *api) credential(row store.AccountRow) credentialView {

@@ -3,6 +3,7 @@ package clouddriver
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/vedette-io/vedette"
 )
@@ -42,8 +43,9 @@ func (s status) failed(message string) status {
 
 // workload is what the rules look at, of any kind.
 type workload struct {
-	Metadata struct{ Generation float64 }
-	Spec     struct {
+	APIVersion string
+	Metadata   struct{ Generation float64 }
+	Spec       struct {
 		Replicas       float64
 		Completions    *float64
 		UpdateStrategy struct {
@@ -57,7 +59,7 @@ type workload struct {
 type workloadStatus struct {
 	Phase              string
 	ObservedGeneration float64
-	Conditions         []struct{ Type, Status, Reason, Message string }
+	Conditions         []kubeCondition
 
 	Replicas, FullyLabeledReplicas, ReadyReplicas, AvailableReplicas, CurrentReplicas float64
 	UpdatedReplicas                                                                   *float64
@@ -69,8 +71,29 @@ type workloadStatus struct {
 	DesiredReplicas                 float64
 }
 
+// kubeCondition is an entry of an object's status.conditions.
+type kubeCondition struct {
+	Type, Status, Reason, Message string
+	ObservedGeneration            float64
+}
+
+// is compares without case, as Clouddriver does.
+func (c kubeCondition) is(sort, status string) bool {
+	return strings.EqualFold(c.Type, sort) && strings.EqualFold(c.Status, status)
+}
+
+// judge tells the status of a manifest: as Clouddriver does and, where
+// readiness counts too, of the other kinds by readinessOf.
+func judge(kind vedette.Kind, manifest []byte, readiness bool) (status, error) {
+	if readiness && ruleOf(kind) == nil {
+		return readinessOf(kind, manifest)
+	}
+	return statusOf(kind, manifest)
+}
+
 // statusOf judges a manifest as Clouddriver does. Kinds without a rule are
-// always stable.
+// always stable. The error is vedette.Invalid for a version of a workload that
+// Clouddriver does not support, though the rules would do.
 func statusOf(kind vedette.Kind, manifest []byte) (status, error) {
 	rule := ruleOf(kind)
 	if rule == nil {
@@ -79,6 +102,12 @@ func statusOf(kind vedette.Kind, manifest []byte) (status, error) {
 	var w workload
 	if err := json.Unmarshal(manifest, &w); err != nil {
 		return status{}, fmt.Errorf("read the status of a %s: %w", kind, err)
+	}
+	switch kind.Name {
+	case "Deployment", "DaemonSet", "StatefulSet":
+		if w.APIVersion != "apps/v1" {
+			return status{}, vedette.Errorf(vedette.Invalid, "No %s is supported at api version %s", kindName(kind), w.APIVersion)
+		}
 	}
 	if kind.Name == "StatefulSet" && w.Spec.UpdateStrategy.Type == "OnDelete" {
 		return stable(), nil // it never moves by itself, with or without a status
@@ -145,24 +174,22 @@ func (s status) settle(checks ...check) status {
 	return s
 }
 
+// deploymentStatus gathers what the conditions say, and what replicas are still
+// waited for: a deployment out of time is failed though it is unavailable, too.
 func deploymentStatus(w *workload) status {
 	result, s := stable(), w.Status
 	if w.Metadata.Generation != s.ObservedGeneration {
 		return result.unstable(waitGeneration)
 	}
 	for _, c := range s.Conditions {
-		if c.Reason == "DeploymentPaused" {
+		if strings.EqualFold(c.Reason, "DeploymentPaused") {
 			result.Paused = condition{true, c.Message}
 		}
-	}
-	for _, c := range s.Conditions {
-		if c.Type == "Available" && c.Status == "False" {
-			return result.unstable(c.Message).unavailable(c.Message)
+		if c.is("Available", "False") {
+			result = result.unstable(c.Message).unavailable(c.Message)
 		}
-	}
-	for _, c := range s.Conditions {
-		if c.Type == "Progressing" && c.Reason == "ProgressDeadlineExceeded" {
-			return result.failed("Deployment exceeded its progress deadline")
+		if strings.EqualFold(c.Type, "Progressing") && strings.EqualFold(c.Reason, "ProgressDeadlineExceeded") {
+			result = result.failed("Deployment exceeded its progress deadline")
 		}
 	}
 	desired, updated := w.Spec.Replicas, number(s.UpdatedReplicas)
@@ -238,7 +265,7 @@ func jobStatus(w *workload) status {
 		return stable()
 	}
 	for _, c := range w.Status.Conditions {
-		if c.Type == "Failed" && c.Status == "True" {
+		if c.is("Failed", "True") {
 			return stable().failed(c.Message)
 		}
 	}
@@ -246,9 +273,14 @@ func jobStatus(w *workload) status {
 }
 
 func podStatus(w *workload) status {
-	message := map[string]string{"Pending": "Pod is pending", "Failed": "Pod has failed", "Unknown": "Pod phase is unknown"}[w.Status.Phase]
-	if message == "" {
+	message := "Pod phase is unknown"
+	switch w.Status.Phase {
+	case "Running", "Succeeded":
 		return stable()
+	case "Pending":
+		message = "Pod is pending"
+	case "Failed":
+		message = "Pod has failed"
 	}
 	return stable().unstable(message).unavailable(message)
 }

@@ -21,6 +21,7 @@ type Config struct {
 	Accounts    Accounts    `config:"accounts"`
 	Agents      Agents      `config:"agents"`
 	Credentials Credentials `config:"credentials"`
+	Fiat        Fiat        `config:"services.fiat"`
 	Logging     Logging     `config:"logging"`
 	Kubesvc     Kubesvc     `config:"kubesvc"`
 	Spring      Spring      `config:"spring"`

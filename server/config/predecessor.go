@@ -13,6 +13,7 @@ var renames = [...]configfile.Rename{
 	{From: "kubesvc.cache.cacheAll", To: "cache.all"},
 	{From: "kubesvc.cache.accountCleanupFrequencySeconds", To: "accounts.gracePeriod"},
 	{From: "kubesvc.cache.cleanDataWithUnusedAccounts", To: "accounts.removeData"},
+	{From: "services.fiat", To: "services.fiat"}, // apart from the other services, which mean nothing here
 }
 
 // Kubesvc are the keys of the predecessor's plugin that have no place of their

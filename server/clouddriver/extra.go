@@ -1,0 +1,100 @@
+package clouddriver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// containerMetrics is what one container uses, as kubectl top writes it.
+type containerMetrics struct {
+	ContainerName string            `json:"containerName"`
+	Metrics       map[string]string `json:"metrics"`
+}
+
+// surround adds to a manifest what happened to it and, of a pod, what it uses.
+// Both are asked for at once and waited for a moment only: a manifest is shown
+// without them rather than not at all.
+func (a *api) surround(ctx context.Context, at place, row *store.Row, metrics bool, view *manifestView) {
+	if a.Dispatch == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, extraPatience)
+	defer cancel()
+	var both sync.WaitGroup
+	both.Go(func() { view.Events = a.events(ctx, at, row) })
+	if metrics && row.Kind == (vedette.Kind{Name: "Pod"}) {
+		both.Go(func() { view.Metrics = a.metrics(ctx, at, row) })
+	}
+	both.Wait()
+}
+
+// events are the Events that tell of an object, the latest last.
+func (a *api) events(ctx context.Context, at place, row *store.Row) []json.RawMessage {
+	out, err := a.ask(ctx, at, vedette.EventsArgs{Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
+	if err != nil {
+		a.Log.Debug("manifest shown without events", "account", at.account, "object", row.Key, "error", err)
+		return []json.RawMessage{}
+	}
+	slices.SortStableFunc(out.Objects, func(x, y json.RawMessage) int { return happened(x).Compare(happened(y)) })
+	events := make([]json.RawMessage, len(out.Objects))
+	for i, event := range out.Objects {
+		events[i] = asGson(event)
+	}
+	return events
+}
+
+// happened is when an Event was last seen.
+func happened(event json.RawMessage) time.Time {
+	var e struct {
+		LastTimestamp, FirstTimestamp, EventTime *time.Time
+		Metadata                                 struct{ CreationTimestamp *time.Time }
+	}
+	if err := json.Unmarshal(event, &e); err != nil {
+		return time.Time{}
+	}
+	for _, at := range []*time.Time{e.LastTimestamp, e.FirstTimestamp, e.EventTime, e.Metadata.CreationTimestamp} {
+		if at != nil {
+			return *at
+		}
+	}
+	return time.Time{}
+}
+
+func (a *api) metrics(ctx context.Context, at place, row *store.Row) []containerMetrics {
+	out, err := a.ask(ctx, at, vedette.MetricsArgs{Namespace: row.Namespace, Name: row.Name})
+	if err == nil && len(out.Objects) != 1 {
+		err = fmt.Errorf("%d objects came", len(out.Objects))
+	}
+	var pod struct {
+		Containers []struct {
+			Name  string
+			Usage struct{ CPU, Memory resource.Quantity }
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(out.Objects[0], &pod)
+	}
+	if err != nil {
+		a.Log.Debug("pod shown without metrics", "account", at.account, "object", row.Key, "error", err)
+		return []containerMetrics{}
+	}
+	list := make([]containerMetrics, len(pod.Containers))
+	for i, c := range pod.Containers {
+		list[i] = containerMetrics{c.Name, map[string]string{
+			"CPU(cores)":    fmt.Sprintf("%dm", c.Usage.CPU.MilliValue()),
+			"MEMORY(bytes)": fmt.Sprintf("%dMi", c.Usage.Memory.Value()>>20),
+		}}
+	}
+	slices.SortStableFunc(list, func(x, y containerMetrics) int { return strings.Compare(x.ContainerName, y.ContainerName) })
+	return list
+}

@@ -1,0 +1,231 @@
+package clouddriver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// jobView is how a stage that runs a Job knows that it is done.
+type jobView struct {
+	Name              string              `json:"name"`
+	Account           vedette.AccountName `json:"account"`
+	Location          string              `json:"location"`
+	Provider          string              `json:"provider"`
+	CreatedTime       int64               `json:"createdTime"` // milliseconds
+	Message           string              `json:"message,omitempty"`
+	Reason            string              `json:"reason,omitempty"`
+	FailureDetails    string              `json:"failureDetails,omitempty"`
+	Pods              []jobPod            `json:"pods"`
+	MostRecentPodName string              `json:"mostRecentPodName,omitempty"`
+	JobState          string              `json:"jobState"`
+	CompletionDetails completionDetails   `json:"completionDetails"`
+}
+
+// completionDetails has two members that Clouddriver never fills for a Job.
+type completionDetails struct {
+	ExitCode string `json:"exitCode"`
+	Signal   string `json:"signal"`
+	Message  string `json:"message"`
+	Reason   string `json:"reason"`
+}
+
+// jobPod is a pod of a Job.
+type jobPod struct {
+	Name   string          `json:"name"`
+	Status json.RawMessage `json:"status,omitempty"`
+
+	started string // RFC 3339
+	phase   string
+	states  []containerState
+}
+
+type containerState struct {
+	Name  string
+	State struct {
+		Terminated *struct {
+			ExitCode        int
+			Reason, Message string
+		}
+		Waiting *struct{ Reason, Message string }
+	}
+}
+
+// getJob mirrors JobController.getJob.
+func (a *api) getJob(w http.ResponseWriter, r *http.Request, p parts) error {
+	at := placeOf(r, p)
+	if err := a.mayRead(r, at, p["app"]); err != nil {
+		return err
+	}
+	row, err := a.job(r.Context(), at, p["id"])
+	if err != nil {
+		return err
+	}
+	pods, err := a.podsOf(r.Context(), at, &row)
+	if err != nil {
+		return err
+	}
+	view, err := viewOfJob(&row, pods)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, view)
+}
+
+// job finds a Job by "job migrate", or by its name alone.
+func (a *api) job(ctx context.Context, at place, id string) (store.Row, error) {
+	kind, name := "job", id
+	if strings.Contains(id, " ") {
+		var err error
+		if kind, name, err = splitName(id); err != nil {
+			return store.Row{}, err
+		}
+	}
+	if sort, _, _ := strings.Cut(strings.ToLower(kind), "."); sort != "job" && sort != "jobs" {
+		return store.Row{}, vedette.Errorf(vedette.Invalid, "%.300q is no Job: write job and its name", id)
+	}
+	row, err := a.read(ctx, at, "job.batch "+name)
+	if vedette.KindOf(err) == vedette.NotFound {
+		err = vedette.Errorf(vedette.NotFound, "Job not found (account: %s, location: %s, id: %s)", at.account, at.location, id)
+	}
+	return row, err
+}
+
+// podsOf returns the pods that a Job's selector chooses, the first to start
+// first.
+func (a *api) podsOf(ctx context.Context, at place, job *store.Row) ([]jobPod, error) {
+	var m struct {
+		Spec struct {
+			Selector struct{ MatchLabels map[string]string }
+		}
+	}
+	if err := json.Unmarshal(job.Body, &m); err != nil {
+		return nil, fmt.Errorf("read %s of account %s: %w", job.Key, at.account, err)
+	}
+	pods := []jobPod{}
+	if len(m.Spec.Selector.MatchLabels) == 0 {
+		return pods, nil // it would choose all pods
+	}
+	at.location = job.Namespace
+	rows, err := a.list(ctx, at, "pod", selection{selector: labels.SelectorFromSet(m.Spec.Selector.MatchLabels).String(), bodies: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		pod, err := podOf(row)
+		if err != nil {
+			return nil, err
+		}
+		pods = append(pods, pod)
+	}
+	slices.SortStableFunc(pods, func(x, y jobPod) int { return cmp.Or(cmp.Compare(x.started, y.started), cmp.Compare(x.Name, y.Name)) })
+	return pods, nil
+}
+
+func podOf(row store.Row) (jobPod, error) {
+	var raw struct{ Status json.RawMessage }
+	if err := json.Unmarshal(row.Body, &raw); err != nil {
+		return jobPod{}, fmt.Errorf("read %s of account %s: %w", row.Key, row.Account, err)
+	}
+	pod := jobPod{Name: row.Name, Status: raw.Status}
+	if len(raw.Status) == 0 {
+		return pod, nil
+	}
+	var s struct {
+		Phase, StartTime                         string
+		InitContainerStatuses, ContainerStatuses []containerState
+	}
+	if err := json.Unmarshal(raw.Status, &s); err != nil {
+		return jobPod{}, fmt.Errorf("read the status of %s of account %s: %w", row.Key, row.Account, err)
+	}
+	pod.started, pod.phase, pod.states = s.StartTime, s.Phase, slices.Concat(s.InitContainerStatuses, s.ContainerStatuses)
+	return pod, nil
+}
+
+func viewOfJob(row *store.Row, pods []jobPod) (jobView, error) {
+	v := jobView{Name: row.Name, Account: row.Account, Location: row.Namespace, Provider: "kubernetes", CreatedTime: row.Created * 1000,
+		Pods: pods, JobState: "Running"}
+	if len(pods) > 0 {
+		v.MostRecentPodName = pods[len(pods)-1].Name
+	}
+	var job workload
+	if err := json.Unmarshal(row.Body, &job); err != nil {
+		return v, fmt.Errorf("read the status of %s of account %s: %w", row.Key, row.Account, err)
+	}
+	if job.Status == nil {
+		return v, nil
+	}
+	judged := jobStatus(&job)
+	switch {
+	case judged.Failed.State:
+		v.JobState = "Failed"
+		v.FailureDetails = failureOf(pods)
+		at := slices.IndexFunc(job.Status.Conditions, func(c kubeCondition) bool { return c.is("Failed", "True") })
+		v.Message, v.Reason = job.Status.Conditions[at].Message, job.Status.Conditions[at].Reason
+	case judged.Stable.State:
+		v.JobState = "Succeeded"
+	}
+	v.CompletionDetails = completionDetails{Message: v.Message, Reason: v.Reason}
+	return v, nil
+}
+
+// failureOf tells of the first container that ended badly, or else of one that
+// does not start.
+func failureOf(pods []jobPod) string {
+	for _, pod := range pods {
+		for _, c := range pod.states {
+			if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
+				return pod.failure(c.Name, fmt.Sprint(t.ExitCode), t.Reason, t.Message)
+			}
+		}
+		for _, c := range pod.states {
+			if w := c.State.Waiting; w != nil && c.State.Terminated == nil {
+				return pod.failure(c.Name, "", w.Reason, w.Message)
+			}
+		}
+	}
+	return ""
+}
+
+func (p jobPod) failure(container, code, status, logs string) string {
+	return fmt.Sprintf("Pod: '%s' had errors.\n Container: '%s' exited with code: %s.\n Status: %s.\n Logs: %s", p.Name, container, code, status, logs)
+}
+
+// cancelJob mirrors JobController.cancelJob, which Clouddriver does not
+// implement for Kubernetes: the Job goes, and its pods with it.
+func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p parts) error {
+	at := placeOf(r, p)
+	if err := a.Authority.Account(r.Context(), at.caller, at.account, authorize.Write); err != nil {
+		return err
+	}
+	if err := a.Authority.Application(r.Context(), at.caller, p["app"], authorize.Execute); err != nil {
+		return err
+	}
+	row, err := a.job(r.Context(), at, p["id"])
+	if vedette.KindOf(err) == vedette.NotFound {
+		w.WriteHeader(http.StatusOK) // it is gone, as was wanted
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), livePatience)
+	defer cancel()
+	_, err = a.ask(ctx, at, vedette.DeleteArgs{Propagation: "background", MissingOK: true, NoWait: true,
+		Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
+	if err != nil {
+		return &readFailure{"Failed to cancel the job (account: " + string(at.account) + ", location: " + at.location + ", id: " + p["id"] + "): " + err.Error()}
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}

@@ -1,0 +1,121 @@
+package clouddriver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// dispatcher carries operations out where the clusters are.
+type dispatcher interface {
+	Do(ctx context.Context, op vedette.Operation) vedette.Outcome
+}
+
+// How long a cluster may take to answer a reader: about what was asked for, and
+// about what is shown beside it.
+const (
+	livePatience  = 10 * time.Second
+	extraPatience = 2 * time.Second
+)
+
+// place is where a reader looks, and who it is.
+type place struct {
+	caller   authorize.Caller
+	account  vedette.AccountName
+	location string // a namespace; empty for none
+}
+
+// placeOf reads it from a path. Deck and Orca write "_" for no namespace.
+func placeOf(r *http.Request, p parts) place {
+	at := place{caller: authorize.CallerOf(r), account: vedette.AccountName(p["account"]), location: p["location"]}
+	if at.location == "_" {
+		at.location = ""
+	}
+	return at
+}
+
+// ask has the cluster answer. The error is vedette.NotFound where it says that
+// something is not there, and holds its words in any case. ctx must end when the
+// reader's patience does.
+func (a *api) ask(ctx context.Context, at place, args vedette.Args) (vedette.Outcome, error) {
+	if a.Dispatch == nil {
+		return vedette.Outcome{}, vedette.Errorf(vedette.Unavailable, "this server has no way to ask clusters")
+	}
+	deadline, _ := ctx.Deadline()
+	out := a.Dispatch.Do(ctx, vedette.Operation{Account: at.account, Deadline: deadline, Args: args, User: at.caller.User, Origin: "read"})
+	switch {
+	case out.State == vedette.Done:
+		return out, nil
+	case out.State == vedette.Failed && out.Status == http.StatusNotFound:
+		return out, vedette.Errorf(vedette.NotFound, "%s", or(out.Message, out.Reason))
+	}
+	return out, vedette.Errorf(vedette.Unavailable, "%s", or(out.Message, or(out.Reason, "the agent gave no reason")))
+}
+
+// getLive reads one object from the cluster.
+func (a *api) getLive(ctx context.Context, at place, kind, name string) (store.Row, error) {
+	ctx, cancel := context.WithTimeout(ctx, livePatience)
+	defer cancel()
+	out, err := a.ask(ctx, at, vedette.GetArgs{Target: vedette.Target{Kind: kind, Namespace: at.location, Name: name}})
+	if err != nil {
+		return store.Row{}, err
+	}
+	if len(out.Objects) != 1 {
+		return store.Row{}, vedette.Errorf(vedette.Unavailable, "the agent sent %d objects where one was asked for", len(out.Objects))
+	}
+	return rowOf(at.account, out.Objects[0])
+}
+
+// listLive reads the objects of a kind from the cluster.
+func (a *api) listLive(ctx context.Context, at place, kind, selector string) ([]store.Row, error) {
+	ctx, cancel := context.WithTimeout(ctx, livePatience)
+	defer cancel()
+	out, err := a.ask(ctx, at, vedette.ListArgs{Target: vedette.Target{Kind: kind, Namespace: at.location}, LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]store.Row, len(out.Objects))
+	for i, raw := range out.Objects {
+		if rows[i], err = rowOf(at.account, raw); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// rowOf makes of an object what the store would have made of it, as far as it is
+// looked at here.
+func rowOf(account vedette.AccountName, raw []byte) (store.Row, error) {
+	var m struct {
+		APIVersion, Kind string
+		Metadata         struct {
+			Name, Namespace, UID, ResourceVersion string
+			CreationTimestamp                     *time.Time
+			Labels, Annotations                   map[string]string
+		}
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return store.Row{}, fmt.Errorf("read an object of account %s: %w", account, err)
+	}
+	group, _, ok := strings.Cut(m.APIVersion, "/")
+	if !ok {
+		group = ""
+	}
+	row := store.Row{Account: account, Object: vedette.Object{
+		Key: vedette.Key{Kind: vedette.Kind{Group: group, Name: m.Kind}, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name},
+		UID: m.Metadata.UID, ResourceVersion: m.Metadata.ResourceVersion, APIVersion: m.APIVersion,
+		Labels: m.Metadata.Labels, Annotations: m.Metadata.Annotations, Body: raw,
+	}}
+	if m.Metadata.CreationTimestamp != nil {
+		row.Created = m.Metadata.CreationTimestamp.Unix()
+	}
+	row.Moniker = vedette.MonikerOf(row.Key, row.Annotations)
+	return row, nil
+}

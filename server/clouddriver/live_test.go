@@ -1,0 +1,211 @@
+package clouddriver_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/clouddriver"
+)
+
+// TestLiveFiles compares what is answered with testdata/live, and holds what the
+// cluster was asked for it.
+func TestLiveFiles(t *testing.T) {
+	for _, tt := range []struct {
+		file, path string
+		asked      []string
+	}{
+		{"manifest-that-is-not-cached", "/manifests/prod/shop/configMap%20settings-v001", []string{"events ConfigMap shop/settings-v001 in prod for dev within 2s", "get configMap shop/settings-v001 in prod for dev within 10s"}},
+		{"manifest-of-a-pod", "/manifests/prod/shop/pod%20web-0", []string{"events Pod shop/web-0 in prod for dev within 2s", "metrics shop/web-0 in prod for dev within 2s"}},
+		{"manifest-alone", "/manifests/prod/shop/pod%20web-0?includeEvents=false", nil},
+		{"cluster", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", nil},
+		{"cluster-that-is-not-cached", "/manifests/prod/shop/configMap/cluster/web/configMap%20settings", []string{"list configMap shop in prod for dev within 10s"}},
+		{"cluster-of-nothing", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20nope", nil},
+		{"job-that-runs", "/applications/web/jobs/prod/shop/job%20running", []string{"get job.batch shop/running in prod for dev within 10s"}},
+		{"job-that-is-new", "/applications/web/jobs/prod/shop/new", []string{"get job.batch shop/new in prod for dev within 10s"}},
+		{"job-that-is-done", "/applications/web/jobs/prod/shop/job%20done", []string{"get job.batch shop/done in prod for dev within 10s"}},
+		{"job-that-failed", "/applications/web/jobs/prod/shop/job%20failed", []string{"get job.batch shop/failed in prod for dev within 10s"}},
+		{"properties-of-a-job", "/applications/web/jobs/prod/shop/job%20done/main", []string{"get job.batch shop/done in prod for dev within 10s", "logs shop/migrate-b/main in prod for dev within 30s"}},
+		{"properties-that-are-broken", "/applications/web/jobs/prod/shop/job%20done/broken", []string{"get job.batch shop/done in prod for dev within 10s", "logs shop/migrate-b/broken in prod for dev within 30s"}},
+		{"properties-of-no-container", "/applications/web/jobs/prod/shop/job%20done/nope", []string{"get job.batch shop/done in prod for dev within 10s", "logs shop/migrate-b/nope in prod for dev within 30s"}},
+		{"properties-of-no-job", "/applications/web/jobs/prod/shop/job%20nope/main", []string{"get job.batch shop/nope in prod for dev within 10s"}},
+		{"properties-of-a-pod", "/applications/web/kubernetes/pods/prod/shop/web-0/migrate", []string{"logs shop/web-0/migrate in prod for dev within 30s"}},
+		{"console", "/instances/prod/shop/pod%20web-0/console?provider=kubernetes", []string{"logs shop/web-0/migrate in prod for dev within 30s", "logs shop/web-0/sidecar in prod for dev within 30s", "logs shop/web-0/web in prod for dev within 30s"}},
+		{"console-of-no-pod", "/instances/prod/shop/pod%20nope/console?provider=kubernetes", nil},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			w, c := prod(t)
+			response, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c})+tt.path, "X-SPINNAKER-USER", "dev")
+			if response.StatusCode != http.StatusOK {
+				t.Fatalf("%d: %s", response.StatusCode, body)
+			}
+			compare(t, "testdata/live/"+tt.file+".json", indent(t, body))
+			if got := c.questions(); !slices.Equal(got, tt.asked) {
+				t.Errorf("asked %q, want %q", got, tt.asked)
+			}
+		})
+	}
+}
+
+func TestPicks(t *testing.T) {
+	w, c := prod(t)
+	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c})
+	for _, tt := range []struct {
+		path   string
+		status int
+		want   string
+	}{
+		{"replicaSet/cluster/web/replicaSet%20web/dynamic/oldest", 200, `"name":"web-v001"`},
+		{"replicaSet/cluster/web/replicaSet%20web/dynamic/newest", 200, `{"kind":"replicaSet","namespace":"shop","name":"web-v003"}`},
+		{"replicaSet/cluster/web/replicaSet%20web/dynamic/second_newest", 200, `"name":"web-v002"`},
+		{"replicaSet/cluster/web/replicaSet%20web/dynamic/smallest", 200, `"name":"web-v002"`},
+		{"replicaSet/cluster/web/replicaSet%20web/dynamic/largest", 200, `"name":"web-v001"`},
+		{"replicaSet/cluster/web/replicaSet%20web-canary/dynamic/second_newest", 404, "No manifests matching (account: prod, location: shop, kind: replicaSet, app web, cluster: replicaSet web-canary, criteria: second_newest) found"},
+		{"replicaSet/cluster/other/replicaSet%20web/dynamic/newest", 404, "No manifests matching"},
+		{"replicaSet/cluster/web/replicaSet%20web/dynamic/biggest", 400, "biggest"},
+		{"configMap/cluster/web/configMap%20settings/dynamic/newest", 200, `"name":"settings-v001"`},
+		{"service/cluster/web/service%20web/dynamic/newest", 200, ""},
+		{"service/cluster/web/service%20web", 500, "services is forbidden"},
+		{"widget/cluster/web/widget%20web", 500, "not found"},
+	} {
+		response, body := get(t, server+"/manifests/prod/shop/"+tt.path)
+		if response.StatusCode != tt.status || !strings.Contains(string(body), tt.want) || tt.want == "" && len(body) > 0 {
+			t.Errorf("%s: %d %s", tt.path, response.StatusCode, body)
+		}
+	}
+}
+
+func TestLiveErrors(t *testing.T) {
+	w, c := prod(t)
+	w.Account("away", "pods")
+	w.Fleet.Lose("away")
+	w.State("prod", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments is forbidden")
+	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Live: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live }})
+	for _, tt := range []struct {
+		why, method, path string
+		status            int
+		want              string
+	}{
+		{"what is not in the cluster is not there", "GET", "/manifests/prod/shop/configMap%20nope", 404, "Manifest (account: prod, location: shop, name: configMap nope) not found"},
+		{"what the cluster refuses may be there", "GET", "/manifests/prod/shop/secret%20hidden", 500, `Failed to read manifest: (account: prod, location: shop, name: secret hidden): secrets "hidden" is forbidden`},
+		{"so may what nobody answered", "GET", "/manifests/prod/shop/service%20slow", 500, "(account: prod, location: shop, name: service slow): the agent went away"},
+		{"even without a word", "GET", "/manifests/prod/shop/ingress%20mute", 500, "the agent gave no reason"},
+		{"or with too few", "GET", "/manifests/prod/shop/widget%20odd", 500, "the agent sent 0 objects"},
+		{"what the watch may not see the agent may read", "GET", "/manifests/prod/shop/deployment%20web", 200, `"name":"deployment web"`},
+		{"what the store has is not asked for", "GET", "/manifests/prod/shop/pod%20nope", 404, "not found"},
+		{"an account that is not there", "GET", "/manifests/nope/shop/configMap%20settings-v001", 404, "not found"},
+		{"a Job that is not there", "GET", "/applications/web/jobs/prod/shop/job%20nope", 404, "Job not found (account: prod, location: shop, id: job nope)"},
+		{"a Job that is none", "GET", "/applications/web/jobs/prod/shop/pod%20web-0", 400, "is no Job"},
+		{"a Job as Gate asks for it", "POST", "/applications/web/jobs/prod/shop/job%20done", 200, `"jobState":"Succeeded"`},
+		{"a Job that goes", "DELETE", "/applications/web/jobs/prod/shop/job%20done", 200, ""},
+		{"a Job that has gone", "DELETE", "/applications/web/jobs/prod/shop/job%20nope", 200, ""},
+		{"a Job that may not go", "DELETE", "/applications/web/jobs/prod/shop/job%20failed", 500, "jobs is forbidden"},
+		{"a Job can't be changed", "PUT", "/applications/web/jobs/prod/shop/job%20done", 405, "not supported"},
+		{"a console of another provider", "GET", "/instances/prod/shop/pod%20web-0/console?provider=aws", 400, "provider"},
+		{"a console of nobody", "GET", "/instances/prod/shop/pod%20web-0/console", 400, "provider"},
+		{"a console of what has none", "GET", "/instances/prod/shop/service%20web/console?provider=kubernetes", 400, "service"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), tt.method, server+tt.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ReplaceAll(string(body), `\"`, `"`)
+			if response.StatusCode != tt.status || !strings.Contains(text, tt.want) || tt.want == "" && text != "" {
+				t.Errorf("%d: %s", response.StatusCode, body)
+			}
+		})
+	}
+}
+
+// TestExtrasAreWaitedForAMoment holds that what is shown beside a manifest can't
+// keep it back, nor make it fail.
+func TestExtrasAreWaitedForAMoment(t *testing.T) {
+	for _, tt := range []struct {
+		why             string
+		events, metrics vedette.Outcome
+		took            time.Duration
+	}{
+		{"both hang", hanging, hanging, 2 * time.Second},
+		{"events hang", hanging, objects(usage), 2 * time.Second},
+		{"both fail", refused(403, "no"), refused(404, "no metrics server"), 0},
+		{"metrics make no sense", objects(), objects(`{"containers":[{"usage":{"cpu":"much"}}]}`), 0},
+		{"metrics are none", objects(), objects(), 0},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, c := prod(t)
+				c.answers["events Pod shop/web-0"], c.answers["metrics shop/web-0"] = tt.events, tt.metrics
+				recorder, start := httptest.NewRecorder(), time.Now()
+				clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c}).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/manifests/prod/shop/pod%20web-0", nil))
+				var got struct{ Events, Metrics []any }
+				if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || recorder.Code != 200 || got.Events == nil || len(got.Events) != 0 || got.Metrics == nil {
+					t.Errorf("%d: %s", recorder.Code, recorder.Body)
+				}
+				if took := time.Since(start); took != tt.took {
+					t.Errorf("it took %s, want %s", took, tt.took)
+				}
+			})
+		})
+	}
+}
+
+func TestMetricsAreTheAccountsChoice(t *testing.T) {
+	w, c := prod(t)
+	off := false
+	w.Register(vedette.Account{Name: "quiet", Properties: vedette.Properties{Metrics: &off}}, "pods")
+	w.Put("quiet", web0)
+	if _, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c})+"/manifests/quiet/shop/pod%20web-0"); !strings.Contains(string(body), `"metrics":[]`) {
+		t.Errorf("%s", body)
+	}
+	if got := c.questions(); len(got) != 1 || !strings.HasPrefix(got[0], "events") {
+		t.Errorf("asked %q", got)
+	}
+}
+
+// TestWhoMayLive holds what each route asks for.
+func TestWhoMayLive(t *testing.T) {
+	w, c := prod(t)
+	for _, tt := range []struct {
+		method, path string
+		grants       grants
+		status       int
+	}{
+		{"GET", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", grants{"prod READ", "application web READ"}, 200},
+		{"GET", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", grants{"prod READ"}, 403},
+		{"GET", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/newest", grants{"application web READ"}, 403},
+		{"GET", "/manifests/prod/shop/configMap%20settings-v001", grants{"prod READ"}, 403},
+		{"GET", "/applications/web/jobs/prod/shop/job%20done", grants{"prod READ", "application web READ"}, 200},
+		{"GET", "/applications/web/jobs/prod/shop/job%20done", grants{"application web READ"}, 403},
+		{"GET", "/applications/web/jobs/prod/shop/job%20done/main", grants{"prod READ"}, 403},
+		{"GET", "/applications/web/kubernetes/pods/prod/shop/web-0/web", grants{"prod READ"}, 403},
+		{"DELETE", "/applications/web/jobs/prod/shop/job%20done", grants{"prod WRITE", "application web EXECUTE", "prod READ"}, 200},
+		{"DELETE", "/applications/web/jobs/prod/shop/job%20done", grants{"prod WRITE", "application web READ"}, 403},
+		{"DELETE", "/applications/web/jobs/prod/shop/job%20done", grants{"prod READ", "application web EXECUTE"}, 403},
+		{"GET", "/instances/prod/shop/pod%20nope/console?provider=kubernetes", grants{"prod READ"}, 200},
+		{"GET", "/instances/prod/shop/pod%20nope/console?provider=kubernetes", nil, 403},
+	} {
+		recorder, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, nil)
+		r.Header.Set("X-SPINNAKER-USER", "dev")
+		clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Authority: tt.grants}).ServeHTTP(recorder, r)
+		if recorder.Code != tt.status {
+			t.Errorf("%s %s with %q: %d %s", tt.method, tt.path, tt.grants, recorder.Code, recorder.Body)
+		}
+	}
+}

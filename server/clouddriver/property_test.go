@@ -1,0 +1,62 @@
+package clouddriver
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestExtract(t *testing.T) {
+	for _, tt := range []struct{ why, log, want string }{
+		{"nothing", "", `{}`},
+		{"lines of no interest", "a=b\n=\nSPINNAKER_PROPERTY_\n", `{}`},
+		{"a property", "SPINNAKER_PROPERTY_Image_Tag=v1\n", `{"image_tag":"v1"}`},
+		{"after what a logger writes", "  12:00 INFO SPINNAKER_PROPERTY_A=b \r\n", `{"12:00 info a":"b"}`},
+		{"a value with an equals sign", "SPINNAKER_PROPERTY_A=b=c", `{"a":"b=c"}`},
+		{"without a value", "SPINNAKER_PROPERTY_A=\nSPINNAKER_PROPERTY_B", `{}`},
+		{"the marker goes once", "SPINNAKER_PROPERTY_SPINNAKER_PROPERTY_A=b", `{"spinnaker_property_a":"b"}`},
+		{"in another case it is none", "spinnaker_property_a=b", `{}`},
+		{"the last one wins", "SPINNAKER_PROPERTY_A=b\nSPINNAKER_PROPERTY_A=c", `{"a":"c"}`},
+		{"JSON keeps its names and numbers", `  SPINNAKER_CONFIG_JSON={"Big":12345678901234567890,"list":[1.50]}`, `{"Big":12345678901234567890,"list":[1.50]}`},
+		{"JSON is merged", "SPINNAKER_CONFIG_JSON={\"a\":1,\"b\":{\"c\":1}}\nSPINNAKER_CONFIG_JSON={\"b\":{\"d\":2}}", `{"a":1,"b":{"d":2}}`},
+		{"JSON that does not begin the line", `x SPINNAKER_CONFIG_JSON={"a":1}`, `{}`},
+		{"JSON that is broken spoils all", "SPINNAKER_PROPERTY_A=b\nSPINNAKER_CONFIG_JSON={", "error"},
+		{"and so does a list", `SPINNAKER_CONFIG_JSON=[1]`, "error"},
+		{"and a line without end", strings.Repeat("x", longestLine+1), "error"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			found, err := extract(strings.NewReader(tt.log))
+			got, failed := json.Marshal(found)
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			if (err != nil) != (tt.want == "error") || err == nil && string(got) != tt.want {
+				t.Errorf("got %s, %v\nwant %s", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzExtract(f *testing.F) {
+	f.Add("SPINNAKER_PROPERTY_A=b\nSPINNAKER_CONFIG_JSON={\"a\":1}")
+	f.Fuzz(func(t *testing.T, log string) {
+		found, err := extract(strings.NewReader(log))
+		if _, failed := json.Marshal(found); err == nil && failed != nil {
+			t.Errorf("%q gave what can't be told: %v", log, failed)
+		}
+	})
+}
+
+func TestConsoleShowsTheEnd(t *testing.T) {
+	var e ending
+	line := strings.Repeat("x", 999) + "\n"
+	for range 3 * mostConsole / len(line) {
+		if _, err := e.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := e.String()
+	if len(text) > 2*mostConsole || len(text) < mostConsole-len(line) || len(text)%len(line) != 0 {
+		t.Errorf("%d bytes", len(text))
+	}
+}

@@ -1,0 +1,143 @@
+package clouddriver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/readtest"
+)
+
+// cluster is what a script has a cluster answer, by "get configMap shop/settings".
+// What it does not name is not there.
+type cluster struct {
+	answers map[string]vedette.Outcome
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func (c *cluster) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	name := string(op.Args.Verb())
+	switch a := op.Args.(type) {
+	case vedette.GetArgs:
+		name += " " + a.Kind + " " + a.Namespace + "/" + a.Name
+	case vedette.ListArgs:
+		name += " " + a.Kind + " " + a.Namespace + " " + a.LabelSelector
+	case vedette.EventsArgs:
+		name += " " + a.Kind + " " + a.Namespace + "/" + a.Name
+	case vedette.MetricsArgs:
+		name += " " + a.Namespace + "/" + a.Name
+	case vedette.LogsArgs:
+		name += " " + a.Namespace + "/" + a.Name + "/" + a.Container
+	case vedette.DeleteArgs:
+		name += fmt.Sprintf(" %s %s/%s %s %t %t", a.Kind, a.Namespace, a.Name, a.Propagation, a.MissingOK, a.NoWait)
+	}
+	c.mu.Lock()
+	c.asked = append(c.asked, fmt.Sprintf("%s in %s for %s within %s", strings.TrimSpace(name), op.Account, op.User, time.Until(op.Deadline).Round(time.Second)))
+	c.mu.Unlock()
+	out, ok := c.answers[strings.TrimSpace(name)]
+	switch {
+	case !ok:
+		return vedette.Outcome{State: vedette.Failed, Status: 404, Reason: "NotFound", Message: name + " not found"}
+	case out.Reason == "hangs":
+		<-ctx.Done()
+		return vedette.Outcome{State: vedette.Lost, Status: 504, Reason: "Timeout", Message: "the agent did not answer in time"}
+	}
+	out.Objects = slices.Clone(out.Objects)
+	return out
+}
+
+func (c *cluster) questions() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(slices.Values(c.asked))
+}
+
+func objects(manifests ...string) vedette.Outcome {
+	out := vedette.Outcome{State: vedette.Done, Status: 200}
+	for _, m := range manifests {
+		out.Objects = append(out.Objects, json.RawMessage(m))
+	}
+	return out
+}
+
+func logs(text string) vedette.Outcome {
+	return vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader(text))}
+}
+
+func refused(status int, message string) vedette.Outcome {
+	return vedette.Outcome{State: vedette.Failed, Status: status, Message: message}
+}
+
+var hanging = vedette.Outcome{Reason: "hangs"}
+
+const settings = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings-v001","namespace":"shop","uid":"6e0f","creationTimestamp":"2026-11-20T12:00:00Z",
+	"annotations":{"moniker.spinnaker.io/application":"web","moniker.spinnaker.io/cluster":"configMap settings"}},"data":{"replicas":"3"}}`
+
+const web0 = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"creationTimestamp":"2026-11-20T12:00:00Z"},
+	"spec":{"initContainers":[{"name":"migrate","image":"r.io/migrate:1"}],"containers":[{"name":"web","image":"r.io/web:1"},{"name":"sidecar","image":"r.io/s:1"}]},"status":{"phase":"Running"}}`
+
+func event(name, first, last string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Event","metadata":{"name":%q,"namespace":"shop"},"involvedObject":{"kind":"Pod","name":"web-0"},"count":2,"firstTimestamp":%s,"lastTimestamp":%s}`, name, first, last)
+}
+
+const usage = `{"apiVersion":"metrics.k8s.io/v1beta1","kind":"PodMetrics","metadata":{"name":"web-0"},"containers":[
+	{"name":"web","usage":{"cpu":"1234567n","memory":"7900Ki"}},{"name":"sidecar","usage":{"cpu":"250m","memory":"128Mi"}}]}`
+
+func replicaSet(name, created, cluster string, replicas int) string {
+	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":%q,"namespace":"shop","creationTimestamp":%q,
+		"annotations":{"moniker.spinnaker.io/application":"web","moniker.spinnaker.io/cluster":%q}},"spec":{"replicas":%d}}`, name, created, cluster, replicas)
+}
+
+func job(name, status string) string {
+	return fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"shop","creationTimestamp":"2026-11-20T12:00:00Z"},
+		"spec":{"completions":1,"selector":{"matchLabels":{"controller-uid":"1"}}}%s}`, name, status)
+}
+
+func jobPod(name, status string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"shop","labels":{"controller-uid":"1"}},"status":%s}`, name, status)
+}
+
+// prod is an account that caches pods and ReplicaSets, and a cluster that has
+// more.
+func prod(t *testing.T) (*readtest.World, *cluster) {
+	w := readtest.New(t)
+	w.Account("prod", "pods", "replicasets", "deployments")
+	w.Put("prod", web0,
+		replicaSet("web-v001", "2026-11-20T12:00:00Z", "replicaSet web", 5), replicaSet("web-v002", "2026-11-20T13:00:00Z", "replicaSet web", 1),
+		replicaSet("web-v003", "2026-11-20T14:00:00Z", "replicaSet web", 3), replicaSet("web-canary-v000", "2026-11-20T15:00:00Z", "replicaSet web-canary", 9),
+		`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-v004","namespace":"shop"},"spec":{"replicas":7}}`,
+		jobPod("migrate-b", `{"phase":"Failed","startTime":"2026-11-20T12:00:09Z","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":2,"reason":"Error","message":"no table"}}}]}`),
+		jobPod("migrate-a", `{"phase":"Failed","startTime":"2026-11-20T12:00:03Z","initContainerStatuses":[{"name":"wait","state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{"name":"main","state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]}`))
+	return w, &cluster{answers: map[string]vedette.Outcome{
+		"get configMap shop/settings-v001":                  objects(settings),
+		"get secret shop/hidden":                            refused(403, `secrets "hidden" is forbidden`),
+		"get service shop/slow":                             {State: vedette.Lost, Message: "the agent went away"},
+		"get ingress shop/mute":                             {State: vedette.Failed, Status: 500},
+		"get widget shop/odd":                               objects(),
+		"get deployment shop/web":                           objects(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`),
+		"events Pod shop/web-0":                             objects(event("third", "null", `"2026-11-20T12:03:00Z"`), event("first", `"2026-11-20T12:01:00Z"`, "null"), event("second", `"2026-11-20T12:00:00Z"`, `"2026-11-20T12:02:00.5Z"`)),
+		"metrics shop/web-0":                                objects(usage),
+		"list configMap shop":                               objects(settings, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","labels":{"app":"web"}}}`),
+		"list service shop":                                 refused(403, "services is forbidden"),
+		"get job.batch shop/running":                        objects(job("running", `,"status":{"active":1}`)),
+		"get job.batch shop/new":                            objects(job("new", "")),
+		"get job.batch shop/done":                           objects(job("done", `,"status":{"succeeded":1}`)),
+		"get job.batch shop/failed":                         objects(job("failed", `,"status":{"failed":2,"conditions":[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded","message":"too often"}]}`)),
+		"delete Job.batch shop/done background true true":   {State: vedette.Done},
+		"delete Job.batch shop/failed background true true": refused(403, "jobs is forbidden"),
+		"logs shop/migrate-b/main":                          logs("starting\n  SPINNAKER_PROPERTY_Version=1.4.2 \nSPINNAKER_CONFIG_JSON={\"count\":3,\"nested\":{\"a\":[1.50]}}\n"),
+		"logs shop/migrate-b/broken":                        logs("SPINNAKER_PROPERTY_A=b\nSPINNAKER_CONFIG_JSON={\"a\":\n"),
+		"logs shop/web-0/web":                               logs("listening on 8080\n"),
+		"logs shop/web-0/migrate":                           logs("SPINNAKER_PROPERTY_STEP=2\n"),
+		"logs shop/web-0/sidecar":                           refused(400, "container sidecar is waiting to start"),
+	}}
+}

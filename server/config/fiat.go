@@ -1,0 +1,92 @@
+package config
+
+import (
+	"time"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/server/authorize"
+)
+
+// Fiat is Spinnaker's service that knows what users may do.
+type Fiat struct {
+	// Ask Fiat what each user may do. Without it everyone may read, and an account with permissions takes changes only from requests that name it in X-SPINNAKER-ACCOUNTS.
+	Enabled bool `config:"enabled" default:"false"`
+	// Address of Fiat, such as http://spin-fiat:7003.
+	BaseURL string `config:"baseUrl"`
+	// Where Fiat does not answer, let a request use the accounts that it names in X-SPINNAKER-ACCOUNTS, and all applications. Otherwise it is denied.
+	LegacyFallback bool      `config:"legacyFallback" default:"false"`
+	Cache          FiatCache `config:"cache"`
+	Retry          FiatRetry `config:"retry"`
+
+	// Host, as Halyard writes it: baseUrl counts.
+	Host string `config:"host,unused"`
+	// Port, as Halyard writes it: baseUrl counts.
+	Port int `config:"port,unused"`
+	// Reread the address.
+	Refreshable bool `config:"refreshable,unused"`
+	// HTTP client's patience in milliseconds: retry counts.
+	ConnectTimeoutMs int `config:"connectTimeoutMs,unused"`
+	// HTTP client's patience in milliseconds: retry counts.
+	ReadTimeoutMs int `config:"readTimeoutMs,unused"`
+	// Spring's authorities.
+	GrantedAuthorities configfile.Any `config:"grantedAuthorities,unused"`
+}
+
+// FiatCache is how long what Fiat said counts.
+type FiatCache struct {
+	// Users whose permissions are kept at most.
+	MaxEntries int `config:"maxEntries" default:"1000"`
+	// Seconds for which they count. A user whose roles change has the old ones for so long.
+	ExpiresAfterWriteSeconds int `config:"expiresAfterWriteSeconds" default:"20"`
+}
+
+// FiatRetry is how often Fiat is asked again when it fails.
+type FiatRetry struct {
+	// Milliseconds after which it is given up, and the request denied.
+	MaxBackoffMillis int `config:"maxBackoffMillis" default:"10000"`
+	// Milliseconds to wait after the first failure.
+	InitialBackoffMillis int `config:"initialBackoffMillis" default:"500"`
+	// Factor by which each further wait is longer.
+	RetryMultiplier float64 `config:"retryMultiplier" default:"1.5"`
+}
+
+// Authority is how Fiat is asked; nil where it is not.
+func (f Fiat) Authority() *authorize.Fiat {
+	if !f.Enabled {
+		return nil
+	}
+	return &authorize.Fiat{
+		BaseURL:        f.BaseURL,
+		CacheAge:       time.Duration(f.Cache.ExpiresAfterWriteSeconds) * time.Second,
+		CacheUsers:     f.Cache.MaxEntries,
+		RetryFirst:     time.Duration(f.Retry.InitialBackoffMillis) * time.Millisecond,
+		RetryFactor:    f.Retry.RetryMultiplier,
+		RetryFor:       time.Duration(f.Retry.MaxBackoffMillis) * time.Millisecond,
+		LegacyFallback: f.LegacyFallback,
+	}
+}
+
+func (c *Config) checkFiat(f Fiat) {
+	const at = "services.fiat."
+	for key, n := range map[string]int{
+		"cache.maxEntries": f.Cache.MaxEntries, "cache.expiresAfterWriteSeconds": f.Cache.ExpiresAfterWriteSeconds,
+		"retry.maxBackoffMillis": f.Retry.MaxBackoffMillis, "retry.initialBackoffMillis": f.Retry.InitialBackoffMillis,
+	} {
+		if n < 1 || n > 1<<31-1 {
+			c.problem(at+key, "%q must be 1 or more, and %d stands there", at+key, n)
+		}
+	}
+	if f.Retry.RetryMultiplier < 1 {
+		c.problem(at+"retry.retryMultiplier", "%q must be 1 or more, and %g stands there", at+"retry.retryMultiplier", f.Retry.RetryMultiplier)
+	}
+	switch asked := f.Authority(); {
+	case f.Enabled && f.BaseURL == "":
+		c.problem(at+"enabled", "%q is true, and %q is missing", at+"enabled", at+"baseUrl")
+	case f.Enabled:
+		if err := asked.Validate(); err != nil {
+			c.problem(at+"baseUrl", "%q: %s", at+"baseUrl", err)
+		}
+	case f.BaseURL != "":
+		c.notice(at+"baseUrl", "services.fiat.baseUrl is set and services.fiat.enabled is not: Fiat is not asked, everyone may read, and accounts with permissions are kept by X-SPINNAKER-ACCOUNTS alone")
+	}
+}
