@@ -14,8 +14,9 @@ import (
 
 // Commit writes a batch in one transaction and returns what really changed. An
 // object that is stored with the same uid and resourceVersion is not written
-// again and not reported. The error is ErrTerm where another agent has taken
-// the account, and ErrNoAccount where it is gone.
+// again and not reported. What is older than what an operation wrote through is
+// left out, as WriteThrough says. The error is ErrTerm where another agent has
+// taken the account, and ErrNoAccount where it is gone.
 func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	deed := "commit to account " + string(b.Account)
 	leave, err := s.gates.enter(ctx, b.Account)

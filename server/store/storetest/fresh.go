@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -262,6 +263,32 @@ var freshTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("a bad name: %v", err)
 		}
 		w.shows("web@4")
+	},
+	"results of many operations while the feed tells": func(t *testing.T, s *store.Store) {
+		w := liveAt(t, s, 5)
+		var wg sync.WaitGroup
+		for turn := range 4 {
+			wg.Go(func() {
+				for version := 10 + turn; version < 90; version += 4 {
+					if _, err := s.WriteThrough(t.Context(), "prod", w.term, pod(fmt.Sprint("web-", version%5), version)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for version := 10; version < 90; version++ {
+			mark := vedette.Mark(fmt.Sprint(version))
+			_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: []vedette.Object{pod(fmt.Sprint("web-", version%5), version)},
+				Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		wg.Wait()
+		w.shows("web-0@85", "web-1@86", "web-2@87", "web-3@88", "web-4@89")
+		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Objects != 5 {
+			t.Errorf("the feed counts %d", f.Objects)
+		}
 	},
 	"any order of things, seed 1": func(t *testing.T, s *store.Store) { testFresh(t, s, 1) },
 	"any order of things, seed 2": func(t *testing.T, s *store.Store) { testFresh(t, s, 2) },
