@@ -87,7 +87,9 @@ func (f *feed) list(ctx context.Context) (vedette.Mark, error) {
 
 // page reads one page. One that breaks off is read again, smaller each time,
 // because an API server ends every list after a minute, and a sink that is slow
-// must not keep a snapshot from ever ending. So objects can come twice.
+// must not keep a snapshot from ever ending. So objects can come twice: those of
+// a later page at the version that its token holds, and those of the first at
+// another one, which makes what its first try told void.
 func (f *feed) page(ctx context.Context, next string) (page, error) {
 	limit := f.limit
 	for {
@@ -96,6 +98,9 @@ func (f *feed) page(ctx context.Context, next string) (page, error) {
 			return p, err
 		}
 		limit /= 4
+		if next == "" {
+			f.begun = false
+		}
 	}
 }
 
