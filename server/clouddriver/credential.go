@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/store"
 )
 

@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/store"
 )
 

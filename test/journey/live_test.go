@@ -1,0 +1,57 @@
+package journey
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/clouddriver"
+)
+
+// TestReadsReachTheCluster asks for what is not stored, as Orca does right after
+// it deployed.
+func TestReadsReachTheCluster(t *testing.T) {
+	w := wireUp(t)
+	w.namespace("reads")
+	w.done(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings-v000","namespace":"reads",
+		"annotations":{"moniker.spinnaker.io/application":"web","moniker.spinnaker.io/cluster":"configMap settings"}},"data":{"a":"b"}}`)})
+	w.done(vedette.ApplyArgs{Manifest: deployment("reads", "web", 1)})
+	w.done(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"migrate","namespace":"reads"},
+		"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"i"}]}}}}`)})
+	server := httptest.NewServer(clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatch, Log: w.log}))
+	t.Cleanup(server.Close)
+	ask := func(method, path string) string {
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%d %s", response.StatusCode, body)
+	}
+	h := &half{t: t}
+	for _, tt := range []struct{ method, path, want string }{
+		{"GET", "/manifests/one/reads/configMap%20settings-v000", `200 {"account":"one","name":"configMap settings-v000","location":"reads"`},
+		{"GET", "/manifests/one/reads/cm%20nope", "404 "},
+		{"GET", "/manifests/one/_/clusterRole%20admin?includeEvents=false", `200 {"account":"one","name":"clusterRole admin","location":""`},
+		{"GET", "/manifests/one/reads/configMap/cluster/web/configMap%20settings/dynamic/newest", `200 {"kind":"configMap","namespace":"reads","name":"settings-v000"}`},
+		{"GET", "/manifests/one/reads/deployment%20web", `"reason":"ScalingReplicaSet"`}, // an Event
+		{"GET", "/applications/web/jobs/one/reads/job%20migrate", `"jobState":"Succeeded"`},
+		{"DELETE", "/applications/web/jobs/one/reads/job%20migrate", "200 "},
+		{"GET", "/applications/web/jobs/one/reads/job%20migrate", "404 "},
+	} {
+		// Controllers take a moment.
+		h.await(tt.method+" "+tt.path+" says "+tt.want, func() bool { return strings.Contains(ask(tt.method, tt.path), tt.want) })
+	}
+}
