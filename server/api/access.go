@@ -9,15 +9,15 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
-// authority says whose objects a caller may read. What accounts, feeds and kinds
-// there are is open to all, as the list of credentials is.
+// authority says whose objects a caller may read and change. What accounts, feeds
+// and kinds there are is open to all, as the list of credentials is.
 type authority interface {
 	Account(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
 	// Readable is nil where everyone may read everything.
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
 }
 
-// open lets everyone read everything.
+// open lets everyone do everything.
 type open struct{}
 
 func (open) Account(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {

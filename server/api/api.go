@@ -1,6 +1,6 @@
 // Package api is Vedette's own REST API, /vedette/v1: accounts, agents, feeds,
 // kinds, objects and their changes, as the command line and the dashboard read
-// them. It only reads. Whatever it answers says how fresh it is.
+// them, and operations on them. What it tells of clusters says how fresh it is.
 //
 // openapi.yaml describes it; the tests hold every answer against that.
 package api
@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -30,9 +31,16 @@ type status interface {
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
+// history is where operations are remembered.
+type history interface {
+	Operation(ctx context.Context, id vedette.OperationID) (store.OperationRow, error)
+	Operations(ctx context.Context, q store.OperationQuery) ([]store.OperationRow, string, error)
+}
+
 type reader interface {
 	objects
 	status
+	history
 }
 
 // hub tells of changes after their commit.
@@ -53,7 +61,9 @@ type Config struct {
 	Store reader
 	Hub   hub
 	Fleet fleet
-	// Authority decides whose objects a caller may read. Nil lets everyone read,
+	// Operations has operations carried out. Nil: none are.
+	Operations dispatcher
+	// Authority decides what a caller may do. Nil lets everyone do everything,
 	// which only tests should.
 	Authority authority
 	Log       *slog.Logger // nil: nothing is logged
@@ -70,6 +80,7 @@ type Config struct {
 type api struct {
 	Config
 	catalog *catalog
+	flights *flights
 }
 
 // New returns the handler of all paths below /vedette/v1.
@@ -86,29 +97,37 @@ func New(cfg Config) http.Handler {
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = 10 * time.Second
 	}
-	a := &api{Config: cfg, catalog: &catalog{store: cfg.Store}}
+	a := &api{Config: cfg, catalog: &catalog{store: cfg.Store}, flights: newFlights()}
 	return a.router()
 }
 
-// route is a path that is answered, and by whom.
+// route is a path that is answered, how it is asked, and by whom.
 type route struct {
+	method string
 	path   string
 	handle func(w http.ResponseWriter, r *http.Request) error
 }
 
+// streams are the paths whose answers must not wait for a block to fill.
+var streams = []string{"/vedette/v1/changes", "/vedette/v1/logs"}
+
 func (a *api) routes() []route {
 	return []route{
-		{"/vedette/v1/accounts", a.listAccounts},
-		{"/vedette/v1/accounts/{name}", a.getAccount},
-		{"/vedette/v1/agents", a.listAgents},
-		{"/vedette/v1/feeds", a.listFeeds},
-		{"/vedette/v1/kinds", a.listKinds},
-		{"/vedette/v1/objects", a.listObjects},
-		{"/vedette/v1/objects/{account}/{kind}/{namespace}/{name}", a.getObject},
-		{"/vedette/v1/changes", a.streamChanges},
-		{"/vedette/v1/version", a.getVersion},
-		{"/vedette/v1/openapi.yaml", a.getDocumentYAML},
-		{"/vedette/v1/openapi.json", a.getDocumentJSON},
+		{http.MethodGet, "/vedette/v1/accounts", a.listAccounts},
+		{http.MethodGet, "/vedette/v1/accounts/{name}", a.getAccount},
+		{http.MethodGet, "/vedette/v1/agents", a.listAgents},
+		{http.MethodGet, "/vedette/v1/feeds", a.listFeeds},
+		{http.MethodGet, "/vedette/v1/kinds", a.listKinds},
+		{http.MethodGet, "/vedette/v1/objects", a.listObjects},
+		{http.MethodGet, "/vedette/v1/objects/{account}/{kind}/{namespace}/{name}", a.getObject},
+		{http.MethodGet, "/vedette/v1/changes", a.streamChanges},
+		{http.MethodPost, "/vedette/v1/operations", a.postOperation},
+		{http.MethodGet, "/vedette/v1/operations", a.listOperations},
+		{http.MethodGet, "/vedette/v1/operations/{id}", a.getOperation},
+		{http.MethodGet, "/vedette/v1/logs", a.streamLog},
+		{http.MethodGet, "/vedette/v1/version", a.getVersion},
+		{http.MethodGet, "/vedette/v1/openapi.yaml", a.getDocumentYAML},
+		{http.MethodGet, "/vedette/v1/openapi.json", a.getDocumentJSON},
 	}
 }
 
@@ -116,10 +135,10 @@ func (a *api) router() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range a.routes() {
 		handler := http.Handler(a.answering(route.handle))
-		if route.path != "/vedette/v1/changes" { // a stream must not wait for a block to fill
+		if !slices.Contains(streams, route.path) {
 			handler = gzhttp.GzipHandler(handler)
 		}
-		mux.Handle("GET "+route.path, handler)
+		mux.Handle(route.method+" "+route.path, handler)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "" {
@@ -136,7 +155,7 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, mux *http.ServeMux)
 	mux.ServeHTTP(&answer, r)
 	if answer.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", answer.header.Get("Allow"))
-		writeError(w, answer.status, "method_not_allowed", "this API only reads: use GET")
+		writeError(w, answer.status, "method_not_allowed", r.URL.Path+" takes no "+r.Method+": use "+answer.header.Get("Allow"))
 		return
 	}
 	writeError(w, http.StatusNotFound, string(vedette.NotFound), "there is nothing at "+r.URL.Path+": see /vedette/v1/openapi.yaml for what there is")

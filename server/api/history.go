@@ -1,0 +1,146 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// operationView is an operation in the history.
+type operationView struct {
+	ID       vedette.OperationID  `json:"id"`
+	Account  vedette.AccountName  `json:"account"`
+	Verb     vedette.Verb         `json:"verb"`
+	Target   string               `json:"target"` // for people: "Deployment shop/web"
+	User     string               `json:"user,omitempty"`
+	Origin   string               `json:"origin,omitempty"`
+	Server   vedette.ServerID     `json:"server"`          // that accepted it
+	Agent    vedette.AgentID      `json:"agent,omitempty"` // that it was sent to; none where it was not
+	State    vedette.OutcomeState `json:"state"`
+	Status   int                  `json:"status"` // 0 while it is pending
+	Reason   string               `json:"reason,omitempty"`
+	Message  string               `json:"message,omitempty"`
+	Accepted moment               `json:"accepted"`
+	Sent     moment               `json:"sent"`
+	Ended    moment               `json:"ended"`
+}
+
+func viewOfOperation(row store.OperationRow) operationView {
+	return operationView{ID: row.ID, Account: row.Account, Verb: row.Verb, Target: row.Target, User: row.User, Origin: row.Origin, Server: row.Server,
+		Agent: row.Agent, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
+		Accepted: moment(row.Accepted), Sent: moment(row.Sent), Ended: moment(row.Ended)}
+}
+
+// operationPage is a page of the history, which is too long to be counted.
+type operationPage struct {
+	Items  []operationView `json:"items"`
+	Cursor string          `json:"cursor,omitempty"`
+}
+
+func (a *api) listOperations(w http.ResponseWriter, r *http.Request) error {
+	values, err := parameters(r, "account", "agent", "state", "verb", "origin", "limit", "cursor")
+	if err != nil {
+		return err
+	}
+	q, err := parseHistory(values)
+	if err != nil {
+		return err
+	}
+	patterns := many(values, "account")
+	if q.Accounts, err = a.historyAccounts(r, patterns); err != nil {
+		return err
+	}
+	rows, next, err := a.Store.Operations(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		if err := a.knownAccounts(r, patterns); err != nil {
+			return err
+		}
+	}
+	page := operationPage{Items: []operationView{}, Cursor: next}
+	for _, row := range rows {
+		page.Items = append(page.Items, viewOfOperation(row))
+	}
+	return writeJSON(w, r, page)
+}
+
+func parseHistory(values url.Values) (store.OperationQuery, error) {
+	var q store.OperationQuery
+	var agent, state, verb string
+	for name, field := range map[string]*string{"agent": &agent, "origin": &q.Origin, "cursor": &q.After} {
+		var err error
+		if *field, err = one(values, name); err != nil {
+			return q, err
+		}
+	}
+	state, err := choice(values, "state", string(store.Pending), string(vedette.Done), string(vedette.Failed), string(vedette.Lost))
+	if err != nil {
+		return q, err
+	}
+	if verb, err = choice(values, "verb", append(verbNames(), string(vedette.VerbLogs))...); err != nil {
+		return q, err
+	}
+	q.Agent, q.State, q.Verb = vedette.AgentID(agent), vedette.OutcomeState(state), vedette.Verb(verb)
+	q.Limit, err = limit(values)
+	return q, err
+}
+
+// historyAccounts returns the accounts whose history is asked for and may be
+// read, nil for all of them. One that is named need not be there any more.
+func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.AccountName, error) {
+	may, err := a.Authority.Readable(r.Context(), authorize.CallerOf(r))
+	if err != nil || may == nil && len(patterns) == 0 {
+		return nil, err
+	}
+	i, err := a.catalog.get(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	names := []vedette.AccountName{}
+	for _, row := range i.accounts {
+		if (len(patterns) == 0 || matchAny(patterns, row.Name)) && (may == nil || may(row.Name)) {
+			names = append(names, row.Name)
+		}
+	}
+	for _, p := range patterns {
+		name := vedette.AccountName(p)
+		switch {
+		case glob(p).special() || slices.Contains(names, name):
+		case may != nil && !may(name):
+			return nil, vedette.Errorf(vedette.Denied, "you may not read account %.255s", p)
+		default:
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// knownAccounts says of a history without entries that an account is misspelt.
+func (a *api) knownAccounts(r *http.Request, patterns []string) error {
+	_, err := find(r.Context(), a.catalog, func(i *inventory) ([]vedette.AccountName, error) { return i.named(patterns) })
+	return err
+}
+
+func (a *api) getOperation(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parameters(r); err != nil {
+		return err
+	}
+	row, err := a.Store.Operation(r.Context(), vedette.OperationID(r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	may, err := a.Authority.Readable(r.Context(), authorize.CallerOf(r))
+	if err != nil {
+		return err
+	}
+	if may != nil && !may(row.Account) {
+		return vedette.Errorf(vedette.Denied, "you may not read account %s", row.Account)
+	}
+	return writeJSON(w, r, viewOfOperation(row))
+}

@@ -1,0 +1,108 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/readtest"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+type operation struct {
+	ID, Account, Verb, Target, User, Origin, Server, Agent, State, Reason, Message string
+	Status                                                                         int
+	Accepted                                                                       time.Time
+	Sent, Ended                                                                    *time.Time
+}
+
+type operations struct {
+	Items  []operation
+	Cursor string
+}
+
+func (o operations) ids() string {
+	var ids []string
+	for _, i := range o.Items {
+		ids = append(ids, i.ID[25:])
+	}
+	return strings.Join(ids, "")
+}
+
+// remember puts operations into a world's history: of dev, prod-1, prod-3 and an
+// account that is gone, in this order, the last of them pending.
+func remember(t *testing.T, world *readtest.World) {
+	t.Helper()
+	for i, account := range []vedette.AccountName{"dev", "prod-1", "prod-3", "gone"} {
+		row := store.OperationRow{ID: vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i+1)), Account: account, Server: "s1", Verb: vedette.VerbScale,
+			Target: "Deployment shop/web", User: "ann", Origin: "task 7", State: store.Pending, Accepted: time.UnixMilli(int64(1000 * (i + 1)))}
+		if err := world.Store.BeginOperation(t.Context(), row); err != nil {
+			t.Fatal(err)
+		}
+		if account == "gone" {
+			continue
+		}
+		row.Agent, row.Sent, row.Ended = "agent-1", row.Accepted.Add(time.Millisecond), row.Accepted.Add(5*time.Millisecond)
+		row.State, row.Status = vedette.Done, 200
+		if account == "prod-3" {
+			row.State, row.Status, row.Reason, row.Message = vedette.Failed, 403, "Forbidden", "no"
+		}
+		if err := world.Store.EndOperations(t.Context(), []store.OperationRow{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestHistory(t *testing.T) {
+	world := shop(t)
+	remember(t, world)
+	w := serve(t, configOf(world))
+	for query, want := range map[string]string{
+		"": "4321", "account=prod-*": "32", "account=gone": "4", "account=dev,gone": "41", "account=zzz*": "", "state=failed": "3", "state=pending": "4",
+		"verb=scale&agent=agent-1": "321", "verb=get": "", "origin=task+7&limit=2": "43", "origin=api": "", "agent=nobody": "",
+	} {
+		if got := read[operations](w, "/operations?"+query).ids(); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	first := read[operations](w, "/operations?limit=3")
+	if next := read[operations](w, "/operations?limit=3&cursor="+first.Cursor); first.ids() != "432" || next.ids() != "1" || next.Cursor != "" {
+		t.Errorf("pages %s and %s", first.ids(), next.ids())
+	}
+	for query, want := range map[string]string{"account=prod-2": "did you mean prod-1 or prod-3?", "state=over": "may be pending", "verb=aply": "may be", "limit=0": "from 1 to",
+		"status=done": "did you mean state?", "cursor=x": "begin again"} {
+		if response, body := w.get("/operations?" + query); response.StatusCode < 400 || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %d %s", query, response.StatusCode, body)
+		}
+	}
+}
+
+func TestHistoryOfOne(t *testing.T) {
+	world := shop(t)
+	remember(t, world)
+	cfg := configOf(world)
+	w := serve(t, cfg)
+	one := read[operation](w, "/operations/01J00000000000000000000003")
+	if one.Account != "prod-3" || one.Verb != "scale" || one.Target != "Deployment shop/web" || one.User != "ann" || one.Origin != "task 7" || one.Server != "s1" ||
+		one.Agent != "agent-1" || one.State != "failed" || one.Status != 403 || one.Reason != "Forbidden" || one.Message != "no" ||
+		one.Accepted.UnixMilli() != 3000 || one.Sent.UnixMilli() != 3001 || one.Ended.UnixMilli() != 3005 {
+		t.Errorf("%+v", one)
+	}
+	if response, body := w.get("/operations/01J00000000000000000000009"); response.StatusCode != 404 {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+	cfg.Authority = gatekeeper{read: "prod-1", write: "dev"}
+	w = serve(t, cfg)
+	if got := read[operations](w, "/operations").ids(); got != "21" {
+		t.Errorf("what may be read: %s", got)
+	}
+	for path, want := range map[string]int{"/operations/01J00000000000000000000003": http.StatusForbidden, "/operations/01J00000000000000000000002": http.StatusOK,
+		"/operations?account=prod-3": http.StatusForbidden, "/operations?account=prod-*": http.StatusOK} {
+		if response, body := w.get(path); response.StatusCode != want {
+			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		}
+	}
+}

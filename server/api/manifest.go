@@ -1,0 +1,102 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+
+	yaml3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vedette-io/vedette"
+)
+
+// manifest is what of a manifest decides what happens to it.
+type manifest struct {
+	raw      []byte // JSON
+	Kind     string
+	Metadata struct{ Name, GenerateName string }
+}
+
+// parseManifest reads one object: as JSON, or as a text of JSON or YAML. Its
+// errors repeat nothing of it, since it may be a Secret's.
+func parseManifest(raw json.RawMessage) (manifest, error) {
+	m := manifest{raw: raw}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		var err error
+		if m.raw, err = oneDocument(text); err != nil {
+			return m, err
+		}
+	}
+	if m.raw = bytes.TrimSpace(m.raw); len(m.raw) == 0 || m.raw[0] != '{' {
+		return m, vedette.Errorf(vedette.Invalid, "the manifest must be one object, as JSON or as a text of YAML")
+	}
+	if err := json.Unmarshal(m.raw, &m); err != nil {
+		return m, vedette.Errorf(vedette.Invalid, "the manifest's kind, name or generateName is no text, or its metadata no object")
+	}
+	var items struct{ Items json.RawMessage }
+	if strings.HasSuffix(m.Kind, "List") && json.Unmarshal(m.raw, &items) == nil && bytes.HasPrefix(items.Items, []byte("[")) {
+		return m, vedette.Errorf(vedette.Invalid, "the manifest is a %s: send one operation for each of its items", m.Kind)
+	}
+	return m, nil
+}
+
+var yamlLine = regexp.MustCompile(`line \d+`)
+
+// oneDocument makes JSON of a text of one YAML document.
+func oneDocument(text string) ([]byte, error) {
+	documents := yaml3.NewDecoder(strings.NewReader(text))
+	found := 0
+	for {
+		var node yaml3.Node
+		err := documents.Decode(&node)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, brokenYAML(err)
+		}
+		if !empty(node) {
+			found++
+		}
+	}
+	switch {
+	case found == 0:
+		return nil, vedette.Errorf(vedette.Invalid, "the manifest is empty")
+	case found > 1:
+		return nil, vedette.Errorf(vedette.Invalid, "the manifest holds %d documents: send one operation for each of them", found)
+	}
+	return filledDocument(text)
+}
+
+// empty reports whether a document holds nothing but comments.
+func empty(node yaml3.Node) bool {
+	return len(node.Content) == 0 || node.Content[0].Tag == "!!null"
+}
+
+// filledDocument converts the one document that is not empty.
+func filledDocument(text string) ([]byte, error) {
+	for part := range strings.SplitSeq("\n"+text, "\n---") {
+		converted, err := yaml.YAMLToJSON([]byte(part))
+		if err != nil {
+			return nil, brokenYAML(err)
+		}
+		if string(converted) != "null" {
+			return converted, nil
+		}
+	}
+	return nil, vedette.Errorf(vedette.Invalid, "the manifest is empty")
+}
+
+// brokenYAML says where a text is broken. The parser's own words repeat it.
+func brokenYAML(err error) error {
+	where := yamlLine.FindString(err.Error())
+	if where == "" {
+		where = "its indentation"
+	}
+	return vedette.Errorf(vedette.Invalid, "the manifest is neither JSON nor YAML: look at %s", where)
+}

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
+)
+
+// dispatcher has operations carried out. It returns when an operation has its
+// outcome or ctx is over; what changes something goes on to its end then.
+type dispatcher interface {
+	Do(ctx context.Context, op vedette.Operation) vedette.Outcome
+}
+
+// postOperation has one operation carried out, and answers with its outcome.
+func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parameters(r); err != nil {
+		return err
+	}
+	body, err := readBody(w, r)
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		writeError(w, http.StatusRequestEntityTooLarge, string(vedette.Invalid), fmt.Sprintf("the operation has more than %d bytes, which no API server would take", large.Limit))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	op, err := parseOperation(body)
+	if err != nil {
+		return err
+	}
+	if err := a.admit(r, &op); err != nil {
+		return err
+	}
+	answer, err := a.carryOut(r.Context(), op)
+	if err != nil {
+		return err
+	}
+	return answer.write(w)
+}
+
+// mostBody bounds an operation. API servers take 3 MiB; as text within JSON that
+// can be twice as long, and more where it holds many quotes.
+const mostBody = 16 << 20
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "the operation did not arrive whole: %w", err)
+	}
+	return body, nil
+}
+
+// admit lets an operation pass whose account is there and that its caller may ask
+// for, and notes on whose behalf it is.
+func (a *api) admit(r *http.Request, op *vedette.Operation) error {
+	if a.Operations == nil {
+		return vedette.Errorf(vedette.Unavailable, "this server carries out no operations")
+	}
+	access := authorize.Write
+	if op.Reads() {
+		access = authorize.Read
+	}
+	_, err := find(r.Context(), a.catalog, func(i *inventory) (struct{}, error) {
+		if _, ok := i.account(op.Account); !ok {
+			return struct{}{}, i.noAccount(string(op.Account))
+		}
+		return struct{}{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.Authority.Account(r.Context(), authorize.CallerOf(r), op.Account, access); err != nil {
+		return err
+	}
+	if op.User, err = note(r, "X-Spinnaker-User"); err != nil {
+		return err
+	}
+	op.Origin, err = note(r, "X-Vedette-Origin")
+	if op.Origin == "" {
+		op.Origin = "api"
+	}
+	return err
+}
+
+// mostNote is how long a text about an operation may be, in bytes.
+const mostNote = 255
+
+func note(r *http.Request, header string) (string, error) {
+	text := strings.TrimSpace(r.Header.Get(header))
+	if len(text) > mostNote {
+		return "", vedette.Errorf(vedette.Invalid, "the header %s has %d bytes, and may have %d", header, len(text), mostNote)
+	}
+	return strings.ToValidUTF8(text, "\uFFFD"), nil
+}

@@ -1,0 +1,516 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3filter"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// agents are those that carry operations out, as a test says.
+type agents struct {
+	mu    sync.Mutex
+	asked []vedette.Operation
+	do    func(ctx context.Context, op vedette.Operation) vedette.Outcome
+}
+
+// Do notes an operation and answers as the test says.
+func (a *agents) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	a.mu.Lock()
+	a.asked = append(a.asked, op)
+	a.mu.Unlock()
+	out := vedette.Outcome{State: vedette.Done, Status: 200}
+	if a.do != nil {
+		out = a.do(ctx, op)
+	}
+	out.ID = op.ID
+	if out.ID == "" {
+		out.ID = "01J00000000000000000000000"
+	}
+	return out
+}
+
+func (a *agents) operations() []vedette.Operation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]vedette.Operation(nil), a.asked...)
+}
+
+// outcome is what a POST answers, one way or the other.
+type outcome struct {
+	ID, Account, Verb, State, Reason, Message string
+	Status                                    int
+	Keys                                      []struct{ Kind, Namespace, Name, UID string }
+	Objects                                   []json.RawMessage
+	Result                                    json.RawMessage
+	Repeated                                  bool
+	Error                                     struct{ Kind, Message string }
+}
+
+// post sends an operation, and holds request and answer against the document.
+func (w *witness) post(body string, headers ...string) (int, outcome) {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.url+"/vedette/v1/operations", strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.check(r, response, raw)
+	if response.StatusCode == http.StatusOK {
+		w.checkRequest(r, body)
+	}
+	var out outcome
+	if err := json.Unmarshal(raw, &out); err != nil {
+		w.t.Fatalf("%v in %s", err, raw)
+	}
+	return response.StatusCode, out
+}
+
+// checkRequest asks that the document allows what the server took.
+func (w *witness) checkRequest(r *http.Request, body string) {
+	w.t.Helper()
+	described := r.Clone(r.Context())
+	described.URL.Scheme, described.URL.Host = "", ""
+	described.Body = io.NopCloser(strings.NewReader(body))
+	route, params, err := w.router.FindRoute(described)
+	if err == nil {
+		err = openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{Request: described, PathParams: params, Route: route})
+	}
+	if err != nil {
+		w.t.Errorf("the document does not allow %s: %v", body, err)
+	}
+}
+
+func operated(t testing.TB, a *agents) *witness {
+	cfg := configOf(shop(t))
+	cfg.Operations = a
+	return serve(t, cfg)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestOperationArguments holds what requests mean.
+func TestOperationArguments(t *testing.T) {
+	a := &agents{}
+	w := operated(t, a)
+	web := vedette.Target{Kind: "deployment", Namespace: "shop", Name: "web"}
+	const target = `"kind":"deployment","namespace":"shop","name":"web"`
+	for _, tt := range []struct {
+		body string
+		want vedette.Args
+	}{
+		{`"verb":"get",` + target, vedette.GetArgs{Target: web}},
+		{`"verb":"get","kind":"Job.batch","apiVersion":"batch/v1","name":"x"`, vedette.GetArgs{Target: vedette.Target{Kind: "Job.batch", APIVersion: "batch/v1", Name: "x"}}},
+		{`"verb":"list","kind":"po","labelSelector":"app=web","fieldSelector":"status.phase=Running"`,
+			vedette.ListArgs{Target: vedette.Target{Kind: "po"}, LabelSelector: "app=web", FieldSelector: "status.phase=Running"}},
+		{`"verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}},"namespace":"shop","strategy":"server-side"`,
+			vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`), Namespace: "shop", Strategy: vedette.ServerSide}},
+		{`"verb":"apply","manifest":"# mine\n---\nkind: ConfigMap\nmetadata:\n  name: c\n---\n"`, vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`)}},
+		{`"verb":"apply","manifest":{"kind":"Job","metadata":{"generateName":"run-"}}`,
+			vedette.ApplyArgs{Manifest: []byte(`{"kind":"Job","metadata":{"generateName":"run-"}}`), Strategy: vedette.CreateOnly}},
+		{`"verb":"patch",` + target + `,"type":"json","patch":[{"op":"remove","path":"/a"}]`,
+			vedette.PatchArgs{Target: web, Type: vedette.JSONPatch, Patch: []byte(`[{"op":"remove","path":"/a"}]`)}},
+		{`"verb":"patch",` + target + `,"patch":"spec: {}"`, vedette.PatchArgs{Target: web, Patch: []byte("spec: {}")}},
+		{`"verb":"delete",` + target + `,"propagation":"orphan","graceSeconds":0,"missingOk":true,"noWait":true`,
+			vedette.DeleteArgs{Target: web, Propagation: "orphan", GraceSeconds: ptr(int64(0)), MissingOK: true, NoWait: true}},
+		{`"verb":"delete","kind":"po","labelSelector":"a=b"`, vedette.DeleteArgs{Target: vedette.Target{Kind: "po"}, LabelSelector: "a=b"}},
+		{`"verb":"scale",` + target + `,"replicas":0`, vedette.ScaleArgs{Target: web}},
+		{`"verb":"restart",` + target, vedette.RestartArgs{Target: web}},
+		{`"verb":"pause",` + target, vedette.PauseArgs{Target: web}},
+		{`"verb":"resume",` + target, vedette.ResumeArgs{Target: web}},
+		{`"verb":"undo",` + target + `,"revision":3`, vedette.UndoArgs{Target: web, Revision: 3}},
+		{`"verb":"undo",` + target + `,"revisionsBack":2`, vedette.UndoArgs{Target: web, RevisionsBack: 2}},
+		{`"verb":"history",` + target, vedette.HistoryArgs{Target: web}},
+		{`"verb":"status",` + target, vedette.StatusArgs{Target: web}},
+		{`"verb":"events",` + target, vedette.EventsArgs{Target: web}},
+		{`"verb":"recache",` + target, vedette.RecacheArgs{Target: web}},
+		{`"verb":"metrics","namespace":"shop"`, vedette.MetricsArgs{Namespace: "shop"}},
+		{`"verb":"discover"`, vedette.DiscoverArgs{}},
+		{`"verb":"version","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}}`, vedette.VersionArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`)}},
+	} {
+		a.asked = nil
+		status, out := w.post(`{"account":"dev",` + tt.body + `}`)
+		if status != 200 || len(a.asked) != 1 || out.Verb != string(tt.want.Verb()) || out.Account != "dev" || out.State != "done" || out.ID == "" {
+			t.Errorf("%s: %d %+v", tt.body, status, out)
+			continue
+		}
+		if got, want := encoded(t, a.asked[0].Args), encoded(t, tt.want); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tt.body, got, want)
+		}
+	}
+}
+
+// encoded shows arguments so that two can be compared.
+func encoded(t *testing.T, args vedette.Args) string {
+	b, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(args.Verb()) + " " + string(b)
+}
+
+// TestOperationsRefused holds what is refused before anything is done, and with
+// which words.
+func TestOperationsRefused(t *testing.T) {
+	a := &agents{}
+	w := operated(t, a)
+	for _, tt := range []struct {
+		body   string
+		status int
+		want   string
+	}{
+		{`[]`, 400, "must be a JSON object"},
+		{`{"account":`, 400, "it is broken at byte 11"},
+		{`{}`, 400, "has no verb"},
+		{`{"account":"dev","verb":"aply"}`, 400, "did you mean apply?"},
+		{`{"account":"dev","verb":"logs"}`, 400, "GET /vedette/v1/logs"},
+		{`{"account":"dev","verb":"scale","kind":"deploy","name":"w","replica":1}`, 400, `takes no "replica": did you mean replicas?`},
+		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","manifest":{}}`, 400, `takes no "manifest": it takes account, verb`},
+		{`{"account":"dev","verb":"scale","kind":"deploy","name":"w"}`, 400, "needs the field replicas"},
+		{`{"account":"dev","verb":"scale","kind":"deploy","name":"w","replicas":"3"}`, 400, "the field replicas must be a whole number"},
+		{`{"account":"dev","verb":"scale","kind":"deploy","name":"w","replicas":-3}`, 400, "can't be negative"},
+		{`{"verb":"get","kind":"deploy","name":"w"}`, 400, "needs the field account"},
+		{`{"account":"prod-2","verb":"get","kind":"deploy","name":"w"}`, 404, `there is no account "prod-2": did you mean prod-1 or prod-3?`},
+		{`{"account":"dev","verb":"delete","kind":"po"}`, 400, "it would delete every po"},
+		{`{"account":"dev","verb":"delete","kind":"po","labelSelector":"==="}`, 400, "cannot be read"},
+		{`{"account":"dev","verb":"delete","kind":"po","name":"x","propagation":"never"}`, 400, "may be foreground, background, orphan"},
+		{`{"account":"dev","verb":"undo","kind":"deploy","name":"w","revision":1,"revisionsBack":1}`, 400, "one of them"},
+		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","timeout":"9"}`, 400, "must be a duration such as 30s"},
+		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","timeout":"99h"}`, 400, "to 24h"},
+		{`{"account":"dev","verb":"restart","kind":"deploy","name":"w","id":"7"}`, 400, "no ULID"},
+		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","id":"01J00000000000000000000000"}`, 400, "takes no id"},
+		{`{"account":"dev","verb":"apply","manifest":[]}`, 400, "must be one object"},
+		{`{"account":"dev","verb":"apply","manifest":""}`, 400, "needs the field manifest"},
+		{`{"account":"dev","verb":"apply","manifest":"# nothing"}`, 400, "the manifest is empty"},
+		{`{"account":"dev","verb":"apply","manifest":"a: b\n---\nc: d"}`, 400, "holds 2 documents: send one operation for each"},
+		{`{"account":"dev","verb":"apply","manifest":"kind: Secret\n  data: hunter2"}`, 400, "look at line 2"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"List","items":[]}}`, 400, "send one operation for each of its items"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X","metadata":{"name":7}}}`, 400, "is no text"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"strategy":"often"}`, 400, "may be client-side"},
+		{`{"account":"dev","verb":"apply","manifest":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "more than 16777216 bytes"},
+	} {
+		status, out := w.post(tt.body)
+		if status != tt.status || !strings.Contains(out.Error.Message, tt.want) || strings.Contains(out.Error.Message, "hunter2") {
+			t.Errorf("%.100s: %d %q, want %d %q", tt.body, status, out.Error.Message, tt.status, tt.want)
+		}
+	}
+	if n := len(a.operations()); n > 0 {
+		t.Errorf("%d operations were carried out", n)
+	}
+	if status, out := serve(t, configOf(shop(t))).post(`{"account":"dev","verb":"discover"}`); status != 503 || !strings.Contains(out.Error.Message, "carries out no operations") {
+		t.Errorf("without a dispatcher: %d %+v", status, out)
+	}
+}
+
+// TestOutcomes holds which statuses outcomes have, and that all of an outcome
+// arrives.
+func TestOutcomes(t *testing.T) {
+	a := &agents{}
+	w := operated(t, a)
+	const get = `{"account":"dev","verb":"get","kind":"deploy","name":"w"}`
+	for _, tt := range []struct {
+		why    string
+		out    vedette.Outcome
+		status int
+	}{
+		{"done", vedette.Outcome{State: vedette.Done, Status: 201}, 200},
+		{"the cluster's refusal", vedette.Outcome{State: vedette.Failed, Status: 422, Reason: "Invalid", Message: "spec.replicas: -1"}, 422},
+		{"a status that is none of an error", vedette.Outcome{State: vedette.Failed, Status: 200, Message: "x"}, 500},
+		{"lost", vedette.Outcome{State: vedette.Lost, Status: 504, Reason: "Lost", Message: "it is unknown"}, 504},
+		{"lost at another status", vedette.Outcome{State: vedette.Lost, Status: 200}, 504},
+	} {
+		a.do = func(context.Context, vedette.Operation) vedette.Outcome { return tt.out }
+		status, out := w.post(get)
+		if status != tt.status || out.Status != tt.out.Status || out.State != string(tt.out.State) || out.Reason != tt.out.Reason || out.Message != tt.out.Message {
+			t.Errorf("%s: %d %+v", tt.why, status, out)
+		}
+	}
+	pod := vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Name: "web-0"}
+	a.do = func(context.Context, vedette.Operation) vedette.Outcome {
+		return vedette.Outcome{State: vedette.Done, Status: 200, Keys: []vedette.Key{pod}, UIDs: []string{"u"},
+			Objects: []json.RawMessage{[]byte(`{"a":"<b>"}`), []byte(`{"broken"`)}, Result: []byte(`{"done":true}`)}
+	}
+	_, out := w.post(get)
+	if len(out.Keys) != 1 || out.Keys[0].Kind != "Pod" || out.Keys[0].Namespace != "shop" || out.Keys[0].Name != "web-0" || out.Keys[0].UID != "u" ||
+		len(out.Objects) != 1 || string(out.Objects[0]) != `{"a":"<b>"}` || string(out.Result) != `{"done":true}` {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestOnWhoseBehalf holds what of a request goes into the history.
+func TestOnWhoseBehalf(t *testing.T) {
+	a := &agents{}
+	w := operated(t, a)
+	const scale = `{"account":"dev","verb":"scale","kind":"deploy","name":"w","replicas":1,"timeout":"5m"}`
+	w.post(scale, "X-SPINNAKER-USER", "ann@example.com", "X-Vedette-Origin", "vedette scale")
+	w.post(scale)
+	asked := a.operations()
+	if asked[0].User != "ann@example.com" || asked[0].Origin != "vedette scale" || asked[1].User != "" || asked[1].Origin != "api" {
+		t.Errorf("%+v", asked)
+	}
+	if left := time.Until(asked[0].Deadline); left < 4*time.Minute || left > 5*time.Minute {
+		t.Errorf("%v are left of 5 minutes", left)
+	}
+	if status, out := w.post(scale, "X-Vedette-Origin", strings.Repeat("x", 300)); status != 400 || !strings.Contains(out.Error.Message, "X-Vedette-Origin has 300 bytes") {
+		t.Errorf("%d %+v", status, out)
+	}
+}
+
+// gatekeeper lets read some accounts and write others.
+type gatekeeper struct{ read, write vedette.AccountName }
+
+// Account allows what the gatekeeper says.
+func (g gatekeeper) Account(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+	if c.User == "ann" && (account == g.read && access == authorize.Read || account == g.write) {
+		return nil
+	}
+	return vedette.Errorf(vedette.Denied, "Access is denied")
+}
+
+// Readable allows what the gatekeeper says.
+func (g gatekeeper) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
+	return func(account vedette.AccountName) bool { return account == g.read || account == g.write }, nil
+}
+
+func TestWhoMayOperate(t *testing.T) {
+	a := &agents{do: func(_ context.Context, op vedette.Operation) vedette.Outcome {
+		if op.Args.Verb() == vedette.VerbLogs {
+			return vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("line\n"))}
+		}
+		return vedette.Outcome{State: vedette.Done, Status: 200}
+	}}
+	cfg := configOf(shop(t))
+	cfg.Operations, cfg.Authority = a, gatekeeper{read: "prod-1", write: "dev"}
+	w := serve(t, cfg)
+	for _, tt := range []struct {
+		user, account, verb string
+		status              int
+	}{
+		{"ann", "dev", "restart", 200}, {"ann", "dev", "get", 200}, {"ann", "prod-1", "get", 200}, {"ann", "prod-1", "restart", 403},
+		{"ann", "prod-3", "get", 403}, {"bob", "dev", "get", 403}, {"", "dev", "restart", 403},
+	} {
+		status, _ := w.post(`{"account":"`+tt.account+`","verb":"`+tt.verb+`","kind":"deploy","name":"w"}`, "X-SPINNAKER-USER", tt.user)
+		if status != tt.status {
+			t.Errorf("%+v: %d", tt, status)
+		}
+	}
+	if n := len(a.operations()); n != 3 {
+		t.Errorf("%d operations were carried out", n)
+	}
+	for account, want := range map[string]int{"prod-1": 200, "prod-3": 403} {
+		if response, _ := w.get("/logs?pod=p&account="+account, "X-SPINNAKER-USER", "ann"); response.StatusCode != want {
+			t.Errorf("logs of %s: %d", account, response.StatusCode)
+		}
+	}
+}
+
+// TestLargeOperations passes what is near the limits of API servers.
+func TestLargeOperations(t *testing.T) {
+	big := strings.Repeat(`value with "quotes" `, 70_000) // 1.4 MB
+	var objects []json.RawMessage
+	for range 12 {
+		o, err := json.Marshal(map[string]any{"data": strings.Repeat("x", 1<<20)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	a := &agents{do: func(_ context.Context, op vedette.Operation) vedette.Outcome {
+		return vedette.Outcome{State: vedette.Done, Status: 200, Objects: objects}
+	}}
+	w := operated(t, a)
+	quoted, err := json.Marshal(big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := w.post(`{"account":"dev","verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"big"},"data":{"text":` + string(quoted) + `}}}`); status != 200 {
+		t.Fatalf("a manifest of %d bytes: %d", len(quoted), status)
+	}
+	if got := a.operations()[0].Args.(vedette.ApplyArgs).Manifest; !bytes.Contains(got, quoted) {
+		t.Errorf("%d bytes arrived", len(got))
+	}
+	if status, out := w.post(`{"account":"dev","verb":"list","kind":"configmaps"}`); status != 200 || len(out.Objects) != 12 || len(out.Objects[11]) != len(objects[11]) {
+		t.Errorf("a list of 12 MB: %d, %d objects", status, len(out.Objects))
+	}
+}
+
+const (
+	oneID = "01J00000000000000000000001"
+	twoID = "01J00000000000000000000002"
+)
+
+func restart(id string) string {
+	return `{"account":"dev","verb":"restart","kind":"deploy","name":"w","id":"` + id + `"}`
+}
+
+// TestOnceUnderAnID sends operations twice, at once and one after the other.
+func TestOnceUnderAnID(t *testing.T) {
+	gate, begun := make(chan struct{}), make(chan struct{}, 10)
+	a := &agents{do: func(context.Context, vedette.Operation) vedette.Outcome {
+		begun <- struct{}{}
+		<-gate
+		return vedette.Outcome{State: vedette.Done, Status: 200, Keys: []vedette.Key{{Kind: vedette.Kind{Name: "Pod"}, Name: "p"}}, Objects: []json.RawMessage{[]byte(`{}`)}}
+	}}
+	w := operated(t, a)
+	answers := make(chan outcome, 2)
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			_, out := w.post(restart(oneID))
+			answers <- out
+		})
+	}
+	<-begun
+	if status, out := w.post(`{"account":"dev","verb":"restart","kind":"deploy","name":"other","id":"` + oneID + `"}`); status != 409 || !strings.Contains(out.Error.Message, "was given to another operation") {
+		t.Errorf("another operation under the same id: %d %+v", status, out)
+	}
+	close(gate)
+	group.Wait()
+	_, last := w.post(restart(oneID))
+	for _, out := range []outcome{<-answers, <-answers, last} {
+		if out.ID != oneID || out.State != "done" || len(out.Keys) != 1 || out.Repeated != (len(out.Objects) == 0) {
+			t.Errorf("%+v", out)
+		}
+	}
+	if !last.Repeated || len(a.operations()) != 1 {
+		t.Errorf("%d operations were carried out; the last answer: %+v", len(a.operations()), last)
+	}
+}
+
+// TestOnceAcrossServers sends to a server what another one has in the history.
+func TestOnceAcrossServers(t *testing.T) {
+	world := shop(t)
+	a := &agents{}
+	cfg := configOf(world)
+	cfg.Operations = a
+	w := serve(t, cfg)
+	row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", State: store.Pending, Accepted: time.Now()}
+	if err := world.Store.BeginOperation(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "is under way since") {
+		t.Errorf("while another server is at it: %d %+v", status, out)
+	}
+	row.State, row.Status, row.Reason, row.Message, row.Ended = vedette.Failed, 422, "Invalid", "no", time.Now()
+	if err := world.Store.EndOperations(t.Context(), []store.OperationRow{row}); err != nil {
+		t.Fatal(err)
+	}
+	if status, out := w.post(restart(oneID)); status != 422 || out.State != "failed" || out.Reason != "Invalid" || out.Message != "no" || !out.Repeated {
+		t.Errorf("when it has ended: %d %+v", status, out)
+	}
+	if status, _ := w.post(`{"account":"prod-1","verb":"restart","kind":"deploy","name":"w","id":"` + oneID + `"}`); status != 409 {
+		t.Errorf("for another account: %d", status)
+	}
+	if n := len(a.operations()); n != 0 {
+		t.Errorf("%d operations were carried out", n)
+	}
+	cfg.Store = forgetful{world.Store}
+	if status, _ := serve(t, cfg).post(restart(twoID)); status != 503 || len(a.operations()) != 0 {
+		t.Errorf("while the history can't be read: %d, and %d operations", status, len(a.operations()))
+	}
+}
+
+// forgetful is a store whose history can't be read.
+type forgetful struct{ *store.Store }
+
+// Operation fails.
+func (forgetful) Operation(context.Context, vedette.OperationID) (store.OperationRow, error) {
+	return store.OperationRow{}, vedette.Errorf(vedette.Unavailable, "the database is away")
+}
+
+// TestTriedAgain holds that what found no agent can be tried again under its id.
+func TestTriedAgain(t *testing.T) {
+	a := &agents{do: func(context.Context, vedette.Operation) vedette.Outcome {
+		return vedette.Outcome{State: vedette.Failed, Status: 503, Message: "no agent"}
+	}}
+	w := operated(t, a)
+	if status, _ := w.post(restart(oneID)); status != 503 {
+		t.Error(status)
+	}
+	a.do = nil
+	if status, out := w.post(restart(oneID)); status != 200 || out.Repeated {
+		t.Errorf("%d %+v", status, out)
+	}
+}
+
+// TestCallerLeaves holds that an operation with an id goes on when its caller
+// leaves, and that who comes back hears how it ended.
+func TestCallerLeaves(t *testing.T) {
+	gate, begun := make(chan struct{}), make(chan struct{})
+	a := &agents{do: func(ctx context.Context, _ vedette.Operation) vedette.Outcome {
+		close(begun)
+		select {
+		case <-gate:
+			return vedette.Outcome{State: vedette.Done, Status: 200}
+		case <-ctx.Done():
+			return vedette.Outcome{State: vedette.Lost, Status: 504, Message: "the caller left"}
+		}
+	}}
+	w := operated(t, a)
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/vedette/v1/operations", strings.NewReader(restart(oneID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan error)
+	go func() {
+		response, err := http.DefaultClient.Do(r)
+		if err == nil {
+			response.Body.Close()
+		}
+		left <- err
+	}()
+	<-begun
+	leave()
+	if err := <-left; err == nil {
+		t.Error("the first caller was answered")
+	}
+	close(gate)
+	if status, out := w.post(restart(oneID)); status != 200 || !out.Repeated {
+		t.Errorf("%d %+v", status, out)
+	}
+}
+
+// FuzzOperation holds that no body makes the server fail or do what was not
+// understood.
+func FuzzOperation(f *testing.F) {
+	a := &agents{}
+	w := operated(f, a)
+	for _, body := range []string{`{"account":"dev","verb":"get","kind":"a","name":"b"}`, `{"verb":null}`, `{"verb":"apply","account":"dev","manifest":"a: &a [*a]"}`,
+		`{"account":"dev","verb":"apply","manifest":"---\n---\nkind: A"}`, restart(oneID), `null`} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		w := &witness{t: t, url: w.url, router: w.router, doc: w.doc, seen: map[string]bool{}}
+		status, out := w.post(body)
+		switch {
+		case status == 200 && out.State == "done":
+		case (status == 400 || status == 404 || status == 409) && out.Error.Message != "":
+		default:
+			t.Errorf("%q: %d %+v", body, status, out)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/vedette-io/vedette"
+)
+
+// outcomeView is the end of an operation.
+type outcomeView struct {
+	ID      vedette.OperationID  `json:"id"`
+	Account vedette.AccountName  `json:"account"`
+	Verb    vedette.Verb         `json:"verb"`
+	State   vedette.OutcomeState `json:"state"`
+	Status  int                  `json:"status"`
+	Reason  string               `json:"reason,omitempty"`
+	Message string               `json:"message,omitempty"`
+	Keys    []objectKey          `json:"keys"`
+	Objects []json.RawMessage    `json:"objects"`
+	Result  json.RawMessage      `json:"result,omitempty"`
+	// Repeated says that an earlier request had this outcome. Its objects are not
+	// kept.
+	Repeated bool `json:"repeated,omitempty"`
+}
+
+// objectKey names an object of the operation's account.
+type objectKey struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	UID       string `json:"uid,omitempty"` // of what was deleted
+}
+
+func viewOfOutcome(op vedette.Operation, out vedette.Outcome) outcomeView {
+	v := outcomeView{ID: out.ID, Account: op.Account, Verb: op.Args.Verb(), State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message,
+		Keys: []objectKey{}, Objects: []json.RawMessage{}}
+	if v.ID == "" {
+		v.ID = op.ID
+	}
+	for i, key := range out.Keys {
+		k := objectKey{Kind: key.Kind.String(), Namespace: key.Namespace, Name: key.Name}
+		if len(out.UIDs) == len(out.Keys) {
+			k.UID = out.UIDs[i]
+		}
+		v.Keys = append(v.Keys, k)
+	}
+	// An agent sent them: what is no JSON is left out, or nobody would hear how
+	// the operation ended.
+	for _, o := range out.Objects {
+		if json.Valid(o) {
+			v.Objects = append(v.Objects, o)
+		}
+	}
+	if json.Valid(out.Result) {
+		v.Result = out.Result
+	}
+	return v
+}
+
+// again is the outcome for those who ask once more.
+func (v outcomeView) again() outcomeView {
+	v.Objects, v.Repeated = []json.RawMessage{}, true
+	v.Keys = slices.Clone(v.Keys)
+	return v
+}
+
+// httpStatus is what an outcome is answered with.
+func (v outcomeView) httpStatus() int {
+	switch {
+	case v.State == vedette.Done:
+		return http.StatusOK
+	case v.State == vedette.Lost:
+		return http.StatusGatewayTimeout
+	case v.Status >= 400 && v.Status < 600:
+		return v.Status
+	}
+	return http.StatusInternalServerError
+}
+
+func (v outcomeView) write(w http.ResponseWriter) error {
+	body, err := encode(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(v.httpStatus())
+	_, _ = w.Write(body) // a caller that is gone can ask under the operation's id
+	return nil
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/vedette-io/vedette"
+)
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func listArgs(b operationBody) (vedette.Args, error) {
+	return vedette.ListArgs{Target: b.target(), LabelSelector: b.LabelSelector, FieldSelector: b.FieldSelector}, checkSelector(b.LabelSelector)
+}
+
+var strategies = []string{string(vedette.ByMode), string(vedette.ClientSide), string(vedette.ServerSide), string(vedette.ServerForce),
+	string(vedette.ReplaceObject), string(vedette.Recreate), string(vedette.CreateOnly)}
+
+// applyArgs takes one manifest. One without a name of its own is called a create,
+// so that all on its way know that it must not be done twice.
+func applyArgs(b operationBody) (vedette.Args, error) {
+	m, err := parseManifest(b.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	if err := oneOf("strategy", b.Strategy, strategies); err != nil {
+		return nil, err
+	}
+	a := vedette.ApplyArgs{Manifest: m.raw, Namespace: b.Namespace, Strategy: vedette.Strategy(b.Strategy)}
+	if m.Metadata.Name == "" && m.Metadata.GenerateName != "" {
+		a.Strategy = vedette.CreateOnly
+	}
+	return a, nil
+}
+
+func versionArgs(b operationBody) (vedette.Args, error) {
+	m, err := parseManifest(b.Manifest)
+	return vedette.VersionArgs{Manifest: m.raw, Namespace: b.Namespace}, err
+}
+
+func patchArgs(b operationBody) (vedette.Args, error) {
+	a := vedette.PatchArgs{Target: b.target(), Type: vedette.PatchType(b.Type), Patch: b.Patch}
+	var text string
+	if json.Unmarshal(b.Patch, &text) == nil {
+		a.Patch = []byte(text)
+	}
+	return a, oneOf("type", b.Type, []string{"", string(vedette.StrategicPatch), string(vedette.MergePatch), string(vedette.JSONPatch)})
+}
+
+func deleteArgs(b operationBody) (vedette.Args, error) {
+	a := vedette.DeleteArgs{Target: b.target(), LabelSelector: b.LabelSelector, Propagation: b.Propagation, GraceSeconds: b.GraceSeconds,
+		MissingOK: b.MissingOK, NoWait: b.NoWait}
+	switch {
+	case a.Name == "" && strings.TrimSpace(a.LabelSelector) == "":
+		return a, vedette.Errorf(vedette.Invalid, "the verb delete needs a name or a labelSelector: it would delete every %.100s", a.Kind)
+	case a.Name != "" && a.LabelSelector != "":
+		return a, vedette.Errorf(vedette.Invalid, "the verb delete takes a name or a labelSelector, not both")
+	}
+	if err := checkSelector(a.LabelSelector); err != nil {
+		return a, err
+	}
+	return a, oneOf("propagation", strings.ToLower(a.Propagation), []string{"", "foreground", "background", "orphan"})
+}
+
+func scaleArgs(b operationBody) (vedette.Args, error) {
+	if b.Replicas < 0 {
+		return nil, vedette.Errorf(vedette.Invalid, "replicas is %d and can't be negative", b.Replicas)
+	}
+	return vedette.ScaleArgs{Target: b.target(), Replicas: b.Replicas}, nil
+}
+
+func undoArgs(b operationBody) (vedette.Args, error) {
+	if b.Revision < 0 || b.RevisionsBack < 0 || b.Revision > 0 && b.RevisionsBack > 0 {
+		return nil, vedette.Errorf(vedette.Invalid, "the verb undo takes a revision or revisionsBack, one of them and no negative one")
+	}
+	return vedette.UndoArgs{Target: b.target(), Revision: b.Revision, RevisionsBack: b.RevisionsBack}, nil
+}
+
+func metricsArgs(b operationBody) (vedette.Args, error) {
+	return vedette.MetricsArgs{Namespace: b.Namespace, Name: b.Name, LabelSelector: b.LabelSelector}, checkSelector(b.LabelSelector)
+}
+
+func checkSelector(selector string) error {
+	if _, err := labels.Parse(selector); err != nil {
+		return vedette.Errorf(vedette.Invalid, "the label selector %.200q cannot be read: %w", selector, err)
+	}
+	return nil
+}
+
+func oneOf(field, value string, words []string) error {
+	if slices.Contains(words, value) {
+		return nil
+	}
+	return vedette.Errorf(vedette.Invalid, "the field %s is %.100q and may be %s", field, value, strings.Join(words[1:], ", "))
+}
