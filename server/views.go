@@ -30,7 +30,7 @@ func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, d
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
-		Store: st, Hub: hub, Fleet: fleet{seats, s.cfg.ID}, Log: s.log, Version: s.cfg.Version,
+		Store: st, Hub: hub, Fleet: fleet{seats, s.cfg.ID}, Operations: desk, Log: s.log, Version: s.cfg.Version,
 		StaleAfter: 4 * s.cfg.Gate.Interval(), Authority: authority,
 	}))
 	cfg := s.cfg.Clouddriver

@@ -32,6 +32,7 @@ type objects interface {
 type reader interface {
 	accounts
 	objects
+	history
 }
 
 // authority says who may use what. Its errors are answered as they are.
@@ -109,6 +110,8 @@ func (a *api) router() router {
 		{"applications/{app}/jobs/{account}/{location}/{id}/{container}", a.getJobProperties},
 		{"applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", a.getPodProperties},
 		{"instances/{account}/{location}/{id}/console", a.getConsole},
+		{"armory/agent/operations", a.listOperations},
+		{"armory/agent/operations/{id}", a.getOperation},
 	}}
 }
 

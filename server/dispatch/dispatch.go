@@ -127,7 +127,9 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 	if op.Reads() {
 		return d.finish(e, d.carry(ctx, e))
 	}
-	if err := d.diary.begin(ctx, e); err != nil {
+	if err := d.diary.begin(ctx, e); vedette.KindOf(err) == vedette.Conflict {
+		return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusConflict, Reason: "AlreadyExists", Message: err.Error()}
+	} else if err != nil {
 		d.log.Error("operation refused: the history can't be written", "operation", op.ID, "error", err)
 		return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "ServiceUnavailable",
 			Message: "the server could not note the operation in its database, and did not send it; try again"}
