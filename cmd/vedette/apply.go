@@ -121,8 +121,8 @@ func (o applyOptions) apply(ctx context.Context, h *hand, d document) (client.Ou
 	if !o.serverSide && d.Metadata.Name != "" {
 		get := d.on(vedette.VerbGet)
 		get.Timeout = o.timeout
-		out, err := h.do(ctx, "read "+d.label(), get)
-		if err != nil && vedette.KindOf(err) == vedette.Unavailable {
+		out, err := h.look(ctx, "read "+d.label(), get)
+		if err != nil || h.idle {
 			return out, false, err
 		}
 		before = resourceVersion(out)

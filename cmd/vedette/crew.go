@@ -194,6 +194,27 @@ func (h *hand) must(ctx context.Context, what string, o client.Operation) (clien
 	return out, false, nil
 }
 
+// look is must for an operation whose failure says nothing yet: that an object is
+// not there, or can't be read.
+func (h *hand) look(ctx context.Context, what string, o client.Operation) (client.Outcome, error) {
+	if h.idle {
+		h.failed++
+		return client.Outcome{}, nil
+	}
+	out, err := h.do(ctx, what, o)
+	switch {
+	case ctx.Err() != nil:
+		return out, context.Cause(ctx)
+	case err != nil && vedette.KindOf(err) == vedette.Unavailable:
+		return out, err
+	}
+	if h.idle = strings.HasPrefix(out.Message, noAgent); h.idle {
+		h.failed++
+		h.warn("%s", h.trouble(what, out, err))
+	}
+	return out, nil
+}
+
 // noAgent begins what the server says after it has waited for an agent in vain. To
 // wait as long for every further object would help nobody.
 const noAgent = "no agent serves account"

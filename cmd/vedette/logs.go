@@ -156,7 +156,7 @@ func (o *logOptions) run(cmd *cobra.Command, all []aim) error {
 	if !o.prefixed {
 		o.prefix = len(logs) > 1
 	}
-	p := &press{client: c.client, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), prefix: o.prefix}
+	p := &press{client: c.client, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), prefix: o.prefix, several: len(logs) > 1}
 	failed, err := p.print(cmd.Context(), logs, o.Follow)
 	f.failed, f.of = f.failed+failed, f.of+len(logs)
 	switch {
@@ -170,8 +170,9 @@ func (o *logOptions) run(cmd *cobra.Command, all []aim) error {
 
 // press prints logs.
 type press struct {
-	client *client.Client
-	prefix bool
+	client  *client.Client
+	prefix  bool
+	several bool
 
 	mu          sync.Mutex
 	out, errOut io.Writer
@@ -242,8 +243,8 @@ func (p *press) copy(ctx context.Context, l client.Log) error {
 	}
 }
 
-// write prints a line, or a part of a long one, and ends one that the log's end
-// has cut where another log's could follow.
+// write prints a line, or a part of a long one. One that the end of its log has cut
+// is ended where another log's could follow.
 func (p *press) write(prefix string, line []byte, begun bool, why error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,7 +252,7 @@ func (p *press) write(prefix string, line []byte, begun bool, why error) error {
 	if !begun {
 		text = prefix + text
 	}
-	if prefix != "" && why != nil && !errors.Is(why, bufio.ErrBufferFull) {
+	if p.several && why != nil && !errors.Is(why, bufio.ErrBufferFull) {
 		text += "\n"
 	}
 	if _, err := io.WriteString(p.out, text); err != nil {
