@@ -1,5 +1,5 @@
 // Command vedette is the tool for people: it shows what a fleet of clusters
-// holds, as kubectl shows one.
+// holds and changes it, as kubectl does with one.
 package main
 
 import (
@@ -15,7 +15,17 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, context.Canceled) {
+	var told failures
+	switch {
+	case err == nil:
+	case errors.As(err, &told): // each of them was told when it happened
+		if told.of > 1 {
+			fmt.Fprintln(os.Stderr, told)
+		}
+		os.Exit(1)
+	case errors.Is(err, context.Canceled):
+		os.Exit(130)
+	default:
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}

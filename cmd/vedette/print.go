@@ -150,11 +150,11 @@ const (
 // paint colours a status by what it means for a person's evening.
 func paint(status string) string {
 	switch status {
-	case "Running", "Active", "Ready", "Bound", "Available":
+	case "Running", "Active", "Ready", "Bound", "Available", "done":
 		return green + status + plain
 	case "Completed", "Complete", "Succeeded", "STATUS", "":
 		return status
-	case "Pending", "ContainerCreating", "PodInitializing", "Terminating", "NotReady", "Suspended", "SchedulingGated", "Released", "<deleted>":
+	case "Pending", "ContainerCreating", "PodInitializing", "Terminating", "NotReady", "Suspended", "SchedulingGated", "Released", "<deleted>", "pending":
 		return yellow + status + plain
 	}
 	if strings.HasPrefix(status, "Init:") && strings.Contains(status, "/") || strings.HasPrefix(status, "Ready,") {

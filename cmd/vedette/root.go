@@ -11,7 +11,7 @@ import (
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "vedette",
-		Short:         "See many Kubernetes clusters as one",
+		Short:         "See and steer many Kubernetes clusters as one",
 		SilenceUsage:  true, // an error about a cluster is not one about the command line
 		SilenceErrors: true, // main prints it
 	}
@@ -20,7 +20,9 @@ func newRoot() *cobra.Command {
 		server = client.DefaultServer
 	}
 	root.PersistentFlags().String("server", server, "address of the server; the environment's VEDETTE_SERVER if not given")
-	root.AddCommand(newGet(), newAccounts(), newAgents(), newFeeds(), newUp(), newVersion())
+	root.PersistentFlags().String("user", os.Getenv("VEDETTE_USER"), "on whose behalf, as Spinnaker knows them; the environment's VEDETTE_USER if not given")
+	root.AddCommand(newGet(), newApply(), newDelete(), newScale(), newRollout(), newLogs(), newOps(),
+		newAccounts(), newAgents(), newFeeds(), newUp(), newVersion())
 	return root
 }
 
@@ -30,5 +32,10 @@ func connect(cmd *cobra.Command) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(server)
+	c, err := client.New(server)
+	if err != nil {
+		return nil, err
+	}
+	c.User, err = cmd.Flags().GetString("user")
+	return c, err
 }

@@ -1,4 +1,4 @@
-// Package client reads a Vedette server's API, /vedette/v1, for the command
+// Package client speaks to a Vedette server's API, /vedette/v1, for the command
 // line.
 package client
 
@@ -17,10 +17,15 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Client reads one server.
+// Client speaks to one server.
 type Client struct {
-	base string
-	http *http.Client
+	// User is on whose behalf it speaks, as Spinnaker knows them; empty for nobody.
+	// Not to be changed while it speaks.
+	User string
+
+	base    string
+	http    *http.Client
+	patient *http.Client // for what may take long before it is answered
 }
 
 // DefaultServer is where a server listens that runs on this machine.
@@ -39,12 +44,13 @@ func New(server string) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, vedette.Errorf(vedette.Invalid, "the server address %q is no URL like %s", server, DefaultServer)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	patient := http.DefaultTransport.(*http.Transport).Clone()
+	transport := patient.Clone()
 	transport.ResponseHeaderTimeout = 60 * time.Second
-	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport}}, nil
+	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport}, patient: &http.Client{Transport: patient}}, nil
 }
 
-// Server returns the address that the client reads.
+// Server returns the address of the server.
 func (c *Client) Server() string { return c.base }
 
 // get reads a document into v.
@@ -62,6 +68,10 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, v any) 
 
 // do returns an answer that is no error. Whoever gets it closes its body.
 func (c *Client) do(ctx context.Context, path string, query url.Values, accept string) (*http.Response, error) {
+	return c.doWith(ctx, c.http, path, query, accept)
+}
+
+func (c *Client) doWith(ctx context.Context, client *http.Client, path string, query url.Values, accept string) (*http.Response, error) {
 	address := c.base + "/vedette/v1" + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
@@ -71,8 +81,8 @@ func (c *Client) do(ctx context.Context, path string, query url.Values, accept s
 		return nil, fmt.Errorf("ask %s: %w", address, err)
 	}
 	request.Header.Set("Accept", accept)
-	request.Header.Set("User-Agent", "vedette")
-	response, err := c.http.Do(request)
+	c.introduce(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, c.unreachable(err)
 	}
@@ -81,6 +91,13 @@ func (c *Client) do(ctx context.Context, path string, query url.Values, accept s
 		return nil, c.failure(response)
 	}
 	return response, nil
+}
+
+func (c *Client) introduce(request *http.Request) {
+	request.Header.Set("User-Agent", "vedette")
+	if c.User != "" {
+		request.Header.Set("X-SPINNAKER-USER", c.User)
+	}
 }
 
 // unreachable says where the client tried, and what can be done.
@@ -93,11 +110,13 @@ func (c *Client) unreachable(err error) error {
 		err = u.Err // the URL is named anyway
 	}
 	const advice = "start a server with `vedette up`, or name another with --server or VEDETTE_SERVER"
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	if refusedConnection(err) {
 		return vedette.Errorf(vedette.Unavailable, "nothing listens at %s (%w): %s", c.base, err, advice)
 	}
 	return vedette.Errorf(vedette.Unavailable, "the server at %s cannot be reached: %w: %s", c.base, err, advice)
 }
+
+func refusedConnection(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // failure makes an error of an answer. One that is not in our form comes from
 // something else than a Vedette server, such as a proxy before it.

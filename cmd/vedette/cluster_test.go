@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/views"
+)
+
+// clusters stand in for agents and what is behind them: they keep objects by
+// account, and do with them what an operation says.
+type clusters struct {
+	mu       sync.Mutex
+	accounts map[vedette.AccountName]map[vedette.Key]*kept
+	version  int
+	statuses []vedette.RolloutStatus // told one after the other, the last one for good
+	logs     map[string]string       // by account, pod and container
+	asked    []vedette.Operation
+}
+
+type kept struct {
+	manifest map[string]any
+	applied  string
+	version  int
+}
+
+func newClusters() *clusters {
+	return &clusters{accounts: map[vedette.AccountName]map[vedette.Key]*kept{}, logs: map[string]string{}}
+}
+
+// Do carries an operation out.
+func (c *clusters) Do(_ context.Context, op vedette.Operation) vedette.Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, op)
+	out := c.carry(op)
+	out.ID = op.ID
+	if out.ID == "" {
+		out.ID = "01J00000000000000000000000"
+	}
+	return out
+}
+
+func refusal(status int, reason, format string, args ...any) vedette.Outcome {
+	return vedette.Outcome{State: vedette.Failed, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func (c *clusters) carry(op vedette.Operation) vedette.Outcome {
+	if op.Account == "prod-3" {
+		return refusal(503, "ServiceUnavailable", "no agent serves account prod-3: none has connected within 10s, and nothing was done")
+	}
+	if c.accounts[op.Account] == nil {
+		c.accounts[op.Account] = map[vedette.Key]*kept{}
+	}
+	objects := c.accounts[op.Account]
+	switch a := op.Args.(type) {
+	case vedette.ApplyArgs:
+		return c.apply(objects, a)
+	case vedette.ListArgs:
+		return c.list(objects, a)
+	case vedette.LogsArgs:
+		return c.log(op.Account, a)
+	case vedette.DeleteArgs:
+		return c.delete(objects, a)
+	}
+	target := op.Args.(interface{ Aim() vedette.Target }).Aim()
+	key, err := keyOf(target)
+	if err != nil {
+		return refusal(404, "NotFound", "the cluster serves no kind %q", target.Kind)
+	}
+	found := objects[key]
+	if found == nil {
+		return refusal(404, "NotFound", "%ss %q not found", strings.ToLower(key.Kind.Name), key.Name)
+	}
+	return c.steer(op, key, found)
+}
+
+func (c *clusters) steer(op vedette.Operation, key vedette.Key, found *kept) vedette.Outcome {
+	switch a := op.Args.(type) {
+	case vedette.GetArgs:
+		return tell(key, found, 200)
+	case vedette.ScaleArgs:
+		found.manifest["spec"].(map[string]any)["replicas"] = a.Replicas
+	case vedette.PatchArgs:
+		found.manifest["patched"] = string(a.Patch)
+	case vedette.StatusArgs:
+		status := c.statuses[0]
+		if len(c.statuses) > 1 {
+			c.statuses = c.statuses[1:]
+		}
+		return result(status)
+	case vedette.HistoryArgs:
+		return result([]vedette.Revision{{Number: 1, Name: "web-1", ChangeCause: "first"}, {Number: 2, Name: "web-2", Current: true}})
+	case vedette.UndoArgs:
+		if a.Revision == 2 {
+			return vedette.Outcome{State: vedette.Done, Status: 200, Message: "skipped rollback (current template already matches revision 2)"}
+		}
+	case vedette.PauseArgs:
+		if found.manifest["paused"] == true {
+			return refusal(400, "BadRequest", "deployments.apps %q is already paused", key.Name)
+		}
+		found.manifest["paused"] = true
+	case vedette.RestartArgs:
+		if key.Name == "lost" {
+			return vedette.Outcome{State: vedette.Lost, Status: 504, Reason: "Lost", Message: "it is unknown whether this took effect"}
+		}
+	}
+	c.version++
+	found.version = c.version
+	return tell(key, found, 200)
+}
+
+func result(v any) vedette.Outcome {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return vedette.Outcome{State: vedette.Done, Status: 200, Result: raw}
+}
+
+func tell(key vedette.Key, o *kept, status int) vedette.Outcome {
+	o.manifest["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(o.version)
+	raw, err := json.Marshal(o.manifest)
+	if err != nil {
+		panic(err)
+	}
+	return vedette.Outcome{State: vedette.Done, Status: status, Keys: []vedette.Key{key}, Objects: []json.RawMessage{raw}}
+}
+
+func keyOf(t vedette.Target) (vedette.Key, error) {
+	r, err := views.Find(nil, t.Kind)
+	if err != nil {
+		return vedette.Key{}, err
+	}
+	key := vedette.Key{Kind: r.Kind, Name: t.Name}
+	if r.Namespaced {
+		key.Namespace = or(t.Namespace, "default")
+	}
+	return key, nil
+}
+
+func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) vedette.Outcome {
+	var manifest map[string]any
+	if err := json.Unmarshal(a.Manifest, &manifest); err != nil {
+		panic(err)
+	}
+	metadata := manifest["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	if name == "" {
+		name = metadata["generateName"].(string) + "x7k2p"
+		metadata["name"] = name
+	}
+	switch {
+	case name == "refused":
+		return refusal(403, "Forbidden", `configmaps "refused" is forbidden: User "agent" cannot patch resource "configmaps"`)
+	case name == "taken" && a.Strategy == vedette.ServerSide:
+		return refusal(409, "Conflict", `Apply failed with 1 conflict: conflict with "helm": .data.sky`)
+	}
+	namespace, _ := metadata["namespace"].(string)
+	key, err := keyOf(vedette.Target{Kind: manifest["kind"].(string), Namespace: or(namespace, a.Namespace), Name: name})
+	if err != nil {
+		return refusal(404, "NotFound", "the cluster serves no kind %v", manifest["kind"])
+	}
+	if key.Namespace != "" {
+		metadata["namespace"] = key.Namespace
+	}
+	found := objects[key]
+	if found != nil && bytes.Equal([]byte(found.applied), a.Manifest) {
+		return tell(key, found, 200)
+	}
+	c.version++
+	objects[key] = &kept{manifest, string(a.Manifest), c.version}
+	return tell(key, objects[key], map[bool]int{true: 201, false: 200}[found == nil])
+}
+
+// put stores an object without an operation.
+func (c *clusters) put(account vedette.AccountName, manifest string) {
+	out := c.Do(context.Background(), vedette.Operation{Account: account, Args: vedette.ApplyArgs{Manifest: []byte(manifest)}})
+	if out.State != vedette.Done {
+		panic(out.Message)
+	}
+}
+
+func (c *clusters) chosen(objects map[vedette.Key]*kept, t vedette.Target, selector string) []vedette.Key {
+	want, err := keyOf(t)
+	if err != nil {
+		return nil
+	}
+	chooses, err := labels.Parse(selector)
+	if err != nil {
+		panic(err)
+	}
+	var keys []vedette.Key
+	for key, o := range objects {
+		var m struct {
+			Metadata struct{ Labels map[string]string }
+		}
+		raw, _ := json.Marshal(o.manifest)
+		_ = json.Unmarshal(raw, &m)
+		if key.Kind == want.Kind && key.Namespace == want.Namespace && chooses.Matches(labels.Set(m.Metadata.Labels)) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b vedette.Key) int { return strings.Compare(a.Name, b.Name) })
+	return keys
+}
+
+func (c *clusters) list(objects map[vedette.Key]*kept, a vedette.ListArgs) vedette.Outcome {
+	all := vedette.Outcome{State: vedette.Done, Status: 200}
+	for _, key := range c.chosen(objects, a.Target, a.LabelSelector) {
+		one := tell(key, objects[key], 200)
+		all.Objects = append(all.Objects, one.Objects...)
+	}
+	return all
+}
+
+func (c *clusters) delete(objects map[vedette.Key]*kept, a vedette.DeleteArgs) vedette.Outcome {
+	out := vedette.Outcome{State: vedette.Done, Status: 200}
+	keys := c.chosen(objects, a.Target, a.LabelSelector)
+	if a.Name != "" {
+		key, _ := keyOf(a.Target)
+		keys = []vedette.Key{key}
+		if objects[key] == nil && a.MissingOK {
+			return out
+		}
+		if objects[key] == nil {
+			return refusal(404, "NotFound", "%ss %q not found", strings.ToLower(key.Kind.Name), key.Name)
+		}
+	}
+	for _, key := range keys {
+		delete(objects, key)
+		out.Keys, out.UIDs = append(out.Keys, key), append(out.UIDs, "uid")
+	}
+	return out
+}
+
+func (c *clusters) log(account vedette.AccountName, a vedette.LogsArgs) vedette.Outcome {
+	text, ok := c.logs[string(account)+" "+a.Name+" "+a.Container]
+	switch {
+	case !ok:
+		return refusal(400, "BadRequest", "container %q in pod %q is waiting to start: ContainerCreating", a.Container, a.Name)
+	case strings.HasPrefix(text, "breaks: "):
+		r, w := io.Pipe()
+		go func() { // ends with the reader
+			_, _ = io.WriteString(w, strings.TrimPrefix(text, "breaks: "))
+			_ = w.CloseWithError(errors.New("cut"))
+		}()
+		return vedette.Outcome{State: vedette.Done, Status: 200, Stream: r}
+	}
+	if a.TailLines != nil {
+		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+		text = strings.Join(lines[max(0, len(lines)-int(*a.TailLines)):], "") + "\n"
+	}
+	return vedette.Outcome{State: vedette.Done, Status: 200, Stream: io.NopCloser(strings.NewReader(text))}
+}

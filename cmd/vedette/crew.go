@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/client"
+)
+
+// mostAccounts is how many accounts are worked on at once.
+const mostAccounts = 8
+
+// crew has the same done in several accounts at once. What it tells is told
+// account by account, in the order of their names.
+type crew struct {
+	client   *client.Client
+	origin   string // of its operations: "vedette apply"
+	accounts []string
+	spin     *spinner
+
+	mu          sync.Mutex
+	out, errOut io.Writer
+	hands       []*hand
+	turn        int // the hand that is printed as it speaks
+}
+
+// hand works in one account.
+type hand struct {
+	crew    *crew
+	account string
+	at      int
+	ended   bool
+	said    []said // while it is not its turn
+	done    int    // things that were done
+	failed  int    // things that were not
+	idle    bool   // no agent serves the account, and nothing more is tried
+}
+
+type said struct {
+	text   string
+	toErrs bool
+}
+
+// newCrew finds the accounts that a flag names. Where it is empty there must be no
+// more than one.
+func newCrew(cmd *cobra.Command, pattern string) (*crew, error) {
+	c, err := connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	known, err := c.Accounts(cmd.Context(), pattern)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, a := range known {
+		names = append(names, a.Name)
+	}
+	switch {
+	case len(names) == 0 && pattern == "":
+		return nil, vedette.Errorf(vedette.NotFound, "the server at %s has no account: no agent has registered one", c.Server())
+	case len(names) == 0:
+		return nil, vedette.Errorf(vedette.NotFound, "no account is named %s; `vedette accounts` shows which there are", pattern)
+	case pattern == "" && len(names) > 1:
+		return nil, vedette.Errorf(vedette.Invalid, "there are %d accounts (%s): say with --account which one is meant, or several of them by a pattern such as 'prod-*'",
+			len(names), some(names))
+	}
+	return &crew{client: c, origin: cmd.CommandPath(), accounts: names, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), spin: newSpinner(cmd.ErrOrStderr())}, nil
+}
+
+// some names the first few of many.
+func some(names []string) string {
+	if len(names) > 5 {
+		return strings.Join(names[:5], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// failures is an error of which all was told already.
+type failures struct{ failed, of int }
+
+func (f failures) Error() string { return fmt.Sprintf("%d of %d failed", f.failed, f.of) }
+
+// each has work done in every account. Its error is what keeps the command from
+// going on anywhere, or failures.
+func (c *crew) each(ctx context.Context, work func(ctx context.Context, h *hand) error) error {
+	defer c.spin.stop()
+	c.hands, c.turn = nil, 0
+	for i, account := range c.accounts {
+		c.hands = append(c.hands, &hand{crew: c, account: account, at: i})
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(mostAccounts)
+	for _, h := range c.hands {
+		group.Go(func() error {
+			defer h.end()
+			return work(ctx, h)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	var f failures
+	for _, h := range c.hands {
+		f.failed, f.of = f.failed+h.failed, f.of+h.failed+h.done
+	}
+	if f.failed == 0 {
+		return nil
+	}
+	return f
+}
+
+// say prints a line about something that was done.
+func (h *hand) say(format string, args ...any) { h.tell(false, format, args...) }
+
+// warn prints a line to the error output.
+func (h *hand) warn(format string, args ...any) { h.tell(true, format, args...) }
+
+func (h *hand) tell(toErrs bool, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if len(h.crew.accounts) > 1 && !toErrs {
+		text = h.account + ": " + text
+	}
+	h.crew.mu.Lock()
+	defer h.crew.mu.Unlock()
+	h.said = append(h.said, said{text, toErrs})
+	h.crew.printLocked()
+}
+
+func (h *hand) end() {
+	h.crew.mu.Lock()
+	defer h.crew.mu.Unlock()
+	h.ended = true
+	h.crew.printLocked()
+}
+
+// printLocked prints what may be printed: all of the hand whose turn it is, and of
+// those after it once those before have ended.
+func (c *crew) printLocked() {
+	for c.turn < len(c.hands) {
+		h := c.hands[c.turn]
+		for _, s := range h.said {
+			w := c.out
+			if s.toErrs {
+				w = c.errOut
+			}
+			c.spin.clear()
+			fmt.Fprintln(w, clean(s.text))
+		}
+		h.said = nil
+		if !h.ended {
+			return
+		}
+		c.turn++
+	}
+}
+
+// do has an operation carried out in the hand's account, and shows meanwhile what
+// it is.
+func (h *hand) do(ctx context.Context, what string, o client.Operation) (client.Outcome, error) {
+	o.Account = h.account
+	defer h.crew.spin.busy(h.account + ": " + what)()
+	return h.crew.client.Operate(ctx, o, h.crew.origin)
+}
+
+// must is do for an operation that has to succeed. It tells why one did not, and
+// reports whether it did. An error is one that no other operation would be spared.
+func (h *hand) must(ctx context.Context, what string, o client.Operation) (client.Outcome, bool, error) {
+	if h.idle {
+		h.failed++
+		return client.Outcome{}, false, nil
+	}
+	out, err := h.do(ctx, what, o)
+	if ctx.Err() != nil {
+		return out, false, context.Cause(ctx)
+	}
+	if err != nil && vedette.KindOf(err) == vedette.Unavailable {
+		return out, false, err
+	}
+	if err == nil && out.State == vedette.Done {
+		h.done++
+		return out, true, nil
+	}
+	h.failed++
+	h.warn("%s", h.trouble(what, out, err))
+	h.idle = strings.HasPrefix(out.Message, noAgent)
+	return out, false, nil
+}
+
+// look is must for an operation whose failure says nothing yet: that an object is
+// not there, or can't be read.
+func (h *hand) look(ctx context.Context, what string, o client.Operation) (client.Outcome, error) {
+	if h.idle {
+		h.failed++
+		return client.Outcome{}, nil
+	}
+	out, err := h.do(ctx, what, o)
+	switch {
+	case ctx.Err() != nil:
+		return out, context.Cause(ctx)
+	case err != nil && vedette.KindOf(err) == vedette.Unavailable:
+		return out, err
+	}
+	if h.idle = strings.HasPrefix(out.Message, noAgent); h.idle {
+		h.failed++
+		h.warn("%s", h.trouble(what, out, err))
+	}
+	return out, nil
+}
+
+// noAgent begins what the server says after it has waited for an agent in vain. To
+// wait as long for every further object would help nobody.
+const noAgent = "no agent serves account"
+
+// trouble says in the cluster's own words why something was not done.
+func (h *hand) trouble(what string, out client.Outcome, err error) string {
+	switch {
+	case err != nil:
+		return fmt.Sprintf("Error: %s: %s: %v", h.account, what, err)
+	case out.State == vedette.Lost:
+		return fmt.Sprintf("Lost in %s: %s: %s (`vedette ops get %s` shows more)", h.account, what, out.Message, out.ID)
+	}
+	return fmt.Sprintf("Error from %s (%s): %s: %s", h.account, or(out.Reason, fmt.Sprint(out.Status)), what, out.Message)
+}
+
+// fail is told of something that was not even tried.
+func (h *hand) fail(format string, args ...any) {
+	h.failed++
+	h.warn("Error: "+h.account+": "+format, args...)
+}

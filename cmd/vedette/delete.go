@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/client"
+)
+
+const deleteExample = `  vedette delete deployment web -n shop
+  vedette delete pods -l app=web --account 'prod-*' --now
+  vedette delete -f manifests/ --ignore-not-found
+  vedette get pods -l app=old -o name | xargs vedette delete`
+
+type deleteOptions struct {
+	aims
+	cascade       string
+	grace         int64
+	now, force    bool
+	ignoreMissing bool
+	wait          bool
+	timeout       time.Duration
+}
+
+func newDelete() *cobra.Command {
+	var o deleteOptions
+	cmd := &cobra.Command{
+		Use:     "delete TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | ACCOUNT/TYPE/NAMESPACE/NAME... | -f FILE",
+		Short:   "Delete objects, and wait until they are gone",
+		Example: deleteExample,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			op, err := o.operation()
+			if err != nil {
+				return err
+			}
+			return o.each(cmd, args, func(ctx context.Context, h *hand, one aim) error { return o.delete(ctx, h, one, op) })
+		},
+	}
+	o.flags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.cascade, "cascade", "background", "what becomes of the objects that these own: background, foreground (they go first) or orphan (they stay)")
+	flags.Int64Var(&o.grace, "grace-period", -1, "seconds that pods have to end; -1 for what they say themselves")
+	flags.BoolVar(&o.now, "now", false, "give them one second")
+	flags.BoolVar(&o.force, "force", false, "with --grace-period=0, do not wait for the kubelet to confirm that a pod has ended")
+	flags.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "what is not there is no failure")
+	flags.BoolVar(&o.wait, "wait", true, "wait until they are gone")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait")
+	return cmd
+}
+
+// operation is what all deletes of one command have in common.
+func (o deleteOptions) operation() (client.Operation, error) {
+	op := client.Operation{Verb: vedette.VerbDelete, Propagation: o.cascade, MissingOK: o.ignoreMissing, NoWait: !o.wait, Timeout: o.timeout}
+	switch o.cascade {
+	case "background", "foreground", "orphan":
+	default:
+		return op, vedette.Errorf(vedette.Invalid, "--cascade is %q and may be background, foreground or orphan", o.cascade)
+	}
+	grace := o.grace
+	switch {
+	case o.now && o.grace >= 0:
+		return op, vedette.Errorf(vedette.Invalid, "--now and --grace-period exclude each other")
+	case o.now, o.grace == 0 && !o.force: // 0 means that nobody looks whether a pod has ended
+		grace = 1
+	case o.force && o.grace < 0:
+		grace = 0
+	case o.force && o.grace > 0:
+		return op, vedette.Errorf(vedette.Invalid, "--force and a --grace-period above 0 exclude each other")
+	}
+	if grace >= 0 {
+		op.GraceSeconds = &grace
+	}
+	return op, nil
+}
+
+func (o deleteOptions) delete(ctx context.Context, h *hand, one aim, op client.Operation) error {
+	op.Kind, op.APIVersion, op.Namespace, op.Name, op.LabelSelector = one.kind, one.apiVersion, one.namespace, one.name, one.selector
+	out, ok, err := h.must(ctx, "delete "+one.label(), op)
+	for _, key := range out.Keys { // some may be gone though others are not
+		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && one.name == "" {
+			h.say("%s", deletion(key, o.force))
+		}
+	}
+	if ok && one.name == "" && len(out.Keys) == 0 {
+		h.warn("No resources found in %s namespace of %s.", or(one.namespace, "default"), h.account)
+	}
+	return err
+}
+
+// deletion is how kubectl tells of one.
+func deletion(key client.Key, force bool) string {
+	text := fmt.Sprintf("%s %q deleted", kindLabel(key.Kind), key.Name)
+	if force {
+		text = strings.Replace(text, " deleted", " force deleted", 1)
+	}
+	if key.Namespace != "" {
+		text += " from " + key.Namespace + " namespace"
+	}
+	return text
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/client"
+)
+
+const logsLong = `Show what containers wrote: of a pod, of all pods of a workload, or of those with
+some labels, in one cluster or in several.
+
+Where several logs are shown, each line tells whose it is. With -f they are followed
+together, line by line as they come; without it one comes after the other.`
+
+const logsExample = `  vedette logs web-6c9f4-aaaaa -n shop
+  vedette logs deployment/web -n shop --account 'prod-*' -f --since 10m
+  vedette logs -l app=web --all-containers --tail 20`
+
+type logOptions struct {
+	aims
+	client.Log
+	allContainers bool
+	tail          int64
+	since         time.Duration
+	prefix        bool
+	prefixed      bool // --prefix was given
+	most          int
+}
+
+func newLogs() *cobra.Command {
+	var o logOptions
+	cmd := &cobra.Command{
+		Use:     "logs POD | TYPE/NAME | ACCOUNT/pod/NAMESPACE/NAME | -l SELECTOR",
+		Short:   "Show what containers wrote",
+		Long:    logsLong,
+		Example: logsExample,
+		Args:    cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.prefixed = cmd.Flags().Changed("prefix")
+			if err := o.prepare(cmd.Flags().Changed("tail")); err != nil {
+				return err
+			}
+			all, err := o.parsePods(args)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd, all)
+		},
+	}
+	flags := cmd.Flags()
+	accountFlag(cmd, &o.account)
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the pods; default if not given")
+	flags.StringVarP(&o.selector, "selector", "l", "", "the pods with these labels (app=web,tier!=db)")
+	flags.BoolVarP(&o.Follow, "follow", "f", false, "go on with what is written")
+	flags.StringVarP(&o.Container, "container", "c", "", "this container; the pod's default one if not given")
+	flags.BoolVar(&o.allContainers, "all-containers", false, "all containers, init containers too")
+	flags.BoolVarP(&o.Previous, "previous", "p", false, "of the instance before the last restart")
+	flags.Int64Var(&o.tail, "tail", -1, "only so many of the last lines; -1 for all, which is 10 with -l")
+	flags.DurationVar(&o.since, "since", 0, "only what is not older than 5s, 2m or 3h")
+	flags.StringVar(&o.SinceTime, "since-time", "", "only what was written after this time (2026-01-31T12:00:00Z)")
+	flags.BoolVar(&o.Timestamps, "timestamps", false, "begin each line with its time")
+	flags.BoolVar(&o.prefix, "prefix", false, "begin each line with its account, pod and container; by default where there are several")
+	flags.IntVar(&o.most, "max-log-requests", 50, "how many logs may be followed at once")
+	return cmd
+}
+
+func (o *logOptions) prepare(tailGiven bool) error {
+	switch {
+	case o.Container != "" && o.allContainers:
+		return vedette.Errorf(vedette.Invalid, "-c names one container and --all-containers means all: leave one out")
+	case o.since != 0 && o.SinceTime != "":
+		return vedette.Errorf(vedette.Invalid, "--since and --since-time both say where the log begins: leave one out")
+	case o.since < 0:
+		return vedette.Errorf(vedette.Invalid, "--since is %v and must be above 0", o.since)
+	case o.tail < -1:
+		return vedette.Errorf(vedette.Invalid, "--tail is %d and must be a number of lines, or -1 for all", o.tail)
+	}
+	if o.since > 0 {
+		o.Since = o.since.String()
+	}
+	if o.selector != "" && !tailGiven {
+		o.tail = 10
+	}
+	if o.tail >= 0 {
+		o.TailLines = &o.tail
+	}
+	return nil
+}
+
+// parsePods reads what logs are meant: a name alone is a pod's.
+func (o *logOptions) parsePods(args []string) ([]aim, error) {
+	switch {
+	case len(args) == 0 && o.selector == "":
+		return nil, vedette.Errorf(vedette.Invalid, "say which logs are meant: POD, TYPE/NAME or -l SELECTOR")
+	case len(args) == 0:
+		args = []string{"pods"}
+	case o.selector != "":
+		return nil, vedette.Errorf(vedette.Invalid, "the name %s and the selector -l exclude each other", args[0])
+	case !strings.Contains(args[0], "/"):
+		if len(args) == 2 && o.Container != "" {
+			return nil, vedette.Errorf(vedette.Invalid, "-c and the argument %s both name a container: leave one out", args[1])
+		}
+		if len(args) == 2 {
+			o.Container = args[1]
+		}
+		args = []string{"pod/" + args[0]}
+	case len(args) == 2:
+		o.Container, args = args[1], args[:1]
+	}
+	return o.parse(args, nil)
+}
+
+// run finds the logs first, since what their lines look like depends on how many
+// there are.
+func (o *logOptions) run(cmd *cobra.Command, all []aim) error {
+	c, err := newCrew(cmd, o.account)
+	if err != nil {
+		return err
+	}
+	found := make(map[string][]client.Log)
+	var mu sync.Mutex
+	told := c.each(cmd.Context(), func(ctx context.Context, h *hand) error {
+		for _, one := range all {
+			logs, err := o.sources(ctx, h, one)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			found[h.account] = append(found[h.account], logs...)
+			mu.Unlock()
+		}
+		return nil
+	})
+	var f failures
+	if told != nil && !errors.As(told, &f) {
+		return told
+	}
+	var logs []client.Log
+	for _, account := range c.accounts {
+		logs = append(logs, found[account]...)
+	}
+	if o.Follow && len(logs) > o.most {
+		return vedette.Errorf(vedette.Invalid, "these are %d logs, and %d may be followed at once: choose fewer, or raise --max-log-requests", len(logs), o.most)
+	}
+	if !o.prefixed {
+		o.prefix = len(logs) > 1
+	}
+	p := &press{client: c.client, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), prefix: o.prefix, several: len(logs) > 1}
+	failed, err := p.print(cmd.Context(), logs, o.Follow)
+	f.failed, f.of = f.failed+failed, f.of+len(logs)
+	switch {
+	case err != nil:
+		return err
+	case f.failed > 0:
+		return failures{f.failed, max(f.of, f.failed)}
+	}
+	return nil
+}
+
+// press prints logs.
+type press struct {
+	client  *client.Client
+	prefix  bool
+	several bool
+
+	mu          sync.Mutex
+	out, errOut io.Writer
+}
+
+// print returns how many logs could not be read whole. Its error is one of the
+// output, or the end of ctx.
+func (p *press) print(ctx context.Context, logs []client.Log, together bool) (failed int, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	if !together {
+		group.SetLimit(1)
+	}
+	for _, l := range logs {
+		group.Go(func() error {
+			err := p.copy(ctx, l)
+			if ctx.Err() != nil || errors.Is(err, errOutput) || err == nil {
+				return err
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			failed++
+			fmt.Fprintf(p.errOut, "Error from %s: the log of %s: %v\n", l.Account, logName(l), err)
+			return nil
+		})
+	}
+	err = group.Wait()
+	if ctx.Err() != nil && !errors.Is(err, errOutput) {
+		return failed, nil // interrupted, which is how following ends
+	}
+	return failed, err
+}
+
+func logName(l client.Log) string {
+	if l.Container == "" {
+		return "pod/" + l.Pod
+	}
+	return "pod/" + l.Pod + "/" + l.Container
+}
+
+// copy prints one log by lines, so that those of several don't run into each
+// other.
+func (p *press) copy(ctx context.Context, l client.Log) error {
+	log, err := p.client.Logs(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	prefix := ""
+	if p.prefix {
+		prefix = "[" + l.Account + "/" + logName(l) + "] "
+	}
+	lines, begun := bufio.NewReaderSize(log, 64<<10), false // within a line that is longer than the buffer
+	for {
+		line, err := lines.ReadSlice('\n')
+		if len(line) > 0 {
+			if err := p.write(prefix, line, begun, err); err != nil {
+				return err
+			}
+		}
+		begun = errors.Is(err, bufio.ErrBufferFull)
+		switch {
+		case begun || err == nil:
+		case errors.Is(err, io.EOF):
+			return nil
+		default:
+			return fmt.Errorf("it broke off, and may go on after what is shown: %w", err)
+		}
+	}
+}
+
+// write prints a line, or a part of a long one. One that the end of its log has cut
+// is ended where another log's could follow.
+func (p *press) write(prefix string, line []byte, begun bool, why error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := string(line)
+	if !begun {
+		text = prefix + text
+	}
+	if p.several && why != nil && !errors.Is(why, bufio.ErrBufferFull) {
+		text += "\n"
+	}
+	if _, err := io.WriteString(p.out, text); err != nil {
+		return errors.Join(errOutput, err)
+	}
+	return nil
+}

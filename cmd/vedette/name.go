@@ -1,0 +1,24 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/client"
+)
+
+// kindLabel is a kind as kubectl prints it: "deployment.apps", "pod".
+func kindLabel(kind string) string {
+	k := vedette.ParseKind(kind)
+	k.Name = strings.ToLower(k.Name)
+	return k.String()
+}
+
+// nameOf is an outcome's object as kubectl prints it, "deployment.apps/web"; what
+// the user wrote where the outcome tells none.
+func nameOf(out client.Outcome, written string) string {
+	if len(out.Keys) != 1 {
+		return written
+	}
+	return kindLabel(out.Keys[0].Kind) + "/" + out.Keys[0].Name
+}

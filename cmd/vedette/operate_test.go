@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// steer returns the address of a server whose agents are clusters.
+func steer(t *testing.T, c *clusters) string {
+	w := shop(t)
+	remember(t, w.Store)
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Operations: c, Version: "v1.2.3"}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// remember puts some operations into the history.
+func remember(t *testing.T, s *store.Store) {
+	t.Helper()
+	now := time.Now()
+	for _, row := range []store.OperationRow{
+		{ID: "01J00000000000000000000001", Account: "dev", Verb: vedette.VerbApply, Target: "Deployment shop/web", User: "ann", Origin: "vedette apply",
+			Server: "server-1", Agent: "agent-1", State: vedette.Done, Status: 200, Accepted: now.Add(-90 * time.Minute)},
+		{ID: "01J00000000000000000000002", Account: "prod-1", Verb: vedette.VerbDelete, Target: "Pod shop/web-0", Origin: "api", Server: "server-1", Agent: "agent-2",
+			State: vedette.Failed, Status: 403, Reason: "Forbidden", Message: "pods \"web-0\" is forbidden", Accepted: now.Add(-80 * time.Minute)},
+		{ID: "01J00000000000000000000003", Account: "gone", Verb: vedette.VerbScale, Target: "Deployment shop/web", Origin: "task 7", Server: "server-1",
+			State: store.Pending, Accepted: now.Add(-70 * time.Minute)},
+	} {
+		if err := s.BeginOperation(t.Context(), row); err != nil {
+			t.Fatal(err)
+		}
+		if row.State == store.Pending {
+			continue
+		}
+		row.Sent, row.Ended = row.Accepted.Add(time.Millisecond), row.Accepted.Add(20*time.Millisecond)
+		if err := s.EndOperations(t.Context(), []store.OperationRow{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// furnish puts into the clusters what the conversations begin with.
+func furnish() *clusters {
+	c := newClusters()
+	for _, account := range []vedette.AccountName{"dev", "prod-1"} {
+		c.put(account, `{"kind":"Deployment","metadata":{"name":"api","namespace":"shop"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"api"}}}}`)
+		c.put(account, `{"kind":"Pod","metadata":{"name":"api-1","namespace":"shop","labels":{"app":"api"}},"spec":{"containers":[{"name":"main"}]}}`)
+		c.put(account, `{"kind":"Pod","metadata":{"name":"api-2","namespace":"shop","labels":{"app":"api"}},"spec":{"initContainers":[{"name":"init"}],"containers":[{"name":"main"},{"name":"side"}]}}`)
+		for _, pod := range []string{"api-1", "api-2"} {
+			c.logs[string(account)+" "+pod+" main"] = "one of " + pod + "\ntwo of " + pod + "\n"
+		}
+		c.logs[string(account)+" api-2 side"] = "no end of line"
+	}
+	c.put("dev", `{"kind":"Deployment","metadata":{"name":"lost","namespace":"shop"},"spec":{}}`)
+	c.put("dev", `{"kind":"Pod","metadata":{"name":"cut","namespace":"shop"},"spec":{"containers":[{"name":"main"}]}}`)
+	c.put("dev", `{"kind":"Pod","metadata":{"name":"young","namespace":"shop"},"spec":{"containers":[{"name":"main"}]}}`)
+	c.put("dev", `{"kind":"Node","metadata":{"name":"node-1"}}`)
+	c.logs["dev cut main"] = "breaks: half a li"
+	c.statuses = []vedette.RolloutStatus{{Message: "1 of 3 new replicas have been updated"}, {Message: "1 of 3 new replicas have been updated"},
+		{Message: "2 of 3 updated replicas are available"}, {Done: true, Message: `deployment "web" successfully rolled out`}}
+	return c
+}
+
+var ages = regexp.MustCompile(`\b\d+(\.\d+)?(m|h|s|h\d+m|m\d+s)\b`)
+
+// TestConversations runs the commands of each file one after the other, against
+// clusters that remember, and compares what they print with what the file says.
+func TestConversations(t *testing.T) {
+	files, err := filepath.Glob("testdata/operate/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := steer(t, furnish())
+			var got strings.Builder
+			for line := range strings.SplitSeq(string(want), "\n") {
+				if strings.HasPrefix(line, "# ") {
+					got.WriteString(line + "\n")
+				}
+				if command, is := strings.CutPrefix(line, "$ vedette "); is {
+					got.WriteString(line + "\n" + converse(t, server, strings.Fields(command)))
+				}
+			}
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if got.String() != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+			}
+		})
+	}
+}
+
+func converse(t *testing.T, server string, args []string) string {
+	out, errOut, err := run(t.Context(), append(args, "--server", server)...)
+	text := out
+	if out != "" && !strings.HasSuffix(out, "\n") {
+		text += "<no end of line>\n"
+	}
+	if errOut != "" {
+		text += "--- error output\n" + errOut
+	}
+	var told failures
+	switch {
+	case errors.As(err, &told):
+		text += "--- exit code 1: " + told.Error() + "\n"
+	case err != nil:
+		text += "--- fails\n" + err.Error() + "\n"
+	}
+	text = moving.ReplaceAllString(text, "TIME")
+	text = regexp.MustCompile(`ops get [0-9A-Z]{26}`).ReplaceAllString(text, "ops get ID")
+	if args[0] == "ops" {
+		text = spaces.ReplaceAllString(ages.ReplaceAllString(text, "N"), "  ")
+	}
+	return port.ReplaceAllString(text, "HOST")
+}

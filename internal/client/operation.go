@@ -1,0 +1,248 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Operation is one thing to do in one cluster. Which fields a verb takes is the
+// API's to say.
+type Operation struct {
+	Account string        `json:"account"`
+	Verb    vedette.Verb  `json:"verb"`
+	ID      string        `json:"id,omitempty"`
+	Timeout time.Duration `json:"-"` // 0 for the server's default
+
+	Kind          string          `json:"kind,omitempty"`
+	APIVersion    string          `json:"apiVersion,omitempty"`
+	Namespace     string          `json:"namespace,omitempty"`
+	Name          string          `json:"name,omitempty"`
+	LabelSelector string          `json:"labelSelector,omitempty"`
+	Manifest      json.RawMessage `json:"manifest,omitempty"`
+	Strategy      string          `json:"strategy,omitempty"`
+	Type          string          `json:"type,omitempty"`
+	Patch         json.RawMessage `json:"patch,omitempty"`
+	Propagation   string          `json:"propagation,omitempty"`
+	GraceSeconds  *int64          `json:"graceSeconds,omitempty"`
+	MissingOK     bool            `json:"missingOk,omitempty"`
+	NoWait        bool            `json:"noWait,omitempty"`
+	Replicas      *int64          `json:"replicas,omitempty"`
+	Revision      int64           `json:"revision,omitempty"`
+}
+
+// reads reports whether an operation changes nothing, so that it needs no id.
+func (o Operation) reads() bool {
+	switch o.Verb {
+	case vedette.VerbGet, vedette.VerbList, vedette.VerbHistory, vedette.VerbStatus:
+		return true
+	}
+	return false
+}
+
+// Outcome is how an operation ended.
+type Outcome struct {
+	ID, Account     string
+	State           vedette.OutcomeState
+	Status          int
+	Reason, Message string
+	Keys            []Key
+	Objects         []json.RawMessage
+	Result          json.RawMessage
+	Repeated        bool
+}
+
+// Key names an object that was written or deleted.
+type Key struct{ Kind, Namespace, Name string }
+
+// How often, and for how long, an answer that broke off is asked for again.
+const (
+	againAfter  = 200 * time.Millisecond
+	againAtMost = 15 * time.Second
+)
+
+// Operate has an operation carried out, and returns when it has ended. It is
+// named, so that it can be asked for again where its answer breaks off on the
+// way, and takes effect once. The error is of an operation that was not begun, or
+// of one whose end can't be learnt.
+func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outcome, error) {
+	if !o.reads() {
+		o.ID = ulid.Make().String()
+	}
+	body, err := o.encode()
+	if err != nil {
+		return Outcome{}, err
+	}
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval = againAfter
+	asked := false
+	return backoff.Retry(ctx, func() (Outcome, error) {
+		out, err := c.post(ctx, body, origin)
+		var broken *brokenError
+		switch {
+		case errors.As(err, &broken) && (broken.sent || asked) && ctx.Err() == nil:
+			asked = true
+			return out, err
+		case asked && vedette.KindOf(err) == vedette.Conflict: // it is under way
+			return out, err
+		case err != nil:
+			return out, backoff.Permanent(err)
+		}
+		return out, nil
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(againAtMost+o.Timeout))
+}
+
+func (o Operation) encode() ([]byte, error) {
+	v := struct {
+		Operation
+		Timeout string `json:"timeout,omitempty"`
+	}{Operation: o}
+	if o.Timeout > 0 {
+		v.Timeout = o.Timeout.String()
+	}
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("write the operation: %w", err)
+	}
+	return body, nil
+}
+
+// brokenError is a connection that failed.
+type brokenError struct {
+	error
+	sent bool // the server may have the request
+}
+
+// Unwrap returns what failed.
+func (e *brokenError) Unwrap() error { return e.error }
+
+func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/vedette/v1/operations", bytes.NewReader(body))
+	if err != nil {
+		return Outcome{}, fmt.Errorf("ask %s: %w", c.base, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	c.introduce(request)
+	request.Header.Set("X-Vedette-Origin", origin)
+	response, err := c.patient.Do(request)
+	if err != nil {
+		return Outcome{}, &brokenError{c.unreachable(err), !refusedConnection(err)}
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		return Outcome{}, &brokenError{fmt.Errorf("read the answer of %s: %w", c.base, err), true}
+	}
+	var out Outcome
+	if json.Unmarshal(raw, &out) != nil || out.State == "" {
+		response.Body = io.NopCloser(bytes.NewReader(raw))
+		return out, c.failure(response)
+	}
+	return out, nil
+}
+
+// Log is which log to read.
+type Log struct {
+	Account, Namespace, Pod, Container string
+	Previous, Follow, Timestamps       bool
+	TailLines                          *int64
+	Since, SinceTime                   string
+}
+
+func (l Log) values() url.Values {
+	v := url.Values{"account": {l.Account}, "pod": {l.Pod}}
+	for name, value := range map[string]string{"namespace": l.Namespace, "container": l.Container, "since": l.Since, "sinceTime": l.SinceTime} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	for name, on := range map[string]bool{"previous": l.Previous, "follow": l.Follow, "timestamps": l.Timestamps} {
+		if on {
+			v.Set(name, "true")
+		}
+	}
+	if l.TailLines != nil {
+		v.Set("tailLines", strconv.FormatInt(*l.TailLines, 10))
+	}
+	return v
+}
+
+// Logs opens a log. Whoever gets it closes it. One that is read to io.EOF is
+// whole; any other end means that it broke off.
+func (c *Client) Logs(ctx context.Context, l Log) (io.ReadCloser, error) {
+	response, err := c.doWith(ctx, c.patient, "/logs", l.values(), "text/plain")
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+// Past is an operation in the history.
+type Past struct {
+	ID, Account, Verb, Target, User, Origin, Server, Agent string
+	State, Reason, Message                                 string
+	Status                                                 int
+	Accepted                                               time.Time
+	Sent, Ended                                            *time.Time
+}
+
+// History chooses operations. Empty fields choose everything.
+type History struct {
+	Account, Agent, State, Verb, Origin string
+	Limit                               int
+}
+
+// mostPage is how many operations a page may hold.
+const mostPage = 5000
+
+// Operations reads the newest operations, as many as the limit says.
+func (c *Client) Operations(ctx context.Context, h History) ([]Past, error) {
+	v := url.Values{}
+	for name, value := range map[string]string{"account": h.Account, "agent": h.Agent, "state": h.State, "verb": h.Verb, "origin": h.Origin} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	var all []Past
+	for {
+		v.Set("limit", strconv.Itoa(min(mostPage, h.Limit-len(all))))
+		var page struct {
+			Items  []Past
+			Cursor string
+		}
+		if err := c.get(ctx, "/operations", v, &page); err != nil {
+			return all, err
+		}
+		all = append(all, page.Items...)
+		if page.Cursor == "" || len(all) >= h.Limit {
+			return all, nil
+		}
+		v.Set("cursor", page.Cursor)
+	}
+}
+
+// PastOperation reads one operation of the history, as JSON too.
+func (c *Client) PastOperation(ctx context.Context, id string) (Past, json.RawMessage, error) {
+	var raw json.RawMessage
+	var p Past
+	if err := c.get(ctx, "/operations/"+url.PathEscape(strings.TrimSpace(id)), nil, &raw); err != nil {
+		return p, nil, err
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, nil, fmt.Errorf("read operation %s: %w", id, err)
+	}
+	return p, raw, nil
+}
