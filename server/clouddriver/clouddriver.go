@@ -12,6 +12,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
 )
 
 // accounts is where accounts and what they report come from.
@@ -31,13 +32,24 @@ type reader interface {
 	objects
 }
 
+// tasks is what carries operations out.
+type tasks interface {
+	Submit(ctx context.Context, requests []task.Request, o task.Options) (id string, err error)
+	Restart(ctx context.Context, id string, requests []task.Request, o task.Options) error
+	Retry(ctx context.Context, id string, again bool) error
+	Get(ctx context.Context, id string) (task.Task, error)
+	List(ctx context.Context) ([]task.Task, error)
+}
+
 // Config is what the API reads from, and how it names things.
 type Config struct {
 	Store  reader
 	Agents func() int // how many agents are connected; nil: none
 	// Live reports whether an agent reports the account now. Nil: always.
 	Live func(account vedette.AccountName) bool
-	Log  *slog.Logger // nil: nothing is logged
+	// Tasks carries operations out. Nil: there are no paths for them.
+	Tasks tasks
+	Log   *slog.Logger // nil: nothing is logged
 
 	// PrimaryAccountTypes are the account types that make an account primary
 	// (credentials.primaryAccountTypes). Nil means "default".
@@ -77,11 +89,15 @@ func New(cfg Config) http.Handler {
 // described at
 // https://github.com/spinnaker/clouddriver/tree/master/clouddriver-web/src/main/groovy/com/netflix/spinnaker/clouddriver/controllers
 func (a *api) router() router {
-	return router{api: a, routes: []route{
+	routes := []route{
 		{"health", a.health},
 		{"credentials", a.listCredentials},
 		{"credentials/{account}", a.getCredentials},
 		{"manifests/{account}/{name}", a.getManifest},
 		{"manifests/{account}/{location}/{name}", a.getManifest},
-	}}
+	}
+	if a.Tasks != nil {
+		routes = append(routes, a.taskRoutes()...)
+	}
+	return router{api: a, routes: routes}
 }

@@ -3,14 +3,35 @@ package clouddriver
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // route is a path whose segments in braces take anything, the empty segment
-// included.
+// included; what follows a brace must follow in the path. A method may stand
+// before it, "POST ops"; without one it is GET, which HEAD is too.
 type route struct {
 	pattern string
 	handle  func(w http.ResponseWriter, r *http.Request, p parts) error
+}
+
+func (r route) method() string {
+	if method, _, ok := strings.Cut(r.pattern, " "); ok {
+		return method
+	}
+	return http.MethodGet
+}
+
+func (r route) path() string {
+	_, path, ok := strings.Cut(r.pattern, " ")
+	if !ok {
+		return r.pattern
+	}
+	return path
+}
+
+func (r route) takes(method string) bool {
+	return method == r.method() || method == http.MethodHead && r.method() == http.MethodGet
 }
 
 // parts are what a route's braces took, unescaped.
@@ -24,22 +45,36 @@ type router struct {
 }
 
 func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var methods []string // of the routes that have this path
 	for _, route := range ro.routes {
-		p, ok := match(route.pattern, r.URL.EscapedPath())
+		p, ok := match(route.path(), r.URL.EscapedPath())
 		if !ok {
 			continue
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException", "Request method '"+r.Method+"' is not supported")
-			return
+		if !route.takes(r.Method) {
+			methods = append(methods, route.method())
+			continue
 		}
 		if err := route.handle(w, r, p); err != nil {
 			ro.api.fail(w, r, err)
 		}
 		return
 	}
+	if methods != nil {
+		w.Header().Set("Allow", allow(methods))
+		writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException", "Request method '"+r.Method+"' is not supported")
+		return
+	}
 	writeError(w, http.StatusNotFound, notFoundException, "No handler found for "+r.Method+" "+r.URL.EscapedPath())
+}
+
+// allow writes methods as the header has them.
+func allow(methods []string) string {
+	if slices.Contains(methods, http.MethodGet) {
+		methods = append(methods, http.MethodHead)
+	}
+	slices.Sort(methods)
+	return strings.Join(slices.Compact(methods), ", ")
 }
 
 // match compares an escaped path with a pattern, segment by segment. A segment
@@ -53,11 +88,15 @@ func match(pattern, path string) (parts, bool) {
 	for i, segment := range want {
 		text, err := url.PathUnescape(got[i])
 		name, wild := strings.CutPrefix(segment, "{")
+		name, suffix, _ := strings.Cut(name, "}")
+		taken, fits := strings.CutSuffix(text, suffix)
 		switch {
 		case err != nil:
 			return nil, false
+		case wild && fits:
+			p[name] = taken
 		case wild:
-			p[strings.TrimSuffix(name, "}")] = text
+			return nil, false
 		case text != segment:
 			return nil, false
 		}

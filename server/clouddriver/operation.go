@@ -1,0 +1,184 @@
+package clouddriver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/task"
+)
+
+// taskRoutes are those of OperationsController, FeaturesController and
+// CacheController. The colon route goes before the one that takes its path too.
+func (a *api) taskRoutes() []route {
+	return []route{
+		{"POST ops", a.submit},
+		{"POST ops/{name}", a.submitOne},
+		{"POST {provider}/ops", a.submit},
+		{"POST {provider}/ops/{name}", a.submitOne},
+		{"task", a.listTasks},
+		{"POST task/{id}:resume", a.resumeTask},
+		{"task/{id}", a.getTask},
+		{"PATCH {provider}/task/{id}", a.patchTask},
+		{"{provider}/task/{id}/owner", a.getOwner},
+		{"POST {provider}/task/{id}/restart", a.restartTask},
+		{"features/stages", a.listStages},
+		{"POST cache/{provider}/{type}", a.refreshCache},
+		{"cache/{provider}/{type}", a.listRefreshes},
+	}
+}
+
+// mostBody is what a request may hold: a deployment's manifests.
+const mostBody = 32 << 20
+
+// started is the answer to what starts a task.
+type started struct {
+	ID          string `json:"id"`
+	ResourceURI string `json:"resourceUri"`
+}
+
+func writeStarted(w http.ResponseWriter, r *http.Request, id string) error {
+	return writeJSON(w, r, started{id, "/task/" + id})
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	if err != nil {
+		return nil, fmt.Errorf("read the body of %s: %w", r.URL.Path, err)
+	}
+	return raw, nil
+}
+
+// optionsOf reads what the headers and the query say of a submission.
+func optionsOf(r *http.Request, provider string) task.Options {
+	return task.Options{
+		RequestID: r.URL.Query().Get("clientRequestId"), Provider: provider,
+		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), Caller: callerOf(r),
+	}
+}
+
+// callerOf reads on whose behalf a request is made.
+func callerOf(r *http.Request) task.Caller {
+	c := task.Caller{User: r.Header.Get("X-SPINNAKER-USER")}
+	for _, account := range strings.Split(r.Header.Get("X-SPINNAKER-ACCOUNTS"), ",") {
+		if account = strings.TrimSpace(account); account != "" {
+			c.Accounts = append(c.Accounts, account)
+		}
+	}
+	return c
+}
+
+// submit mirrors OperationsController.cloudProviderOperations and operations.
+func (a *api) submit(w http.ResponseWriter, r *http.Request, p parts) error {
+	requests, err := readRequests(w, r)
+	if err != nil {
+		return err
+	}
+	return a.begin(w, r, p, requests)
+}
+
+func readRequests(w http.ResponseWriter, r *http.Request) ([]task.Request, error) {
+	raw, err := readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	return task.ParseRequests(raw)
+}
+
+// submitOne mirrors OperationsController.cloudProviderOperation and operation.
+func (a *api) submitOne(w http.ResponseWriter, r *http.Request, p parts) error {
+	raw, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	requests, err := task.ParseRequest(p["name"], raw)
+	if err != nil {
+		return err
+	}
+	return a.begin(w, r, p, requests)
+}
+
+func (a *api) begin(w http.ResponseWriter, r *http.Request, p parts, requests []task.Request) error {
+	id, err := a.Tasks.Submit(r.Context(), requests, optionsOf(r, p["provider"]))
+	if err != nil {
+		return err
+	}
+	return writeStarted(w, r, id)
+}
+
+// restartTask mirrors OperationsController.restartCloudProviderTask.
+func (a *api) restartTask(w http.ResponseWriter, r *http.Request, p parts) error {
+	if err := onlyKubernetes(p); err != nil {
+		return err
+	}
+	requests, err := readRequests(w, r)
+	if err != nil {
+		return err
+	}
+	if err := a.Tasks.Restart(r.Context(), p["id"], requests, optionsOf(r, p["provider"])); err != nil {
+		return err
+	}
+	return writeStarted(w, r, p["id"])
+}
+
+// patchTask mirrors OperationsController.updateTask.
+func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p parts) error {
+	if err := onlyKubernetes(p); err != nil {
+		return err
+	}
+	raw, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	var body struct{ Retry *bool }
+	if err := json.Unmarshal(raw, &body); err != nil || body.Retry == nil {
+		return vedette.Errorf(vedette.Invalid, `Patching task id: %s with the provided inputs is not supported: send {"retry": true}`, p["id"])
+	}
+	if err := a.Tasks.Retry(r.Context(), p["id"], *body.Retry); err != nil {
+		return err
+	}
+	return writeStarted(w, r, p["id"])
+}
+
+// unsupportedProvider is a cloud provider whose tasks are none of ours, which
+// Clouddriver answers with 500.
+type unsupportedProvider struct{ name string }
+
+func (e *unsupportedProvider) Error() string {
+	return "updating Task information not supported via this endpoint for cloudprovider: " + e.name + ". Supported cloudproviders are: [kubernetes]"
+}
+
+func onlyKubernetes(p parts) error {
+	if p["provider"] != "kubernetes" {
+		return &unsupportedProvider{p["provider"]}
+	}
+	return nil
+}
+
+type stageView struct {
+	Name    string `json:"name"`
+	Enabled bool   `json:"enabled"`
+}
+
+// listStages mirrors FeaturesController.stages.
+func (a *api) listStages(w http.ResponseWriter, r *http.Request, _ parts) error {
+	var stages []stageView
+	for _, name := range task.Operations() {
+		stages = append(stages, stageView{name, true})
+	}
+	return writeJSON(w, r, stages)
+}
+
+// refreshCache mirrors CacheController.handleOnDemand for a provider that caches
+// nothing on demand: what an old Orca waits for here is always done.
+func (a *api) refreshCache(w http.ResponseWriter, r *http.Request, _ parts) error {
+	return writeJSON(w, r, map[string]any{"cachedIdentifiersByType": map[string]any{}})
+}
+
+// listRefreshes mirrors CacheController.pendingOnDemands.
+func (a *api) listRefreshes(w http.ResponseWriter, r *http.Request, _ parts) error {
+	return writeJSON(w, r, []string{})
+}
