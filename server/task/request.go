@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 
 	"github.com/vedette-io/vedette"
 )
@@ -19,30 +18,36 @@ type Request struct {
 // and its description, in the order in which they are written. Errors are
 // vedette.Invalid and repeat nothing that was sent.
 func ParseRequests(raw []byte) ([]Request, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if err := begin(d, '[', "the body is no list of operations"); err != nil {
+	if err := valid(raw); err != nil {
 		return nil, err
 	}
+	var elements []json.RawMessage
+	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
+		return nil, vedette.Errorf(vedette.Invalid, "the body is no list of operations: %s", example)
+	}
 	var all []Request
-	for d.More() {
-		if err := begin(d, '{', "an element of the list is no object that names an operation"); err != nil {
+	for _, element := range elements {
+		if element[0] != '{' {
+			return nil, vedette.Errorf(vedette.Invalid, "an element of the list is no object that names an operation: %s", example)
+		}
+		members, err := parseMembers(element)
+		if err != nil {
 			return nil, err
 		}
-		var err error
-		if all, err = parseMembers(d, all); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := d.Token(); err != nil { // the list's end
-		return nil, broken(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, vedette.Errorf(vedette.Invalid, "something follows the list of operations")
+		all = append(all, members...)
 	}
 	return all, nil
 }
 
-func parseMembers(d *json.Decoder, all []Request) ([]Request, error) {
+const example = `send [{"deployManifest": {"account": "…", …}}]`
+
+// parseMembers reads an object's members in order.
+func parseMembers(object json.RawMessage) ([]Request, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil { // the brace
+		return nil, broken(err)
+	}
+	var all []Request
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
@@ -54,36 +59,26 @@ func parseMembers(d *json.Decoder, all []Request) ([]Request, error) {
 		}
 		all = append(all, r)
 	}
-	if _, err := d.Token(); err != nil { // the object's end
-		return nil, broken(err)
-	}
 	return all, nil
-}
-
-func begin(d *json.Decoder, with json.Delim, otherwise string) error {
-	token, err := d.Token()
-	if err != nil {
-		return broken(err)
-	}
-	if token != with {
-		return vedette.Errorf(vedette.Invalid, `%s: send [{"deployManifest": {"account": "…", …}}]`, otherwise)
-	}
-	return nil
 }
 
 // ParseRequest reads the description of an operation that the path names.
 func ParseRequest(name string, raw []byte) ([]Request, error) {
-	if !json.Valid(raw) {
-		return nil, broken(json.Unmarshal(raw, new(any)))
+	return []Request{{Name: name, Description: raw}}, valid(raw)
+}
+
+func valid(raw []byte) error {
+	if json.Valid(raw) {
+		return nil
 	}
-	return []Request{{Name: name, Description: raw}}, nil
+	return broken(json.Unmarshal(raw, new(any)))
 }
 
 // broken says where JSON is broken, without quoting it.
 func broken(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset > 0 {
-		return vedette.Errorf(vedette.Invalid, "the body is no JSON: it is broken at byte %d", syntax.Offset)
+		return vedette.Errorf(vedette.Invalid, "the body is no JSON: it is broken, or ends, at byte %d", syntax.Offset)
 	}
-	return vedette.Errorf(vedette.Invalid, "the body is no JSON: it is empty or cut short")
+	return vedette.Errorf(vedette.Invalid, "the body is empty")
 }
