@@ -48,7 +48,7 @@ func (m *memory) CreateTask(_ context.Context, row store.TaskRow) (store.TaskRow
 	defer unlock()
 	for _, old := range m.rows {
 		if old.RequestID == row.RequestID {
-			return old, false, nil
+			return old, old.ID == row.ID, nil
 		}
 	}
 	m.put(row)
@@ -66,26 +66,26 @@ func (m *memory) SaveTask(_ context.Context, row store.TaskRow) error {
 		return err
 	}
 	defer unlock()
-	if m.rows[row.ID].Server != row.Server {
-		return vedette.Errorf(vedette.Conflict, "task %s is another server's", row.ID)
+	if old := m.rows[row.ID]; old.Server != row.Server || old.State != store.TaskRunning {
+		return vedette.Errorf(vedette.Conflict, "task %s is another server's, or has ended", row.ID)
 	}
 	m.put(row)
 	return nil
 }
 
-func (m *memory) TakeTask(_ context.Context, id string, from, to vedette.ServerID) (bool, error) {
+func (m *memory) TakeTask(_ context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error) {
 	unlock, err := m.lock()
 	if err != nil {
-		return false, err
+		return store.TaskRow{}, err
 	}
 	defer unlock()
 	row, ok := m.rows[id]
-	if !ok || row.Server != from {
-		return false, nil
+	if !ok || row.Server != from || row.State != store.TaskRetryable && (row.State != store.TaskRunning || from == to) {
+		return row, vedette.Errorf(vedette.Conflict, "task %s is not there to be taken", id)
 	}
-	row.Server, row.Seen = to, time.Now()
+	row.Server, row.State, row.Seen, row.Ended = to, store.TaskRunning, time.Now(), time.Time{}
 	m.rows[id] = row
-	return true, nil
+	return row, nil
 }
 
 func (m *memory) Task(_ context.Context, id string) (store.TaskRow, error) {
@@ -117,7 +117,7 @@ func (m *memory) find(fits func(store.TaskRow) bool) ([]store.TaskRow, error) {
 			found = append(found, row)
 		}
 	}
-	slices.SortFunc(found, func(a, b store.TaskRow) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(found, func(a, b store.TaskRow) int { return cmp.Compare(a.ID, b.ID) })
 	return found, nil
 }
 
@@ -137,7 +137,7 @@ func (m *memory) SeeTasks(_ context.Context, server vedette.ServerID, at time.Ti
 }
 
 func (m *memory) AbandonedTasks(_ context.Context, server vedette.ServerID, before time.Time) ([]store.TaskRow, error) {
-	return m.find(func(row store.TaskRow) bool { return row.Server != server && row.Seen.Before(before) })
+	return m.find(func(row store.TaskRow) bool { return row.Server == server || row.Seen.Before(before) })
 }
 
 func (m *memory) PurgeTasks(_ context.Context, before time.Time, limit int) (int, error) {

@@ -47,7 +47,7 @@ func (t *Tasks) beat(ctx context.Context) {
 		defer cancel()
 		if err := t.cfg.Store.SeeTasks(ctx, t.owner, time.Now()); err != nil && ctx.Err() == nil {
 			t.cfg.Log.Warn("the server could not say that its tasks run", "error", err)
-			t.quiet(time.Now())
+			t.deaf()
 		}
 	})
 }
@@ -74,68 +74,70 @@ func (t *Tasks) close() {
 	}
 }
 
-// quiet notes that the database did not answer. Other servers may not have been
-// heard for that reason.
-func (t *Tasks) quiet(at time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.deaf = at
-}
-
-// sweep ends the tasks of servers that went away. After the database was away
-// others get the time to be heard again.
+// sweep ends the tasks of servers that went away, and what counts as this
+// server's though it does not run.
 func (t *Tasks) sweep(ctx context.Context) {
-	t.mu.Lock()
-	deaf := t.deaf
-	t.mu.Unlock()
-	if time.Since(deaf) < t.cfg.AbandonAfter {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	rows, err := t.cfg.Store.AbandonedTasks(ctx, t.owner, time.Now().Add(-t.cfg.AbandonAfter))
-	if err == nil {
-		var mine []store.TaskRow
-		mine, err = t.strays(ctx)
-		rows = append(rows, mine...)
+	abandoned, err := t.abandoned(ctx)
+	if err != nil {
+		t.deaf()
 	}
-	for _, row := range rows {
+	for _, row := range abandoned {
 		if err == nil {
 			err = t.abandon(ctx, row)
 		}
 	}
 	if err != nil && ctx.Err() == nil {
 		t.cfg.Log.Warn("abandoned tasks were not ended; tried again", "error", err)
-		if vedette.KindOf(err) == vedette.Unavailable {
-			t.quiet(time.Now())
-		}
 	}
 }
 
-// strays are tasks that count as this server's and that it does not run: what
-// was stored though the database said nothing of it.
-func (t *Tasks) strays(ctx context.Context) ([]store.TaskRow, error) {
-	rows, err := t.cfg.Store.RunningTasks(ctx, mostListed)
+// silence is how often in a row a task was found without a new word of its
+// server.
+type silence struct {
+	seen  time.Time // by the clock of its server, which may be wrong
+	times int
+}
+
+// silences are how many make a task an abandoned one. One would be enough if all
+// clocks were right and the database never away.
+const silences = 3
+
+func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
+	rows, err := t.cfg.Store.AbandonedTasks(ctx, t.owner, time.Now().Add(-t.cfg.AbandonAfter))
 	if err != nil {
 		return nil, err
 	}
-	var strays []store.TaskRow
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	silent := map[string]silence{}
+	var abandoned []store.TaskRow
 	for _, row := range rows {
-		t.mu.Lock()
-		runs := t.running[row.ID] != nil
-		t.mu.Unlock()
-		if runs || row.Server != t.owner {
+		if row.Server == t.owner {
+			if t.running[row.ID] == nil { // it was stored, and the answer was lost
+				abandoned = append(abandoned, row)
+			}
 			continue
 		}
-		// One that has ended since it was listed is not running any more.
-		if row, err = t.cfg.Store.Task(ctx, row.ID); err != nil {
-			return nil, err
+		s := silence{row.Seen, 1}
+		if before := t.silent[row.ID]; before.seen.Equal(row.Seen) {
+			s.times = before.times + 1
 		}
-		if row.State == store.TaskRunning {
-			strays = append(strays, row)
+		if silent[row.ID] = s; s.times >= silences {
+			abandoned = append(abandoned, row)
 		}
 	}
-	return strays, nil
+	t.silent = silent
+	return abandoned, nil
+}
+
+// deaf forgets who was silent: the database did not answer, so that nobody could
+// be heard.
+func (t *Tasks) deaf() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.silent = nil
 }
 
 func (t *Tasks) abandon(ctx context.Context, row store.TaskRow) error {
@@ -148,22 +150,25 @@ func (t *Tasks) abandon(ctx context.Context, row store.TaskRow) error {
 	return t.end(ctx, row, task)
 }
 
-// end stores the end of a task that does not run here. Of several servers that
-// want to, one does.
+// end stores the end of a task that does not run here. Where another server does
+// so too, or the task ended by itself after all, nothing is left to do.
 func (t *Tasks) end(ctx context.Context, row store.TaskRow, task Task) error {
-	if row.Server != t.owner {
-		taken, err := t.cfg.Store.TakeTask(ctx, row.ID, row.Server, t.owner)
-		if err != nil || !taken {
-			return err
-		}
-	}
 	var err error
-	if row.Body, err = task.body(); err != nil {
-		return err
+	if row.Server != t.owner {
+		_, err = t.cfg.Store.TakeTask(ctx, row.ID, row.Server, t.owner)
 	}
-	row.Server, row.State, row.Seen = t.owner, task.State, time.Now()
-	row.Ended = row.Seen
-	return t.cfg.Store.SaveTask(ctx, row)
+	if err == nil {
+		row.Body, err = task.body()
+	}
+	if err == nil {
+		row.Server, row.State, row.Seen = t.owner, task.State, time.Now()
+		row.Ended = row.Seen
+		err = t.cfg.Store.SaveTask(ctx, row)
+	}
+	if vedette.KindOf(err) == vedette.Conflict {
+		return nil
+	}
+	return err
 }
 
 // purgeBatch is how many tasks are forgotten at a time.

@@ -64,10 +64,28 @@ func (t *Tasks) newRun(id string, works []work, o Options) *run {
 // start lets a run run. It must have been entered.
 func (t *Tasks) start(r *run) {
 	r.begun.Store(true)
+	t.cfg.Log.Info("task started", "task", r.task.ID, "user", r.options.Caller.User, "operations", namesOf(r.works), "accounts", accountsOf(r.works))
 	go func() {
 		defer t.leave(r)
 		r.all()
 	}()
+}
+
+func namesOf(works []work) []string {
+	var names []string
+	for _, w := range works {
+		names = append(names, w.name)
+	}
+	return names
+}
+
+func accountsOf(works []work) []string {
+	var names []string
+	for _, w := range works {
+		names = append(names, string(w.account()))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (r *run) started() bool { return r.begun.Load() }
@@ -221,6 +239,7 @@ func (r *run) finish(task Task) {
 			r.mu.Lock()
 			r.task = task
 			r.mu.Unlock()
+			r.tasks.cfg.Log.Info("task ended", "task", task.ID, "state", string(task.State))
 			return
 		case vedette.KindOf(err) == vedette.Conflict:
 			r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", task.ID)

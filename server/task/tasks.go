@@ -33,8 +33,9 @@ type accounts interface {
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
-// book is where tasks are kept. A task's row is written by the server that it
-// names alone: SaveTask refuses others as vedette.Conflict.
+// book is where tasks are kept, as store.Store keeps them: a task's row is
+// written only by the server that it names, and only while the task runs; else the
+// error is vedette.Conflict.
 type book interface {
 	bookWriter
 	bookReader
@@ -42,12 +43,12 @@ type book interface {
 }
 
 type bookWriter interface {
-	// CreateTask stores a task, or returns the one that has its request ID, and
-	// false.
+	// CreateTask returns the task that has the same request ID, where there is one,
+	// and false.
 	CreateTask(ctx context.Context, row store.TaskRow) (store.TaskRow, bool, error)
 	SaveTask(ctx context.Context, row store.TaskRow) error
-	// TakeTask makes a task another server's, if it is still the first one's.
-	TakeTask(ctx context.Context, id string, from, to vedette.ServerID) (bool, error)
+	// TakeTask makes a task run on another server, for it to be ended or run again.
+	TakeTask(ctx context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error)
 }
 
 type bookReader interface {
@@ -58,7 +59,8 @@ type bookReader interface {
 type bookKeeper interface {
 	// SeeTasks tells that a server lives, and with it the tasks that it runs.
 	SeeTasks(ctx context.Context, server vedette.ServerID, at time.Time) error
-	// AbandonedTasks returns running tasks of other servers, not seen for long.
+	// AbandonedTasks returns what counts as running on servers that were not seen
+	// for long, and all that does on the one that asks.
 	AbandonedTasks(ctx context.Context, server vedette.ServerID, seenBefore time.Time) ([]store.TaskRow, error)
 	PurgeTasks(ctx context.Context, endedBefore time.Time, limit int) (int, error)
 }
@@ -80,9 +82,11 @@ type Config struct {
 	// besides the time that its pods are given; 10 min.
 	DeleteTimeout time.Duration
 	Beat          time.Duration // how often the server says that it lives; 5 s
-	AbandonAfter  time.Duration // without a word of its server a task is ended; 45 s
-	Keep          time.Duration // how long the end of a task can be read; 4 days
-	Patience      time.Duration // that running tasks have to end when the server stops; 8 s
+	// AbandonAfter is how long a server may be silent before others begin to doubt
+	// it; they end its tasks when they heard nothing for some time more. 30 s.
+	AbandonAfter time.Duration
+	Keep         time.Duration // how long the end of a task can be read; 4 days
+	Patience     time.Duration // that running tasks have to end when the server stops; 8 s
 	// Most is how many tasks may run at once. What is beyond is refused and may be
 	// submitted again; each holds the manifests it was given. 2000.
 	Most int
@@ -103,7 +107,7 @@ func (c Config) withDefaults() Config {
 		instead time.Duration
 	}{
 		{&c.Timeout, 30 * time.Second}, {&c.DeleteTimeout, 10 * time.Minute}, {&c.Beat, 5 * time.Second},
-		{&c.AbandonAfter, 45 * time.Second}, {&c.Keep, 4 * 24 * time.Hour}, {&c.Patience, 8 * time.Second},
+		{&c.AbandonAfter, 30 * time.Second}, {&c.Keep, 4 * 24 * time.Hour}, {&c.Patience, 8 * time.Second},
 	} {
 		if *d.set <= 0 {
 			*d.set = d.instead
@@ -144,9 +148,9 @@ type Tasks struct {
 	mu      sync.Mutex
 	running map[string]*run
 	closed  bool
-	left    bool      // nobody waits for the rest any more
-	deaf    time.Time // when the database did not answer last
-	idle    sync.Cond // running has become less, or left is set
+	left    bool               // nobody waits for the rest any more
+	silent  map[string]silence // tasks of others, by ID
+	idle    sync.Cond          // running has become less, or left is set
 	kinds   kinds
 }
 
@@ -179,7 +183,7 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 		return "", err
 	}
 	row, created, err := t.create(ctx, r)
-	if err == nil && (created || row.ID == r.task.ID) {
+	if err == nil && created {
 		t.start(r)
 		return r.task.ID, nil
 	}
@@ -187,7 +191,11 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 	if err != nil || row.State != store.TaskRetryable {
 		return row.ID, err
 	}
-	return row.ID, t.again(ctx, row, works, o)
+	err = t.again(ctx, row, works, o)
+	if vedette.KindOf(err) == vedette.Conflict { // the same request has come to another server too
+		err = nil
+	}
+	return row.ID, err
 }
 
 // create stores a new task. The caller may go while that is done: a task that
@@ -238,11 +246,8 @@ func (t *Tasks) again(ctx context.Context, row store.TaskRow, works []work, o Op
 	if err := t.enter(r); err != nil {
 		return err
 	}
-	taken, err := t.cfg.Store.TakeTask(ctx, row.ID, row.Server, t.owner)
-	if err == nil && taken {
-		err = r.save(ctx, r.task)
-	}
-	if err != nil || !taken {
+	_, err = t.cfg.Store.TakeTask(ctx, row.ID, row.Server, t.owner)
+	if err != nil {
 		t.leave(r)
 		return err
 	}
@@ -272,13 +277,21 @@ func (t *Tasks) Retry(ctx context.Context, id string, again bool) error {
 	return t.giveUp(ctx, row, again)
 }
 
-// giveUp ends a task that does not run here.
+// giveUp ends a task that does not run here. What has ended has ended.
 func (t *Tasks) giveUp(ctx context.Context, row store.TaskRow, again bool) error {
+	wanted := (&givenUp{again}).state()
+	switch row.State {
+	case wanted:
+		return nil
+	case store.TaskRunning:
+	default:
+		return vedette.Errorf(vedette.Conflict, "Task id: %s has ended already, as %s", row.ID, row.State)
+	}
 	task, err := taskOf(row)
 	if err != nil {
 		return err
 	}
-	task.end((&givenUp{again}).state(), givenUpText)
+	task.end(wanted, givenUpText)
 	return t.end(ctx, row, task)
 }
 
@@ -297,7 +310,7 @@ func (t *Tasks) Get(ctx context.Context, id string) (Task, error) {
 	return taskOf(row)
 }
 
-// List returns the tasks that run, on any server, the newest first; a thousand
+// List returns the tasks that run, on any server, the oldest first; a thousand
 // at most.
 func (t *Tasks) List(ctx context.Context) ([]Task, error) {
 	rows, err := t.cfg.Store.RunningTasks(ctx, mostListed)

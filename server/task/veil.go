@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -33,7 +34,8 @@ func veil(kind string, submitted any, said string) string {
 
 // veiled is veil for the failure of an operation.
 func veiled(kind string, submitted any, err error) error {
-	if f, ok := err.(*failure); ok {
+	var f *failure
+	if errors.As(err, &f) {
 		return &failure{class: f.class, message: veil(kind, submitted, f.message), cause: veil(kind, submitted, f.cause)}
 	}
 	return err
