@@ -31,6 +31,7 @@ import (
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
 )
 
 // Config is all that a server must know.
@@ -48,6 +49,7 @@ type Config struct {
 	Ingest   ingest.Config
 	Gate     gate.Config     // its Server and Version are filled in
 	Dispatch dispatch.Config // its Server is filled in
+	Tasks    task.Config     // what they reach is filled in
 	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
 	// filled in.
 	Clouddriver clouddriver.Config
@@ -117,13 +119,18 @@ func (s *Server) work(ctx context.Context) error {
 	s.cfg.Dispatch.Server = s.cfg.ID
 	desk := dispatch.New(s.cfg.Dispatch, seats, st, hub, s.log)
 	door := gate.New(s.cfg.Gate, in, seats, desk, s.log)
+	tasks := s.newTasks(st, desk)
+	s.cfg.Clouddriver.Tasks = tasks
 	s.face.show(s.views(st, hub, seats, door))
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return book.Run(ctx) })
 	group.Go(func() error { return seats.Run(ctx) })
-	group.Go(func() error { return desk.Run(ctx) })
-	group.Go(func() error { return s.serveGRPC(ctx, door) })
+	// Agents stay until the tasks have ended, which reach clusters through them.
+	served, leave := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { defer leave(); return tasks.Run(ctx) })
+	group.Go(func() error { return desk.Run(served) })
+	group.Go(func() error { return s.serveGRPC(served, door) })
 	return group.Wait()
 }
 

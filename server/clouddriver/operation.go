@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/task"
@@ -56,19 +55,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 func optionsOf(r *http.Request, provider string) task.Options {
 	return task.Options{
 		RequestID: r.URL.Query().Get("clientRequestId"), Provider: provider,
-		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), Caller: callerOf(r),
+		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"),
 	}
-}
-
-// callerOf reads on whose behalf a request is made.
-func callerOf(r *http.Request) task.Caller {
-	c := task.Caller{User: r.Header.Get("X-SPINNAKER-USER")}
-	for _, account := range strings.Split(r.Header.Get("X-SPINNAKER-ACCOUNTS"), ",") {
-		if account = strings.TrimSpace(account); account != "" {
-			c.Accounts = append(c.Accounts, account)
-		}
-	}
-	return c
 }
 
 // submit mirrors OperationsController.cloudProviderOperations and operations.

@@ -61,7 +61,7 @@ func TestOperationPaths(t *testing.T) {
 		`"history":[{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task"}],"resultObjects":[{"manifests":[{"spec":{"replicas":2.0}}],"createdArtifacts":[]}],` +
 		`"outputs":[],"sagaIds":[],"retryable":true,"startTimeMs":1763640000000}`
 	const ops = `[{"a":{"x":1}},{"b":{},"c":{}}]`
-	const who = " Application:web Caller:{User:ann Accounts:[prod test]}}"
+	const who = " Application:web User:ann MayWrite:<nil>}"
 	for _, tt := range []struct {
 		why, method, path, body string
 		code                    int
@@ -115,7 +115,6 @@ func send(t *testing.T, method, url string, body io.Reader) (code int, answer, a
 		t.Fatal(err)
 	}
 	r.Header.Set("X-SPINNAKER-USER", "ann")
-	r.Header.Set("X-SPINNAKER-ACCOUNTS", "prod, ,test")
 	r.Header.Set("X-SPINNAKER-APPLICATION", "web")
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {

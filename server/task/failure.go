@@ -48,7 +48,7 @@ func (r *run) explain(w work, err error) *failure {
 		return &failure{class: "IllegalArgumentException", message: err.Error()}
 	case "":
 		id := rand.Text()[:10]
-		r.tasks.cfg.Log.Error("internal error in an operation", "id", id, "task", r.task.ID, "operation", w.name, "error", err)
+		r.tasks.cfg.Log.Error("internal error in an operation", "id", id, "task", r.id, "operation", w.name, "error", err)
 		return &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id}
 	default:
 		return &failure{class: "IllegalStateException", message: err.Error()}

@@ -402,7 +402,7 @@ func TestTooMany(t *testing.T) {
 // TestPurge holds that a task can be read for four days and is forgotten then.
 func TestPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(task.Config{})
+		s := newServer(task.Config{Beat: time.Hour, AbandonAfter: 3 * time.Hour})
 		s.live(t)
 		var ids []string
 		for range 250 {

@@ -23,6 +23,7 @@ const orchestration = "ORCHESTRATION"
 // run is a task that runs here.
 type run struct {
 	tasks   *Tasks
+	id      string
 	works   []work // let go when they are done: they hold what was submitted
 	options Options
 	ctx     context.Context // ends with a cause: errStopped, errTaken or a givenUp
@@ -54,7 +55,7 @@ func (g *givenUp) state() store.TaskState {
 }
 
 func (t *Tasks) newRun(id string, works []work, o Options) *run {
-	r := &run{tasks: t, works: works, options: o, done: make(chan struct{})}
+	r := &run{tasks: t, id: id, works: works, options: o, done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(t.base)
 	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), State: store.TaskRunning, Started: time.Now(),
 		History: []Line{{orchestration, "Initializing Orchestration Task"}}, Results: []json.RawMessage{}}
@@ -64,7 +65,7 @@ func (t *Tasks) newRun(id string, works []work, o Options) *run {
 // start lets a run run. It must have been entered.
 func (t *Tasks) start(r *run) {
 	r.begun.Store(true)
-	t.cfg.Log.Info("task started", "task", r.task.ID, "user", r.options.Caller.User, "operations", namesOf(r.works), "accounts", accountsOf(r.works))
+	t.cfg.Log.Info("task started", "task", r.id, "user", r.options.User, "operations", namesOf(r.works), "accounts", accountsOf(r.works))
 	go func() {
 		defer t.leave(r)
 		r.all()
@@ -121,7 +122,7 @@ func (r *run) all() {
 	}
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, errTaken):
-		r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", r.task.ID)
+		r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", r.id)
 	case cause != nil:
 		r.finish(r.cutShort(cause))
 	default:
@@ -162,7 +163,7 @@ func (r *run) one(w work) (ok bool) {
 		if v := recover(); v != nil {
 			// The value may hold what was submitted; the stack does not.
 			id := rand.Text()[:10]
-			r.tasks.cfg.Log.Error("an operation panicked", "id", id, "task", r.task.ID, "operation", w.name, "stack", string(debug.Stack()))
+			r.tasks.cfg.Log.Error("an operation panicked", "id", id, "task", r.id, "operation", w.name, "stack", string(debug.Stack()))
 			r.fail(w, &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id})
 		}
 	}()
@@ -203,7 +204,7 @@ func (r *run) progress(ctx context.Context) {
 	case vedette.KindOf(err) == vedette.Conflict:
 		r.cancel(errTaken)
 	case err != nil && ctx.Err() == nil:
-		r.tasks.cfg.Log.Warn("the progress of a task was not stored", "task", r.task.ID, "error", err)
+		r.tasks.cfg.Log.Warn("the progress of a task was not stored", "task", r.id, "error", err)
 	}
 }
 
@@ -218,7 +219,7 @@ func (r *run) save(ctx context.Context, task Task) error {
 func (r *run) row(task Task) (store.TaskRow, error) {
 	body, err := task.body()
 	row := store.TaskRow{ID: task.ID, RequestID: task.RequestID, Server: vedette.ServerID(task.Owner), Application: r.options.Application,
-		User: r.options.Caller.User, State: task.State, Body: body, Created: task.Started, Seen: time.Now()}
+		User: r.options.User, State: task.State, Body: body, Created: task.Started, Seen: time.Now()}
 	if !task.Running() {
 		row.Ended = row.Seen
 	}
@@ -239,16 +240,16 @@ func (r *run) finish(task Task) {
 			r.mu.Lock()
 			r.task = task
 			r.mu.Unlock()
-			r.tasks.cfg.Log.Info("task ended", "task", task.ID, "state", string(task.State))
+			r.tasks.cfg.Log.Info("task ended", "task", r.id, "state", string(task.State))
 			return
 		case vedette.KindOf(err) == vedette.Conflict:
-			r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", task.ID)
+			r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", r.id)
 			return
 		case last:
-			r.tasks.cfg.Log.Error("the end of a task is not stored; another server will end it", "task", task.ID, "error", err)
+			r.tasks.cfg.Log.Error("the end of a task is not stored; another server will end it", "task", r.id, "error", err)
 			return
 		}
-		r.tasks.cfg.Log.Warn("the end of a task is not stored yet; tried again", "task", task.ID, "error", err)
+		r.tasks.cfg.Log.Warn("the end of a task is not stored yet; tried again", "task", r.id, "error", err)
 		if vedette.KindOf(err) != vedette.Unavailable {
 			task.shorten()
 		}

@@ -21,12 +21,6 @@ type dispatcher interface {
 	Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
-// authority decides who may change what is in an account: nil, or a
-// vedette.Denied. Any other error is that it can't be told, and then nobody may.
-type authority interface {
-	MayWrite(ctx context.Context, c Caller, account vedette.AccountName) error
-}
-
 // accounts is where accounts and the kinds that they report come from.
 type accounts interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
@@ -72,10 +66,8 @@ type Config struct {
 	Store    book
 	Accounts accounts
 	Dispatch dispatcher
-	// Authority decides who may submit; nil: everyone.
-	Authority authority
-	Rules     manifest.Rules // of deployments; those of an account's custom kinds are added
-	Log       *slog.Logger   // nil: nothing is logged
+	Rules    manifest.Rules // of deployments; those of an account's custom kinds are added
+	Log      *slog.Logger   // nil: nothing is logged
 
 	Timeout time.Duration // of one operation in a cluster; 30 s
 	// DeleteTimeout is how long a deletion may take until the object is gone,
@@ -96,9 +88,6 @@ func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Authority == nil {
-		c.Authority = everyone{}
-	}
 	if c.Most <= 0 {
 		c.Most = 2000
 	}
@@ -116,24 +105,16 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// everyone is the authority where there is none.
-type everyone struct{}
-
-// MayWrite allows everything.
-func (everyone) MayWrite(context.Context, Caller, vedette.AccountName) error { return nil }
-
-// Caller is on whose behalf a task runs, as the request's headers say.
-type Caller struct {
-	User     string   // X-SPINNAKER-USER; empty where nobody said
-	Accounts []string // X-SPINNAKER-ACCOUNTS
-}
-
 // Options are what a submission says besides its operations.
 type Options struct {
 	RequestID   string // a second submission under it is the first; empty for one that never comes twice
 	Provider    string // empty: each description may say
-	Application string // for those who look for tasks; empty: that of the operations
-	Caller      Caller
+	Application string // for those who look for tasks
+	User        string // on whose behalf; empty where nobody said
+	// MayWrite decides whether the caller may change what is in an account: nil, or
+	// a vedette.Denied. Any other error is that it can't be told, and then nobody
+	// may. Without one everybody may.
+	MayWrite func(ctx context.Context, account vedette.AccountName) error
 }
 
 // Tasks runs tasks and knows of all that others run. It is safe for use by many
@@ -185,7 +166,7 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 	row, created, err := t.create(ctx, r)
 	if err == nil && created {
 		t.start(r)
-		return r.task.ID, nil
+		return r.id, nil
 	}
 	t.leave(r)
 	if err != nil || row.State != store.TaskRetryable {
@@ -356,17 +337,17 @@ func (t *Tasks) enter(r *run) error {
 		return vedette.Errorf(vedette.Unavailable, "the server is going away; try again, another one may answer")
 	case len(t.running) >= t.cfg.Most:
 		return vedette.Errorf(vedette.Unavailable, "%d tasks run on this server, which is as many as it takes; try again when some have ended", len(t.running))
-	case t.running[r.task.ID] != nil:
-		return vedette.Errorf(vedette.Conflict, "task %s runs again already", r.task.ID)
+	case t.running[r.id] != nil:
+		return vedette.Errorf(vedette.Conflict, "task %s runs again already", r.id)
 	}
-	t.running[r.task.ID] = r
+	t.running[r.id] = r
 	return nil
 }
 
 func (t *Tasks) leave(r *run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.running, r.task.ID)
+	delete(t.running, r.id)
 	t.idle.Broadcast()
 	r.cancel(nil)
 	close(r.done)

@@ -58,7 +58,7 @@ func (t *turn) do(ctx context.Context, args vedette.Args, within time.Duration) 
 	defer cancel()
 	return t.tasks.cfg.Dispatch.Do(ctx, vedette.Operation{
 		ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
-		User: t.options.Caller.User, Origin: "task " + t.task.ID,
+		User: t.options.User, Origin: "task " + t.id,
 	})
 }
 

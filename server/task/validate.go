@@ -57,7 +57,7 @@ func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]w
 		if err != nil {
 			return nil, err
 		}
-		found, err := t.judge(ctx, w, row, o.Caller)
+		found, err := t.judge(ctx, w, row, o)
 		if err != nil {
 			return nil, err
 		}
@@ -103,9 +103,12 @@ func read(r Request, provider string, rows []store.AccountRow) (work, store.Acco
 
 // judge asks whether the caller may, and whether the description holds what it
 // must.
-func (t *Tasks) judge(ctx context.Context, w work, row store.AccountRow, c Caller) ([]string, error) {
+func (t *Tasks) judge(ctx context.Context, w work, row store.AccountRow, o Options) ([]string, error) {
 	v := &validation{context: w.context, properties: row.Properties}
-	err := t.cfg.Authority.MayWrite(ctx, c, row.Name)
+	var err error
+	if o.MayWrite != nil {
+		err = o.MayWrite(ctx, row.Name)
+	}
 	if vedette.KindOf(err) == vedette.Denied {
 		v.errs = append(v.errs, "Access denied to account "+string(row.Name))
 	} else if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -105,31 +104,30 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// keeper lets nobody into an account, or can't tell.
-type keeper struct{ err error }
-
-func (k keeper) MayWrite(_ context.Context, c task.Caller, account vedette.AccountName) error {
-	if c.User != "ann@example.com" || !slices.Equal(c.Accounts, []string{"prod", "narrow"}) || account != "prod" {
-		panic("asked about somebody else")
-	}
-	return k.err
-}
-
 func TestAuthority(t *testing.T) {
 	for _, tt := range []struct {
 		why  string
 		err  error
-		code int
+		kind vedette.ErrorKind
 		want string
 	}{
-		{"denied", vedette.Errorf(vedette.Denied, "ann is not among ops"), http.StatusBadRequest, `"message":"Validation Failed","errors":["Access denied to account prod"]`},
-		{"nobody can tell", vedette.Errorf(vedette.Unavailable, "Fiat does not answer"), http.StatusServiceUnavailable, `"message":"Fiat does not answer"`},
+		{"denied", vedette.Errorf(vedette.Denied, "ann is not among ops"), vedette.Invalid, "Validation Failed: Access denied to account prod"},
+		{"nobody can tell", vedette.Errorf(vedette.Unavailable, "Fiat does not answer"), vedette.Unavailable, "Fiat does not answer"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			s := newServer(task.Config{Authority: keeper{tt.err}})
-			code, answer := s.ask(t, http.MethodPost, "/kubernetes/ops", scaleWeb)
-			if code != tt.code || !strings.Contains(answer, tt.want) || s.cluster.count() != 0 {
-				t.Errorf("%d %s", code, answer)
+			s := newServer(task.Config{})
+			requests, err := task.ParseRequests([]byte(scaleWeb))
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, err := s.Submit(t.Context(), requests, task.Options{MayWrite: func(_ context.Context, account vedette.AccountName) error {
+				if account != "prod" {
+					t.Errorf("asked for %s", account)
+				}
+				return tt.err
+			}})
+			if id != "" || s.cluster.count() != 0 || vedette.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("task %q, %v", id, err)
 			}
 		})
 	}
@@ -159,7 +157,7 @@ func FuzzParseRequests(f *testing.F) {
 			}
 		}
 		// What is read is judged in words too.
-		_, err = newServer(task.Config{Authority: nobody{}}).Submit(t.Context(), requests, task.Options{Provider: "kubernetes"})
+		_, err = newServer(task.Config{}).Submit(t.Context(), requests, task.Options{Provider: "kubernetes", MayWrite: nobody})
 		if err != nil && vedette.KindOf(err) == "" {
 			t.Errorf("%s: %v", raw, err)
 		}
@@ -167,8 +165,6 @@ func FuzzParseRequests(f *testing.F) {
 }
 
 // nobody may do anything, so that nothing is begun.
-type nobody struct{}
-
-func (nobody) MayWrite(context.Context, task.Caller, vedette.AccountName) error {
+func nobody(context.Context, vedette.AccountName) error {
 	return vedette.Errorf(vedette.Denied, "nobody")
 }
