@@ -15,6 +15,7 @@ func (c *Config) check() {
 	c.checkREST(c.Server.SSL)
 	c.checkGRPC(c.GRPC.Server.Security)
 	c.checkAgents(c.Agents)
+	c.checkTasks(c.Tasks, c.Manifests)
 	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
 		c.problem("logging.level", "%q: %s", "logging.level", err)
 	}

@@ -21,6 +21,8 @@ type Config struct {
 	Accounts    Accounts    `config:"accounts"`
 	Agents      Agents      `config:"agents"`
 	Credentials Credentials `config:"credentials"`
+	Tasks       Tasks       `config:"tasks"`
+	Manifests   Manifests   `config:"manifests"`
 	Logging     Logging     `config:"logging"`
 	Kubesvc     Kubesvc     `config:"kubesvc"`
 	Spring      Spring      `config:"spring"`

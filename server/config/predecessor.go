@@ -13,6 +13,12 @@ var renames = [...]configfile.Rename{
 	{From: "kubesvc.cache.cacheAll", To: "cache.all"},
 	{From: "kubesvc.cache.accountCleanupFrequencySeconds", To: "accounts.gracePeriod"},
 	{From: "kubesvc.cache.cleanDataWithUnusedAccounts", To: "accounts.removeData"},
+	{From: "kubernetes.v2.applyAppLabels", To: "manifests.appLabels"},
+	{From: "kubernetes.v2.apply-app-labels", To: "manifests.appLabels"},
+	{From: "kubernetes.v2.managedBySuffix", To: "manifests.managedBySuffix"},
+	{From: "kubernetes.v2.managed-by-suffix", To: "manifests.managedBySuffix"},
+	{From: "kubernetes.artifactBinding.dockerImage", To: "manifests.dockerImages"},
+	{From: "kubernetes.artifact-binding.docker-image", To: "manifests.dockerImages"},
 }
 
 // Kubesvc are the keys of the predecessor's plugin that have no place of their
@@ -105,7 +111,7 @@ type Clouddriver struct {
 	Redis configfile.Any `config:"redis,unused"`
 	// Defaults of names in AWS.
 	Default configfile.Any `config:"default,unused"`
-	// Accounts of Clouddriver's own Kubernetes provider.
+	// Accounts of Clouddriver's own Kubernetes provider. What it says of manifests counts as manifests.
 	Kubernetes configfile.Any `config:"kubernetes,unused"`
 	// Another provider.
 	DockerRegistry configfile.Any `config:"dockerRegistry,unused"`
