@@ -32,6 +32,7 @@ import (
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
 )
 
 // Config is all that a server must know.
@@ -49,6 +50,7 @@ type Config struct {
 	Ingest   ingest.Config
 	Gate     gate.Config     // its Server and Version are filled in
 	Dispatch dispatch.Config // its Server is filled in
+	Tasks    task.Config     // what they reach is filled in
 	// Fiat knows what users may do; nil where there is none.
 	Fiat *authorize.Fiat
 	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
@@ -120,7 +122,8 @@ func (s *Server) work(ctx context.Context) error {
 	s.cfg.Dispatch.Server = s.cfg.ID
 	desk := dispatch.New(s.cfg.Dispatch, seats, st, hub, s.log)
 	door := gate.New(s.cfg.Gate, in, seats, desk, s.log)
-	readers, err := s.views(st, hub, seats, door, desk)
+	tasks := s.newTasks(st, desk)
+	readers, err := s.views(st, hub, seats, door, desk, tasks)
 	if err != nil {
 		return err
 	}
@@ -129,8 +132,11 @@ func (s *Server) work(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return book.Run(ctx) })
 	group.Go(func() error { return seats.Run(ctx) })
-	group.Go(func() error { return desk.Run(ctx) })
-	group.Go(func() error { return s.serveGRPC(ctx, door) })
+	// Agents stay until the tasks have ended, which reach clusters through them.
+	served, leave := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { defer leave(); return tasks.Run(ctx) })
+	group.Go(func() error { return desk.Run(served) })
+	group.Go(func() error { return s.serveGRPC(served, door) })
 	return group.Wait()
 }
 

@@ -168,3 +168,20 @@ func TestFiatIsAsked(t *testing.T) {
 		}
 	}
 }
+
+// TestOperationsAreJudged submits an operation to a server that runs as it does
+// in earnest: its path is there, and the accounts are those of the database.
+func TestOperationsAreJudged(t *testing.T) {
+	s, _ := serve(t, config("sqlite:"+filepath.Join(t.TempDir(), "vedette.db")))
+	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
+	body := strings.NewReader(`[{"scaleManifest":{"account":"nowhere","manifestName":"deployment web","location":"shop","replicas":3}}]`)
+	resp, err := http.Post("http://"+s.REST().String()+"/kubernetes/ops", "application/json", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(answer), "credentials not found (name: nowhere)") {
+		t.Errorf("%d %s, %v", resp.StatusCode, answer, err)
+	}
+}

@@ -16,10 +16,11 @@ import (
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
 )
 
 // views are all that readers can ask for.
-func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Gate, desk *dispatch.Dispatch) (http.Handler, error) {
+func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Gate, desk *dispatch.Dispatch, tasks *task.Tasks) (http.Handler, error) {
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
 			row, err := st.Account(ctx, account)
@@ -34,7 +35,7 @@ func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, d
 		StaleAfter: 4 * s.cfg.Gate.Interval(), Authority: authority,
 	}))
 	cfg := s.cfg.Clouddriver
-	cfg.Store, cfg.Agents, cfg.Log, cfg.Authority, cfg.Dispatch = st, door.Agents, s.log, authority, desk
+	cfg.Store, cfg.Agents, cfg.Log, cfg.Authority, cfg.Dispatch, cfg.Tasks = st, door.Agents, s.log, authority, desk, tasks
 	cfg.Live = func(account vedette.AccountName) bool {
 		_, live := seats.Fresh(account)
 		return live

@@ -15,7 +15,9 @@ import (
 	"github.com/vedette-io/vedette/server/config"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
 	"github.com/vedette-io/vedette/server/views"
 )
 
@@ -34,7 +36,8 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		Gate: gate.Config{
 			Pulse: cfg.Agents.Pulse(), Credit: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Lifts: views.Lifts(),
 		},
-		Fiat: cfg.Fiat.Authority(),
+		Fiat:  cfg.Fiat.Authority(),
+		Tasks: tasksOf(cfg),
 		Clouddriver: clouddriver.Config{
 			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
 			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
@@ -45,6 +48,13 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 	}
 	settings.GRPCTLS, err = cfg.GRPC.Server.TLSConfig()
 	return settings, err
+}
+
+func tasksOf(cfg *config.Config) task.Config {
+	timeout, deleteTimeout, keep := cfg.Tasks.Durations()
+	m := cfg.Manifests
+	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Keep: keep, Most: cfg.Tasks.Most,
+		Rules: manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
 }
 
 // kindsOf are the kinds to cache, less those to omit.

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
 )
 
 // accounts is where accounts and what they report come from.
@@ -41,6 +42,15 @@ type authority interface {
 	Application(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
 }
 
+// tasks is what carries operations out.
+type tasks interface {
+	Submit(ctx context.Context, requests []task.Request, o task.Options) (id string, err error)
+	Restart(ctx context.Context, id string, requests []task.Request, o task.Options) error
+	Retry(ctx context.Context, id string, again bool) error
+	Get(ctx context.Context, id string) (task.Task, error)
+	List(ctx context.Context) ([]task.Task, error)
+}
+
 // Config is what the API reads from, and how it names things.
 type Config struct {
 	Store reader
@@ -52,7 +62,9 @@ type Config struct {
 	Agents   func() int // how many agents are connected; nil: none
 	// Live reports whether an agent reports the account now. Nil: always.
 	Live func(account vedette.AccountName) bool
-	Log  *slog.Logger // nil: nothing is logged
+	// Tasks carries operations out. Nil: there are no paths for them.
+	Tasks tasks
+	Log   *slog.Logger // nil: nothing is logged
 
 	// PrimaryAccountTypes are the account types that make an account primary
 	// (credentials.primaryAccountTypes). Nil means "default".
@@ -95,7 +107,7 @@ func New(cfg Config) http.Handler {
 // described at
 // https://github.com/spinnaker/clouddriver/tree/master/clouddriver-web/src/main/groovy/com/netflix/spinnaker/clouddriver/controllers
 func (a *api) router() router {
-	return router{api: a, routes: []route{
+	routes := []route{
 		{"health", a.health},
 		{"credentials", a.listCredentials},
 		{"credentials/{account}", a.getCredentials},
@@ -112,7 +124,11 @@ func (a *api) router() router {
 		{"instances/{account}/{location}/{id}/console", a.getConsole},
 		{"armory/agent/operations", a.listOperations},
 		{"armory/agent/operations/{id}", a.getOperation},
-	}}
+	}
+	if a.Tasks != nil {
+		routes = append(routes, a.taskRoutes()...)
+	}
+	return router{api: a, routes: routes}
 }
 
 // open lets everyone do everything.

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/task"
 )
 
 const notFoundException = "com.netflix.spinnaker.kork.web.exceptions.NotFoundException"
@@ -34,6 +36,8 @@ type errorBody struct {
 	Error     string `json:"error"`
 	Exception string `json:"exception"`
 	Message   string `json:"message"`
+
+	Errors []string `json:"errors,omitempty"` // of a validation; Orca shows them before the message
 }
 
 // readFailure is a manifest that there may be and that can't be read:
@@ -47,9 +51,8 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return // nobody listens any more
 	}
-	var failure *readFailure
-	if errors.As(err, &failure) {
-		writeError(w, http.StatusInternalServerError, "java.lang.IllegalStateException", failure.message)
+	if body, ok := peculiar(err); ok {
+		writeBody(w, body)
 		return
 	}
 	var shown *vedette.Error
@@ -63,10 +66,40 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeError(w, http.StatusInternalServerError, "java.lang.IllegalStateException", "internal error; the server's log tells more under id "+id)
 }
 
+// peculiar finds what Clouddriver has an answer of its own for.
+func peculiar(err error) (errorBody, bool) {
+	var unread *readFailure
+	var unsupported *unsupportedProvider
+	var invalid *task.ValidationError
+	var unknown *task.UnknownError
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &unread):
+		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.IllegalStateException", Message: unread.message}, true
+	case errors.As(err, &unsupported):
+		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.UnsupportedOperationException", Message: unsupported.Error()}, true
+	case errors.As(err, &invalid):
+		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.clouddriver.deploy.DescriptionValidationException",
+			Message: "Validation Failed", Errors: invalid.Errors}, true
+	case errors.As(err, &unknown):
+		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.clouddriver.orchestration.AtomicOperationConverterNotFoundException",
+			Message: unknown.Error()}, true
+	case errors.As(err, &large):
+		return errorBody{Status: http.StatusRequestEntityTooLarge, Exception: "java.lang.IllegalArgumentException",
+			Message: fmt.Sprintf("the body is larger than %d MiB, which is more than this server takes", large.Limit>>20)}, true
+	}
+	return errorBody{}, false
+}
+
 func writeError(w http.ResponseWriter, status int, exception, message string) {
+	writeBody(w, errorBody{Status: status, Exception: exception, Message: message})
+}
+
+// writeBody completes an error and sends it.
+func writeBody(w http.ResponseWriter, b errorBody) {
+	b.Timestamp, b.Error = time.Now().UTC().Format("2006-01-02T15:04:05.000+00:00"), http.StatusText(b.Status)
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
+	w.WriteHeader(b.Status)
 	// The reader may be gone; there is no one else to tell.
-	_ = json.NewEncoder(w).Encode(errorBody{Timestamp: time.Now().UTC().Format("2006-01-02T15:04:05.000+00:00"), Status: status,
-		Error: http.StatusText(status), Exception: exception, Message: message})
+	_ = json.NewEncoder(w).Encode(b)
 }

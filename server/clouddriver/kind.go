@@ -1,8 +1,6 @@
 package clouddriver
 
 import (
-	"strings"
-
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/manifest"
 )
@@ -11,11 +9,4 @@ import (
 func kindName(kind vedette.Kind) string { return manifest.KindName(kind) }
 
 // splitName reads "replicaSet web-v003".
-func splitName(name string) (kind, object string, err error) {
-	kind, object, ok := strings.Cut(strings.TrimSpace(name), " ")
-	object = strings.TrimSpace(object)
-	if !ok || object == "" || strings.ContainsAny(object, " /") {
-		return "", "", vedette.Errorf(vedette.Invalid, "Expected a full resource name of the form <kind> <name>, got: %.300s", name)
-	}
-	return kind, object, nil
-}
+func splitName(name string) (kind, object string, err error) { return manifest.SplitName(name) }

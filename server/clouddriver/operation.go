@@ -2,165 +2,177 @@ package clouddriver
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
-	"net/url"
-	"strconv"
-	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
 )
 
-// history is where operations are remembered.
-type history interface {
-	Operation(ctx context.Context, id vedette.OperationID) (store.OperationRow, error)
-	Operations(ctx context.Context, q store.OperationQuery) ([]store.OperationRow, string, error)
-}
-
-// operationRecord is an operation as the predecessor shows it. All times are of
-// one clock, the server's that accepted it, in milliseconds since 1970; what has
-// not happened is left out.
-type operationRecord struct {
-	OperationID     vedette.OperationID  `json:"operationId"`
-	OperationType   vedette.Verb         `json:"operationType"`
-	Account         vedette.AccountName  `json:"account"`
-	StartTime       int64                `json:"startTime"`
-	EndTime         int64                `json:"endTime,omitempty"`
-	TotalDurationMs *int64               `json:"totalDurationMs,omitempty"`
-	FinalOutcome    vedette.OutcomeState `json:"finalOutcome,omitempty"` // done, failed or lost
-	Received        serverStep           `json:"opReceivedByClouddriver"`
-	Processed       *serverStep          `json:"opProcessedByClouddriver,omitempty"`
-	Sent            *agentStep           `json:"opSentToAgent,omitempty"`
-	Result          *resultStep          `json:"resultReceivedFromAgent,omitempty"`
-	Answered        *serverStep          `json:"resultReceivedByClouddriver,omitempty"`
-}
-
-type serverStep struct {
-	Server vedette.ServerID `json:"clouddriverId"`
-	Time   int64            `json:"time"`
-}
-
-type agentStep struct {
-	Agent vedette.AgentID `json:"agentId"`
-	Time  int64           `json:"time"`
-}
-
-type resultStep struct {
-	Agent  vedette.AgentID  `json:"agentId"`
-	Server vedette.ServerID `json:"clouddriverId"`
-	Time   int64            `json:"time"`
-	Result resultView       `json:"result"`
-}
-
-type resultView struct {
-	Status     int   `json:"status"` // of HTTP
-	DurationMs int64 `json:"durationMs"`
-}
-
-func recordOf(row store.OperationRow) operationRecord {
-	rec := operationRecord{OperationID: row.ID, OperationType: row.Verb, Account: row.Account, StartTime: row.Accepted.UnixMilli(),
-		Received: serverStep{row.Server, row.Accepted.UnixMilli()}}
-	sent := row.Agent != "" && !row.Sent.IsZero()
-	if sent {
-		rec.Processed = &serverStep{row.Server, row.Sent.UnixMilli()}
-		rec.Sent = &agentStep{row.Agent, row.Sent.UnixMilli()}
+// taskRoutes are those of OperationsController, FeaturesController and
+// CacheController. The colon route goes before the one that takes its path too.
+func (a *api) taskRoutes() []route {
+	return []route{
+		{"POST ops", a.submit},
+		{"POST ops/{name}", a.submitOne},
+		{"POST {provider}/ops", a.submit},
+		{"POST {provider}/ops/{name}", a.submitOne},
+		{"task", a.listTasks},
+		{"POST task/{id}:resume", a.resumeTask},
+		{"task/{id}", a.getTask},
+		{"PATCH {provider}/task/{id}", a.patchTask},
+		{"{provider}/task/{id}/owner", a.getOwner},
+		{"POST {provider}/task/{id}/restart", a.restartTask},
+		{"features/stages", a.listStages},
+		{"POST cache/{provider}/{type}", a.refreshCache},
+		{"cache/{provider}/{type}", a.listRefreshes},
 	}
-	if row.State == store.Pending || row.Ended.IsZero() {
-		return rec
-	}
-	rec.FinalOutcome, rec.EndTime = row.State, row.Ended.UnixMilli()
-	rec.TotalDurationMs = durationMs(row.Accepted, row.Ended)
-	rec.Answered = &serverStep{row.Server, row.Ended.UnixMilli()}
-	if sent && row.State != vedette.Lost {
-		rec.Result = &resultStep{row.Agent, row.Server, row.Ended.UnixMilli(), resultView{row.Status, *durationMs(row.Sent, row.Ended)}}
-	}
-	return rec
 }
 
-func durationMs(from, to time.Time) *int64 {
-	ms := to.UnixMilli() - from.UnixMilli()
-	return &ms
+// mostBody is what a request may hold: a deployment's manifests.
+const mostBody = 32 << 20
+
+// started is the answer to what starts a task.
+type started struct {
+	ID          string `json:"id"`
+	ResourceURI string `json:"resourceUri"`
 }
 
-// getOperation mirrors the predecessor's GET /armory/agent/operations/{opId}.
-func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p parts) error {
-	row, err := a.Store.Operation(r.Context(), vedette.OperationID(p["id"]))
+func writeStarted(w http.ResponseWriter, r *http.Request, id string) error {
+	return writeJSON(w, r, started{id, "/task/" + id})
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	if err != nil {
+		return nil, fmt.Errorf("read the body of %s: %w", r.URL.Path, err)
+	}
+	return raw, nil
+}
+
+// optionsOf reads what the headers and the query say of a submission.
+func (a *api) optionsOf(r *http.Request, provider string) task.Options {
+	caller := authorize.CallerOf(r)
+	return task.Options{
+		MayWrite: func(ctx context.Context, account vedette.AccountName) error {
+			return a.Authority.Account(ctx, caller, account, authorize.Write)
+		},
+		RequestID: r.URL.Query().Get("clientRequestId"), Provider: provider,
+		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"),
+	}
+}
+
+// submit mirrors OperationsController.cloudProviderOperations and operations.
+func (a *api) submit(w http.ResponseWriter, r *http.Request, p parts) error {
+	requests, err := readRequests(w, r)
 	if err != nil {
 		return err
 	}
-	if err := a.Authority.Account(r.Context(), authorize.CallerOf(r), row.Account, authorize.Read); err != nil {
-		return err
-	}
-	return writeJSON(w, r, recordOf(row))
+	return a.begin(w, r, p, requests)
 }
 
-// listOperations mirrors the predecessor's GET /armory/agent/operations, the
-// newest first. Pages count from 1. What the caller may not read is left out of
-// its page.
-func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ parts) error {
-	items, page, err := parsePage(r.URL.Query())
+func readRequests(w http.ResponseWriter, r *http.Request) ([]task.Request, error) {
+	raw, err := readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	return task.ParseRequests(raw)
+}
+
+// submitOne mirrors OperationsController.cloudProviderOperation and operation.
+func (a *api) submitOne(w http.ResponseWriter, r *http.Request, p parts) error {
+	raw, err := readBody(w, r)
 	if err != nil {
 		return err
 	}
-	rows, err := a.operationPage(r.Context(), items, page)
+	requests, err := task.ParseRequest(p["name"], raw)
 	if err != nil {
 		return err
 	}
-	caller, may := authorize.CallerOf(r), map[vedette.AccountName]bool{}
-	records := []operationRecord{}
-	for _, row := range rows {
-		if _, asked := may[row.Account]; !asked {
-			err := a.Authority.Account(r.Context(), caller, row.Account, authorize.Read)
-			if err != nil && vedette.KindOf(err) != vedette.Denied {
-				return err
-			}
-			may[row.Account] = err == nil
-		}
-		if may[row.Account] {
-			records = append(records, recordOf(row))
-		}
-	}
-	return writeJSON(w, r, records)
+	return a.begin(w, r, p, requests)
 }
 
-// operationPage goes from page to page, since only the one before tells where one
-// begins.
-func (a *api) operationPage(ctx context.Context, items, page int) ([]store.OperationRow, error) {
-	q := store.OperationQuery{Limit: items}
-	for n := 1; ; n++ {
-		rows, next, err := a.Store.Operations(ctx, q)
-		if err != nil || n == page {
-			return rows, err
-		}
-		if next == "" {
-			return nil, nil
-		}
-		q.After = next
+func (a *api) begin(w http.ResponseWriter, r *http.Request, p parts, requests []task.Request) error {
+	id, err := a.Tasks.Submit(r.Context(), requests, a.optionsOf(r, p["provider"]))
+	if err != nil {
+		return err
 	}
+	return writeStarted(w, r, id)
 }
 
-// The bounds of pages: so many operations on one, and so many before its end.
-const (
-	usualItems    = 50
-	mostItems     = 1000
-	mostPagedOver = 100_000
-)
+// restartTask mirrors OperationsController.restartCloudProviderTask.
+func (a *api) restartTask(w http.ResponseWriter, r *http.Request, p parts) error {
+	if err := onlyKubernetes(p); err != nil {
+		return err
+	}
+	requests, err := readRequests(w, r)
+	if err != nil {
+		return err
+	}
+	if err := a.Tasks.Restart(r.Context(), p["id"], requests, a.optionsOf(r, p["provider"])); err != nil {
+		return err
+	}
+	return writeStarted(w, r, p["id"])
+}
 
-func parsePage(query url.Values) (items, page int, err error) {
-	items, page = usualItems, 1
-	for name, field := range map[string]*int{"items": &items, "page": &page} {
-		given := query.Get(name)
-		if given == "" {
-			continue
-		}
-		if *field, err = strconv.Atoi(given); err != nil || *field < 1 {
-			return 0, 0, vedette.Errorf(vedette.Invalid, "%s is %.40q and must be a number from 1", name, given)
-		}
+// patchTask mirrors OperationsController.updateTask.
+func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p parts) error {
+	if err := onlyKubernetes(p); err != nil {
+		return err
 	}
-	if items > mostItems || page > mostPagedOver/items {
-		return 0, 0, vedette.Errorf(vedette.Invalid, "page %d of %d operations is too far: a page has at most %d, and %d can be paged over; GET /vedette/v1/operations has cursors",
-			page, items, mostItems, mostPagedOver)
+	raw, err := readBody(w, r)
+	if err != nil {
+		return err
 	}
-	return items, page, nil
+	var body struct{ Retry *bool }
+	if err := json.Unmarshal(raw, &body); err != nil || body.Retry == nil {
+		return vedette.Errorf(vedette.Invalid, `Patching task id: %s with the provided inputs is not supported: send {"retry": true}`, p["id"])
+	}
+	if err := a.Tasks.Retry(r.Context(), p["id"], *body.Retry); err != nil {
+		return err
+	}
+	return writeStarted(w, r, p["id"])
+}
+
+// unsupportedProvider is a cloud provider whose tasks are none of ours, which
+// Clouddriver answers with 500.
+type unsupportedProvider struct{ name string }
+
+func (e *unsupportedProvider) Error() string {
+	return "updating Task information not supported via this endpoint for cloudprovider: " + e.name + ". Supported cloudproviders are: [kubernetes]"
+}
+
+func onlyKubernetes(p parts) error {
+	if p["provider"] != "kubernetes" {
+		return &unsupportedProvider{p["provider"]}
+	}
+	return nil
+}
+
+type stageView struct {
+	Name    string `json:"name"`
+	Enabled bool   `json:"enabled"`
+}
+
+// listStages mirrors FeaturesController.stages.
+func (a *api) listStages(w http.ResponseWriter, r *http.Request, _ parts) error {
+	var stages []stageView
+	for _, name := range task.Operations() {
+		stages = append(stages, stageView{name, true})
+	}
+	return writeJSON(w, r, stages)
+}
+
+// refreshCache mirrors CacheController.handleOnDemand for a provider that caches
+// nothing on demand: what an old Orca waits for here is always done.
+func (a *api) refreshCache(w http.ResponseWriter, r *http.Request, _ parts) error {
+	return writeJSON(w, r, map[string]any{"cachedIdentifiersByType": map[string]any{}})
+}
+
+// listRefreshes mirrors CacheController.pendingOnDemands.
+func (a *api) listRefreshes(w http.ResponseWriter, r *http.Request, _ parts) error {
+	return writeJSON(w, r, []string{})
 }

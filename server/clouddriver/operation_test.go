@@ -1,8 +1,11 @@
 package clouddriver_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,72 +14,154 @@ import (
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
 )
 
-// TestOperationRecords shows operations as the predecessor does: one that was
-// done, one that was refused by the cluster, one that is lost, one that found no
-// agent, one that is under way.
-func TestOperationRecords(t *testing.T) {
-	w := readtest.New(t)
-	for i, end := range []store.OperationRow{
-		{State: vedette.Done, Status: 200, Agent: "agent-1"}, {State: vedette.Failed, Status: 403, Agent: "agent-1"},
-		{State: vedette.Lost, Status: 504, Agent: "agent-1"}, {State: vedette.Failed, Status: 503}, {State: store.Pending},
+// tasks knows one task, and notes what it is asked for.
+type tasks struct{ asked []string }
+
+const taskID = "01JD8Q4S0V6K0G3H8B3R4T5Y6Z"
+
+func (s *tasks) note(format string, args ...any) {
+	s.asked = append(s.asked, fmt.Sprintf(format, args...))
+}
+
+func (s *tasks) Submit(_ context.Context, requests []task.Request, o task.Options) (string, error) {
+	o.MayWrite = nil
+	s.note("submit %s %+v", requests, o)
+	return taskID, nil
+}
+
+func (s *tasks) Restart(_ context.Context, id string, requests []task.Request, o task.Options) error {
+	o.MayWrite = nil
+	s.note("restart %s %s %+v", id, requests, o)
+	return nil
+}
+
+func (s *tasks) Retry(_ context.Context, id string, again bool) error {
+	s.note("retry %s %t", id, again)
+	return nil
+}
+
+func (s *tasks) Get(_ context.Context, id string) (task.Task, error) {
+	if id != taskID {
+		return task.Task{}, vedette.Errorf(vedette.NotFound, "Task not found (id: %s)", id)
+	}
+	return task.Task{ID: id, Owner: "7f3a@vedette-0", State: store.TaskRetryable, Started: time.UnixMilli(1763640000000),
+		History: []task.Line{{Phase: "ORCHESTRATION", Status: "Initializing Orchestration Task"}},
+		Results: []json.RawMessage{json.RawMessage(`{"manifests":[{"spec":{"replicas":2}}],"createdArtifacts":[]}`)}}, nil
+}
+
+func (s *tasks) List(ctx context.Context) ([]task.Task, error) {
+	t, err := s.Get(ctx, taskID)
+	return []task.Task{t}, err
+}
+
+func TestOperationPaths(t *testing.T) {
+	const started = `{"id":"` + taskID + `","resourceUri":"/task/` + taskID + `"}`
+	const told = `{"id":"` + taskID + `","status":{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task","complete":true,"completed":true,"failed":true,"retryable":true},` +
+		`"history":[{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task"}],"resultObjects":[{"manifests":[{"spec":{"replicas":2.0}}],"createdArtifacts":[]}],` +
+		`"outputs":[],"sagaIds":[],"retryable":true,"startTimeMs":1763640000000}`
+	const ops = `[{"a":{"x":1}},{"b":{},"c":{}}]`
+	const who = " Application:web User:ann }"
+	for _, tt := range []struct {
+		why, method, path, body string
+		code                    int
+		want, asked             string
+	}{
+		{"operations of a provider", "POST", "/kubernetes/ops?clientRequestId=4f1c", ops, 200, started, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID:4f1c Provider:kubernetes` + who},
+		{"operations of whichever", "POST", "/ops", ops, 200, started, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + who},
+		{"one operation", "POST", "/kubernetes/ops/scaleManifest?clientRequestId=1", `{"x":1}`, 200, started, `submit [{scaleManifest {"x":1}}] {RequestID:1 Provider:kubernetes` + who},
+		{"one operation of whichever", "POST", "/ops/scaleManifest", `{}`, 200, started, `submit [{scaleManifest {}}] {RequestID: Provider:` + who},
+		{"an empty segment", "POST", "//ops", ops, 200, started, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + who},
+		{"a task", "GET", "/task/" + taskID, "", 200, told, ""},
+		{"no task", "GET", "/task/x", "", 404, "Task not found (id: x)", ""},
+		{"all tasks", "GET", "/task", "", 200, "[" + told + "]", ""},
+		{"its owner", "GET", "/kubernetes/task/" + taskID + "/owner", "", 200, `{"name":"vedette-0"}`, ""},
+		{"no task's owner", "GET", "/kubernetes/task/x/owner", "", 404, "Task not found (id: x)", ""},
+		{"the owner of another provider's", "GET", "/aws/task/x/owner", "", 500, "Supported cloudproviders are: [kubernetes]", ""},
+		{"to be run again", "PATCH", "/kubernetes/task/x", `{"retry":true,"more":1}`, 200, `{"id":"x","resourceUri":"/task/x"}`, "retry x true"},
+		{"to be left", "PATCH", "/kubernetes/task/x", `{"retry":false}`, 200, `{"id":"x","resourceUri":"/task/x"}`, "retry x false"},
+		{"to be what", "PATCH", "/kubernetes/task/x", `{}`, 400, "Patching task id: x with the provided inputs is not supported", ""},
+		{"to be done by another provider", "PATCH", "/gce/task/x", `{"retry":true}`, 500, "for cloudprovider: gce", ""},
+		{"run again", "POST", "/kubernetes/task/x/restart", ops, 200, `{"id":"x","resourceUri":"/task/x"}`, `restart x [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:kubernetes` + who},
+		{"a saga", "POST", "/task/" + taskID + ":resume", "", 404, "No saga was found for this task id: " + taskID + " - can't resume", ""},
+		{"a saga with its colon escaped", "POST", "/task/" + taskID + "%3Aresume", "", 404, "No saga was found", ""},
+		{"a saga of no task", "POST", "/task/x:resume", "", 404, "Task not found (id: x)", ""},
+		{"a task by another method", "POST", "/task/x", "", 405, "Request method 'POST' is not supported", "GET, HEAD"},
+		{"operations by another method", "GET", "/kubernetes/ops", "", 405, "not supported", "POST"},
+		{"a saga by another method", "DELETE", "/task/x:resume", "", 405, "not supported", "GET, HEAD, POST"},
+		{"on demand", "POST", "/cache/kubernetes/manifest", `{"account":"prod"}`, 200, `{"cachedIdentifiersByType":{}}`, ""},
+		{"what is on demand", "GET", "/cache/kubernetes/manifest?id=1", "", 200, "[]", ""},
+		{"the stages", "GET", "/features/stages", "", 200, `{"name":"deployManifest","enabled":true},{"name":"deleteManifest","enabled":true}`, ""},
 	} {
-		end.ID, end.Account, end.Server, end.Verb = vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i)), "prod", "server-1", vedette.VerbScale
-		end.Accepted = time.UnixMilli(1_000_000)
-		if err := w.Store.BeginOperation(t.Context(), end); err != nil {
-			t.Fatal(err)
-		}
-		if end.State == store.Pending {
-			continue
-		}
-		if end.Agent != "" {
-			end.Sent = time.UnixMilli(1_000_004)
-		}
-		end.Ended = time.UnixMilli(1_000_050)
-		if err := w.Store.EndOperations(t.Context(), []store.OperationRow{end}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	url := serve(t, clouddriver.Config{Store: w.Store})
-	_, body := get(t, url+"/armory/agent/operations")
-	compare(t, "testdata/operations.json", indent(t, body))
-	_, one := get(t, url+"/armory/agent/operations/01J00000000000000000000000")
-	if !strings.Contains(string(body), strings.TrimSpace(string(one))) {
-		t.Errorf("alone it is shown otherwise: %s", one)
-	}
-	for query, want := range map[string]string{"?items=2": "43", "?items=2&page=2": "21", "?items=2&page=3": "0", "?items=2&page=4": "", "?page=2": ""} {
-		if got := recordIDs(t, url+"/armory/agent/operations"+query); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
-		}
-	}
-	for _, query := range []string{"?items=0", "?page=x", "?items=1001", "?page=2001"} {
-		if response, body := get(t, url+"/armory/agent/operations"+query); response.StatusCode != 400 {
-			t.Errorf("%s: %d %s", query, response.StatusCode, body)
-		}
-	}
-	if response, _ := get(t, url+"/armory/agent/operations/01J00000000000000000000009"); response.StatusCode != 404 {
-		t.Errorf("one that is not there: %d", response.StatusCode)
-	}
-	closed := serve(t, clouddriver.Config{Store: w.Store, Authority: grants{}})
-	if got := recordIDs(t, closed+"/armory/agent/operations"); got != "" {
-		t.Errorf("who may read nothing is shown %s", got)
-	}
-	if response, _ := get(t, closed+"/armory/agent/operations/01J00000000000000000000000"); response.StatusCode != 403 {
-		t.Errorf("one that may not be read: %d", response.StatusCode)
+		t.Run(tt.why, func(t *testing.T) {
+			s := &tasks{}
+			url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: s})
+			code, body, allow := send(t, tt.method, url+tt.path, strings.NewReader(tt.body))
+			asked := strings.Join(s.asked, "\n")
+			if tt.code == http.StatusMethodNotAllowed {
+				asked = allow
+			}
+			if code != tt.code || asked != tt.asked || !strings.Contains(body, tt.want) || strings.HasPrefix(tt.want, `{"id"`) && body != tt.want+"\n" {
+				t.Errorf("%d %s, asked %q", code, body, asked)
+			}
+		})
 	}
 }
 
-func recordIDs(t *testing.T, url string) string {
+func send(t *testing.T, method, url string, body io.Reader) (code int, answer, allow string) {
 	t.Helper()
-	_, body := get(t, url)
-	var records []struct{ OperationID string }
-	if err := json.Unmarshal(body, &records); err != nil {
-		t.Fatalf("%v in %s", err, body)
+	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var ids string
-	for _, r := range records {
-		ids += r.OperationID[25:]
+	r.Header.Set("X-SPINNAKER-USER", "ann")
+	r.Header.Set("X-SPINNAKER-APPLICATION", "web")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return ids
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(raw), response.Header.Get("Allow")
+}
+
+// TestStages holds that there are 13, which Deck and Orca know by these names.
+func TestStages(t *testing.T) {
+	_, body := get(t, serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: &tasks{}})+"/features/stages")
+	var stages []struct {
+		Name    string
+		Enabled bool
+	}
+	if err := json.Unmarshal(body, &stages); err != nil || len(stages) != 13 || !stages[12].Enabled || stages[12].Name != "resizeServerGroup" {
+		t.Errorf("%v, %v", stages, err)
+	}
+}
+
+// spaces is a body of any length that holds nothing.
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+func TestLargeBody(t *testing.T) {
+	s := &tasks{}
+	url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: s}) + "/kubernetes/ops"
+	const most = 32 << 20
+	fits := io.MultiReader(io.LimitReader(spaces{}, most-2), strings.NewReader("[]"))
+	if code, body, _ := send(t, "POST", url, fits); code != http.StatusOK {
+		t.Errorf("32 MiB: %d %s", code, body)
+	}
+	tooLarge := io.MultiReader(io.LimitReader(spaces{}, most-1), strings.NewReader("[]"))
+	if code, body, _ := send(t, "POST", url, tooLarge); code != http.StatusRequestEntityTooLarge || !strings.Contains(body, "32 MiB") {
+		t.Errorf("more: %d %s", code, body)
+	}
 }

@@ -16,6 +16,7 @@ func (c *Config) check() {
 	c.checkGRPC(c.GRPC.Server.Security)
 	c.checkAgents(c.Agents)
 	c.checkFiat(c.Fiat)
+	c.checkTasks(c.Tasks, c.Manifests)
 	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
 		c.problem("logging.level", "%q: %s", "logging.level", err)
 	}

@@ -22,6 +22,8 @@ type Config struct {
 	Agents      Agents      `config:"agents"`
 	Credentials Credentials `config:"credentials"`
 	Fiat        Fiat        `config:"services.fiat"`
+	Tasks       Tasks       `config:"tasks"`
+	Manifests   Manifests   `config:"manifests"`
 	Logging     Logging     `config:"logging"`
 	Kubesvc     Kubesvc     `config:"kubesvc"`
 	Spring      Spring      `config:"spring"`

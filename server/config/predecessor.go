@@ -14,6 +14,12 @@ var renames = [...]configfile.Rename{
 	{From: "kubesvc.cache.accountCleanupFrequencySeconds", To: "accounts.gracePeriod"},
 	{From: "kubesvc.cache.cleanDataWithUnusedAccounts", To: "accounts.removeData"},
 	{From: "services.fiat", To: "services.fiat"}, // apart from the other services, which mean nothing here
+	{From: "kubernetes.v2.applyAppLabels", To: "manifests.appLabels"},
+	{From: "kubernetes.v2.apply-app-labels", To: "manifests.appLabels"},
+	{From: "kubernetes.v2.managedBySuffix", To: "manifests.managedBySuffix"},
+	{From: "kubernetes.v2.managed-by-suffix", To: "manifests.managedBySuffix"},
+	{From: "kubernetes.artifactBinding.dockerImage", To: "manifests.dockerImages"},
+	{From: "kubernetes.artifact-binding.docker-image", To: "manifests.dockerImages"},
 }
 
 // Kubesvc are the keys of the predecessor's plugin that have no place of their
@@ -106,7 +112,7 @@ type Clouddriver struct {
 	Redis configfile.Any `config:"redis,unused"`
 	// Defaults of names in AWS.
 	Default configfile.Any `config:"default,unused"`
-	// Accounts of Clouddriver's own Kubernetes provider.
+	// Accounts of Clouddriver's own Kubernetes provider. What it says of manifests counts as manifests.
 	Kubernetes configfile.Any `config:"kubernetes,unused"`
 	// Another provider.
 	DockerRegistry configfile.Any `config:"dockerRegistry,unused"`

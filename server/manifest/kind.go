@@ -112,3 +112,13 @@ func SpinnakerKinds() map[string]string {
 	}
 	return all
 }
+
+// SplitName reads the full name that FullName writes, "replicaSet web-v003".
+func SplitName(name string) (kind, object string, err error) {
+	kind, object, ok := strings.Cut(strings.TrimSpace(name), " ")
+	object = strings.TrimSpace(object)
+	if !ok || object == "" || strings.ContainsAny(object, " /") {
+		return "", "", vedette.Errorf(vedette.Invalid, "Expected a full resource name of the form <kind> <name>, got: %.300s", name)
+	}
+	return kind, object, nil
+}

@@ -1,0 +1,166 @@
+package clouddriver
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// history is where operations are remembered.
+type history interface {
+	Operation(ctx context.Context, id vedette.OperationID) (store.OperationRow, error)
+	Operations(ctx context.Context, q store.OperationQuery) ([]store.OperationRow, string, error)
+}
+
+// operationRecord is an operation as the predecessor shows it. All times are of
+// one clock, the server's that accepted it, in milliseconds since 1970; what has
+// not happened is left out.
+type operationRecord struct {
+	OperationID     vedette.OperationID  `json:"operationId"`
+	OperationType   vedette.Verb         `json:"operationType"`
+	Account         vedette.AccountName  `json:"account"`
+	StartTime       int64                `json:"startTime"`
+	EndTime         int64                `json:"endTime,omitempty"`
+	TotalDurationMs *int64               `json:"totalDurationMs,omitempty"`
+	FinalOutcome    vedette.OutcomeState `json:"finalOutcome,omitempty"` // done, failed or lost
+	Received        serverStep           `json:"opReceivedByClouddriver"`
+	Processed       *serverStep          `json:"opProcessedByClouddriver,omitempty"`
+	Sent            *agentStep           `json:"opSentToAgent,omitempty"`
+	Result          *resultStep          `json:"resultReceivedFromAgent,omitempty"`
+	Answered        *serverStep          `json:"resultReceivedByClouddriver,omitempty"`
+}
+
+type serverStep struct {
+	Server vedette.ServerID `json:"clouddriverId"`
+	Time   int64            `json:"time"`
+}
+
+type agentStep struct {
+	Agent vedette.AgentID `json:"agentId"`
+	Time  int64           `json:"time"`
+}
+
+type resultStep struct {
+	Agent  vedette.AgentID  `json:"agentId"`
+	Server vedette.ServerID `json:"clouddriverId"`
+	Time   int64            `json:"time"`
+	Result resultView       `json:"result"`
+}
+
+type resultView struct {
+	Status     int   `json:"status"` // of HTTP
+	DurationMs int64 `json:"durationMs"`
+}
+
+func recordOf(row store.OperationRow) operationRecord {
+	rec := operationRecord{OperationID: row.ID, OperationType: row.Verb, Account: row.Account, StartTime: row.Accepted.UnixMilli(),
+		Received: serverStep{row.Server, row.Accepted.UnixMilli()}}
+	sent := row.Agent != "" && !row.Sent.IsZero()
+	if sent {
+		rec.Processed = &serverStep{row.Server, row.Sent.UnixMilli()}
+		rec.Sent = &agentStep{row.Agent, row.Sent.UnixMilli()}
+	}
+	if row.State == store.Pending || row.Ended.IsZero() {
+		return rec
+	}
+	rec.FinalOutcome, rec.EndTime = row.State, row.Ended.UnixMilli()
+	rec.TotalDurationMs = durationMs(row.Accepted, row.Ended)
+	rec.Answered = &serverStep{row.Server, row.Ended.UnixMilli()}
+	if sent && row.State != vedette.Lost {
+		rec.Result = &resultStep{row.Agent, row.Server, row.Ended.UnixMilli(), resultView{row.Status, *durationMs(row.Sent, row.Ended)}}
+	}
+	return rec
+}
+
+func durationMs(from, to time.Time) *int64 {
+	ms := to.UnixMilli() - from.UnixMilli()
+	return &ms
+}
+
+// getOperation mirrors the predecessor's GET /armory/agent/operations/{opId}.
+func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p parts) error {
+	row, err := a.Store.Operation(r.Context(), vedette.OperationID(p["id"]))
+	if err != nil {
+		return err
+	}
+	if err := a.Authority.Account(r.Context(), authorize.CallerOf(r), row.Account, authorize.Read); err != nil {
+		return err
+	}
+	return writeJSON(w, r, recordOf(row))
+}
+
+// listOperations mirrors the predecessor's GET /armory/agent/operations, the
+// newest first. Pages count from 1. What the caller may not read is left out of
+// its page.
+func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ parts) error {
+	items, page, err := parsePage(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	rows, err := a.operationPage(r.Context(), items, page)
+	if err != nil {
+		return err
+	}
+	caller, may := authorize.CallerOf(r), map[vedette.AccountName]bool{}
+	records := []operationRecord{}
+	for _, row := range rows {
+		if _, asked := may[row.Account]; !asked {
+			err := a.Authority.Account(r.Context(), caller, row.Account, authorize.Read)
+			if err != nil && vedette.KindOf(err) != vedette.Denied {
+				return err
+			}
+			may[row.Account] = err == nil
+		}
+		if may[row.Account] {
+			records = append(records, recordOf(row))
+		}
+	}
+	return writeJSON(w, r, records)
+}
+
+// operationPage goes from page to page, since only the one before tells where one
+// begins.
+func (a *api) operationPage(ctx context.Context, items, page int) ([]store.OperationRow, error) {
+	q := store.OperationQuery{Limit: items}
+	for n := 1; ; n++ {
+		rows, next, err := a.Store.Operations(ctx, q)
+		if err != nil || n == page {
+			return rows, err
+		}
+		if next == "" {
+			return nil, nil
+		}
+		q.After = next
+	}
+}
+
+// The bounds of pages: so many operations on one, and so many before its end.
+const (
+	usualItems    = 50
+	mostItems     = 1000
+	mostPagedOver = 100_000
+)
+
+func parsePage(query url.Values) (items, page int, err error) {
+	items, page = usualItems, 1
+	for name, field := range map[string]*int{"items": &items, "page": &page} {
+		given := query.Get(name)
+		if given == "" {
+			continue
+		}
+		if *field, err = strconv.Atoi(given); err != nil || *field < 1 {
+			return 0, 0, vedette.Errorf(vedette.Invalid, "%s is %.40q and must be a number from 1", name, given)
+		}
+	}
+	if items > mostItems || page > mostPagedOver/items {
+		return 0, 0, vedette.Errorf(vedette.Invalid, "page %d of %d operations is too far: a page has at most %d, and %d can be paged over; GET /vedette/v1/operations has cursors",
+			page, items, mostItems, mostPagedOver)
+	}
+	return items, page, nil
+}

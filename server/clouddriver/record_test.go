@@ -1,0 +1,82 @@
+package clouddriver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/readtest"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// TestOperationRecords shows operations as the predecessor does: one that was
+// done, one that was refused by the cluster, one that is lost, one that found no
+// agent, one that is under way.
+func TestOperationRecords(t *testing.T) {
+	w := readtest.New(t)
+	for i, end := range []store.OperationRow{
+		{State: vedette.Done, Status: 200, Agent: "agent-1"}, {State: vedette.Failed, Status: 403, Agent: "agent-1"},
+		{State: vedette.Lost, Status: 504, Agent: "agent-1"}, {State: vedette.Failed, Status: 503}, {State: store.Pending},
+	} {
+		end.ID, end.Account, end.Server, end.Verb = vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i)), "prod", "server-1", vedette.VerbScale
+		end.Accepted = time.UnixMilli(1_000_000)
+		if err := w.Store.BeginOperation(t.Context(), end); err != nil {
+			t.Fatal(err)
+		}
+		if end.State == store.Pending {
+			continue
+		}
+		if end.Agent != "" {
+			end.Sent = time.UnixMilli(1_000_004)
+		}
+		end.Ended = time.UnixMilli(1_000_050)
+		if err := w.Store.EndOperations(t.Context(), []store.OperationRow{end}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := serve(t, clouddriver.Config{Store: w.Store})
+	_, body := get(t, url+"/armory/agent/operations")
+	compare(t, "testdata/operations.json", indent(t, body))
+	_, one := get(t, url+"/armory/agent/operations/01J00000000000000000000000")
+	if !strings.Contains(string(body), strings.TrimSpace(string(one))) {
+		t.Errorf("alone it is shown otherwise: %s", one)
+	}
+	for query, want := range map[string]string{"?items=2": "43", "?items=2&page=2": "21", "?items=2&page=3": "0", "?items=2&page=4": "", "?page=2": ""} {
+		if got := recordIDs(t, url+"/armory/agent/operations"+query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	for _, query := range []string{"?items=0", "?page=x", "?items=1001", "?page=2001"} {
+		if response, body := get(t, url+"/armory/agent/operations"+query); response.StatusCode != 400 {
+			t.Errorf("%s: %d %s", query, response.StatusCode, body)
+		}
+	}
+	if response, _ := get(t, url+"/armory/agent/operations/01J00000000000000000000009"); response.StatusCode != 404 {
+		t.Errorf("one that is not there: %d", response.StatusCode)
+	}
+	closed := serve(t, clouddriver.Config{Store: w.Store, Authority: grants{}})
+	if got := recordIDs(t, closed+"/armory/agent/operations"); got != "" {
+		t.Errorf("who may read nothing is shown %s", got)
+	}
+	if response, _ := get(t, closed+"/armory/agent/operations/01J00000000000000000000000"); response.StatusCode != 403 {
+		t.Errorf("one that may not be read: %d", response.StatusCode)
+	}
+}
+
+func recordIDs(t *testing.T, url string) string {
+	t.Helper()
+	_, body := get(t, url)
+	var records []struct{ OperationID string }
+	if err := json.Unmarshal(body, &records); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	var ids string
+	for _, r := range records {
+		ids += r.OperationID[25:]
+	}
+	return ids
+}

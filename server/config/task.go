@@ -1,0 +1,57 @@
+package config
+
+import (
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+)
+
+// Tasks is how Spinnaker's operations run.
+type Tasks struct {
+	// How long one operation in a cluster may take.
+	Timeout configfile.Duration `config:"timeout" default:"30s"`
+	// How long a deletion may take until the object is gone, besides the grace period that it is given.
+	DeleteTimeout configfile.Duration `config:"deleteTimeout" default:"10m"`
+	// How long the end of a task can be read.
+	Keep configfile.Duration `config:"keep" default:"96h"`
+	// How many tasks may run on one server at once. Each holds the manifests that it was given. What is beyond is refused, and Orca tries again.
+	Most int `config:"most" default:"2000"`
+}
+
+// Durations are Timeout, DeleteTimeout and Keep.
+func (t Tasks) Durations() (timeout, deleteTimeout, keep time.Duration) {
+	return time.Duration(t.Timeout), time.Duration(t.DeleteTimeout), time.Duration(t.Keep)
+}
+
+// Manifests is what deployments do to manifests.
+type Manifests struct {
+	// Write the labels app.kubernetes.io/name and app.kubernetes.io/managed-by.
+	AppLabels bool `config:"appLabels" default:"true"`
+	// What follows "spinnaker-" in the label app.kubernetes.io/managed-by.
+	ManagedBySuffix string `config:"managedBySuffix"`
+	// Which images an artifact replaces: those of its name, whatever their tag (match-name-and-tag), or only those that have none (match-name-only).
+	DockerImages string `config:"dockerImages" default:"match-name-and-tag"`
+}
+
+const matchNameOnly = "match-name-only"
+
+// MatchNameOnly reports whether artifacts replace only images without a tag.
+func (m Manifests) MatchNameOnly() bool { return strings.EqualFold(m.DockerImages, matchNameOnly) }
+
+func (c *Config) checkTasks(t Tasks, m Manifests) {
+	for _, d := range []struct {
+		path  string
+		value configfile.Duration
+	}{{"tasks.timeout", t.Timeout}, {"tasks.deleteTimeout", t.DeleteTimeout}, {"tasks.keep", t.Keep}} {
+		if time.Duration(d.value) < time.Second {
+			c.problem(d.path, "%q must be a second or more, and %s stands there", d.path, time.Duration(d.value))
+		}
+	}
+	if t.Most < 1 {
+		c.problem("tasks.most", "%q must be 1 or more, and %d stands there", "tasks.most", t.Most)
+	}
+	if !m.MatchNameOnly() && !strings.EqualFold(m.DockerImages, "match-name-and-tag") {
+		c.problem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, and %q stands there", "manifests.dockerImages", m.DockerImages)
+	}
+}

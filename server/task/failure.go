@@ -1,0 +1,81 @@
+package task
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+
+	"github.com/vedette-io/vedette"
+)
+
+// failure is why an operation failed, as histories and results tell it.
+type failure struct {
+	class   string // Clouddriver's for such a failure, without its package
+	message string
+	cause   string // the cluster's own words, where it spoke
+}
+
+// Error returns the message.
+func (f *failure) Error() string { return f.message }
+
+// kubectl is Clouddriver's class for what a cluster refused.
+const kubectl = "KubectlException"
+
+func illegalState(message string) error {
+	return &failure{class: "IllegalStateException", message: message}
+}
+
+func illegalArgument(message string) error {
+	return &failure{class: "IllegalArgumentException", message: message}
+}
+
+func (f *failure) exception(operation string) Exception {
+	e := Exception{Type: "EXCEPTION", Operation: operation, Message: f.message, Cause: f.cause, Details: []Detail{{f.message}}}
+	if f.cause != "" {
+		e.Details[0].Message = f.cause
+	}
+	return e
+}
+
+// explain makes an error into what may be shown of it.
+func (r *run) explain(w work, err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	switch vedette.KindOf(err) {
+	case vedette.Invalid:
+		return &failure{class: "IllegalArgumentException", message: err.Error()}
+	case "":
+		id := rand.Text()[:10]
+		r.tasks.cfg.Log.Error("internal error in an operation", "id", id, "task", r.id, "operation", w.name, "error", err)
+		return &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id}
+	default:
+		return &failure{class: "IllegalStateException", message: err.Error()}
+	}
+}
+
+// refused is the failure of an operation in a cluster; nil where it is done.
+// The deed says what failed and ends where the cluster's words go on.
+func refused(deed string, out vedette.Outcome) error {
+	if out.State == vedette.Done {
+		return nil
+	}
+	said := words(out)
+	if out.State == vedette.Lost {
+		said = "it is not known whether it took effect: " + said
+	}
+	return &failure{class: kubectl, message: deed + said, cause: said}
+}
+
+func words(out vedette.Outcome) string {
+	switch {
+	case out.Message != "":
+		return out.Message
+	case out.Reason != "":
+		return out.Reason
+	case http.StatusText(out.Status) != "":
+		return http.StatusText(out.Status)
+	}
+	return "no reason was given"
+}

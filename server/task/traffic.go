@@ -1,0 +1,162 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/manifest"
+)
+
+// traffic is the description of what makes Services select a workload's pods,
+// or no longer.
+type traffic struct {
+	common
+	targeted
+	LoadBalancers texts `json:"loadBalancers"` // "service web"; empty: those of the annotation
+}
+
+func (d *traffic) check(v *validation) { v.target(d.target()) }
+
+// enable is enableManifest.
+type enable struct{ traffic }
+
+func (d *enable) run(ctx context.Context, t *turn) (*Result, error) {
+	return nil, d.do(ctx, t, "enable", manifest.AttachPatch)
+}
+
+// disable is disableManifest.
+type disable struct{ traffic }
+
+func (d *disable) run(ctx context.Context, t *turn) (*Result, error) {
+	return nil, d.do(ctx, t, "disable", manifest.DetachPatch)
+}
+
+// patcher makes the patch of labels by which a Service selects an object or not.
+type patcher func(service, object manifest.Manifest) ([]byte, error)
+
+func (d *traffic) do(ctx context.Context, t *turn, verb string, patch patcher) error {
+	target, err := d.target()
+	if err != nil {
+		return err
+	}
+	t.say("Starting %s operation in account %s...", verb, t.account())
+	live, err := t.get(ctx, target.args())
+	if vedette.KindOf(err) == vedette.NotFound {
+		return illegalState(fmt.Sprintf("Could not find kubernetes manifest: %s", target))
+	}
+	if err != nil {
+		return err
+	}
+	t.say("Getting load balancer list to %s...", verb)
+	balancers, err := manifest.LoadBalancers(live, d.LoadBalancers)
+	if err != nil {
+		return err
+	}
+	t.say("Using %s list [%s]", d.origin(), written(balancers))
+	for i, key := range balancers {
+		if i > 0 { // the one before has changed the labels
+			if live, err = t.get(ctx, target.args()); err != nil {
+				return err
+			}
+		}
+		if err := t.direct(ctx, key, live, patch); err != nil {
+			return err
+		}
+	}
+	t.say("%s operation for %s succeeded", strings.ToUpper(verb[:1])+verb[1:], target)
+	return nil
+}
+
+func (d *traffic) origin() string {
+	if len(d.LoadBalancers) > 0 {
+		return "supplied"
+	}
+	return "annotated"
+}
+
+func written(keys []vedette.Key) string {
+	var names []string
+	for _, key := range keys {
+		names = append(names, manifest.KindName(key.Kind)+" "+key.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// direct patches a workload for one Service, so that it holds for the pods to
+// come, and then the pods of a ReplicaSet, which does not replace them.
+func (t *turn) direct(ctx context.Context, key vedette.Key, live manifest.Manifest, patch patcher) error {
+	name := manifest.KindName(key.Kind) + " " + key.Name
+	service, err := t.get(ctx, vedette.Target{Kind: key.Kind.Name, APIVersion: "v1", Namespace: key.Namespace, Name: key.Name})
+	if vedette.KindOf(err) == vedette.NotFound {
+		return illegalState(fmt.Sprintf("Could not find load balancer: %s.", name))
+	}
+	if err != nil {
+		return err
+	}
+	t.say("Patching target for '%s'", name)
+	if err := t.relabel(ctx, service, live, patch); err != nil {
+		return err
+	}
+	if manifest.KindName(live.Kind()) != "replicaSet" {
+		return nil
+	}
+	t.say("Patching pods for '%s'", name)
+	pods, err := t.pods(ctx, live)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		err := t.relabel(ctx, service, pod, patch)
+		if err != nil && vedette.KindOf(err) != vedette.NotFound { // a pod may have gone since
+			return err
+		}
+	}
+	return nil
+}
+
+// relabel patches one object, unless its labels are right as they are.
+func (t *turn) relabel(ctx context.Context, service, live manifest.Manifest, patch patcher) error {
+	body, err := patch(service, live)
+	if err != nil || body == nil {
+		return err
+	}
+	target := vedette.Target{Kind: live.Kind().String(), APIVersion: live.APIVersion(), Namespace: live.Namespace(), Name: live.Name()}
+	out, err := t.change(ctx, fmt.Sprintf("Patch failed for %s in namespace %s: ", live.FullName(), live.Namespace()),
+		vedette.PatchArgs{Target: target, Type: vedette.JSONPatch, Patch: body}, t.tasks.cfg.Timeout)
+	if err != nil && out.Status == http.StatusNotFound {
+		return vedette.Errorf(vedette.NotFound, "%s", err)
+	}
+	return err
+}
+
+// pods returns the pods that a ReplicaSet owns.
+func (t *turn) pods(ctx context.Context, set manifest.Manifest) ([]manifest.Manifest, error) {
+	var o struct {
+		Metadata metav1.ObjectMeta
+		Spec     struct{ Selector *metav1.LabelSelector }
+	}
+	if err := json.Unmarshal(set.JSON(), &o); err != nil {
+		return nil, vedette.Errorf(vedette.Unavailable, "%s can't be read: %w", set.FullName(), err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Unavailable, "the selector of %s can't be read: %w", set.FullName(), err)
+	}
+	pods, err := t.list(ctx, vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: set.Namespace()}, selector.String())
+	return slices.DeleteFunc(pods, func(pod manifest.Manifest) bool { return !ownedBy(pod, string(o.Metadata.UID)) }), err
+}
+
+func ownedBy(pod manifest.Manifest, uid string) bool {
+	var o struct{ Metadata metav1.ObjectMeta }
+	if json.Unmarshal(pod.JSON(), &o) != nil {
+		return false
+	}
+	return slices.ContainsFunc(o.Metadata.OwnerReferences, func(r metav1.OwnerReference) bool { return string(r.UID) == uid })
+}

@@ -1,0 +1,99 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/manifest"
+)
+
+// turn is one operation's turn in a task: by it an operation tells what it does
+// and reaches its cluster.
+type turn struct {
+	*run
+	work work
+}
+
+// say adds a line to the task's history.
+func (t *turn) say(format string, args ...any) {
+	t.run.say(t.work.phase, fmt.Sprintf(format, args...))
+}
+
+func (t *turn) account() vedette.AccountName { return t.work.account() }
+
+// change changes something in the cluster. What is known so far is stored
+// first. The deed says in an error's text what was not done; the cluster's words
+// follow it.
+func (t *turn) change(ctx context.Context, deed string, args vedette.Args, within time.Duration) (vedette.Outcome, error) {
+	t.progress(ctx)
+	out := t.do(ctx, args, within)
+	return out, refused(deed, out)
+}
+
+// ask asks the cluster for something. What is not there is a vedette.NotFound.
+func (t *turn) ask(ctx context.Context, deed string, args vedette.Args) (vedette.Outcome, error) {
+	out := t.do(ctx, args, t.tasks.cfg.Timeout)
+	if out.State == vedette.Failed && out.Status == http.StatusNotFound {
+		return out, vedette.Errorf(vedette.NotFound, "%s%s", deed, words(out))
+	}
+	if out.State == vedette.Lost { // of a question it does not matter what took effect
+		said := words(out)
+		return out, &failure{class: kubectl, message: deed + said, cause: said}
+	}
+	return out, refused(deed, out)
+}
+
+// do carries out one operation, unless the task is to end.
+func (t *turn) do(ctx context.Context, args vedette.Args, within time.Duration) vedette.Outcome {
+	if cause := context.Cause(ctx); cause != nil {
+		return vedette.Outcome{State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Stopped", Message: cause.Error() + "; this was not begun"}
+	}
+	deadline := time.Now().Add(within)
+	ctx, cancel := context.WithDeadline(ctx, deadline.Add(afterDeadline))
+	defer cancel()
+	return t.tasks.cfg.Dispatch.Do(ctx, vedette.Operation{
+		ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
+		User: t.options.User, Origin: "task " + t.id,
+	})
+}
+
+// afterDeadline is what a dispatcher has to tell how an operation ended.
+const afterDeadline = 5 * time.Second
+
+// get reads one object as it is now.
+func (t *turn) get(ctx context.Context, target vedette.Target) (manifest.Manifest, error) {
+	out, err := t.ask(ctx, fmt.Sprintf("Failed to get: %s of kind: %s from namespace: %s: ", target.Name, target.Kind, target.Namespace),
+		vedette.GetArgs{Target: target})
+	if err != nil {
+		return nil, err
+	}
+	if len(out.Objects) != 1 {
+		return nil, vedette.Errorf(vedette.Unavailable, "%s %s was read, and the answer held %d objects", target.Kind, target.Name, len(out.Objects))
+	}
+	var m manifest.Manifest
+	err = m.UnmarshalJSON(out.Objects[0])
+	return m, err
+}
+
+// list reads all objects of a kind in a namespace that a selector fits.
+func (t *turn) list(ctx context.Context, target vedette.Target, selector string) ([]manifest.Manifest, error) {
+	out, err := t.ask(ctx, fmt.Sprintf("Failed to read %s from %s: ", target.Kind, target.Namespace),
+		vedette.ListArgs{Target: target, LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]manifest.Manifest, 0, len(out.Objects))
+	for _, raw := range out.Objects {
+		var m manifest.Manifest
+		if err := m.UnmarshalJSON(raw); err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}

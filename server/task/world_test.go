@@ -1,0 +1,173 @@
+package task_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
+)
+
+var update = flag.Bool("update", false, "write what is told into testdata")
+
+// cluster carries operations out as a test says.
+type cluster struct {
+	mu  sync.Mutex
+	ops []vedette.Operation
+	do  func(ctx context.Context, op vedette.Operation) vedette.Outcome // nil: done
+}
+
+func (c *cluster) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	c.mu.Lock()
+	c.ops = append(c.ops, op)
+	do := c.do
+	c.mu.Unlock()
+	if do == nil {
+		return done(op)
+	}
+	return do(ctx, op)
+}
+
+func (c *cluster) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ops)
+}
+
+// done is what a cluster that takes everything answers.
+func done(op vedette.Operation) vedette.Outcome {
+	out := vedette.Outcome{ID: op.ID, State: vedette.Done, Status: http.StatusOK}
+	switch a := op.Args.(type) {
+	case vedette.ApplyArgs:
+		out.Objects = []json.RawMessage{a.Manifest}
+	case vedette.DeleteArgs:
+		out.Keys = []vedette.Key{{Kind: vedette.ParseKind(a.Kind), Namespace: a.Namespace, Name: a.Name}}
+	case vedette.VersionArgs:
+		out.Result = json.RawMessage(`{"number":3,"latest":"web-v002"}`)
+	case vedette.DiscoverArgs:
+		out.Result = json.RawMessage(`{"kinds":[{"kind":"Namespace","version":"v1"},{"kind":"CronTab","group":"stable.example.com","version":"v1","namespaced":true}]}`)
+	}
+	return out
+}
+
+// fleet are the accounts of the tests.
+type fleet struct{}
+
+func (fleet) Accounts(context.Context) ([]store.AccountRow, error) {
+	row := func(name vedette.AccountName, p vedette.Properties) store.AccountRow {
+		return store.AccountRow{Account: vedette.Account{Name: name, Properties: p}}
+	}
+	return []store.AccountRow{
+		row("prod", vedette.Properties{CustomResources: []vedette.CustomResource{{KubernetesKind: "CronTab.stable.example.com", DeployPriority: "60", Versioned: true}}}),
+		row("narrow", vedette.Properties{Namespaces: []string{"shop"}}),
+		row("without", vedette.Properties{OmitNamespaces: []string{"kube-system"}}),
+	}, nil
+}
+
+func (fleet) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
+	feed := func(group, kind string, namespaced bool) store.FeedStatus {
+		return store.FeedStatus{Resource: vedette.Resource{Kind: vedette.Kind{Group: group, Name: kind}, Namespaced: namespaced}}
+	}
+	return []store.FeedStatus{feed("apps", "Deployment", true), feed("apps", "ReplicaSet", true), feed("", "Service", true)}, nil
+}
+
+// server is one of several servers on one database.
+type server struct {
+	*task.Tasks
+	cluster *cluster
+	log     *bytes.Buffer
+	rest    http.Handler
+}
+
+func newServer(cfg task.Config) *server {
+	s := &server{cluster: &cluster{}, log: &bytes.Buffer{}}
+	if cfg.Server == "" {
+		cfg.Server = "vedette-0"
+	}
+	if cfg.Store == nil {
+		cfg.Store = newMemory()
+	}
+	if cfg.Accounts == nil {
+		cfg.Accounts = fleet{}
+	}
+	cfg.Dispatch = s.cluster
+	cfg.Log = slog.New(slog.NewTextHandler(&locked{b: s.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s.Tasks = task.New(cfg)
+	s.rest = clouddriver.New(clouddriver.Config{Tasks: s.Tasks, Log: cfg.Log})
+	return s
+}
+
+// locked lets many write.
+type locked struct {
+	mu sync.Mutex
+	b  *bytes.Buffer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// ask makes a request as Orca would.
+func (s *server) ask(t *testing.T, method, path, body string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	r.Header.Set("X-SPINNAKER-USER", "ann@example.com")
+	r.Header.Set("X-SPINNAKER-ACCOUNTS", "prod, narrow")
+	r.Header.Set("X-SPINNAKER-APPLICATION", "web")
+	w := httptest.NewRecorder()
+	s.rest.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// post starts a task and returns its ID.
+func (s *server) post(t *testing.T, path, body string) string {
+	t.Helper()
+	code, answer := s.ask(t, http.MethodPost, path, body)
+	var started struct{ ID, ResourceURI string }
+	if err := json.Unmarshal([]byte(answer), &started); err != nil || code != http.StatusOK || started.ResourceURI != "/task/"+started.ID {
+		t.Fatalf("POST %s: %d %s", path, code, answer)
+	}
+	return started.ID
+}
+
+// view is what Orca reads of a task.
+type view struct {
+	ID     string
+	Status struct {
+		Phase, Status                          string
+		Complete, Completed, Failed, Retryable bool
+	}
+	History       []struct{ Phase, Status string }
+	ResultObjects []struct {
+		Type, Operation, Message, Cause string
+		ManifestNamesByNamespace        map[string][]string
+	}
+}
+
+func (s *server) task(t *testing.T, id string) view {
+	t.Helper()
+	code, answer := s.ask(t, http.MethodGet, "/task/"+id, "")
+	var v view
+	if err := json.Unmarshal([]byte(answer), &v); err != nil || code != http.StatusOK {
+		t.Fatalf("GET /task/%s: %d %s", id, code, answer)
+	}
+	return v
+}
+
+var ulids = regexp.MustCompile(`01[0-9A-HJKMNP-TV-Z]{24}|00[0-9A-HJKMNP-TV-Z]{24}`)
+
+// scaleWeb is the simplest operation.
+const scaleWeb = `[{"scaleManifest":{"account":"prod","manifestName":"deployment web","location":"shop","replicas":3}}]`

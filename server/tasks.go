@@ -1,0 +1,14 @@
+package server
+
+import (
+	"github.com/vedette-io/vedette/server/dispatch"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
+)
+
+// newTasks makes what runs Spinnaker's operations.
+func (s *Server) newTasks(st *store.Store, desk *dispatch.Dispatch) *task.Tasks {
+	cfg := s.cfg.Tasks
+	cfg.Server, cfg.Store, cfg.Accounts, cfg.Dispatch, cfg.Log = s.cfg.ID, st, st, desk, s.log
+	return task.New(cfg)
+}
