@@ -156,11 +156,11 @@ func (d *Dispatch) unserved(e *errand) vedette.Outcome {
 // abandoned says that the process that had the operation is gone, and that another
 // one must not be given it.
 func (d *Dispatch) abandoned(e *errand, now *Visit) vedette.Outcome {
-	who := fmt.Sprintf("ended before it answered, and its new process (%s) can't know", now.member.Hostname)
+	who := "ended before it answered and has been started anew, and can't know"
 	if now.member.ID != e.sent.agent {
 		who = fmt.Sprintf("is gone, and agent %s, which serves the account now, can't know", now.member.ID)
 	}
-	return lost(e, who+"; doing it again could do it twice")
+	return lost(e, who+"; to send it again could do it twice")
 }
 
 // overdue says that the time is up, or the caller or the server gone.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
@@ -89,13 +90,14 @@ func play(t *testing.T, dir, script string) string {
 
 // stage is one server and the agents that talk to it.
 type stage struct {
-	t      *testing.T
-	ctx    context.Context
-	stop   context.CancelFunc
-	store  *store.Store
-	server *grpc.Server
-	listen *bufconn.Listener
-	agents map[string]*player
+	t        *testing.T
+	ctx      context.Context
+	stop     context.CancelFunc
+	store    *store.Store
+	dispatch *dispatch.Dispatch
+	server   *grpc.Server
+	listen   *bufconn.Listener
+	agents   map[string]*player
 
 	mu    sync.Mutex
 	lines []string
@@ -109,9 +111,12 @@ func newStage(t *testing.T, dir string) *stage {
 	}
 	log := slog.New(slog.DiscardHandler)
 	seats := roster.New("s1", st, accounts.New(accounts.Config{}, st, log), log)
+	hub := ingest.NewHub()
+	desk := dispatch.New(dispatch.Config{Server: "s1"}, seats, st, hub, log)
+	go func() { _ = desk.Run(ctx) }()
 	door := gate.New(gate.Config{Server: "s1", Version: "1.0", Kinds: []string{"Pod"}},
-		ingest.New(ingest.Config{}, st, ingest.NewHub(), log), seats, nil, log)
-	s := &stage{t: t, ctx: ctx, stop: stop, store: st, server: grpc.NewServer(), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
+		ingest.New(ingest.Config{}, st, hub, log), seats, desk, log)
+	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, server: grpc.NewServer(), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
 	door.Serve(s.server)
 	go func() { _ = s.server.Serve(s.listen) }()
 	return s
@@ -148,6 +153,8 @@ func (s *stage) said() []string {
 	return lines
 }
 
+func (s *stage) now() time.Time { return time.Now() }
+
 func (s *stage) do(words []string) {
 	switch words[0] {
 	case "rows":
@@ -159,6 +166,9 @@ func (s *stage) do(words []string) {
 			s.t.Fatal(err)
 		}
 		time.Sleep(d) // the bubble's clock
+		return
+	case "ask":
+		s.ask(words[1], words[2], words[3])
 		return
 	}
 	name := words[1]
@@ -197,6 +207,9 @@ type player struct {
 	cancel context.CancelFunc
 	writer wire.Writer
 	terms  map[string]int64
+
+	session    string // as it was welcomed
+	operations grpc.BidiStreamingClient[wire.OperationsUp, wire.OperationsDown]
 }
 
 func (s *stage) connect(name string, words []string) *player {
@@ -249,6 +262,7 @@ func (p *player) listen() {
 func (p *player) describe(m *wire.ServerMessage) string {
 	switch m := m.GetMessage().(type) {
 	case *wire.ServerMessage_Welcome:
+		p.session = m.Welcome.GetSession()
 		return fmt.Sprintf("welcome to %s, protocol %d, kinds %v", m.Welcome.GetServerId(), m.Welcome.GetProtocol(), m.Welcome.GetKinds())
 	case *wire.ServerMessage_Assignment:
 		a := m.Assignment
@@ -274,6 +288,10 @@ func (p *player) do(verb string, words []string) {
 		p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: words[0]}}})
 	case "cut":
 		p.cut()
+	case "attach":
+		p.attach(words)
+	case "answer":
+		p.answer(words[0], words[1:])
 	case "garbage":
 		p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: &wire.Data{Zstd: []byte("garbage")}}})
 	default:
