@@ -61,6 +61,7 @@ func (c *Config) defaults() {
 // seats tell which agent serves an account.
 type seats interface {
 	Holder(vedette.AccountName) (*roster.Member, vedette.Term)
+	OnSeated(func())
 }
 
 // book is what of operations is kept.
@@ -99,6 +100,7 @@ func New(cfg Config, s seats, b book, h hub, log *slog.Logger) *Dispatch {
 	d := &Dispatch{cfg: cfg, seats: s, book: b, hub: h, log: log, diary: newDiary(cfg, b, log),
 		visits: map[*roster.Member]*Visit{}, waiting: map[vedette.OperationID]chan vedette.Outcome{}, news: make(chan struct{})}
 	d.life, d.end = context.WithCancel(context.Background())
+	s.OnSeated(d.tell)
 	return d
 }
 

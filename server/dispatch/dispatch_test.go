@@ -27,6 +27,7 @@ type stage struct {
 	holders map[vedette.AccountName]*roster.Member
 	rows    map[vedette.OperationID]store.OperationRow
 	down    bool // the database
+	seated  func()
 }
 
 func onStage(t *testing.T, test func(s *stage)) {
@@ -74,6 +75,8 @@ func (s *stage) Holder(account vedette.AccountName) (*roster.Member, vedette.Ter
 	defer s.mu.Unlock()
 	return s.holders[account], 1
 }
+
+func (s *stage) OnSeated(f func()) { s.seated = f }
 
 func (s *stage) Account(_ context.Context, name vedette.AccountName) (store.AccountRow, error) {
 	s.mu.Lock()
@@ -150,7 +153,9 @@ func (s *stage) connect(id vedette.AgentID, process string) *agent {
 	a.visit = s.Attach(m, process, a)
 	s.mu.Lock()
 	s.holders["prod"] = m
+	seated := s.seated
 	s.mu.Unlock()
+	seated()
 	return a
 }
 

@@ -86,8 +86,6 @@ func (d *Dispatch) forgo(id vedette.OperationID) {
 func (d *Dispatch) visitFor(ctx context.Context, e *errand, outcome <-chan vedette.Outcome) (*Visit, vedette.Outcome) {
 	patience := time.NewTimer(d.patienceFor(e))
 	defer patience.Stop()
-	look := time.NewTicker(50 * time.Millisecond) // for accounts that change hands between agents that are here
-	defer look.Stop()
 	for asked := false; ; {
 		visit, news := d.visitOf(e.op.Account)
 		if visit != nil && e.mayGo(visit.process) {
@@ -106,7 +104,6 @@ func (d *Dispatch) visitFor(ctx context.Context, e *errand, outcome <-chan vedet
 		case out := <-outcome:
 			return nil, out
 		case <-news:
-		case <-look.C:
 		case <-patience.C:
 			return nil, d.unserved(e)
 		case <-ctx.Done():
@@ -116,24 +113,27 @@ func (d *Dispatch) visitFor(ctx context.Context, e *errand, outcome <-chan vedet
 }
 
 // patienceFor is how long to wait for an agent: for one that has the operation,
-// until nobody waits any more.
+// until the deadline and its grace are over, which the context tells.
 func (d *Dispatch) patienceFor(e *errand) time.Duration {
 	left := max(0, time.Until(e.op.Deadline))
 	if e.sent != nil {
-		return left + d.cfg.Grace
+		return left + 2*d.cfg.Grace
 	}
 	return min(left, d.cfg.Patience)
 }
 
 // visitOf returns the visit of the account's agent, or nil and what to wait for.
 func (d *Dispatch) visitOf(account vedette.AccountName) (*Visit, <-chan struct{}) {
+	d.mu.Lock()
+	news := d.news // before the roster is asked, so that no news is missed
+	d.mu.Unlock()
 	member, _ := d.seats.Holder(account)
+	if member == nil {
+		return nil, news
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if member == nil {
-		return nil, d.news
-	}
-	return d.visits[member], d.news
+	return d.visits[member], news
 }
 
 func failure(status int, reason, message string) vedette.Outcome {
@@ -142,9 +142,6 @@ func failure(status int, reason, message string) vedette.Outcome {
 
 // unserved says that no agent came to take the operation.
 func (d *Dispatch) unserved(e *errand) vedette.Outcome {
-	if e.sent != nil {
-		return lost(e, "has not come back")
-	}
 	message := fmt.Sprintf("no agent serves account %s: none has connected within %v, and nothing was done. `vedette agents` shows which agents are connected, "+
 		"and what keeps them from an account", e.op.Account, time.Since(e.accepted).Round(time.Second))
 	if member, _ := d.seats.Holder(e.op.Account); member != nil {

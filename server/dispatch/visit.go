@@ -47,6 +47,13 @@ func (v *Visit) Leave() {
 	d.tellLocked()
 }
 
+// tell has those that wait for an agent look again.
+func (d *Dispatch) tell() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tellLocked()
+}
+
 func (d *Dispatch) tellLocked() {
 	close(d.news)
 	d.news = make(chan struct{})

@@ -58,7 +58,7 @@ func (p *player) listenForOperations() {
 	for parts := 1; ; parts++ {
 		m, err := p.operations.Recv()
 		if err != nil {
-			p.stage.say("%s takes no operations: %s", p.name, status.Convert(err).Message())
+			p.stage.say("%s: takes no operations: %s", p.name, status.Convert(err).Message())
 			return
 		}
 		if m, err = joiner.Join(m); err != nil {
@@ -70,11 +70,11 @@ func (p *player) listenForOperations() {
 		switch m := m.GetMessage().(type) {
 		case *wire.OperationsDown_Operation:
 			op := wire.ToOperation(m.Operation, p.stage.now())
-			p.stage.say("%s is to do %s: %s in %s, within %v, in %d parts", p.name, op.ID, op.Args.Verb(), op.Account, op.Deadline.Sub(p.stage.now()), parts)
+			p.stage.say("%s: is to do %s: %s in %s, within %v, in %d parts", p.name, op.ID, op.Args.Verb(), op.Account, op.Deadline.Sub(p.stage.now()), parts)
 		case *wire.OperationsDown_Cancel:
-			p.stage.say("%s may drop %s", p.name, m.Cancel.GetId())
+			p.stage.say("%s: may drop %s", p.name, m.Cancel.GetId())
 		case *wire.OperationsDown_Forget:
-			p.stage.say("%s may forget %s", p.name, m.Forget.GetId())
+			p.stage.say("%s: may forget %s", p.name, m.Forget.GetId())
 		}
 		parts = 0
 	}
@@ -130,5 +130,5 @@ func (p *player) answerApart(id string, log bool, b []byte) {
 		_ = w.Close(nil)
 	}
 	_, err = stream.CloseAndRecv()
-	p.stage.say("%s answered %s apart: %v", p.name, id, status.Convert(err).Message())
+	p.stage.say("apart, %s answers %s: %v", p.name, id, status.Convert(err).Message())
 }

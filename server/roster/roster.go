@@ -65,6 +65,7 @@ type Roster struct {
 	mu      sync.Mutex
 	seats   map[vedette.AccountName]*seat
 	members map[*Member]bool
+	seated  []func() // called when an account has a new holder
 }
 
 // New returns an empty roster of one server.
@@ -172,6 +173,23 @@ func (r *Roster) Holder(account vedette.AccountName) (*Member, vedette.Term) {
 		return nil, 0
 	}
 	return s.current()
+}
+
+// OnSeated has f called whenever an account has got a new holder. f must not wait,
+// nor ask for that account's holder.
+func (r *Roster) OnSeated(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seated = append(r.seated, f)
+}
+
+func (r *Roster) tellSeated() {
+	r.mu.Lock()
+	seated := r.seated
+	r.mu.Unlock()
+	for _, f := range seated {
+		f()
+	}
 }
 
 // Members returns the agents that are connected.

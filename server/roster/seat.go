@@ -65,6 +65,7 @@ func (s *seat) giveLocked(ctx context.Context, m *Member) error {
 	s.holder, s.term, s.owed = m, term, false
 	s.roster.log.Info("account has a cacher", "account", s.account, "agent", m.ID, "term", term)
 	m.tell(Assignment{Account: s.account, Role: Cacher, Term: term, Marks: marks})
+	s.roster.tellSeated()
 	return nil
 }
 
