@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store"
@@ -163,5 +164,32 @@ func TestLargeBody(t *testing.T) {
 	tooLarge := io.MultiReader(io.LimitReader(spaces{}, most-1), strings.NewReader("[]"))
 	if code, body, _ := send(t, "POST", url, tooLarge); code != http.StatusRequestEntityTooLarge || !strings.Contains(body, "32 MiB") {
 		t.Errorf("more: %d %s", code, body)
+	}
+}
+
+// keeper lets nobody write.
+type keeper struct{ t *testing.T }
+
+func (k keeper) Account(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+	if c.User != "ann" || account != "prod" || access != authorize.Write {
+		k.t.Errorf("asked for %s of %s in %s", access, c.User, account)
+	}
+	return vedette.Errorf(vedette.Denied, "Access is denied")
+}
+
+func (keeper) Application(context.Context, authorize.Caller, string, authorize.Access) error {
+	return nil
+}
+
+// TestSubmitDenied holds that an operation needs its account's write permission,
+// and that Orca is told of a lack of it as of any other fault.
+func TestSubmitDenied(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", "pods")
+	s := task.New(task.Config{Store: w.Store, Accounts: w.Store})
+	url := serve(t, clouddriver.Config{Store: w.Store, Tasks: s, Authority: keeper{t}})
+	code, body, _ := send(t, "POST", url+"/kubernetes/ops", strings.NewReader(`[{"scaleManifest":{"account":"prod","manifestName":"deployment web","location":"shop","replicas":3}}]`))
+	if code != http.StatusBadRequest || !strings.Contains(body, `"message":"Validation Failed","errors":["Access denied to account prod"]`) {
+		t.Errorf("%d %s", code, body)
 	}
 }

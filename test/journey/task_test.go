@@ -1,0 +1,123 @@
+package journey
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/task"
+)
+
+// orca submits operations as Orca does, and waits for their end.
+type orca struct {
+	t    *testing.T
+	rest http.Handler
+	ids  []string // of the tasks
+}
+
+func (o *orca) ask(method, path, body string) (int, string) {
+	w := httptest.NewRecorder()
+	o.rest.ServeHTTP(w, httptest.NewRequestWithContext(o.t.Context(), method, path, strings.NewReader(body)))
+	return w.Code, w.Body.String()
+}
+
+// does runs one operation and returns how it ended: the names that its results
+// tell, or why it failed.
+func (o *orca) does(operation, description string) string {
+	o.t.Helper()
+	code, answer := o.ask(http.MethodPost, "/kubernetes/ops", fmt.Sprintf(`[{%q:%s}]`, operation, description))
+	var started struct{ ID, ResourceURI string }
+	if err := json.Unmarshal([]byte(answer), &started); err != nil || code != http.StatusOK {
+		o.t.Fatalf("%s: %d %s", operation, code, answer)
+	}
+	o.ids = append(o.ids, started.ID)
+	var ended struct {
+		Status        struct{ Completed, Failed bool }
+		ResultObjects []struct {
+			Message                  string
+			ManifestNamesByNamespace json.RawMessage
+		}
+	}
+	(&half{t: o.t}).await("the end of "+operation, func() bool {
+		_, answer := o.ask(http.MethodGet, started.ResourceURI, "")
+		if err := json.Unmarshal([]byte(answer), &ended); err != nil {
+			o.t.Fatalf("%v in %s", err, answer)
+		}
+		return ended.Status.Completed
+	})
+	told := ""
+	for _, r := range ended.ResultObjects {
+		told += r.Message + string(r.ManifestNamesByNamespace)
+	}
+	if ended.Status.Failed {
+		return "failed: " + told
+	}
+	return told
+}
+
+// TestStagesFlow runs each stage that Orca has for Kubernetes, all the way to a
+// cluster and back.
+func TestStagesFlow(t *testing.T) {
+	w := wireUp(t)
+	w.namespace("stages")
+	tasks := task.New(task.Config{Server: "s1", Store: w.store, Accounts: w.store, Dispatch: w.Dispatch, Log: w.log})
+	t.Cleanup(running(t, tasks.Run))
+	o := &orca{t: t, rest: clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatch, Tasks: tasks, Log: w.log})}
+	deploy := func(manifest string) string {
+		return `{"account":"one","moniker":{"app":"web"},"namespaceOverride":"stages","services":["service lb"],"manifests":[` + manifest + `]}`
+	}
+	config := func(value string) string {
+		return deploy(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"conf","annotations":{"strategy.spinnaker.io/max-version-history":"1"}},"data":{"a":"` + value + `"}}`)
+	}
+	secret := deploy(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"stringData":{"password":"stages-hunter2"}}`)
+	const web = `{"account":"one","manifestName":"deployment web","location":"stages"`
+	const set = `{"account":"one","manifestName":"replicaSet api-v000","location":"stages"`
+	const job = `{"account":"one","application":"web","namespace":"stages","manifest":{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"migrate"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"m","image":"i"}]}}}}}`
+	for _, tt := range []struct{ operation, description, want string }{
+		{"deployManifest", deploy(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"lb"},"spec":{"selector":{"lb":"yes"},"ports":[{"port":80}]}},` + string(deployment("stages", "web", 1))),
+			`{"stages":["deployment web","service lb"]}`},
+		{"deployManifest", config("1"), `{"stages":["configMap conf-v000"]}`},
+		{"deployManifest", config("2"), `{"stages":["configMap conf-v001"]}`},
+		{"deployManifest", config("2"), `{"stages":["configMap conf-v001"]}`},
+		{"cleanupArtifacts", `{"account":"one","manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"conf-v001","namespace":"stages","annotations":{
+			"strategy.spinnaker.io/max-version-history":"1","artifact.spinnaker.io/type":"kubernetes/configMap","artifact.spinnaker.io/name":"conf"}}}]}`, `{"stages":["configMap conf-v000"]}`},
+		{"deployManifest", secret, `{"stages":["secret db-v000"]}`},
+		{"deployManifest", secret, `{"stages":["secret db-v000"]}`},
+		{"deployManifest", deploy(`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"api"},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"api"}},"template":{"metadata":{"labels":{"app":"api"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`),
+			`{"stages":["replicaSet api-v000"]}`},
+		{"disableManifest", set + `}`, ""},
+		{"enableManifest", set + `}`, ""},
+		{"resizeServerGroup", `{"account":"one","serverGroupName":"replicaSet api-v000","region":"stages","capacity":{"desired":2}}`, ""},
+		{"scaleManifest", web + `,"replicas":"2"}`, ""},
+		{"pauseRolloutManifest", web + `}`, ""},
+		{"resumeRolloutManifest", web + `}`, ""},
+		{"rollingRestartManifest", web + `}`, ""},
+		{"patchManifest", web + `,"patchBody":{"spec":{"replicas":1}},"options":{"mergeStrategy":"strategic"}}`, `{"stages":["deployment web"]}`},
+		{"undoRolloutManifest", web + `,"numRevisionsBack":7}`, "failed: There are "},
+		{"undoRolloutManifest", web + `,"revision":1}`, ""},
+		{"runJob", job, `{"stages":["job migrate"]}`},
+		{"runJob", job, `{"stages":["job migrate"]}`},
+		{"scaleManifest", `{"account":"one","manifestName":"deployment nope","location":"stages","replicas":1}`, `failed: Failed to scale deployment nope from stages: deployments.apps "nope" not found`},
+		{"deleteManifest", web + `}`, `{"stages":["deployment web"]}`},
+		{"deleteManifest", web + `}`, `{"stages":[]}`},
+		{"deleteManifest", `{"account":"one","kinds":["configMap","replicaSet"],"location":"stages","labelSelectors":{"selectors":[{"kind":"EQUALS","key":"app.kubernetes.io/name","values":["web"]}]}}`,
+			`{"stages":["configMap conf-v001","replicaSet api-v000"]}`},
+	} {
+		if got := o.does(tt.operation, tt.description); got != tt.want && !(strings.HasPrefix(tt.want, "failed") && strings.HasPrefix(got, tt.want)) {
+			t.Errorf("%s %s\ntold %s\nwant %s", tt.operation, tt.description, got, tt.want)
+		}
+	}
+	if code, answer := o.ask(http.MethodGet, "/manifests/one/stages/deployment%20web", ""); code != http.StatusNotFound {
+		t.Errorf("what is deleted can be read: %d %s", code, answer)
+	}
+	for _, id := range o.ids {
+		row, err := w.store.Task(t.Context(), id)
+		if err != nil || strings.Contains(string(row.Body), "hunter2") || len(row.Body) == 0 {
+			t.Errorf("of task %s is stored: %s, %v", id, row.Body, err)
+		}
+	}
+}
