@@ -5,11 +5,16 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/server/views"
 )
 
-// kindLabel is a kind as kubectl prints it: "deployment.apps", "pod".
+// kindLabel is a kind as kubectl prints it: "deployment.apps", "pod". Names of
+// kinds that every cluster serves may be written as kubectl takes them.
 func kindLabel(kind string) string {
 	k := vedette.ParseKind(kind)
+	if known, err := views.Find(nil, kind); err == nil {
+		k = known.Kind
+	}
 	k.Name = strings.ToLower(k.Name)
 	return k.String()
 }

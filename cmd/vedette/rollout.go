@@ -203,13 +203,11 @@ func (r rollout) tell(h *hand, status vedette.RolloutStatus, last *string) bool 
 
 // spokenKind is a kind as kubectl words it in sentences.
 func spokenKind(kind string) string {
-	name, _, _ := strings.Cut(strings.ToLower(kind), ".")
+	name, _, _ := strings.Cut(kindLabel(kind), ".")
 	switch name {
-	case "deploy", "deployments":
-		return "deployment"
-	case "sts", "statefulset", "statefulsets":
+	case "statefulset":
 		return "stateful set"
-	case "ds", "daemonset", "daemonsets":
+	case "daemonset":
 		return "daemon set"
 	}
 	return name

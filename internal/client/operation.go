@@ -149,7 +149,11 @@ func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome,
 	var out Outcome
 	if json.Unmarshal(raw, &out) != nil || out.State == "" {
 		response.Body = io.NopCloser(bytes.NewReader(raw))
-		return out, c.failure(response)
+		err := c.failure(response)
+		if response.StatusCode == http.StatusGatewayTimeout { // of a proxy between, which has lost its patience
+			err = &brokenError{err, true}
+		}
+		return out, err
 	}
 	return out, nil
 }

@@ -91,6 +91,12 @@ func (s *stage) BeginOperation(_ context.Context, row store.OperationRow) error 
 	if s.down {
 		return vedette.Errorf(vedette.Unavailable, "the database is away")
 	}
+	s.mu.Lock()
+	_, known := s.rows[row.ID]
+	s.mu.Unlock()
+	if known {
+		return vedette.Errorf(vedette.Conflict, "the operation %s was accepted before", row.ID)
+	}
 	s.say("noted %s %s %s", row.ID, row.Verb, row.Target)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,6 +204,18 @@ func TestOperation(t *testing.T) {
 		s.heard()
 		a.answers(vedette.Outcome{ID: "del", State: vedette.Done, Status: 200, Keys: []vedette.Key{{Name: "web"}}, UIDs: []string{"u"}})
 		s.want("a/1 may forget del", "removed  web u", "del done 200 ")
+	})
+}
+
+// TestSameIDTwice holds that what is in the history is not sent once more.
+func TestSameIDTwice(t *testing.T) {
+	onStage(t, func(s *stage) {
+		a := s.connect("a", "1")
+		s.do("op", restart)
+		a.done("op")
+		s.heard()
+		s.do("op", restart)
+		s.want("op failed 409 the operation op was accepted before")
 	})
 }
 

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api"
+)
+
+// TestFlagsBecomeOperations holds what commands ask the agents for.
+func TestFlagsBecomeOperations(t *testing.T) {
+	c := furnish()
+	server := steer(t, c)
+	for _, tt := range []struct{ command, want string }{
+		{"delete pod none -n shop --cascade orphan --grace-period 7 --ignore-not-found --wait=false",
+			`{"Kind":"pod","APIVersion":"","Namespace":"shop","Name":"none","LabelSelector":"","Propagation":"orphan","GraceSeconds":7,"MissingOK":true,"NoWait":true}`},
+		{"delete pod none --ignore-not-found",
+			`{"Kind":"pod","APIVersion":"","Namespace":"","Name":"none","LabelSelector":"","Propagation":"background","GraceSeconds":null,"MissingOK":true,"NoWait":false}`},
+		{"delete pod none --ignore-not-found --now", `"GraceSeconds":1,`},
+		{"delete pod none --ignore-not-found --grace-period 0", `"GraceSeconds":1,`},
+		{"delete pod none --ignore-not-found --grace-period 0 --force", `"GraceSeconds":0,`},
+		{"delete pod none --ignore-not-found --force", `"GraceSeconds":0,`},
+		{"delete pods -l a=b -n x", `"Namespace":"x","Name":"","LabelSelector":"a=b"`},
+		{"apply -f testdata/refused.yaml --server-side", `"Strategy":"server-side"`},
+		{"apply -f testdata/refused.yaml --server-side --force-conflicts -n x", `"Namespace":"x","Strategy":"force-conflicts"`},
+		{"apply -f testdata/refused.yaml", `"Strategy":""`},
+		{"scale deploy/api -n shop --replicas 7", `"Name":"api","Replicas":7`},
+		{"scale deploy -l a=b -n shop --replicas 7", `"Kind":"deploy","APIVersion":"","Namespace":"shop","Name":"","LabelSelector":"a=b","FieldSelector":""`},
+		{"rollout undo deploy/api -n shop --to-revision 3", `"Name":"api","Revision":3,"RevisionsBack":0`},
+		{"rollout undo -f testdata/manifests/shop.yaml -l tier=front", `"Kind":"Deployment","APIVersion":"apps/v1","Namespace":"","Name":"web","Revision":0`},
+		{"logs api-1 -n shop -p --timestamps --since 90s --tail 3",
+			`"Namespace":"shop","Name":"api-1","Container":"main","AllContainers":false,"Previous":true,"Follow":false,"TailLines":3,"SinceSeconds":90,"SinceTime":"0001-01-01T00:00:00Z","Timestamps":true`},
+		{"logs api-1 -n shop --since-time 2026-01-31T12:00:00Z", `"TailLines":null,"SinceSeconds":null,"SinceTime":"2026-01-31T12:00:00Z"`},
+		{"logs -l app=api -n shop", `"TailLines":10`},
+	} {
+		c.asked = nil
+		_, _, err := run(t.Context(), append(strings.Fields(tt.command), "--account", "dev", "--user", "ann", "--server", server)...)
+		var told failures
+		if err != nil && !errors.As(err, &told) {
+			t.Errorf("%s: %v", tt.command, err)
+			continue
+		}
+		last := c.asked[len(c.asked)-1]
+		got, err := json.Marshal(last.Args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(got), tt.want) || last.Account != "dev" {
+			t.Errorf("%s:\ngot  %s\nwant %s", tt.command, got, tt.want)
+		}
+		verb, _, _ := strings.Cut(tt.command, " ")
+		if last.Args.Verb() != vedette.VerbLogs && (last.User != "ann" || !strings.HasPrefix(last.Origin, "vedette "+verb)) {
+			t.Errorf("%s: on behalf of %q, by %q", tt.command, last.User, last.Origin)
+		}
+	}
+}
+
+// TestConditionalScale holds that the condition is the cluster's to check too: the
+// number can change after it was read.
+func TestConditionalScale(t *testing.T) {
+	c := furnish()
+	if _, _, err := run(t.Context(), "scale", "deploy/api", "-n", "shop", "--current-replicas", "2", "--replicas", "5", "--account", "dev", "--server", steer(t, c)); err != nil {
+		t.Fatal(err)
+	}
+	patch, ok := c.asked[len(c.asked)-1].Args.(vedette.PatchArgs)
+	want := `[{"op":"test","path":"/spec/replicas","value":2},{"op":"replace","path":"/spec/replicas","value":5}]`
+	if !ok || string(patch.Patch) != want || patch.Type != vedette.JSONPatch {
+		t.Errorf("%+v", patch)
+	}
+}
+
+func TestApplyFromStandardInput(t *testing.T) {
+	c := furnish()
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetArgs([]string{"apply", "-f", "-", "--account", "dev", "--server", steer(t, c)})
+	root.SetIn(strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`))
+	root.SetOut(&out)
+	if err := root.ExecuteContext(t.Context()); err != nil || out.String() != "configmap/a created\nconfigmap/b created\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// TestRolloutFails holds that a rollout that will not end ends the command, and so
+// does its timeout.
+func TestRolloutFails(t *testing.T) {
+	c := furnish()
+	server := steer(t, c)
+	c.statuses = []vedette.RolloutStatus{{Message: "waiting"}, {Failed: true, Message: `deployment "api" exceeded its progress deadline`}}
+	_, errOut, err := run(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--server", server)
+	if err != (failures{1, 1}) || errOut != "Error: dev: deployment \"api\" exceeded its progress deadline\n" {
+		t.Errorf("%q, %v", errOut, err)
+	}
+	c.statuses = []vedette.RolloutStatus{{Message: "1 of 2 updated replicas are available"}}
+	_, errOut, err = run(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--timeout", "1ms", "--server", server)
+	if err != (failures{1, 1}) || errOut != "Error: dev: timed out waiting for deployment.apps/api to be rolled out: 1 of 2 updated replicas are available\n" {
+		t.Errorf("%q, %v", errOut, err)
+	}
+}
+
+// talking are pods whose logs go on.
+type talking struct {
+	*clusters
+	logs map[string]*io.PipeReader
+}
+
+// Do opens a log that goes on.
+func (c talking) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	if a, ok := op.Args.(vedette.LogsArgs); ok {
+		return vedette.Outcome{State: vedette.Done, Status: 200, Stream: c.logs[a.Name]}
+	}
+	return c.clusters.Do(ctx, op)
+}
+
+// TestFollowLogs holds that the lines of logs that are followed come as they are
+// written, whole, and that to interrupt is no failure and ends the logs.
+func TestFollowLogs(t *testing.T) {
+	first, one := io.Pipe()
+	second, two := io.Pipe()
+	w := shop(t)
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet,
+		Operations: talking{furnish(), map[string]*io.PipeReader{"api-1": first, "api-2": second}}}))
+	t.Cleanup(server.Close)
+	ctx, interrupt := context.WithCancel(t.Context())
+	out := newScreen()
+	root := newRoot()
+	root.SetArgs([]string{"logs", "-l", "app=api", "-n", "shop", "-f", "-c", "main", "--account", "dev", "--server", server.URL})
+	root.SetOut(out)
+	root.SetErr(io.Discard)
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	write := func(w io.Writer, text string) {
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Error(err)
+		}
+	}
+	write(one, "half")
+	write(two, "whole\n")
+	if got := out.lines(t, 1); got[0] != "[dev/pod/api-2/main] whole" {
+		t.Errorf("%q", got)
+	}
+	write(one, " and half\n")
+	if got := out.lines(t, 2); got[1] != "[dev/pod/api-1/main] half and half" {
+		t.Errorf("%q", got)
+	}
+	interrupt()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for _, w := range []*io.PipeWriter{one, two} {
+		for {
+			if _, err := io.WriteString(w, "more\n"); errors.Is(err, io.ErrClosedPipe) {
+				break
+			}
+		}
+	}
+}
+
+// TestSpinner holds that only what takes long is told, and that nothing of it
+// stays.
+func TestSpinner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		s := &spinner{w: &b}
+		s.start()
+		quick := s.busy("quick")
+		time.Sleep(time.Second)
+		quick()
+		slow := s.busy("dev: delete pod/a")
+		also := s.busy("prod: delete pod/a")
+		time.Sleep(2100 * time.Millisecond)
+		synctest.Wait()
+		if b.String() != "dev: delete pod/a (2s), and 1 more" {
+			t.Errorf("%q", b.String())
+		}
+		also()
+		slow()
+		s.stop()
+		if !strings.HasSuffix(b.String(), "\r\x1b[K") {
+			t.Errorf("%q", b.String())
+		}
+	})
+	if s := newSpinner(&bytes.Buffer{}); s.quit != nil {
+		t.Error("a buffer is taken for a terminal")
+	}
+}
+
+func TestSelectorOf(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"matchLabels":{"a":"b","c":"d"}}`: "a=b,c=d", `{"matchExpressions":[{"key":"a","operator":"In","values":["x","y"]}]}`: "a in (x,y)",
+		`{"app":"web"}`: "app=web", `{}`: "", `null`: "", ``: "", `{"matchLabels":{}}`: "", `7`: "",
+	} {
+		if got := selectorOf(json.RawMessage(raw)); got != want {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func FuzzReadDocuments(f *testing.F) {
+	f.Add("a: b\n---\n{}")
+	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"A","metadata":{"name":"x"}}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		docs, err := readDocuments(strings.NewReader(text), "x")
+		for _, d := range docs {
+			if err == nil && (d.Kind == "" || d.APIVersion == "" || d.Metadata.Name+d.Metadata.GenerateName == "" || !json.Valid(d.raw)) {
+				t.Errorf("%q gave %+v", text, d)
+			}
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package journey
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/redact"
+)
+
+// tool is the vedette program, as people run it.
+type tool struct {
+	t      *testing.T
+	path   string
+	server string
+}
+
+func buildTool(t *testing.T, server string) *tool {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "vedette")
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/vedette-io/vedette/cmd/vedette").CombinedOutput(); err != nil {
+		t.Fatalf("build the tool: %v\n%s", err, out)
+	}
+	return &tool{t, path, server}
+}
+
+// run runs a command line and returns its exit code and what it prints.
+func (v *tool) run(stdin, command string) (code int, out string) {
+	v.t.Helper()
+	cmd := exec.CommandContext(v.t.Context(), v.path, append(strings.Fields(command), "--server", v.server)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var b bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &b, &b
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		v.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), b.String()
+}
+
+// prints holds that a command succeeds, and what it prints at its end.
+func (v *tool) prints(want, stdin, command string) {
+	v.t.Helper()
+	code, out := v.run(stdin, command)
+	if code != 0 || !strings.HasSuffix(strings.TrimSpace(out), want) {
+		v.t.Fatalf("$ vedette %s\n%s(exit code %d)\nwant\n%s", command, out, code, want)
+	}
+}
+
+// webManifests are a namespace and a Deployment.
+func webManifests(image string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Namespace
+metadata:
+  name: tool
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: tool
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {app: web}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      containers:
+      - name: main
+        image: %s
+`, image)
+}
+
+// TestTool takes a Deployment through its life by hand, in a cluster whose agent
+// is connected to a server.
+func TestTool(t *testing.T) {
+	h := start(t, agent.Account{Name: "one"}, redact.Config{})
+	h.awaitLive(12)
+	if err := plane.AppendLog("the tool is watching"); err != nil {
+		t.Fatal(err)
+	}
+	v := buildTool(t, "http://"+h.srv.REST().String())
+	v.prints("namespace/tool created\ndeployment.apps/web created", webManifests("web:1"), "apply -f -")
+	v.prints(`deployment "web" successfully rolled out`, "", "rollout status deployment/web -n tool --timeout 2m")
+	v.prints("one/Deployment.apps/tool/web", "", "get deployment web -n tool -o name")
+	v.prints("namespace/tool unchanged\ndeployment.apps/web unchanged", webManifests("web:1"), "apply -f -")
+	v.prints("deployment.apps/web scaled", "", "scale deployment web --replicas 3 -n tool")
+	v.prints(`deployment "web" successfully rolled out`, "", "rollout status deployment/web -n tool --timeout 2m")
+	v.prints(`deployment "web" successfully rolled out`, strings.SplitN(webManifests("web:2"), "---\n", 2)[1], "apply -f - --wait --timeout 2m")
+	v.prints("deployment.apps/web rolled back", "", "rollout undo deployment/web -n tool")
+	v.prints(`deployment "web" successfully rolled out`, "", "rollout status deployment/web -n tool --timeout 2m")
+	v.prints("deployment.apps/web skipped rollback (current template already matches revision 3)", "", "rollout undo deploy/web --to-revision 3 -n tool")
+	v.prints("the tool is watching", "", "logs deployment/web -n tool --tail 1 --prefix=false")
+	if code, out := v.run("", "logs none -n tool"); code != 1 || !strings.Contains(out, `Error from one (NotFound): read pod/none: pods "none" not found`) {
+		t.Errorf("the log of a pod that is not there: %d %s", code, out)
+	}
+	v.prints("deployment.apps/web serverside-applied", strings.SplitN(webManifests("web:3"), "---\n", 2)[1], "apply -f - --server-side --force-conflicts")
+	if code, out := v.run("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: x}\nspec: {replicas: -1}", "apply -f -"); code != 1 || !strings.Contains(out, "Error from one (Invalid): apply deployment.apps/x of stdin: Deployment.apps \"x\" is invalid") {
+		t.Errorf("the cluster's own refusal: %d %s", code, out)
+	}
+	v.prints(`deployment.apps "web" deleted from tool namespace`, "", "delete deployment/web -n tool --cascade foreground")
+	if code, out := v.run("", "get pods -n tool"); code != 0 || !strings.Contains(out, "No resources found") {
+		t.Errorf("what was deleted in the foreground can still be read: %d %s", code, out)
+	}
+	v.prints(`namespace "tool" deleted`, webManifests("web:1"), "delete -f - --ignore-not-found")
+	if code, out := v.run("", "ops --verb undo"); code != 0 || !strings.Contains(out, "deployment tool/web") || !strings.Contains(out, "done") {
+		t.Errorf("the history: %d %s", code, out)
+	}
+}
