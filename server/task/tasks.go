@@ -23,7 +23,7 @@ type dispatcher interface {
 
 // accounts is where accounts and the kinds that they report come from.
 type accounts interface {
-	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 

@@ -46,14 +46,10 @@ type work struct {
 
 // prepare reads and judges what is submitted, before anything of it is done.
 func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]work, error) {
-	rows, err := t.cfg.Accounts.Accounts(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var all []work
 	var errs []string
 	for _, r := range requests {
-		w, row, err := read(r, o.Provider, rows)
+		w, row, err := t.read(ctx, r, o.Provider)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +67,7 @@ func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]w
 }
 
 // read finds out which operation is meant, and for which account.
-func read(r Request, provider string, rows []store.AccountRow) (work, store.AccountRow, error) {
+func (t *Tasks) read(ctx context.Context, r Request, provider string) (work, store.AccountRow, error) {
 	s, err := sortOf(r.Name, kubernetes)
 	if err != nil {
 		return work{}, store.AccountRow{}, err
@@ -93,12 +89,11 @@ func read(r Request, provider string, rows []store.AccountRow) (work, store.Acco
 	if name == "" {
 		return work{}, store.AccountRow{}, vedette.Errorf(vedette.Invalid, "the description of %s names no account", r.Name)
 	}
-	at := slices.IndexFunc(rows, func(row store.AccountRow) bool { return row.Name == name })
-	if at < 0 {
-		return work{}, store.AccountRow{}, vedette.Errorf(vedette.Invalid,
-			"credentials not found (name: %s): no agent has registered an account of this name", name)
+	row, err := t.cfg.Accounts.Account(ctx, name)
+	if vedette.KindOf(err) == vedette.NotFound {
+		return work{}, row, vedette.Errorf(vedette.Invalid, "credentials not found (name: %s): no agent has registered an account of this name", name)
 	}
-	return work{s, op, rows[at].Properties.CustomResources}, rows[at], nil
+	return work{s, op, row.Properties.CustomResources}, row, err
 }
 
 // judge asks whether the caller may, and whether the description holds what it

@@ -64,15 +64,16 @@ func done(op vedette.Operation) vedette.Outcome {
 // fleet are the accounts of the tests.
 type fleet struct{}
 
-func (fleet) Accounts(context.Context) ([]store.AccountRow, error) {
-	row := func(name vedette.AccountName, p vedette.Properties) store.AccountRow {
-		return store.AccountRow{Account: vedette.Account{Name: name, Properties: p}}
+func (fleet) Account(_ context.Context, name vedette.AccountName) (store.AccountRow, error) {
+	p, ok := map[vedette.AccountName]vedette.Properties{
+		"prod":    {CustomResources: []vedette.CustomResource{{KubernetesKind: "CronTab.stable.example.com", DeployPriority: "60", Versioned: true}}},
+		"narrow":  {Namespaces: []string{"shop"}},
+		"without": {OmitNamespaces: []string{"kube-system"}},
+	}[name]
+	if !ok {
+		return store.AccountRow{}, store.ErrNoAccount
 	}
-	return []store.AccountRow{
-		row("prod", vedette.Properties{CustomResources: []vedette.CustomResource{{KubernetesKind: "CronTab.stable.example.com", DeployPriority: "60", Versioned: true}}}),
-		row("narrow", vedette.Properties{Namespaces: []string{"shop"}}),
-		row("without", vedette.Properties{OmitNamespaces: []string{"kube-system"}}),
-	}, nil
+	return store.AccountRow{Account: vedette.Account{Name: name, Properties: p}}, nil
 }
 
 func (fleet) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
