@@ -78,33 +78,72 @@ func (d *demo) awaitSync(ctx context.Context) error {
 	return err
 }
 
-// check scales a Deployment in each cluster and waits until readers see it.
+// deployment of the sample workloads that check changes.
+const deployment = "app-0"
+
+// check changes a Deployment in each cluster and waits until readers see it: once
+// behind the server's back, and once by an operation through it.
 func (d *demo) check(ctx context.Context) error {
 	for _, c := range d.clusters {
-		var before struct{ Spec struct{ Replicas int } }
-		path := "/apis/apps/v1/namespaces/" + workloads.Namespace + "/deployments/app-0"
-		if err := c.plane.Get(ctx, path, &before); err != nil {
-			return err
-		}
-		want := before.Spec.Replicas + 1
-		start := time.Now()
-		if err := c.plane.Patch(ctx, path, map[string]any{"spec": map[string]any{"replicas": want}}); err != nil {
-			return err
-		}
-		var view struct {
-			Manifest struct{ Spec struct{ Replicas float64 } }
-		}
-		read := "/manifests/" + c.name + "/" + workloads.Namespace + "/" + url.PathEscape("deployment app-0")
-		err := d.await(ctx, "the change in "+c.name+" to show in "+read, func() (bool, error) {
-			err := d.get(ctx, read, &view)
-			return int(view.Manifest.Spec.Replicas) == want, err
-		})
+		replicas, err := c.replicas(ctx)
 		if err != nil {
 			return err
 		}
-		say("%s: deployment app-0 scaled from %d to %d; GET %s showed it after %d ms",
-			c.name, before.Spec.Replicas, want, read, time.Since(start).Milliseconds())
+		if err := d.checkChange(ctx, c, replicas+1); err != nil {
+			return err
+		}
+		if err := d.checkOperation(ctx, c, replicas); err != nil {
+			return err
+		}
 	}
 	say("check passed")
 	return nil
+}
+
+func (c *cluster) path() string {
+	return "/apis/apps/v1/namespaces/" + workloads.Namespace + "/deployments/" + deployment
+}
+
+func (c *cluster) replicas(ctx context.Context) (int, error) {
+	var object struct{ Spec struct{ Replicas int } }
+	err := c.plane.Get(ctx, c.path(), &object)
+	return object.Spec.Replicas, err
+}
+
+func (d *demo) checkChange(ctx context.Context, c *cluster, want int) error {
+	start := time.Now()
+	if err := c.plane.Patch(ctx, c.path(), map[string]any{"spec": map[string]any{"replicas": want}}); err != nil {
+		return err
+	}
+	var view struct {
+		Manifest struct{ Spec struct{ Replicas float64 } }
+	}
+	read := "/manifests/" + c.name + "/" + workloads.Namespace + "/" + url.PathEscape("deployment "+deployment)
+	err := d.await(ctx, "the change in "+c.name+" to show in "+read, func() (bool, error) {
+		err := d.get(ctx, read, &view)
+		return int(view.Manifest.Spec.Replicas) == want, err
+	})
+	if err == nil {
+		say("%s: deployment %s scaled to %d in the cluster; GET %s showed it after %d ms", c.name, deployment, want, read, time.Since(start).Milliseconds())
+	}
+	return err
+}
+
+func (d *demo) checkOperation(ctx context.Context, c *cluster, want int) error {
+	start := time.Now()
+	var outcome struct{ State, Message string }
+	err := d.post(ctx, "/vedette/v1/operations", map[string]any{"account": c.name, "verb": "scale", "kind": "deployment",
+		"namespace": workloads.Namespace, "name": deployment, "replicas": want}, &outcome)
+	if err != nil {
+		return err
+	}
+	took := time.Since(start)
+	got, err := c.replicas(ctx)
+	if err == nil && (outcome.State != "done" || got != want) {
+		err = fmt.Errorf("scale deployment %s of %s to %d: the outcome is %s %s, and the cluster has %d", deployment, c.name, want, outcome.State, outcome.Message, got)
+	}
+	if err == nil {
+		say("%s: deployment %s scaled back to %d by POST /vedette/v1/operations in %d ms", c.name, deployment, want, took.Milliseconds())
+	}
+	return err
 }

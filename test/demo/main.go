@@ -143,6 +143,9 @@ In another terminal:
   %[2]s/vedette get deployments -w          what changes, as it changes
   %[2]s/vedette get pods -l app=app-0 --account 'ea*' -o wide
   %[2]s/vedette accounts                    how fresh each cluster's data is
+  %[2]s/vedette scale deployment app-0 -n demo --replicas 5 --account 'ea*,west'
+  %[2]s/vedette rollout restart deployment/app-1 -n demo --account east
+  %[2]s/vedette ops                         what was done, by whom and how it ended
   curl -s %[1]s/vedette/v1/feeds            each feed's mark and state
   curl -s %[1]s/credentials                 what Spinnaker asks for
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -79,7 +80,7 @@ func mountServiceAccount(ctx context.Context, plane *controlplane.Plane, dir str
 			"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "vedette-agent", "namespace": "vedette"}}},
 		{"/apis/rbac.authorization.k8s.io/v1/clusterroles/vedette-agent", map[string]any{
 			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": "vedette-agent"},
-			"rules": []any{map[string]any{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": []string{"get", "list", "watch"}}}}},
+			"rules": []any{map[string]any{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": []string{"*"}}}}},
 		{"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/vedette-agent", map[string]any{
 			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "vedette-agent"},
 			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "vedette-agent"},
@@ -200,10 +201,23 @@ func freePort(want int) int {
 
 // get decodes what the server answers.
 func (d *demo) get(ctx context.Context, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.rest()+path, nil)
+	return d.ask(ctx, http.MethodGet, path, nil, into)
+}
+
+func (d *demo) post(ctx context.Context, path string, body, into any) error {
+	encoded, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
+	return d.ask(ctx, http.MethodPost, path, encoded, into)
+}
+
+func (d *demo) ask(ctx context.Context, method, path string, sent []byte, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, d.rest()+path, bytes.NewReader(sent))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
@@ -214,7 +228,7 @@ func (d *demo) get(ctx context.Context, path string, into any) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s: %s", path, resp.Status, body)
+		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, body)
 	}
 	return json.Unmarshal(body, into)
 }
