@@ -144,7 +144,14 @@ type agent struct {
 	visit *Visit
 }
 
-func (a *agent) Send(op vedette.Operation)     { a.stage.say("%s is sent %s", a.name, op.ID) }
+func (a *agent) Send(op vedette.Operation) {
+	if d, ok := op.Args.(vedette.DeleteArgs); ok && d.MissingOK {
+		a.stage.say("%s is sent %s, which may be gone", a.name, op.ID)
+		return
+	}
+	a.stage.say("%s is sent %s", a.name, op.ID)
+}
+
 func (a *agent) Cancel(id vedette.OperationID) { a.stage.say("%s may drop %s", a.name, id) }
 func (a *agent) Forget(id vedette.OperationID) { a.stage.say("%s may forget %s", a.name, id) }
 func (a *agent) answers(out vedette.Outcome)   { a.visit.Outcome(out) }
@@ -251,6 +258,8 @@ func TestSentAgain(t *testing.T) {
 	}{
 		{"the process that has it knows what it did", restart, "a", "1", "a/1 is sent op"},
 		{"twice is the same as once", scale, "a", "2", "a/2 is sent op"},
+		{"what was deleted before is gone", vedette.DeleteArgs{Target: web}, "a", "2", "a/2 is sent op, which may be gone"},
+		{"the process that has it knows that it deleted", vedette.DeleteArgs{Target: web}, "a", "1", "a/1 is sent op"},
 		{"reading does no harm", read, "b", "9", "b/9 is sent op"},
 		{"a restart would roll out twice", restart, "a", "2", "op lost 504 it is unknown whether this took effect"},
 		{"a standby can't know either", restart, "b", "9", "op lost 504 it is unknown whether this took effect"},

@@ -30,6 +30,18 @@ func (e *errand) mayGo(process string) bool {
 	return e.sent == nil || e.sent.process == process || e.op.Idempotent()
 }
 
+// handOver prepares an operation for a process that does not have it: what another
+// one may have deleted already need not be there.
+func (e *errand) handOver(process string) {
+	if e.sent == nil || e.sent.process == process {
+		return
+	}
+	if a, ok := e.op.Args.(vedette.DeleteArgs); ok {
+		a.MissingOK = true
+		e.op.Args = a
+	}
+}
+
 // carry brings an operation to its outcome.
 func (d *Dispatch) carry(ctx context.Context, e *errand) vedette.Outcome {
 	ctx, cancel := context.WithDeadline(ctx, e.op.Deadline.Add(d.cfg.Grace))
@@ -41,6 +53,7 @@ func (d *Dispatch) carry(ctx context.Context, e *errand) vedette.Outcome {
 		if visit == nil {
 			return out
 		}
+		e.handOver(visit.process)
 		e.sent = &sending{visit.member.ID, visit.process, time.Now()}
 		d.send(visit, e.op)
 		select {
