@@ -279,6 +279,32 @@ func TestOnWhoseBehalf(t *testing.T) {
 	}
 }
 
+// TestPagesMayNotOperate holds that no web page makes a browser send an operation,
+// which it could without asking, in one of the forms' content types.
+func TestPagesMayNotOperate(t *testing.T) {
+	a := &agents{}
+	w := operated(t, a)
+	for _, tt := range []struct {
+		headers []string
+		status  int
+	}{
+		{nil, 200},
+		{[]string{"Content-Type", "application/json; charset=utf-8"}, 200},
+		{[]string{"Content-Type", "text/plain"}, 415},
+		{[]string{"Content-Type", ""}, 415},
+		{[]string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{[]string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{[]string{"Origin", "https://evil.example.com"}, 403},
+	} {
+		if status, out := w.post(`{"account":"dev","verb":"restart","kind":"deploy","name":"w"}`, tt.headers...); status != tt.status {
+			t.Errorf("%v: %d %+v", tt.headers, status, out)
+		}
+	}
+	if n := len(a.operations()); n != 3 {
+		t.Errorf("%d operations were carried out", n)
+	}
+}
+
 // gatekeeper lets read some accounts and write others.
 type gatekeeper struct{ read, write vedette.AccountName }
 
@@ -475,7 +501,8 @@ func TestCallerLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := make(chan error)
+	r.Header.Set("Content-Type", "application/json")
+	left := make(chan error, 1)
 	go func() {
 		response, err := http.DefaultClient.Do(r)
 		if err == nil {
