@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -456,6 +457,32 @@ func TestOnceAcrossServers(t *testing.T) {
 	cfg.Store = forgetful{world.Store}
 	if status, _ := serve(t, cfg).post(restart(twoID)); status != 503 || len(a.operations()) != 0 {
 		t.Errorf("while the history can't be read: %d, and %d operations", status, len(a.operations()))
+	}
+}
+
+// TestAnotherServerWasFaster holds that where two servers take the same operation at
+// one moment, the outcome is the one's that was faster.
+func TestAnotherServerWasFaster(t *testing.T) {
+	world := shop(t)
+	a := &agents{do: func(ctx context.Context, op vedette.Operation) vedette.Outcome {
+		row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", Accepted: time.Now()}
+		if err := world.Store.BeginOperation(ctx, row); err != nil && vedette.KindOf(err) != vedette.Conflict {
+			t.Error(err)
+		}
+		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: dispatch.Repeated, Message: "accepted before"}
+	}}
+	cfg := configOf(world)
+	cfg.Operations = a
+	w := serve(t, cfg)
+	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "is under way since") {
+		t.Errorf("%d %+v", status, out)
+	}
+	end := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, State: vedette.Done, Status: 200, Ended: time.Now()}
+	if err := world.Store.EndOperations(t.Context(), []store.OperationRow{end}); err != nil {
+		t.Fatal(err)
+	}
+	if status, out := w.post(restart(oneID)); status != 200 || !out.Repeated {
+		t.Errorf("when the other has ended: %d %+v", status, out)
 	}
 }
 
