@@ -405,8 +405,9 @@ func TestOnceUnderAnID(t *testing.T) {
 	answers := make(chan outcome, 2)
 	var group sync.WaitGroup
 	for range 2 {
+		caller := &witness{t: t, url: w.url, router: w.router, doc: w.doc, seen: map[string]bool{}}
 		group.Go(func() {
-			_, out := w.post(restart(oneID))
+			_, out := caller.post(restart(oneID))
 			answers <- out
 		})
 	}
