@@ -10,6 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -69,9 +70,24 @@ func (a *api) fly(ctx context.Context, op vedette.Operation, f *flight) {
 	case known != nil:
 		f.view = *known
 	default:
-		f.view = viewOfOutcome(op, a.Operations.Do(ctx, op))
+		f.view, f.err = a.send(ctx, op)
 	}
 	a.flights.land(op.ID, f)
+}
+
+// send has an operation carried out that the history did not have. Another server
+// may have taken the same one meanwhile, whose outcome counts.
+func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, error) {
+	out := a.Operations.Do(ctx, op)
+	if out.Reason == dispatch.Repeated {
+		switch known, err := a.recall(ctx, op); {
+		case err != nil:
+			return outcomeView{}, err
+		case known != nil:
+			return *known, nil
+		}
+	}
+	return viewOfOutcome(op, out), nil
 }
 
 // recall looks in the history for an operation of the same id.

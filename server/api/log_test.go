@@ -133,9 +133,9 @@ func TestBrokenLog(t *testing.T) {
 	if string(body) != "half a li" || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%q, %v", body, err)
 	}
-	log, in = io.Pipe()
-	_ = in.CloseWithError(errors.New("the kubelet is gone"))
-	if response, body := operated(t, logs(log)).get("/logs?account=dev&pod=p"); response.StatusCode != 503 || !strings.Contains(string(body), "the kubelet is gone") {
+	empty, broken := io.Pipe()
+	_ = broken.CloseWithError(errors.New("the kubelet is gone"))
+	if response, body := operated(t, logs(empty)).get("/logs?account=dev&pod=p"); response.StatusCode != 503 || !strings.Contains(string(body), "the kubelet is gone") {
 		t.Errorf("before the first byte: %d %s", response.StatusCode, body)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 
@@ -22,6 +23,13 @@ type dispatcher interface {
 func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parameters(r); err != nil {
 		return err
+	}
+	if err := fromNoPage(r); err != nil {
+		return err
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		writeError(w, http.StatusUnsupportedMediaType, string(vedette.Invalid), "an operation is JSON: send it with the header Content-Type: application/json")
+		return nil
 	}
 	body, err := readBody(w, r)
 	var large *http.MaxBytesError
@@ -44,6 +52,17 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return answer.write(w)
+}
+
+// fromNoPage refuses what a page of another site makes a browser send: whoever runs
+// a server on their own machine would otherwise lend it to all that they visit. The
+// Content-Type that is asked for, which such a page may not send either, keeps out
+// browsers that don't say where a request comes from.
+func fromNoPage(r *http.Request) error {
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		return vedette.Errorf(vedette.Denied, "the operation was sent by a page of another site: %w", err)
+	}
+	return nil
 }
 
 // mostBody bounds an operation. API servers take 3 MiB; as text within JSON that

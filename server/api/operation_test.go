@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -279,6 +280,32 @@ func TestOnWhoseBehalf(t *testing.T) {
 	}
 }
 
+// TestPagesMayNotOperate holds that no web page makes a browser send an operation,
+// which it could without asking, in one of the forms' content types.
+func TestPagesMayNotOperate(t *testing.T) {
+	a := &agents{}
+	w := operated(t, a)
+	for _, tt := range []struct {
+		headers []string
+		status  int
+	}{
+		{nil, 200},
+		{[]string{"Content-Type", "application/json; charset=utf-8"}, 200},
+		{[]string{"Content-Type", "text/plain"}, 415},
+		{[]string{"Content-Type", ""}, 415},
+		{[]string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{[]string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{[]string{"Origin", "https://evil.example.com"}, 403},
+	} {
+		if status, out := w.post(`{"account":"dev","verb":"restart","kind":"deploy","name":"w"}`, tt.headers...); status != tt.status {
+			t.Errorf("%v: %d %+v", tt.headers, status, out)
+		}
+	}
+	if n := len(a.operations()); n != 3 {
+		t.Errorf("%d operations were carried out", n)
+	}
+}
+
 // gatekeeper lets read some accounts and write others.
 type gatekeeper struct{ read, write vedette.AccountName }
 
@@ -378,8 +405,9 @@ func TestOnceUnderAnID(t *testing.T) {
 	answers := make(chan outcome, 2)
 	var group sync.WaitGroup
 	for range 2 {
+		caller := &witness{t: t, url: w.url, router: w.router, doc: w.doc, seen: map[string]bool{}}
 		group.Go(func() {
-			_, out := w.post(restart(oneID))
+			_, out := caller.post(restart(oneID))
 			answers <- out
 		})
 	}
@@ -433,6 +461,32 @@ func TestOnceAcrossServers(t *testing.T) {
 	}
 }
 
+// TestAnotherServerWasFaster holds that where two servers take the same operation at
+// one moment, the outcome is the one's that was faster.
+func TestAnotherServerWasFaster(t *testing.T) {
+	world := shop(t)
+	a := &agents{do: func(ctx context.Context, op vedette.Operation) vedette.Outcome {
+		row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", Accepted: time.Now()}
+		if err := world.Store.BeginOperation(ctx, row); err != nil && vedette.KindOf(err) != vedette.Conflict {
+			t.Error(err)
+		}
+		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: dispatch.Repeated, Message: "accepted before"}
+	}}
+	cfg := configOf(world)
+	cfg.Operations = a
+	w := serve(t, cfg)
+	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "is under way since") {
+		t.Errorf("%d %+v", status, out)
+	}
+	end := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, State: vedette.Done, Status: 200, Ended: time.Now()}
+	if err := world.Store.EndOperations(t.Context(), []store.OperationRow{end}); err != nil {
+		t.Fatal(err)
+	}
+	if status, out := w.post(restart(oneID)); status != 200 || !out.Repeated {
+		t.Errorf("when the other has ended: %d %+v", status, out)
+	}
+}
+
 // forgetful is a store whose history can't be read.
 type forgetful struct{ *store.Store }
 
@@ -475,7 +529,8 @@ func TestCallerLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := make(chan error)
+	r.Header.Set("Content-Type", "application/json")
+	left := make(chan error, 1)
 	go func() {
 		response, err := http.DefaultClient.Do(r)
 		if err == nil {

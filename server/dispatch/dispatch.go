@@ -114,6 +114,10 @@ func (d *Dispatch) Run(ctx context.Context) error {
 	return err
 }
 
+// Repeated is the reason of an outcome that says that an operation of this ID was
+// accepted before, by this server or another one. Nothing was sent.
+const Repeated = "Repeated"
+
 // Do has an operation carried out, and returns when it has an outcome or ctx is
 // over. Without an ID it gets one, and without a deadline the default. The caller
 // closes the outcome's Stream.
@@ -130,7 +134,7 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 		return d.finish(e, d.carry(ctx, e))
 	}
 	if err := d.diary.begin(ctx, e); vedette.KindOf(err) == vedette.Conflict {
-		return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusConflict, Reason: "AlreadyExists", Message: err.Error()}
+		return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusConflict, Reason: Repeated, Message: err.Error()}
 	} else if err != nil {
 		d.log.Error("operation refused: the history can't be written", "operation", op.ID, "error", err)
 		return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "ServiceUnavailable",
