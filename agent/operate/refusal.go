@@ -83,12 +83,27 @@ func statusOf(err error) int {
 
 func missing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
+// undecided reports whether an API server's no to a request that changes something
+// leaves open whether it took effect: its own request to etcd was not answered.
+// What it could not do for other reasons says so: InternalError comes from what it
+// asks before, webhooks among it, and ServiceUnavailable from one that takes none.
+func undecided(err error) bool {
+	r := refusalOf(err)
+	if r == nil || r.Status < http.StatusInternalServerError {
+		return false
+	}
+	return r.Reason != "InternalError" && r.Reason != "ServiceUnavailable"
+}
+
 // lostError says that a request that changes something was sent and that its
-// answer did not come.
+// answer did not come, or did not say whether it was done.
 type lostError struct{ err error }
 
 // Error tells what was known.
 func (e *lostError) Error() string {
+	if undecided(e.err) {
+		return fmt.Sprintf("the cluster did not say whether the request took effect: %v", e.err)
+	}
 	return fmt.Sprintf("the request was sent and its answer did not come, so that it may have taken effect: %v", e.err)
 }
 
