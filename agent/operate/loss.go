@@ -32,6 +32,9 @@ func noteLost(ctx context.Context, lost *lostError, err error) error {
 	if !ok || lost == nil {
 		return err
 	}
+	if r := refusalOf(lost); r != nil { // its words may repeat the data of a Secret
+		lost = &lostError{fmt.Errorf("it answered %d %s", r.Status, r.Reason)}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.first == nil {
@@ -48,7 +51,7 @@ func (l *losses) weigh(err error) error {
 	switch {
 	case err == nil || l.first == nil || errors.As(err, &known):
 		return err
-	case errors.Is(err, l.first.err):
+	case undecided(err):
 		return &lostError{err}
 	}
 	return &lostError{fmt.Errorf("%w; then: %w", l.first.err, err)}
