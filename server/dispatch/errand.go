@@ -14,6 +14,7 @@ type errand struct {
 	op       vedette.Operation
 	accepted time.Time
 	sent     *sending // the last; nil before the first
+	before   *sending // to another process than the last; nil where there is none
 }
 
 // sending is an operation in the hands of an agent's process.
@@ -30,6 +31,18 @@ func (e *errand) mayGo(process string) bool {
 	return e.sent == nil || e.sent.process == process || e.op.Idempotent()
 }
 
+// weigh takes an outcome as it comes, but for a failure of what two processes had:
+// what one of them says doesn't tell what the other did. That a delete finds
+// nothing, for one, may come of its own success.
+func (e *errand) weigh(out vedette.Outcome) vedette.Outcome {
+	if out.State != vedette.Failed || e.before == nil || e.op.Reads() {
+		return out
+	}
+	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost",
+		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which went away before it answered, and then to agent %s, where it failed: %s. "+
+			"Look at the object before you try again", e.before.agent, e.before.at.UTC().Format(time.RFC3339), e.sent.agent, out.Message)}
+}
+
 // carry brings an operation to its outcome.
 func (d *Dispatch) carry(ctx context.Context, e *errand) vedette.Outcome {
 	ctx, cancel := context.WithDeadline(ctx, e.op.Deadline.Add(d.cfg.Grace))
@@ -39,13 +52,16 @@ func (d *Dispatch) carry(ctx context.Context, e *errand) vedette.Outcome {
 	for {
 		visit, out := d.visitFor(ctx, e, outcome)
 		if visit == nil {
-			return out
+			return e.weigh(out)
+		}
+		if e.sent != nil && e.sent.process != visit.process {
+			e.before = e.sent
 		}
 		e.sent = &sending{visit.member.ID, visit.process, time.Now()}
 		d.send(visit, e.op)
 		select {
 		case out := <-outcome:
-			return out
+			return e.weigh(out)
 		case <-visit.left:
 		case <-ctx.Done():
 			visit.line.Cancel(e.op.ID)
