@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"sync"
 
@@ -69,7 +68,11 @@ func (a *api) fly(ctx context.Context, op vedette.Operation, f *flight) {
 	case known != nil:
 		f.view = *known
 	default:
-		f.view = viewOfOutcome(op, a.Operations.Do(ctx, op))
+		out := a.Operations.Do(ctx, op)
+		f.view = viewOfOutcome(op, out)
+		if out.Reason == vedette.ReasonAccepted { // another one has the id, and will have the outcome
+			f.err = vedette.Errorf(vedette.Conflict, "%s: GET /vedette/v1/operations/%s tells how it ends", out.Message, op.ID)
+		}
 	}
 	a.flights.land(op.ID, f)
 }
@@ -116,14 +119,14 @@ func (f *flights) join(op vedette.Operation) (*flight, bool, error) {
 	return begun, true, nil
 }
 
-// land ends a flight. One that was not sent is forgotten, so that it can be tried
-// again under its id.
+// land ends a flight. One that has no outcome is forgotten, so that it can be tried
+// again under its id. One that failed has one: the history tells the same.
 func (f *flights) land(id vedette.OperationID, landed *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	close(landed.done)
 	kept := &flight{digest: landed.digest, done: landed.done, view: landed.view.again()}
-	if landed.err != nil || landed.view.State == vedette.Failed && landed.view.Status == http.StatusServiceUnavailable {
+	if landed.err != nil {
 		delete(f.byID, id)
 		return
 	}

@@ -27,6 +27,7 @@ type stage struct {
 	holders map[vedette.AccountName]*roster.Member
 	rows    map[vedette.OperationID]store.OperationRow
 	down    bool // the database
+	hangs   bool // the database, until it is asked no more
 }
 
 func onStage(t *testing.T, test func(s *stage)) {
@@ -84,9 +85,9 @@ func (s *stage) Account(_ context.Context, name vedette.AccountName) (store.Acco
 	return store.AccountRow{}, nil
 }
 
-func (s *stage) BeginOperation(_ context.Context, row store.OperationRow) error {
-	if s.down {
-		return vedette.Errorf(vedette.Unavailable, "the database is away")
+func (s *stage) BeginOperation(ctx context.Context, row store.OperationRow) error {
+	if err := s.database(ctx); err != nil {
+		return err
 	}
 	s.say("noted %s %s %s", row.ID, row.Verb, row.Target)
 	s.mu.Lock()
@@ -95,13 +96,41 @@ func (s *stage) BeginOperation(_ context.Context, row store.OperationRow) error 
 	return nil
 }
 
-func (s *stage) EndOperations(_ context.Context, rows []store.OperationRow) error {
+func (s *stage) EndOperations(ctx context.Context, rows []store.OperationRow) error {
+	if err := s.database(ctx); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, row := range rows {
+		if strings.HasPrefix(string(row.ID), "bad") {
+			return vedette.Errorf(vedette.Invalid, "the database never takes this")
+		}
+	}
 	for _, row := range rows {
 		s.rows[row.ID] = row
 	}
 	return nil
+}
+
+// database is an error while it is away.
+func (s *stage) database(ctx context.Context) error {
+	s.mu.Lock()
+	down, hangs := s.down, s.hangs
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+	}
+	if down || hangs {
+		return vedette.Errorf(vedette.Unavailable, "the database is away")
+	}
+	return nil
+}
+
+func (s *stage) setDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
 }
 
 func (s *stage) row(id vedette.OperationID) store.OperationRow {
@@ -331,7 +360,7 @@ func TestServerEnds(t *testing.T) {
 func TestDatabaseAway(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.connect("a", "1")
-		s.down = true
+		s.setDown(true)
 		s.do("op", scale)
 		if got := s.heard(); !strings.HasPrefix(got, "op failed 503 the server could not note the operation") {
 			t.Error(got)

@@ -10,12 +10,12 @@ import (
 )
 
 // mostWriting bounds how long an outcome is held up by the database. What could
-// not be stored by then comes with its feed.
+// not be stored by then comes with its feed, or when the database is back.
 const mostWriting = 2 * time.Second
 
 // writeThrough stores what an operation wrote, and takes out what it deleted,
 // before anybody hears of the outcome: who reads after it must see it.
-func (d *Dispatch) writeThrough(e *errand, out *vedette.Outcome) {
+func (d *Dispatch) writeThrough(ctx context.Context, e *errand, out *vedette.Outcome) {
 	deletes, gone := e.op.Args.(vedette.DeleteArgs)
 	gone = gone && !deletes.NoWait && len(out.UIDs) == len(out.Keys)
 	if out.Fresh == nil && !gone {
@@ -25,8 +25,6 @@ func (d *Dispatch) writeThrough(e *errand, out *vedette.Outcome) {
 	if member == nil {
 		return // the next cacher begins with what is stored, and tells the rest
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), mostWriting)
-	defer cancel()
 	if out.Fresh != nil {
 		d.publish(e, func() ([]store.Change, error) { return d.book.WriteThrough(ctx, e.op.Account, term, *out.Fresh) })
 	}
