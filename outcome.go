@@ -15,6 +15,10 @@ const (
 	Lost   OutcomeState = "lost"   // it is unknown whether it took effect
 )
 
+// ReasonAccepted is the reason where an operation's ID was given out before: this
+// is no outcome of the operation that has it.
+const ReasonAccepted = "AlreadyAccepted"
+
 // Outcome is the one end of an operation.
 type Outcome struct {
 	ID    OperationID

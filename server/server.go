@@ -113,14 +113,14 @@ func (s *Server) work(ctx context.Context) error {
 	defer st.Close()
 	book := accounts.New(s.cfg.Accounts, st, s.log)
 	seats := roster.New(s.cfg.ID, st, book, s.log)
-	if err := s.recover(ctx, seats); err != nil {
-		return err
-	}
 	hub := ingest.NewHub()
 	in := ingest.New(s.cfg.Ingest, st, hub, s.log)
 	s.cfg.Gate.Server, s.cfg.Gate.Version = s.cfg.ID, s.cfg.Version
 	s.cfg.Dispatch.Server = s.cfg.ID
 	desk := dispatch.New(s.cfg.Dispatch, seats, st, hub, s.log)
+	if err := s.recover(ctx, seats, desk); err != nil {
+		return err
+	}
 	door := gate.New(s.cfg.Gate, in, seats, desk, s.log)
 	tasks := s.newTasks(st, desk)
 	readers, err := s.views(st, hub, seats, door, desk, tasks)
@@ -151,12 +151,14 @@ func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 	return st, err
 }
 
-// recover releases the accounts of the last run. The database may have gone
-// again since it was opened.
-func (s *Server) recover(ctx context.Context, seats *roster.Roster) error {
-	err := s.patiently(ctx, func() error { return seats.Recover(ctx) })
-	if err != nil {
+// recover releases the accounts of the last run, and ends its operations. The
+// database may have gone again since it was opened.
+func (s *Server) recover(ctx context.Context, seats *roster.Roster, desk *dispatch.Dispatch) error {
+	if err := s.patiently(ctx, func() error { return seats.Recover(ctx) }); err != nil {
 		return fmt.Errorf("release accounts of the last run: %w", err)
+	}
+	if err := s.patiently(ctx, func() error { return desk.Recover(ctx) }); err != nil {
+		return fmt.Errorf("end operations of the last run: %w", err)
 	}
 	return nil
 }

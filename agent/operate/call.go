@@ -47,17 +47,24 @@ func (c call) reads() bool { return c.method == "" || c.method == http.MethodGet
 // broke off are tried again while the context lasts.
 func (o *Operator) send(ctx context.Context, c call) ([]byte, int, error) {
 	pause := o.cfg.FirstRetry
+	var lost *lostError // the last answer that did not come, or did not say
 	for made := 1; ; made++ {
 		body, status, err := o.sendOnce(ctx, c)
-		if err == nil || ctx.Err() != nil || !o.cfg.Retries.again(c, err, made) {
-			return body, status, err
+		if err == nil {
+			return body, status, nil
+		}
+		if !errors.As(err, &lost) && !c.reads() && undecided(err) {
+			lost = &lostError{err}
+		}
+		if ctx.Err() != nil || !o.cfg.Retries.again(c, err, made) {
+			return body, status, noteLost(ctx, lost, err)
 		}
 		wait := o.cfg.Retries.Pause
 		if wait <= 0 {
 			wait = pause/2 + rand.N(pause)
 		}
 		if !sleep(ctx, max(retryAfter(err), wait)) {
-			return nil, status, err
+			return nil, status, noteLost(ctx, lost, err)
 		}
 		pause = min(2*pause, o.cfg.MostRetry)
 	}

@@ -209,6 +209,53 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 	b.done(vedette.DeleteArgs{Target: b.target("configmap", "named")})
 }
 
+// TestWhatMayHaveBeenDoneIsLost answers the first request that writes in a way that
+// leaves open whether it took effect, and all that follow with a no.
+func TestWhatMayHaveBeenDoneIsLost(t *testing.T) {
+	apply := vedette.ApplyArgs{Manifest: encode(t, configMap("open", object{"a": "1"}))}
+	create := vedette.ApplyArgs{Manifest: apply.Manifest, Strategy: vedette.CreateOnly}
+	broken := func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }
+	no := func(code int, reason, message string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { status(w, code, reason, message) }
+	}
+	for _, tt := range []struct {
+		why         string
+		args        vedette.ApplyArgs
+		first, then func(http.ResponseWriter)
+		state       vedette.OutcomeState
+		says        string
+	}{
+		{"broken off, then down", apply, broken, no(503, "ServiceUnavailable", "not ready"), vedette.Lost, "not ready"},
+		{"broken off, then refused", apply, broken, no(422, "Invalid", "not like this"), vedette.Lost, "not like this"},
+		{"out of time, then refused", apply, no(504, "Timeout", "no time"), no(403, "Forbidden", "not you"), vedette.Lost, "not you"},
+		{"etcd is gone", create, no(500, "", "etcdserver: request timed out"), nil, vedette.Lost, "etcdserver: request timed out"},
+		{"out of time", create, no(504, "Timeout", "no time"), nil, vedette.Lost, "no time"},
+		{"no from a load balancer", create, no(502, "", "bad gateway"), nil, vedette.Lost, "bad gateway"},
+		{"no from a webhook", create, no(500, "InternalError", "failed calling webhook"), nil, vedette.Failed, "failed calling webhook"},
+		{"down, then refused", apply, no(503, "ServiceUnavailable", "not ready"), no(422, "Invalid", "not like this"), vedette.Failed, "not like this"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			var asked atomic.Int32
+			b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if !writes(r) {
+					return false
+				}
+				if asked.Add(1) == 1 {
+					tt.first(w)
+				} else {
+					tt.then(w)
+				}
+				return true
+			})
+			tt.args.Namespace = b.namespace
+			out := b.op.Do(t.Context(), vedette.Operation{Deadline: time.Now().Add(time.Second), Args: tt.args})
+			if out.State != tt.state || !strings.Contains(out.Message, tt.says) {
+				t.Errorf("got %s %d after %d requests: %s", out.State, out.Status, asked.Load(), out.Message)
+			}
+		})
+	}
+}
+
 func TestAnAPIThatIsDown(t *testing.T) {
 	b := newBench(t, operate.Config{})
 	must(t, plane.Create(t.Context(), "/apis/apiregistration.k8s.io/v1/apiservices", object{"metadata": object{"name": "v1.down.example.com"},

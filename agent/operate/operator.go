@@ -106,7 +106,10 @@ func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 	}
 	ctx, cancel := context.WithDeadline(ctx, o.deadline(op))
 	defer cancel()
-	return o.outcome(op, o.dispatch(ctx, op.Args))
+	ctx, losses := withLosses(ctx)
+	r := o.dispatch(ctx, op.Args)
+	r.err = losses.weigh(r.err)
+	return o.outcome(op, r)
 }
 
 func (o *Operator) deadline(op vedette.Operation) time.Time {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,12 +84,38 @@ func statusOf(err error) int {
 
 func missing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
+// undecided reports whether a no to a request that changes something leaves open
+// whether it took effect: whoever gave it had asked somebody else, and was not
+// answered.
+func undecided(err error) bool {
+	r := refusalOf(err)
+	if r == nil {
+		return false
+	}
+	switch r.Status {
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true
+	case http.StatusInternalServerError:
+		return r.Reason == "ServerTimeout" || !strings.Contains(r.Message, "failed calling webhook") &&
+			slices.ContainsFunc(ofEtcd, func(part string) bool { return strings.Contains(r.Message, part) })
+	}
+	return false
+}
+
+// ofEtcd are in the texts of errors that an API server has from etcd, or from the
+// way to it, and passes on with status 500. What else has that status tells of what
+// it does before, and so do webhooks that don't answer.
+var ofEtcd = []string{"etcdserver: ", "rpc error: code = ", "context deadline exceeded", "context canceled", "transport is closing"}
+
 // lostError says that a request that changes something was sent and that its
-// answer did not come.
+// answer did not come, or did not say whether it was done.
 type lostError struct{ err error }
 
 // Error tells what was known.
 func (e *lostError) Error() string {
+	if undecided(e.err) {
+		return fmt.Sprintf("the cluster did not say whether the request took effect: %v", e.err)
+	}
 	return fmt.Sprintf("the request was sent and its answer did not come, so that it may have taken effect: %v", e.err)
 }
 

@@ -3,14 +3,12 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -79,15 +77,17 @@ func (a *api) fly(ctx context.Context, op vedette.Operation, f *flight) {
 // may have taken the same one meanwhile, whose outcome counts.
 func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, error) {
 	out := a.Operations.Do(ctx, op)
-	if out.Reason == dispatch.Repeated {
-		switch known, err := a.recall(ctx, op); {
-		case err != nil:
-			return outcomeView{}, err
-		case known != nil:
-			return *known, nil
-		}
+	if out.Reason != vedette.ReasonAccepted {
+		return viewOfOutcome(op, out), nil
 	}
-	return viewOfOutcome(op, out), nil
+	known, err := a.recall(ctx, op)
+	if err == nil && known == nil {
+		err = vedette.Errorf(vedette.Conflict, "%s: GET /vedette/v1/operations/%s tells how it ends", out.Message, op.ID)
+	}
+	if err != nil {
+		return outcomeView{}, err
+	}
+	return *known, nil
 }
 
 // recall looks in the history for an operation of the same id.
@@ -132,14 +132,14 @@ func (f *flights) join(op vedette.Operation) (*flight, bool, error) {
 	return begun, true, nil
 }
 
-// land ends a flight. One that was not sent is forgotten, so that it can be tried
-// again under its id.
+// land ends a flight. One that has no outcome is forgotten, so that it can be tried
+// again under its id. One that failed has one: the history tells the same.
 func (f *flights) land(id vedette.OperationID, landed *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	close(landed.done)
 	kept := &flight{digest: landed.digest, done: landed.done, view: landed.view.again()}
-	if landed.err != nil || landed.view.State == vedette.Failed && landed.view.Status == http.StatusServiceUnavailable {
+	if landed.err != nil {
 		delete(f.byID, id)
 		return
 	}

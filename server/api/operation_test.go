@@ -15,7 +15,6 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
-	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -470,7 +469,7 @@ func TestAnotherServerWasFaster(t *testing.T) {
 		if err := world.Store.BeginOperation(ctx, row); err != nil && vedette.KindOf(err) != vedette.Conflict {
 			t.Error(err)
 		}
-		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: dispatch.Repeated, Message: "accepted before"}
+		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAccepted, Message: "accepted before"}
 	}}
 	cfg := configOf(world)
 	cfg.Operations = a
@@ -495,8 +494,10 @@ func (forgetful) Operation(context.Context, vedette.OperationID) (store.Operatio
 	return store.OperationRow{}, vedette.Errorf(vedette.Unavailable, "the database is away")
 }
 
-// TestTriedAgain holds that what found no agent can be tried again under its id.
-func TestTriedAgain(t *testing.T) {
+// TestOneOutcomeUnderAnID holds that what failed stays failed, though it may not be
+// in the history yet, and that an operation which another server took up meanwhile is
+// left to that one.
+func TestOneOutcomeUnderAnID(t *testing.T) {
 	a := &agents{do: func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Failed, Status: 503, Message: "no agent"}
 	}}
@@ -505,7 +506,13 @@ func TestTriedAgain(t *testing.T) {
 		t.Error(status)
 	}
 	a.do = nil
-	if status, out := w.post(restart(oneID)); status != 200 || out.Repeated {
+	if status, out := w.post(restart(oneID)); status != 503 || out.State != "failed" || !out.Repeated {
+		t.Errorf("%d %+v", status, out)
+	}
+	a.do = func(context.Context, vedette.Operation) vedette.Outcome {
+		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAccepted, Message: "it was accepted before"}
+	}
+	if status, out := w.post(restart(twoID)); status != 409 || out.State != "" || out.Error.Kind != "conflict" || !strings.Contains(out.Error.Message, "tells how it ends") {
 		t.Errorf("%d %+v", status, out)
 	}
 }

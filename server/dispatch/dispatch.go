@@ -11,13 +11,14 @@
 // Guarantees:
 //
 //   - An operation ends in exactly one outcome, shortly after its deadline at the
-//     latest. One that can't have taken effect fails; one of which that is unknown
-//     is lost, and says what was known.
+//     latest, and an ID has no other one ever after. One that can't have taken effect
+//     fails; one of which that is unknown is lost, and says what was known.
 //   - It takes effect once. It is sent again to the process that has it, which
 //     knows what it did; to another only if doing it twice is the same as once.
 //   - What it wrote can be read when its outcome is there.
 //   - What changes something is in the history before it is sent, and goes on to its
-//     end though the caller has left.
+//     end though the caller has left. Its end is in the history before the caller is
+//     told, unless the database is away.
 package dispatch
 
 import (
@@ -104,19 +105,24 @@ func New(cfg Config, s seats, b book, h hub, log *slog.Logger) *Dispatch {
 	return d
 }
 
+// Recover ends the operations that were under way when the server's last process
+// ended. It is called once, before the first operation is accepted.
+func (d *Dispatch) Recover(ctx context.Context) error { return d.diary.recover(ctx) }
+
 // Run keeps the history until ctx ends. Operations that are under way then are
 // lost.
 func (d *Dispatch) Run(ctx context.Context) error {
-	err := d.diary.run(ctx)
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var diary sync.WaitGroup
+	diary.Go(func() { d.diary.run(writing) })
+	<-ctx.Done()
 	d.end()
-	d.living.Wait()
+	d.living.Wait() // what ends by itself meanwhile is noted before it is answered
+	stop()
+	diary.Wait()
 	d.diary.close()
-	return err
+	return nil
 }
-
-// Repeated is the reason of an outcome that says that an operation of this ID was
-// accepted before, by this server or another one. Nothing was sent.
-const Repeated = "Repeated"
 
 // Do has an operation carried out, and returns when it has an outcome or ctx is
 // over. Without an ID it gets one, and without a deadline the default. The caller
@@ -133,12 +139,8 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 	if op.Reads() {
 		return d.finish(e, d.carry(ctx, e))
 	}
-	if err := d.diary.begin(ctx, e); vedette.KindOf(err) == vedette.Conflict {
-		return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusConflict, Reason: Repeated, Message: err.Error()}
-	} else if err != nil {
-		d.log.Error("operation refused: the history can't be written", "operation", op.ID, "error", err)
-		return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "ServiceUnavailable",
-			Message: "the server could not note the operation in its database, and did not send it; try again"}
+	if err := d.begin(ctx, e); err != nil {
+		return d.refused(e, err)
 	}
 	done := make(chan vedette.Outcome, 1)
 	d.living.Go(func() { done <- d.finish(e, d.carry(d.life, e)) })
@@ -147,14 +149,55 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 		return out
 	case <-ctx.Done():
 		return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Canceled",
-			Message: "the caller left before the operation ended; it goes on, and GET /armory/agent/operations/" + string(op.ID) + " tells how it ends"}
+			Message: "the caller left before the operation ended; it goes on, and GET /vedette/v1/operations/" + string(op.ID) + " tells how it ends"}
 	}
 }
 
-// finish makes what an operation wrote readable, and notes its end.
+// begin notes an operation in the history, unless the database takes longer than
+// the operation itself may, or an agent.
+func (d *Dispatch) begin(ctx context.Context, e *errand) error {
+	ctx, cancel := context.WithTimeout(ctx, min(time.Until(e.op.Deadline), d.cfg.Patience))
+	defer cancel()
+	return d.diary.begin(ctx, e)
+}
+
+// refused says why an operation was not accepted. That is its end, and goes into
+// the history: it may be pending there, because it was stored and only the
+// database's answer did not come.
+func (d *Dispatch) refused(e *errand, err error) vedette.Outcome {
+	switch vedette.KindOf(err) {
+	case vedette.Conflict:
+		out := failure(http.StatusConflict, vedette.ReasonAccepted, err.Error())
+		out.ID = e.op.ID
+		return out
+	case vedette.Invalid:
+		out := failure(http.StatusBadRequest, "BadRequest", err.Error())
+		out.ID = e.op.ID
+		return out
+	}
+	d.log.Error("operation refused: the history can't be written", "operation", e.op.ID, "error", err)
+	out := failure(http.StatusServiceUnavailable, "ServiceUnavailable",
+		"the server could not note the operation in its database, and did not send it; try again, under another id")
+	out.ID = e.op.ID
+	d.diary.ended(e, out)
+	return out
+}
+
+// finish makes what an operation wrote readable, and notes its end. Whoever is told
+// that it was done, or failed, must not read otherwise in the history after a server
+// that was killed; that it was lost, a killed server's history says as well.
 func (d *Dispatch) finish(e *errand, out vedette.Outcome) vedette.Outcome {
 	out.ID = e.op.ID
-	d.writeThrough(e, &out)
-	d.diary.ended(e, out)
+	ctx, cancel := context.WithTimeout(context.Background(), mostWriting)
+	defer cancel()
+	d.writeThrough(ctx, e, &out)
+	noted := d.diary.ended(e, out)
+	if e.op.Reads() || out.State == vedette.Lost {
+		return out
+	}
+	select {
+	case <-noted:
+	case <-ctx.Done():
+	}
 	return out
 }

@@ -28,6 +28,7 @@ type stage struct {
 	rows    map[vedette.OperationID]store.OperationRow
 	down    bool // the database
 	seated  func()
+	hangs   bool // the database, until it is asked no more
 }
 
 func onStage(t *testing.T, test func(s *stage)) {
@@ -87,9 +88,9 @@ func (s *stage) Account(_ context.Context, name vedette.AccountName) (store.Acco
 	return store.AccountRow{}, nil
 }
 
-func (s *stage) BeginOperation(_ context.Context, row store.OperationRow) error {
-	if s.down {
-		return vedette.Errorf(vedette.Unavailable, "the database is away")
+func (s *stage) BeginOperation(ctx context.Context, row store.OperationRow) error {
+	if err := s.database(ctx); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	_, known := s.rows[row.ID]
@@ -104,13 +105,41 @@ func (s *stage) BeginOperation(_ context.Context, row store.OperationRow) error 
 	return nil
 }
 
-func (s *stage) EndOperations(_ context.Context, rows []store.OperationRow) error {
+func (s *stage) EndOperations(ctx context.Context, rows []store.OperationRow) error {
+	if err := s.database(ctx); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, row := range rows {
+		if strings.HasPrefix(string(row.ID), "bad") {
+			return vedette.Errorf(vedette.Invalid, "the database never takes this")
+		}
+	}
 	for _, row := range rows {
 		s.rows[row.ID] = row
 	}
 	return nil
+}
+
+// database is an error while it is away.
+func (s *stage) database(ctx context.Context) error {
+	s.mu.Lock()
+	down, hangs := s.down, s.hangs
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+	}
+	if down || hangs {
+		return vedette.Errorf(vedette.Unavailable, "the database is away")
+	}
+	return nil
+}
+
+func (s *stage) setDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
 }
 
 func (s *stage) row(id vedette.OperationID) store.OperationRow {
@@ -363,7 +392,7 @@ func TestServerEnds(t *testing.T) {
 func TestDatabaseAway(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.connect("a", "1")
-		s.down = true
+		s.setDown(true)
 		s.do("op", scale)
 		if got := s.heard(); !strings.HasPrefix(got, "op failed 503 the server could not note the operation") {
 			t.Error(got)

@@ -14,6 +14,7 @@ type errand struct {
 	op       vedette.Operation
 	accepted time.Time
 	sent     *sending // the last; nil before the first
+	before   *sending // to another process than the last; nil where there is none
 }
 
 // sending is an operation in the hands of an agent's process.
@@ -36,10 +37,22 @@ func (e *errand) handOver(process string) {
 	if e.sent == nil || e.sent.process == process {
 		return
 	}
+	e.before = e.sent
 	if a, ok := e.op.Args.(vedette.DeleteArgs); ok {
 		a.MissingOK = true
 		e.op.Args = a
 	}
+}
+
+// weigh takes an outcome as it comes, but for a failure of what two processes had:
+// what one of them says doesn't tell what the other did.
+func (e *errand) weigh(out vedette.Outcome) vedette.Outcome {
+	if out.State != vedette.Failed || e.before == nil || e.op.Reads() {
+		return out
+	}
+	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost",
+		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which went away before it answered, and then to agent %s, where it failed: %s. "+
+			"Look at the object before you try again", e.before.agent, e.before.at.UTC().Format(time.RFC3339), e.sent.agent, out.Message)}
 }
 
 // carry brings an operation to its outcome.
@@ -51,14 +64,14 @@ func (d *Dispatch) carry(ctx context.Context, e *errand) vedette.Outcome {
 	for {
 		visit, out := d.visitFor(ctx, e, outcome)
 		if visit == nil {
-			return out
+			return e.weigh(out)
 		}
 		e.handOver(visit.process)
 		e.sent = &sending{visit.member.ID, visit.process, time.Now()}
 		d.send(visit, e.op)
 		select {
 		case out := <-outcome:
-			return out
+			return e.weigh(out)
 		case <-visit.left:
 		case <-ctx.Done():
 			visit.line.Cancel(e.op.ID)

@@ -9,41 +9,57 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// mostWriting bounds how long an outcome is held up by the database. What could
-// not be stored by then comes with its feed.
-const mostWriting = 2 * time.Second
+// What the database may hold an outcome up by: what could not be stored by then comes
+// with its feed, and its end when the database is back.
+const (
+	mostWriting = 2 * time.Second
+	mostThrough = mostWriting * 3 / 4 // of it, so that some is left for the history
+)
 
 // writeThrough stores what an operation wrote, and takes out what it deleted,
 // before anybody hears of the outcome: who reads after it must see it.
-func (d *Dispatch) writeThrough(e *errand, out *vedette.Outcome) {
-	deletes, gone := e.op.Args.(vedette.DeleteArgs)
-	gone = gone && !deletes.NoWait && len(out.UIDs) == len(out.Keys)
-	if out.Fresh == nil && !gone {
-		return
-	}
-	member, term := d.seats.Holder(e.op.Account)
-	if member == nil {
-		return // the next cacher begins with what is stored, and tells the rest
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), mostWriting)
+func (d *Dispatch) writeThrough(ctx context.Context, e *errand, out *vedette.Outcome) {
+	ctx, cancel := context.WithTimeout(ctx, mostThrough)
 	defer cancel()
 	if out.Fresh != nil {
-		d.publish(e, func() ([]store.Change, error) { return d.book.WriteThrough(ctx, e.op.Account, term, *out.Fresh) })
+		d.publish(ctx, e, func(term vedette.Term) ([]store.Change, error) {
+			return d.book.WriteThrough(ctx, e.op.Account, term, *out.Fresh)
+		})
 	}
-	if gone && out.State == vedette.Done {
-		for i, key := range out.Keys {
-			d.publish(e, func() ([]store.Change, error) {
-				return d.book.RemoveThrough(ctx, e.op.Account, term, key, out.UIDs[i])
-			})
-		}
+	deletes, gone := e.op.Args.(vedette.DeleteArgs)
+	if !gone || deletes.NoWait || out.State != vedette.Done || len(out.UIDs) != len(out.Keys) {
+		return
+	}
+	for i, key := range out.Keys {
+		d.publish(ctx, e, func(term vedette.Term) ([]store.Change, error) {
+			return d.book.RemoveThrough(ctx, e.op.Account, term, key, out.UIDs[i])
+		})
 	}
 }
 
-func (d *Dispatch) publish(e *errand, write func() ([]store.Change, error)) {
-	changes, err := write()
-	d.hub.Publish(changes)
-	if err == nil || errors.Is(err, store.ErrNoFeed) || errors.Is(err, store.ErrTerm) {
-		return // it is not cached, or by another one now
+// publish writes in the term of the account's cacher. That is waited for: an outcome
+// is the first thing that an agent says on a new connection, before it is given its
+// accounts, and one may come just before a connection is lost.
+func (d *Dispatch) publish(ctx context.Context, e *errand, write func(vedette.Term) ([]store.Change, error)) {
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		err := store.ErrTerm
+		if member, term := d.seats.Holder(e.op.Account); member != nil {
+			var changes []store.Change
+			changes, err = write(term)
+			d.hub.Publish(changes)
+		}
+		if err == nil || errors.Is(err, store.ErrNoFeed) {
+			return // or it is not cached
+		}
+		if !errors.Is(err, store.ErrTerm) || ctx.Err() != nil {
+			d.log.Warn("what an operation wrote is not stored yet; its feed tells it", "operation", e.op.ID, "account", e.op.Account, "error", err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-look.C:
+		}
 	}
-	d.log.Warn("what an operation wrote is not stored yet; its feed tells it", "operation", e.op.ID, "account", e.op.Account, "error", err)
 }

@@ -3,7 +3,9 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,15 +22,22 @@ type history interface {
 }
 
 // diary writes the history. What changes something is noted before it is sent;
-// ends are noted in batches, behind the outcome's back.
+// ends are noted in batches.
 type diary struct {
 	cfg  Config
 	book history
 	log  *slog.Logger
 
-	mu    sync.Mutex
-	ends  []store.OperationRow
-	ready chan struct{}
+	mu      sync.Mutex
+	ends    []end
+	unnoted map[vedette.OperationID]bool // of ends, and of those that are just being noted
+	ready   chan struct{}
+}
+
+// end is how an operation ended.
+type end struct {
+	row   store.OperationRow
+	noted chan struct{} // closed when it is in the history, or never will be
 }
 
 // mostEnds bounds what waits for a database that is away, at some 500 bytes each.
@@ -36,22 +45,58 @@ type diary struct {
 const mostEnds = 10_000
 
 func newDiary(cfg Config, b history, log *slog.Logger) *diary {
-	return &diary{cfg: cfg, book: b, log: log, ready: make(chan struct{}, 1)}
+	return &diary{cfg: cfg, book: b, log: log, unnoted: map[vedette.OperationID]bool{}, ready: make(chan struct{}, 1)}
 }
 
+// recover marks as lost what was under way when the last process ended.
+func (y *diary) recover(ctx context.Context) error {
+	n, err := y.book.LoseOperations(ctx, y.cfg.Server, "it is unknown whether this took effect: the server that accepted it ended before the outcome came. "+
+		"Look at the object before you try again", time.Now())
+	if n > 0 {
+		y.log.Info("operations of the last run are lost", "count", n)
+	}
+	return err
+}
+
+// begin notes an operation before it is sent. The error is vedette.Conflict where
+// one of its ID was accepted before.
 func (y *diary) begin(ctx context.Context, e *errand) error {
+	y.mu.Lock()
+	ended := y.unnoted[e.op.ID]
+	y.mu.Unlock()
+	if ended {
+		return vedette.Errorf(vedette.Conflict, "the operation %s has ended before", e.op.ID)
+	}
 	return y.book.BeginOperation(ctx, y.row(e, vedette.Outcome{State: store.Pending}))
 }
 
-func (y *diary) ended(e *errand, out vedette.Outcome) {
-	row := y.row(e, out)
-	row.Ended = time.Now()
+// ended notes how an operation ended, soon. The channel that it returns is closed
+// when it is in the history.
+func (y *diary) ended(e *errand, out vedette.Outcome) <-chan struct{} {
+	last := end{y.row(e, out), make(chan struct{})}
+	last.row.Ended = time.Now()
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if len(y.ends) == mostEnds {
+	y.unnoted[e.op.ID] = true
+	y.ends = append(y.ends, last)
+	y.trimLocked()
+	y.wake()
+	return last.noted
+}
+
+func (y *diary) trimLocked() {
+	for len(y.ends) > mostEnds {
+		y.settleLocked(y.ends[0])
 		y.ends = y.ends[1:]
 	}
-	y.ends = append(y.ends, row)
+}
+
+func (y *diary) settleLocked(e end) {
+	delete(y.unnoted, e.row.ID)
+	close(e.noted)
+}
+
+func (y *diary) wake() {
 	select {
 	case y.ready <- struct{}{}:
 	default:
@@ -123,18 +168,13 @@ func manifestTarget(manifest []byte, namespace string) string {
 }
 
 // run notes ends until ctx is over, and purges what is old.
-func (y *diary) run(ctx context.Context) error {
-	if n, err := y.book.LoseOperations(ctx, y.cfg.Server, "the server that sent this ended before the outcome came", time.Now()); err != nil {
-		y.log.Warn("operations of the last run could not be marked as lost", "error", err)
-	} else if n > 0 {
-		y.log.Info("operations of the last run are lost", "count", n)
-	}
+func (y *diary) run(ctx context.Context) {
 	purge := time.NewTicker(10 * time.Minute)
 	defer purge.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-y.ready:
 			y.note(ctx)
 		case <-purge.C:
@@ -150,29 +190,49 @@ func (y *diary) note(ctx context.Context) {
 	ends := y.ends
 	y.ends = nil
 	y.mu.Unlock()
-	if len(ends) == 0 {
-		return
-	}
-	err := y.book.EndOperations(ctx, ends)
-	if err == nil {
-		return
-	}
-	y.log.Warn("ends of operations are not in the history yet; tried again", "count", len(ends), "error", err)
-	if vedette.KindOf(err) != vedette.Unavailable {
-		return
-	}
+	left, err := y.write(ctx, ends)
 	y.mu.Lock()
-	y.ends = append(ends, y.ends...)
-	y.ends = y.ends[max(0, len(y.ends)-mostEnds):]
+	y.ends = append(left, y.ends...)
+	y.trimLocked()
 	y.mu.Unlock()
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	y.log.Warn("ends of operations are not in the history yet; tried again", "count", len(left), "error", err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Second):
-		select {
-		case y.ready <- struct{}{}:
-		default:
-		}
+		y.wake()
 	}
+}
+
+// write stores ends, and returns those that could not be. One that the database
+// will never take is left out, and does not take the others with it.
+func (y *diary) write(ctx context.Context, ends []end) ([]end, error) {
+	if len(ends) == 0 {
+		return nil, nil
+	}
+	rows := make([]store.OperationRow, len(ends))
+	for i, e := range ends {
+		rows[i] = e.row
+	}
+	err := y.book.EndOperations(ctx, rows)
+	switch {
+	case err != nil && vedette.KindOf(err) != vedette.Invalid:
+		return ends, err
+	case err != nil && len(ends) > 1:
+		first, err := y.write(ctx, ends[:len(ends)/2])
+		second, err2 := y.write(ctx, ends[len(ends)/2:])
+		return append(slices.Clone(first), second...), errors.Join(err, err2)
+	case err != nil:
+		y.log.Error("an operation's end is left out of the history", "operation", ends[0].row.ID, "error", err)
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for _, e := range ends {
+		y.settleLocked(e)
+	}
+	return nil, nil
 }
 
 // close notes what ended while the server was ending.

@@ -44,6 +44,7 @@ func converge(t *testing.T, name string, seed int64) {
 	})
 	w := newWorld(t, makers[name](t), s)
 	loads := w.workloads(draws(1), s)
+	errands := w.errandsOf(w.accounts[0])
 	plan := schedule(draws(2), w.parts(), incidents, troubled)
 	for _, i := range plan {
 		t.Log(i)
@@ -54,8 +55,9 @@ func converge(t *testing.T, name string, seed int64) {
 	watch.Go(func() { terms = w.watchTerms(watching) })
 	defer watch.Wait()
 	defer stop()
-	w.trouble(plan, loads)
+	w.trouble(plan, loads, errands)
 	took := w.settle()
+	ended := errands.judge()
 	stop()
 	watch.Wait()
 	given, twice := w.termsGiven()
@@ -66,7 +68,7 @@ func converge(t *testing.T, name string, seed int64) {
 	for _, l := range loads {
 		changes += l.changes
 	}
-	t.Logf("seed %d on %s: converged %.1fs after all was healed; %d changes, %d terms", seed, name, took.Seconds(), changes, given)
+	t.Logf("seed %d on %s: converged %.1fs after all was healed; %d changes, %d terms, operations %v", seed, name, took.Seconds(), changes, given, ended)
 }
 
 func (w *world) workloads(rng *rand.Rand, s shape) []*workload {
@@ -81,10 +83,12 @@ func (w *world) workloads(rng *rand.Rand, s shape) []*workload {
 	return loads
 }
 
-// trouble lets a schedule happen while clusters change, and heals all.
-func (w *world) trouble(plan []incident, loads []*workload) {
+// trouble lets a schedule happen while clusters change and operations are sent, and
+// heals all.
+func (w *world) trouble(plan []incident, loads []*workload, e *errands) {
 	ctx, stop := context.WithCancel(w.t.Context())
 	var work, trouble sync.WaitGroup
+	work.Go(func() { e.run(ctx) })
 	for _, l := range loads {
 		work.Go(func() { l.run(ctx) })
 	}

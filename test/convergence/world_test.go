@@ -21,6 +21,7 @@ type world struct {
 	db       *database
 	server   *process
 	serverAt string // where its gRPC port is
+	rest     string // the URL of its REST port
 	clusters []*cluster
 	agents   []*agent
 	accounts []*account
@@ -178,9 +179,9 @@ logging: {level: debug}
 `
 
 func (w *world) startServer(s shape) {
-	grpc := freePort(w.t)
-	config := w.write("server.yml", fmt.Sprintf(serverConfig, freePort(w.t), grpc, w.db.url, s.grace))
-	w.serverAt = fmt.Sprintf("127.0.0.1:%d", grpc)
+	rest, grpc := freePort(w.t), freePort(w.t)
+	config := w.write("server.yml", fmt.Sprintf(serverConfig, rest, grpc, w.db.url, s.grace))
+	w.serverAt, w.rest = fmt.Sprintf("127.0.0.1:%d", grpc), fmt.Sprintf("http://127.0.0.1:%d", rest)
 	w.server = w.process("server", "vedette-server", "--config", config)
 }
 

@@ -1,0 +1,58 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// losses are what an operation does not know of its own requests: that one which
+// changes something was sent, and neither it nor the same one once more was
+// answered by a success. Whatever such an operation fails of in the end, it can't
+// say that it did not take effect: an API server that refuses when it is asked
+// again, or is gone by then, may have done it the first time.
+type losses struct {
+	mu    sync.Mutex
+	first *lostError
+}
+
+type lossesKey struct{}
+
+// withLosses begins the account of one operation.
+func withLosses(ctx context.Context) (context.Context, *losses) {
+	l := &losses{}
+	return context.WithValue(ctx, lossesKey{}, l), l
+}
+
+// noteLost notes that a request failed, of which an answer was lost before, and
+// returns its error. The verbs go by it: what conflicts with itself is read again.
+func noteLost(ctx context.Context, lost *lostError, err error) error {
+	l, ok := ctx.Value(lossesKey{}).(*losses)
+	if !ok || lost == nil {
+		return err
+	}
+	if r := refusalOf(lost); r != nil { // its words may repeat the data of a Secret
+		lost = &lostError{fmt.Errorf("it answered %d %s", r.Status, r.Reason)}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.first == nil {
+		l.first = lost
+	}
+	return err
+}
+
+// weigh returns the error that an operation ends with.
+func (l *losses) weigh(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var known *lostError
+	switch {
+	case err == nil || l.first == nil || errors.As(err, &known):
+		return err
+	case undecided(err):
+		return &lostError{err}
+	}
+	return &lostError{fmt.Errorf("%w; then: %w", l.first.err, err)}
+}
