@@ -3,6 +3,7 @@
 # make test      all tests, with what they need
 # make convergence SEEDS=50   breaks everything at random, and compares
 # make bench     measures, and writes docs/performance.md
+# make bench-ops measures what operations cost alone, and writes that
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -16,7 +17,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 TOOL := go tool -modfile=tools/go.mod
 
-.PHONY: all build demo test test-race test-databases controlplane convergence lint fmt generate verify-generate bench clean
+.PHONY: all build demo test test-race test-databases controlplane convergence lint fmt generate verify-generate bench bench-ops clean
 
 all: build lint test
 
@@ -68,6 +69,9 @@ verify-generate: generate
 
 bench: controlplane test-databases
 	go run ./bench --write docs/performance.md
+
+bench-ops: controlplane
+	go run ./bench --only operations --write docs/performance.md
 
 clean:
 	rm -rf bin

@@ -30,7 +30,7 @@ type measure struct {
 
 var measures = []measure{
 	{"first-sync", firstSync}, {"memory", memory}, {"latency", latency}, {"wire", wireBytes},
-	{"store", storeRates}, {"resume", resume},
+	{"store", storeRates}, {"resume", resume}, {"operations", operations},
 }
 
 // bench is one run.

@@ -17,7 +17,7 @@ import (
 
 // build builds the programs as releases are built.
 func (b *bench) build(ctx context.Context) error {
-	for _, p := range []struct{ in, pkg string }{{".", "./cmd/vedette-agent"}, {".", "./cmd/vedette-server"}, {"bench/informers", "."}} {
+	for _, p := range []struct{ in, pkg string }{{".", "./cmd/vedette-agent"}, {".", "./cmd/vedette-server"}, {"bench/informers", "."}, {"bench/informers", "./calls"}} {
 		out := filepath.Join(b.dir, filepath.Base(p.pkg))
 		if p.pkg == "." {
 			out = b.program("informers")

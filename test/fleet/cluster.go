@@ -159,8 +159,8 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request, path string) {
 			return
 		}
 	}
-	if r.Method != http.MethodGet {
-		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters can only be read")
+	if r.Method != http.MethodGet && r.Method != http.MethodPatch {
+		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters can be read, and their objects patched")
 		return
 	}
 	switch path {

@@ -6,7 +6,7 @@ import (
 )
 
 type counts struct {
-	lists, watches, gets, bytes atomic.Int64
+	lists, watches, gets, patches, bytes atomic.Int64
 }
 
 // Counts are what the clusters of a fleet were asked since the start.
@@ -14,17 +14,18 @@ type Counts struct {
 	Lists   int64 // pages
 	Watches int64 // begun
 	Gets    int64 // of one object, of the version and of discovery
+	Patches int64
 	Bytes   int64 // of answers, before encryption
 }
 
 // Counts returns them.
 func (f *Fleet) Counts() Counts {
-	return Counts{f.counts.lists.Load(), f.counts.watches.Load(), f.counts.gets.Load(), f.counts.bytes.Load()}
+	return Counts{f.counts.lists.Load(), f.counts.watches.Load(), f.counts.gets.Load(), f.counts.patches.Load(), f.counts.bytes.Load()}
 }
 
 // Minus returns what was asked since earlier.
 func (c Counts) Minus(earlier Counts) Counts {
-	return Counts{c.Lists - earlier.Lists, c.Watches - earlier.Watches, c.Gets - earlier.Gets, c.Bytes - earlier.Bytes}
+	return Counts{c.Lists - earlier.Lists, c.Watches - earlier.Watches, c.Gets - earlier.Gets, c.Patches - earlier.Patches, c.Bytes - earlier.Bytes}
 }
 
 // counting counts the bytes of an answer.

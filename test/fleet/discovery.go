@@ -55,7 +55,7 @@ func (s *series) discovery() map[string]any {
 	}
 	return map[string]any{"resource": s.Plural, "singularResource": s.Singular, "shortNames": s.ShortNames, "scope": scope,
 		"responseKind": map[string]string{"group": s.Kind.Group, "version": s.Version, "kind": s.Kind.Name},
-		"verbs":        []string{"get", "list", "watch"}}
+		"verbs":        []string{"get", "list", "patch", "watch"}}
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

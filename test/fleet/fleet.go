@@ -9,8 +9,9 @@
 // package sample. Of each the cluster keeps one number, its resourceVersion, so
 // that a million objects fit into 8 MB.
 //
-// It knows no authentication, no writes by clients and no namespaces beyond what
-// objects say; changes are made by the methods of Cluster.
+// It knows no authentication and no namespaces beyond what objects say. Changes
+// are made by the methods of Cluster, and by clients' patches, which give an
+// object a new version whatever they say; nothing else can be written.
 package fleet
 
 import (

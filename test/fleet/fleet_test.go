@@ -149,19 +149,29 @@ type page struct {
 
 func get(t *testing.T, f *fleet.Fleet, path string, into any) int {
 	t.Helper()
+	return send(t, f, http.MethodGet, path, "", "", into)
+}
+
+func send(t *testing.T, f *fleet.Fleet, method, path, contentType, body string, into any) int {
+	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
-	resp, err := client.Get(f.URL(0) + path)
+	req, err := http.NewRequestWithContext(t.Context(), method, f.URL(0)+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(body, into); err != nil {
-		t.Fatalf("%v: %s", err, body)
+	if err := json.Unmarshal(answer, into); err != nil {
+		t.Fatalf("%v: %s", err, answer)
 	}
 	return resp.StatusCode
 }
@@ -224,5 +234,55 @@ func TestHeldRequestsAreAnsweredAtRelease(t *testing.T) {
 	}
 	if n := <-answered; n != 1 {
 		t.Errorf("%d objects were listed at the release", n)
+	}
+}
+
+// TestPatchesMakeNewVersions patches a single object, and reads it and the list.
+func TestPatchesMakeNewVersions(t *testing.T) {
+	const merge = "application/merge-patch+json"
+	w := newSimulated(t, map[vedette.Kind]int{configMap: 10})
+	c := w.f.Cluster(0)
+	objects := slices.Collect(c.Objects(configMap))
+	path := func(o vedette.Object) string { return "/api/v1/namespaces/" + o.Key.Namespace + "/configmaps/" + o.Key.Name }
+	var got struct {
+		Metadata struct{ Name, UID, ResourceVersion string }
+	}
+	for _, o := range objects {
+		if code := get(t, w.f, path(o), &got); code != http.StatusOK || got.Metadata.Name != o.Key.Name || got.Metadata.UID != o.UID || got.Metadata.ResourceVersion != o.ResourceVersion {
+			t.Errorf("%s at %s is answered by %d %+v", o.Key, o.ResourceVersion, code, got)
+		}
+	}
+	patched := objects[7]
+	if code := send(t, w.f, http.MethodPatch, path(patched), merge, "{}", &got); code != http.StatusOK || got.Metadata.UID != patched.UID || got.Metadata.ResourceVersion == patched.ResourceVersion {
+		t.Errorf("a patch is answered by %d %+v", code, got)
+	}
+	for i, o := range slices.Collect(c.Objects(configMap)) {
+		want := objects[i].ResourceVersion
+		if i == 7 {
+			want = got.Metadata.ResourceVersion
+		}
+		if o.ResourceVersion != want {
+			t.Errorf("%s is listed at %s and should be at %s", o.Key, o.ResourceVersion, want)
+		}
+	}
+	if counts := w.f.Counts(); counts.Gets != 10 || counts.Patches != 1 {
+		t.Errorf("%+v", counts)
+	}
+	c.Delete(configMap, 7)
+	for _, tt := range []struct {
+		method, path, contentType, body string
+		code                            int
+	}{
+		{http.MethodGet, path(patched), "", "", http.StatusNotFound},
+		{http.MethodPatch, path(patched), merge, "{}", http.StatusNotFound},
+		{http.MethodPatch, path(objects[1]), merge, "{", http.StatusBadRequest},
+		{http.MethodPatch, path(objects[1]), "text/plain", "{}", http.StatusUnsupportedMediaType},
+		{http.MethodPatch, "/api/v1/configmaps", merge, "{}", http.StatusMethodNotAllowed},
+		{http.MethodDelete, path(objects[1]), "", "", http.StatusMethodNotAllowed},
+	} {
+		var refusal struct{ Code int }
+		if code := send(t, w.f, tt.method, tt.path, tt.contentType, tt.body, &refusal); code != tt.code || refusal.Code != tt.code {
+			t.Errorf("%s %s of %q is answered by %d %+v, and should be by %d", tt.method, tt.path, tt.body, code, refusal, tt.code)
+		}
 	}
 }

@@ -26,10 +26,11 @@ func (q *query) serve(w http.ResponseWriter, r *http.Request, rest []string) {
 	counts := &q.cluster.fleet.counts
 	switch {
 	case len(rest) == 1 && rest[0] != "":
-		counts.gets.Add(1)
-		q.get(w, rest[0])
+		q.one(w, r, rest[0])
 	case len(rest) > 1:
 		refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	case r.Method != http.MethodGet:
+		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters create nothing that they are asked for, and delete nothing")
 	case q.values.Get("watch") == "true" || q.values.Get("watch") == "1":
 		counts.watches.Add(1)
 		q.watch(w, r)
@@ -74,17 +75,6 @@ func (q *query) append(dst []byte, i int, revision uint64) []byte {
 		return q.cluster.sample.AppendMetadata(dst, q.series.Kind, i, revision)
 	}
 	return q.cluster.sample.Append(dst, q.series.Kind, i, revision)
-}
-
-func (q *query) get(w http.ResponseWriter, name string) {
-	objects, _, _, _, err := q.series.page(0, 0, 1, func(i int) bool {
-		return q.wanted(i) && q.cluster.sample.Key(q.series.Kind, i).Name == name
-	})
-	if err != nil || len(objects) == 0 {
-		refuse(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", q.series.Plural, name))
-		return
-	}
-	_, _ = w.Write(q.append(nil, objects[0].i, objects[0].is.revision()))
 }
 
 // token is what a page leaves for the next: the revision of them all and the

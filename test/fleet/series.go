@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
 // series is what a cluster keeps of one kind: the versions of its objects, by
@@ -21,8 +22,9 @@ type series struct {
 	versions []version
 	live     int // objects that exist
 	log      []change
-	dropped  uint64        // the last revision that has left the log
-	changed  chan struct{} // closed and replaced at each change
+	dropped  uint64         // the last revision that has left the log
+	changed  chan struct{}  // closed and replaced at each change
+	numbers  map[string]int // of objects by namespace and name; grows when it is asked
 }
 
 // version is the revision of an object's last change, and whether that was its
@@ -69,6 +71,20 @@ func newSeries(r vedette.Resource, revision *atomic.Uint64, objects, window int)
 func (s *series) set(i int, deleted bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.setLocked(i, deleted)
+}
+
+// change gives an object that exists a new version, and reports whether it does.
+func (s *series) change(i int) (revision uint64, exists bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.versions[i].exists() {
+		return 0, false
+	}
+	return s.setLocked(i, false), true
+}
+
+func (s *series) setLocked(i int, deleted bool) uint64 {
 	for len(s.versions) <= i {
 		s.versions = append(s.versions, 0)
 	}
@@ -105,6 +121,25 @@ func (s *series) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped, s.log = s.revision.Load(), nil
+}
+
+// find returns the object of a name, and whether it exists. Clusters that nobody
+// asks for single objects keep no names.
+func (s *series) find(c *sample.Cluster, namespace, name string) (object, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.numbers == nil {
+		s.numbers = map[string]int{}
+	}
+	for i := len(s.numbers); i < len(s.versions); i++ {
+		key := c.Key(s.Kind, i)
+		s.numbers[key.Namespace+"/"+key.Name] = i
+	}
+	i, known := s.numbers[namespace+"/"+name]
+	if !known || !s.versions[i].exists() {
+		return object{}, false
+	}
+	return object{i, s.versions[i]}, true
 }
 
 // object is a number with the version that it had.

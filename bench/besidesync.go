@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	gosync "sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/test/fleet"
+)
+
+// operationsDuringSync measures operations on an account whose cluster is being
+// read for the first time, and then again when nothing else goes on.
+func (b *bench) operationsDuringSync(ctx context.Context) error {
+	objects := mixed(b.scale(50000))
+	f, err := fleet.Start(fleet.Config{Objects: objects})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	srv, err := b.startServer(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer srv.stop()
+	accounts, err := b.accountsOf(f, objects)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	agent, err := b.startAgent(srv.grpc, accounts...)
+	if err != nil {
+		return err
+	}
+	defer agent.stop()
+	t := &trickle{operator: newOperator(srv, accounts[0].name, 64), taken: map[string][]time.Duration{}}
+	for o := range f.Cluster(0).Objects(configMaps) {
+		t.keys = append(t.keys, o.Key)
+	}
+	err = await(ctx, "the first operation", 5*time.Millisecond, func() (bool, error) {
+		_, _, err := t.operator.operate(ctx, simulatedAsk("get", t.keys[0]))
+		return err == nil, err
+	}, agent)
+	if err != nil {
+		return err
+	}
+	syncing, synced := context.WithCancel(ctx)
+	defer synced()
+	remark := ""
+	go func() {
+		defer synced()
+		if at, err := srv.awaitCount(syncing, accounts[0].name, f.Cluster(0).Count(), 100*time.Millisecond); err == nil {
+			remark = fmt.Sprintf("; %d objects in %s", f.Cluster(0).Count(), seconds(at.Sub(began)))
+		}
+	}()
+	during, err := t.run(syncing)
+	if err != nil {
+		return err
+	}
+	if err := srv.awaitLive(ctx, agent); err != nil {
+		return err
+	}
+	idle, end := context.WithTimeout(ctx, max(10*time.Second, time.Duration(b.scale(10))*time.Second))
+	defer end()
+	alone, err := t.run(idle)
+	if err != nil {
+		return err
+	}
+	b.tellBesideSync(during, alone, remark)
+	return nil
+}
+
+func (b *bench) tellBesideSync(during, alone map[string]quantile, remark string) {
+	for _, verb := range []string{"get", "patch"} {
+		b.table.add(row{measure: fmt.Sprintf("operation: %s, %d a second, while the account is first synced", verb, perSecond/2),
+			result: during[verb].String(), ratio: ratio(ms(during[verb].p50), ms(alone[verb].p50)) + ", " + ratio(ms(during[verb].p99), ms(alone[verb].p99)) + " idle",
+			remark: fmt.Sprintf("%d operations, longest %.0f ms; idle: %s of %d%s", during[verb].n, ms(during[verb].longest), alone[verb], alone[verb].n, remark)})
+	}
+}
+
+// perSecond is how many operations a trickle begins in a second.
+const perSecond = 50
+
+// trickle begins operations at a rate, whether or not those before have ended: one
+// that stalls does not hide how long others would have waited.
+type trickle struct {
+	operator *operator
+	keys     []vedette.Key
+	mu       gosync.Mutex
+	taken    map[string][]time.Duration // by verb
+}
+
+// run begins gets and patches in turns until ctx ends, and waits for all.
+func (t *trickle) run(ctx context.Context) (map[string]quantile, error) {
+	t.taken = map[string][]time.Duration{}
+	group, working := errgroup.WithContext(context.WithoutCancel(ctx))
+	tick := time.NewTicker(time.Second / perSecond)
+	defer tick.Stop()
+	for n := 0; ctx.Err() == nil && working.Err() == nil; n++ {
+		<-tick.C
+		verb := []string{"get", "patch"}[n%2]
+		group.Go(func() error {
+			_, took, err := t.operator.operate(working, simulatedAsk(verb, t.keys[n/2%len(t.keys)]))
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.taken[verb] = append(t.taken[verb], took)
+			return err
+		})
+	}
+	err := group.Wait()
+	return map[string]quantile{"get": quantiles(t.taken["get"]), "patch": quantiles(t.taken["patch"])}, err
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"time"
+)
+
+// operator has operations carried out by a server's agents, over connections
+// that it keeps.
+type operator struct {
+	url     string
+	account string
+	client  *http.Client
+}
+
+func newOperator(s *server, account string, connections int) *operator {
+	return &operator{url: "http://" + s.rest + "/vedette/v1/operations", account: account,
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}}
+}
+
+// on returns the same for another account.
+func (o *operator) on(account string) *operator {
+	return &operator{url: o.url, account: account, client: o.client}
+}
+
+// members are an operation as the REST API takes it, but for its account.
+type members map[string]any
+
+// told is an outcome.
+type told struct {
+	State, Message string
+	Objects        []struct {
+		Metadata struct{ Name, Namespace, UID string }
+	}
+	Error struct{ Message string }
+}
+
+// carryOut is a way to do a deed.
+func (o *operator) carryOut(ctx context.Context, d deed, s *subject) (time.Duration, error) {
+	_, took, err := o.operate(ctx, d.operation(s))
+	return took, err
+}
+
+// operate returns an operation's outcome, and how long it took until that was
+// read whole. Any outcome but success is an error.
+func (o *operator) operate(ctx context.Context, m members) (told, time.Duration, error) {
+	var out told
+	m = maps.Clone(m)
+	m["account"] = o.account
+	body, err := json.Marshal(m)
+	if err != nil {
+		return out, 0, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(body))
+	if err != nil {
+		return out, 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	began := time.Now()
+	resp, err := o.client.Do(req)
+	if err != nil {
+		return out, 0, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	took := time.Since(began)
+	if err != nil {
+		return out, took, err
+	}
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return out, took, fmt.Errorf("%s: %w", resp.Status, err)
+	}
+	if out.State != "done" {
+		return out, took, fmt.Errorf("%s on %s: %s %s%s", m["verb"], o.account, resp.Status, out.Message, out.Error.Message)
+	}
+	return out, took, nil
+}
