@@ -193,3 +193,28 @@ func TestSubmitDenied(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 }
+
+// TestPagesOperateNothing keeps pages of other sites from using a browser's way to
+// a server that trusts its own machine.
+func TestPagesOperateNothing(t *testing.T) {
+	began := &tasks{}
+	url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: began})
+	for header, value := range map[string]string{"Origin": "https://evil.example.com", "Sec-Fetch-Site": "cross-site"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/kubernetes/ops", strings.NewReader(`[{"scaleManifest":{}}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(header, value)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %s was answered with %d", header, value, response.StatusCode)
+		}
+	}
+	if len(began.asked) != 0 {
+		t.Errorf("asked %q", began.asked)
+	}
+}

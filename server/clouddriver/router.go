@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/vedette-io/vedette"
 )
 
 // route is a path whose segments in braces take anything, the empty segment
@@ -55,7 +57,7 @@ func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			methods = append(methods, route.method())
 			continue
 		}
-		if err := route.handle(w, r, p); err != nil {
+		if err := ro.serve(w, r, route, p); err != nil {
 			ro.api.fail(w, r, err)
 		}
 		return
@@ -66,6 +68,16 @@ func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeError(w, http.StatusNotFound, notFoundException, "No handler found for "+r.Method+" "+r.URL.EscapedPath())
+}
+
+// serve refuses what a page of another site makes a browser send: who runs a
+// server on their own machine would lend it to all that they visit. Spinnaker's
+// services are no browsers.
+func (ro router) serve(w http.ResponseWriter, r *http.Request, route route, p parts) error {
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		return vedette.Errorf(vedette.Denied, "the request was sent by a page of another site: %w", err)
+	}
+	return route.handle(w, r, p)
 }
 
 // allow writes methods as the header has them.
