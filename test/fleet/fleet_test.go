@@ -243,7 +243,9 @@ func TestPatchesMakeNewVersions(t *testing.T) {
 	w := newSimulated(t, map[vedette.Kind]int{configMap: 10})
 	c := w.f.Cluster(0)
 	objects := slices.Collect(c.Objects(configMap))
-	path := func(o vedette.Object) string { return "/api/v1/namespaces/" + o.Key.Namespace + "/configmaps/" + o.Key.Name }
+	path := func(o vedette.Object) string {
+		return "/api/v1/namespaces/" + o.Key.Namespace + "/configmaps/" + o.Key.Name
+	}
 	var got struct {
 		Metadata struct{ Name, UID, ResourceVersion string }
 	}
