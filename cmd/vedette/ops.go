@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -119,7 +118,7 @@ func newOpsGet() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("write YAML: %w", err)
 				}
-				_, _ = io.WriteString(out.w, string(text))
+				_, _ = out.w.Write(text)
 			default:
 				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write json or yaml after -o", output)
 			}

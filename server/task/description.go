@@ -135,29 +135,6 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// flag is a boolean that may be missing, or have been written as a string.
-type flag struct{ set *bool }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (f *flag) UnmarshalJSON(raw []byte) error {
-	switch s := strings.ToLower(string(bytes.Trim(raw, `"`))); s {
-	case "null", "":
-	case "true", "false":
-		b := s == "true"
-		f.set = &b
-	default:
-		return errors.New("must be true or false")
-	}
-	return nil
-}
-
-func (f flag) or(instead bool) bool {
-	if f.set == nil {
-		return instead
-	}
-	return *f.set
-}
-
 // texts is a list of strings; a single one is a list too, and nulls are dropped.
 type texts []string
 

@@ -54,7 +54,7 @@ func TestSubmittedTwice(t *testing.T) {
 		if v := b.task(t, first); !v.Status.Completed || v.Status.Failed {
 			t.Errorf("the other server tells %+v", v.Status)
 		}
-		if a.post(t, "/kubernetes/ops", scaleWeb) == a.post(t, "/kubernetes/ops", scaleWeb) {
+		if one, other := a.post(t, "/kubernetes/ops", scaleWeb), a.post(t, "/kubernetes/ops", scaleWeb); one == other {
 			t.Error("two requests without an ID are one task")
 		}
 	})
