@@ -131,11 +131,22 @@ func (a *api) routes() []route {
 	}
 }
 
+// firstFlight is what a connection may send before it waits for its reader, ten
+// segments of TCP. What fits into that arrives no sooner for being smaller.
+const firstFlight = 14 << 10
+
 func (a *api) router() http.Handler {
+	thrifty, err := gzhttp.NewWrapper(gzhttp.MinSize(firstFlight))
+	if err != nil {
+		panic(err) // of options that contradict each other
+	}
 	mux := http.NewServeMux()
 	for _, route := range a.routes() {
 		handler := http.Handler(a.answering(route.handle))
-		if !slices.Contains(streams, route.path) {
+		switch {
+		case route.method == http.MethodPost:
+			handler = thrifty(handler)
+		case !slices.Contains(streams, route.path):
 			handler = gzhttp.GzipHandler(handler)
 		}
 		mux.Handle(route.method+" "+route.path, handler)

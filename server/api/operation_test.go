@@ -576,3 +576,27 @@ func FuzzOperation(f *testing.F) {
 		}
 	})
 }
+
+// TestLongOutcomesAreCompressed asks as callers do that take compressed answers.
+func TestLongOutcomesAreCompressed(t *testing.T) {
+	a := &agents{}
+	w := operated(t, a)
+	for size, want := range map[int]string{5 << 10: "", 50 << 10: "gzip"} {
+		a.do = func(context.Context, vedette.Operation) vedette.Outcome {
+			return vedette.Outcome{State: vedette.Done, Status: 200, Objects: []json.RawMessage{[]byte(`"` + strings.Repeat("x", size) + `"`)}}
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/vedette/v1/operations", strings.NewReader(`{"account":"dev","verb":"discover"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", "gzip")
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if got := response.Header.Get("Content-Encoding"); response.StatusCode != 200 || got != want {
+			t.Errorf("%d bytes: %d, Content-Encoding %q, want %q", size, response.StatusCode, got, want)
+		}
+	}
+}

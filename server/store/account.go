@@ -19,7 +19,7 @@ const maxAccountName = 255
 // account's number.
 func lockAccount(ctx context.Context, tx *tx, account vedette.AccountName, term vedette.Term) (int64, error) {
 	var id, stored int64
-	err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(account)).Scan(&id, &stored)
+	err := tx.queryRow(ctx, selectTerm+tx.dialect.forUpdate, string(account)).Scan(&id, &stored)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, ErrNoAccount
 	}
@@ -187,6 +187,10 @@ func (s *Store) Seen(ctx context.Context, account vedette.AccountName, term vede
 	return s.explain("note that account "+string(account)+" was seen", err)
 }
 
+const selectTerm = `SELECT id, term FROM accounts WHERE name = ?`
+
+const selectAccount = selectAccounts + ` AND name = ?`
+
 const selectAccounts = `SELECT name, cluster_uid, host, fingerprint, version, shape, properties, namespaces, term, holder, server, registered, last_seen, orphaned
 	FROM accounts WHERE name IS NOT NULL`
 
@@ -204,7 +208,7 @@ func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
 // Account returns one account, or ErrNoAccount.
 func (s *Store) Account(ctx context.Context, name vedette.AccountName) (AccountRow, error) {
 	var a AccountRow
-	err := s.one(ctx, func(row scanner) (err error) { a, err = scanAccount(row); return err }, selectAccounts+` AND name = ?`, string(name))
+	err := s.one(ctx, func(row scanner) (err error) { a, err = scanAccount(row); return err }, selectAccount, string(name))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoAccount
 	}

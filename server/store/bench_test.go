@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/store/storetest"
@@ -37,7 +39,7 @@ func benchmark(b *testing.B, url func(*testing.B) string) {
 	for _, bench := range []struct {
 		name string
 		run  func(*testing.B, *cluster)
-	}{{"insert", benchInsert}, {"update", benchUpdate}, {"unchanged", benchUnchanged}, {"index", benchIndex}, {"application", benchApplication}, {"page", benchPage}, {"selector", benchSelector}, {"object", benchObject}} {
+	}{{"insert", benchInsert}, {"update", benchUpdate}, {"unchanged", benchUnchanged}, {"index", benchIndex}, {"application", benchApplication}, {"page", benchPage}, {"selector", benchSelector}, {"object", benchObject}, {"operation", benchOperation}} {
 		b.Run(bench.name, func(b *testing.B) { bench.run(b, newCluster(b, url(b))) })
 	}
 }
@@ -223,6 +225,31 @@ func benchObject(b *testing.B, c *cluster) {
 		n++
 		return func() int {
 			if _, err := c.s.Object(b.Context(), "prod", batches[n%len(batches)][n%batchSize].Key); err != nil {
+				b.Fatal(err)
+			}
+			return 1
+		}
+	})
+}
+
+// benchOperation does what the store does for an operation that changes an object.
+func benchOperation(b *testing.B, c *cluster) {
+	batches := c.fill(10_000)
+	n := 0
+	c.rate(func() func() int {
+		n++
+		o := batches[n%len(batches)][n%batchSize]
+		o.ResourceVersion = fmt.Sprint(1_000_000_000 + n)
+		row := store.OperationRow{ID: vedette.OperationID(ulid.Make().String()), Account: "prod", Server: "server", Verb: vedette.VerbPatch, Target: o.Key.String()}
+		return func() int {
+			if err := c.s.BeginOperation(b.Context(), row); err != nil {
+				b.Fatal(err)
+			}
+			if changes, err := c.s.WriteThrough(b.Context(), "prod", c.term, o); err != nil || len(changes) != 1 {
+				b.Fatal(changes, err)
+			}
+			row.State = vedette.Done
+			if err := c.s.EndOperations(b.Context(), []store.OperationRow{row}); err != nil {
 				b.Fatal(err)
 			}
 			return 1

@@ -100,7 +100,7 @@ func (p *plan) idle() bool {
 func (s *Store) plan(ctx context.Context, b *Batch) (*plan, coverage, error) {
 	p := &plan{batch: b, sets: map[int64]map[string]string{}, hashes: map[rowKey]int64{}, gained: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
 	var term int64
-	err := s.one(ctx, into(&p.account, &term), `SELECT id, term FROM accounts WHERE name = ?`, string(b.Account))
+	err := s.one(ctx, into(&p.account, &term), selectTerm, string(b.Account))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil, ErrNoAccount
 	}
@@ -110,11 +110,7 @@ func (s *Store) plan(ctx context.Context, b *Batch) (*plan, coverage, error) {
 	if term != int64(b.Term) {
 		return nil, nil, ErrTerm
 	}
-	var covered coverage
-	err = s.connected(ctx, s.reader, func(ctx context.Context, conn *sql.Conn) (err error) {
-		covered, err = readCoverage(ctx, conn, &s.dialect, p.account)
-		return err
-	})
+	covered, err := s.coverage(ctx, p.account)
 	return p, covered, err
 }
 

@@ -29,6 +29,8 @@ func (c coverage) of(key rowKey) (feedKey, bool) {
 	return all, c[all]
 }
 
+const selectCoverage = `SELECT kind_id, namespace FROM feeds WHERE account_id = ?`
+
 func readCoverage(ctx context.Context, q querier, d *dialect, account int64) (coverage, error) {
 	covered := coverage{}
 	err := each(ctx, q, d, func(rows *sql.Rows) error {
@@ -36,7 +38,19 @@ func readCoverage(ctx context.Context, q querier, d *dialect, account int64) (co
 		err := rows.Scan(&k.kind, &k.namespace)
 		covered[k] = true
 		return err
-	}, `SELECT kind_id, namespace FROM feeds WHERE account_id = ?`, account)
+	}, selectCoverage, account)
+	return covered, err
+}
+
+// coverage reads it outside of a transaction.
+func (s *Store) coverage(ctx context.Context, account int64) (covered coverage, err error) {
+	if prepared := s.looks[selectCoverage]; prepared != nil {
+		return readCoverage(ctx, preparedQuery{prepared}, &dialect{}, account)
+	}
+	err = s.connected(ctx, s.reader, func(ctx context.Context, conn *sql.Conn) (err error) {
+		covered, err = readCoverage(ctx, conn, &s.dialect, account)
+		return err
+	})
 	return covered, err
 }
 

@@ -127,6 +127,8 @@ func (s *Store) through(ctx context.Context, account vedette.AccountName, term v
 	return s.carryOut(ctx, p, covered)
 }
 
+const selectMark = `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`
+
 func (s *Store) standing(ctx context.Context, p *plan, covered coverage, key vedette.Key, uid string) (*standing, error) {
 	k, err := s.rowKey(ctx, key, covered)
 	if err != nil {
@@ -134,7 +136,7 @@ func (s *Store) standing(ctx context.Context, p *plan, covered coverage, key ved
 	}
 	at := s.floors.standing(p.batch.Account, key, uid)
 	feed, _ := covered.of(k)
-	err = s.one(ctx, into(&at.mark), `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, p.account, feed.kind, feed.namespace)
+	err = s.one(ctx, into(&at.mark), selectMark, p.account, feed.kind, feed.namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,8 @@ const selectOperations = `SELECT id, account, agent, server, verb, target, usern
 // change.
 var operationEnds = []string{"agent", "status", "reason", "message", "sent", "ended", "state"}
 
+const whilePending = "operations.state = 'pending'"
+
 // The longest that the narrowest database keeps, in bytes.
 const (
 	maxID    = 26 // of a ULID
@@ -116,7 +118,7 @@ func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) er
 		return nil
 	}
 	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
-		return tx.dialect.insert(ctx, tx, "operations", operationColumns, rows, tx.dialect.orUpdate("operations.state = 'pending'", operationEnds))
+		return tx.dialect.insert(ctx, tx, "operations", operationColumns, rows, tx.dialect.orUpdate(whilePending, operationEnds))
 	})
 	return s.explain(deed, err)
 }

@@ -58,6 +58,9 @@ func (s *Store) each(ctx context.Context, row func(*sql.Rows) error, query strin
 
 // one reads the only row of a query outside of a transaction.
 func (s *Store) one(ctx context.Context, scan func(scanner) error, query string, args ...any) error {
+	if prepared := s.looks[query]; prepared != nil {
+		return scan(prepared.QueryRowContext(ctx, args...))
+	}
 	return s.connected(ctx, s.reader, func(ctx context.Context, conn *sql.Conn) error {
 		return scan(conn.QueryRowContext(ctx, s.dialect.bind(query), args...))
 	})

@@ -158,6 +158,11 @@ func sqlitePrepare(ctx context.Context, s *Store) error {
 		}
 		lookups = append(lookups, sqliteLookupText(n))
 	}
+	// What each operation reads and writes: its parser takes as long as the rest.
+	lookups = append(lookups, selectTerm, selectCoverage, selectMark, selectAccount)
+	d := sqliteDialect()
+	upserts = append(upserts, selectTerm, insertText("operations", operationColumns, 1, ""),
+		insertText("operations", operationColumns, 1, d.orUpdate(whilePending, operationEnds)))
 	if err := s.texts.prepare(ctx, s.db, upserts...); err != nil {
 		return err
 	}
@@ -273,21 +278,24 @@ func onConflict(while string, columns []string) string {
 
 // insertValues inserts by multi-row VALUES.
 func insertValues(ctx context.Context, tx *tx, table string, columns []column, rows [][]any, or string) error {
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.name
-	}
-	row := "(" + marks(len(columns)) + ")"
 	for len(rows) > 0 {
 		n := min(len(rows), 256)
 		args := make([]any, 0, n*len(columns))
 		for _, r := range rows[:n] {
 			args = append(args, r...)
 		}
-		if _, err := tx.exec(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) VALUES `+valueRows(row, n)+or, args...); err != nil {
+		if _, err := tx.exec(ctx, insertText(table, columns, n, or), args...); err != nil {
 			return fmt.Errorf("insert %d rows into %s: %w", n, table, err)
 		}
 		rows = rows[n:]
 	}
 	return nil
+}
+
+func insertText(table string, columns []column, rows int, or string) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	return `INSERT INTO ` + table + ` (` + strings.Join(names, ", ") + `) VALUES ` + valueRows("("+marks(len(columns))+")", rows) + or
 }

@@ -9,7 +9,7 @@ import (
 
 // statements keeps prepared the few texts that each commit uses, on SQLite and
 // MySQL: their parsers take longer over 50 rows of parameters than their
-// B-trees over the rows. pgx does this by itself. They are prepared when the
+// B-trees over the rows. On SQLite so are those of each operation. pgx does this by itself. They are prepared when the
 // store is opened: within a transaction that would need a second connection,
 // for which all could come to wait.
 type statements map[string]*sql.Stmt

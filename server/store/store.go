@@ -159,6 +159,13 @@ type tx struct {
 }
 
 func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	if prepared := t.store.texts[query]; prepared != nil {
+		result, err := t.StmtContext(ctx, prepared).ExecContext(ctx, args...)
+		if err != nil {
+			return 0, err
+		}
+		return result.RowsAffected()
+	}
 	return exec(ctx, t.Tx, t.dialect, query, args...)
 }
 
@@ -169,6 +176,9 @@ func (t *tx) execPrepared(ctx context.Context, text string, args ...any) error {
 }
 
 func (t *tx) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	if prepared := t.store.texts[query]; prepared != nil {
+		return t.StmtContext(ctx, prepared).QueryRowContext(ctx, args...)
+	}
 	return t.QueryRowContext(ctx, t.dialect.bind(query), args...)
 }
 
