@@ -589,6 +589,7 @@ func TestLongOutcomesAreCompressed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept-Encoding", "gzip")
 		response, err := http.DefaultClient.Do(r)
 		if err != nil {
