@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -92,8 +93,8 @@ func (o *Operator) sendOnce(ctx context.Context, c call) ([]byte, int, error) {
 
 // unanswered tells a request that never left from one whose answer is missing.
 func (c call) unanswered(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+	if cause := context.Cause(ctx); cause != nil && !strings.Contains(err.Error(), cause.Error()) {
+		err = fmt.Errorf("%w (%w)", err, cause)
 	}
 	if c.reads() || !watch.Sent(err) {
 		return err

@@ -231,6 +231,7 @@ func TestWhatMayHaveBeenDoneIsLost(t *testing.T) {
 		{"etcd is gone", create, no(500, "", "etcdserver: request timed out"), nil, vedette.Lost, "etcdserver: request timed out"},
 		{"out of time", create, no(504, "Timeout", "no time"), nil, vedette.Lost, "no time"},
 		{"no from a load balancer", create, no(502, "", "bad gateway"), nil, vedette.Lost, "bad gateway"},
+		{"no words at all", create, func(w http.ResponseWriter) { w.WriteHeader(502) }, nil, vedette.Lost, "502 Bad Gateway, without a word"},
 		{"no from a webhook", create, no(500, "InternalError", "failed calling webhook"), nil, vedette.Failed, "failed calling webhook"},
 		{"down, then refused", apply, no(503, "ServiceUnavailable", "not ready"), no(422, "Invalid", "not like this"), vedette.Failed, "not like this"},
 	} {

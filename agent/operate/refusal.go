@@ -49,6 +49,9 @@ func readRefusal(resp *http.Response) *refusal {
 	if r.Reason == "" {
 		r.Reason = strings.ReplaceAll(http.StatusText(resp.StatusCode), " ", "")
 	}
+	if r.Message == "" { // as from a load balancer whose API servers are all gone
+		r.Message = fmt.Sprintf("%d %s, without a word from the API server or what stands before it", resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
 		r.RetryAfter = time.Duration(n) * time.Second
 	}

@@ -77,17 +77,32 @@ func exchange(conn net.Conn, req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = &wipedBody{ReadCloser: resp.Body, br: br, source: source}
+	source.patience = mostSilent
 	return resp, conn.SetDeadline(time.Time{})
 }
+
+// mostSilent is how long an answer may pause. HTTP/1.1 has no pings, and the kernel's
+// find out only that the next hop lives, which may be a proxy that has lost the rest
+// of the way. Watches get a bookmark each minute. One that gets none, as where the
+// API server has no watch cache, is asked for anew from its mark, which costs little.
+const mostSilent = 75 * time.Second
 
 // wipedConn zeroes what it reads into before it waits, and what crypto/tls has
 // no more use for after it read. bufio gives all of its free room to Read, so
 // that what was taken out of it goes too.
-type wipedConn struct{ net.Conn }
+type wipedConn struct {
+	net.Conn
+	patience time.Duration // for one Read; zero for the connection's own deadline
+}
 
 // Read fails closed where crypto/tls can't be wiped.
 func (c *wipedConn) Read(p []byte) (int, error) {
 	clear(p)
+	if c.patience > 0 {
+		if err := c.SetReadDeadline(time.Now().Add(c.patience)); err != nil {
+			return 0, err
+		}
+	}
 	n, err := c.Conn.Read(p)
 	if t, ok := c.Conn.(*tls.Conn); ok {
 		if wiped := wipeTLS(t); wiped != nil {

@@ -74,7 +74,10 @@ func (c *caller) order(verb, what string, number int, timeout time.Duration) *or
 // broke, or because the API says that nothing was done, it asks again under the same
 // id, which the API allows, until it gives up.
 func (c *caller) send(ctx context.Context, o *order, body object) outcome {
-	all := object{"id": o.id, "account": c.account, "verb": o.verb, "timeout": o.timeout.String()}
+	all := object{"account": c.account, "verb": o.verb, "timeout": o.timeout.String()}
+	if o.verb != "discover" { // what changes nothing takes none
+		all["id"] = o.id
+	}
 	for name, value := range body {
 		all[name] = value
 	}

@@ -93,6 +93,13 @@ func (p *process) signal(signal syscall.Signal) {
 	}
 }
 
+// running reports whether the program was not ended.
+func (p *process) running() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.wanted
+}
+
 // accident is nil unless the program ended by itself, which neither of ours
 // ever should for something that can heal.
 func (p *process) accident() error {

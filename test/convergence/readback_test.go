@@ -1,0 +1,148 @@
+package convergence
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestReadYourWrites changes objects by operations, while the clusters change
+// otherwise and the ways to the agents fail, and reads what was written as soon as
+// that is told, and for a second after: it is there in that version or a newer one,
+// and never in an older one again. The server lives: what it knows of the order of
+// writes is in its memory. Whether the account goes from one agent to the other and
+// back makes no difference then.
+func TestReadYourWrites(t *testing.T) {
+	on(t, anyDatabase(), pair, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		call := &caller{w: w, account: "account-0"}
+		var all sync.WaitGroup
+		load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(3, 3)), calm: true}
+		all.Go(func() { load.run(ctx) })
+		all.Go(func() { w.spoilLinks(ctx) })
+		readers := make([]*reader, 6)
+		for i := range readers {
+			readers[i] = &reader{caller: call, name: fmt.Sprintf("read-%d", i)}
+			all.Go(func() { readers[i].run(ctx, i) })
+		}
+		all.Wait()
+		log, err := os.ReadFile(w.server.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reads, excused := 0, 0
+		for _, r := range readers {
+			reads += r.reads
+			for id, found := range r.found {
+				if strings.Contains(string(log), `msg="what an operation wrote is not stored yet; its feed tells it" operation=`+id) {
+					excused++ // no agent held the account for as long as an outcome waits
+					continue
+				}
+				t.Error(found)
+			}
+		}
+		t.Logf("%d reads after %d operations; %d could not be stored in time", reads, len(call.orders), excused)
+		if reads < 1000 {
+			t.Errorf("only %d reads show little", reads)
+		}
+		w.settle()
+	})
+}
+
+// spoilLinks lets the ways between agents and server fail, and API servers be slow.
+func (w *world) spoilLinks(ctx context.Context) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for ctx.Err() == nil {
+		p := w.agents[rng.IntN(len(w.agents))].link
+		switch rng.IntN(4) {
+		case 0, 1:
+			p.Cut()
+		case 2:
+			p.Slow(100 * time.Millisecond)
+		case 3:
+			p.Strand()
+		}
+		idle(ctx, time.Duration(500+rng.IntN(1500))*time.Millisecond)
+		p.Heal()
+	}
+}
+
+// reader writes one object again and again, and reads it.
+type reader struct {
+	*caller
+	name  string
+	reads int
+	found map[string]string // what should not be, by operation
+}
+
+func (r *reader) run(ctx context.Context, sort int) {
+	r.found = map[string]string{}
+	for n := 0; ctx.Err() == nil; n++ {
+		o := r.order("apply", r.name, n, 10*time.Second)
+		body := object{"manifest": object{"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": object{"name": r.name, "namespace": namespaces[0]}, "data": object{"n": fmt.Sprint(n)}}}
+		gone := sort%2 == 1 && n%3 == 2 // half of them delete now and then
+		if gone {
+			o.verb, body = "delete", object{"kind": "configmap", "namespace": namespaces[0], "name": r.name}
+		}
+		out := r.send(ctx, o, body)
+		switch {
+		case out.State != "done" || out.Repeated:
+		case gone:
+			r.look(o.id, 0, true, time.Second)
+		case len(out.Objects) == 1:
+			r.look(o.id, number(out.Objects[0].Metadata.ResourceVersion), false, time.Second/time.Duration(1+n%2*9))
+		}
+	}
+}
+
+func number(version string) int {
+	n, _ := strconv.Atoi(version) // API servers of today have numbers; 0 is older than all
+	return n
+}
+
+// look reads for a while, and notes what is older than what was seen before.
+func (r *reader) look(id string, least int, gone bool, during time.Duration) {
+	for began := time.Now(); time.Since(began) < during; idle(r.w.t.Context(), 20*time.Millisecond) {
+		status, version, err := r.read()
+		if err != nil {
+			r.w.t.Error(err)
+			return
+		}
+		r.reads++
+		switch {
+		case status == http.StatusNotFound && gone:
+		case status == http.StatusOK && !gone && version >= least:
+			least = version
+		default:
+			r.found[id] = fmt.Sprintf("%s: %v after operation %s was done it is read with %d at %d, and it was at %d, gone: %v",
+				r.name, time.Since(began), id, status, version, least, gone)
+			return
+		}
+	}
+}
+
+func (r *reader) read() (status, version int, err error) {
+	var o struct {
+		ResourceVersion string
+		Error           struct{ Kind, Message string }
+	}
+	err = getJSON(r.w.t.Context(), r.w.rest+"/vedette/v1/objects/"+r.account+"/configmaps/"+namespaces[0]+"/"+r.name, &o)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case o.Error.Kind == "not_found":
+		return http.StatusNotFound, 0, nil
+	case o.Error.Kind != "":
+		return 0, 0, fmt.Errorf("read %s: %s", r.name, o.Error.Message)
+	}
+	return http.StatusOK, number(o.ResourceVersion), nil
+}
