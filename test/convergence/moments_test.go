@@ -205,10 +205,7 @@ func (w *world) ready() {
 // whatIsDue is the table: what another process may be given is done; of the rest it
 // is unknown whether it took effect.
 func whatIsDue(d deed, m moment) (string, int) {
-	switch {
-	case d.name == "delete" && m.passed:
-		return "lost", 1 // the second process finds nothing, of which there may be two reasons
-	case d.again:
+	if d.again { // a delete too, which may find nothing the second time
 		return "done", 1
 	}
 	return "lost", m.happened
