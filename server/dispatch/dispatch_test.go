@@ -149,6 +149,20 @@ func (s *stage) row(id vedette.OperationID) store.OperationRow {
 	return s.rows[id]
 }
 
+func (s *stage) ExpireOperations(_ context.Context, due time.Time, message string, at time.Time) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for id, row := range s.rows {
+		if row.State == store.Pending && row.Due.Before(due) {
+			row.State, row.Message, row.Ended = vedette.Lost, message, at
+			s.rows[id] = row
+			n++
+		}
+	}
+	return n, nil
+}
+
 func (s *stage) LoseOperations(context.Context, vedette.ServerID, string, time.Time) (int, error) {
 	return 0, nil
 }
@@ -439,5 +453,21 @@ func TestNoMixUp(t *testing.T) {
 			})
 		}
 		all.Wait()
+	})
+}
+
+// Another server accepted an operation and never came back. What it is late for
+// alone does not end it: its server may still be noting the outcome.
+func TestOverdueOfGoneServer(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.rows["theirs"] = store.OperationRow{ID: "theirs", Server: "s2", State: store.Pending, Due: time.Now().Add(30 * time.Second)}
+		time.Sleep(3 * time.Minute)
+		if row := s.row("theirs"); row.State != store.Pending {
+			t.Errorf("too early: %+v", row)
+		}
+		time.Sleep(5 * time.Minute)
+		if row := s.row("theirs"); row.State != vedette.Lost || !strings.Contains(row.Message, "the server that accepted it ended") {
+			t.Errorf("the history says %+v", row)
+		}
 	})
 }

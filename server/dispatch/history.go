@@ -18,6 +18,7 @@ type history interface {
 	BeginOperation(ctx context.Context, row store.OperationRow) error
 	EndOperations(ctx context.Context, rows []store.OperationRow) error
 	LoseOperations(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error)
+	ExpireOperations(ctx context.Context, due time.Time, message string, at time.Time) (int, error)
 	PurgeOperations(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
@@ -48,10 +49,11 @@ func newDiary(cfg Config, b history, log *slog.Logger) *diary {
 	return &diary{cfg: cfg, book: b, log: log, unnoted: map[vedette.OperationID]bool{}, ready: make(chan struct{}, 1)}
 }
 
+const gone = "it is unknown whether this took effect: the server that accepted it ended before the outcome came. Look at the object before you try again"
+
 // recover marks as lost what was under way when the last process ended.
 func (y *diary) recover(ctx context.Context) error {
-	n, err := y.book.LoseOperations(ctx, y.cfg.Server, "it is unknown whether this took effect: the server that accepted it ended before the outcome came. "+
-		"Look at the object before you try again", time.Now())
+	n, err := y.book.LoseOperations(ctx, y.cfg.Server, gone, time.Now())
 	if n > 0 {
 		y.log.Info("operations of the last run are lost", "count", n)
 	}
@@ -106,7 +108,7 @@ func (y *diary) wake() {
 func (y *diary) row(e *errand, out vedette.Outcome) store.OperationRow {
 	row := store.OperationRow{
 		ID: e.op.ID, Account: e.op.Account, Server: y.cfg.Server, Verb: verbOf(e.op), Target: targetOf(e.op.Args), User: e.op.User, Origin: e.op.Origin,
-		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: e.accepted,
+		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: e.accepted, Due: e.op.Deadline,
 	}
 	if e.sent != nil {
 		row.Agent, row.Sent = e.sent.agent, e.sent.at
@@ -169,17 +171,37 @@ func manifestTarget(manifest []byte, namespace string) string {
 
 // run notes ends until ctx is over, and purges what is old.
 func (y *diary) run(ctx context.Context) {
-	purge := time.NewTicker(10 * time.Minute)
+	purge, overdue := time.NewTicker(10*time.Minute), time.NewTicker(time.Minute)
 	defer purge.Stop()
+	defer overdue.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-y.ready:
 			y.note(ctx)
+		case <-overdue.C:
+			y.expire(ctx)
 		case <-purge.C:
 			y.purge(ctx)
 		}
+	}
+}
+
+// mostOverdue is how long after its deadline an operation may be pending: its
+// server notes its end within seconds, unless the database was away or the clocks
+// differ.
+const mostOverdue = 5 * time.Minute
+
+// expire ends what servers have left behind that don't come back under their names.
+func (y *diary) expire(ctx context.Context) {
+	now := time.Now()
+	n, err := y.book.ExpireOperations(ctx, now.Add(-mostOverdue), gone, now)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		y.log.Warn("operations that are overdue could not be marked as lost; tried again", "error", err)
+	case n > 0:
+		y.log.Info("operations of servers that are gone are lost", "count", n)
 	}
 }
 

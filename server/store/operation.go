@@ -34,6 +34,7 @@ type OperationRow struct {
 	// By the clock of the server that accepted it, to the microsecond; zero for not
 	// yet.
 	Accepted, Sent, Ended time.Time
+	Due                   time.Time // its deadline
 }
 
 // OperationQuery selects operations. Fields that are empty select everything;
@@ -49,9 +50,9 @@ type OperationQuery struct {
 }
 
 var operationColumns = []column{{"id", "text"}, {"account", "text"}, {"agent", "text"}, {"server", "text"}, {"verb", "text"}, {"target", "text"}, {"username", "text"},
-	{"origin", "text"}, {"state", "text"}, {"status", "bigint"}, {"reason", "text"}, {"message", "text"}, {"accepted", "bigint"}, {"sent", "bigint"}, {"ended", "bigint"}}
+	{"origin", "text"}, {"state", "text"}, {"status", "bigint"}, {"reason", "text"}, {"message", "text"}, {"accepted", "bigint"}, {"due", "bigint"}, {"sent", "bigint"}, {"ended", "bigint"}}
 
-const selectOperations = `SELECT id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, sent, ended FROM operations`
+const selectOperations = `SELECT id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, due, sent, ended FROM operations`
 
 // operationEnds are the columns that the end of an operation decides. The state
 // comes last: MySQL sets one column after the other, and only a pending row may
@@ -77,7 +78,7 @@ func checkID(what, id string) error {
 func (o *OperationRow) values() []any {
 	return []any{string(o.ID), clean(string(o.Account), maxShort), clean(string(o.Agent), maxShort), clean(string(o.Server), maxShort), clean(string(o.Verb), maxWord),
 		clean(o.Target, maxMessage), clean(o.User, maxShort), clean(o.Origin, maxShort), clean(string(o.State), maxWord), int64(o.Status),
-		clean(o.Reason, maxShort), clean(o.Message, maxMessage), micros(o.Accepted), micros(o.Sent), micros(o.Ended)}
+		clean(o.Reason, maxShort), clean(o.Message, maxMessage), micros(o.Accepted), micros(o.Due), micros(o.Sent), micros(o.Ended)}
 }
 
 // BeginOperation stores an operation that was accepted, as pending. The error is
@@ -190,11 +191,11 @@ func (q *OperationQuery) conditions() conditions {
 func scanOperation(row scanner) (OperationRow, error) {
 	var o OperationRow
 	var id, account, agent, server, verb, state string
-	var accepted, sent, ended int64
-	err := row.Scan(&id, &account, &agent, &server, &verb, &o.Target, &o.User, &o.Origin, &state, &o.Status, &o.Reason, &o.Message, &accepted, &sent, &ended)
+	var accepted, due, sent, ended int64
+	err := row.Scan(&id, &account, &agent, &server, &verb, &o.Target, &o.User, &o.Origin, &state, &o.Status, &o.Reason, &o.Message, &accepted, &due, &sent, &ended)
 	o.ID, o.Account, o.Agent, o.Server = vedette.OperationID(id), vedette.AccountName(account), vedette.AgentID(agent), vedette.ServerID(server)
 	o.Verb, o.State = vedette.Verb(verb), vedette.OutcomeState(state)
-	o.Accepted, o.Sent, o.Ended = timeOf(accepted), timeOf(sent), timeOf(ended)
+	o.Accepted, o.Due, o.Sent, o.Ended = timeOf(accepted), timeOf(due), timeOf(sent), timeOf(ended)
 	return o, err
 }
 
@@ -202,13 +203,26 @@ func scanOperation(row scanner) (OperationRow, error) {
 // returns how many there were. A server calls it when it starts, for what it had
 // accepted before: nobody waits for that any more.
 func (s *Store) LoseOperations(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error) {
+	n, err := s.lose(ctx, message, at, `server = ?`, clean(string(server), maxShort))
+	return n, s.explain("give up the pending operations of server "+string(server), err)
+}
+
+// ExpireOperations ends the pending operations as lost, of whichever server, whose
+// deadline was before a time, and returns how many there were. Their server ended
+// and has not come back under its name.
+func (s *Store) ExpireOperations(ctx context.Context, due time.Time, message string, at time.Time) (int, error) {
+	n, err := s.lose(ctx, message, at, `due < ?`, micros(due))
+	return n, s.explain("give up the operations that are overdue", err)
+}
+
+func (s *Store) lose(ctx context.Context, message string, at time.Time, where string, arg any) (int, error) {
 	var n int64
 	err := s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
-		n, err = tx.exec(ctx, `UPDATE operations SET state = ?, message = ?, ended = ? WHERE state = 'pending' AND server = ?`,
-			string(vedette.Lost), clean(message, maxMessage), micros(at), clean(string(server), maxShort))
+		n, err = tx.exec(ctx, `UPDATE operations SET state = ?, status = 504, reason = 'Lost', message = ?, ended = ? WHERE state = 'pending' AND `+where,
+			string(vedette.Lost), clean(message, maxMessage), micros(at), arg)
 		return err
 	})
-	return int(n), s.explain("give up the pending operations of server "+string(server), err)
+	return int(n), err
 }
 
 // PurgeOperations forgets at most so many of the operations that were accepted

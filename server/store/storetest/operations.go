@@ -37,7 +37,7 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		}
 		end(t, s, ended(o, vedette.Done))
 		got, err := s.Operation(t.Context(), o.ID)
-		if err != nil || got.State != vedette.Lost || got.Message != "the server was restarted" || got.Status != 0 || !got.Ended.Equal(o.Accepted) {
+		if err != nil || got.State != vedette.Lost || got.Message != "the server was restarted" || got.Status != 504 || got.Reason != "Lost" || !got.Ended.Equal(o.Accepted) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		first := ended(operation(2), vedette.Done)
@@ -188,6 +188,26 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		}
 		if pending, _ := operationPages(t, s, store.OperationQuery{State: store.Pending}); len(pending) != 3 {
 			t.Errorf("pending %v", pending)
+		}
+	},
+	"what is overdue is given up, of whichever server": func(t *testing.T, s *store.Store) {
+		now := time.Now()
+		for i := range 6 {
+			o := operation(i)
+			o.Server = vedette.ServerID(fmt.Sprint("server-", i%2))
+			o.Due = now.Add(time.Duration(i-3) * time.Minute)
+			if begin(t, s, o); i == 1 {
+				end(t, s, ended(o, vedette.Done))
+			}
+		}
+		for _, want := range []int{2, 0} {
+			if n, err := s.ExpireOperations(t.Context(), now, "its server is gone", now); err != nil || n != want {
+				t.Errorf("%d given up, %v; want %d", n, err, want)
+			}
+		}
+		got, err := s.Operation(t.Context(), operation(2).ID)
+		if err != nil || got.State != vedette.Lost || got.Status != 504 || got.Message != "its server is gone" {
+			t.Errorf("got %+v, %v", got, err)
 		}
 	},
 	"the oldest are forgotten": func(t *testing.T, s *store.Store) {

@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS operations (
 	reason   VARCHAR(255) NOT NULL,
 	message  TEXT NOT NULL,
 	accepted BIGINT NOT NULL,
+	due      BIGINT NOT NULL,
 	sent     BIGINT NOT NULL,
 	ended    BIGINT NOT NULL,
 	INDEX operations_account (account, id),

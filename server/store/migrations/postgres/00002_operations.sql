@@ -14,6 +14,7 @@ CREATE TABLE operations (
 	reason   text NOT NULL,
 	message  text NOT NULL,
 	accepted bigint NOT NULL,
+	due      bigint NOT NULL,
 	sent     bigint NOT NULL,
 	ended    bigint NOT NULL
 );

@@ -14,6 +14,7 @@ CREATE TABLE operations (
 	reason   TEXT NOT NULL,
 	message  TEXT NOT NULL,
 	accepted INTEGER NOT NULL,
+	due      INTEGER NOT NULL,
 	sent     INTEGER NOT NULL,
 	ended    INTEGER NOT NULL
 ) WITHOUT ROWID;
