@@ -137,7 +137,7 @@ func (p *Plane) StopAPIServer(ctx context.Context) error {
 
 // PauseAPIServer freezes the API server: connections stay open, new ones are
 // accepted by the kernel, and nothing is answered until ResumeAPIServer.
-func (p *Plane) PauseAPIServer() error { return p.processes.named(apiServer).signal(syscall.SIGSTOP) }
+func (p *Plane) PauseAPIServer() error { return p.processes.named(apiServer).freeze() }
 
 // ResumeAPIServer ends PauseAPIServer.
 func (p *Plane) ResumeAPIServer() error { return p.processes.named(apiServer).signal(syscall.SIGCONT) }

@@ -3,14 +3,17 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 )
 
 var errNotRunning = errors.New("not running")
@@ -94,6 +97,44 @@ func (p *process) signal(sig syscall.Signal) error {
 		return fmt.Errorf("signal %s: %w", p.name, errNotRunning)
 	}
 	return p.run.cmd.Process.Signal(sig)
+}
+
+// freeze stops the running program, and returns when it has stopped: its threads do
+// so one by one, some time after the signal was sent.
+func (p *process) freeze() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for range 1000 {
+		stopped, err := isStopped(p.pid())
+		if stopped || err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return fmt.Errorf("%s did not stop within a second of being told to", p.name)
+}
+
+// isStopped reports whether all threads of a process are stopped, as the kernel
+// shows them. See proc_pid_stat(5): the state follows the name, in parentheses.
+func isStopped(pid int) (bool, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		return false, fmt.Errorf("look at the threads of process %d: there are none (%v)", pid, err)
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it has ended
+		}
+		if err != nil {
+			return false, err
+		}
+		if after := bytes.LastIndexByte(stat, ')'); after < 0 || !bytes.HasPrefix(stat[after+1:], []byte(" T")) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // end sends a signal after which the program's end is no accident, and waits for
