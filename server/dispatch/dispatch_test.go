@@ -250,6 +250,15 @@ func TestOperation(t *testing.T) {
 		if row := s.row("op"); row.State != vedette.Done || row.Agent != "a" || row.Sent.IsZero() || row.Ended.IsZero() {
 			t.Errorf("the history says %+v", row)
 		}
+		fresh := &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "8"}
+		s.do("get", read)
+		s.heard()
+		a.answers(vedette.Outcome{ID: "get", State: vedette.Done, Status: 200, Fresh: fresh})
+		s.want("a/1 may forget get", "get done 200 ")
+		s.do("recache", vedette.RecacheArgs{Target: web})
+		s.heard()
+		a.answers(vedette.Outcome{ID: "recache", State: vedette.Done, Status: 200, Fresh: fresh})
+		s.want("a/1 may forget recache", "stored  web at 8", "recache done 200 ")
 		s.do("del", vedette.DeleteArgs{Target: web})
 		s.heard()
 		a.answers(vedette.Outcome{ID: "del", State: vedette.Done, Status: 200, Keys: []vedette.Key{{Name: "web"}}, UIDs: []string{"u"}})
