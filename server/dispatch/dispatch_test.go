@@ -469,7 +469,9 @@ func TestNoMixUp(t *testing.T) {
 // alone does not end it: its server may still be noting the outcome.
 func TestOverdueOfGoneServer(t *testing.T) {
 	onStage(t, func(s *stage) {
+		s.mu.Lock()
 		s.rows["theirs"] = store.OperationRow{ID: "theirs", Server: "s2", State: store.Pending, Due: time.Now().Add(30 * time.Second)}
+		s.mu.Unlock()
 		time.Sleep(3 * time.Minute)
 		if row := s.row("theirs"); row.State != store.Pending {
 			t.Errorf("too early: %+v", row)

@@ -28,7 +28,7 @@ func TestDeadEnds(t *testing.T) {
 			says        []string
 		}{
 			{"a finalizer never clears", aimed("delete", "configmap", "finalized", nil), nothing, nothing, nil, "failed", []string{"example.com/never", "is being deleted"}},
-			{"no agent serves the account", apply, a.kill, a.start, nil, "failed", []string{"no agent serves account account-0", "nothing was done", "vedette agents"}},
+			{"no agent serves the account", apply, func() { a.kill(); w.vacant() }, a.start, nil, "failed", []string{"no agent serves account account-0", "nothing was done", "vedette agents"}},
 			{"the agent is frozen", apply, a.pause, a.resume, nil, "", []string{"agent"}},
 			{"the API server is down", apply, c.KillAPIServer, func() { must(t, c.StartAPIServer(t.Context())) }, nil, "failed", []string{"broke the connection off", a.api[c].Address()}},
 			{"the API server hangs", apply, func() { must(t, c.PauseAPIServer()) }, func() { must(t, c.ResumeAPIServer()) }, nil, "failed", []string{"deadline"}},

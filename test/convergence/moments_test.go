@@ -202,6 +202,15 @@ func (w *world) ready() {
 	}
 }
 
+// vacant waits until the server knows that no agent serves the account: until then
+// it gives operations to one that is dead, and can't know what became of them.
+func (w *world) vacant() {
+	w.t.Helper()
+	if !w.within(patience, func(ctx context.Context) bool { a, _ := w.holder(ctx); return a == nil }) {
+		w.t.Fatal("the server still takes a dead agent for alive")
+	}
+}
+
 // whatIsDue is the table: what another process may be given is done; of the rest it
 // is unknown whether it took effect.
 func whatIsDue(d deed, m moment) (string, int) {
