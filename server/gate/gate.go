@@ -66,14 +66,14 @@ type Gate struct {
 	lifted   string // stands for what agents are asked to lift; part of an account's shape
 
 	mu       sync.Mutex
-	sessions map[*session]bool
+	sessions map[string]*session // by token
 }
 
 // New returns a gate in front of an ingest, a roster and a dispatch; without a
 // dispatch, agents are given no operations.
 func New(cfg Config, in *ingest.Ingest, r *roster.Roster, d *dispatch.Dispatch, log *slog.Logger) *Gate {
 	cfg.defaults()
-	return &Gate{cfg: cfg, ingest: in, roster: r, dispatch: d, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[*session]bool{}}
+	return &Gate{cfg: cfg, ingest: in, roster: r, dispatch: d, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[string]*session{}}
 }
 
 // shapeOf folds lifts into a short text: when a server asks for other fields
@@ -92,12 +92,12 @@ func (g *Gate) Serve(s grpc.ServiceRegistrar) {
 func (g *Gate) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {
 	s := newSession(g, stream)
 	g.mu.Lock()
-	g.sessions[s] = true
+	g.sessions[s.token] = s
 	g.mu.Unlock()
 	defer func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		delete(g.sessions, s)
+		delete(g.sessions, s.token)
 	}()
 	return s.run(stream.Context())
 }
@@ -106,7 +106,7 @@ func (g *Gate) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wire.S
 // or ctx ends.
 func (g *Gate) Goodbye(ctx context.Context, reason string) {
 	g.mu.Lock()
-	for s := range g.sessions {
+	for _, s := range g.sessions {
 		s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Goodbye{Goodbye: &wire.Goodbye{Reason: reason}}})
 	}
 	g.mu.Unlock()

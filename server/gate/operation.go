@@ -77,12 +77,7 @@ func (g *Gate) session(ctx context.Context, token string) *session {
 func (g *Gate) named(token string) *session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for s := range g.sessions {
-		if s.token == token {
-			return s
-		}
-	}
-	return nil
+	return g.sessions[token]
 }
 
 func (v *visit) receive(stream grpc.BidiStreamingServer[wire.OperationsUp, wire.OperationsDown]) error {
