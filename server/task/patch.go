@@ -68,7 +68,7 @@ func (d *patch) run(ctx context.Context, t *turn) (*Result, error) {
 	if err != nil && !strings.Contains(words(out), "not patched") { // which is that nothing was to be changed
 		return nil, veiled(target.written, submitted, err)
 	}
-	result.add(target.stub())
+	result.add(target.mention())
 	t.say("Patch manifest operation completed successfully")
 	return result, nil
 }
@@ -110,8 +110,8 @@ func given(all []*manifest.Artifact) []manifest.Artifact {
 	return kept
 }
 
-// stub is what Clouddriver tells of a patched object.
-func (t target) stub() manifest.Manifest {
+// mention is all that Clouddriver tells of a patched object: which one it is.
+func (t target) mention() manifest.Manifest {
 	return manifest.Manifest{"kind": t.written, "metadata": map[string]any{"name": t.name, "namespace": t.namespace}}
 }
 
