@@ -150,9 +150,7 @@ func (d *Dispatch) patienceFor(e *errand) time.Duration {
 
 // visitOf returns the visit of the account's agent, or nil and what to wait for.
 func (d *Dispatch) visitOf(account vedette.AccountName) (*Visit, <-chan struct{}) {
-	d.mu.Lock()
-	news := d.news // before the roster is asked, so that no news is missed
-	d.mu.Unlock()
+	news := d.latest() // before the roster is asked, so that no news is missed
 	member, _ := d.seats.Holder(account)
 	if member == nil {
 		return nil, news

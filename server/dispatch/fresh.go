@@ -46,9 +46,8 @@ func (d *Dispatch) writeThrough(ctx context.Context, e *errand, out *vedette.Out
 // is the first thing that an agent says on a new connection, before it is given its
 // accounts, and one may come just before a connection is lost.
 func (d *Dispatch) publish(ctx context.Context, e *errand, write func(vedette.Term) ([]store.Change, error)) {
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
 	for {
+		news := d.latest() // before the roster is asked, so that no news is missed
 		err := store.ErrTerm
 		if member, term := d.seats.Holder(e.op.Account); member != nil {
 			var changes []store.Change
@@ -64,7 +63,7 @@ func (d *Dispatch) publish(ctx context.Context, e *errand, write func(vedette.Te
 		}
 		select {
 		case <-ctx.Done():
-		case <-look.C:
+		case <-news:
 		}
 	}
 }

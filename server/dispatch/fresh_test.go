@@ -25,6 +25,7 @@ func TestWhatWasWrittenWaitsForACacher(t *testing.T) {
 		s.mu.Lock()
 		s.holders["prod"] = m
 		s.mu.Unlock()
+		s.seated()
 		time.Sleep(100 * time.Millisecond)
 		s.want("stored  web at 7", "op done 200 ")
 	})

@@ -47,6 +47,14 @@ func (v *Visit) Leave() {
 	d.tellLocked()
 }
 
+// latest returns a channel that is closed when an agent comes or goes, or an account
+// has a new holder.
+func (d *Dispatch) latest() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.news
+}
+
 // tell has those that wait for an agent look again.
 func (d *Dispatch) tell() {
 	d.mu.Lock()
