@@ -40,16 +40,35 @@ func (r route) takes(method string) bool {
 type parts map[string]string
 
 // router finds the route of a path as it stands in the request: it cleans
-// nothing and redirects nowhere.
+// nothing and redirects nowhere. A slash too many at the end is ignored where no
+// route has it, as Clouddriver ignores it: callers of before Retrofit 2 write
+// "artifacts/fetch/".
 type router struct {
 	api    *api
 	routes []route
 }
 
 func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var methods []string // of the routes that have this path
+	path := r.URL.EscapedPath()
+	methods, found := ro.try(w, r, path)
+	if shorter, slash := strings.CutSuffix(path, "/"); slash && !found && methods == nil {
+		methods, found = ro.try(w, r, shorter)
+	}
+	switch {
+	case found:
+	case methods != nil:
+		w.Header().Set("Allow", allow(methods))
+		writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException", "Request method '"+r.Method+"' is not supported")
+	default:
+		writeError(w, http.StatusNotFound, notFoundException, "No handler found for "+r.Method+" "+path)
+	}
+}
+
+// try answers by the first route that has the path and takes the method. Where
+// there is none, it returns the methods of those that have the path.
+func (ro router) try(w http.ResponseWriter, r *http.Request, path string) (methods []string, found bool) {
 	for _, route := range ro.routes {
-		p, ok := match(route.path(), r.URL.EscapedPath())
+		p, ok := match(route.path(), path)
 		if !ok {
 			continue
 		}
@@ -60,14 +79,9 @@ func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err := ro.serve(w, r, route, p); err != nil {
 			ro.api.fail(w, r, err)
 		}
-		return
+		return nil, true
 	}
-	if methods != nil {
-		w.Header().Set("Allow", allow(methods))
-		writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException", "Request method '"+r.Method+"' is not supported")
-		return
-	}
-	writeError(w, http.StatusNotFound, notFoundException, "No handler found for "+r.Method+" "+r.URL.EscapedPath())
+	return methods, false
 }
 
 // serve refuses what a page of another site makes a browser send: who runs a

@@ -56,15 +56,13 @@ func (r *run) explain(w work, err error) *failure {
 }
 
 // refused is the failure of an operation in a cluster; nil where it is done.
-// The deed says what failed and ends where the cluster's words go on.
+// The deed says what failed and ends where the cluster's words go on. A
+// lost outcome says itself that the operation may have taken effect.
 func refused(deed string, out vedette.Outcome) error {
 	if out.State == vedette.Done {
 		return nil
 	}
 	said := words(out)
-	if out.State == vedette.Lost {
-		said = "it is not known whether it took effect: " + said
-	}
 	return &failure{class: kubectl, message: deed + said, cause: said}
 }
 

@@ -36,7 +36,7 @@ func (s *server) live(t *testing.T) (stop func()) {
 // those of a cluster that never answers.
 func hang(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	<-ctx.Done()
-	return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Message: "nobody answered"}
+	return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Message: "it is unknown whether this took effect: nobody answered"}
 }
 
 // TestSubmittedTwice sends the same request to two servers at once: it is
@@ -172,7 +172,7 @@ func TestStop(t *testing.T) {
 		}
 		v := s.task(t, never)
 		if n := len(v.ResultObjects); !v.Status.Failed || n != 2 || !strings.HasPrefix(v.ResultObjects[1].Message, "The server that ran this task was stopped before it ended. Done so far: nothing") ||
-			!strings.Contains(v.ResultObjects[0].Message, "not known whether it took effect") {
+			!strings.Contains(v.ResultObjects[0].Message, "it is unknown whether this took effect: nobody answered") {
 			t.Errorf("%+v", v)
 		}
 		if code, answer := s.ask(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable {

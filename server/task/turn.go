@@ -41,10 +41,6 @@ func (t *turn) ask(ctx context.Context, deed string, args vedette.Args) (vedette
 	if out.State == vedette.Failed && out.Status == http.StatusNotFound {
 		return out, vedette.Errorf(vedette.NotFound, "%s%s", deed, words(out))
 	}
-	if out.State == vedette.Lost { // of a question it does not matter what took effect
-		said := words(out)
-		return out, &failure{class: kubectl, message: deed + said, cause: said}
-	}
 	return out, refused(deed, out)
 }
 
