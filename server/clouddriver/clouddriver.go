@@ -122,6 +122,8 @@ func (a *api) router() router {
 		{"applications/{app}/jobs/{account}/{location}/{id}/{container}", a.getJobProperties},
 		{"applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", a.getPodProperties},
 		{"instances/{account}/{location}/{id}/console", a.getConsole},
+		{"artifacts/credentials", a.listArtifactAccounts},
+		{"PUT artifacts/fetch", a.fetchArtifact},
 		{"armory/agent/operations", a.listOperations},
 		{"armory/agent/operations/{id}", a.getOperation},
 	}

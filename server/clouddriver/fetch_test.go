@@ -1,0 +1,71 @@
+package clouddriver_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/readtest"
+)
+
+func TestFetchArtifact(t *testing.T) {
+	server := serve(t, clouddriver.Config{Store: readtest.New(t).Store})
+	for _, tt := range []struct {
+		why, path, body string
+		status          int
+		want            string
+	}{
+		{"a bake's product", "/artifacts/fetch", `{"type":"embedded/base64","name":"web","reference":"a2luZDogU2VydmljZQo=","artifactAccount":"embedded-artifact"}`, 200, "kind: Service\n"},
+		{"as Orca of before Retrofit 2 asks", "/artifacts/fetch/", `{"type":"embedded/base64","reference":"a2luZDogU2VydmljZQo=","artifactAccount":"embedded-artifact","metadata":{},"customKind":false}`, 200, "kind: Service\n"},
+		{"without padding", "/artifacts/fetch", `{"type":"embedded/base64","reference":"a2luZDogU2VydmljZQo","artifactAccount":"embedded-artifact"}`, 200, "kind: Service\n"},
+		{"of several lines", "/artifacts/fetch", `{"type":"embedded/base64","reference":"a2luZDog\nU2VydmljZQo=\n","artifactAccount":"embedded-artifact"}`, 200, "kind: Service\n"},
+		{"nothing", "/artifacts/fetch", `{"type":"embedded/base64","artifactAccount":"embedded-artifact"}`, 200, ""},
+		{"no base64", "/artifacts/fetch", `{"type":"embedded/base64","name":"web","reference":"kind: Service","artifactAccount":"embedded-artifact"}`, 400, `the reference of artifact \"web\" is no base64`},
+		{"no account", "/artifacts/fetch", `{"type":"embedded/base64","name":"web","reference":"a2luZA=="}`, 400, "An artifact account must be supplied to download this artifact: web"},
+		{"an account that is not there", "/artifacts/fetch", `{"type":"github/file","name":"web.yaml","artifactAccount":"gh"}`, 404, "Credentials 'gh' supporting artifact type 'github/file' cannot be found"},
+		{"a type that its account has not", "/artifacts/fetch", `{"type":"embedded/hex","artifactAccount":"embedded-artifact"}`, 404, "Credentials 'embedded-artifact' supporting artifact type 'embedded/hex' cannot be found"},
+		{"an object of a cluster", "/artifacts/fetch", `{"type":"kubernetes/secret","artifactAccount":"kubernetes"}`, 404, "supporting artifact type 'kubernetes/secret' cannot be found"},
+		{"no JSON", "/artifacts/fetch", `kind: Service`, 400, "the body is no artifact"},
+		{"a list", "/artifacts/fetch", `[]`, 400, "the body is no artifact"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			status, contentType, body := put(t, server+tt.path, tt.body)
+			if status != tt.status || status == http.StatusOK && body != tt.want || !strings.Contains(body, tt.want) {
+				t.Errorf("%d: %s; want %d: %s", status, body, tt.status, tt.want)
+			}
+			if want := "application/octet-stream"; status == http.StatusOK && contentType != want {
+				t.Errorf("Content-Type is %q, want %q", contentType, want)
+			}
+		})
+	}
+}
+
+func put(t *testing.T, url, body string) (status int, contentType, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header.Get("Content-Type"), string(raw)
+}
+
+func TestArtifactAccounts(t *testing.T) {
+	server := serve(t, clouddriver.Config{Store: readtest.New(t).Store})
+	_, body := get(t, server+"/artifacts/credentials")
+	want := `[{"name":"embedded-artifact","types":["embedded/base64"],"type":"artifacts-embedded"},` +
+		`{"name":"kubernetes","types":["kubernetes/configMap","kubernetes/deployment","kubernetes/replicaSet","kubernetes/secret"],"type":"artifacts-kubernetes"}]`
+	if got := strings.TrimSpace(string(body)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
