@@ -37,6 +37,9 @@ type Operation struct {
 	Account  AccountName
 	Deadline time.Time // after which nobody waits; zero for the executor's default
 	Args     Args      // decide the verb
+	// DryRun has the cluster judge what would be changed and change nothing: the
+	// outcome tells the object as it would be. Verbs that read take no notice.
+	DryRun bool
 
 	User   string // on whose behalf; empty where nobody said. For the history.
 	Origin string // what it is a part of: "task 01J…", "vedette apply". For the history.
@@ -46,6 +49,9 @@ type Operation struct {
 // whether it took effect. A manifest without a name is none either, which only
 // who reads it can tell.
 func (o Operation) Idempotent() bool {
+	if o.DryRun {
+		return true
+	}
 	switch a := o.Args.(type) {
 	case ApplyArgs:
 		return a.Strategy != CreateOnly && a.Strategy != Recreate
@@ -67,6 +73,10 @@ func (o Operation) Reads() bool {
 	}
 	return false
 }
+
+// Changes reports whether an operation may change something in its cluster:
+// neither what reads does, nor a dry run.
+func (o Operation) Changes() bool { return !o.DryRun && !o.Reads() }
 
 // Args are the arguments of one verb: one of the *Args types of this package, by
 // value.

@@ -14,7 +14,12 @@ func FromOperation(op vedette.Operation, now time.Time) (*Operation, error) {
 	if !op.Deadline.IsZero() {
 		o.TimeoutMillis = max(1, op.Deadline.Sub(now).Milliseconds())
 	}
-	return o, o.setArgs(op.Args)
+	if !op.DryRun {
+		return o, o.setArgs(op.Args)
+	}
+	judged := &Operation{}
+	o.Verb = &Operation_DryRun{&DryRun{Operation: judged}}
+	return o, judged.setArgs(op.Args)
 }
 
 func (o *Operation) setArgs(args vedette.Args) error {
@@ -66,6 +71,9 @@ func (o *Operation) setArgs(args vedette.Args) error {
 // to know them.
 func ToOperation(o *Operation, now time.Time) vedette.Operation {
 	op := vedette.Operation{ID: vedette.OperationID(o.GetId()), Account: vedette.AccountName(o.GetAccount()), Args: argsOf(o)}
+	if o.GetDryRun() != nil {
+		op.DryRun, op.Args = true, argsOf(o.GetDryRun().GetOperation())
+	}
 	if o.GetTimeoutMillis() > 0 {
 		op.Deadline = now.Add(time.Duration(o.GetTimeoutMillis()) * time.Millisecond)
 	}

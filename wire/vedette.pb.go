@@ -128,7 +128,7 @@ func (x Outcome_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_State.Descriptor instead.
 func (Outcome_State) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{50, 0}
 }
 
 type AgentMessage struct {
@@ -2743,6 +2743,7 @@ type Operation struct {
 	//	*Operation_Discover
 	//	*Operation_Recache
 	//	*Operation_Version
+	//	*Operation_DryRun
 	Verb          isOperation_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2968,6 +2969,15 @@ func (x *Operation) GetVersion() *Version {
 	return nil
 }
 
+func (x *Operation) GetDryRun() *DryRun {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_DryRun); ok {
+			return x.DryRun
+		}
+	}
+	return nil
+}
+
 type isOperation_Verb interface {
 	isOperation_Verb()
 }
@@ -3044,6 +3054,10 @@ type Operation_Version struct {
 	Version *Version `protobuf:"bytes,27,opt,name=version,proto3,oneof"`
 }
 
+type Operation_DryRun struct {
+	DryRun *DryRun `protobuf:"bytes,28,opt,name=dry_run,json=dryRun,proto3,oneof"`
+}
+
 func (*Operation_Get) isOperation_Verb() {}
 
 func (*Operation_List) isOperation_Verb() {}
@@ -3080,6 +3094,55 @@ func (*Operation_Recache) isOperation_Verb() {}
 
 func (*Operation_Version) isOperation_Verb() {}
 
+func (*Operation_DryRun) isOperation_Verb() {}
+
+// DryRun has an operation judged and not done. The operation stands within it, and
+// not beside a flag: an agent that does not know dry runs finds no verb, and does
+// nothing.
+type DryRun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Operation     *Operation             `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"` // of which only the verb is set
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DryRun) Reset() {
+	*x = DryRun{}
+	mi := &file_vedette_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DryRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DryRun) ProtoMessage() {}
+
+func (x *DryRun) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DryRun.ProtoReflect.Descriptor instead.
+func (*DryRun) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *DryRun) GetOperation() *Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
 type Target struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -3092,7 +3155,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3104,7 +3167,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3117,7 +3180,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{38}
+	return file_vedette_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Target) GetKind() string {
@@ -3159,7 +3222,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3171,7 +3234,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3184,7 +3247,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{39}
+	return file_vedette_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *List) GetTarget() *Target {
@@ -3219,7 +3282,7 @@ type Apply struct {
 
 func (x *Apply) Reset() {
 	*x = Apply{}
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3294,7 @@ func (x *Apply) String() string {
 func (*Apply) ProtoMessage() {}
 
 func (x *Apply) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3307,7 @@ func (x *Apply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply.ProtoReflect.Descriptor instead.
 func (*Apply) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{40}
+	return file_vedette_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Apply) GetManifest() []byte {
@@ -3279,7 +3342,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3291,7 +3354,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3304,7 +3367,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{41}
+	return file_vedette_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Patch) GetTarget() *Target {
@@ -3342,7 +3405,7 @@ type DeleteObjects struct {
 
 func (x *DeleteObjects) Reset() {
 	*x = DeleteObjects{}
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3354,7 +3417,7 @@ func (x *DeleteObjects) String() string {
 func (*DeleteObjects) ProtoMessage() {}
 
 func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3367,7 +3430,7 @@ func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteObjects.ProtoReflect.Descriptor instead.
 func (*DeleteObjects) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{42}
+	return file_vedette_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DeleteObjects) GetTarget() *Target {
@@ -3422,7 +3485,7 @@ type Scale struct {
 
 func (x *Scale) Reset() {
 	*x = Scale{}
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3497,7 @@ func (x *Scale) String() string {
 func (*Scale) ProtoMessage() {}
 
 func (x *Scale) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3510,7 @@ func (x *Scale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scale.ProtoReflect.Descriptor instead.
 func (*Scale) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{43}
+	return file_vedette_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Scale) GetTarget() *Target {
@@ -3475,7 +3538,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3550,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3563,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{44}
+	return file_vedette_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Undo) GetTarget() *Target {
@@ -3541,7 +3604,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3553,7 +3616,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3566,7 +3629,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{45}
+	return file_vedette_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Logs) GetTarget() *Target {
@@ -3643,7 +3706,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3718,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3731,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{46}
+	return file_vedette_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Metrics) GetNamespace() string {
@@ -3700,7 +3763,7 @@ type Discover struct {
 
 func (x *Discover) Reset() {
 	*x = Discover{}
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3712,7 +3775,7 @@ func (x *Discover) String() string {
 func (*Discover) ProtoMessage() {}
 
 func (x *Discover) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3725,7 +3788,7 @@ func (x *Discover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Discover.ProtoReflect.Descriptor instead.
 func (*Discover) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{47}
+	return file_vedette_proto_rawDescGZIP(), []int{48}
 }
 
 type Version struct {
@@ -3738,7 +3801,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3750,7 +3813,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3763,7 +3826,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{48}
+	return file_vedette_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Version) GetManifest() []byte {
@@ -3800,7 +3863,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3812,7 +3875,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3825,7 +3888,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49}
+	return file_vedette_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Outcome) GetId() string {
@@ -3916,7 +3979,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +3991,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4004,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{50}
+	return file_vedette_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Key) GetKind() *Kind {
@@ -3980,7 +4043,7 @@ type AnswerPiece struct {
 
 func (x *AnswerPiece) Reset() {
 	*x = AnswerPiece{}
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3992,7 +4055,7 @@ func (x *AnswerPiece) String() string {
 func (*AnswerPiece) ProtoMessage() {}
 
 func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4005,7 +4068,7 @@ func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
 func (*AnswerPiece) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51}
+	return file_vedette_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AnswerPiece) GetSession() string {
@@ -4051,7 +4114,7 @@ type AnswerEnd struct {
 
 func (x *AnswerEnd) Reset() {
 	*x = AnswerEnd{}
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4063,7 +4126,7 @@ func (x *AnswerEnd) String() string {
 func (*AnswerEnd) ProtoMessage() {}
 
 func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4076,7 +4139,7 @@ func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
 func (*AnswerEnd) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52}
+	return file_vedette_proto_rawDescGZIP(), []int{53}
 }
 
 var File_vedette_proto protoreflect.FileDescriptor
@@ -4274,7 +4337,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x06Cancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
 	"\x06Forget\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xf0\a\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xa4\b\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12%\n" +
@@ -4297,8 +4360,11 @@ const file_vedette_proto_rawDesc = "" +
 	"\ametrics\x18\x18 \x01(\v2\x18.vedette.wire.v1.MetricsH\x00R\ametrics\x127\n" +
 	"\bdiscover\x18\x19 \x01(\v2\x19.vedette.wire.v1.DiscoverH\x00R\bdiscover\x123\n" +
 	"\arecache\x18\x1a \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\arecache\x124\n" +
-	"\aversion\x18\x1b \x01(\v2\x18.vedette.wire.v1.VersionH\x00R\aversionB\x06\n" +
-	"\x04verb\"o\n" +
+	"\aversion\x18\x1b \x01(\v2\x18.vedette.wire.v1.VersionH\x00R\aversion\x122\n" +
+	"\adry_run\x18\x1c \x01(\v2\x17.vedette.wire.v1.DryRunH\x00R\x06dryRunB\x06\n" +
+	"\x04verb\"B\n" +
+	"\x06DryRun\x128\n" +
+	"\toperation\x18\x01 \x01(\v2\x1a.vedette.wire.v1.OperationR\toperation\"o\n" +
 	"\x06Target\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1f\n" +
 	"\vapi_version\x18\x02 \x01(\tR\n" +
@@ -4409,7 +4475,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),   // 0: vedette.wire.v1.Assignment.Role
 	(Outcome_State)(0),     // 1: vedette.wire.v1.Outcome.State
@@ -4451,23 +4517,24 @@ var file_vedette_proto_goTypes = []any{
 	(*Cancel)(nil),         // 37: vedette.wire.v1.Cancel
 	(*Forget)(nil),         // 38: vedette.wire.v1.Forget
 	(*Operation)(nil),      // 39: vedette.wire.v1.Operation
-	(*Target)(nil),         // 40: vedette.wire.v1.Target
-	(*List)(nil),           // 41: vedette.wire.v1.List
-	(*Apply)(nil),          // 42: vedette.wire.v1.Apply
-	(*Patch)(nil),          // 43: vedette.wire.v1.Patch
-	(*DeleteObjects)(nil),  // 44: vedette.wire.v1.DeleteObjects
-	(*Scale)(nil),          // 45: vedette.wire.v1.Scale
-	(*Undo)(nil),           // 46: vedette.wire.v1.Undo
-	(*Logs)(nil),           // 47: vedette.wire.v1.Logs
-	(*Metrics)(nil),        // 48: vedette.wire.v1.Metrics
-	(*Discover)(nil),       // 49: vedette.wire.v1.Discover
-	(*Version)(nil),        // 50: vedette.wire.v1.Version
-	(*Outcome)(nil),        // 51: vedette.wire.v1.Outcome
-	(*Key)(nil),            // 52: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),    // 53: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),      // 54: vedette.wire.v1.AnswerEnd
-	nil,                    // 55: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                    // 56: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*DryRun)(nil),         // 40: vedette.wire.v1.DryRun
+	(*Target)(nil),         // 41: vedette.wire.v1.Target
+	(*List)(nil),           // 42: vedette.wire.v1.List
+	(*Apply)(nil),          // 43: vedette.wire.v1.Apply
+	(*Patch)(nil),          // 44: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),  // 45: vedette.wire.v1.DeleteObjects
+	(*Scale)(nil),          // 46: vedette.wire.v1.Scale
+	(*Undo)(nil),           // 47: vedette.wire.v1.Undo
+	(*Logs)(nil),           // 48: vedette.wire.v1.Logs
+	(*Metrics)(nil),        // 49: vedette.wire.v1.Metrics
+	(*Discover)(nil),       // 50: vedette.wire.v1.Discover
+	(*Version)(nil),        // 51: vedette.wire.v1.Version
+	(*Outcome)(nil),        // 52: vedette.wire.v1.Outcome
+	(*Key)(nil),            // 53: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),    // 54: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),      // 55: vedette.wire.v1.AnswerEnd
+	nil,                    // 56: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                    // 57: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
@@ -4502,56 +4569,58 @@ var file_vedette_proto_depIdxs = []int32{
 	19, // 29: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
 	15, // 30: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
 	22, // 31: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	55, // 32: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	56, // 33: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	56, // 32: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	57, // 33: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
 	8,  // 34: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
 	15, // 35: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
 	35, // 36: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
-	51, // 37: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
+	52, // 37: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
 	39, // 38: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
 	37, // 39: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
 	38, // 40: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
 	36, // 41: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
-	40, // 42: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
-	41, // 43: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
-	42, // 44: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
-	43, // 45: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
-	44, // 46: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
-	45, // 47: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
-	40, // 48: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
-	40, // 49: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
-	40, // 50: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
-	46, // 51: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
-	40, // 52: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
-	40, // 53: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
-	47, // 54: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
-	40, // 55: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
-	48, // 56: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
-	49, // 57: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
-	40, // 58: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
-	50, // 59: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
-	40, // 60: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
-	40, // 61: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
-	40, // 62: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
-	40, // 63: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
-	40, // 64: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
-	40, // 65: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
-	1,  // 66: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
-	52, // 67: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
-	8,  // 68: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
-	21, // 69: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
-	8,  // 70: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
-	2,  // 71: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	33, // 72: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
-	53, // 73: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
-	3,  // 74: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	34, // 75: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
-	54, // 76: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
-	74, // [74:77] is the sub-list for method output_type
-	71, // [71:74] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	41, // 42: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
+	42, // 43: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
+	43, // 44: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
+	44, // 45: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
+	45, // 46: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
+	46, // 47: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
+	41, // 48: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
+	41, // 49: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
+	41, // 50: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
+	47, // 51: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
+	41, // 52: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
+	41, // 53: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
+	48, // 54: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
+	41, // 55: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
+	49, // 56: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
+	50, // 57: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
+	41, // 58: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
+	51, // 59: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
+	40, // 60: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
+	39, // 61: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
+	41, // 62: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
+	41, // 63: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
+	41, // 64: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
+	41, // 65: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
+	41, // 66: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
+	41, // 67: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
+	1,  // 68: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
+	53, // 69: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	8,  // 70: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
+	21, // 71: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
+	8,  // 72: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 73: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	33, // 74: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	54, // 75: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 76: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	34, // 77: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	55, // 78: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	76, // [76:79] is the sub-list for method output_type
+	73, // [73:76] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -4614,16 +4683,17 @@ func file_vedette_proto_init() {
 		(*Operation_Discover)(nil),
 		(*Operation_Recache)(nil),
 		(*Operation_Version)(nil),
+		(*Operation_DryRun)(nil),
 	}
-	file_vedette_proto_msgTypes[42].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[45].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[43].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[46].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   55,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
