@@ -16,6 +16,7 @@ const (
 	VerbApply    Verb = "apply"
 	VerbPatch    Verb = "patch"
 	VerbDelete   Verb = "delete"
+	VerbPrune    Verb = "prune"
 	VerbScale    Verb = "scale"
 	VerbRestart  Verb = "restart"
 	VerbPause    Verb = "pause"
@@ -146,10 +147,15 @@ type PatchArgs struct {
 	Patch []byte    // JSON or YAML
 }
 
-// DeleteArgs delete one object by name, or all that a selector fits.
+// DeleteArgs delete one object by name, or those of Target.Kind that are chosen: by
+// selectors, or all of them.
 type DeleteArgs struct {
-	Target               // without a name, LabelSelector must be there
-	LabelSelector string // of Target.Kind
+	Target // without a name, a selector or All must be there; with one, neither
+	// LabelSelector and FieldSelector choose what both fit.
+	LabelSelector string
+	FieldSelector string
+	All           bool // chooses all objects of the namespace, without a selector
+	AllNamespaces bool // chooses in all namespaces; Target.Namespace does not count
 	// Propagation is foreground, background or orphan in any case; empty for
 	// background.
 	Propagation string
@@ -158,6 +164,19 @@ type DeleteArgs struct {
 	// MissingOK makes the absence of the object no failure.
 	MissingOK bool
 	NoWait    bool // don't wait, until the deadline at most, for the objects to be gone
+}
+
+// PruneArgs delete what was applied once and is applied no more: objects that carry
+// kubectl's last-applied annotation and are not among those to keep. Server-side
+// applies leave no such annotation, so that their objects stay.
+type PruneArgs struct {
+	Kinds         []string // "apps/v1/Deployment", "core/v1/Pod"; empty for those that kubectl prunes
+	Namespaces    []string // where namespaced kinds are looked for; where there is none, nowhere
+	LabelSelector string   // only what it fits
+	All           bool     // whatever its labels, without a selector
+	Keep          []string // the uids of what is applied
+	Propagation   string   // as in DeleteArgs
+	GraceSeconds  *int64   // as in DeleteArgs
 }
 
 // ScaleArgs set the number of replicas.
@@ -240,6 +259,9 @@ func (PatchArgs) Verb() Verb { return VerbPatch }
 
 // Verb returns delete.
 func (DeleteArgs) Verb() Verb { return VerbDelete }
+
+// Verb returns prune.
+func (PruneArgs) Verb() Verb { return VerbPrune }
 
 // Verb returns scale.
 func (ScaleArgs) Verb() Verb { return VerbScale }

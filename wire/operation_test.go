@@ -39,6 +39,10 @@ func fill(v reflect.Value, n *int) {
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Slice:
+		if names, ok := v.Addr().Interface().(*[]string); ok {
+			*names = []string{"a", string(rune('a' + *n%26))}
+			return
+		}
 		v.SetBytes([]byte{byte(*n)})
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -50,7 +54,7 @@ func fill(v reflect.Value, n *int) {
 func TestOperations(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	for _, args := range []vedette.Args{
-		vedette.GetArgs{}, vedette.ListArgs{}, vedette.ApplyArgs{}, vedette.PatchArgs{}, vedette.DeleteArgs{}, vedette.ScaleArgs{}, vedette.RestartArgs{},
+		vedette.GetArgs{}, vedette.ListArgs{}, vedette.ApplyArgs{}, vedette.PatchArgs{}, vedette.DeleteArgs{}, vedette.PruneArgs{}, vedette.ScaleArgs{}, vedette.RestartArgs{},
 		vedette.PauseArgs{}, vedette.ResumeArgs{}, vedette.UndoArgs{}, vedette.HistoryArgs{}, vedette.StatusArgs{}, vedette.LogsArgs{}, vedette.EventsArgs{},
 		vedette.MetricsArgs{}, vedette.DiscoverArgs{}, vedette.RecacheArgs{}, vedette.VersionArgs{},
 	} {
@@ -114,7 +118,11 @@ func TestOlderAgentsFindNoVerb(t *testing.T) {
 		{vedette.Operation{DryRun: true, Args: vedette.ApplyArgs{Manifest: []byte("{}")}}, false},
 		{vedette.Operation{DryRun: true, Args: vedette.DeleteArgs{Target: pod}}, false},
 		{vedette.Operation{DryRun: true, Args: vedette.ScaleArgs{Target: pod}}, false},
-		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod}}, true},
+		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, FieldSelector: "a=b", LabelSelector: "a=b"}}, false},
+		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, AllNamespaces: true, LabelSelector: "a=b"}}, false},
+		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, All: true}}, false},
+		{vedette.Operation{Args: vedette.PruneArgs{All: true}}, false},
+		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, LabelSelector: "a=b"}}, true},
 	} {
 		read := olderOperation(t)
 		if err := proto.Unmarshal(encoded(t, tt.op, time.Now()), read); err != nil {

@@ -143,6 +143,8 @@ func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
 	case vedette.DeleteArgs:
 		a.NoWait = a.NoWait || isDry(ctx)
 		return o.delete(ctx, a)
+	case vedette.PruneArgs:
+		return o.prune(ctx, a)
 	case vedette.ScaleArgs:
 		return o.scale(ctx, a)
 	case vedette.RestartArgs:
