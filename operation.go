@@ -16,6 +16,7 @@ const (
 	VerbApply    Verb = "apply"
 	VerbPatch    Verb = "patch"
 	VerbDelete   Verb = "delete"
+	VerbPrune    Verb = "prune"
 	VerbScale    Verb = "scale"
 	VerbRestart  Verb = "restart"
 	VerbPause    Verb = "pause"
@@ -37,6 +38,9 @@ type Operation struct {
 	Account  AccountName
 	Deadline time.Time // after which nobody waits; zero for the executor's default
 	Args     Args      // decide the verb
+	// DryRun has the cluster judge what would be changed and change nothing: the
+	// outcome tells the object as it would be. Verbs that read take no notice.
+	DryRun bool
 
 	User   string // on whose behalf; empty where nobody said. For the history.
 	Origin string // what it is a part of: "task 01J…", "vedette apply". For the history.
@@ -46,6 +50,9 @@ type Operation struct {
 // whether it took effect. A manifest without a name is none either, which only
 // who reads it can tell.
 func (o Operation) Idempotent() bool {
+	if o.DryRun {
+		return true
+	}
 	switch a := o.Args.(type) {
 	case ApplyArgs:
 		return a.Strategy != CreateOnly && a.Strategy != Recreate
@@ -67,6 +74,10 @@ func (o Operation) Reads() bool {
 	}
 	return false
 }
+
+// Changes reports whether an operation may change something in its cluster:
+// neither what reads does, nor a dry run.
+func (o Operation) Changes() bool { return !o.DryRun && !o.Reads() }
 
 // Args are the arguments of one verb: one of the *Args types of this package, by
 // value.
@@ -136,10 +147,15 @@ type PatchArgs struct {
 	Patch []byte    // JSON or YAML
 }
 
-// DeleteArgs delete one object by name, or all that a selector fits.
+// DeleteArgs delete one object by name, or those of Target.Kind that are chosen: by
+// selectors, or all of them.
 type DeleteArgs struct {
-	Target               // without a name, LabelSelector must be there
-	LabelSelector string // of Target.Kind
+	Target // without a name, a selector or All must be there; with one, neither
+	// LabelSelector and FieldSelector choose what both fit.
+	LabelSelector string
+	FieldSelector string
+	All           bool // chooses all objects of the namespace, without a selector
+	AllNamespaces bool // chooses in all namespaces; Target.Namespace does not count
 	// Propagation is foreground, background or orphan in any case; empty for
 	// background.
 	Propagation string
@@ -148,6 +164,19 @@ type DeleteArgs struct {
 	// MissingOK makes the absence of the object no failure.
 	MissingOK bool
 	NoWait    bool // don't wait, until the deadline at most, for the objects to be gone
+}
+
+// PruneArgs delete what was applied once and is applied no more: objects that carry
+// kubectl's last-applied annotation and are not among those to keep. Server-side
+// applies leave no such annotation, so that their objects stay.
+type PruneArgs struct {
+	Kinds         []string // "apps/v1/Deployment", "core/v1/Pod"; empty for those that kubectl prunes
+	Namespaces    []string // where namespaced kinds are looked for; where there is none, nowhere
+	LabelSelector string   // only what it fits
+	All           bool     // whatever its labels, without a selector
+	Keep          []string // the uids of what is applied
+	Propagation   string   // as in DeleteArgs
+	GraceSeconds  *int64   // as in DeleteArgs
 }
 
 // ScaleArgs set the number of replicas.
@@ -230,6 +259,9 @@ func (PatchArgs) Verb() Verb { return VerbPatch }
 
 // Verb returns delete.
 func (DeleteArgs) Verb() Verb { return VerbDelete }
+
+// Verb returns prune.
+func (PruneArgs) Verb() Verb { return VerbPrune }
 
 // Verb returns scale.
 func (ScaleArgs) Verb() Verb { return VerbScale }

@@ -14,7 +14,12 @@ func FromOperation(op vedette.Operation, now time.Time) (*Operation, error) {
 	if !op.Deadline.IsZero() {
 		o.TimeoutMillis = max(1, op.Deadline.Sub(now).Milliseconds())
 	}
-	return o, o.setArgs(op.Args)
+	if !op.DryRun {
+		return o, o.setArgs(op.Args)
+	}
+	judged := &Operation{}
+	o.Verb = &Operation_DryRun{&DryRun{Operation: judged}}
+	return o, judged.setArgs(op.Args)
 }
 
 func (o *Operation) setArgs(args vedette.Args) error {
@@ -28,8 +33,10 @@ func (o *Operation) setArgs(args vedette.Args) error {
 	case vedette.PatchArgs:
 		o.Verb = &Operation_Patch{&Patch{Target: FromTarget(a.Target), Type: string(a.Type), Patch: a.Patch}}
 	case vedette.DeleteArgs:
-		o.Verb = &Operation_Delete{&DeleteObjects{Target: FromTarget(a.Target), LabelSelector: a.LabelSelector, Propagation: a.Propagation,
-			GraceSeconds: a.GraceSeconds, MissingOk: a.MissingOK, NoWait: a.NoWait}}
+		o.setDelete(a)
+	case vedette.PruneArgs:
+		o.Verb = &Operation_Prune{&Prune{Kinds: a.Kinds, Namespaces: a.Namespaces, LabelSelector: a.LabelSelector, All: a.All, Keep: a.Keep,
+			Propagation: a.Propagation, GraceSeconds: a.GraceSeconds}}
 	case vedette.ScaleArgs:
 		o.Verb = &Operation_Scale{&Scale{Target: FromTarget(a.Target), Replicas: a.Replicas}}
 	case vedette.RestartArgs:
@@ -66,6 +73,9 @@ func (o *Operation) setArgs(args vedette.Args) error {
 // to know them.
 func ToOperation(o *Operation, now time.Time) vedette.Operation {
 	op := vedette.Operation{ID: vedette.OperationID(o.GetId()), Account: vedette.AccountName(o.GetAccount()), Args: argsOf(o)}
+	if o.GetDryRun() != nil {
+		op.DryRun, op.Args = true, argsOf(o.GetDryRun().GetOperation())
+	}
 	if o.GetTimeoutMillis() > 0 {
 		op.Deadline = now.Add(time.Duration(o.GetTimeoutMillis()) * time.Millisecond)
 	}
@@ -83,9 +93,13 @@ func argsOf(o *Operation) vedette.Args {
 	case *Operation_Patch:
 		return vedette.PatchArgs{Target: ToTarget(v.Patch.GetTarget()), Type: vedette.PatchType(v.Patch.GetType()), Patch: v.Patch.GetPatch()}
 	case *Operation_Delete:
-		d := v.Delete
-		return vedette.DeleteArgs{Target: ToTarget(d.GetTarget()), LabelSelector: d.GetLabelSelector(), Propagation: d.GetPropagation(),
-			GraceSeconds: d.GraceSeconds, MissingOK: d.GetMissingOk(), NoWait: d.GetNoWait()}
+		return toDelete(v.Delete)
+	case *Operation_DeleteChosen:
+		return toDelete(v.DeleteChosen)
+	case *Operation_Prune:
+		p := v.Prune
+		return vedette.PruneArgs{Kinds: p.GetKinds(), Namespaces: p.GetNamespaces(), LabelSelector: p.GetLabelSelector(), All: p.GetAll(), Keep: p.GetKeep(),
+			Propagation: p.GetPropagation(), GraceSeconds: p.GraceSeconds}
 	case *Operation_Scale:
 		return vedette.ScaleArgs{Target: ToTarget(v.Scale.GetTarget()), Replicas: v.Scale.GetReplicas()}
 	case *Operation_Restart:
@@ -114,6 +128,24 @@ func argsOf(o *Operation) vedette.Args {
 		return vedette.VersionArgs{Manifest: v.Version.GetManifest(), Namespace: v.Version.GetNamespace()}
 	}
 	return nil
+}
+
+// setDelete encodes a deletion: under a word that older agents don't have where they
+// would take it for one of other objects.
+func (o *Operation) setDelete(a vedette.DeleteArgs) {
+	d := &DeleteObjects{Target: FromTarget(a.Target), LabelSelector: a.LabelSelector, Propagation: a.Propagation, GraceSeconds: a.GraceSeconds,
+		MissingOk: a.MissingOK, NoWait: a.NoWait, FieldSelector: a.FieldSelector, All: a.All, AllNamespaces: a.AllNamespaces}
+	if a.FieldSelector != "" || a.All || a.AllNamespaces {
+		o.Verb = &Operation_DeleteChosen{d}
+		return
+	}
+	o.Verb = &Operation_Delete{d}
+}
+
+func toDelete(d *DeleteObjects) vedette.DeleteArgs {
+	return vedette.DeleteArgs{Target: ToTarget(d.GetTarget()), LabelSelector: d.GetLabelSelector(), Propagation: d.GetPropagation(),
+		GraceSeconds: d.GraceSeconds, MissingOK: d.GetMissingOk(), NoWait: d.GetNoWait(), FieldSelector: d.GetFieldSelector(), All: d.GetAll(),
+		AllNamespaces: d.GetAllNamespaces()}
 }
 
 // FromTarget encodes a target.

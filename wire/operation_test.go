@@ -7,10 +7,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/vedette-io/vedette"
 )
@@ -34,6 +39,10 @@ func fill(v reflect.Value, n *int) {
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Slice:
+		if names, ok := v.Addr().Interface().(*[]string); ok {
+			*names = []string{"a", string(rune('a' + *n%26))}
+			return
+		}
 		v.SetBytes([]byte{byte(*n)})
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -45,7 +54,7 @@ func fill(v reflect.Value, n *int) {
 func TestOperations(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	for _, args := range []vedette.Args{
-		vedette.GetArgs{}, vedette.ListArgs{}, vedette.ApplyArgs{}, vedette.PatchArgs{}, vedette.DeleteArgs{}, vedette.ScaleArgs{}, vedette.RestartArgs{},
+		vedette.GetArgs{}, vedette.ListArgs{}, vedette.ApplyArgs{}, vedette.PatchArgs{}, vedette.DeleteArgs{}, vedette.PruneArgs{}, vedette.ScaleArgs{}, vedette.RestartArgs{},
 		vedette.PauseArgs{}, vedette.ResumeArgs{}, vedette.UndoArgs{}, vedette.HistoryArgs{}, vedette.StatusArgs{}, vedette.LogsArgs{}, vedette.EventsArgs{},
 		vedette.MetricsArgs{}, vedette.DiscoverArgs{}, vedette.RecacheArgs{}, vedette.VersionArgs{},
 	} {
@@ -53,20 +62,86 @@ func TestOperations(t *testing.T) {
 		n := 0
 		fill(filled, &n)
 		op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: filled.Interface().(vedette.Args)}
-		m, err := FromOperation(op, now)
-		if err != nil {
+		for _, op.DryRun = range []bool{false, true} {
+			var read Operation
+			if err := proto.Unmarshal(encoded(t, op, now), &read); err != nil {
+				t.Fatal(err)
+			}
+			if got := ToOperation(&read, now); !reflect.DeepEqual(got, op) {
+				t.Errorf("%s:\ngot  %#v\nsent %#v", args.Verb(), got, op)
+			}
+		}
+	}
+}
+
+func encoded(t *testing.T, op vedette.Operation, now time.Time) []byte {
+	t.Helper()
+	m, err := FromOperation(op, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// firstVerbs are the cases of Operation that the first release knows, by number.
+const firstVerbs = 27
+
+// olderOperation is an Operation as a program of the first release reads it.
+func olderOperation(t *testing.T) *dynamicpb.Message {
+	t.Helper()
+	file := protodesc.ToFileDescriptorProto(File_vedette_proto)
+	for _, m := range file.MessageType {
+		if m.GetName() == "Operation" {
+			m.Field = slices.DeleteFunc(m.Field, func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetNumber() > firstVerbs })
+		}
+	}
+	older, err := protodesc.NewFile(file, protoregistry.GlobalFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dynamicpb.NewMessage(older.Messages().ByName("Operation"))
+}
+
+// TestOlderAgentsFindNoVerb holds that what an agent of the first release would
+// take for something else than is meant has no verb for it, so that it does
+// nothing. The last is one that it does know.
+func TestOlderAgentsFindNoVerb(t *testing.T) {
+	pod := vedette.Target{Kind: "pod", Namespace: "shop", Name: "web-0"}
+	for _, tt := range []struct {
+		op    vedette.Operation
+		knows bool
+	}{
+		{vedette.Operation{DryRun: true, Args: vedette.ApplyArgs{Manifest: []byte("{}")}}, false},
+		{vedette.Operation{DryRun: true, Args: vedette.DeleteArgs{Target: pod}}, false},
+		{vedette.Operation{DryRun: true, Args: vedette.ScaleArgs{Target: pod}}, false},
+		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, FieldSelector: "a=b", LabelSelector: "a=b"}}, false},
+		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, AllNamespaces: true, LabelSelector: "a=b"}}, false},
+		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, All: true}}, false},
+		{vedette.Operation{Args: vedette.PruneArgs{All: true}}, false},
+		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, LabelSelector: "a=b"}}, true},
+	} {
+		read := olderOperation(t)
+		if err := proto.Unmarshal(encoded(t, tt.op, time.Now()), read); err != nil {
 			t.Fatal(err)
 		}
-		b, err := proto.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
+		if verb := read.WhichOneof(read.Descriptor().Oneofs().ByName("verb")); (verb != nil) != tt.knows {
+			t.Errorf("%+v has the verb %v", tt.op, verb)
 		}
-		var read Operation
-		if err := proto.Unmarshal(b, &read); err != nil {
-			t.Fatal(err)
-		}
-		if got := ToOperation(&read, now); !reflect.DeepEqual(got, op) {
-			t.Errorf("%s:\ngot  %#v\nsent %#v", args.Verb(), got, op)
+	}
+}
+
+// TestDryRunOfADryRun holds that what makes no sense has no arguments.
+func TestDryRunOfADryRun(t *testing.T) {
+	get := &Operation{Verb: &Operation_Get{&Target{}}}
+	once := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: get}}}
+	twice := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: once}}}
+	for _, o := range []*Operation{twice, {Verb: &Operation_DryRun{}}, {Verb: &Operation_DryRun{&DryRun{}}}} {
+		if op := ToOperation(o, time.Now()); op.Args != nil {
+			t.Errorf("%v became %+v", o, op)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (x Outcome_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_State.Descriptor instead.
 func (Outcome_State) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{51, 0}
 }
 
 type AgentMessage struct {
@@ -2743,6 +2743,9 @@ type Operation struct {
 	//	*Operation_Discover
 	//	*Operation_Recache
 	//	*Operation_Version
+	//	*Operation_DryRun
+	//	*Operation_DeleteChosen
+	//	*Operation_Prune
 	Verb          isOperation_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2968,6 +2971,33 @@ func (x *Operation) GetVersion() *Version {
 	return nil
 }
 
+func (x *Operation) GetDryRun() *DryRun {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_DryRun); ok {
+			return x.DryRun
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetDeleteChosen() *DeleteObjects {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_DeleteChosen); ok {
+			return x.DeleteChosen
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetPrune() *Prune {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Prune); ok {
+			return x.Prune
+		}
+	}
+	return nil
+}
+
 type isOperation_Verb interface {
 	isOperation_Verb()
 }
@@ -3044,6 +3074,20 @@ type Operation_Version struct {
 	Version *Version `protobuf:"bytes,27,opt,name=version,proto3,oneof"`
 }
 
+type Operation_DryRun struct {
+	DryRun *DryRun `protobuf:"bytes,28,opt,name=dry_run,json=dryRun,proto3,oneof"`
+}
+
+type Operation_DeleteChosen struct {
+	// A deletion that uses the fields of DeleteObjects that agents of the first
+	// release don't know: they would delete other objects than are meant.
+	DeleteChosen *DeleteObjects `protobuf:"bytes,29,opt,name=delete_chosen,json=deleteChosen,proto3,oneof"`
+}
+
+type Operation_Prune struct {
+	Prune *Prune `protobuf:"bytes,30,opt,name=prune,proto3,oneof"`
+}
+
 func (*Operation_Get) isOperation_Verb() {}
 
 func (*Operation_List) isOperation_Verb() {}
@@ -3080,6 +3124,59 @@ func (*Operation_Recache) isOperation_Verb() {}
 
 func (*Operation_Version) isOperation_Verb() {}
 
+func (*Operation_DryRun) isOperation_Verb() {}
+
+func (*Operation_DeleteChosen) isOperation_Verb() {}
+
+func (*Operation_Prune) isOperation_Verb() {}
+
+// DryRun has an operation judged and not done. The operation stands within it, and
+// not beside a flag: an agent that does not know dry runs finds no verb, and does
+// nothing.
+type DryRun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Operation     *Operation             `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"` // of which only the verb is set
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DryRun) Reset() {
+	*x = DryRun{}
+	mi := &file_vedette_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DryRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DryRun) ProtoMessage() {}
+
+func (x *DryRun) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DryRun.ProtoReflect.Descriptor instead.
+func (*DryRun) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *DryRun) GetOperation() *Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
 type Target struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -3092,7 +3189,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3104,7 +3201,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3117,7 +3214,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{38}
+	return file_vedette_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Target) GetKind() string {
@@ -3159,7 +3256,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3171,7 +3268,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3184,7 +3281,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{39}
+	return file_vedette_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *List) GetTarget() *Target {
@@ -3219,7 +3316,7 @@ type Apply struct {
 
 func (x *Apply) Reset() {
 	*x = Apply{}
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3328,7 @@ func (x *Apply) String() string {
 func (*Apply) ProtoMessage() {}
 
 func (x *Apply) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3341,7 @@ func (x *Apply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply.ProtoReflect.Descriptor instead.
 func (*Apply) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{40}
+	return file_vedette_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Apply) GetManifest() []byte {
@@ -3279,7 +3376,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3291,7 +3388,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3304,7 +3401,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{41}
+	return file_vedette_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Patch) GetTarget() *Target {
@@ -3336,13 +3433,16 @@ type DeleteObjects struct {
 	GraceSeconds  *int64                 `protobuf:"varint,4,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
 	MissingOk     bool                   `protobuf:"varint,5,opt,name=missing_ok,json=missingOk,proto3" json:"missing_ok,omitempty"`
 	NoWait        bool                   `protobuf:"varint,6,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	FieldSelector string                 `protobuf:"bytes,8,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
+	All           bool                   `protobuf:"varint,9,opt,name=all,proto3" json:"all,omitempty"`
+	AllNamespaces bool                   `protobuf:"varint,10,opt,name=all_namespaces,json=allNamespaces,proto3" json:"all_namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteObjects) Reset() {
 	*x = DeleteObjects{}
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3354,7 +3454,7 @@ func (x *DeleteObjects) String() string {
 func (*DeleteObjects) ProtoMessage() {}
 
 func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3367,7 +3467,7 @@ func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteObjects.ProtoReflect.Descriptor instead.
 func (*DeleteObjects) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{42}
+	return file_vedette_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DeleteObjects) GetTarget() *Target {
@@ -3412,6 +3512,119 @@ func (x *DeleteObjects) GetNoWait() bool {
 	return false
 }
 
+func (x *DeleteObjects) GetFieldSelector() string {
+	if x != nil {
+		return x.FieldSelector
+	}
+	return ""
+}
+
+func (x *DeleteObjects) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+func (x *DeleteObjects) GetAllNamespaces() bool {
+	if x != nil {
+		return x.AllNamespaces
+	}
+	return false
+}
+
+type Prune struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kinds         []string               `protobuf:"bytes,1,rep,name=kinds,proto3" json:"kinds,omitempty"` // group/version/kind
+	Namespaces    []string               `protobuf:"bytes,2,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	LabelSelector string                 `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
+	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"`
+	Keep          []string               `protobuf:"bytes,5,rep,name=keep,proto3" json:"keep,omitempty"` // uids
+	Propagation   string                 `protobuf:"bytes,6,opt,name=propagation,proto3" json:"propagation,omitempty"`
+	GraceSeconds  *int64                 `protobuf:"varint,7,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Prune) Reset() {
+	*x = Prune{}
+	mi := &file_vedette_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Prune) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Prune) ProtoMessage() {}
+
+func (x *Prune) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Prune.ProtoReflect.Descriptor instead.
+func (*Prune) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *Prune) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *Prune) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+func (x *Prune) GetLabelSelector() string {
+	if x != nil {
+		return x.LabelSelector
+	}
+	return ""
+}
+
+func (x *Prune) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+func (x *Prune) GetKeep() []string {
+	if x != nil {
+		return x.Keep
+	}
+	return nil
+}
+
+func (x *Prune) GetPropagation() string {
+	if x != nil {
+		return x.Propagation
+	}
+	return ""
+}
+
+func (x *Prune) GetGraceSeconds() int64 {
+	if x != nil && x.GraceSeconds != nil {
+		return *x.GraceSeconds
+	}
+	return 0
+}
+
 type Scale struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
@@ -3422,7 +3635,7 @@ type Scale struct {
 
 func (x *Scale) Reset() {
 	*x = Scale{}
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3647,7 @@ func (x *Scale) String() string {
 func (*Scale) ProtoMessage() {}
 
 func (x *Scale) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3660,7 @@ func (x *Scale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scale.ProtoReflect.Descriptor instead.
 func (*Scale) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{43}
+	return file_vedette_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Scale) GetTarget() *Target {
@@ -3475,7 +3688,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3700,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3713,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{44}
+	return file_vedette_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Undo) GetTarget() *Target {
@@ -3541,7 +3754,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3553,7 +3766,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3566,7 +3779,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{45}
+	return file_vedette_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Logs) GetTarget() *Target {
@@ -3643,7 +3856,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3868,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3881,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{46}
+	return file_vedette_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Metrics) GetNamespace() string {
@@ -3700,7 +3913,7 @@ type Discover struct {
 
 func (x *Discover) Reset() {
 	*x = Discover{}
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3712,7 +3925,7 @@ func (x *Discover) String() string {
 func (*Discover) ProtoMessage() {}
 
 func (x *Discover) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3725,7 +3938,7 @@ func (x *Discover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Discover.ProtoReflect.Descriptor instead.
 func (*Discover) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{47}
+	return file_vedette_proto_rawDescGZIP(), []int{49}
 }
 
 type Version struct {
@@ -3738,7 +3951,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3750,7 +3963,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3763,7 +3976,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{48}
+	return file_vedette_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Version) GetManifest() []byte {
@@ -3800,7 +4013,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3812,7 +4025,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3825,7 +4038,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49}
+	return file_vedette_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Outcome) GetId() string {
@@ -3916,7 +4129,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +4141,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4154,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{50}
+	return file_vedette_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Key) GetKind() *Kind {
@@ -3980,7 +4193,7 @@ type AnswerPiece struct {
 
 func (x *AnswerPiece) Reset() {
 	*x = AnswerPiece{}
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3992,7 +4205,7 @@ func (x *AnswerPiece) String() string {
 func (*AnswerPiece) ProtoMessage() {}
 
 func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4005,7 +4218,7 @@ func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
 func (*AnswerPiece) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51}
+	return file_vedette_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AnswerPiece) GetSession() string {
@@ -4051,7 +4264,7 @@ type AnswerEnd struct {
 
 func (x *AnswerEnd) Reset() {
 	*x = AnswerEnd{}
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4063,7 +4276,7 @@ func (x *AnswerEnd) String() string {
 func (*AnswerEnd) ProtoMessage() {}
 
 func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4076,7 +4289,7 @@ func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
 func (*AnswerEnd) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52}
+	return file_vedette_proto_rawDescGZIP(), []int{54}
 }
 
 var File_vedette_proto protoreflect.FileDescriptor
@@ -4274,7 +4487,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x06Cancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
 	"\x06Forget\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xf0\a\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x9b\t\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12%\n" +
@@ -4297,8 +4510,13 @@ const file_vedette_proto_rawDesc = "" +
 	"\ametrics\x18\x18 \x01(\v2\x18.vedette.wire.v1.MetricsH\x00R\ametrics\x127\n" +
 	"\bdiscover\x18\x19 \x01(\v2\x19.vedette.wire.v1.DiscoverH\x00R\bdiscover\x123\n" +
 	"\arecache\x18\x1a \x01(\v2\x17.vedette.wire.v1.TargetH\x00R\arecache\x124\n" +
-	"\aversion\x18\x1b \x01(\v2\x18.vedette.wire.v1.VersionH\x00R\aversionB\x06\n" +
-	"\x04verb\"o\n" +
+	"\aversion\x18\x1b \x01(\v2\x18.vedette.wire.v1.VersionH\x00R\aversion\x122\n" +
+	"\adry_run\x18\x1c \x01(\v2\x17.vedette.wire.v1.DryRunH\x00R\x06dryRun\x12E\n" +
+	"\rdelete_chosen\x18\x1d \x01(\v2\x1e.vedette.wire.v1.DeleteObjectsH\x00R\fdeleteChosen\x12.\n" +
+	"\x05prune\x18\x1e \x01(\v2\x16.vedette.wire.v1.PruneH\x00R\x05pruneB\x06\n" +
+	"\x04verb\"B\n" +
+	"\x06DryRun\x128\n" +
+	"\toperation\x18\x01 \x01(\v2\x1a.vedette.wire.v1.OperationR\toperation\"o\n" +
 	"\x06Target\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1f\n" +
 	"\vapi_version\x18\x02 \x01(\tR\n" +
@@ -4316,7 +4534,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x05Patch\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
-	"\x05patch\x18\x03 \x01(\fR\x05patch\"\xfd\x01\n" +
+	"\x05patch\x18\x03 \x01(\fR\x05patch\"\xdd\x02\n" +
 	"\rDeleteObjects\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12%\n" +
 	"\x0elabel_selector\x18\x02 \x01(\tR\rlabelSelector\x12 \n" +
@@ -4324,7 +4542,22 @@ const file_vedette_proto_rawDesc = "" +
 	"\rgrace_seconds\x18\x04 \x01(\x03H\x00R\fgraceSeconds\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"missing_ok\x18\x05 \x01(\bR\tmissingOk\x12\x17\n" +
-	"\ano_wait\x18\x06 \x01(\bR\x06noWaitB\x10\n" +
+	"\ano_wait\x18\x06 \x01(\bR\x06noWait\x12%\n" +
+	"\x0efield_selector\x18\b \x01(\tR\rfieldSelector\x12\x10\n" +
+	"\x03all\x18\t \x01(\bR\x03all\x12%\n" +
+	"\x0eall_namespaces\x18\n" +
+	" \x01(\bR\rallNamespacesB\x10\n" +
+	"\x0e_grace_seconds\"\xe8\x01\n" +
+	"\x05Prune\x12\x14\n" +
+	"\x05kinds\x18\x01 \x03(\tR\x05kinds\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x02 \x03(\tR\n" +
+	"namespaces\x12%\n" +
+	"\x0elabel_selector\x18\x03 \x01(\tR\rlabelSelector\x12\x10\n" +
+	"\x03all\x18\x04 \x01(\bR\x03all\x12\x12\n" +
+	"\x04keep\x18\x05 \x03(\tR\x04keep\x12 \n" +
+	"\vpropagation\x18\x06 \x01(\tR\vpropagation\x12(\n" +
+	"\rgrace_seconds\x18\a \x01(\x03H\x00R\fgraceSeconds\x88\x01\x01B\x10\n" +
 	"\x0e_grace_seconds\"T\n" +
 	"\x05Scale\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x1a\n" +
@@ -4409,7 +4642,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),   // 0: vedette.wire.v1.Assignment.Role
 	(Outcome_State)(0),     // 1: vedette.wire.v1.Outcome.State
@@ -4451,23 +4684,25 @@ var file_vedette_proto_goTypes = []any{
 	(*Cancel)(nil),         // 37: vedette.wire.v1.Cancel
 	(*Forget)(nil),         // 38: vedette.wire.v1.Forget
 	(*Operation)(nil),      // 39: vedette.wire.v1.Operation
-	(*Target)(nil),         // 40: vedette.wire.v1.Target
-	(*List)(nil),           // 41: vedette.wire.v1.List
-	(*Apply)(nil),          // 42: vedette.wire.v1.Apply
-	(*Patch)(nil),          // 43: vedette.wire.v1.Patch
-	(*DeleteObjects)(nil),  // 44: vedette.wire.v1.DeleteObjects
-	(*Scale)(nil),          // 45: vedette.wire.v1.Scale
-	(*Undo)(nil),           // 46: vedette.wire.v1.Undo
-	(*Logs)(nil),           // 47: vedette.wire.v1.Logs
-	(*Metrics)(nil),        // 48: vedette.wire.v1.Metrics
-	(*Discover)(nil),       // 49: vedette.wire.v1.Discover
-	(*Version)(nil),        // 50: vedette.wire.v1.Version
-	(*Outcome)(nil),        // 51: vedette.wire.v1.Outcome
-	(*Key)(nil),            // 52: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),    // 53: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),      // 54: vedette.wire.v1.AnswerEnd
-	nil,                    // 55: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                    // 56: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*DryRun)(nil),         // 40: vedette.wire.v1.DryRun
+	(*Target)(nil),         // 41: vedette.wire.v1.Target
+	(*List)(nil),           // 42: vedette.wire.v1.List
+	(*Apply)(nil),          // 43: vedette.wire.v1.Apply
+	(*Patch)(nil),          // 44: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),  // 45: vedette.wire.v1.DeleteObjects
+	(*Prune)(nil),          // 46: vedette.wire.v1.Prune
+	(*Scale)(nil),          // 47: vedette.wire.v1.Scale
+	(*Undo)(nil),           // 48: vedette.wire.v1.Undo
+	(*Logs)(nil),           // 49: vedette.wire.v1.Logs
+	(*Metrics)(nil),        // 50: vedette.wire.v1.Metrics
+	(*Discover)(nil),       // 51: vedette.wire.v1.Discover
+	(*Version)(nil),        // 52: vedette.wire.v1.Version
+	(*Outcome)(nil),        // 53: vedette.wire.v1.Outcome
+	(*Key)(nil),            // 54: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),    // 55: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),      // 56: vedette.wire.v1.AnswerEnd
+	nil,                    // 57: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                    // 58: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
@@ -4502,56 +4737,60 @@ var file_vedette_proto_depIdxs = []int32{
 	19, // 29: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
 	15, // 30: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
 	22, // 31: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	55, // 32: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	56, // 33: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	57, // 32: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	58, // 33: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
 	8,  // 34: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
 	15, // 35: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
 	35, // 36: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
-	51, // 37: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
+	53, // 37: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
 	39, // 38: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
 	37, // 39: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
 	38, // 40: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
 	36, // 41: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
-	40, // 42: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
-	41, // 43: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
-	42, // 44: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
-	43, // 45: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
-	44, // 46: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
-	45, // 47: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
-	40, // 48: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
-	40, // 49: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
-	40, // 50: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
-	46, // 51: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
-	40, // 52: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
-	40, // 53: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
-	47, // 54: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
-	40, // 55: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
-	48, // 56: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
-	49, // 57: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
-	40, // 58: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
-	50, // 59: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
-	40, // 60: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
-	40, // 61: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
-	40, // 62: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
-	40, // 63: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
-	40, // 64: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
-	40, // 65: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
-	1,  // 66: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
-	52, // 67: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
-	8,  // 68: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
-	21, // 69: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
-	8,  // 70: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
-	2,  // 71: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	33, // 72: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
-	53, // 73: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
-	3,  // 74: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	34, // 75: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
-	54, // 76: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
-	74, // [74:77] is the sub-list for method output_type
-	71, // [71:74] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	41, // 42: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
+	42, // 43: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
+	43, // 44: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
+	44, // 45: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
+	45, // 46: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
+	47, // 47: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
+	41, // 48: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
+	41, // 49: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
+	41, // 50: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
+	48, // 51: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
+	41, // 52: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
+	41, // 53: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
+	49, // 54: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
+	41, // 55: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
+	50, // 56: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
+	51, // 57: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
+	41, // 58: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
+	52, // 59: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
+	40, // 60: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
+	45, // 61: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
+	46, // 62: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
+	39, // 63: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
+	41, // 64: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
+	41, // 65: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
+	41, // 66: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
+	41, // 67: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
+	41, // 68: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
+	41, // 69: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
+	1,  // 70: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
+	54, // 71: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	8,  // 72: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
+	21, // 73: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
+	8,  // 74: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 75: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	33, // 76: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	55, // 77: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 78: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	34, // 79: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	56, // 80: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	78, // [78:81] is the sub-list for method output_type
+	75, // [75:78] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -4614,16 +4853,20 @@ func file_vedette_proto_init() {
 		(*Operation_Discover)(nil),
 		(*Operation_Recache)(nil),
 		(*Operation_Version)(nil),
+		(*Operation_DryRun)(nil),
+		(*Operation_DeleteChosen)(nil),
+		(*Operation_Prune)(nil),
 	}
-	file_vedette_proto_msgTypes[42].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[45].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[43].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[44].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[47].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   55,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

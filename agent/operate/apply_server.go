@@ -37,6 +37,9 @@ func (o *Operator) applyServerSide(ctx context.Context, p place, m manifest, w w
 	if err != nil {
 		return failed(err)
 	}
+	if isDry(ctx) { // what follows builds on what is not there. kubectl asks for it, and is told nothing else
+		return o.told(p, raw, status)
+	}
 	moved, err := o.takeOver(ctx, p, raw, w)
 	if err != nil {
 		return failed(fmt.Errorf("%s was applied, but fields of its earlier managers could not be taken over, so that what the manifest no longer holds may still be there: %w", p.key(), err))

@@ -40,17 +40,25 @@ type call struct {
 	body        []byte
 	once        bool // doing it twice is not the same as doing it once
 	wiped       bool // the answer may hold a Secret's data: the caller clears it
+	dry         bool // the cluster judges it and changes nothing; send sets it
 }
 
-func (c call) reads() bool { return c.method == "" || c.method == http.MethodGet }
+// reads reports whether a request changes nothing.
+func (c call) reads() bool { return c.dry || c.method == "" || c.method == http.MethodGet }
 
 // send makes a request and returns the body of a success. Throttling and what
 // broke off are tried again while the context lasts.
 func (o *Operator) send(ctx context.Context, c call) ([]byte, int, error) {
+	if isDry(ctx) && !c.reads() {
+		c = c.asDryRun()
+	}
 	pause := o.cfg.FirstRetry
 	var lost *lostError // the last answer that did not come, or did not say
 	for made := 1; ; made++ {
 		body, status, err := o.sendOnce(ctx, c)
+		if err == nil && c.dry && status == http.StatusCreated {
+			body, err = versioned(body)
+		}
 		if err == nil {
 			return body, status, nil
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vedette-io/vedette"
@@ -21,6 +22,9 @@ func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
 	if _, err := propagation(a.Propagation); err != nil {
 		return failed(err)
 	}
+	if a.Name != "" && (a.LabelSelector != "" || a.FieldSelector != "" || a.All || a.AllNamespaces) {
+		return failed(vedette.Errorf(vedette.Invalid, "the delete names %s and chooses others: leave one out", a.Name))
+	}
 	if a.Name != "" {
 		p, err := o.find(ctx, a.Target)
 		if err != nil {
@@ -28,17 +32,41 @@ func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
 		}
 		return o.deleteOne(ctx, p, a)
 	}
-	if !selects(a.LabelSelector) {
-		return failed(vedette.Errorf(vedette.Invalid, "the delete names neither an object nor labels: it would delete every %s", a.Kind))
+	if err := choosing(a); err != nil {
+		return failed(err)
 	}
 	p, err := o.findAll(ctx, a.Target)
 	if err != nil {
 		return failed(err)
 	}
-	if p.Namespaced && p.namespace == "" {
+	switch {
+	case a.AllNamespaces:
+		p.namespace = ""
+	case p.Namespaced && p.namespace == "":
 		p.namespace = "default"
 	}
 	return o.deleteFitting(ctx, p, a)
+}
+
+// choosing refuses a delete that would choose more than its caller can have meant.
+func choosing(a vedette.DeleteArgs) error {
+	labels, fields := a.LabelSelector != "", a.FieldSelector != ""
+	switch {
+	case labels && !selects(a.LabelSelector), fields && !selectsFields(a.FieldSelector), !labels && !fields && !a.All:
+		return vedette.Errorf(vedette.Invalid, "the delete names neither an object nor labels: it would delete every %s", a.Kind)
+	case a.All && (labels || fields):
+		return vedette.Errorf(vedette.Invalid, "the delete means all objects, and some by a selector: leave one out")
+	}
+	return nil
+}
+
+// selectsFields is selects for fields.
+func selectsFields(selector string) bool {
+	if strings.ContainsRune(selector, 0) {
+		return false
+	}
+	parsed, err := fields.ParseSelector(selector)
+	return err != nil || !parsed.Empty()
 }
 
 // selects reports whether a selector asks for anything at all. One of white space
@@ -53,7 +81,7 @@ func selects(selector string) bool {
 }
 
 func (o *Operator) deleteFitting(ctx context.Context, p place, a vedette.DeleteArgs) result {
-	items, err := o.all(ctx, p.list(), a.LabelSelector, "")
+	items, err := o.all(ctx, p.list(), a.LabelSelector, a.FieldSelector)
 	if err != nil {
 		return failed(err)
 	}
@@ -66,7 +94,7 @@ func (o *Operator) deleteFitting(ctx context.Context, p place, a vedette.DeleteA
 		if err != nil {
 			return failed(err)
 		}
-		p.name = meta.Name
+		p.namespace, p.name = meta.Namespace, meta.Name
 		if v, err := o.condemn(ctx, p, a); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", p.key(), err))
 		} else if v.uid != "" {

@@ -12,6 +12,8 @@
 //   - A failure carries the API server's own status, reason and whole text.
 //   - What is tried again is a conflict on something that we read, throttling, and
 //     a timeout of something idempotent. Nothing else is.
+//   - A dry run changes nothing: every request of it that would says so to the API
+//     server, and nothing of its answer is told as a feed would tell it.
 //   - Secrets are asked for as metadata; what an outcome holds is redacted; no text
 //     repeats the data of a Secret's manifest, and nothing of a manifest outlives
 //     its operation.

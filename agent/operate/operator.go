@@ -106,6 +106,9 @@ func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 	}
 	ctx, cancel := context.WithDeadline(ctx, o.deadline(op))
 	defer cancel()
+	if op.DryRun {
+		ctx = withDryRun(ctx)
+	}
 	ctx, losses := withLosses(ctx)
 	r := o.dispatch(ctx, op.Args)
 	r.err = losses.weigh(r.err)
@@ -138,7 +141,10 @@ func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
 	case vedette.PatchArgs:
 		return o.patch(ctx, a)
 	case vedette.DeleteArgs:
+		a.NoWait = a.NoWait || isDry(ctx)
 		return o.delete(ctx, a)
+	case vedette.PruneArgs:
+		return o.prune(ctx, a)
 	case vedette.ScaleArgs:
 		return o.scale(ctx, a)
 	case vedette.RestartArgs:
@@ -187,5 +193,8 @@ func (o *Operator) outcome(op vedette.Operation, r result) vedette.Outcome {
 		}
 	}
 	out.ID = op.ID
+	if op.DryRun {
+		return dry(out)
+	}
 	return out
 }

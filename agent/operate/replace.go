@@ -57,11 +57,14 @@ func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned 
 
 // recreate deletes what is there, waits until it is gone, and applies.
 func (o *Operator) recreate(ctx context.Context, p place, m manifest) result {
-	gone := o.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true})
+	gone := o.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true, NoWait: isDry(ctx)})
 	if gone.err != nil {
 		return gone
 	}
 	delete(m.meta(), "resourceVersion")
 	delete(m.meta(), "uid")
+	if isDry(ctx) && len(gone.Keys) > 0 {
+		return o.createBeside(ctx, p, m)
+	}
 	return o.applyByMode(ctx, p, m, vedette.ByMode)
 }

@@ -33,5 +33,14 @@ func (o *Operator) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	case again != nil:
 		return failed(fmt.Errorf("%s is scaled, and can't be read: %w", p.key(), again))
 	}
-	return o.told(p, raw, status)
+	if !isDry(ctx) {
+		return o.told(p, raw, status)
+	}
+	raw, message, err := scaled(raw, a.Replicas)
+	if err != nil {
+		return failed(err)
+	}
+	r := o.told(p, raw, status)
+	r.Message = message
+	return r
 }

@@ -16,7 +16,13 @@ import (
 // labels or by files.
 type aims struct {
 	documents
-	account string
+	account       string
+	fieldSelector string
+	all           bool // of a kind
+	allNamespaces bool
+	verb          string // in sentences about all: "delete"; empty where --all is no flag
+	manner        manner
+	live          bool // lines are told as they come
 }
 
 func (a *aims) flags(cmd *cobra.Command) {
@@ -26,9 +32,20 @@ func (a *aims) flags(cmd *cobra.Command) {
 	cmd.Flags().Lookup("namespace").Usage = "namespace of the objects; default if not given"
 }
 
-// aim is one object that is meant, or all of a kind with some labels.
+// allFlag is the flag of commands that may mean all objects of a kind.
+func (a *aims) allFlag(cmd *cobra.Command, verb string) {
+	a.verb = verb
+	cmd.Flags().BoolVar(&a.all, "all", false, "all objects of the kind, in the namespace; of several accounts with --yes only")
+	a.manner.yesFlag(cmd)
+}
+
+// aim is one object that is meant, or those of a kind that are chosen: with some
+// labels or fields, or all.
 type aim struct {
 	account, kind, apiVersion, namespace, name, selector string
+
+	fieldSelector      string
+	all, allNamespaces bool
 }
 
 func (a aim) on(verb vedette.Verb) client.Operation {
@@ -37,16 +54,36 @@ func (a aim) on(verb vedette.Verb) client.Operation {
 
 // label is how people call the object, as long as the cluster has not.
 func (a aim) label() string {
-	if a.name == "" {
-		return kindLabel(a.kind) + " -l " + a.selector
+	if a.name != "" {
+		return kindLabel(a.kind) + "/" + a.name
 	}
-	return kindLabel(a.kind) + "/" + a.name
+	label := kindLabel(a.kind)
+	for _, flag := range []struct {
+		given       bool
+		name, value string
+	}{{a.selector != "", " -l ", a.selector}, {a.fieldSelector != "", " --field-selector ", a.fieldSelector}, {a.all, " --all", ""}, {a.allNamespaces, " -A", ""}} {
+		if flag.given {
+			label += flag.name + flag.value
+		}
+	}
+	return label
+}
+
+// where is the place in which objects are chosen, in sentences.
+func (a aim) where() string {
+	if a.allNamespaces {
+		return "any namespace"
+	}
+	return or(a.namespace, "default") + " namespace"
 }
 
 // parse reads what is meant. Objects with an account of their own, as
 // `vedette get -o name` prints them, decide for themselves where --account is not
 // given.
 func (a *aims) parse(args []string, stdin io.Reader) ([]aim, error) {
+	if err := a.checkChoice(); err != nil {
+		return nil, err
+	}
 	if len(a.files) > 0 {
 		return a.parseFiles(args, stdin)
 	}
@@ -60,17 +97,12 @@ func (a *aims) parse(args []string, stdin io.Reader) ([]aim, error) {
 	var all []aim
 	var accounts []string
 	for _, t := range targets {
-		switch {
-		case t.name == "" && strings.TrimSpace(a.selector) == "":
-			return nil, vedette.Errorf(vedette.Invalid, "say which %s are meant: name them, or choose them by labels with -l", t.kind)
-		case t.name != "" && a.selector != "":
-			return nil, vedette.Errorf(vedette.Invalid, "the name %s and the selector -l exclude each other", t.name)
-		case t.account != "" && a.account != "":
-			return nil, vedette.Errorf(vedette.Invalid, "%s names its account: leave --account out", path(t.account, t.kind, t.namespace, t.name))
+		if err := a.check(t); err != nil {
+			return nil, err
 		}
 		one := aim{account: t.account, kind: t.kind, namespace: or(t.namespace, a.namespace), name: t.name}
 		if t.name == "" {
-			one.selector = a.selector
+			one.selector, one.fieldSelector, one.all, one.allNamespaces = a.selector, a.fieldSelector, a.all, a.allNamespaces
 		}
 		if t.account != "" {
 			accounts = append(accounts, t.account)
@@ -107,13 +139,19 @@ func (a *aims) each(cmd *cobra.Command, args []string, do func(ctx context.Conte
 	if err != nil {
 		return err
 	}
-	c, err := newCrew(cmd, a.account)
+	c, err := newChanging(cmd, a.account, a.manner)
 	if err != nil {
 		return err
 	}
+	if a.all {
+		if err := a.manner.careful(a.verb+" "+args[0]+" --all", c.accounts); err != nil {
+			return err
+		}
+	}
+	c.live = a.live
 	return c.each(cmd.Context(), func(ctx context.Context, h *hand) error {
 		for _, one := range all {
-			if one.account != "" && one.account != h.account {
+			if one.account != "" && one.account != h.account && h.account != "" {
 				continue
 			}
 			if err := do(ctx, h, one); err != nil {
@@ -147,12 +185,12 @@ func (a aim) expand(ctx context.Context, h *hand) ([]aim, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		h.warn("No resources found in %s namespace of %s.", or(a.namespace, "default"), h.account)
+		h.warn("No resources found in %s of %s.", a.where(), h.account)
 	}
 	var all []aim
 	for _, o := range found {
 		one := a
-		one.namespace, one.name, one.selector = o.Metadata.Namespace, o.Metadata.Name, ""
+		one.namespace, one.name, one.selector, one.all = o.Metadata.Namespace, o.Metadata.Name, "", false
 		all = append(all, one)
 	}
 	return all, nil

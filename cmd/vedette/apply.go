@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,14 +22,17 @@ fails does not keep the others, or other clusters, from going on.`
 
 const applyExample = `  vedette apply -f web.yaml
   vedette apply -f manifests/ -R -n shop --account 'prod-*' --wait
+  vedette apply -f web.yaml --dry-run=server -o yaml
+  vedette apply -f manifests/ -l app=web --prune -n shop
   kustomize build . | vedette apply -f - --server-side`
 
 type applyOptions struct {
 	documents
+	pruning
+	manner      manner
 	account     string
 	serverSide  bool
 	force, wait bool
-	dryRun      string
 	timeout     time.Duration
 }
 
@@ -48,9 +52,14 @@ func newApply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := newCrew(cmd, o.account)
+			c, err := newChanging(cmd, o.account, o.manner)
 			if err != nil {
 				return err
+			}
+			if o.all {
+				if err := o.manner.careful("prune --all", c.accounts); err != nil {
+					return err
+				}
 			}
 			return c.each(cmd.Context(), func(ctx context.Context, h *hand) error { return o.run(ctx, h, docs) })
 		},
@@ -61,7 +70,9 @@ func newApply() *cobra.Command {
 	flags.StringVarP(&o.selector, "selector", "l", "", "only objects of the files with these labels (app=web,tier!=db)")
 	flags.BoolVar(&o.serverSide, "server-side", false, "let the API server merge; a field that another manager holds is a conflict")
 	flags.BoolVar(&o.force, "force-conflicts", false, "take over such fields; with --server-side")
-	flags.StringVar(&o.dryRun, "dry-run", "none", "none; agents can't carry out dry runs")
+	o.manner.flags(cmd)
+	o.pruning.flags(cmd)
+	o.manner.yesFlag(cmd)
 	flags.BoolVar(&o.wait, "wait", false, "wait until Deployments, StatefulSets and DaemonSets are rolled out")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long each object may take, and with --wait all rollouts together (30s; 5m with --wait)")
 	return cmd
@@ -82,25 +93,48 @@ func (o applyOptions) validate() error {
 	switch {
 	case len(o.files) == 0:
 		return vedette.Errorf(vedette.Invalid, "say with -f which files to apply")
-	case o.dryRun != "none" && o.dryRun != "":
-		return vedette.Errorf(vedette.Invalid, "agents can't carry out a dry run yet: leave --dry-run=%s out", o.dryRun)
 	case o.force && !o.serverSide:
 		return vedette.Errorf(vedette.Invalid, "--force-conflicts needs --server-side: only the API server knows conflicts of fields")
 	}
-	return nil
+	if err := o.manner.validate("json", "yaml"); err != nil {
+		return err
+	}
+	return o.pruning.validate(o)
 }
 
 func (o applyOptions) run(ctx context.Context, h *hand, docs []document) error {
 	var applied []rollout
+	kept := keeping{namespaces: map[string]bool{}}
+	if o.namespace != "" {
+		kept.namespaces[o.namespace] = true
+	}
 	for _, d := range docs {
 		out, ok, err := o.apply(ctx, h, d)
 		if err != nil {
 			return err
 		}
-		if r, is := rolloutOf(d, out); ok && is && o.wait {
+		if !ok {
+			continue
+		}
+		if o.prune {
+			if err := kept.add(ctx, h, d, out); err != nil {
+				return err
+			}
+		}
+		if r, is := rolloutOf(d, out); is && o.wait && !o.manner.dry() {
 			applied = append(applied, r)
 		}
 	}
+	if o.prune {
+		if err := o.pruneUnapplied(ctx, h, kept); err != nil {
+			return err
+		}
+	}
+	return o.await(ctx, h, applied)
+}
+
+// await follows the rollouts that have begun.
+func (o applyOptions) await(ctx context.Context, h *hand, applied []rollout) error {
 	timeout := o.timeout
 	if timeout == 0 {
 		timeout = 5 * time.Minute
@@ -117,42 +151,50 @@ func (o applyOptions) run(ctx context.Context, h *hand, docs []document) error {
 // apply applies one object. What is there is read before, since only the
 // difference of both tells whether anything was changed.
 func (o applyOptions) apply(ctx context.Context, h *hand, d document) (client.Outcome, bool, error) {
-	before := ""
-	if !o.serverSide && d.Metadata.Name != "" {
+	var before client.Outcome
+	if !o.serverSide && d.Metadata.Name != "" && !o.manner.local() {
 		get := d.on(vedette.VerbGet)
 		get.Timeout = o.timeout
 		out, err := h.look(ctx, "read "+d.label(), get)
 		if err != nil || h.idle {
 			return out, false, err
 		}
-		before = resourceVersion(out)
+		before = out
 	}
-	op := client.Operation{Verb: vedette.VerbApply, Manifest: d.raw, Namespace: d.Metadata.Namespace, Strategy: string(o.strategy()), Timeout: o.timeout}
+	op := client.Operation{Verb: vedette.VerbApply, Manifest: d.raw, Namespace: d.Metadata.Namespace, Strategy: string(o.strategy(d)), Timeout: o.timeout}
 	out, ok, err := h.must(ctx, fmt.Sprintf("apply %s of %s", d.label(), d.source), op)
 	if ok {
-		h.say("%s %s", nameOf(out, d.label()), o.deed(out, before))
+		h.report(out, d.label(), o.deed(out, before))
 	}
 	return out, ok, err
 }
 
-func (o applyOptions) strategy() vedette.Strategy {
+// strategy is how a document is applied. What is to be pruned some day is applied
+// client-side, as kubectl does it: only that leaves the annotation that says so. Of
+// a Secret that would hold its data.
+func (o applyOptions) strategy(d document) vedette.Strategy {
 	switch {
 	case o.force:
 		return vedette.ServerForce
 	case o.serverSide:
 		return vedette.ServerSide
+	case o.prune && d.Metadata.Name != "" && !(d.APIVersion == "v1" && d.Kind == "Secret"):
+		return vedette.ClientSide
 	}
 	return vedette.ByMode
 }
 
-// deed is what kubectl says of an apply.
-func (o applyOptions) deed(out client.Outcome, before string) string {
+// deed is what kubectl says of an apply. A client-side dry run does not know whether
+// the object is there.
+func (o applyOptions) deed(out, before client.Outcome) string {
 	switch {
 	case o.serverSide:
 		return "serverside-applied"
-	case out.Status == 201 || before == "" && !out.Repeated:
+	case o.manner.local():
+		return "applied"
+	case out.Status == 201 || resourceVersion(before) == "" && !out.Repeated:
 		return "created"
-	case before == resourceVersion(out):
+	case o.manner.dry() && sameContent(before, out), !o.manner.dry() && resourceVersion(before) == resourceVersion(out):
 		return "unchanged"
 	}
 	return "configured"
@@ -161,11 +203,37 @@ func (o applyOptions) deed(out client.Outcome, before string) string {
 // resourceVersion returns that of the one object that an outcome tells, ""
 // where it tells none.
 func resourceVersion(out client.Outcome) string {
-	var o struct {
-		Metadata struct{ ResourceVersion string }
-	}
+	return identityOf(out).ResourceVersion
+}
+
+// identity tells one object, and one version of it, from all others.
+type identity struct{ UID, ResourceVersion, Namespace string }
+
+// identityOf reads that of the one object that an outcome tells.
+func identityOf(out client.Outcome) identity {
+	var o struct{ Metadata identity }
 	if len(out.Objects) != 1 || json.Unmarshal(out.Objects[0], &o) != nil {
-		return ""
+		return identity{}
 	}
-	return o.Metadata.ResourceVersion
+	return o.Metadata
+}
+
+// sameContent reports whether two objects differ in nothing that somebody wrote: an
+// object that a dry run has changed keeps its version.
+func sameContent(a, b client.Outcome) bool {
+	var trees [2]map[string]any
+	for i, out := range []client.Outcome{a, b} {
+		if len(out.Objects) != 1 {
+			return false
+		}
+		var err error
+		if trees[i], err = decodeManifest(out.Objects[0]); err != nil {
+			return false
+		}
+		metadata := member(trees[i], "metadata")
+		for _, name := range []string{"generation", "resourceVersion", "managedFields"} {
+			delete(metadata, name)
+		}
+	}
+	return reflect.DeepEqual(trees[0], trees[1])
 }

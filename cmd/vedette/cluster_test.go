@@ -29,9 +29,10 @@ type clusters struct {
 }
 
 type kept struct {
-	manifest map[string]any
-	applied  string
-	version  int
+	manifest  map[string]any
+	applied   string
+	version   int
+	annotated bool // a client-side apply left its annotation
 }
 
 func newClusters() *clusters {
@@ -63,6 +64,9 @@ func (c *clusters) carry(op vedette.Operation) vedette.Outcome {
 		c.accounts[op.Account] = map[vedette.Key]*kept{}
 	}
 	objects := c.accounts[op.Account]
+	if op.DryRun {
+		objects = copied(objects)
+	}
 	switch a := op.Args.(type) {
 	case vedette.ApplyArgs:
 		return c.apply(objects, a)
@@ -72,6 +76,8 @@ func (c *clusters) carry(op vedette.Operation) vedette.Outcome {
 		return c.log(op.Account, a)
 	case vedette.DeleteArgs:
 		return c.delete(objects, a)
+	case vedette.PruneArgs:
+		return c.prune(objects, a)
 	}
 	target := op.Args.(interface{ Aim() vedette.Target }).Aim()
 	key, err := keyOf(target)
@@ -83,6 +89,24 @@ func (c *clusters) carry(op vedette.Operation) vedette.Outcome {
 		return refusal(404, "NotFound", "%ss %q not found", strings.ToLower(key.Kind.Name), key.Name)
 	}
 	return c.steer(op, key, found)
+}
+
+// copied are objects that a dry run may do with what it likes.
+func copied(objects map[vedette.Key]*kept) map[vedette.Key]*kept {
+	fresh := map[vedette.Key]*kept{}
+	for key, o := range objects {
+		raw, err := json.Marshal(o.manifest)
+		if err != nil {
+			panic(err)
+		}
+		one := *o
+		one.manifest = nil
+		if err := json.Unmarshal(raw, &one.manifest); err != nil {
+			panic(err)
+		}
+		fresh[key] = &one
+	}
+	return fresh
 }
 
 func (c *clusters) steer(op vedette.Operation, key vedette.Key, found *kept) vedette.Outcome {
@@ -115,8 +139,10 @@ func (c *clusters) steer(op vedette.Operation, key vedette.Key, found *kept) ved
 			return vedette.Outcome{State: vedette.Lost, Status: 504, Reason: "Lost", Message: "it is unknown whether this took effect"}
 		}
 	}
-	c.version++
-	found.version = c.version
+	if !op.DryRun {
+		c.version++
+		found.version = c.version
+	}
 	return tell(key, found, 200)
 }
 
@@ -130,6 +156,7 @@ func result(v any) vedette.Outcome {
 
 func tell(key vedette.Key, o *kept, status int) vedette.Outcome {
 	o.manifest["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(o.version)
+	o.manifest["metadata"].(map[string]any)["uid"] = "uid of " + key.String()
 	raw, err := json.Marshal(o.manifest)
 	if err != nil {
 		panic(err)
@@ -179,7 +206,7 @@ func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) ved
 		return tell(key, found, 200)
 	}
 	c.version++
-	objects[key] = &kept{manifest, string(a.Manifest), c.version}
+	objects[key] = &kept{manifest, string(a.Manifest), c.version, a.Strategy == vedette.ClientSide}
 	return tell(key, objects[key], map[bool]int{true: 201, false: 200}[found == nil])
 }
 
@@ -191,7 +218,7 @@ func (c *clusters) put(account vedette.AccountName, manifest string) {
 	}
 }
 
-func (c *clusters) chosen(objects map[vedette.Key]*kept, t vedette.Target, selector string) []vedette.Key {
+func (c *clusters) chosen(objects map[vedette.Key]*kept, t vedette.Target, selector string, everywhere bool) []vedette.Key {
 	want, err := keyOf(t)
 	if err != nil {
 		return nil
@@ -202,12 +229,7 @@ func (c *clusters) chosen(objects map[vedette.Key]*kept, t vedette.Target, selec
 	}
 	var keys []vedette.Key
 	for key, o := range objects {
-		var m struct {
-			Metadata struct{ Labels map[string]string }
-		}
-		raw, _ := json.Marshal(o.manifest)
-		_ = json.Unmarshal(raw, &m)
-		if key.Kind == want.Kind && key.Namespace == want.Namespace && chooses.Matches(labels.Set(m.Metadata.Labels)) {
+		if key.Kind == want.Kind && (everywhere || key.Namespace == want.Namespace) && chooses.Matches(o.labels()) {
 			keys = append(keys, key)
 		}
 	}
@@ -215,9 +237,36 @@ func (c *clusters) chosen(objects map[vedette.Key]*kept, t vedette.Target, selec
 	return keys
 }
 
+func (o *kept) labels() labels.Set {
+	var m struct {
+		Metadata struct{ Labels map[string]string }
+	}
+	raw, _ := json.Marshal(o.manifest)
+	_ = json.Unmarshal(raw, &m)
+	return m.Metadata.Labels
+}
+
+// prune does as the agent does, whatever the kinds.
+func (c *clusters) prune(objects map[vedette.Key]*kept, a vedette.PruneArgs) vedette.Outcome {
+	out := vedette.Outcome{State: vedette.Done, Status: 200}
+	chooses, err := labels.Parse(a.LabelSelector)
+	if err != nil {
+		panic(err)
+	}
+	for key, o := range objects {
+		within := key.Namespace == "" || slices.Contains(a.Namespaces, key.Namespace)
+		if o.annotated && within && chooses.Matches(o.labels()) && !slices.Contains(a.Keep, "uid of "+key.String()) {
+			out.Keys = append(out.Keys, key)
+			delete(objects, key)
+		}
+	}
+	slices.SortFunc(out.Keys, func(a, b vedette.Key) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
 func (c *clusters) list(objects map[vedette.Key]*kept, a vedette.ListArgs) vedette.Outcome {
 	all := vedette.Outcome{State: vedette.Done, Status: 200}
-	for _, key := range c.chosen(objects, a.Target, a.LabelSelector) {
+	for _, key := range c.chosen(objects, a.Target, a.LabelSelector, false) {
 		one := tell(key, objects[key], 200)
 		all.Objects = append(all.Objects, one.Objects...)
 	}
@@ -226,7 +275,7 @@ func (c *clusters) list(objects map[vedette.Key]*kept, a vedette.ListArgs) vedet
 
 func (c *clusters) delete(objects map[vedette.Key]*kept, a vedette.DeleteArgs) vedette.Outcome {
 	out := vedette.Outcome{State: vedette.Done, Status: 200}
-	keys := c.chosen(objects, a.Target, a.LabelSelector)
+	keys := c.chosen(objects, a.Target, a.LabelSelector, a.AllNamespaces)
 	if a.Name != "" {
 		key, _ := keyOf(a.Target)
 		keys = []vedette.Key{key}
@@ -238,6 +287,9 @@ func (c *clusters) delete(objects map[vedette.Key]*kept, a vedette.DeleteArgs) v
 		}
 	}
 	for _, key := range keys {
+		if name, is := strings.CutPrefix(a.FieldSelector, "metadata.name="); is && name != key.Name {
+			continue
+		}
 		delete(objects, key)
 		out.Keys, out.UIDs = append(out.Keys, key), append(out.UIDs, "uid")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -23,6 +24,8 @@ type crew struct {
 	client   *client.Client
 	origin   string // of its operations: "vedette apply"
 	accounts []string
+	manner   manner // how what they change is changed, and told
+	live     bool   // lines are printed as they come, not account by account
 	spin     *spinner
 
 	mu          sync.Mutex
@@ -41,6 +44,8 @@ type hand struct {
 	done    int    // things that were done
 	failed  int    // things that were not
 	idle    bool   // no agent serves the account, and nothing more is tried
+
+	objects []json.RawMessage // to be printed in the end
 }
 
 type said struct {
@@ -75,6 +80,19 @@ func newCrew(cmd *cobra.Command, pattern string) (*crew, error) {
 	return &crew{client: c, origin: cmd.CommandPath(), accounts: names, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), spin: newSpinner(cmd.ErrOrStderr())}, nil
 }
 
+// newChanging finds the accounts in which something is to be changed. A client-side
+// dry run goes to none, and asks no server.
+func newChanging(cmd *cobra.Command, pattern string, m manner) (*crew, error) {
+	if m.local() {
+		return &crew{accounts: []string{""}, manner: m, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), spin: newSpinner(cmd.ErrOrStderr())}, nil
+	}
+	c, err := newCrew(cmd, pattern)
+	if err == nil {
+		c.manner = m
+	}
+	return c, err
+}
+
 // some names the first few of many.
 func some(names []string) string {
 	if len(names) > 5 {
@@ -97,7 +115,9 @@ func (c *crew) each(ctx context.Context, work func(ctx context.Context, h *hand)
 		c.hands = append(c.hands, &hand{crew: c, account: account, at: i})
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(mostAccounts)
+	if !c.live { // what only looks, now and then, may do so everywhere
+		group.SetLimit(mostAccounts)
+	}
 	for _, h := range c.hands {
 		group.Go(func() error {
 			defer h.end()
@@ -105,6 +125,9 @@ func (c *crew) each(ctx context.Context, work func(ctx context.Context, h *hand)
 		})
 	}
 	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := c.printObjects(); err != nil {
 		return err
 	}
 	var f failures
@@ -117,55 +140,13 @@ func (c *crew) each(ctx context.Context, work func(ctx context.Context, h *hand)
 	return f
 }
 
-// say prints a line about something that was done.
-func (h *hand) say(format string, args ...any) { h.tell(false, format, args...) }
-
-// warn prints a line to the error output.
-func (h *hand) warn(format string, args ...any) { h.tell(true, format, args...) }
-
-func (h *hand) tell(toErrs bool, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if len(h.crew.accounts) > 1 && !toErrs {
-		text = h.account + ": " + text
-	}
-	h.crew.mu.Lock()
-	defer h.crew.mu.Unlock()
-	h.said = append(h.said, said{text, toErrs})
-	h.crew.printLocked()
-}
-
-func (h *hand) end() {
-	h.crew.mu.Lock()
-	defer h.crew.mu.Unlock()
-	h.ended = true
-	h.crew.printLocked()
-}
-
-// printLocked prints what may be printed: all of the hand whose turn it is, and of
-// those after it once those before have ended.
-func (c *crew) printLocked() {
-	for c.turn < len(c.hands) {
-		h := c.hands[c.turn]
-		for _, s := range h.said {
-			w := c.out
-			if s.toErrs {
-				w = c.errOut
-			}
-			c.spin.clear()
-			fmt.Fprintln(w, clean(s.text))
-		}
-		h.said = nil
-		if !h.ended {
-			return
-		}
-		c.turn++
-	}
-}
-
 // do has an operation carried out in the hand's account, and shows meanwhile what
 // it is.
 func (h *hand) do(ctx context.Context, what string, o client.Operation) (client.Outcome, error) {
-	o.Account = h.account
+	o.Account, o.DryRun = h.account, h.crew.manner.dry() && !o.Reads()
+	if h.crew.manner.local() {
+		return unsent(o), nil
+	}
 	defer h.crew.spin.busy(h.account + ": " + what)()
 	return h.crew.client.Operate(ctx, o, h.crew.origin)
 }
@@ -222,6 +203,9 @@ const noAgent = "no agent serves account"
 // trouble says in the cluster's own words why something was not done.
 func (h *hand) trouble(what string, out client.Outcome, err error) string {
 	switch {
+	case vedette.KindOf(err) == vedette.Denied:
+		return fmt.Sprintf("Error: %s: %s: %v: --user says on whose behalf you ask, and --user-accounts which restricted accounts they may change, where the server has no Fiat to ask",
+			h.account, what, err)
 	case err != nil:
 		return fmt.Sprintf("Error: %s: %s: %v", h.account, what, err)
 	case out.State == vedette.Lost:

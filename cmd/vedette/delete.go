@@ -14,6 +14,8 @@ import (
 
 const deleteExample = `  vedette delete deployment web -n shop
   vedette delete pods -l app=web --account 'prod-*' --now
+  vedette delete pods --field-selector status.phase=Failed -A --dry-run=server
+  vedette delete jobs --all -n batch
   vedette delete -f manifests/ --ignore-not-found
   vedette get pods -l app=old -o name | xargs vedette delete`
 
@@ -30,7 +32,7 @@ type deleteOptions struct {
 func newDelete() *cobra.Command {
 	var o deleteOptions
 	cmd := &cobra.Command{
-		Use:     "delete TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | ACCOUNT/TYPE/NAMESPACE/NAME... | -f FILE",
+		Use:     "delete TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | TYPE --all | ACCOUNT/TYPE/NAMESPACE/NAME... | -f FILE",
 		Short:   "Delete objects, and wait until they are gone",
 		Example: deleteExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,7 +44,12 @@ func newDelete() *cobra.Command {
 		},
 	}
 	o.flags(cmd)
+	o.allFlag(cmd, "delete")
+	o.manner.flags(cmd)
 	flags := cmd.Flags()
+	flags.Lookup("output").Usage = "name prints the names of what was deleted, as get does"
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "choose in all namespaces; with --all, -l or --field-selector")
+	flags.StringVar(&o.fieldSelector, "field-selector", "", "the objects with these fields (status.phase=Failed), as far as the API server knows the kind's")
 	flags.StringVar(&o.cascade, "cascade", "background", "what becomes of the objects that these own: background, foreground (they go first) or orphan (they stay)")
 	flags.Int64Var(&o.grace, "grace-period", -1, "seconds that pods have to end; -1 for what they say themselves")
 	flags.BoolVar(&o.now, "now", false, "give them one second")
@@ -55,6 +62,9 @@ func newDelete() *cobra.Command {
 
 // operation is what all deletes of one command have in common.
 func (o deleteOptions) operation() (client.Operation, error) {
+	if err := o.manner.validate(); err != nil {
+		return client.Operation{}, err
+	}
 	op := client.Operation{Verb: vedette.VerbDelete, Propagation: o.cascade, MissingOK: o.ignoreMissing, NoWait: !o.wait, Timeout: o.timeout}
 	switch o.cascade {
 	case "background", "foreground", "orphan":
@@ -80,16 +90,25 @@ func (o deleteOptions) operation() (client.Operation, error) {
 
 func (o deleteOptions) delete(ctx context.Context, h *hand, one aim, op client.Operation) error {
 	op.Kind, op.APIVersion, op.Namespace, op.Name, op.LabelSelector = one.kind, one.apiVersion, one.namespace, one.name, one.selector
+	op.FieldSelector, op.All, op.AllNamespaces = one.fieldSelector, one.all, one.allNamespaces
 	out, ok, err := h.must(ctx, "delete "+one.label(), op)
 	for _, key := range out.Keys { // some may be gone though others are not
 		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && one.name == "" {
-			h.say("%s", deletion(key, o.force))
+			o.tell(h, key)
 		}
 	}
 	if ok && one.name == "" && len(out.Keys) == 0 {
-		h.warn("No resources found in %s namespace of %s.", or(one.namespace, "default"), h.account)
+		h.warn("No resources found in %s of %s.", one.where(), h.account)
 	}
 	return err
+}
+
+func (o deleteOptions) tell(h *hand, key client.Key) {
+	if o.manner.output == "name" {
+		h.reportNames(client.Outcome{Keys: []client.Key{key}}, "")
+		return
+	}
+	h.say("%s%s", deletion(key, o.force), o.manner.suffix())
 }
 
 // deletion is how kubectl tells of one.

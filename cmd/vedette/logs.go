@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/client"
@@ -35,6 +31,8 @@ type logOptions struct {
 	since         time.Duration
 	prefix        bool
 	prefixed      bool // --prefix was given
+	allPods       bool
+	limit         int64 // of bytes of each log; 0 for none
 	most          int
 }
 
@@ -47,7 +45,8 @@ func newLogs() *cobra.Command {
 		Example: logsExample,
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.prefixed = cmd.Flags().Changed("prefix")
+			o.prefixed = cmd.Flags().Changed("prefix") || o.allPods
+			o.prefix = o.prefix || o.allPods
 			if err := o.prepare(cmd.Flags().Changed("tail")); err != nil {
 				return err
 			}
@@ -71,6 +70,8 @@ func newLogs() *cobra.Command {
 	flags.StringVar(&o.SinceTime, "since-time", "", "only what was written after this time (2026-01-31T12:00:00Z)")
 	flags.BoolVar(&o.Timestamps, "timestamps", false, "begin each line with its time")
 	flags.BoolVar(&o.prefix, "prefix", false, "begin each line with its account, pod and container; by default where there are several")
+	flags.BoolVar(&o.allPods, "all-pods", false, "all pods of a workload, which is what is shown anyway, with --prefix")
+	flags.Int64Var(&o.limit, "limit-bytes", 0, "no more than so many bytes of each log; 0 for no limit")
 	flags.IntVar(&o.most, "max-log-requests", 50, "how many logs may be followed at once")
 	return cmd
 }
@@ -83,6 +84,8 @@ func (o *logOptions) prepare(tailGiven bool) error {
 		return vedette.Errorf(vedette.Invalid, "--since and --since-time both say where the log begins: leave one out")
 	case o.since < 0:
 		return vedette.Errorf(vedette.Invalid, "--since is %v and must be above 0", o.since)
+	case o.limit < 0:
+		return vedette.Errorf(vedette.Invalid, "--limit-bytes is %d and can't be negative", o.limit)
 	case o.tail < -1:
 		return vedette.Errorf(vedette.Invalid, "--tail is %d and must be a number of lines, or -1 for all", o.tail)
 	}
@@ -156,7 +159,7 @@ func (o *logOptions) run(cmd *cobra.Command, all []aim) error {
 	if !o.prefixed {
 		o.prefix = len(logs) > 1
 	}
-	p := &press{client: c.client, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), prefix: o.prefix, several: len(logs) > 1}
+	p := &press{client: c.client, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), prefix: o.prefix, several: len(logs) > 1, limit: o.limit}
 	failed, err := p.print(cmd.Context(), logs, o.Follow)
 	f.failed, f.of = f.failed+failed, f.of+len(logs)
 	switch {
@@ -164,99 +167,6 @@ func (o *logOptions) run(cmd *cobra.Command, all []aim) error {
 		return err
 	case f.failed > 0:
 		return failures{f.failed, max(f.of, f.failed)}
-	}
-	return nil
-}
-
-// press prints logs.
-type press struct {
-	client  *client.Client
-	prefix  bool
-	several bool
-
-	mu          sync.Mutex
-	out, errOut io.Writer
-}
-
-// print returns how many logs could not be read whole. Its error is one of the
-// output, or the end of ctx.
-func (p *press) print(ctx context.Context, logs []client.Log, together bool) (failed int, err error) {
-	group, ctx := errgroup.WithContext(ctx)
-	if !together {
-		group.SetLimit(1)
-	}
-	for _, l := range logs {
-		group.Go(func() error {
-			err := p.copy(ctx, l)
-			if ctx.Err() != nil || errors.Is(err, errOutput) || err == nil {
-				return err
-			}
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			failed++
-			fmt.Fprintf(p.errOut, "Error from %s: the log of %s: %v\n", l.Account, logName(l), err)
-			return nil
-		})
-	}
-	err = group.Wait()
-	if ctx.Err() != nil && !errors.Is(err, errOutput) {
-		return failed, nil // interrupted, which is how following ends
-	}
-	return failed, err
-}
-
-func logName(l client.Log) string {
-	if l.Container == "" {
-		return "pod/" + l.Pod
-	}
-	return "pod/" + l.Pod + "/" + l.Container
-}
-
-// copy prints one log by lines, so that those of several don't run into each
-// other.
-func (p *press) copy(ctx context.Context, l client.Log) error {
-	log, err := p.client.Logs(ctx, l)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	prefix := ""
-	if p.prefix {
-		prefix = "[" + l.Account + "/" + logName(l) + "] "
-	}
-	lines, begun := bufio.NewReaderSize(log, 64<<10), false // within a line that is longer than the buffer
-	for {
-		line, err := lines.ReadSlice('\n')
-		if len(line) > 0 {
-			if err := p.write(prefix, line, begun, err); err != nil {
-				return err
-			}
-		}
-		begun = errors.Is(err, bufio.ErrBufferFull)
-		switch {
-		case begun || err == nil:
-		case errors.Is(err, io.EOF):
-			return nil
-		default:
-			return fmt.Errorf("it broke off, and may go on after what is shown: %w", err)
-		}
-	}
-}
-
-// write prints a line, or a part of a long one. One that the end of its log has cut
-// is ended where another log's could follow.
-func (p *press) write(prefix string, line []byte, begun bool, why error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	text := string(line)
-	if !begun {
-		text = prefix + text
-	}
-	if p.several && why != nil && !errors.Is(why, bufio.ErrBufferFull) {
-		text += "\n"
-	}
-	if _, err := io.WriteString(p.out, text); err != nil {
-		return errors.Join(errOutput, err)
 	}
 	return nil
 }

@@ -30,11 +30,15 @@ func (g *getter) runManifests(ctx context.Context, targets []target) error {
 	if len(items) == 0 && err != nil {
 		return err
 	}
-	var document any = map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items}
+	document := listOf(items)
 	if len(targets) == 1 && targets[0].name != "" && len(items) == 1 {
 		document = items[0]
 	}
 	return errors.Join(g.printDocument(document), err)
+}
+
+func listOf(items []any) any {
+	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items}
 }
 
 func (g *getter) manifests(ctx context.Context, t target) ([]any, error) {
@@ -60,13 +64,19 @@ func (g *getter) manifests(ctx context.Context, t target) ([]any, error) {
 	}
 }
 
-// marked decodes a manifest and notes its account in it. Numbers stay as they
-// are written.
-func marked(o client.Object) (map[string]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(o.Manifest))
+// decodeManifest reads a manifest whose numbers stay as they are written.
+func decodeManifest(raw json.RawMessage) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var m map[string]any
-	if err := decoder.Decode(&m); err != nil {
+	err := decoder.Decode(&m)
+	return m, err
+}
+
+// marked decodes a manifest and notes its account in it.
+func marked(o client.Object) (map[string]any, error) {
+	m, err := decodeManifest(o.Manifest)
+	if err != nil {
 		return nil, fmt.Errorf("read the manifest of %s: %w", path(o.Account, o.Kind, o.Namespace, o.Name), err)
 	}
 	metadata := member(m, "metadata")
@@ -85,7 +95,7 @@ func member(m map[string]any, name string) map[string]any {
 }
 
 func (g *getter) printDocument(document any) error {
-	text, err := g.encode(document)
+	text, err := encodeDocument(document, g.output)
 	if err != nil {
 		return err
 	}
@@ -93,7 +103,7 @@ func (g *getter) printDocument(document any) error {
 	return g.out.flush()
 }
 
-func (g *getter) encode(document any) (string, error) {
+func encodeDocument(document any, format string) (string, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -102,7 +112,7 @@ func (g *getter) encode(document any) (string, error) {
 		return "", fmt.Errorf("write JSON: %w", err)
 	}
 	text := b.Bytes()
-	if g.output == "yaml" {
+	if format == "yaml" {
 		var err error
 		if text, err = yaml.JSONToYAML(text); err != nil {
 			return "", fmt.Errorf("write YAML: %w", err)

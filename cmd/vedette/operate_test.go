@@ -31,7 +31,7 @@ func remember(t *testing.T, s *store.Store) {
 	for _, row := range []store.OperationRow{
 		{ID: "01J00000000000000000000001", Account: "dev", Verb: vedette.VerbApply, Target: "Deployment shop/web", User: "ann", Origin: "vedette apply",
 			Server: "server-1", Agent: "agent-1", State: vedette.Done, Status: 200, Accepted: now.Add(-90 * time.Minute)},
-		{ID: "01J00000000000000000000002", Account: "prod-1", Verb: vedette.VerbDelete, Target: "Pod shop/web-0", Origin: "api", Server: "server-1", Agent: "agent-2",
+		{ID: "01J00000000000000000000002", Account: "prod-1", Verb: vedette.VerbDelete, DryRun: true, Target: "Pod shop/web-0", Origin: "api", Server: "server-1", Agent: "agent-2",
 			State: vedette.Failed, Status: 403, Reason: "Forbidden", Message: "pods \"web-0\" is forbidden", Accepted: now.Add(-80 * time.Minute)},
 		{ID: "01J00000000000000000000003", Account: "gone", Verb: vedette.VerbScale, Target: "Deployment shop/web", Origin: "task 7", Server: "server-1",
 			State: store.Pending, Accepted: now.Add(-70 * time.Minute)},
@@ -64,6 +64,8 @@ func furnish() *clusters {
 	c.put("dev", `{"kind":"Deployment","metadata":{"name":"lost","namespace":"shop"},"spec":{}}`)
 	c.put("dev", `{"kind":"Pod","metadata":{"name":"cut","namespace":"shop"},"spec":{"containers":[{"name":"main"}]}}`)
 	c.put("dev", `{"kind":"Pod","metadata":{"name":"young","namespace":"shop"},"spec":{"containers":[{"name":"main"}]}}`)
+	c.put("dev", `{"kind":"ReplicaSet","apiVersion":"apps/v1","metadata":{"name":"web-1","namespace":"shop"},"spec":{"template":{"metadata":{"labels":{"app":"web"}},
+		"spec":{"containers":[{"name":"main","image":"web:1","ports":[{"containerPort":80,"protocol":"TCP"}],"env":[{"name":"A","value":"b"}]}],"volumes":[{"name":"v","emptyDir":{}}]}}}}`)
 	c.put("dev", `{"kind":"Node","metadata":{"name":"node-1"}}`)
 	c.logs["dev cut main"] = "breaks: half a li"
 	c.statuses = []vedette.RolloutStatus{{Message: "1 of 3 new replicas have been updated"}, {Message: "1 of 3 new replicas have been updated"},

@@ -65,13 +65,21 @@ func showOperations(cmd *cobra.Command, past []client.Past, wide bool, now time.
 	}
 	var rows [][]string
 	for _, p := range past {
-		row := []string{p.ID, p.Account, p.Verb, or(p.Target, "<none>"), p.State, code(p.Status), took(p), views.Age(now.Sub(p.Accepted))}
+		row := []string{p.ID, p.Account, verbOf(p), or(p.Target, "<none>"), p.State, code(p.Status), took(p), views.Age(now.Sub(p.Accepted))}
 		if wide {
 			row = append(row, or(p.User, "<none>"), p.Origin, or(p.Agent, "<none>"), p.Message)
 		}
 		rows = append(rows, row)
 	}
 	return show(cmd, heads, rows)
+}
+
+// verbOf is what was done, or only judged.
+func verbOf(p client.Past) string {
+	if p.DryRun {
+		return p.Verb + " (dry run)"
+	}
+	return p.Verb
 }
 
 func code(status int) string {
@@ -134,7 +142,7 @@ func describe(out *printer, p client.Past, now time.Time) {
 	if out.colour {
 		state = paint(state)
 	}
-	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", p.Verb}, {"Target", or(p.Target, "<none>")}, {"State", state},
+	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbOf(p)}, {"Target", or(p.Target, "<none>")}, {"State", state},
 		{"Status", code(p.Status) + space(p.Reason)}, {"Message", p.Message}, {"User", or(p.User, "<none>")}, {"Origin", or(p.Origin, "<none>")},
 		{"Server", p.Server}, {"Agent", or(p.Agent, "<none>: it was not sent")}, {"Accepted", at(&p.Accepted, now)}, {"Sent", at(p.Sent, now)},
 		{"Ended", at(p.Ended, now)}, {"Took", took(p)}}

@@ -140,6 +140,15 @@ func clean(text string) string {
 	}, text)
 }
 
+// cleanCells is clean for lines whose cells are separated by tabs.
+func cleanCells(text string) string {
+	cells := strings.Split(text, "\t")
+	for i, cell := range cells {
+		cells[i] = clean(cell)
+	}
+	return strings.Join(cells, "\t")
+}
+
 const (
 	green  = "\x1b[32m"
 	yellow = "\x1b[33m"

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,15 +33,19 @@ const aimsUse = " TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | -f FILE"
 func newRolloutDeed(use, short string, verb vedette.Verb, done string) *cobra.Command {
 	var a aims
 	cmd := &cobra.Command{Use: use + aimsUse, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
+		if err := a.manner.validate("json", "yaml"); err != nil {
+			return err
+		}
 		return a.named(cmd, args, func(ctx context.Context, h *hand, one aim) error {
 			out, ok, err := h.must(ctx, use+" "+one.label(), one.on(verb))
 			if ok {
-				h.say("%s %s", nameOf(out, one.label()), done)
+				h.report(out, one.label(), done)
 			}
 			return err
 		})
 	}}
 	a.flags(cmd)
+	a.manner.flags(cmd)
 	return cmd
 }
 
@@ -54,55 +56,23 @@ func newRolloutUndo() *cobra.Command {
 		if revision < 0 {
 			return vedette.Errorf(vedette.Invalid, "--to-revision is %d and can't be negative", revision)
 		}
+		if err := a.manner.validate("json", "yaml"); err != nil {
+			return err
+		}
 		return a.named(cmd, args, func(ctx context.Context, h *hand, one aim) error {
 			op := one.on(vedette.VerbUndo)
 			op.Revision = revision
 			out, ok, err := h.must(ctx, "undo "+one.label(), op)
 			if ok {
-				h.say("%s %s", nameOf(out, one.label()), or(out.Message, "rolled back"))
+				h.report(out, one.label(), or(out.Message, "rolled back"))
 			}
 			return err
 		})
 	}}
 	a.flags(cmd)
+	a.manner.flags(cmd)
 	cmd.Flags().Int64Var(&revision, "to-revision", 0, "the revision to go back to; 0 for the one before")
 	return cmd
-}
-
-func newRolloutHistory() *cobra.Command {
-	var a aims
-	cmd := &cobra.Command{Use: "history" + aimsUse, Short: "Show the revisions of a workload", RunE: func(cmd *cobra.Command, args []string) error {
-		return a.named(cmd, args, func(ctx context.Context, h *hand, one aim) error {
-			out, ok, err := h.must(ctx, "history of "+one.label(), one.on(vedette.VerbHistory))
-			if !ok {
-				return err
-			}
-			var revisions []vedette.Revision
-			if err := json.Unmarshal(out.Result, &revisions); err != nil {
-				return fmt.Errorf("read the history of %s: %w", one.label(), err)
-			}
-			h.say("%s", one.label())
-			for _, line := range revisionLines(revisions) {
-				h.say("%s", line)
-			}
-			return nil
-		})
-	}}
-	a.flags(cmd)
-	return cmd
-}
-
-func revisionLines(revisions []vedette.Revision) []string {
-	l := &layout{status: -1}
-	l.add([]string{"REVISION", "CURRENT", "NAME", "CHANGE-CAUSE"})
-	for _, r := range revisions {
-		l.add([]string{strconv.FormatInt(r.Number, 10), map[bool]string{true: "*"}[r.Current], r.Name, or(r.ChangeCause, "<none>")})
-	}
-	var lines []string
-	for _, cells := range l.lines {
-		lines = append(lines, l.format(cells, false))
-	}
-	return lines
 }
 
 func newRolloutStatus() *cobra.Command {
@@ -117,6 +87,7 @@ func newRolloutStatus() *cobra.Command {
 			if timeout > 0 {
 				ends = time.Now().Add(timeout)
 			}
+			a.live = true
 			return a.named(cmd, args, func(ctx context.Context, h *hand, one aim) error {
 				return rollout{one, !watch}.follow(ctx, h, ends)
 			})
@@ -166,7 +137,9 @@ func (r rollout) follow(ctx context.Context, h *hand, ends time.Time) error {
 		}
 		var status vedette.RolloutStatus
 		if err := json.Unmarshal(out.Result, &status); err != nil {
-			return fmt.Errorf("read the status of %s: %w", r.label(), err)
+			h.done--
+			h.fail("what is said of the rollout of %s makes no sense: %v", r.label(), err)
+			return nil
 		}
 		if ended := r.tell(h, status, &last); ended || r.once {
 			return nil

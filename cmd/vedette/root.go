@@ -21,6 +21,8 @@ func newRoot() *cobra.Command {
 	}
 	root.PersistentFlags().String("server", server, "address of the server; the environment's VEDETTE_SERVER if not given")
 	root.PersistentFlags().String("user", os.Getenv("VEDETTE_USER"), "on whose behalf, as Spinnaker knows them; the environment's VEDETTE_USER if not given")
+	root.PersistentFlags().String("user-accounts", os.Getenv("VEDETTE_USER_ACCOUNTS"),
+		"restricted accounts that this user may change, joined by commas, where the server has no Fiat to ask; the environment's VEDETTE_USER_ACCOUNTS if not given")
 	root.AddCommand(newGet(), newApply(), newDelete(), newScale(), newRollout(), newLogs(), newOps(),
 		newAccounts(), newAgents(), newFeeds(), newUp(), newVersion())
 	return root
@@ -36,6 +38,9 @@ func connect(cmd *cobra.Command) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.User, err = cmd.Flags().GetString("user")
+	if c.User, err = cmd.Flags().GetString("user"); err != nil {
+		return nil, err
+	}
+	c.UserAccounts, err = cmd.Flags().GetString("user-accounts")
 	return c, err
 }

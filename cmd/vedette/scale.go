@@ -19,7 +19,7 @@ type scaleOptions struct {
 func newScale() *cobra.Command {
 	var o scaleOptions
 	cmd := &cobra.Command{
-		Use:   "scale --replicas=N TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | -f FILE",
+		Use:   "scale --replicas=N TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | TYPE --all | -f FILE",
 		Short: "Set the number of replicas",
 		Example: `  vedette scale deployment web --replicas 5 -n shop --account 'prod-*'
   vedette scale sts/db --current-replicas 2 --replicas 3`,
@@ -30,10 +30,15 @@ func newScale() *cobra.Command {
 			case o.replicas < 0:
 				return vedette.Errorf(vedette.Invalid, "%d replicas can't be had", o.replicas)
 			}
+			if err := o.manner.validate("json", "yaml"); err != nil {
+				return err
+			}
 			return o.named(cmd, args, o.scale)
 		},
 	}
 	o.flags(cmd)
+	o.allFlag(cmd, "scale")
+	o.manner.flags(cmd)
 	cmd.Flags().Int64Var(&o.replicas, "replicas", 0, "how many there shall be")
 	cmd.Flags().Int64Var(&o.current, "current-replicas", -1, "scale only what has so many now; -1 for any number")
 	return cmd
@@ -42,7 +47,7 @@ func newScale() *cobra.Command {
 func (o scaleOptions) scale(ctx context.Context, h *hand, one aim) error {
 	op := one.on(vedette.VerbScale)
 	op.Replicas = &o.replicas
-	if o.current >= 0 {
+	if o.current >= 0 && !o.manner.local() {
 		ok, err := o.check(ctx, h, one)
 		if !ok {
 			return err
@@ -51,7 +56,7 @@ func (o scaleOptions) scale(ctx context.Context, h *hand, one aim) error {
 	}
 	out, ok, err := h.must(ctx, "scale "+one.label(), op)
 	if ok {
-		h.say("%s scaled", nameOf(out, one.label()))
+		h.report(out, one.label(), "scaled")
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/authorize"
 )
 
 // TestFlagsBecomeOperations holds what commands ask the agents for.
@@ -22,14 +23,19 @@ func TestFlagsBecomeOperations(t *testing.T) {
 	server := steer(t, c)
 	for _, tt := range []struct{ command, want string }{
 		{"delete pod none -n shop --cascade orphan --grace-period 7 --ignore-not-found --wait=false",
-			`{"Kind":"pod","APIVersion":"","Namespace":"shop","Name":"none","LabelSelector":"","Propagation":"orphan","GraceSeconds":7,"MissingOK":true,"NoWait":true}`},
+			`{"Kind":"pod","APIVersion":"","Namespace":"shop","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"orphan","GraceSeconds":7,"MissingOK":true,"NoWait":true}`},
 		{"delete pod none --ignore-not-found",
-			`{"Kind":"pod","APIVersion":"","Namespace":"","Name":"none","LabelSelector":"","Propagation":"background","GraceSeconds":null,"MissingOK":true,"NoWait":false}`},
+			`{"Kind":"pod","APIVersion":"","Namespace":"","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"background","GraceSeconds":null,"MissingOK":true,"NoWait":false}`},
 		{"delete pod none --ignore-not-found --now", `"GraceSeconds":1,`},
 		{"delete pod none --ignore-not-found --grace-period 0", `"GraceSeconds":1,`},
 		{"delete pod none --ignore-not-found --grace-period 0 --force", `"GraceSeconds":0,`},
 		{"delete pod none --ignore-not-found --force", `"GraceSeconds":0,`},
 		{"delete pods -l a=b -n x", `"Namespace":"x","Name":"","LabelSelector":"a=b"`},
+		{"delete pods --field-selector metadata.name=none -A", `"Namespace":"","Name":"","LabelSelector":"","FieldSelector":"metadata.name=none","All":false,"AllNamespaces":true`},
+		{"delete pods --all -n x", `"Namespace":"x","Name":"","LabelSelector":"","FieldSelector":"","All":true,"AllNamespaces":false`},
+		{"scale deploy --all -n shop --replicas 7", `"Name":"lost","Replicas":7`},
+		{"apply -f testdata/manifests/shop.yaml -n shop --prune --all --prune-allowlist core/v1/Service --cascade orphan",
+			`"Kinds":["core/v1/Service"],"Namespaces":["shop"],"LabelSelector":"","All":true,"Keep":["uid of ConfigMap shop/colours","uid of Deployment.apps shop/web"],"Propagation":"orphan"`},
 		{"apply -f testdata/refused.yaml --server-side", `"Strategy":"server-side"`},
 		{"apply -f testdata/refused.yaml --server-side --force-conflicts -n x", `"Namespace":"x","Strategy":"force-conflicts"`},
 		{"apply -f testdata/refused.yaml", `"Strategy":""`},
@@ -61,6 +67,103 @@ func TestFlagsBecomeOperations(t *testing.T) {
 		if last.Args.Verb() != vedette.VerbLogs && (last.User != "ann" || !strings.HasPrefix(last.Origin, "vedette "+verb)) {
 			t.Errorf("%s: on behalf of %q, by %q", tt.command, last.User, last.Origin)
 		}
+	}
+}
+
+// TestDryRunsAreAskedForAsSuch holds that nothing that changes anything is sent but
+// as a dry run, and that what only reads is sent as ever.
+func TestDryRunsAreAskedForAsSuch(t *testing.T) {
+	c := furnish()
+	server := steer(t, c)
+	for _, command := range []string{"apply -f testdata/manifests -n shop --prune --all", "delete pods --all -n shop", "scale deploy/api -n shop --replicas 7 --current-replicas 2",
+		"rollout restart deploy -l app!=x -n shop", "rollout undo deploy/api -n shop", "rollout pause deploy/api -n shop", "rollout resume deploy/api -n shop"} {
+		c.asked = nil
+		if _, errOut, err := run(t.Context(), append(strings.Fields(command), "--dry-run=server", "--account", "dev", "--server", server)...); err != nil && !strings.Contains(errOut, "lost") {
+			t.Errorf("%s: %v %s", command, err, errOut)
+		}
+		dry := 0
+		for _, op := range c.asked {
+			if op.DryRun == op.Reads() {
+				t.Errorf("%s: %s is sent with %v for a dry run", command, op.Args.Verb(), op.DryRun)
+			}
+			if op.DryRun {
+				dry++
+			}
+		}
+		if dry == 0 {
+			t.Errorf("%s: nothing was asked", command)
+		}
+		c.asked = nil
+		local := append(strings.Fields(strings.Replace(command, " --prune --all", "", 1)), "--dry-run=client", "--server", "nowhere:1")
+		_, _, err := run(t.Context(), local...)
+		if chooses := strings.Contains(command, "pods --all") || strings.Contains(command, " -l "); (err == nil) == chooses || len(c.asked) > 0 {
+			t.Errorf("%v: %v", local, err)
+		}
+	}
+}
+
+// TestOnWhoseBehalf holds that a server that believes it is told which accounts a
+// user may change, and that who is refused is told what to say.
+func TestOnWhoseBehalf(t *testing.T) {
+	w := shop(t)
+	authority, err := authorize.New(authorize.Config{Properties: func(context.Context, vedette.AccountName) (vedette.Properties, error) {
+		return vedette.Properties{Permissions: &vedette.Permissions{Write: []string{"ops"}}}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Operations: furnish(), Authority: authority}))
+	t.Cleanup(server.Close)
+	pause := []string{"rollout", "pause", "deploy/api", "-n", "shop", "--account", "dev", "--server", server.URL}
+	_, errOut, err := run(t.Context(), pause...)
+	if err != (failures{1, 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: --user says on whose behalf") {
+		t.Errorf("%q, %v", errOut, err)
+	}
+	if out, _, err := run(t.Context(), append(pause, "--user-accounts", "prod-1,dev")...); err != nil || out != "deployment.apps/api paused\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// stuck are clusters of which the first does not get ahead.
+type stuck struct {
+	*clusters
+	prodSaid chan struct{}
+}
+
+// Do has the rollout of dev wait until that of prod-1 was told.
+func (c stuck) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	if op.Account != "dev" {
+		return result(vedette.RolloutStatus{Done: true, Message: "rolled out"})
+	}
+	select {
+	case <-c.prodSaid:
+		return refusal(404, "NotFound", "no")
+	case <-ctx.Done():
+		return refusal(504, "Timeout", "nobody waits")
+	}
+}
+
+// TestRolloutsAreToldAsTheyGo holds that an account whose rollout does not get
+// ahead, or fails, keeps nothing of the others from being told.
+func TestRolloutsAreToldAsTheyGo(t *testing.T) {
+	w := shop(t)
+	c := stuck{furnish(), make(chan struct{})}
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Operations: c}))
+	t.Cleanup(server.Close)
+	out := newScreen()
+	root := newRoot()
+	root.SetArgs([]string{"rollout", "status", "deploy/api", "-n", "shop", "--account", "dev,prod-1", "--server", server.URL})
+	root.SetOut(out)
+	var errOut bytes.Buffer
+	root.SetErr(&errOut)
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(t.Context()) }()
+	if got := out.lines(t, 1); got[0] != "prod-1: rolled out" {
+		t.Errorf("%q", got)
+	}
+	close(c.prodSaid)
+	if err := <-ended; err != (failures{1, 2}) || !strings.HasPrefix(errOut.String(), "Error from dev (NotFound)") {
+		t.Errorf("%v, %s", err, &errOut)
 	}
 }
 

@@ -154,7 +154,7 @@ func (w *watcher) changedManifest(data []byte) error {
 	if err != nil {
 		return err
 	}
-	text, err := w.encode(m)
+	text, err := encodeDocument(m, w.output)
 	if err != nil {
 		return err
 	}

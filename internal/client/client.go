@@ -22,6 +22,9 @@ type Client struct {
 	// User is on whose behalf it speaks, as Spinnaker knows them; empty for nobody.
 	// Not to be changed while it speaks.
 	User string
+	// UserAccounts are those that User may change, joined by commas. A server without
+	// Fiat believes it, as it believes Gate. Not to be changed while it speaks.
+	UserAccounts string
 
 	base    string
 	http    *http.Client
@@ -97,6 +100,9 @@ func (c *Client) introduce(request *http.Request) {
 	request.Header.Set("User-Agent", "vedette")
 	if c.User != "" {
 		request.Header.Set("X-SPINNAKER-USER", c.User)
+	}
+	if c.UserAccounts != "" {
+		request.Header.Set("X-SPINNAKER-ACCOUNTS", c.UserAccounts)
 	}
 }
 

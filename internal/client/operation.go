@@ -32,6 +32,9 @@ type Operation struct {
 	Namespace     string          `json:"namespace,omitempty"`
 	Name          string          `json:"name,omitempty"`
 	LabelSelector string          `json:"labelSelector,omitempty"`
+	FieldSelector string          `json:"fieldSelector,omitempty"`
+	All           bool            `json:"all,omitempty"`
+	AllNamespaces bool            `json:"allNamespaces,omitempty"`
 	Manifest      json.RawMessage `json:"manifest,omitempty"`
 	Strategy      string          `json:"strategy,omitempty"`
 	Type          string          `json:"type,omitempty"`
@@ -42,10 +45,15 @@ type Operation struct {
 	NoWait        bool            `json:"noWait,omitempty"`
 	Replicas      *int64          `json:"replicas,omitempty"`
 	Revision      int64           `json:"revision,omitempty"`
+	Kinds         []string        `json:"kinds,omitempty"`
+	Namespaces    []string        `json:"namespaces,omitempty"`
+	Keep          []string        `json:"keep,omitempty"`
+	DryRun        bool            `json:"dryRun,omitempty"`
 }
 
-// reads reports whether an operation changes nothing, so that it needs no id.
-func (o Operation) reads() bool {
+// Reads reports whether an operation is of a verb that changes nothing: it needs no
+// id, and is never a dry run.
+func (o Operation) Reads() bool {
 	switch o.Verb {
 	case vedette.VerbGet, vedette.VerbList, vedette.VerbHistory, vedette.VerbStatus:
 		return true
@@ -79,7 +87,7 @@ const (
 // way, and takes effect once. The error is of an operation that was not begun, or
 // of one whose end can't be learnt.
 func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outcome, error) {
-	if !o.reads() {
+	if !o.Reads() {
 		o.ID = ulid.Make().String()
 	}
 	body, err := o.encode()
@@ -198,6 +206,7 @@ func (c *Client) Logs(ctx context.Context, l Log) (io.ReadCloser, error) {
 type Past struct {
 	ID, Account, Verb, Target, User, Origin, Server, Agent string
 	State, Reason, Message                                 string
+	DryRun                                                 bool
 	Status                                                 int
 	Accepted                                               time.Time
 	Sent, Ended                                            *time.Time

@@ -39,6 +39,12 @@ type operationBody struct {
 	Replicas      int64           `json:"replicas"`
 	Revision      int64           `json:"revision"`
 	RevisionsBack int             `json:"revisionsBack"`
+	DryRun        bool            `json:"dryRun"`
+	All           bool            `json:"all"`
+	AllNamespaces bool            `json:"allNamespaces"`
+	Kinds         []string        `json:"kinds"`
+	Namespaces    []string        `json:"namespaces"`
+	Keep          []string        `json:"keep"`
 }
 
 // verb is what a verb takes, and how its arguments are made.
@@ -52,6 +58,7 @@ func (v verb) fields() []string { return slices.Concat(commonFields, v.must, v.m
 
 var (
 	commonFields = []string{"account", "verb", "id", "timeout"}
+	changeFields = []string{"dryRun"} // of verbs that change something
 	oneObject    = []string{"kind", "name"}
 	whichObject  = []string{"apiVersion", "namespace"}
 )
@@ -59,23 +66,30 @@ var (
 // verbs are those that answer with a body. Logs are a stream of their own.
 var verbs = map[vedette.Verb]verb{
 	vedette.VerbGet:     onTarget(func(t vedette.Target) vedette.Args { return vedette.GetArgs{Target: t} }),
-	vedette.VerbRestart: onTarget(func(t vedette.Target) vedette.Args { return vedette.RestartArgs{Target: t} }),
-	vedette.VerbPause:   onTarget(func(t vedette.Target) vedette.Args { return vedette.PauseArgs{Target: t} }),
-	vedette.VerbResume:  onTarget(func(t vedette.Target) vedette.Args { return vedette.ResumeArgs{Target: t} }),
+	vedette.VerbRestart: changing(onTarget(func(t vedette.Target) vedette.Args { return vedette.RestartArgs{Target: t} })),
+	vedette.VerbPause:   changing(onTarget(func(t vedette.Target) vedette.Args { return vedette.PauseArgs{Target: t} })),
+	vedette.VerbResume:  changing(onTarget(func(t vedette.Target) vedette.Args { return vedette.ResumeArgs{Target: t} })),
 	vedette.VerbHistory: onTarget(func(t vedette.Target) vedette.Args { return vedette.HistoryArgs{Target: t} }),
 	vedette.VerbStatus:  onTarget(func(t vedette.Target) vedette.Args { return vedette.StatusArgs{Target: t} }),
 	vedette.VerbEvents:  onTarget(func(t vedette.Target) vedette.Args { return vedette.EventsArgs{Target: t} }),
 	vedette.VerbRecache: onTarget(func(t vedette.Target) vedette.Args { return vedette.RecacheArgs{Target: t} }),
 	vedette.VerbList:    {[]string{"kind"}, append([]string{"labelSelector", "fieldSelector"}, whichObject...), listArgs},
-	vedette.VerbApply:   {[]string{"manifest"}, []string{"namespace", "strategy"}, applyArgs},
-	vedette.VerbPatch:   {append([]string{"patch"}, oneObject...), append([]string{"type"}, whichObject...), patchArgs},
-	vedette.VerbDelete: {[]string{"kind"}, append([]string{"name", "labelSelector", "propagation", "graceSeconds", "missingOk", "noWait"}, whichObject...),
-		deleteArgs},
-	vedette.VerbScale:    {append([]string{"replicas"}, oneObject...), whichObject, scaleArgs},
-	vedette.VerbUndo:     {oneObject, append([]string{"revision", "revisionsBack"}, whichObject...), undoArgs},
+	vedette.VerbApply:   changing(verb{[]string{"manifest"}, []string{"namespace", "strategy"}, applyArgs}),
+	vedette.VerbPatch:   changing(verb{append([]string{"patch"}, oneObject...), append([]string{"type"}, whichObject...), patchArgs}),
+	vedette.VerbDelete: changing(verb{[]string{"kind"}, append([]string{"name", "labelSelector", "fieldSelector", "all", "allNamespaces", "propagation", "graceSeconds",
+		"missingOk", "noWait"}, whichObject...), deleteArgs}),
+	vedette.VerbPrune:    changing(verb{nil, []string{"kinds", "namespaces", "labelSelector", "all", "keep", "propagation", "graceSeconds"}, pruneArgs}),
+	vedette.VerbScale:    changing(verb{append([]string{"replicas"}, oneObject...), whichObject, scaleArgs}),
+	vedette.VerbUndo:     changing(verb{oneObject, append([]string{"revision", "revisionsBack"}, whichObject...), undoArgs}),
 	vedette.VerbMetrics:  {nil, []string{"namespace", "name", "labelSelector"}, metricsArgs},
 	vedette.VerbDiscover: {nil, nil, func(operationBody) (vedette.Args, error) { return vedette.DiscoverArgs{}, nil }},
 	vedette.VerbVersion:  {[]string{"manifest"}, []string{"namespace"}, versionArgs},
+}
+
+// changing is a verb that changes something, and can be a dry run.
+func changing(v verb) verb {
+	v.may = slices.Concat(v.may, changeFields)
+	return v
 }
 
 func onTarget(make func(vedette.Target) vedette.Args) verb {
@@ -164,12 +178,12 @@ func mistyped(err error) error {
 	if !errors.As(err, &t) {
 		return vedette.Errorf(vedette.Invalid, "the operation cannot be read: %w", err)
 	}
-	want := map[string]string{"string": "a text", "bool": "true or false", "int64": "a whole number", "int": "a whole number"}[t.Type.String()]
+	want := map[string]string{"string": "a text", "bool": "true or false", "int64": "a whole number", "int": "a whole number", "[]string": "a list of texts"}[t.Type.String()]
 	return vedette.Errorf(vedette.Invalid, "the field %s must be %s", t.Field, want)
 }
 
 func (b operationBody) operation(v verb) (vedette.Operation, error) {
-	op := vedette.Operation{Account: vedette.AccountName(b.Account)}
+	op := vedette.Operation{Account: vedette.AccountName(b.Account), DryRun: b.DryRun}
 	var err error
 	if op.Args, err = v.args(b); err != nil {
 		return op, err

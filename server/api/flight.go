@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -99,14 +100,14 @@ func (a *api) recall(ctx context.Context, op vedette.Operation) (*outcomeView, e
 	if err != nil {
 		return nil, err
 	}
-	if row.Account != op.Account || row.Verb != op.Args.Verb() {
+	if row.Account != op.Account || row.Verb != op.Args.Verb() || row.DryRun != op.DryRun {
 		return nil, errOtherOperation(op.ID)
 	}
 	if row.State == store.Pending {
 		return nil, vedette.Errorf(vedette.Conflict, "operation %s is under way since %s: GET /vedette/v1/operations/%s tells how it ends",
 			op.ID, row.Accepted.UTC().Format("15:04:05Z"), op.ID)
 	}
-	view := outcomeView{ID: op.ID, Account: row.Account, Verb: row.Verb, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
+	view := outcomeView{ID: op.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
 		Keys: []objectKey{}}
 	view = view.again()
 	return &view, nil
@@ -157,7 +158,7 @@ func digestOf(op vedette.Operation) uint64 {
 		panic(err)
 	}
 	d := xxhash.New()
-	for _, part := range []string{string(op.Account), string(op.Args.Verb()), string(args)} {
+	for _, part := range []string{string(op.Account), string(op.Args.Verb()), strconv.FormatBool(op.DryRun), string(args)} {
 		_, _ = d.WriteString(part) // hashing does not fail
 		_, _ = d.Write([]byte{0})
 	}

@@ -15,6 +15,7 @@ type operationView struct {
 	ID       vedette.OperationID  `json:"id"`
 	Account  vedette.AccountName  `json:"account"`
 	Verb     vedette.Verb         `json:"verb"`
+	DryRun   bool                 `json:"dryRun,omitempty"`
 	Target   string               `json:"target"` // for people: "Deployment shop/web"
 	User     string               `json:"user,omitempty"`
 	Origin   string               `json:"origin,omitempty"`
@@ -30,7 +31,7 @@ type operationView struct {
 }
 
 func viewOfOperation(row store.OperationRow) operationView {
-	return operationView{ID: row.ID, Account: row.Account, Verb: row.Verb, Target: row.Target, User: row.User, Origin: row.Origin, Server: row.Server,
+	return operationView{ID: row.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, Target: row.Target, User: row.User, Origin: row.Origin, Server: row.Server,
 		Agent: row.Agent, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
 		Accepted: moment(row.Accepted), Sent: moment(row.Sent), Ended: moment(row.Ended)}
 }

@@ -15,6 +15,7 @@ import (
 type operation struct {
 	ID, Account, Verb, Target, User, Origin, Server, Agent, State, Reason, Message string
 	Status                                                                         int
+	DryRun                                                                         bool
 	Accepted                                                                       time.Time
 	Sent, Ended                                                                    *time.Time
 }
@@ -37,7 +38,7 @@ func (o operations) ids() string {
 func remember(t *testing.T, world *readtest.World) {
 	t.Helper()
 	for i, account := range []vedette.AccountName{"dev", "prod-1", "prod-3", "gone"} {
-		row := store.OperationRow{ID: vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i+1)), Account: account, Server: "s1", Verb: vedette.VerbScale,
+		row := store.OperationRow{ID: vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i+1)), Account: account, Server: "s1", Verb: vedette.VerbScale, DryRun: account == "prod-3",
 			Target: "Deployment shop/web", User: "ann", Origin: "task 7", State: store.Pending, Accepted: time.UnixMilli(int64(1000 * (i + 1)))}
 		if err := world.Store.BeginOperation(t.Context(), row); err != nil {
 			t.Fatal(err)
@@ -90,6 +91,9 @@ func TestHistoryOfOne(t *testing.T) {
 		one.Agent != "agent-1" || one.State != "failed" || one.Status != 403 || one.Reason != "Forbidden" || one.Message != "no" ||
 		one.Accepted.UnixMilli() != 3000 || one.Sent.UnixMilli() != 3001 || one.Ended.UnixMilli() != 3005 {
 		t.Errorf("%+v", one)
+	}
+	if real := read[operation](w, "/operations/01J00000000000000000000001"); !one.DryRun || real.DryRun {
+		t.Errorf("dry runs: %v, %v", one.DryRun, real.DryRun)
 	}
 	if response, body := w.get("/operations/01J00000000000000000000009"); response.StatusCode != 404 {
 		t.Errorf("%d %s", response.StatusCode, body)

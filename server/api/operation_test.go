@@ -54,7 +54,7 @@ type outcome struct {
 	Keys                                      []struct{ Kind, Namespace, Name, UID string }
 	Objects                                   []json.RawMessage
 	Result                                    json.RawMessage
-	Repeated                                  bool
+	Repeated, DryRun                          bool
 	Error                                     struct{ Kind, Message string }
 }
 
@@ -137,6 +137,12 @@ func TestOperationArguments(t *testing.T) {
 		{`"verb":"delete",` + target + `,"propagation":"orphan","graceSeconds":0,"missingOk":true,"noWait":true`,
 			vedette.DeleteArgs{Target: web, Propagation: "orphan", GraceSeconds: ptr(int64(0)), MissingOK: true, NoWait: true}},
 		{`"verb":"delete","kind":"po","labelSelector":"a=b"`, vedette.DeleteArgs{Target: vedette.Target{Kind: "po"}, LabelSelector: "a=b"}},
+		{`"verb":"delete","kind":"po","fieldSelector":"status.phase=Failed","allNamespaces":true`,
+			vedette.DeleteArgs{Target: vedette.Target{Kind: "po"}, FieldSelector: "status.phase=Failed", AllNamespaces: true}},
+		{`"verb":"delete","kind":"po","namespace":"shop","all":true`, vedette.DeleteArgs{Target: vedette.Target{Kind: "po", Namespace: "shop"}, All: true}},
+		{`"verb":"prune","labelSelector":"app=web","kinds":["core/v1/Pod"],"namespaces":["shop","default"],"keep":["u1"],"propagation":"orphan","graceSeconds":3`,
+			vedette.PruneArgs{LabelSelector: "app=web", Kinds: []string{"core/v1/Pod"}, Namespaces: []string{"shop", "default"}, Keep: []string{"u1"}, Propagation: "orphan", GraceSeconds: ptr(int64(3))}},
+		{`"verb":"prune","all":true`, vedette.PruneArgs{All: true}},
 		{`"verb":"scale",` + target + `,"replicas":0`, vedette.ScaleArgs{Target: web}},
 		{`"verb":"restart",` + target, vedette.RestartArgs{Target: web}},
 		{`"verb":"pause",` + target, vedette.PauseArgs{Target: web}},
@@ -195,6 +201,16 @@ func TestOperationsRefused(t *testing.T) {
 		{`{"verb":"get","kind":"deploy","name":"w"}`, 400, "needs the field account"},
 		{`{"account":"prod-2","verb":"get","kind":"deploy","name":"w"}`, 404, `there is no account "prod-2": did you mean prod-1 or prod-3?`},
 		{`{"account":"dev","verb":"delete","kind":"po"}`, 400, "it would delete every po"},
+		{`{"account":"dev","verb":"delete","kind":"po","allNamespaces":true}`, 400, "it would delete every po"},
+		{`{"account":"dev","verb":"delete","kind":"po","fieldSelector":" "}`, 400, "it would delete every po"},
+		{`{"account":"dev","verb":"delete","kind":"po","all":true,"labelSelector":"a=b"}`, 400, "all, or a selector"},
+		{`{"account":"dev","verb":"delete","kind":"po","all":true,"name":"x"}`, 400, "takes a name, or"},
+		{`{"account":"dev","verb":"delete","kind":"po","all":true,"allNamespaces":true,"namespace":"x"}`, 400, "a namespace or allNamespaces"},
+		{`{"account":"dev","verb":"prune"}`, 400, "a labelSelector or all"},
+		{`{"account":"dev","verb":"prune","all":true,"labelSelector":"a=b"}`, 400, "one of them"},
+		{`{"account":"dev","verb":"prune","all":true,"namespaces":[""]}`, 400, "an empty name"},
+		{`{"account":"dev","verb":"prune","all":true,"kinds":"x"}`, 400, "must be a list of texts"},
+		{`{"account":"dev","verb":"get","kind":"po","name":"x","dryRun":true}`, 400, `takes no "dryRun"`},
 		{`{"account":"dev","verb":"delete","kind":"po","labelSelector":"==="}`, 400, "cannot be read"},
 		{`{"account":"dev","verb":"delete","kind":"po","name":"x","propagation":"never"}`, 400, "may be foreground, background, orphan"},
 		{`{"account":"dev","verb":"undo","kind":"deploy","name":"w","revision":1,"revisionsBack":1}`, 400, "one of them"},
@@ -350,6 +366,28 @@ func TestWhoMayOperate(t *testing.T) {
 		if response, _ := w.get("/logs?pod=p&account="+account, "X-SPINNAKER-USER", "ann"); response.StatusCode != want {
 			t.Errorf("logs of %s: %d", account, response.StatusCode)
 		}
+	}
+}
+
+// TestDryRuns holds that a dry run is asked for as one, tells that it was one, needs
+// the permission to change the account, and is no other operation's id.
+func TestDryRuns(t *testing.T) {
+	a := &agents{}
+	cfg := configOf(shop(t))
+	cfg.Operations, cfg.Authority = a, gatekeeper{read: "prod-1", write: "dev"}
+	w := serve(t, cfg)
+	const what = `"verb":"restart","kind":"deploy","name":"w","id":"` + oneID + `"`
+	if status, out := w.post(`{"account":"dev","dryRun":true,`+what+`}`, "X-SPINNAKER-USER", "ann"); status != 200 || !out.DryRun {
+		t.Errorf("%d %+v", status, out)
+	}
+	if status, out := w.post(`{"account":"dev",`+what+`}`, "X-SPINNAKER-USER", "ann"); status != 409 {
+		t.Errorf("the real thing under the same id: %d %+v", status, out)
+	}
+	if status, _ := w.post(`{"account":"prod-1","dryRun":true,"verb":"restart","kind":"deploy","name":"w"}`, "X-SPINNAKER-USER", "ann"); status != 403 {
+		t.Errorf("who may only read: %d", status)
+	}
+	if all := a.operations(); len(all) != 1 || !all[0].DryRun {
+		t.Errorf("%+v", all)
 	}
 }
 

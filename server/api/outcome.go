@@ -13,6 +13,7 @@ type outcomeView struct {
 	ID      vedette.OperationID  `json:"id"`
 	Account vedette.AccountName  `json:"account"`
 	Verb    vedette.Verb         `json:"verb"`
+	DryRun  bool                 `json:"dryRun,omitempty"` // nothing was changed
 	State   vedette.OutcomeState `json:"state"`
 	Status  int                  `json:"status"`
 	Reason  string               `json:"reason,omitempty"`
@@ -34,7 +35,7 @@ type objectKey struct {
 }
 
 func viewOfOutcome(op vedette.Operation, out vedette.Outcome) outcomeView {
-	v := outcomeView{ID: out.ID, Account: op.Account, Verb: op.Args.Verb(), State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message,
+	v := outcomeView{ID: out.ID, Account: op.Account, Verb: op.Args.Verb(), DryRun: op.DryRun, State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message,
 		Keys: []objectKey{}, Objects: []json.RawMessage{}}
 	if v.ID == "" {
 		v.ID = op.ID

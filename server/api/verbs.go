@@ -52,18 +52,51 @@ func patchArgs(b operationBody) (vedette.Args, error) {
 }
 
 func deleteArgs(b operationBody) (vedette.Args, error) {
-	a := vedette.DeleteArgs{Target: b.target(), LabelSelector: b.LabelSelector, Propagation: b.Propagation, GraceSeconds: b.GraceSeconds,
-		MissingOK: b.MissingOK, NoWait: b.NoWait}
-	switch {
-	case a.Name == "" && strings.TrimSpace(a.LabelSelector) == "":
-		return a, vedette.Errorf(vedette.Invalid, "the verb delete needs a name or a labelSelector: it would delete every %.100s", a.Kind)
-	case a.Name != "" && a.LabelSelector != "":
-		return a, vedette.Errorf(vedette.Invalid, "the verb delete takes a name or a labelSelector, not both")
+	a := vedette.DeleteArgs{Target: b.target(), LabelSelector: b.LabelSelector, FieldSelector: b.FieldSelector, All: b.All, AllNamespaces: b.AllNamespaces,
+		Propagation: b.Propagation, GraceSeconds: b.GraceSeconds, MissingOK: b.MissingOK, NoWait: b.NoWait}
+	if err := checkChoice(a); err != nil {
+		return a, err
 	}
 	if err := checkSelector(a.LabelSelector); err != nil {
 		return a, err
 	}
-	return a, oneOf("propagation", strings.ToLower(a.Propagation), []string{"", "foreground", "background", "orphan"})
+	return a, checkPropagation(a.Propagation)
+}
+
+// checkChoice refuses a delete of which it is not clear what it means.
+func checkChoice(a vedette.DeleteArgs) error {
+	labels, fields := strings.TrimSpace(a.LabelSelector) != "", strings.TrimSpace(a.FieldSelector) != ""
+	switch {
+	case a.Name == "" && !labels && !fields && !a.All:
+		return vedette.Errorf(vedette.Invalid, "the verb delete needs a name, a labelSelector or a fieldSelector, or all: it would delete every %.100s", a.Kind)
+	case a.Name != "" && (a.LabelSelector != "" || a.FieldSelector != "" || a.All || a.AllNamespaces):
+		return vedette.Errorf(vedette.Invalid, "the verb delete takes a name, or what chooses objects: labelSelector, fieldSelector, all, allNamespaces; not both")
+	case a.All && (labels || fields):
+		return vedette.Errorf(vedette.Invalid, "the verb delete takes all, or a selector, not both")
+	case a.AllNamespaces && a.Namespace != "":
+		return vedette.Errorf(vedette.Invalid, "the verb delete takes a namespace or allNamespaces, not both")
+	}
+	return nil
+}
+
+func pruneArgs(b operationBody) (vedette.Args, error) {
+	a := vedette.PruneArgs{Kinds: b.Kinds, Namespaces: b.Namespaces, LabelSelector: b.LabelSelector, All: b.All, Keep: b.Keep,
+		Propagation: b.Propagation, GraceSeconds: b.GraceSeconds}
+	labels := strings.TrimSpace(a.LabelSelector) != ""
+	switch {
+	case labels == a.All:
+		return a, vedette.Errorf(vedette.Invalid, "the verb prune takes a labelSelector or all, and one of them must be there: it deletes what was applied and is not in keep")
+	case slices.Contains(a.Namespaces, ""):
+		return a, vedette.Errorf(vedette.Invalid, "the field namespaces holds an empty name")
+	}
+	if err := checkSelector(a.LabelSelector); err != nil {
+		return a, err
+	}
+	return a, checkPropagation(a.Propagation)
+}
+
+func checkPropagation(policy string) error {
+	return oneOf("propagation", strings.ToLower(policy), []string{"", "foreground", "background", "orphan"})
 }
 
 func scaleArgs(b operationBody) (vedette.Args, error) {

@@ -224,9 +224,17 @@ func (s *stage) cut(a *agent) {
 
 // do begins an operation; its outcome is said.
 func (s *stage) do(id vedette.OperationID, args vedette.Args) context.CancelFunc {
+	return s.begins(vedette.Operation{ID: id, Account: "prod", Args: args})
+}
+
+func (s *stage) doDry(id vedette.OperationID, args vedette.Args) {
+	s.begins(vedette.Operation{ID: id, Account: "prod", Args: args, DryRun: true})
+}
+
+func (s *stage) begins(op vedette.Operation) context.CancelFunc {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	go func() {
-		out := s.Do(ctx, vedette.Operation{ID: id, Account: "prod", Args: args})
+		out := s.Do(ctx, op)
 		s.say("%s %s %d %s", out.ID, out.State, out.Status, out.Message)
 	}()
 	synctest.Wait()

@@ -38,7 +38,7 @@ func (e *errand) handOver(process string) {
 		return
 	}
 	e.before = e.sent
-	if a, ok := e.op.Args.(vedette.DeleteArgs); ok {
+	if a, ok := e.op.Args.(vedette.DeleteArgs); ok && e.op.Changes() {
 		a.MissingOK = true
 		e.op.Args = a
 	}
@@ -47,12 +47,30 @@ func (e *errand) handOver(process string) {
 // weigh takes an outcome as it comes, but for a failure of what two processes had:
 // what one of them says doesn't tell what the other did.
 func (e *errand) weigh(out vedette.Outcome) vedette.Outcome {
-	if out.State != vedette.Failed || e.before == nil || e.op.Reads() {
-		return out
+	if out.State != vedette.Failed || e.before == nil || !e.op.Changes() {
+		return e.explain(out)
 	}
 	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost",
 		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which went away before it answered, and then to agent %s, where it failed: %s. "+
 			"Look at the object before you try again", e.before.agent, e.before.at.UTC().Format(time.RFC3339), e.sent.agent, out.Message)}
+}
+
+// unknownVerb is how an agent refuses what it has no word for.
+const unknownVerb = "this agent knows no operation without arguments"
+
+// explain says of an agent's refusal to do what it does not know what it is that it
+// does not know.
+func (e *errand) explain(out vedette.Outcome) vedette.Outcome {
+	if out.State != vedette.Failed || out.Message != unknownVerb || e.sent == nil {
+		return out
+	}
+	what := fmt.Sprintf("the verb %s in this form", e.op.Args.Verb())
+	if e.op.DryRun {
+		what = "dry runs"
+	}
+	out.Status, out.Reason = http.StatusNotImplemented, "NotImplemented"
+	out.Message = fmt.Sprintf("agent %s is too old to know %s, and did nothing: upgrade it", e.sent.agent, what)
+	return out
 }
 
 // carry brings an operation to its outcome.
@@ -190,15 +208,15 @@ func (d *Dispatch) overdue(ctx context.Context, e *errand) vedette.Outcome {
 		if e.op.Reads() {
 			return failure(http.StatusGatewayTimeout, "Canceled", "nobody waits for the answer any more")
 		}
-		if e.sent == nil {
-			return failure(http.StatusServiceUnavailable, "ServiceUnavailable", "the server is going away; the operation was not sent to an agent")
+		if e.sent == nil || e.op.DryRun {
+			return failure(http.StatusServiceUnavailable, "ServiceUnavailable", "the server is going away; nothing was done")
 		}
 		return lost(e, "has not answered, and the server is going away")
 	}
 	if e.sent == nil {
 		return d.unserved(e)
 	}
-	if e.op.Reads() {
+	if !e.op.Changes() {
 		return failure(http.StatusGatewayTimeout, "Timeout", fmt.Sprintf("agent %s did not answer by the deadline, %v after it was asked",
 			e.sent.agent, e.op.Deadline.Sub(e.sent.at).Round(time.Second)))
 	}

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
 )
@@ -30,5 +31,48 @@ func TestFailureOfTheSecondProcess(t *testing.T) {
 		s.want("b/2 may forget read", "read failed 404 ")
 		b.done("ok")
 		s.want("b/2 may forget ok", "ok done 200 ")
+	})
+}
+
+// TestDryRuns holds what becomes of dry runs: nothing of them is stored, another
+// process may be sent them, nothing of them is ever unknown, and the history has
+// them as what they are.
+func TestDryRuns(t *testing.T) {
+	onStage(t, func(s *stage) {
+		a := s.connect("a", "1")
+		s.doDry("restart", vedette.RestartArgs{Target: web})
+		s.doDry("del", vedette.DeleteArgs{Target: web})
+		s.heard()
+		a.answers(vedette.Outcome{ID: "restart", State: vedette.Done, Status: 200, Fresh: &vedette.Object{}})
+		s.want("a/1 may forget restart", "restart done 200 ")
+		s.cut(a)
+		b := s.connect("b", "2")
+		s.want("b/2 is sent del")
+		b.answers(vedette.Outcome{ID: "del", State: vedette.Done, Status: 200, Keys: make([]vedette.Key, 1), UIDs: []string{"u"}})
+		s.want("b/2 may forget del", "del done 200 ")
+		s.doDry("late", vedette.ScaleArgs{Target: web})
+		s.heard()
+		time.Sleep(time.Minute)
+		if got := s.heard(); !strings.Contains(got, "late failed 504 agent b did not answer") {
+			t.Errorf("%s", got)
+		}
+		s.do("real", vedette.ScaleArgs{Target: web})
+		for id, dry := range map[vedette.OperationID]bool{"restart": true, "del": true, "late": true, "real": false} {
+			if row := s.row(id); row.DryRun != dry {
+				t.Errorf("the history has %+v", row)
+			}
+		}
+	})
+}
+
+// TestAnOlderAgentIsNamed holds that a refusal for want of a word says what is too
+// old.
+func TestAnOlderAgentIsNamed(t *testing.T) {
+	onStage(t, func(s *stage) {
+		a := s.connect("a", "1")
+		s.doDry("dry", vedette.ScaleArgs{Target: web})
+		s.heard()
+		a.answers(vedette.Outcome{ID: "dry", State: vedette.Failed, Status: 400, Reason: "BadRequest", Message: "this agent knows no operation without arguments"})
+		s.want("a/1 may forget dry", "dry failed 501 agent a is too old to know dry runs, and did nothing: upgrade it")
 	})
 }

@@ -19,9 +19,10 @@ const (
 // writeThrough stores what an operation wrote, and takes out what it deleted,
 // before anybody hears of the outcome: who reads after it must see it. What was
 // only read has its way in the feed, and does not wait for its turn behind the
-// batches of a first sync; a recache is asked for just to be stored.
+// batches of a first sync; a recache is asked for just to be stored. Of a dry run
+// there is nothing to store.
 func (d *Dispatch) writeThrough(ctx context.Context, e *errand, out *vedette.Outcome) {
-	if _, recache := e.op.Args.(vedette.RecacheArgs); e.op.Reads() && !recache {
+	if _, recache := e.op.Args.(vedette.RecacheArgs); e.op.Reads() && !recache || e.op.DryRun {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, mostThrough)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,7 +108,7 @@ func (y *diary) wake() {
 
 func (y *diary) row(e *errand, out vedette.Outcome) store.OperationRow {
 	row := store.OperationRow{
-		ID: e.op.ID, Account: e.op.Account, Server: y.cfg.Server, Verb: verbOf(e.op), Target: targetOf(e.op.Args), User: e.op.User, Origin: e.op.Origin,
+		ID: e.op.ID, Account: e.op.Account, Server: y.cfg.Server, Verb: verbOf(e.op), DryRun: e.op.DryRun, Target: targetOf(e.op.Args), User: e.op.User, Origin: e.op.Origin,
 		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: e.accepted, Due: e.op.Deadline,
 	}
 	if e.sent != nil {
@@ -132,8 +133,10 @@ func targetOf(args vedette.Args) string {
 		return manifestTarget(a.Manifest, a.Namespace)
 	case vedette.DeleteArgs:
 		if a.Name == "" {
-			return place(a.Kind, a.Namespace, "("+a.LabelSelector+")")
+			return place(a.Kind, namespaceOf(a), "("+chosenBy(a.LabelSelector, a.FieldSelector, a.All)+")")
 		}
+	case vedette.PruneArgs:
+		return strings.TrimSpace(strings.Join(a.Namespaces, ",") + " (" + chosenBy(a.LabelSelector, "", a.All) + ")")
 	case vedette.ListArgs:
 		return place(a.Kind, a.Namespace, "("+a.LabelSelector+")")
 	case vedette.MetricsArgs:
@@ -146,6 +149,21 @@ func targetOf(args vedette.Args) string {
 		return place(target.Kind, target.Namespace, target.Name)
 	}
 	return ""
+}
+
+// namespaceOf is where a delete chooses.
+func namespaceOf(a vedette.DeleteArgs) string {
+	if a.AllNamespaces {
+		return "*"
+	}
+	return a.Namespace
+}
+
+func chosenBy(labels, fields string, all bool) string {
+	if all {
+		return "all"
+	}
+	return strings.Trim(labels+","+fields, ",")
 }
 
 func place(kind, namespace, name string) string {

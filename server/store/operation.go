@@ -23,6 +23,7 @@ type OperationRow struct {
 	Agent   vedette.AgentID  // that carried it out; empty where it was sent to none
 	Server  vedette.ServerID // that accepted it
 	Verb    vedette.Verb
+	DryRun  bool   // it was judged, and not done
 	Target  string // for people: "Deployment shop/web"
 	User    string
 	Origin  string
@@ -49,10 +50,10 @@ type OperationQuery struct {
 	After    string // cursor of the previous page
 }
 
-var operationColumns = []column{{"id", "text"}, {"account", "text"}, {"agent", "text"}, {"server", "text"}, {"verb", "text"}, {"target", "text"}, {"username", "text"},
+var operationColumns = []column{{"id", "text"}, {"account", "text"}, {"agent", "text"}, {"server", "text"}, {"verb", "text"}, {"dry_run", "smallint"}, {"target", "text"}, {"username", "text"},
 	{"origin", "text"}, {"state", "text"}, {"status", "bigint"}, {"reason", "text"}, {"message", "text"}, {"accepted", "bigint"}, {"due", "bigint"}, {"sent", "bigint"}, {"ended", "bigint"}}
 
-const selectOperations = `SELECT id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, due, sent, ended FROM operations`
+const selectOperations = `SELECT id, account, agent, server, verb, dry_run, target, username, origin, state, status, reason, message, accepted, due, sent, ended FROM operations`
 
 // operationEnds are the columns that the end of an operation decides. The state
 // comes last: MySQL sets one column after the other, and only a pending row may
@@ -76,7 +77,7 @@ func checkID(what, id string) error {
 }
 
 func (o *OperationRow) values() []any {
-	return []any{string(o.ID), clean(string(o.Account), maxShort), clean(string(o.Agent), maxShort), clean(string(o.Server), maxShort), clean(string(o.Verb), maxWord),
+	return []any{string(o.ID), clean(string(o.Account), maxShort), clean(string(o.Agent), maxShort), clean(string(o.Server), maxShort), clean(string(o.Verb), maxWord), int64(number(o.DryRun)),
 		clean(o.Target, maxMessage), clean(o.User, maxShort), clean(o.Origin, maxShort), clean(string(o.State), maxWord), int64(o.Status),
 		clean(o.Reason, maxShort), clean(o.Message, maxMessage), micros(o.Accepted), micros(o.Due), micros(o.Sent), micros(o.Ended)}
 }
@@ -192,7 +193,7 @@ func scanOperation(row scanner) (OperationRow, error) {
 	var o OperationRow
 	var id, account, agent, server, verb, state string
 	var accepted, due, sent, ended int64
-	err := row.Scan(&id, &account, &agent, &server, &verb, &o.Target, &o.User, &o.Origin, &state, &o.Status, &o.Reason, &o.Message, &accepted, &due, &sent, &ended)
+	err := row.Scan(&id, &account, &agent, &server, &verb, &o.DryRun, &o.Target, &o.User, &o.Origin, &state, &o.Status, &o.Reason, &o.Message, &accepted, &due, &sent, &ended)
 	o.ID, o.Account, o.Agent, o.Server = vedette.OperationID(id), vedette.AccountName(account), vedette.AgentID(agent), vedette.ServerID(server)
 	o.Verb, o.State = vedette.Verb(verb), vedette.OutcomeState(state)
 	o.Accepted, o.Due, o.Sent, o.Ended = timeOf(accepted), timeOf(due), timeOf(sent), timeOf(ended)

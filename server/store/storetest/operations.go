@@ -248,7 +248,7 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 // operation makes a pending one; those of higher numbers are newer.
 func operation(n int) store.OperationRow {
 	return store.OperationRow{
-		ID: vedette.OperationID(fmt.Sprintf("01J%023d", n)), Account: "prod", Agent: "agent-1", Server: "server-1", Verb: vedette.VerbApply,
+		ID: vedette.OperationID(fmt.Sprintf("01J%023d", n)), Account: "prod", Agent: "agent-1", Server: "server-1", Verb: vedette.VerbApply, DryRun: n%2 == 1,
 		Target: "Deployment shop/web", User: "ann@example.org", Origin: "task 01J", State: store.Pending,
 		Accepted: time.UnixMicro(1_700_000_000_000_000 + int64(n)).UTC(),
 	}

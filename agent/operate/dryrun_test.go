@@ -1,0 +1,278 @@
+//go:build linux
+
+package operate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+)
+
+// dry carries out a dry run.
+func (b *bench) dry(args vedette.Args) vedette.Outcome {
+	b.Helper()
+	out := b.op.Do(b.Context(), vedette.Operation{ID: "01", Args: args, DryRun: true, Deadline: time.Now().Add(time.Minute)})
+	if out.Fresh != nil {
+		b.Errorf("the dry run of %+v would be stored: %+v", args, out.Fresh.Key)
+	}
+	return out
+}
+
+// versions are the resourceVersions of what stands in the namespace.
+func (b *bench) versions(lists ...string) map[string]any {
+	b.Helper()
+	all := map[string]any{}
+	for _, list := range lists {
+		group, plural, _ := strings.Cut(list, " ")
+		items, _ := b.live(group, plural, "")["items"].([]any)
+		for _, item := range items {
+			all[plural+"/"+dig(item, "metadata", "name").(string)] = dig(item, "metadata", "resourceVersion")
+		}
+	}
+	return all
+}
+
+func owned(name, colour string) object {
+	return configMap(name, object{"colour": colour})
+}
+
+// TestDryRunsChangeNothing holds of everything that changes something that its dry
+// run tells what would become of the object, and leaves all as it is.
+func TestDryRunsChangeNothing(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	service := func(port int) object {
+		return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "s"}, "spec": object{"selector": object{"a": "b"}, "ports": []any{object{"port": port}}}}
+	}
+	for _, tag := range []string{"1", "2"} {
+		b.apply(vedette.ByMode, rolled("StatefulSet", "db", tag)) // which has no controller's second thoughts
+		b.apply(vedette.ByMode, rolled("Deployment", "web", tag))
+		b.settled("Deployment", "web")
+		b.settled("StatefulSet", "db")
+	}
+	b.apply(vedette.ByMode, rolled("Deployment", "held", "1"))
+	b.settled("Deployment", "held")
+	b.done(vedette.PauseArgs{Target: b.target("deployment", "held")})
+	b.apply(vedette.ByMode, owned("c", "blue"))
+	b.apply(vedette.ByMode, service(80))
+	b.settledStill("deployments/held", "deployments/web")
+	apply := func(o object, s vedette.Strategy) vedette.Args {
+		return vedette.ApplyArgs{Manifest: encode(t, o), Namespace: b.namespace, Strategy: s}
+	}
+	other := rolled("Deployment", "web", "2")
+	other["spec"].(object)["selector"] = object{"matchLabels": object{"app": "other"}}
+	other["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
+	image := []any{"spec", "template", "spec", "containers", 0, "image"}
+	cases := []struct {
+		why  string
+		args vedette.Args
+		path []any
+		want any
+	}{
+		{"a new object", apply(owned("new", "red"), vedette.ByMode), []any{"data", "colour"}, "red"},
+		{"a new one client-side", apply(owned("new", "red"), vedette.ClientSide), []any{"data", "colour"}, "red"},
+		{"a create", apply(owned("new", "red"), vedette.CreateOnly), []any{"data", "colour"}, "red"},
+		{"a replace of nothing", apply(owned("new", "red"), vedette.ReplaceObject), []any{"data", "colour"}, "red"},
+		{"a recreate of nothing", apply(owned("new", "red"), vedette.Recreate), []any{"data", "colour"}, "red"},
+		{"server-side", apply(owned("c", "red"), vedette.ServerSide), []any{"data", "colour"}, "red"},
+		{"by force", apply(owned("c", "red"), vedette.ServerForce), []any{"data", "colour"}, "red"},
+		{"client-side", apply(service(81), vedette.ClientSide), []any{"spec", "ports", 0, "port"}, 81.0},
+		{"server-side over client-side", apply(rolled("Deployment", "web", "9"), vedette.ServerForce), image, "example.com/m:9"},
+		{"replace", apply(owned("c", "red"), vedette.ReplaceObject), []any{"data", "colour"}, "red"},
+		{"recreate", apply(other, vedette.Recreate), []any{"spec", "selector", "matchLabels", "app"}, "other"},
+		{"recreate keeps the name", apply(other, vedette.Recreate), []any{"metadata", "name"}, "web"},
+		{"strategic patch", vedette.PatchArgs{Target: b.target("cm", "c"), Patch: []byte(`{"data":{"colour":"red"}}`)}, []any{"data", "colour"}, "red"},
+		{"JSON patch", vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"replace","path":"/data/colour","value":"red"}]`)}, []any{"data", "colour"}, "red"},
+		{"scale", vedette.ScaleArgs{Target: b.target("deployment", "web"), Replicas: 7}, []any{"spec", "replicas"}, 7.0},
+		{"undo", vedette.UndoArgs{Target: b.target("deployment", "web")}, image, "example.com/m:1"},
+		{"undo of a StatefulSet", vedette.UndoArgs{Target: b.target("sts", "db"), Revision: 1}, image, "example.com/m:1"},
+		{"pause", vedette.PauseArgs{Target: b.target("deployment", "web")}, []any{"spec", "paused"}, true},
+		{"resume", vedette.ResumeArgs{Target: b.target("deployment", "held")}, []any{"spec", "paused"}, nil},
+	}
+	lists := []string{core + " configmaps", core + " services", apps + " deployments", apps + " statefulsets", apps + " replicasets", core + " pods"}
+	before := b.versions(lists...)
+	for _, tt := range cases {
+		t.Run(strings.ReplaceAll(tt.why, " ", "-"), func(t *testing.T) {
+			out := b.dry(tt.args)
+			if out.State != vedette.Done || len(out.Objects) != 1 {
+				t.Fatalf("%s %d %s: %s", out.State, out.Status, out.Reason, out.Message)
+			}
+			if got := dig(decode(t, out.Objects[0]), tt.path...); got != tt.want {
+				t.Errorf("it would have %v, want %v", got, tt.want)
+			}
+		})
+	}
+	if created := decode(t, b.dry(cases[0].args).Objects[0]); dig(created, "metadata", "resourceVersion") != nil {
+		t.Errorf("what is not there has a version: %v", created)
+	}
+	restarted := b.dry(vedette.RestartArgs{Target: b.target("deployment", "web")})
+	if at := dig(decode(t, restarted.Objects[0]), "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"); at == nil {
+		t.Errorf("restarted, it would be %s", restarted.Objects[0])
+	}
+	if after := b.versions(lists...); !maps.Equal(before, after) {
+		t.Errorf("before %v\nafter  %v", before, after)
+	}
+}
+
+// settledStill waits until the controllers have nothing more to say of objects of
+// apps.
+func (b *bench) settledStill(names ...string) {
+	b.Helper()
+	for _, name := range names {
+		plural, name, _ := strings.Cut(name, "/")
+		must(b, plane.Await(b.Context(), b.path(apps, plural, name), func(o object) bool {
+			return dig(o, "metadata", "generation") == dig(o, "status", "observedGeneration") && (dig(o, "spec", "paused") != true ||
+				strings.Contains(string(encode(b, dig(o, "status"))), "DeploymentPaused"))
+		}))
+	}
+}
+
+// TestDryDeletes holds that what would be deleted is told and stays, and that
+// nobody waits for it to go.
+func TestDryDeletes(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	for _, name := range []string{"a", "b"} {
+		o := owned(name, "blue")
+		o["metadata"].(object)["labels"] = object{"pick": "yes"}
+		o["metadata"].(object)["finalizers"] = []any{"example.com/never"} // a real delete would not end
+		b.apply(vedette.ByMode, o)
+	}
+	before := b.versions(core + " configmaps")
+	none := int64(0)
+	for names, args := range map[string]vedette.DeleteArgs{
+		"a":   {Target: b.target("cm", "a"), GraceSeconds: &none, Propagation: "foreground"},
+		"a b": {Target: b.target("cm", ""), LabelSelector: "pick=yes"},
+		"":    {Target: b.target("cm", "none"), MissingOK: true},
+	} {
+		out := b.dry(args)
+		var got []string
+		for _, key := range out.Keys {
+			got = append(got, key.Name)
+		}
+		if strings.Join(got, " ") != names || out.State != vedette.Done {
+			t.Errorf("%+v would delete %v: %s %s", args, got, out.State, out.Message)
+		}
+	}
+	if out := b.dry(vedette.DeleteArgs{Target: b.target("cm", "none")}); out.Status != 404 {
+		t.Errorf("what is not there: %+v", out)
+	}
+	if after := b.versions(core + " configmaps"); !maps.Equal(before, after) {
+		t.Errorf("before %v\nafter  %v", before, after)
+	}
+	for _, name := range []string{"a", "b"} {
+		must(t, plane.Patch(t.Context(), b.path(core, "configmaps", name), object{"metadata": object{"finalizers": nil}}))
+	}
+}
+
+// TestDryRunIsKubectls compares the object of a dry run with what kubectl shows.
+func TestDryRunIsKubectls(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.kubectlApply([]object{rolled("Deployment", "web", "1")})
+	b.settled("Deployment", "web")
+	manifest := rolled("Deployment", "web", "2")
+	for flags, strategy := range map[string]vedette.Strategy{"": vedette.ClientSide, "--server-side --force-conflicts": vedette.ServerForce} {
+		file := t.TempDir() + "/m.json"
+		must(t, os.WriteFile(file, encode(t, manifest), 0o600))
+		args := append([]string{"apply", "-f", file, "--dry-run=server", "-o", "json"}, strings.Fields(flags)...)
+		theirs := decode(t, []byte(b.kubectl(args...)))
+		out := b.dry(vedette.ApplyArgs{Manifest: encode(t, manifest), Namespace: b.namespace, Strategy: strategy})
+		if out.State != vedette.Done {
+			t.Fatalf("%+v", out)
+		}
+		ours := decode(t, out.Objects[0])
+		for _, part := range []string{"spec", "metadata"} {
+			a, k := ours[part], theirs[part]
+			for _, o := range []any{a, k} {
+				delete(o.(object), "managedFields")
+				if annotations, is := dig(o, "annotations").(object); is {
+					delete(annotations, "kubectl.kubernetes.io/last-applied-configuration") // whose members are in another order
+				}
+			}
+			if string(encode(t, a)) != string(encode(t, k)) {
+				t.Errorf("%q %s\nours    %s\nkubectl %s", flags, part, encode(t, a), encode(t, k))
+			}
+		}
+	}
+}
+
+// TestDryRunsOfSecretsStayHere holds that the data of a Secret does not leave by a
+// dry run, done or refused.
+func TestDryRunsOfSecretsStayHere(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	secret := func(value string) object {
+		return object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "type": "Opaque", "stringData": object{"password": value}}
+	}
+	for round := range 2 {
+		for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerForce, vedette.ReplaceObject, vedette.Recreate} {
+			out := b.dry(vedette.ApplyArgs{Manifest: encode(t, secret("c4n4ry")), Namespace: b.namespace, Strategy: s})
+			raw, err := json.Marshal(out)
+			must(t, err)
+			if out.State != vedette.Done || strings.Contains(string(raw), "c4n4ry") || strings.Contains(string(raw), "YzRuNHJ5") {
+				t.Errorf("round %d, %q: %s", round, s, raw)
+			}
+		}
+		b.apply(vedette.ByMode, secret("other"))
+	}
+}
+
+// TestDryRunThatIsCutIsAskedAgain holds that a dry run whose answer is lost is asked
+// for again, whatever it would do, and that where all are lost it fails: nothing can
+// have become of it.
+func TestDryRunThatIsCutIsAskedAgain(t *testing.T) {
+	var cuts atomic.Int32 // that are still to come
+	b := behind(t, func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+		if !writes(r) {
+			return false
+		}
+		if r.Method != http.MethodDelete && r.URL.Query().Get("dryRun") != "All" {
+			t.Errorf("%s %s is no dry run", r.Method, r.URL)
+		}
+		if cuts.Add(-1) < 0 {
+			return false
+		}
+		panic(http.ErrAbortHandler)
+	})
+	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), owned("c", "blue")))
+	before := b.versions(core + " configmaps")
+	for _, args := range []vedette.Args{
+		vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"remove","path":"/data/colour"}]`)},
+		vedette.ApplyArgs{Manifest: encode(t, owned("new", "red")), Namespace: b.namespace, Strategy: vedette.CreateOnly},
+		vedette.DeleteArgs{Target: b.target("cm", "c")},
+	} {
+		cuts.Store(2)
+		if out := b.dry(args); out.State != vedette.Done {
+			t.Errorf("%s: %s %d %s", args.Verb(), out.State, out.Status, out.Message)
+		}
+		cuts.Store(math.MaxInt32)
+		out := b.op.Do(t.Context(), vedette.Operation{DryRun: true, Args: args, Deadline: time.Now().Add(200 * time.Millisecond)})
+		if out.State != vedette.Failed {
+			t.Errorf("%s: %s %d %s", args.Verb(), out.State, out.Status, out.Message)
+		}
+	}
+	cuts.Store(0)
+	if after := b.versions(core + " configmaps"); !maps.Equal(before, after) {
+		t.Errorf("before %v\nafter  %v", before, after)
+	}
+}
+
+// TestDryRunIsRefusedAsTheRealThing holds that a refusal comes through.
+func TestDryRunIsRefusedAsTheRealThing(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	out := b.dry(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "a"}, "spec": object{"ports": []any{}}}), Namespace: b.namespace})
+	if out.State != vedette.Failed || out.Status != 422 {
+		t.Errorf("%+v", out)
+	}
+	b.contains(out.Message, "spec.ports: Required value")
+	if out := b.dry(nil); out.State != vedette.Failed || !strings.Contains(fmt.Sprint(out.Message), "knows no operation without arguments") {
+		t.Errorf("what is not known is %+v", out)
+	}
+}

@@ -1,0 +1,159 @@
+//go:build linux
+
+package operate_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+)
+
+// labelled puts labels on an object.
+func labelled(o object, labels object) object {
+	o["metadata"].(object)["labels"] = labels
+	return o
+}
+
+func plainService(name string) object {
+	return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": name}, "spec": object{"selector": object{"a": "b"}, "ports": []any{object{"port": 80}}}}
+}
+
+// furnishPrune applies what a prune finds: by kubectl, by the agent, server-side,
+// and by nobody's apply.
+func (b *bench) furnishPrune() {
+	b.Helper()
+	shop, other := object{"part": "shop"}, object{"part": "other"}
+	b.kubectlApply([]object{labelled(configMap("kept", nil), shop), labelled(configMap("old", nil), shop), labelled(plainService("old"), shop),
+		labelled(object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "old"}}, shop), labelled(configMap("of-others", nil), other)})
+	b.kubectlApply([]object{labelled(configMap("server-side", nil), shop)}, "--server-side")
+	b.apply(vedette.ClientSide, labelled(plainService("by-agent"), shop))
+	must(b, plane.Create(b.Context(), b.path(core, "configmaps", ""), labelled(configMap("by-hand", nil), shop)))
+}
+
+// prunedNames are those of an outcome's objects, as kubectl writes them.
+func prunedNames(out vedette.Outcome) []string {
+	var all []string
+	for _, key := range out.Keys {
+		all = append(all, strings.ToLower(key.Kind.Name)+"/"+key.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestPruneIsKubectls holds that the agent prunes what kubectl does, and that a dry
+// run tells it before.
+func TestPruneIsKubectls(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.furnishPrune()
+	kept := labelled(configMap("kept", nil), object{"part": "shop"})
+	file := t.TempDir() + "/kept.json"
+	must(t, os.WriteFile(file, encode(t, kept), 0o600))
+	var theirs []string
+	for line := range strings.SplitSeq(b.kubectl("apply", "-f", file, "--prune", "-l", "part=shop", "--dry-run=server"), "\n") {
+		if name, is := strings.CutSuffix(line, " pruned (server dry run)"); is {
+			theirs = append(theirs, name)
+		}
+	}
+	slices.Sort(theirs)
+	args := vedette.PruneArgs{Namespaces: []string{b.namespace}, LabelSelector: "part=shop",
+		Keep: []string{dig(b.live(core, "configmaps", "kept"), "metadata", "uid").(string)}}
+	out := b.dry(args)
+	if got := prunedNames(out); out.State != vedette.Done || len(theirs) != 4 || !slices.Equal(got, theirs) {
+		t.Errorf("a dry run prunes %v, kubectl's %v: %s", got, theirs, out.Message)
+	}
+	if got := prunedNames(b.done(args)); !slices.Equal(got, theirs) {
+		t.Errorf("it prunes %v, kubectl would %v", got, theirs)
+	}
+	if got := prunedNames(b.done(args)); len(got) != 0 {
+		t.Errorf("once more it prunes %v", got)
+	}
+	for _, name := range []string{"kept", "of-others", "server-side", "by-hand"} {
+		b.live(core, "configmaps", name)
+	}
+	b.fails(vedette.GetArgs{Target: b.target("secret", "old")}, 404)
+}
+
+func TestPruneOfChosenKinds(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.furnishPrune()
+	args := vedette.PruneArgs{Kinds: []string{"core/v1/Service"}, Namespaces: []string{b.namespace}, All: true}
+	if got := prunedNames(b.done(args)); !slices.Equal(got, []string{"service/by-agent", "service/old"}) {
+		t.Errorf("it prunes %v", got)
+	}
+	b.customKind("Thing", "things")
+	b.kubectlApply([]object{{"apiVersion": b.group() + "/v1", "kind": "Thing", "metadata": object{"name": "old"}}})
+	args.Kinds = []string{b.group() + "/v1/Thing"}
+	if got := prunedNames(b.done(args)); !slices.Equal(got, []string{"thing/old"}) {
+		t.Errorf("of its own kind it prunes %v", got)
+	}
+	args.Namespaces, args.Kinds = nil, []string{"core/v1/ConfigMap"}
+	if got := prunedNames(b.done(args)); len(got) != 0 {
+		t.Errorf("nowhere it prunes %v", got)
+	}
+}
+
+func TestPrunesThatAreRefused(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	for words, args := range map[string]vedette.PruneArgs{
+		"neither labels nor says all": {Namespaces: []string{b.namespace}},
+		"neither labels nor says":     {LabelSelector: " "},
+		"leave one out":               {All: true, LabelSelector: "a=b"},
+		"is no kind to prune":         {All: true, Kinds: []string{"Deployment"}},
+		"is no kind to prun":          {All: true, Kinds: []string{"apps/v1/"}},
+		"one of the namespaces":       {All: true, Namespaces: []string{""}},
+		"sideways":                    {All: true, Propagation: "sideways"},
+	} {
+		b.fails(args, 400, words)
+	}
+	b.fails(vedette.PruneArgs{All: true, Kinds: []string{"apps/v1/Pot"}, Namespaces: []string{"x"}}, 404, `no kind "Pot"`)
+}
+
+// TestDeleteChosen holds what a delete chooses by fields, by nothing, and across
+// namespaces.
+func TestDeleteChosen(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	beyond := b.namespace + "-2"
+	must(t, plane.Create(t.Context(), "/api/v1/namespaces", object{"metadata": object{"name": beyond}}))
+	for _, namespace := range []string{b.namespace, beyond} {
+		for _, name := range []string{"a", "b"} {
+			o := labelled(configMap(name, nil), object{"test": b.namespace})
+			must(t, plane.Create(t.Context(), "/api/v1/namespaces/"+namespace+"/configmaps", o))
+		}
+	}
+	where := func(out vedette.Outcome) (all []string) {
+		for _, key := range out.Keys {
+			all = append(all, strings.TrimPrefix(key.Namespace, b.namespace)+"/"+key.Name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	for _, tt := range []struct {
+		args vedette.DeleteArgs
+		want []string
+	}{
+		{vedette.DeleteArgs{Target: b.target("cm", ""), FieldSelector: "metadata.name=a"}, []string{"/a"}},
+		{vedette.DeleteArgs{Target: vedette.Target{Kind: "cm"}, AllNamespaces: true, LabelSelector: "test=" + b.namespace, FieldSelector: "metadata.name=b"}, []string{"-2/b", "/b"}},
+		{vedette.DeleteArgs{Target: vedette.Target{Kind: "cm", Namespace: beyond}, All: true}, []string{"-2/a"}},
+	} {
+		out := b.done(tt.args)
+		got := slices.DeleteFunc(where(out), func(s string) bool { return strings.HasSuffix(s, "kube-root-ca.crt") })
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%+v deleted %v, want %v", tt.args, got, tt.want)
+		}
+	}
+	for _, args := range []vedette.DeleteArgs{
+		{Target: b.target("cm", ""), AllNamespaces: true},
+		{Target: b.target("cm", ""), FieldSelector: " "},
+		{Target: b.target("cm", ""), FieldSelector: "metadata.name!=a\x00"},
+		{Target: b.target("cm", ""), All: true, LabelSelector: "a=b"},
+		{Target: b.target("cm", "a"), All: true},
+		{Target: b.target("cm", "a"), FieldSelector: "metadata.name=b"},
+	} {
+		b.fails(args, 400)
+	}
+	b.fails(vedette.DeleteArgs{Target: b.target("cm", ""), FieldSelector: "data.colour=blue"}, 400, "not a known field selector")
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// podTemplate is what of a workload's pods is shown. Members that API servers leave
+// out are empty.
+type podTemplate struct {
+	Metadata struct{ Labels, Annotations map[string]string }
+	Spec     struct {
+		ServiceAccountName, PriorityClassName string
+		InitContainers, Containers            []container
+		Volumes                               []volume
+		NodeSelector                          map[string]string
+		Tolerations                           []toleration
+		TopologySpreadConstraints             []spread
+	}
+}
+
+type toleration struct {
+	Key, Operator, Value, Effect string
+	TolerationSeconds            *int64
+}
+
+type spread struct {
+	TopologyKey, WhenUnsatisfiable string
+	MaxSkew                        int64
+	LabelSelector                  *metav1.LabelSelector
+}
+
+// changeCause is the annotation that says why a revision was made. A Deployment has
+// it, and kubectl shows it with the pods.
+const changeCause = "kubernetes.io/change-cause"
+
+// described are lines of text. The parts of a line are separated by tabs, as kubectl
+// separates them.
+type described []string
+
+// add adds a line, two spaces deep per level.
+func (d *described) add(level int, format string, args ...any) {
+	*d = append(*d, strings.Repeat("  ", level)+fmt.Sprintf(format, args...))
+}
+
+// values adds values below a title, one a line.
+func (d *described) values(title string, values []string) {
+	if len(values) == 0 {
+		values = []string{"<none>"}
+	}
+	for i, value := range values {
+		if i > 0 {
+			title = ""
+		}
+		*d = append(*d, title+"\t"+value)
+	}
+}
+
+// describe writes the template as kubectl does.
+func (t podTemplate) describe(cause string) []string {
+	var d described
+	d.add(0, "Pod Template:")
+	d.values("  Labels:", pairs(t.Metadata.Labels, "="))
+	annotations := maps.Clone(t.Metadata.Annotations)
+	if cause != "" {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[changeCause] = cause
+	}
+	if len(annotations) > 0 {
+		d.values("  Annotations:", annotationLines(annotations))
+	}
+	if t.Spec.ServiceAccountName != "" {
+		d.add(1, "Service Account:\t%s", t.Spec.ServiceAccountName)
+	}
+	if len(t.Spec.InitContainers) > 0 {
+		d.containers("Init Containers", t.Spec.InitContainers)
+	}
+	d.containers("Containers", t.Spec.Containers)
+	d.volumes(t.Spec.Volumes)
+	if len(t.Spec.TopologySpreadConstraints) > 0 {
+		d.values("  Topology Spread Constraints:", spreadLines(t.Spec.TopologySpreadConstraints))
+	}
+	if t.Spec.PriorityClassName != "" {
+		d.add(1, "Priority Class Name:\t%s", t.Spec.PriorityClassName)
+	}
+	d.values("  Node-Selectors:", pairs(t.Spec.NodeSelector, "="))
+	d.values("  Tolerations:", tolerationLines(t.Spec.Tolerations))
+	return d
+}
+
+// pairs are the members of a map, by name.
+func pairs(m map[string]string, between string) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		lines = append(lines, name+between+m[name])
+	}
+	return lines
+}
+
+// mostAnnotation is how much of an annotation stands on its line, in bytes.
+const mostAnnotation = 140
+
+// annotationLines puts what is long, or has lines of its own, below its name.
+func annotationLines(annotations map[string]string) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		value := strings.TrimSuffix(annotations[name], "\n")
+		if name == lastAppliedAnnotation {
+			continue
+		}
+		if len(name)+len(value)+2 <= mostAnnotation && !strings.Contains(value, "\n") {
+			lines = append(lines, name+": "+value)
+			continue
+		}
+		lines = append(lines, name+":")
+		for line := range strings.SplitSeq(value, "\n") {
+			if len(line) > mostAnnotation-2 {
+				line = strings.ToValidUTF8(line[:mostAnnotation-2], "") + "..."
+			}
+			lines = append(lines, "  "+line)
+		}
+	}
+	return lines
+}
+
+const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+func tolerationLines(all []toleration) []string {
+	slices.SortStableFunc(all, func(a, b toleration) int { return cmp.Compare(a.Key, b.Key) })
+	var lines []string
+	for _, t := range all {
+		line := t.Key
+		if t.Value != "" {
+			line += "=" + t.Value
+		}
+		if t.Effect != "" {
+			line += ":" + t.Effect
+		}
+		if t.Operator == "Exists" && t.Value == "" {
+			line = strings.TrimPrefix(line+" op=Exists", " ")
+		}
+		if t.TolerationSeconds != nil {
+			line += fmt.Sprintf(" for %ds", *t.TolerationSeconds)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func spreadLines(all []spread) []string {
+	slices.SortStableFunc(all, func(a, b spread) int { return cmp.Compare(a.TopologyKey, b.TopologyKey) })
+	var lines []string
+	for _, s := range all {
+		line := fmt.Sprintf("%s:%s when max skew %d is exceeded", s.TopologyKey, s.WhenUnsatisfiable, s.MaxSkew)
+		if s.LabelSelector != nil {
+			line += " for selector " + metav1.FormatLabelSelector(s.LabelSelector)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,240 @@
+package journey
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/test/controlplane"
+)
+
+// richWeb is a Deployment, or another workload, whose pods have something of most
+// that a template can have.
+func richWeb(kind, image string) string {
+	return strings.NewReplacer("KIND", kind, "IMAGE", image).Replace(`apiVersion: apps/v1
+kind: KIND
+metadata:
+  name: rich
+  namespace: flags
+  labels: {part: rich}
+  annotations:
+    kubernetes.io/change-cause: now with IMAGE
+spec:
+  selector:
+    matchLabels: {app: rich}
+  template:
+    metadata:
+      labels: {app: rich, tier: front}
+      annotations:
+        short: words
+        long: "` + strings.Repeat("many words ", 20) + `"
+        lines: "one\ntwo"
+    spec:
+      serviceAccountName: default
+      priorityClassName: system-node-critical
+      nodeSelector: {disk: fast, arch: any}
+      tolerations:
+      - {key: b, operator: Equal, value: c, effect: NoSchedule}
+      - {key: a, operator: Exists}
+      - {key: d, operator: Exists, effect: NoExecute, tolerationSeconds: 7}
+      - {operator: Exists}
+      topologySpreadConstraints:
+      - {maxSkew: 2, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: rich}}}
+      initContainers:
+      - name: first
+        image: example.com/first:1
+        command: [sh, -c, "echo one\necho two"]
+      containers:
+      - name: main
+        image: IMAGE
+        args: [--quick, --port=80]
+        ports:
+        - {containerPort: 80, name: http}
+        - {containerPort: 9091}
+        resources:
+          limits: {cpu: 1500m, memory: 1Gi}
+          requests: {cpu: 100m, memory: 64Mi, ephemeral-storage: 1G}
+        securityContext: {seccompProfile: {type: RuntimeDefault}}
+        livenessProbe: {httpGet: {path: /health, port: http, scheme: HTTPS}, initialDelaySeconds: 3}
+        readinessProbe: {tcpSocket: {port: 80}}
+        startupProbe: {exec: {command: [cat, /tmp/up]}, failureThreshold: 30}
+        envFrom:
+        - configMapRef: {name: colours}
+        - {prefix: S_, secretRef: {name: keys, optional: true}}
+        env:
+        - {name: PLAIN, value: words}
+        - {name: LINES, value: "one\ntwo"}
+        - {name: EMPTY}
+        - name: POD
+          valueFrom: {fieldRef: {fieldPath: metadata.name}}
+        - name: CPUS
+          valueFrom: {resourceFieldRef: {resource: limits.cpu}}
+        - name: MEMORY
+          valueFrom: {resourceFieldRef: {resource: requests.memory, divisor: 1Mi}}
+        - name: KEY
+          valueFrom: {secretKeyRef: {name: keys, key: one}}
+        - name: SKY
+          valueFrom: {configMapKeyRef: {name: colours, key: sky, optional: true}}
+        volumeMounts:
+        - {name: data, mountPath: /data}
+        - {name: colours, mountPath: /colours, readOnly: true, subPath: sky}
+      - name: side
+        image: example.com/side:1
+        ports:
+        - {containerPort: 81, hostPort: 8081}
+        livenessProbe: {grpc: {port: 81, service: live}}
+        env:
+        - name: CPUS
+          valueFrom: {resourceFieldRef: {resource: limits.cpu}}
+      volumes:
+      - {name: data, emptyDir: {sizeLimit: 1Gi}}
+      - {name: memory, emptyDir: {medium: Memory}}
+      - {name: colours, configMap: {name: colours}}
+      - {name: keys, secret: {secretName: keys, optional: true}}
+      - {name: claim, persistentVolumeClaim: {claimName: mine}}
+      - {name: host, hostPath: {path: /var, type: Directory}}
+      - {name: bare, hostPath: {path: /tmp}}
+      - {name: net, nfs: {server: nfs.example.com, path: /x}}
+      - {name: driver, csi: {driver: csi.example.com, volumeAttributes: {a: b, c: d}}}
+      - name: all
+        projected:
+          sources:
+          - serviceAccountToken: {path: token, expirationSeconds: 600}
+          - configMap: {name: colours}
+          - secret: {name: keys}
+          - downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}
+      - name: down
+        downwardAPI:
+          items:
+          - {path: labels, fieldRef: {fieldPath: metadata.labels}}
+          - {path: cpus, resourceFieldRef: {containerName: main, resource: limits.cpu}}
+`)
+}
+
+// oracle is kubectl against the same cluster, of whose words the tool's are to be.
+type oracle struct {
+	*tool
+	file string // that kubectl reads manifests from
+}
+
+// alike holds that both print the same, but for the order of lines where that is no
+// matter.
+func (o oracle) alike(stdin, command string, sorted bool) string {
+	o.t.Helper()
+	if err := os.WriteFile(o.file, []byte(stdin), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+	theirs, err := plane.Kubectl(o.t.Context(), strings.Fields(strings.Replace(command, "-f -", "-f "+o.file, 1))...)
+	if err != nil {
+		o.t.Fatalf("%v", err)
+	}
+	code, ours := o.run(stdin, command)
+	lines := func(text string) []string {
+		all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+		if sorted {
+			slices.Sort(all)
+		}
+		return all
+	}
+	if code != 0 || !slices.Equal(lines(ours), lines(string(theirs))) {
+		o.t.Errorf("$ vedette %s\n%s(exit code %d)\n$ kubectl %s\n%s", command, ours, code, command, theirs)
+	}
+	return ours
+}
+
+func flagsConfigMap(name, colour string) string {
+	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  namespace: flags\n  labels: {part: flags}\ndata: {sky: " + colour + "}\n"
+}
+
+// TestToolIsKubectls compares what the tool says, and does, with what kubectl does in
+// the same cluster.
+func TestToolIsKubectls(t *testing.T) {
+	h := start(t, agent.Account{Name: "one"}, redact.Config{})
+	h.awaitLive(12)
+	v := oracle{buildTool(t, "http://"+h.srv.REST().String()), filepath.Join(t.TempDir(), "manifests.yaml")}
+	service := "---\napiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  namespace: flags\n  labels: {part: flags}\nspec:\n  ports: [{port: PORT}]\n"
+	v.prints("namespace/flags created", "apiVersion: v1\nkind: Namespace\nmetadata: {name: flags}", "apply -f -")
+
+	for _, kind := range []string{"Deployment", "DaemonSet", "StatefulSet"} {
+		for _, image := range []string{"example.com/m:1", "example.com/m:2"} {
+			manifest := richWeb(kind, image)
+			if _, out := v.run(manifest, "apply -f - --server-side --force-conflicts"); !strings.Contains(out, "serverside-applied") {
+				t.Fatal(out)
+			}
+			v.awaitRevision(kind, map[string]string{"example.com/m:1": "1", "example.com/m:2": "2"}[image])
+		}
+		for _, revision := range []string{"1", "2"} {
+			out := v.alike("", "rollout history "+strings.ToLower(kind)+"/rich -n flags --revision "+revision, false)
+			if !strings.Contains(out, "example.com/m:"+revision) {
+				t.Errorf("revision %s is %s", revision, out)
+			}
+		}
+	}
+	v.alike("", "scale deployment/rich --replicas 5 -n flags --dry-run=server", false)
+	v.alike("", "rollout undo deployment/rich -n flags --dry-run=server", false)
+	v.alike(richWeb("Deployment", "example.com/m:3"), "apply -f - --server-side --force-conflicts --dry-run=server", false)
+
+	web := func(port string) string { return strings.Replace(service, "PORT", port, 1) }
+	v.alike(web("80"), "apply -f - --dry-run=server", false)
+	v.prints("service/web created", web("80"), "apply -f -")
+	v.alike(web("80"), "apply -f - --dry-run=server", false)
+	v.alike(web("81"), "apply -f - --dry-run=server", false)
+	v.prints("service/web unchanged", web("80"), "apply -f -")
+
+	v.prints("configmap/old created", flagsConfigMap("kept", "blue")+flagsConfigMap("old", "blue"), "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
+	kept := flagsConfigMap("kept", "red")
+	pruned := v.alike(kept, "apply -f - --prune -l part=flags --dry-run=server -n flags", true)
+	if want := "configmap/kept configured (server dry run)\nservice/web pruned (server dry run)\nconfigmap/old pruned (server dry run)\n"; !sameLines(pruned, want) {
+		t.Errorf("it would prune %s", pruned)
+	}
+	v.prints("configmap/old pruned", kept, "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
+	v.prints("service/web pruned", kept, "apply -f - --prune -l part=flags")
+
+	v.alike("", "delete configmaps --all -n flags --dry-run=server", true)
+	v.alike("", "delete configmaps --field-selector metadata.name=kept -A --dry-run=server --grace-period 0 --force", false)
+	v.alike(kept+web("80"), "delete -f - --dry-run=client", false)
+	v.alike(kept, "delete -f - --dry-run=server", false)
+	v.prints(`configmap "kept" deleted from flags namespace`, "", "delete configmaps -A --field-selector metadata.name=kept")
+	v.prints(`deployment.apps "rich" deleted from flags namespace`, "", "delete deployments --all -n flags")
+	if code, out := v.run("", "ops --verb prune"); code != 0 || !strings.Contains(out, "prune (dry run)") || !strings.Contains(out, "flags (part=flags)") {
+		t.Errorf("the history: %d %s", code, out)
+	}
+}
+
+// awaitRevision waits until a workload has a revision.
+func (v oracle) awaitRevision(kind, number string) {
+	v.t.Helper()
+	list, has := "replicasets", func(o controlplane.Object) any {
+		annotations, _ := o["metadata"].(controlplane.Object)["annotations"].(controlplane.Object)
+		return annotations["deployment.kubernetes.io/revision"]
+	}
+	if kind != "Deployment" {
+		list, has = "controllerrevisions", func(o controlplane.Object) any {
+			owners, _ := o["metadata"].(controlplane.Object)["ownerReferences"].([]any)
+			if owners[0].(controlplane.Object)["kind"] != kind {
+				return nil
+			}
+			return fmt.Sprint(o["revision"])
+		}
+	}
+	err := plane.Await(v.t.Context(), "/apis/apps/v1/namespaces/flags/"+list, func(o controlplane.Object) bool {
+		items, _ := o["items"].([]any)
+		return slices.ContainsFunc(items, func(item any) bool { return has(item.(controlplane.Object)) == number })
+	})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// sameLines reports whether two texts have the same lines, in any order.
+func sameLines(a, b string) bool {
+	x, y := strings.Fields(strings.ReplaceAll(a, " ", "_")), strings.Fields(strings.ReplaceAll(b, " ", "_"))
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
