@@ -41,6 +41,7 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		Clouddriver: clouddriver.Config{
 			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
 			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
+			OmitPodStatus:         !cfg.Jobs.DetailedPodStatus,
 		},
 	}
 	if settings.RESTTLS, err = cfg.Server.TLSConfig(); err != nil {

@@ -79,6 +79,9 @@ func (a *api) getJob(w http.ResponseWriter, r *http.Request, p parts) error {
 	if err != nil {
 		return err
 	}
+	if a.OmitPodStatus {
+		view.Pods = []jobPod{}
+	}
 	return writeJSON(w, r, view)
 }
 

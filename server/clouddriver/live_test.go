@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,29 @@ func TestLiveFiles(t *testing.T) {
 				t.Errorf("asked %q, want %q", got, tt.asked)
 			}
 		})
+	}
+}
+
+// TestPodsOfJobs holds that a Job is told without its pods where that is wanted,
+// and nothing else is missing then.
+func TestPodsOfJobs(t *testing.T) {
+	w, c := prod(t)
+	told := map[bool]map[string]any{}
+	for _, omit := range []bool{false, true} {
+		_, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, OmitPodStatus: omit})+"/applications/web/jobs/prod/shop/job%20failed")
+		var job map[string]any
+		if err := json.Unmarshal(body, &job); err != nil {
+			t.Fatalf("%v in %s", err, body)
+		}
+		told[omit] = job
+	}
+	if pods := told[true]["pods"].([]any); len(pods) != 0 || len(told[false]["pods"].([]any)) != 3 {
+		t.Errorf("without pods, the Job has %v, and with them %v", pods, told[false]["pods"])
+	}
+	delete(told[true], "pods")
+	delete(told[false], "pods")
+	if !reflect.DeepEqual(told[true], told[false]) {
+		t.Errorf("without pods, the Job is %v, and was %v", told[true], told[false])
 	}
 }
 

@@ -34,6 +34,12 @@ type Manifests struct {
 	DockerImages string `config:"dockerImages" default:"match-name-and-tag"`
 }
 
+// Jobs is what is told of Jobs that stages run.
+type Jobs struct {
+	// Tell the status of a Job's pods with it. Without, an execution's context stays small where Jobs have many pods; why a Job failed is told nonetheless.
+	DetailedPodStatus bool `config:"detailedPodStatus" default:"true"`
+}
+
 const matchNameOnly = "match-name-only"
 
 // MatchNameOnly reports whether artifacts replace only images without a tag.
