@@ -64,7 +64,7 @@ func (d *patch) run(ctx context.Context, t *turn) (*Result, error) {
 		args.Patch, submitted = m.JSON(), m
 	}
 	t.say("Submitting manifest %s to Kubernetes master...", target)
-	out, err := t.change(ctx, fmt.Sprintf("Patch failed for %s in namespace %s: ", target, target.namespace), args, t.tasks.cfg.Timeout)
+	out, err := t.change(ctx, fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace), args, t.tasks.cfg.Timeout)
 	if err != nil && !strings.Contains(words(out), "not patched") { // which is that nothing was to be changed
 		return nil, veiled(target.written, submitted, err)
 	}

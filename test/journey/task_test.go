@@ -101,7 +101,7 @@ func TestStagesFlow(t *testing.T) {
 		{"undoRolloutManifest", web + `,"revision":1}`, ""},
 		{"runJob", job, `{"stages":["job migrate"]}`},
 		{"runJob", job, `{"stages":["job migrate"]}`},
-		{"scaleManifest", `{"account":"one","manifestName":"deployment nope","location":"stages","replicas":1}`, `failed: Failed to scale deployment nope from stages: deployments.apps "nope" not found`},
+		{"scaleManifest", `{"account":"one","manifestName":"deployment nope","location":"stages","replicas":1}`, `failed: Failed to scale deployment/nope from stages: deployments.apps "nope" not found`},
 		{"deleteManifest", web + `}`, `{"stages":["deployment web"]}`},
 		{"deleteManifest", web + `}`, `{"stages":[]}`},
 		{"deleteManifest", `{"account":"one","kinds":["configMap","replicaSet"],"location":"stages","labelSelectors":{"selectors":[{"kind":"EQUALS","key":"app.kubernetes.io/name","values":["web"]}]}}`,
