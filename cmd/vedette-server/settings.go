@@ -54,8 +54,18 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 func tasksOf(cfg *config.Config) task.Config {
 	timeout, deleteTimeout, keep := cfg.Tasks.Durations()
 	m := cfg.Manifests
-	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Keep: keep, Most: cfg.Tasks.Most,
+	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Keep: keep, Most: cfg.Tasks.Most, Output: outputOf(cfg.Tasks),
 		Rules: manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
+}
+
+func outputOf(t config.Tasks) task.OutputOf {
+	switch {
+	case !t.PersistOutput:
+		return task.OutputOfNone
+	case t.PersistOutputForAllAccounts:
+		return task.OutputOfAll
+	}
+	return task.OutputOfDebug
 }
 
 // kindsOf are the kinds to cache, less those to omit.

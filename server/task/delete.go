@@ -116,7 +116,7 @@ func (t *turn) delete(ctx context.Context, a vedette.DeleteArgs) ([]string, erro
 		within += time.Duration(*a.GraceSeconds) * time.Second
 	}
 	what := strings.TrimSpace(resource(a.Target) + " " + a.LabelSelector)
-	out, err := t.change(ctx, fmt.Sprintf("Failed to delete %s from %s: ", what, a.Namespace), a, within)
+	out, err := t.change(ctx, act{object: what, failed: fmt.Sprintf("Failed to delete %s from %s: ", what, a.Namespace), args: a, within: within})
 	names := []string{}
 	for _, key := range out.Keys {
 		names = append(names, manifest.KindName(key.Kind)+" "+key.Name)

@@ -73,10 +73,11 @@ func (d *deploy) run(ctx context.Context, t *turn) (*Result, error) {
 // far as it may be told.
 func (t *turn) apply(ctx context.Context, step manifest.Step) (manifest.Manifest, error) {
 	t.say("Submitting manifest %s to kubernetes master...", step.FullName)
-	out, err := t.change(ctx, deployed(step.Strategy)+step.FullName+". Error: ",
-		vedette.ApplyArgs{Manifest: step.Manifest.JSON(), Strategy: step.Strategy}, t.applyTimeout(step.Strategy))
+	out, err := t.change(ctx, act{object: step.FullName, failed: deployed(step.Strategy) + step.FullName + ". Error: ",
+		args: vedette.ApplyArgs{Manifest: step.Manifest.JSON(), Strategy: step.Strategy}, within: t.applyTimeout(step.Strategy),
+		secret: secretOf(manifest.KindName(step.Kind), step.Manifest)})
 	if err != nil {
-		return nil, veiled(manifest.KindName(step.Kind), step.Manifest, err)
+		return nil, err
 	}
 	made := step.Manifest
 	if len(out.Objects) > 0 {

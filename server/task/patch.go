@@ -64,9 +64,10 @@ func (d *patch) run(ctx context.Context, t *turn) (*Result, error) {
 		args.Patch, submitted = m.JSON(), m
 	}
 	t.say("Submitting manifest %s to Kubernetes master...", target)
-	out, err := t.change(ctx, fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace), args, t.tasks.cfg.Timeout)
+	out, err := t.change(ctx, act{object: resource(args.Target), failed: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace),
+		args: args, within: t.tasks.cfg.Timeout, secret: secretOf(target.written, submitted)})
 	if err != nil && !strings.Contains(words(out), "not patched") { // which is that nothing was to be changed
-		return nil, veiled(target.written, submitted, err)
+		return nil, err
 	}
 	result.add(target.mention())
 	t.say("Patch manifest operation completed successfully")

@@ -97,7 +97,7 @@ func (r *run) snapshot() Task {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	task := r.task
-	task.History, task.Results = slices.Clone(task.History), slices.Clone(task.Results)
+	task.History, task.Results, task.Outputs = slices.Clone(task.History), slices.Clone(task.Results), slices.Clone(task.Outputs)
 	return task
 }
 
