@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -26,12 +27,16 @@ func parseDeploy(raw json.RawMessage) (operation, error) {
 
 func (d *deploy) account() vedette.AccountName { return d.common.account() }
 
-// check judges the namespaces of manifests as Clouddriver does, and the one that
-// overrides them besides.
+// check judges the namespaces that manifests come to as Clouddriver does: where
+// one overrides theirs, it alone.
 func (d *deploy) check(v *validation) {
 	all, err := manifest.Expand(d.Manifests)
 	if err != nil {
 		v.err = err
+		return
+	}
+	if strings.TrimSpace(d.NamespaceOverride) != "" {
+		v.namespace(d.NamespaceOverride)
 		return
 	}
 	for _, m := range all {
@@ -39,7 +44,6 @@ func (d *deploy) check(v *validation) {
 			return
 		}
 	}
-	v.namespace(d.NamespaceOverride)
 }
 
 func (d *deploy) run(ctx context.Context, t *turn) (*Result, error) {
