@@ -121,7 +121,8 @@ func extract(log io.Reader) (map[string]any, error) {
 		}
 		left, value, _ := bytes.Cut(line, []byte("="))
 		if bytes.Contains(line, []byte(propertyMarker)) && len(value) > 0 {
-			found[strings.ToLower(strings.Replace(string(left), propertyMarker, "", 1))] = strings.TrimSpace(string(value))
+			name := strings.Replace(strings.TrimSpace(string(left)), propertyMarker, "", 1)
+			found[strings.ToLower(name)] = strings.TrimSpace(string(value))
 		}
 	}
 	if err := lines.Err(); err != nil {
