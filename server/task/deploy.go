@@ -47,14 +47,14 @@ func (d *deploy) check(v *validation) {
 }
 
 func (d *deploy) run(ctx context.Context, t *turn) (*Result, error) {
-	t.say("Beginning deployment of manifests in account %s...", t.account())
+	t.say("Beginning deployment of manifests in account %s ...", t.account())
 	d.Deployment.Account = string(t.account())
 	d.Rules = t.tasks.cfg.Rules.WithCustom(t.work.custom)
+	d.Tell = func(line string) { t.say("%s", line) }
 	plan, err := d.Plan(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	t.say("Deploy order is: %s", plan.Order)
 	result := newResult()
 	for _, step := range plan.Steps {
 		if !step.Selected {

@@ -115,6 +115,9 @@ func (r *run) all() {
 		if r.ctx.Err() != nil {
 			break
 		}
+		if i > 0 && !last {
+			r.say(orchestration, completed(failed))
+		}
 		r.say(orchestration, "Processing op: "+w.class)
 		last = !r.one(w)
 		failed = failed || last
@@ -136,13 +139,22 @@ func (r *run) ended(failed, last bool) Task {
 	task := r.snapshot()
 	switch {
 	case !failed:
-		task.end(store.TaskSucceeded, "Orchestration completed.")
+		task.end(store.TaskSucceeded, completed(failed))
 	case last:
 		task.State = store.TaskFailed
 	default:
-		task.end(store.TaskFailed, "Orchestration completed with errors, see prior task logs.")
+		task.end(store.TaskFailed, completed(failed))
 	}
 	return task
+}
+
+// completed is what is said after each operation that succeeded. After the last
+// one it ends the task, and shows no sooner than that is stored.
+func completed(failed bool) string {
+	if failed {
+		return "Orchestration completed with errors, see prior task logs."
+	}
+	return "Orchestration completed."
 }
 
 // cutShort returns the task as it ends before its time.
