@@ -45,9 +45,9 @@ func (t *turn) keep(a act, out vedette.Outcome) {
 	}
 	o := Output{Manifest: a.object, Phase: t.work.phase, StdOut: "operation " + string(out.ID) + "\n"}
 	if out.State == vedette.Done {
-		o.StdOut += clip(achieved(a, out))
+		o.StdOut += cut(achieved(a, out), longestOutput)
 	} else {
-		o.StdError = clip(complaint(out))
+		o.StdError = cut(complaint(out), longestOutput)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,10 +97,10 @@ func complaint(out vedette.Outcome) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", out.Status, http.StatusText(out.Status))) + ": " + said
 }
 
-// clip keeps the beginning of a text that is too long.
-func clip(s string) string {
-	if len(s) <= longestOutput {
+// cut keeps the beginning of a text that has more than n bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
 		return s
 	}
-	return strings.ToValidUTF8(s[:longestOutput], "") + "…"
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
