@@ -14,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/readtest"
 )
 
 // TestLiveFiles compares what is answered with testdata/live, and holds what the
@@ -52,6 +53,27 @@ func TestLiveFiles(t *testing.T) {
 				t.Errorf("asked %q, want %q", got, tt.asked)
 			}
 		})
+	}
+}
+
+// TestIgnoredByTheCache holds that what an object's annotation keeps out of
+// Clouddriver's cache is read like everything else where Clouddriver reads the
+// cluster, and that its row tells of the annotation.
+func TestIgnoredByTheCache(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", "replicasets")
+	w.Put("prod", `{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-v001","namespace":"shop","creationTimestamp":"2026-11-20T12:00:00Z",
+		"annotations":{"caching.spinnaker.io/ignore":"true","moniker.spinnaker.io/application":"web","moniker.spinnaker.io/cluster":"replicaSet web"}}}`)
+	server := serve(t, clouddriver.Config{Store: w.Store})
+	for _, path := range []string{"replicaSet%20web-v001", "replicaSet/cluster/web/replicaSet%20web", "replicaSet/cluster/web/replicaSet%20web/dynamic/newest"} {
+		response, body := get(t, server+"/manifests/prod/shop/"+path)
+		if response.StatusCode != http.StatusOK || !strings.Contains(string(body), "web-v001") {
+			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		}
+	}
+	row, err := w.Store.Object(t.Context(), "prod", vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Namespace: "shop", Name: "web-v001"})
+	if err != nil || row.Annotations["caching.spinnaker.io/ignore"] != "true" {
+		t.Errorf("the row has %v, %v", row.Annotations, err)
 	}
 }
 
