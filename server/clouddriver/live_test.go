@@ -154,8 +154,10 @@ func TestLiveErrors(t *testing.T) {
 		{"a Job that has gone", "DELETE", "/applications/web/jobs/prod/shop/job%20nope", 200, ""},
 		{"a Job that may not go", "DELETE", "/applications/web/jobs/prod/shop/job%20failed", 500, "jobs is forbidden"},
 		{"a Job can't be changed", "PUT", "/applications/web/jobs/prod/shop/job%20done", 405, "not supported"},
-		{"a console of another provider", "GET", "/instances/prod/shop/pod%20web-0/console?provider=aws", 400, "provider"},
-		{"a console of nobody", "GET", "/instances/prod/shop/pod%20web-0/console", 400, "provider"},
+		{"a console of another provider", "GET", "/instances/prod/shop/pod%20web-0/console?provider=aws", 404, "Instance not found (id: pod web-0)"},
+		{"a console of another one than the older name says", "GET", "/instances/prod/shop/pod%20web-0/console?provider=kubernetes&cloudProvider=aws", 404, "Instance not found (id: pod web-0)"},
+		{"a console of whichever provider", "GET", "/instances/prod/shop/pod%20web-0/console", 200, `{"name":"migrate","output":`},
+		{"a console by the newer name", "GET", "/instances/prod/shop/pod%20web-0/console?cloudProvider=kubernetes", 200, `{"name":"migrate","output":`},
 		{"a console of what has none", "GET", "/instances/prod/shop/service%20web/console?provider=kubernetes", 400, "service"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
