@@ -65,6 +65,9 @@ type Properties struct {
 	// CheckReadiness makes a deployment wait for kinds that Clouddriver calls
 	// stable as soon as they are there.
 	CheckReadiness bool `json:"checkReadiness,omitempty"`
+	// Debug makes a server that is told to keep with Spinnaker's tasks what became of
+	// each change of the account's cluster.
+	Debug bool `json:"debug,omitempty"`
 	// Metrics says whether what containers use is shown with their pod; nil means
 	// that it is.
 	Metrics *bool `json:"metrics,omitempty"`

@@ -20,19 +20,24 @@ const (
 )
 
 // MonikerOf derives an object's moniker as Clouddriver's kubernetesAnnotations
-// strategy does: each part from its annotation, and where that is missing from
-// the Frigga parse of the name; a ReplicaSet's sequence from the revision that
-// the Deployment controller wrote.
+// strategy does, which reads what a deployment wrote: each part from its
+// annotation. What nobody deployed by Spinnaker has no annotations, and then the
+// name stands in, but for stack and detail: by Frigga's rules it tells the
+// application, the cluster and the sequence. So the cluster of a Deployment "web"
+// is "deployment web" where Spinnaker deployed it, and else "web".
+//
+// A ReplicaSet has the annotations of its Deployment, because its controller
+// copies them, and of a revision that the controller wrote the sequence, unless a
+// deployment gave it one.
 func MonikerOf(key Key, annotations map[string]string) Moniker {
 	m := parseFrigga(key.Name)
 	m.App = firstOf(annotations[monikerPrefix+"application"], m.App)
 	m.Cluster = firstOf(annotations[monikerPrefix+"cluster"], m.Cluster)
-	m.Stack = firstOf(annotations[monikerPrefix+"stack"], m.Stack)
-	m.Detail = firstOf(annotations[monikerPrefix+"detail"], m.Detail)
-	if n, err := strconv.Atoi(annotations[monikerPrefix+"sequence"]); err == nil {
+	m.Stack, m.Detail = annotations[monikerPrefix+"stack"], annotations[monikerPrefix+"detail"]
+	if n, err := strconv.Atoi(annotations[revisionAnnotation]); err == nil && key.Kind.Name == "ReplicaSet" {
 		m.Sequence = &n
 	}
-	if n, err := strconv.Atoi(annotations[revisionAnnotation]); err == nil && key.Kind.Name == "ReplicaSet" {
+	if n, err := strconv.Atoi(annotations[monikerPrefix+"sequence"]); err == nil {
 		m.Sequence = &n
 	}
 	return m
@@ -45,22 +50,16 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// parseFrigga splits app-stack-detail-v003. Names of Kubernetes' own objects
-// ("system:node") have no stack and belong to the application "system".
+// parseFrigga reads app-stack-detail-v003, of which all but the sequence is the
+// cluster. Names of Kubernetes' own objects ("system:node") belong to the
+// application "system".
 func parseFrigga(name string) Moniker {
-	if strings.HasPrefix(name, "system:") {
-		return Moniker{App: "system", Cluster: name}
-	}
 	cluster, sequence := cutSequence(name)
-	parts := strings.SplitN(cluster, "-", 3)
-	m := Moniker{App: parts[0], Cluster: cluster, Sequence: sequence}
-	if len(parts) > 1 {
-		m.Stack = parts[1]
+	app, _, _ := strings.Cut(cluster, "-")
+	if strings.HasPrefix(name, "system:") {
+		app = "system"
 	}
-	if len(parts) > 2 {
-		m.Detail = parts[2]
-	}
-	return m
+	return Moniker{App: app, Cluster: cluster, Sequence: sequence}
 }
 
 // cutSequence takes a last "-v003" off a name. Frigga asks for three digits or

@@ -42,8 +42,11 @@ type Config struct {
 
 	REST    string // address to listen on, host:port
 	RESTTLS *tls.Config
-	GRPC    string
-	GRPCTLS *tls.Config // nil speaks plain text
+	// RESTHosts are names that REST may be called by where it listens on a loopback
+	// address, besides addresses and localhost.
+	RESTHosts []string
+	GRPC      string
+	GRPCTLS   *tls.Config // nil speaks plain text
 
 	Store    store.Config
 	Accounts accounts.Config
@@ -183,7 +186,7 @@ func (s *Server) patiently(ctx context.Context, do func() error) error {
 
 func (s *Server) serveREST(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: s.face, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: guarded(s.face, s.rest.Addr(), s.cfg.RESTHosts), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), TLSConfig: s.cfg.RESTTLS,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}

@@ -63,6 +63,8 @@ type Account struct {
 	Metrics bool `config:"metrics" default:"true"`
 	// Let a deployment wait for kinds that Clouddriver calls stable as soon as they are there: until a CustomResourceDefinition is established, an APIService available, a PersistentVolumeClaim bound, a Namespace active, a Service of type LoadBalancer or an Ingress has an address, a PodDisruptionBudget was seen, and custom resources are ready by their conditions (Ready, Available, Reconciling, Stalled). A claim that is bound with its first pod only must not be deployed in a stage before that pod's.
 	CheckReadiness bool `config:"checkReadiness" default:"false"`
+	// Keep with Spinnaker's tasks what became of each change of the cluster, where the server has tasks.persistOutput.
+	Debug bool `config:"debug" default:"false"`
 	// OAuth scopes, for Google's clusters.
 	OAuthScopes []string `config:"oAuthScopes,unused"`
 	// File with an OAuth service account.
@@ -88,8 +90,6 @@ type ClouddriverAccount struct {
 	CheckPermissionsOnStartup bool `config:"checkPermissionsOnStartup,unused"`
 	// How names become applications: by annotations, always.
 	NamingStrategy string `config:"namingStrategy,unused"`
-	// More output.
-	Debug bool `config:"debug,unused"`
 	// Version of Clouddriver's provider: the second is the only one left.
 	ProviderVersion string `config:"providerVersion,unused"`
 	// Docker registries of the first version.
@@ -153,6 +153,7 @@ func (a Account) Properties() vedette.Properties {
 		CacheAllRelationships:  a.CacheAllApplicationRelationships,
 		RawResourceExpressions: a.rawResources(),
 		CheckReadiness:         a.CheckReadiness,
+		Debug:                  a.Debug,
 		Metrics:                a.metrics(),
 	}
 }

@@ -29,7 +29,7 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 	}
 	settings := server.Config{
 		ID: vedette.ServerID(hostname), Version: version.String(),
-		REST: cfg.RESTListen().Address, GRPC: cfg.GRPCListen().Address,
+		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, GRPC: cfg.GRPCListen().Address,
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), Keep: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{Bytes: int64(cfg.Agents.IngestBytes)},
@@ -41,6 +41,7 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		Clouddriver: clouddriver.Config{
 			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
 			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
+			OmitPodStatus:         !cfg.Jobs.DetailedPodStatus,
 		},
 	}
 	if settings.RESTTLS, err = cfg.Server.TLSConfig(); err != nil {
@@ -53,8 +54,18 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 func tasksOf(cfg *config.Config) task.Config {
 	timeout, deleteTimeout, keep := cfg.Tasks.Durations()
 	m := cfg.Manifests
-	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Keep: keep, Most: cfg.Tasks.Most,
+	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Keep: keep, Most: cfg.Tasks.Most, Output: outputOf(cfg.Tasks),
 		Rules: manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
+}
+
+func outputOf(t config.Tasks) task.OutputOf {
+	switch {
+	case !t.PersistOutput:
+		return task.OutputOfNone
+	case t.PersistOutputForAllAccounts:
+		return task.OutputOfAll
+	}
+	return task.OutputOfDebug
 }
 
 // kindsOf are the kinds to cache, less those to omit.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/vedette-io/vedette/internal/nearest"
 )
 
 // decoder fills structs from nodes.
@@ -49,15 +51,15 @@ func (d *decoder) structure(p place, from []*node, target reflect.Value) {
 func (d *decoder) unknown(p place, f field, within reflect.Type) {
 	path := join(p.path, f.key)
 	first, _, _ := strings.Cut(f.key, ".")
-	hint := nearest(first, namesOf(specsOf(within)))
-	if hint == "" && p.path == "" {
-		hint = elsewhere(within, f.key)
+	hints := nearest.To(first, namesOf(specsOf(within)))
+	if hints == nil && p.path == "" {
+		hints = elsewhere(within, f.key)
 	}
-	if hint == "" {
+	if hints == nil {
 		d.report.Add(f.at, path, "unknown key %q", path)
 		return
 	}
-	d.report.Add(f.at, path, "unknown key %q: did you mean %q?", path, hint)
+	d.report.Add(f.at, path, "unknown key %q: did you mean %q?", path, hints[0])
 }
 
 // field fills one struct field from all that was given for it.

@@ -90,8 +90,8 @@ func namesOf(specs []spec) []string {
 }
 
 // elsewhere finds the one path below a type at which a key does exist, for
-// whoever indented it wrongly; "" where there is none or more than one.
-func elsewhere(t reflect.Type, key string) string {
+// whoever indented it wrongly; nil where there is none or more than one.
+func elsewhere(t reflect.Type, key string) []string {
 	var found []string
 	walkTypes(t, "", func(path string, s spec) {
 		if strings.EqualFold(s.name, key) {
@@ -99,9 +99,9 @@ func elsewhere(t reflect.Type, key string) string {
 		}
 	})
 	if len(found) != 1 {
-		return ""
+		return nil
 	}
-	return found[0]
+	return found
 }
 
 // walkTypes visits each key below a struct type, but for those without effect.

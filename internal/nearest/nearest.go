@@ -9,8 +9,8 @@ import (
 )
 
 // To returns up to three of the candidates, the nearest first: those that begin
-// with the word or hold it, and those that are a typing error or two away. Case
-// does not count.
+// with the word or hold it, those that are the greater part of it and its
+// beginning, and those that are a typing error or two away. Case does not count.
 func To(word string, candidates []string) []string {
 	type scored struct {
 		name  string
@@ -59,7 +59,7 @@ func distance(word, candidate string) (int, bool) {
 		return edits, true
 	case len(word) >= 3 && strings.HasPrefix(candidate, word):
 		return allowed + 1, true
-	case len(word) >= 3 && strings.Contains(candidate, word):
+	case len(word) >= 3 && strings.Contains(candidate, word), 2*len(candidate) > len(word) && strings.HasPrefix(word, candidate):
 		return allowed + 2, true
 	default:
 		return 0, false

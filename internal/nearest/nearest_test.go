@@ -12,6 +12,8 @@ func TestHint(t *testing.T) {
 		{"a letter is missing", "pds", ": did you mean pods?"},
 		{"a letter is wrong", "servises", ": did you mean services?"},
 		{"the case is wrong and the end is missing", "Deployment", ": did you mean deployments.apps?"},
+		{"something was added", "servicesOfMine", ": did you mean services?"},
+		{"more was added than was there", "podsOfMine", ""},
 		{"two letters are too few to begin with", "po", ""},
 		{"two are near", "podt", ": did you mean pods or podtemplates?"},
 		{"nothing is near", "zebra", ""},

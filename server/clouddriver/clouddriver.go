@@ -73,6 +73,9 @@ type Config struct {
 	// destroys (credentials.challengeDestructiveActionsEnvironments). Nil means
 	// "default".
 	ChallengeEnvironments []string
+	// OmitPodStatus leaves the pods out of what is told of a Job
+	// (kubernetes.jobs.detailed-pod-status: false).
+	OmitPodStatus bool
 }
 
 type api struct{ Config }

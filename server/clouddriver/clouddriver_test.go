@@ -140,8 +140,8 @@ func TestManifestPaths(t *testing.T) {
 				t.Fatalf("%v in %s", err, body)
 			}
 			if tt.name == "" {
-				if response.StatusCode != http.StatusBadRequest {
-					t.Errorf("%d: %s; want 400", response.StatusCode, body)
+				if response.StatusCode != http.StatusNotFound {
+					t.Errorf("%d: %s; want 404", response.StatusCode, body)
 				}
 				return
 			}
@@ -175,7 +175,7 @@ func TestErrors(t *testing.T) {
 		{"a kind that RBAC hides says nothing of what is there", "/manifests/prod/shop/service%20web", 500, "services is forbidden"},
 		{"an account whose agent is gone is not judged by what was", "/manifests/away/shop/pod%20web-0", 500, "no agent is connected for this account"},
 		{"nor a kind that is being read anew", "/manifests/prod/shop/job%20old", 500, "the agent does not follow this kind now: syncing"},
-		{"a name without a kind", "/manifests/prod/shop/nope", 400, "full resource name"},
+		{"a name without a kind", "/manifests/prod/shop/nope", 404, "(account: prod, location: shop, name: nope) not found: Expected a full resource name"},
 		{"credentials of nobody", "/credentials/nope", 404, "Account does not exist (name: nope)"},
 		{"credentials of an empty name", "/credentials/", 404, "Account does not exist (name: )"},
 		{"no path of ours", "/nope", 404, "No handler found for GET /nope"},

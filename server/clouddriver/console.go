@@ -25,10 +25,12 @@ type containerOutput struct {
 	Output string `json:"output"`
 }
 
-// getConsole mirrors InstanceController.getConsoleOutput.
+// getConsole mirrors InstanceController.getConsoleOutput. As there, any provider
+// may be meant where none is named, and what another one may have is not found.
 func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p parts) error {
-	if provider := r.URL.Query().Get("provider"); provider != "kubernetes" {
-		return vedette.Errorf(vedette.Invalid, "the parameter provider must be kubernetes, and is %.100q", provider)
+	query := r.URL.Query()
+	if provider := or(query.Get("cloudProvider"), query.Get("provider")); or(provider, "kubernetes") != "kubernetes" {
+		return vedette.Errorf(vedette.NotFound, "Instance not found (id: %s): this server knows those of kubernetes, and the parameter provider says %.100q", p["id"], provider)
 	}
 	at := placeOf(r, p)
 	if err := a.Authority.Account(r.Context(), at.caller, at.account, authorize.Read); err != nil {

@@ -79,6 +79,9 @@ func (a *api) getJob(w http.ResponseWriter, r *http.Request, p parts) error {
 	if err != nil {
 		return err
 	}
+	if a.OmitPodStatus {
+		view.Pods = []jobPod{}
+	}
 	return writeJSON(w, r, view)
 }
 
@@ -102,7 +105,7 @@ func (a *api) job(ctx context.Context, at place, id string) (store.Row, error) {
 }
 
 // podsOf returns the pods that a Job's selector chooses, the first to start
-// first.
+// first, and those last that have not started: they are the newest.
 func (a *api) podsOf(ctx context.Context, at place, job *store.Row) ([]jobPod, error) {
 	var m struct {
 		Spec struct {
@@ -128,9 +131,17 @@ func (a *api) podsOf(ctx context.Context, at place, job *store.Row) ([]jobPod, e
 		}
 		pods = append(pods, pod)
 	}
-	slices.SortStableFunc(pods, func(x, y jobPod) int { return cmp.Or(cmp.Compare(x.started, y.started), cmp.Compare(x.Name, y.Name)) })
+	slices.SortStableFunc(pods, func(x, y jobPod) int {
+		if x.hasStarted() != y.hasStarted() {
+			return cmp.Compare(y.started, x.started)
+		}
+		return cmp.Or(cmp.Compare(x.started, y.started), cmp.Compare(x.Name, y.Name))
+	})
 	return pods, nil
 }
+
+func (p jobPod) succeeded() bool  { return p.phase == "Succeeded" }
+func (p jobPod) hasStarted() bool { return p.started != "" }
 
 func podOf(row store.Row) (jobPod, error) {
 	var raw struct{ Status json.RawMessage }

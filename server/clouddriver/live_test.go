@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/readtest"
 )
 
 // TestLiveFiles compares what is answered with testdata/live, and holds what the
@@ -51,6 +53,50 @@ func TestLiveFiles(t *testing.T) {
 				t.Errorf("asked %q, want %q", got, tt.asked)
 			}
 		})
+	}
+}
+
+// TestIgnoredByTheCache holds that what an object's annotation keeps out of
+// Clouddriver's cache is read like everything else where Clouddriver reads the
+// cluster, and that its row tells of the annotation.
+func TestIgnoredByTheCache(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", "replicasets")
+	w.Put("prod", `{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-v001","namespace":"shop","creationTimestamp":"2026-11-20T12:00:00Z",
+		"annotations":{"caching.spinnaker.io/ignore":"true","moniker.spinnaker.io/application":"web","moniker.spinnaker.io/cluster":"replicaSet web"}}}`)
+	server := serve(t, clouddriver.Config{Store: w.Store})
+	for _, path := range []string{"replicaSet%20web-v001", "replicaSet/cluster/web/replicaSet%20web", "replicaSet/cluster/web/replicaSet%20web/dynamic/newest"} {
+		response, body := get(t, server+"/manifests/prod/shop/"+path)
+		if response.StatusCode != http.StatusOK || !strings.Contains(string(body), "web-v001") {
+			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		}
+	}
+	row, err := w.Store.Object(t.Context(), "prod", vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Namespace: "shop", Name: "web-v001"})
+	if err != nil || row.Annotations["caching.spinnaker.io/ignore"] != "true" {
+		t.Errorf("the row has %v, %v", row.Annotations, err)
+	}
+}
+
+// TestPodsOfJobs holds that a Job is told without its pods where that is wanted,
+// and nothing else is missing then.
+func TestPodsOfJobs(t *testing.T) {
+	w, c := prod(t)
+	told := map[bool]map[string]any{}
+	for _, omit := range []bool{false, true} {
+		_, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, OmitPodStatus: omit})+"/applications/web/jobs/prod/shop/job%20failed")
+		var job map[string]any
+		if err := json.Unmarshal(body, &job); err != nil {
+			t.Fatalf("%v in %s", err, body)
+		}
+		told[omit] = job
+	}
+	if pods := told[true]["pods"].([]any); len(pods) != 0 || len(told[false]["pods"].([]any)) != 3 {
+		t.Errorf("without pods, the Job has %v, and with them %v", pods, told[false]["pods"])
+	}
+	delete(told[true], "pods")
+	delete(told[false], "pods")
+	if !reflect.DeepEqual(told[true], told[false]) {
+		t.Errorf("without pods, the Job is %v, and was %v", told[true], told[false])
 	}
 }
 
@@ -108,8 +154,10 @@ func TestLiveErrors(t *testing.T) {
 		{"a Job that has gone", "DELETE", "/applications/web/jobs/prod/shop/job%20nope", 200, ""},
 		{"a Job that may not go", "DELETE", "/applications/web/jobs/prod/shop/job%20failed", 500, "jobs is forbidden"},
 		{"a Job can't be changed", "PUT", "/applications/web/jobs/prod/shop/job%20done", 405, "not supported"},
-		{"a console of another provider", "GET", "/instances/prod/shop/pod%20web-0/console?provider=aws", 400, "provider"},
-		{"a console of nobody", "GET", "/instances/prod/shop/pod%20web-0/console", 400, "provider"},
+		{"a console of another provider", "GET", "/instances/prod/shop/pod%20web-0/console?provider=aws", 404, "Instance not found (id: pod web-0)"},
+		{"a console of another one than the older name says", "GET", "/instances/prod/shop/pod%20web-0/console?provider=kubernetes&cloudProvider=aws", 404, "Instance not found (id: pod web-0)"},
+		{"a console of whichever provider", "GET", "/instances/prod/shop/pod%20web-0/console", 200, `{"name":"migrate","output":`},
+		{"a console by the newer name", "GET", "/instances/prod/shop/pod%20web-0/console?cloudProvider=kubernetes", 200, `{"name":"migrate","output":`},
 		{"a console of what has none", "GET", "/instances/prod/shop/service%20web/console?provider=kubernetes", 400, "service"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {

@@ -35,7 +35,7 @@ func (a *api) getPodProperties(w http.ResponseWriter, r *http.Request, p parts) 
 }
 
 // podToRead chooses the pod of a Job that tells its result: the latest that
-// succeeded, or else the latest.
+// succeeded, or else the latest that has started to write.
 func (a *api) podToRead(ctx context.Context, at *place, id string) (string, error) {
 	job, err := a.job(ctx, *at, id)
 	if err != nil {
@@ -49,9 +49,11 @@ func (a *api) podToRead(ctx context.Context, at *place, id string) (string, erro
 		return "", vedette.Errorf(vedette.NotFound, "job %s has no pods", job.Name)
 	}
 	at.location = job.Namespace
-	for _, pod := range slices.Backward(pods) {
-		if pod.phase == "Succeeded" {
-			return pod.Name, nil
+	for _, fits := range []func(jobPod) bool{jobPod.succeeded, jobPod.hasStarted} {
+		for _, pod := range slices.Backward(pods) {
+			if fits(pod) {
+				return pod.Name, nil
+			}
 		}
 	}
 	return pods[len(pods)-1].Name, nil
@@ -119,7 +121,8 @@ func extract(log io.Reader) (map[string]any, error) {
 		}
 		left, value, _ := bytes.Cut(line, []byte("="))
 		if bytes.Contains(line, []byte(propertyMarker)) && len(value) > 0 {
-			found[strings.ToLower(strings.Replace(string(left), propertyMarker, "", 1))] = strings.TrimSpace(string(value))
+			name := strings.Replace(strings.TrimSpace(string(left)), propertyMarker, "", 1)
+			found[strings.ToLower(name)] = strings.TrimSpace(string(value))
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -12,6 +12,7 @@ func TestExtract(t *testing.T) {
 		{"lines of no interest", "a=b\n=\nSPINNAKER_PROPERTY_\n", `{}`},
 		{"a property", "SPINNAKER_PROPERTY_Image_Tag=v1\n", `{"image_tag":"v1"}`},
 		{"after what a logger writes", "  12:00 INFO SPINNAKER_PROPERTY_A=b \r\n", `{"12:00 info a":"b"}`},
+		{"with space around the equals sign", "SPINNAKER_PROPERTY_A = b", `{"a":"b"}`},
 		{"a value with an equals sign", "SPINNAKER_PROPERTY_A=b=c", `{"a":"b=c"}`},
 		{"without a value", "SPINNAKER_PROPERTY_A=\nSPINNAKER_PROPERTY_B", `{}`},
 		{"the marker goes once", "SPINNAKER_PROPERTY_SPINNAKER_PROPERTY_A=b", `{"spinnaker_property_a":"b"}`},

@@ -10,13 +10,13 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// read finds the object that a full name means: in the store where its feed is
-// live, and else in the cluster. What Orca waits for (that a deployment is
+// read finds the object that a full name means, which is not there where the name
+// is none: in the store where its feed is live, and else in the cluster. What Orca waits for (that a deployment is
 // stable, that a manifest is gone) must not be told of a state that was before.
 func (a *api) read(ctx context.Context, at place, name string) (store.Row, error) {
 	kind, object, err := splitName(name)
 	if err != nil {
-		return store.Row{}, err
+		return store.Row{}, vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %.300s) not found: %w", at.account, at.location, name, err)
 	}
 	row, err := a.find(ctx, at, kind, object)
 	var failed *readFailure

@@ -116,7 +116,8 @@ func prod(t *testing.T) (*readtest.World, *cluster) {
 		replicaSet("web-v003", "2026-11-20T14:00:00Z", "replicaSet web", 3), replicaSet("web-canary-v000", "2026-11-20T15:00:00Z", "replicaSet web-canary", 9),
 		`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-v004","namespace":"shop"},"spec":{"replicas":7}}`,
 		jobPod("migrate-b", `{"phase":"Failed","startTime":"2026-11-20T12:00:09Z","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":2,"reason":"Error","message":"no table"}}}]}`),
-		jobPod("migrate-a", `{"phase":"Failed","startTime":"2026-11-20T12:00:03Z","initContainerStatuses":[{"name":"wait","state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{"name":"main","state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]}`))
+		jobPod("migrate-a", `{"phase":"Failed","startTime":"2026-11-20T12:00:03Z","initContainerStatuses":[{"name":"wait","state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{"name":"main","state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]}`),
+		jobPod("migrate-0", `{"phase":"Pending"}`))
 	return w, &cluster{answers: map[string]vedette.Outcome{
 		"get configMap shop/settings-v001":                  objects(settings),
 		"get secret shop/hidden":                            refused(403, `secrets "hidden" is forbidden`),

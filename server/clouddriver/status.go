@@ -243,7 +243,7 @@ func statefulSetStatus(w *workload) status {
 	}
 	strategy := w.Spec.UpdateStrategy
 	if strategy.Type == "RollingUpdate" && strategy.RollingUpdate != nil && s.UpdatedReplicas != nil {
-		if *s.UpdatedReplicas < desired-strategy.RollingUpdate.Partition {
+		if *s.UpdatedReplicas < s.Replicas-strategy.RollingUpdate.Partition { // those to go have to be gone
 			return stable().unstable("Waiting for partitioned roll out to finish")
 		}
 		done := stable()

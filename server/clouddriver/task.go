@@ -14,7 +14,7 @@ type taskView struct {
 	Status        taskStatus        `json:"status"`
 	History       []task.Line       `json:"history"`
 	ResultObjects []json.RawMessage `json:"resultObjects"`
-	Outputs       []json.RawMessage `json:"outputs"` // of kubectl, which nobody runs here
+	Outputs       []task.Output     `json:"outputs"`
 	SagaIDs       []string          `json:"sagaIds"` // of providers that have sagas
 	Retryable     bool              `json:"retryable"`
 	StartTimeMs   int64             `json:"startTimeMs"`
@@ -30,12 +30,13 @@ type taskStatus struct {
 }
 
 func viewTask(t task.Task) taskView {
-	v := taskView{ID: t.ID, History: t.History, ResultObjects: []json.RawMessage{}, Outputs: []json.RawMessage{}, SagaIDs: []string{},
+	v := taskView{ID: t.ID, History: t.History, ResultObjects: []json.RawMessage{}, Outputs: []task.Output{}, SagaIDs: []string{},
 		Retryable: t.Retryable(), StartTimeMs: t.Started.UnixMilli()}
 	v.Status = taskStatus{Complete: !t.Running(), Completed: !t.Running(), Failed: t.Failed(), Retryable: t.Retryable()}
 	if n := len(t.History); n > 0 {
 		v.Status.Phase, v.Status.Status = t.History[n-1].Phase, t.History[n-1].Status
 	}
+	v.Outputs = append(v.Outputs, t.Outputs...)
 	for _, raw := range t.Results {
 		v.ResultObjects = append(v.ResultObjects, asGson(raw))
 	}

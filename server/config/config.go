@@ -24,6 +24,7 @@ type Config struct {
 	Fiat        Fiat        `config:"services.fiat"`
 	Tasks       Tasks       `config:"tasks"`
 	Manifests   Manifests   `config:"manifests"`
+	Jobs        Jobs        `config:"jobs"`
 	Logging     Logging     `config:"logging"`
 	Kubesvc     Kubesvc     `config:"kubesvc"`
 	Spring      Spring      `config:"spring"`

@@ -18,7 +18,9 @@ type Server struct {
 	Port int `config:"port" default:"7002"`
 	// Address to listen on; * for all. By default all with server.ssl.enabled, and only the loopback address without.
 	Address string `config:"address"`
-	SSL     SSL    `config:"ssl"`
+	// Names that the REST API may be called by while it listens on the loopback address only, those of a proxy on the same machine: an IP address or localhost always may. Another name is refused then, as it may be that of a web page whose name server says 127.0.0.1.
+	Hosts []string `config:"hosts"`
+	SSL   SSL      `config:"ssl"`
 }
 
 // SSL secures the REST API.

@@ -20,6 +20,12 @@ var renames = [...]configfile.Rename{
 	{From: "kubernetes.v2.managed-by-suffix", To: "manifests.managedBySuffix"},
 	{From: "kubernetes.artifactBinding.dockerImage", To: "manifests.dockerImages"},
 	{From: "kubernetes.artifact-binding.docker-image", To: "manifests.dockerImages"},
+	{From: "kubernetes.jobExecutor.persistTaskOutput", To: "tasks.persistOutput"},
+	{From: "kubernetes.jobExecutor.enableTaskOutputForAllAccounts", To: "tasks.persistOutputForAllAccounts"},
+	{From: "kubernetes.jobExecutor.persist-task-output", To: "tasks.persistOutput"},
+	{From: "kubernetes.jobExecutor.enable-task-output-for-all-accounts", To: "tasks.persistOutputForAllAccounts"},
+	{From: "kubernetes.jobs.detailedPodStatus", To: "jobs.detailedPodStatus"},
+	{From: "kubernetes.jobs.detailed-pod-status", To: "jobs.detailedPodStatus"},
 }
 
 // Kubesvc are the keys of the predecessor's plugin that have no place of their
@@ -112,7 +118,7 @@ type Clouddriver struct {
 	Redis configfile.Any `config:"redis,unused"`
 	// Defaults of names in AWS.
 	Default configfile.Any `config:"default,unused"`
-	// Accounts of Clouddriver's own Kubernetes provider. What it says of manifests counts as manifests.
+	// Accounts of Clouddriver's own Kubernetes provider. What it says of manifests, jobs and the output of tasks counts as manifests, jobs and tasks.
 	Kubernetes configfile.Any `config:"kubernetes,unused"`
 	// Another provider.
 	DockerRegistry configfile.Any `config:"dockerRegistry,unused"`

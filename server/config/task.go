@@ -17,6 +17,10 @@ type Tasks struct {
 	Keep configfile.Duration `config:"keep" default:"96h"`
 	// How many tasks may run on one server at once. Each holds the manifests that it was given. What is beyond is refused, and Orca tries again.
 	Most int `config:"most" default:"2000"`
+	// Keep with a task what became of each change of a cluster, as the outputs of kubectl that Clouddriver keeps: of accounts that have debug set. The newest 500 are kept, 2 KiB each, and nothing of what objects hold.
+	PersistOutput bool `config:"persistOutput" default:"false"`
+	// Keep it of all accounts.
+	PersistOutputForAllAccounts bool `config:"persistOutputForAllAccounts" default:"false"`
 }
 
 // Durations are Timeout, DeleteTimeout and Keep.
@@ -32,6 +36,12 @@ type Manifests struct {
 	ManagedBySuffix string `config:"managedBySuffix"`
 	// Which images an artifact replaces: those of its name, whatever their tag (match-name-and-tag), or only those that have none (match-name-only).
 	DockerImages string `config:"dockerImages" default:"match-name-and-tag"`
+}
+
+// Jobs is what is told of Jobs that stages run.
+type Jobs struct {
+	// Tell the status of a Job's pods with it. Without, an execution's context stays small where Jobs have many pods; why a Job failed is told nonetheless.
+	DetailedPodStatus bool `config:"detailedPodStatus" default:"true"`
 }
 
 const matchNameOnly = "match-name-only"

@@ -3,6 +3,7 @@ package manifest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/vedette-io/vedette"
 )
@@ -30,6 +31,17 @@ type Deployment struct {
 	AllowNothingSelected bool      // that nothing fits is no failure
 
 	Rules Rules
+
+	// Tell is told each step of Plan in Clouddriver's words, for a history. Nil:
+	// nobody is.
+	Tell func(line string)
+}
+
+// tell tells a step.
+func (d Deployment) tell(format string, args ...any) {
+	if d.Tell != nil {
+		d.Tell(fmt.Sprintf(format, args...))
+	}
 }
 
 // Rules are what an installation or account has decided for all deployments.

@@ -153,6 +153,22 @@ func (m Manifest) Annotation(key string) string {
 	return text(annotations, key)
 }
 
+// Annotated returns a copy that has an annotation, unless it names that already or
+// holds something in its place that is no object.
+func (m Manifest) Annotated(key, value string) Manifest {
+	m = m.Clone()
+	for _, place := range []any{m["metadata"], dig(object(m), "metadata", "annotations")} {
+		if _, ok := place.(object); !ok && place != nil {
+			return m
+		}
+	}
+	annotations := within(within(object(m), "metadata"), "annotations")
+	if _, there := annotations[key]; !there {
+		annotations[key] = value
+	}
+	return m
+}
+
 // annotated reports whether an annotation is there, be it empty.
 func (m Manifest) annotated(key string) bool {
 	annotations, _ := m.metadata()["annotations"].(object)

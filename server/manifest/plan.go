@@ -37,7 +37,9 @@ func (d Deployment) Plan(ctx context.Context, c Cluster) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := preparation{Deployment: d, cluster: c, given: manifests, available: d.available(), plan: Plan{Created: []Artifact{}, Bound: []Artifact{}}}
+	p := preparation{Deployment: d, cluster: c, given: manifests, available: d.available(),
+		plan: Plan{Created: []Artifact{}, Bound: []Artifact{}, Order: fullNames(manifests)}}
+	d.tell("Deploy order is: %s", p.plan.Order)
 	for _, m := range manifests {
 		if err := p.prepare(ctx, m.Clone()); err != nil {
 			return Plan{}, err
@@ -51,6 +53,7 @@ func (d Deployment) Plan(ctx context.Context, c Cluster) (Plan, error) {
 
 // input takes lists apart, sets namespaces, and puts the manifests in order.
 func (d Deployment) input(ctx context.Context, c Cluster) ([]Manifest, error) {
+	d.tell("Sorting manifests by priority...")
 	all, err := Expand(d.Manifests)
 	if err != nil {
 		return nil, err
@@ -69,6 +72,14 @@ func (d Deployment) input(ctx context.Context, c Cluster) ([]Manifest, error) {
 	}
 	slices.SortStableFunc(all, func(a, b Manifest) int { return cmp.Compare(priorities[a.Kind()], priorities[b.Kind()]) })
 	return all, nil
+}
+
+func fullNames(manifests []Manifest) string {
+	var names []string
+	for _, m := range manifests {
+		names = append(names, m.FullName())
+	}
+	return strings.Join(names, ", ")
 }
 
 // settle returns the manifest in the namespace that the deployment says.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vedette-io/vedette"
 )
@@ -22,15 +23,10 @@ type preparation struct {
 // annotated, and a load balancer is attached before labels are written.
 func (p *preparation) prepare(ctx context.Context, m Manifest) error {
 	name := m.FullName()
-	if p.plan.Order != "" {
-		p.plan.Order += ", "
-	}
-	p.plan.Order += name
 	if err := p.checkRollout(m); err != nil {
 		return err
 	}
-	bound := Bind(m.Kind(), m, Binding{p.available, p.Account, m.Namespace(), p.Rules.MatchNameOnly})
-	p.plan.Bound = add(p.plan.Bound, bound...)
+	p.bind(m)
 	strategy := strategyOf(m)
 	version, moniker, err := p.version(ctx, m)
 	if err != nil {
@@ -40,6 +36,7 @@ func (p *preparation) prepare(ctx context.Context, m Manifest) error {
 	p.available = put(p.available, artifact)
 	p.plan.Created = add(p.plan.Created, artifact)
 
+	p.tell("Annotating manifest %s with artifact, relationships & moniker...", name)
 	annotateArtifact(m, artifact)
 	if err := p.takeCapacity(ctx, m, version); err != nil {
 		return fmt.Errorf("take over the capacity for %s: %w", name, err)
@@ -53,6 +50,22 @@ func (p *preparation) prepare(ctx context.Context, m Manifest) error {
 		m.metadata()["name"] = artifact.Reference
 	}
 	return p.add(m, strategy)
+}
+
+// bind puts artifacts into a manifest. Where there are none to be bound nothing is
+// told, though Clouddriver does: a history is stored anew before each change.
+func (p *preparation) bind(m Manifest) {
+	bound := Bind(m.Kind(), m, Binding{p.available, p.Account, m.Namespace(), p.Rules.MatchNameOnly})
+	if bound == nil {
+		return
+	}
+	p.tell("Binding artifacts in %s...", m.FullName())
+	p.plan.Bound = add(p.plan.Bound, bound...)
+	var references []string
+	for _, a := range bound {
+		references = append(references, a.Reference)
+	}
+	p.tell("Bound artifacts: [%s]...", strings.Join(references, ", "))
 }
 
 func (p *preparation) add(m Manifest, s vedette.Strategy) error {
@@ -120,11 +133,12 @@ func (p *preparation) route(ctx context.Context, m Manifest) error {
 	if !p.EnableTraffic {
 		return nil
 	}
-	return attach(ctx, p.cluster, m, p.given)
+	return p.attach(ctx, m)
 }
 
 // refuse says what is wrong with the whole.
 func (p *preparation) refuse() error {
+	p.tell("Checking if all requested artifacts were bound...")
 	if p.BindArtifacts {
 		if err := Unbound(p.Required, p.plan.Bound); err != nil {
 			return err

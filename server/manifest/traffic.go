@@ -74,17 +74,18 @@ func annotateTraffic(m Manifest, services []string) error {
 }
 
 // attach gives a workload's pods the labels that its load balancers select by.
-func attach(ctx context.Context, c Cluster, m Manifest, given []Manifest) error {
+func (p *preparation) attach(ctx context.Context, m Manifest) error {
 	for _, name := range balancersOf(m) {
 		key, err := balancer(m, name, "Failed to attach load balancer '%s'. "+
 			"Load balancers must be specified in the form '{kind} {name}', e.g. 'service my-service'.")
 		if err != nil {
 			return err
 		}
-		service, err := findService(ctx, c, key, given)
+		service, err := findService(ctx, p.cluster, key, p.given)
 		if err != nil {
 			return err
 		}
+		p.tell("Attaching load balancer %s to %s", service.FullName(), m.FullName())
 		if err := attachTo(m, service); err != nil {
 			return err
 		}

@@ -21,7 +21,8 @@ import (
 // TestConversations plays the scripts in testdata. A script says what is posted
 // ("== POST /kubernetes/ops", then the body) and what the cluster answers, one
 // answer after the other ("== answer apply", then an outcome; operations that no
-// answer is left for are done). What the cluster was asked and what is told of
+// answer is left for are done). A first line "== output of all" makes tasks keep
+// outputs. What the cluster was asked and what is told of
 // the task stands below "== told", and is written by -update.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -69,12 +70,16 @@ type answer struct {
 
 func play(t *testing.T, script string) string {
 	book := newMemory()
-	s := newServer(task.Config{Store: book})
+	parts, output := sections(script), task.OutputOfNone
+	if title, ok := strings.CutPrefix(parts[0].title, "output of "); ok {
+		parts, output = parts[1:], map[string]task.OutputOf{"debug": task.OutputOfDebug, "all": task.OutputOfAll}[title]
+	}
+	s := newServer(task.Config{Store: book, Output: output})
 	var told strings.Builder
 	var answered []string
 	var answers []answer
 	var posts []section
-	for _, part := range sections(script) {
+	for _, part := range parts {
 		verb, isAnswer := strings.CutPrefix(part.title, "answer ")
 		if !isAnswer {
 			posts = append(posts, part)

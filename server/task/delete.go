@@ -115,7 +115,8 @@ func (t *turn) delete(ctx context.Context, a vedette.DeleteArgs) ([]string, erro
 	if a.GraceSeconds != nil {
 		within += time.Duration(*a.GraceSeconds) * time.Second
 	}
-	out, err := t.change(ctx, fmt.Sprintf("Failed to delete %s from %s: ", named(a.Target), a.Namespace), a, within)
+	what := strings.TrimSpace(resource(a.Target) + " " + a.LabelSelector)
+	out, err := t.change(ctx, act{object: what, failed: fmt.Sprintf("Failed to delete %s from %s: ", what, a.Namespace), args: a, within: within})
 	names := []string{}
 	for _, key := range out.Keys {
 		names = append(names, manifest.KindName(key.Kind)+" "+key.Name)
@@ -126,6 +127,12 @@ func (t *turn) delete(ctx context.Context, a vedette.DeleteArgs) ([]string, erro
 // named writes what a deletion is for: "deployment web", or a kind alone.
 func named(target vedette.Target) string {
 	return strings.TrimSpace(writtenKind(target.Kind) + " " + target.Name)
+}
+
+// resource writes what an operation is for as kubectl takes it: "deployment/web",
+// or a kind alone.
+func resource(target vedette.Target) string {
+	return strings.TrimSuffix(writtenKind(target.Kind)+"/"+target.Name, "/")
 }
 
 // union returns the names of both lists, in order, each once.

@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -26,12 +27,16 @@ func parseDeploy(raw json.RawMessage) (operation, error) {
 
 func (d *deploy) account() vedette.AccountName { return d.common.account() }
 
-// check judges the namespaces of manifests as Clouddriver does, and the one that
-// overrides them besides.
+// check judges the namespaces that manifests come to as Clouddriver does: where
+// one overrides theirs, it alone.
 func (d *deploy) check(v *validation) {
 	all, err := manifest.Expand(d.Manifests)
 	if err != nil {
 		v.err = err
+		return
+	}
+	if strings.TrimSpace(d.NamespaceOverride) != "" {
+		v.namespace(d.NamespaceOverride)
 		return
 	}
 	for _, m := range all {
@@ -39,18 +44,17 @@ func (d *deploy) check(v *validation) {
 			return
 		}
 	}
-	v.namespace(d.NamespaceOverride)
 }
 
 func (d *deploy) run(ctx context.Context, t *turn) (*Result, error) {
-	t.say("Beginning deployment of manifests in account %s...", t.account())
+	t.say("Beginning deployment of manifests in account %s ...", t.account())
 	d.Deployment.Account = string(t.account())
 	d.Rules = t.tasks.cfg.Rules.WithCustom(t.work.custom)
+	d.Tell = func(line string) { t.say("%s", line) }
 	plan, err := d.Plan(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	t.say("Deploy order is: %s", plan.Order)
 	result := newResult()
 	for _, step := range plan.Steps {
 		if !step.Selected {
@@ -73,10 +77,11 @@ func (d *deploy) run(ctx context.Context, t *turn) (*Result, error) {
 // far as it may be told.
 func (t *turn) apply(ctx context.Context, step manifest.Step) (manifest.Manifest, error) {
 	t.say("Submitting manifest %s to kubernetes master...", step.FullName)
-	out, err := t.change(ctx, deployed(step.Strategy)+step.FullName+". Error: ",
-		vedette.ApplyArgs{Manifest: step.Manifest.JSON(), Strategy: step.Strategy}, t.applyTimeout(step.Strategy))
+	out, err := t.change(ctx, act{object: step.FullName, failed: deployed(step.Strategy) + step.FullName + ". Error: ",
+		args: vedette.ApplyArgs{Manifest: step.Manifest.JSON(), Strategy: step.Strategy}, within: t.applyTimeout(step.Strategy),
+		secret: secretOf(manifest.KindName(step.Kind), step.Manifest)})
 	if err != nil {
-		return nil, veiled(manifest.KindName(step.Kind), step.Manifest, err)
+		return nil, err
 	}
 	made := step.Manifest
 	if len(out.Objects) > 0 {

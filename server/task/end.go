@@ -67,9 +67,10 @@ func (t *Task) done() string {
 	return "Done so far: " + said + ". It was at: " + strings.TrimRight(current, ". ") + "."
 }
 
-// shorten leaves out what the results hold of manifests, for a database that
-// does not take the whole.
+// shorten leaves out what the results hold of manifests, and the outputs, for a
+// database that does not take the whole.
 func (t *Task) shorten() {
+	t.Outputs = nil
 	for i, raw := range t.Results {
 		var result map[string]json.RawMessage
 		if json.Unmarshal(raw, &result) != nil || result["manifests"] == nil {

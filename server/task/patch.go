@@ -21,6 +21,7 @@ type patch struct {
 	AllArtifacts      []*manifest.Artifact `json:"allArtifacts"`
 	Options           struct {
 		MergeStrategy text `json:"mergeStrategy"`
+		Record        text `json:"record"` // "true": note the patch in the object's change-cause
 	} `json:"options"`
 }
 
@@ -62,16 +63,25 @@ func (d *patch) run(ctx context.Context, t *turn) (*Result, error) {
 			return nil, err
 		}
 		args.Patch, submitted = m.JSON(), m
+		if d.records() {
+			args.Patch = target.record(m, args)
+		}
 	}
 	t.say("Submitting manifest %s to Kubernetes master...", target)
-	out, err := t.change(ctx, fmt.Sprintf("Patch failed for %s in namespace %s: ", target, target.namespace), args, t.tasks.cfg.Timeout)
+	out, err := t.change(ctx, act{object: resource(args.Target), failed: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace),
+		args: args, within: t.tasks.cfg.Timeout, secret: secretOf(target.written, submitted)})
 	if err != nil && !strings.Contains(words(out), "not patched") { // which is that nothing was to be changed
-		return nil, veiled(target.written, submitted, err)
+		return nil, err
+	}
+	if d.records() && args.Type == vedette.JSONPatch {
+		t.recordSteps(ctx, target, args)
 	}
 	result.add(target.mention())
 	t.say("Patch manifest operation completed successfully")
 	return result, nil
 }
+
+func (d *patch) records() bool { return strings.EqualFold(string(d.Options.Record), "true") }
 
 // steps returns a JSON patch; a single step is a list of one.
 func steps(body json.RawMessage) ([]byte, any) {

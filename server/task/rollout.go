@@ -34,7 +34,9 @@ func (d *rollout) do(ctx context.Context, t *turn, what deed) error {
 		return err
 	}
 	t.say("Calling %s operation for %s in namespace %s...", what.name, target.name, target.namespace)
-	_, err = t.change(ctx, fmt.Sprintf("%s %s from %s: ", what.failed, target, target.namespace), what.args(target.args()), t.tasks.cfg.Timeout)
+	object := resource(target.args())
+	_, err = t.change(ctx, act{object: object, failed: fmt.Sprintf("%s %s from %s: ", what.failed, object, target.namespace),
+		args: what.args(target.args()), within: t.tasks.cfg.Timeout})
 	return err
 }
 
@@ -99,8 +101,9 @@ func (d *undo) run(ctx context.Context, t *turn) (*Result, error) {
 		return nil, err
 	}
 	t.say("Calling undo rollout operation for %s in namespace %s with revision %d...", target.name, target.namespace, revision)
-	_, err = t.change(ctx, fmt.Sprintf("Failed to undo rollout %s from %s: ", target, target.namespace),
-		vedette.UndoArgs{Target: target.args(), Revision: revision}, t.tasks.cfg.Timeout)
+	object := resource(target.args())
+	_, err = t.change(ctx, act{object: object, failed: fmt.Sprintf("Failed to undo rollout %s from %s: ", object, target.namespace),
+		args: vedette.UndoArgs{Target: target.args(), Revision: revision}, within: t.tasks.cfg.Timeout})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +120,7 @@ func (d *undo) revision(ctx context.Context, t *turn, target target) (int64, err
 	}
 	back := *d.NumRevisionsBack.n
 	t.say("Looking up rollout history...")
-	out, err := t.ask(ctx, fmt.Sprintf("Failed to get rollout history of %s from %s: ", target, target.namespace), vedette.HistoryArgs{Target: target.args()})
+	out, err := t.ask(ctx, fmt.Sprintf("Failed to get rollout history of %s from %s: ", resource(target.args()), target.namespace), vedette.HistoryArgs{Target: target.args()})
 	if err != nil {
 		return 0, err
 	}

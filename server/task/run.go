@@ -97,7 +97,7 @@ func (r *run) snapshot() Task {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	task := r.task
-	task.History, task.Results = slices.Clone(task.History), slices.Clone(task.Results)
+	task.History, task.Results, task.Outputs = slices.Clone(task.History), slices.Clone(task.Results), slices.Clone(task.Outputs)
 	return task
 }
 
@@ -114,6 +114,9 @@ func (r *run) all() {
 	for i, w := range r.works {
 		if r.ctx.Err() != nil {
 			break
+		}
+		if i > 0 && !last {
+			r.say(orchestration, completed(failed))
 		}
 		r.say(orchestration, "Processing op: "+w.class)
 		last = !r.one(w)
@@ -136,13 +139,22 @@ func (r *run) ended(failed, last bool) Task {
 	task := r.snapshot()
 	switch {
 	case !failed:
-		task.end(store.TaskSucceeded, "Orchestration completed.")
+		task.end(store.TaskSucceeded, completed(failed))
 	case last:
 		task.State = store.TaskFailed
 	default:
-		task.end(store.TaskFailed, "Orchestration completed with errors, see prior task logs.")
+		task.end(store.TaskFailed, completed(failed))
 	}
 	return task
+}
+
+// completed is what is said after each operation that succeeded. After the last
+// one it ends the task, and shows no sooner than that is stored.
+func completed(failed bool) string {
+	if failed {
+		return "Orchestration completed with errors, see prior task logs."
+	}
+	return "Orchestration completed."
 }
 
 // cutShort returns the task as it ends before its time.

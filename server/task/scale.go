@@ -48,7 +48,8 @@ func (t *turn) scales(target target, deed string, kinds ...string) error {
 }
 
 func (t *turn) scale(ctx context.Context, target target, replicas int64) error {
-	_, err := t.change(ctx, fmt.Sprintf("Failed to scale %s from %s: ", target, target.namespace),
-		vedette.ScaleArgs{Target: target.args(), Replicas: replicas}, t.tasks.cfg.Timeout)
+	object := resource(target.args())
+	_, err := t.change(ctx, act{object: object, failed: fmt.Sprintf("Failed to scale %s from %s: ", object, target.namespace),
+		args: vedette.ScaleArgs{Target: target.args(), Replicas: replicas}, within: t.tasks.cfg.Timeout})
 	return err
 }

@@ -19,6 +19,7 @@ type Task struct {
 	State     store.TaskState
 	History   []Line
 	Results   []json.RawMessage // Result and Exception, in the order of the operations
+	Outputs   []Output          // of the newest mostOutputs changes, where they are kept
 	Started   time.Time
 }
 
@@ -71,10 +72,11 @@ type Detail struct {
 type body struct {
 	History []Line            `json:"history"`
 	Results []json.RawMessage `json:"results"`
+	Outputs []Output          `json:"outputs,omitempty"`
 }
 
 func (t Task) body() ([]byte, error) {
-	raw, err := json.Marshal(body{t.History, t.Results})
+	raw, err := json.Marshal(body{t.History, t.Results, t.Outputs})
 	if err != nil {
 		return nil, fmt.Errorf("encode task %s: %w", t.ID, err)
 	}
@@ -88,7 +90,7 @@ func taskOf(row store.TaskRow) (Task, error) {
 		return Task{}, fmt.Errorf("decode task %s: %w", row.ID, err)
 	}
 	return Task{ID: row.ID, RequestID: row.RequestID, Owner: string(row.Server), State: row.State,
-		History: b.History, Results: b.Results, Started: row.Created}, nil
+		History: b.History, Results: b.Results, Outputs: b.Outputs, Started: row.Created}, nil
 }
 
 // HostOf returns the host in a task's owner, "7f3a…@vedette-0".

@@ -67,6 +67,7 @@ type Config struct {
 	Accounts accounts
 	Dispatch dispatcher
 	Rules    manifest.Rules // of deployments; those of an account's custom kinds are added
+	Output   OutputOf       // of which accounts a task keeps what was done and said
 	Log      *slog.Logger   // nil: nothing is logged
 
 	Timeout time.Duration // of one operation in a cluster; 30 s
@@ -223,7 +224,7 @@ func (t *Tasks) again(ctx context.Context, row store.TaskRow, works []work, o Op
 	}
 	r := t.newRun(row.ID, works, o)
 	r.task.History = append(past.History, Line{orchestration, "Re-initializing Orchestration Task (failure is retryable)"})
-	r.task.Started = past.Started
+	r.task.Started, r.task.Outputs = past.Started, past.Outputs
 	if err := t.enter(r); err != nil {
 		return err
 	}

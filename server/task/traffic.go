@@ -128,8 +128,8 @@ func (t *turn) relabel(ctx context.Context, service, live manifest.Manifest, pat
 		return err
 	}
 	target := vedette.Target{Kind: live.Kind().String(), APIVersion: live.APIVersion(), Namespace: live.Namespace(), Name: live.Name()}
-	out, err := t.change(ctx, fmt.Sprintf("Patch failed for %s in namespace %s: ", live.FullName(), live.Namespace()),
-		vedette.PatchArgs{Target: target, Type: vedette.JSONPatch, Patch: body}, t.tasks.cfg.Timeout)
+	out, err := t.change(ctx, act{object: resource(target), failed: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", live.Name(), live.Namespace()),
+		args: vedette.PatchArgs{Target: target, Type: vedette.JSONPatch, Patch: body}, within: t.tasks.cfg.Timeout})
 	if err != nil && out.Status == http.StatusNotFound {
 		return vedette.Errorf(vedette.NotFound, "%s", err)
 	}

@@ -26,13 +26,24 @@ func (t *turn) say(format string, args ...any) {
 
 func (t *turn) account() vedette.AccountName { return t.work.account() }
 
-// change changes something in the cluster. What is known so far is stored
-// first. The deed says in an error's text what was not done; the cluster's words
-// follow it.
-func (t *turn) change(ctx context.Context, deed string, args vedette.Args, within time.Duration) (vedette.Outcome, error) {
+// act is one change of something in a cluster.
+type act struct {
+	object string // what is changed: "deployment web", "deployment/web", or a kind and a selector
+	failed string // begins what is told of a failure; the cluster's words follow it
+	args   vedette.Args
+	within time.Duration
+	// secret is what was submitted where that is a Secret, whose values the
+	// cluster may quote; else nil.
+	secret any
+}
+
+// change changes something in the cluster. What is known so far is stored first.
+func (t *turn) change(ctx context.Context, a act) (vedette.Outcome, error) {
 	t.progress(ctx)
-	out := t.do(ctx, args, within)
-	return out, refused(deed, out)
+	out := t.do(ctx, a.args, a.within)
+	out.Message = veil(a.secret, out.Message)
+	t.keep(a, out)
+	return out, refused(a.failed, out)
 }
 
 // ask asks the cluster for something. What is not there is a vedette.NotFound.
@@ -52,10 +63,11 @@ func (t *turn) do(ctx context.Context, args vedette.Args, within time.Duration) 
 	deadline := time.Now().Add(within)
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(afterDeadline))
 	defer cancel()
-	return t.tasks.cfg.Dispatch.Do(ctx, vedette.Operation{
-		ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
-		User: t.options.User, Origin: "task " + t.id,
-	})
+	op := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
+		User: t.options.User, Origin: "task " + t.id}
+	out := t.tasks.cfg.Dispatch.Do(ctx, op)
+	out.ID = op.ID
+	return out
 }
 
 // afterDeadline is what a dispatcher has to tell how an operation ended.

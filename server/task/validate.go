@@ -42,6 +42,7 @@ type work struct {
 	sort
 	operation
 	custom []vedette.CustomResource // the account's
+	debug  bool                     // so is it
 }
 
 // prepare reads and judges what is submitted, before anything of it is done.
@@ -93,7 +94,7 @@ func (t *Tasks) read(ctx context.Context, r Request, provider string) (work, sto
 	if vedette.KindOf(err) == vedette.NotFound {
 		return work{}, row, vedette.Errorf(vedette.Invalid, "credentials not found (name: %s): no agent has registered an account of this name", name)
 	}
-	return work{s, op, row.Properties.CustomResources}, row, err
+	return work{s, op, row.Properties.CustomResources, row.Properties.Debug}, row, err
 }
 
 // judge asks whether the caller may, and whether the description holds what it

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -17,12 +16,11 @@ const shortest = 4
 
 // veil hides the values of a Secret in a text about it. A cluster may quote what
 // it refuses, and the agent hides that; this is for whatever else may speak.
-// Of other kinds the text is returned as it is.
-func veil(kind string, submitted any, said string) string {
-	if kind != "secret" || said == "" {
+func veil(secret any, said string) string {
+	if secret == nil || said == "" {
 		return said
 	}
-	values := valuesOf(submitted, false)
+	values := valuesOf(secret, false)
 	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, v := range values {
 		if len(v) >= shortest {
@@ -32,17 +30,17 @@ func veil(kind string, submitted any, said string) string {
 	return said
 }
 
-// veiled is veil for the failure of an operation.
-func veiled(kind string, submitted any, err error) error {
-	var f *failure
-	if errors.As(err, &f) {
-		return &failure{class: f.class, message: veil(kind, submitted, f.message), cause: veil(kind, submitted, f.cause)}
+// secretOf returns what was submitted of a kind where that is a Secret, and else
+// nil.
+func secretOf(kind string, submitted any) any {
+	if kind == "secret" {
+		return submitted
 	}
-	return err
+	return nil
 }
 
 // valuesOf returns the texts below data, stringData and the values of a patch,
-// as they stand, as JSON writes them, and decoded.
+// as they stand, as JSON writes them, encoded and decoded.
 func valuesOf(v any, within bool) []string {
 	var all []string
 	switch v := v.(type) {
@@ -65,6 +63,7 @@ func valuesOf(v any, within bool) []string {
 		if quoted, err := json.Marshal(v); err == nil {
 			all = append(all, strings.Trim(string(quoted), `"`))
 		}
+		all = append(all, base64.StdEncoding.EncodeToString([]byte(v))) // which a cluster makes of stringData
 		if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
 			all = append(all, string(decoded))
 		}

@@ -67,6 +67,7 @@ type fleet struct{}
 func (fleet) Account(_ context.Context, name vedette.AccountName) (store.AccountRow, error) {
 	p, ok := map[vedette.AccountName]vedette.Properties{
 		"prod":    {CustomResources: []vedette.CustomResource{{KubernetesKind: "CronTab.stable.example.com", DeployPriority: "60", Versioned: true}}},
+		"loud":    {Debug: true},
 		"narrow":  {Namespaces: []string{"shop"}},
 		"without": {OmitNamespaces: []string{"kube-system"}},
 	}[name]

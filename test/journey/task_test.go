@@ -64,7 +64,7 @@ func (o *orca) does(operation, description string) string {
 func TestStagesFlow(t *testing.T) {
 	w := wireUp(t)
 	w.namespace("stages")
-	tasks := task.New(task.Config{Server: "s1", Store: w.store, Accounts: w.store, Dispatch: w.Dispatch, Log: w.log})
+	tasks := task.New(task.Config{Server: "s1", Store: w.store, Accounts: w.store, Dispatch: w.Dispatch, Log: w.log, Output: task.OutputOfAll})
 	t.Cleanup(running(t, tasks.Run))
 	o := &orca{t: t, rest: clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatch, Tasks: tasks, Log: w.log})}
 	deploy := func(manifest string) string {
@@ -97,11 +97,13 @@ func TestStagesFlow(t *testing.T) {
 		{"resumeRolloutManifest", web + `}`, ""},
 		{"rollingRestartManifest", web + `}`, ""},
 		{"patchManifest", web + `,"patchBody":{"spec":{"replicas":1}},"options":{"mergeStrategy":"strategic"}}`, `{"stages":["deployment web"]}`},
+		{"patchManifest", web + `,"patchBody":[{"op":"replace","path":"/spec/replicas","value":2}],"options":{"mergeStrategy":"json","record":true}}`, `{"stages":["deployment web"]}`},
+		{"patchManifest", web + `,"patchBody":{"spec":{"replicas":1}},"options":{"mergeStrategy":"merge"}}`, `{"stages":["deployment web"]}`},
 		{"undoRolloutManifest", web + `,"numRevisionsBack":7}`, "failed: There are "},
 		{"undoRolloutManifest", web + `,"revision":1}`, ""},
 		{"runJob", job, `{"stages":["job migrate"]}`},
 		{"runJob", job, `{"stages":["job migrate"]}`},
-		{"scaleManifest", `{"account":"one","manifestName":"deployment nope","location":"stages","replicas":1}`, `failed: Failed to scale deployment nope from stages: deployments.apps "nope" not found`},
+		{"scaleManifest", `{"account":"one","manifestName":"deployment nope","location":"stages","replicas":1}`, `failed: Failed to scale deployment/nope from stages: deployments.apps "nope" not found`},
 		{"deleteManifest", web + `}`, `{"stages":["deployment web"]}`},
 		{"deleteManifest", web + `}`, `{"stages":[]}`},
 		{"deleteManifest", `{"account":"one","kinds":["configMap","replicaSet"],"location":"stages","labelSelectors":{"selectors":[{"kind":"EQUALS","key":"app.kubernetes.io/name","values":["web"]}]}}`,
@@ -110,9 +112,17 @@ func TestStagesFlow(t *testing.T) {
 		if got := o.does(tt.operation, tt.description); got != tt.want && !(strings.HasPrefix(tt.want, "failed") && strings.HasPrefix(got, tt.want)) {
 			t.Errorf("%s %s\ntold %s\nwant %s", tt.operation, tt.description, got, tt.want)
 		}
+		if strings.Contains(tt.description, `"record":true`) {
+			if _, live := o.ask(http.MethodGet, "/manifests/one/stages/deployment%20web", ""); !strings.Contains(live, `"kubernetes.io/change-cause":"kubectl patch deployment web --namespace=stages --record=true --type=json --patch=[{`) {
+				t.Errorf("the patch is not recorded: %s", live)
+			}
+		}
 	}
 	if code, answer := o.ask(http.MethodGet, "/manifests/one/stages/deployment%20web", ""); code != http.StatusNotFound {
 		t.Errorf("what is deleted can be read: %d %s", code, answer)
+	}
+	if _, last := o.ask(http.MethodGet, "/task/"+o.ids[len(o.ids)-1], ""); !strings.Contains(last, `configMap/conf-v001 deleted`) || !strings.Contains(last, `replicaSet/api-v000 deleted`) {
+		t.Errorf("the last task has no outputs of what it deleted: %s", last)
 	}
 	for _, id := range o.ids {
 		row, err := w.store.Task(t.Context(), id)
