@@ -219,3 +219,30 @@ func TestFreshnessFollowsTheCommit(t *testing.T) {
 		<-done
 	})
 }
+
+// TestWhatIsWrittenIsNotDropped has a batch that holds an object which can't be stored,
+// so that it is stored in pieces. It tells of another one that a snapshot had not
+// found, and the watch did, as it was.
+func TestWhatIsWrittenIsNotDropped(t *testing.T) {
+	for range 10 { // the pieces differ
+		synctest.Test(t, func(t *testing.T) {
+			st, l, _, term := stage(t, itself)
+			defer st.Close()
+			putAll(t, l, upsert(term, "web", 1))
+			for i := range 4 {
+				putAll(t, l, upsert(term, fmt.Sprint("gone", i), 1))
+			}
+			run(t, l)
+			l = l.in.Lane(&agent{}, l.log)
+			drop := Step{Type: Drop, Account: "prod", Term: term, Feed: pods, Digests: []uint64{vedette.Digest("uid-web", "1")}}
+			for i := range 4 {
+				drop.Digests = append(drop.Digests, vedette.Digest(fmt.Sprint("uid-gone", i), "1"))
+			}
+			putAll(t, l, drop, upsert(term, "web", 1), upsert(term, "bad\x00name", 2), upsert(term, "new", 3))
+			run(t, l)
+			if got := stored(t, st); fmt.Sprint(got) != "map[new:3 web:1]" {
+				t.Errorf("stored are %v; want web at 1 and new at 3", got)
+			}
+		})
+	}
+}
