@@ -32,7 +32,7 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 		return nil, s.explain(deed, err)
 	}
 	screened := s.screen(ctx, &b, covered)
-	changes, err := s.carryOut(ctx, p, covered)
+	changes, err := s.carryOut(ctx, p, covered, s.writeBehind)
 	if err != nil {
 		return nil, s.explain(deed, err)
 	}
@@ -41,11 +41,11 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 }
 
 // carryOut writes what a plan's batch comes to, and returns what changed.
-func (s *Store) carryOut(ctx context.Context, p *plan, covered coverage) ([]Change, error) {
+func (s *Store) carryOut(ctx context.Context, p *plan, covered coverage, write writing) ([]Change, error) {
 	if err := s.fill(ctx, p, covered); err != nil || p.idle() {
 		return nil, err
 	}
-	if err := s.write(ctx, p.apply); err != nil {
+	if err := write(ctx, p.apply); err != nil {
 		s.gates.doubt(p.batch.Account)
 		return nil, err
 	}

@@ -124,7 +124,7 @@ func (s *Store) through(ctx context.Context, account vedette.AccountName, term v
 		return nil, err
 	}
 	decide(at, &b)
-	return s.carryOut(ctx, p, covered)
+	return s.carryOut(ctx, p, covered, s.write)
 }
 
 const selectMark = `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`

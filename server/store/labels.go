@@ -168,7 +168,7 @@ func (s *Store) tidy(ctx context.Context, p *plan) {
 	if !s.litter.due(p.account, p.sown) {
 		return
 	}
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+	err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) error {
 		if _, err := lockAccount(ctx, tx, p.batch.Account, p.batch.Term); err != nil {
 			return err
 		}

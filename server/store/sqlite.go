@@ -37,6 +37,7 @@ func sqliteDialect() dialect {
 		goose:      goose.DialectSQLite3,
 		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
 		inOrder:    "JOIN",
+		oneWriter:  true,
 		lookup:     sqliteLookup,
 		upsert:     sqliteUpsert,
 		remove:     removeInRuns,
