@@ -187,10 +187,7 @@ func (l *Lane) index(ctx context.Context, s Step) error {
 func (l *Lane) commit(ctx context.Context, b store.Batch) error {
 	return l.try(ctx, b.Account, b.Term, "commit batch", func() error {
 		changes, err := l.in.store.Commit(ctx, b)
-		if err == nil {
-			l.in.hub.Publish(changes)
-			return nil
-		}
+		l.in.hub.Publish(changes) // of what was stored before an error too
 		if !isRefusal(err) || ctx.Err() != nil {
 			return err
 		}

@@ -246,3 +246,39 @@ func TestWhatIsWrittenIsNotDropped(t *testing.T) {
 		})
 	}
 }
+
+// parted is a store that stops to answer when it has stored a part.
+type parted struct {
+	*store.Store
+	stopped bool
+}
+
+func (w *parted) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+	if w.stopped {
+		return w.Store.Commit(ctx, b)
+	}
+	w.stopped = true
+	changes, err := w.Store.Commit(ctx, store.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:1]})
+	return changes, errors.Join(err, vedette.Errorf(vedette.Unavailable, "the database is away"))
+}
+
+// TestAPartIsTold holds that what was stored before the database went away is told to
+// those who follow, who would not hear of it when the rest is.
+func TestAPartIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, l, _, term := stage(t, func(st *store.Store) writer { return &parted{Store: st} })
+		defer st.Close()
+		follows := l.in.hub.Subscribe(func(store.Change) bool { return true })
+		putAll(t, l, upsert(term, "web", 1), upsert(term, "db", 2))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		time.Sleep(time.Second) // the bubble's
+		synctest.Wait()
+		if got := len(follows.Changes()); got != 2 {
+			t.Errorf("%d changes were told, want 2", got)
+		}
+		cancel()
+		<-done
+	})
+}

@@ -12,8 +12,10 @@ import (
 // Commit writes a batch and returns what really changed. An object that is stored
 // with the same uid and resourceVersion is not written again and not reported.
 // What is older than what an operation wrote through is left out, as WriteThrough
-// says. It takes one transaction. The error is ErrTerm where another agent has
-// taken the account, and ErrNoAccount where it is gone.
+// says. It takes one transaction, or several while somebody hurries, as MakeWay
+// says; marks are in the last. The error is ErrTerm where another agent has taken
+// the account, and ErrNoAccount where it is gone; what is returned with an error
+// has changed all the same.
 func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	deed := "commit to account " + string(b.Account)
 	d, err := s.draft(ctx, b)
@@ -21,34 +23,40 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 		return nil, s.explain(deed, err)
 	}
 	defer s.gates.part(b.Account, d.gate)
-	changes, err := s.turn(ctx, d)
+	var changes []Change
+	for more := true; more && err == nil; {
+		var written []Change
+		written, more, err = s.turn(ctx, d)
+		changes = append(changes, written...)
+	}
 	return changes, s.explain(deed, err)
 }
 
-// turn writes a draft.
-func (s *Store) turn(ctx context.Context, d *draft) ([]Change, error) {
+// turn writes the draft's next portion, and reports whether more is left.
+func (s *Store) turn(ctx context.Context, d *draft) (changes []Change, more bool, err error) {
 	if err := d.gate.enter(ctx); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer d.gate.leave()
-	b := d.batch
+	b, more := d.next(s.hurried(d.batch.Account))
 	stale := d.gate.turns.Load() != d.turns || s.gates.inDoubt(b.Account)
 	if err := s.settle(ctx, b.Account, b.Term); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if stale {
 		if err := s.hold(ctx, d); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	screened := s.screen(ctx, &b, d.held.covered)
 	p := newPlan(&b, d.held)
-	changes, err := s.carryOut(ctx, p, d.packed, s.writeBehind)
-	if err != nil {
-		return nil, err
+	if changes, err = s.carryOut(ctx, p, d.packed, s.writeBehind); err != nil {
+		return nil, false, err
 	}
 	s.floors.settle(b.Account, screened)
-	return changes, nil
+	d.held.forget(p)
+	d.turns++ // this one
+	return changes, more, nil
 }
 
 // carryOut writes what a plan's batch comes to, and returns what changed.

@@ -10,13 +10,13 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// draft is a commit before its turn at the account's gate: what is stored under
+// draft is a commit before its turns at the account's gate: what is stored under
 // its batch's keys, and the compressed columns of what differs. To find that out
 // takes nearly all of a commit's time, in which an operation need not wait. What
 // was read counts as long as nobody else has been inside since; what was
 // compressed depends on nothing but its object, and counts for ever.
 type draft struct {
-	batch  Batch
+	batch  Batch // what is left to write
 	gate   *gate
 	turns  int64 // of the gate, when the holdings were read
 	held   *holdings
@@ -126,9 +126,36 @@ func (s *Store) lookup(ctx context.Context, h *holdings, upserts, deletes []rowK
 	return nil
 }
 
+// forget makes what a plan wrote unknown.
+func (h *holdings) forget(p *plan) {
+	for i := range p.rows {
+		delete(h.asked, p.rows[i].rowKey)
+		delete(h.there, p.rows[i].rowKey)
+	}
+	for _, key := range p.removes {
+		delete(h.asked, key)
+		delete(h.there, key)
+	}
+}
+
 // is reports whether an object is stored as it is.
 func (r *storedRow) is(o *vedette.Object, uid []byte) bool {
 	return r.version == o.ResourceVersion && bytes.Equal(r.uid, uid)
+}
+
+// shortTurn is how many objects are written in one turn while somebody hurries.
+const shortTurn = 64
+
+// next takes from the batch what the next turn writes. Its marks come last, with
+// the last of what they cover. What a snapshot drops is told apart from what the
+// same batch writes, so that such a batch is not cut.
+func (d *draft) next(short bool) (b Batch, more bool) {
+	b = d.batch
+	if !short || len(b.Upserts) <= shortTurn || len(b.Drops) > 0 {
+		return b, false
+	}
+	d.batch.Upserts = b.Upserts[shortTurn:]
+	return Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:shortTurn:shortTurn]}, true
 }
 
 // packChanged fills the compressed columns of a plan's rows, with those of the

@@ -50,8 +50,99 @@ func typesOf(changes []Change) (lines []string) {
 	return lines
 }
 
+// TestCommitsMakeWay stops a commit in its first transaction, until an operation
+// waits to write.
+func TestCommitsMakeWay(t *testing.T) {
+	tests := []struct {
+		why   string
+		hurry vedette.AccountName
+		want  []string // rows of each transaction, and the mark before it
+	}{
+		{"nobody hurries", "", []string{"200", "1 after 7"}},
+		{"somebody hurries", "prod", []string{"64", "1", "64", "64", "8"}},
+		{"the one writer is hurried for another account", "other", []string{"64", "1", "64", "64", "8"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newSite(t)
+				end := w.MakeWay(tt.hurry)
+				if tt.hurry == "" {
+					end()
+				}
+				begun, release := make(chan struct{}), make(chan struct{})
+				written := w.watchUpserts(begun, release)
+				go w.commit(7, podsAt(0, 200, 7)...)
+				<-begun
+				go w.through(podAt(300, 9))
+				synctest.Wait()
+				close(release)
+				synctest.Wait()
+				if feed := w.feed(); feed.Mark != "7" || feed.Objects != 201 {
+					t.Errorf("the feed has %d objects and the mark %s; want 201 and 7", feed.Objects, feed.Mark)
+				}
+				end()
+				w.commit(8, podsAt(400, 200, 8)...)
+				if want := append(tt.want, "200 after 7"); !slices.Equal(*written, want) { // nobody hurries any more
+					t.Errorf("transactions of %q rows, want %q", *written, want)
+				}
+				w.must(w.Close())
+			})
+		})
+	}
+}
+
+// watchUpserts notes how many rows are written at once, and holds the first ones
+// back.
+func (w *site) watchUpserts(begun, release chan struct{}) *[]string {
+	var written []string
+	upsert := w.dialect.upsert
+	w.dialect.upsert = func(ctx context.Context, tx *tx, account int64, r []row) error {
+		line := fmt.Sprint(len(r))
+		if mark := w.feed().Mark; mark != "" {
+			line += " after " + string(mark)
+		}
+		if written = append(written, line); len(written) == 1 {
+			close(begun)
+			<-release
+		}
+		return upsert(ctx, tx, account, r)
+	}
+	return &written
+}
+
+func TestPortions(t *testing.T) {
+	drops := []Drop{{Feed: podFeed, Digests: []uint64{1}}}
+	tests := []struct {
+		why   string
+		batch Batch
+		short bool
+		want  []int // upserts of each
+	}{
+		{"nobody hurries", Batch{Upserts: podsAt(0, 200, 1)}, false, []int{200}},
+		{"small enough", Batch{Upserts: podsAt(0, shortTurn, 1)}, true, []int{shortTurn}},
+		{"cut", Batch{Upserts: podsAt(0, shortTurn+1, 1), Feeds: []FeedUpdate{{Feed: podFeed}}}, true, []int{shortTurn, 1}},
+		{"what it writes must not be dropped by its own drops", Batch{Upserts: podsAt(0, 200, 1), Drops: drops}, true, []int{200}},
+	}
+	for _, tt := range tests {
+		d := &draft{batch: tt.batch}
+		var got []int
+		for more := true; more; {
+			var b Batch
+			b, more = d.next(tt.short)
+			got = append(got, len(b.Upserts))
+			if more && (len(b.Feeds) > 0 || len(b.Deletes) > 0) {
+				t.Errorf("%s: what comes last is not in the last portion", tt.why)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: portions of %d, want %d", tt.why, got, tt.want)
+		}
+	}
+}
+
 // TestOperationsBesideAFeed has operations change a cluster and write through, while
-// its feed tells the same, late.
+// its feed tells the same, late and in batches that are cut.
 func TestOperationsBesideAFeed(t *testing.T) {
 	const pods, operators, deeds = 400, 4, 100
 	w := newSite(t)
@@ -60,11 +151,13 @@ func TestOperationsBesideAFeed(t *testing.T) {
 	for o := range operators {
 		operating.Go(func() {
 			for i := range deeds {
+				end := w.MakeWay("prod")
 				pod := c.change(i*7 + o*100)
 				w.through(pod)
 				if row, err := w.Object(context.Background(), "prod", pod.Key); err != nil || before(row.ResourceVersion, versionOf(pod)) {
 					t.Errorf("%s was written at %s and is read at %s, %v", pod.Key, pod.ResourceVersion, row.ResourceVersion, err)
 				}
+				end()
 			}
 		})
 	}

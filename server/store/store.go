@@ -33,6 +33,7 @@ type Store struct {
 	kinds    kindTable
 	dicts    dictionaries
 	gates    gates
+	hurry    hurry
 	writers  turnstile
 	floors   floors
 	litter   litter

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"sync"
+
+	"github.com/vedette-io/vedette"
+)
+
+// hurry counts the operations that are under way.
+type hurry struct {
+	mu       sync.Mutex
+	all      int
+	accounts map[vedette.AccountName]int
+}
+
+// MakeWay says that something is under way whose result will be written through
+// to an account, until end is called. Until then commits take their turns in small
+// portions, so that it need not wait long for its own: those to the account, and
+// where the database takes one writer at a time, to all accounts.
+func (s *Store) MakeWay(account vedette.AccountName) (end func()) {
+	s.hurry.add(account, 1)
+	return sync.OnceFunc(func() { s.hurry.add(account, -1) })
+}
+
+func (h *hurry) add(account vedette.AccountName, n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.accounts == nil {
+		h.accounts = map[vedette.AccountName]int{}
+	}
+	h.all += n
+	h.accounts[account] += n
+	if h.accounts[account] == 0 {
+		delete(h.accounts, account)
+	}
+}
+
+// hurried reports whether an account's commits must keep their turns short.
+func (s *Store) hurried(account vedette.AccountName) bool {
+	h := &s.hurry
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.dialect.oneWriter {
+		return h.all > 0
+	}
+	return h.accounts[account] > 0
+}
