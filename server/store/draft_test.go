@@ -141,6 +141,28 @@ func TestPortions(t *testing.T) {
 	}
 }
 
+// TestAnIndexIsReadInTurns has an operation write between two portions of a feed's
+// index.
+func TestAnIndexIsReadInTurns(t *testing.T) {
+	w := newSite(t)
+	const pods = indexChunk + 10
+	w.commit(5, podsAt(0, pods, 5)...)
+	w.must(w.Begin(context.Background(), "prod", w.term, podFeed))
+	var portions []int
+	w.must(w.Index(context.Background(), "prod", podFeed, func(digests []uint64) error {
+		portions = append(portions, len(digests))
+		w.through(podAt(len(portions), 9))
+		return nil
+	}))
+	if want := []int{indexChunk, 10}; !slices.Equal(portions, want) || indexChunk > 5000 {
+		t.Errorf("the index came in portions of %d, want %d, and none of more than 5000", portions, want)
+	}
+	row, err := w.Object(context.Background(), "prod", podAt(1, 0).Key)
+	if err != nil || row.ResourceVersion != "9" {
+		t.Errorf("what was written meanwhile is read as %q, %v", row.ResourceVersion, err)
+	}
+}
+
 // TestOperationsBesideAFeed has operations change a cluster and write through, while
 // its feed tells the same, late and in batches that are cut.
 func TestOperationsBesideAFeed(t *testing.T) {
