@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/vedette-io/vedette"
 )
@@ -69,6 +70,7 @@ func TestCommitsMakeWay(t *testing.T) {
 				end := w.MakeWay(tt.hurry)
 				if tt.hurry == "" {
 					end()
+					time.Sleep(lingering + 1) // the bubble's
 				}
 				begun, release := make(chan struct{}), make(chan struct{})
 				written := w.watchUpserts(begun, release)
@@ -82,6 +84,7 @@ func TestCommitsMakeWay(t *testing.T) {
 					t.Errorf("the feed has %d objects and the mark %s; want 201 and 7", feed.Objects, feed.Mark)
 				}
 				end()
+				time.Sleep(lingering + 1)
 				w.commit(8, podsAt(400, 200, 8)...)
 				if want := append(tt.want, "200 after 7"); !slices.Equal(*written, want) { // nobody hurries any more
 					t.Errorf("transactions of %q rows, want %q", *written, want)

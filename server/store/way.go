@@ -2,6 +2,7 @@ package store
 
 import (
 	"sync"
+	"time"
 
 	"github.com/vedette-io/vedette"
 )
@@ -13,13 +14,19 @@ type hurry struct {
 	accounts map[vedette.AccountName]int
 }
 
+// lingering is for how long way is made after an operation has ended: it seldom
+// comes alone, and the next would find a long turn that has just begun.
+const lingering = 250 * time.Millisecond
+
 // MakeWay says that something is under way whose result will be written through
-// to an account, until end is called. Until then commits take their turns in small
-// portions, so that it need not wait long for its own: those to the account, and
-// where the database takes one writer at a time, to all accounts.
+// to an account, until end is called. Until then, and a moment longer, commits take
+// their turns in small portions, so that it need not wait long for its own: those to
+// the account, and where the database takes one writer at a time, to all accounts.
 func (s *Store) MakeWay(account vedette.AccountName) (end func()) {
 	s.hurry.add(account, 1)
-	return sync.OnceFunc(func() { s.hurry.add(account, -1) })
+	return sync.OnceFunc(func() {
+		time.AfterFunc(lingering, func() { s.hurry.add(account, -1) })
+	})
 }
 
 func (h *hurry) add(account vedette.AccountName, n int) {
