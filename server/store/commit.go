@@ -38,7 +38,7 @@ func (s *Store) turn(ctx context.Context, d *draft) (changes []Change, more bool
 		return nil, false, err
 	}
 	defer d.gate.leave()
-	b, more := d.next(s.hurried(d.batch.Account))
+	b, more := d.next(s.mostInTurn(d.batch.Account))
 	stale := d.gate.turns.Load() != d.turns || s.gates.inDoubt(b.Account)
 	if err := s.settle(ctx, b.Account, b.Term); err != nil {
 		return nil, false, err

@@ -25,6 +25,7 @@ type dialect struct {
 	forUpdate  string // appended to a SELECT that locks its rows
 	isolation  sql.IsolationLevel
 	oneWriter  bool // one transaction at a time writes
+	shortTurn  int  // how many objects are written in one while somebody hurries: some milliseconds' worth
 
 	// lookup finds those of the keys that are stored.
 	lookup func(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error

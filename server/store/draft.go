@@ -143,19 +143,17 @@ func (r *storedRow) is(o *vedette.Object, uid []byte) bool {
 	return r.version == o.ResourceVersion && bytes.Equal(r.uid, uid)
 }
 
-// shortTurn is how many objects are written in one turn while somebody hurries.
-const shortTurn = 64
-
-// next takes from the batch what the next turn writes. Its marks come last, with
+// next takes from the batch what the next turn writes: at most so many objects, or all
+// of them where that is 0. Its marks come last, with
 // the last of what they cover. What a snapshot drops is told apart from what the
 // same batch writes, so that such a batch is not cut.
-func (d *draft) next(short bool) (b Batch, more bool) {
+func (d *draft) next(most int) (b Batch, more bool) {
 	b = d.batch
-	if !short || len(b.Upserts) <= shortTurn || len(b.Drops) > 0 {
+	if most == 0 || len(b.Upserts) <= most || len(b.Drops) > 0 {
 		return b, false
 	}
-	d.batch.Upserts = b.Upserts[shortTurn:]
-	return Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:shortTurn:shortTurn]}, true
+	d.batch.Upserts = b.Upserts[most:]
+	return Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:most:most]}, true
 }
 
 // packChanged fills the compressed columns of a plan's rows, with those of the

@@ -119,20 +119,20 @@ func TestPortions(t *testing.T) {
 	tests := []struct {
 		why   string
 		batch Batch
-		short bool
+		most  int
 		want  []int // upserts of each
 	}{
-		{"nobody hurries", Batch{Upserts: podsAt(0, 200, 1)}, false, []int{200}},
-		{"small enough", Batch{Upserts: podsAt(0, shortTurn, 1)}, true, []int{shortTurn}},
-		{"cut", Batch{Upserts: podsAt(0, shortTurn+1, 1), Feeds: []FeedUpdate{{Feed: podFeed}}}, true, []int{shortTurn, 1}},
-		{"what it writes must not be dropped by its own drops", Batch{Upserts: podsAt(0, 200, 1), Drops: drops}, true, []int{200}},
+		{"nobody hurries", Batch{Upserts: podsAt(0, 200, 1)}, 0, []int{200}},
+		{"small enough", Batch{Upserts: podsAt(0, 64, 1)}, 64, []int{64}},
+		{"cut", Batch{Upserts: podsAt(0, 65, 1), Feeds: []FeedUpdate{{Feed: podFeed}}}, 64, []int{64, 1}},
+		{"what it writes must not be dropped by its own drops", Batch{Upserts: podsAt(0, 200, 1), Drops: drops}, 64, []int{200}},
 	}
 	for _, tt := range tests {
 		d := &draft{batch: tt.batch}
 		var got []int
 		for more := true; more; {
 			var b Batch
-			b, more = d.next(tt.short)
+			b, more = d.next(tt.most)
 			got = append(got, len(b.Upserts))
 			if more && (len(b.Feeds) > 0 || len(b.Deletes) > 0) {
 				t.Errorf("%s: what comes last is not in the last portion", tt.why)

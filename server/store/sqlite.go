@@ -38,6 +38,7 @@ func sqliteDialect() dialect {
 		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
 		inOrder:    "JOIN",
 		oneWriter:  true,
+		shortTurn:  64,
 		lookup:     sqliteLookup,
 		upsert:     sqliteUpsert,
 		remove:     removeInRuns,

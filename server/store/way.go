@@ -42,13 +42,14 @@ func (h *hurry) add(account vedette.AccountName, n int) {
 	}
 }
 
-// hurried reports whether an account's commits must keep their turns short.
-func (s *Store) hurried(account vedette.AccountName) bool {
+// mostInTurn is how many objects a commit to an account may write in one turn; 0 while
+// nobody hurries.
+func (s *Store) mostInTurn(account vedette.AccountName) int {
 	h := &s.hurry
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if s.dialect.oneWriter {
-		return h.all > 0
+	if h.accounts[account] > 0 || s.dialect.oneWriter && h.all > 0 {
+		return s.dialect.shortTurn
 	}
-	return h.accounts[account] > 0
+	return 0
 }
