@@ -27,33 +27,23 @@ type errand struct {
 // operationsAtOnce begins many operations at once on agents with a simulated
 // cluster each, and checks that each is answered with its own object.
 func (b *bench) operationsAtOnce(ctx context.Context) error {
-	objects := map[vedette.Kind]int{configMaps: atOnce / agents}
-	f, err := fleet.Start(fleet.Config{Clusters: agents, Objects: objects})
+	s, err := b.simulateWithoutAgent(ctx, fleet.Config{Clusters: agents, Objects: map[vedette.Kind]int{configMaps: atOnce / agents}})
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	srv, err := b.startServer(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer srv.stop()
-	accounts, err := b.accountsOf(f, objects)
-	if err != nil {
-		return err
-	}
-	for _, a := range accounts {
-		agent, err := b.startAgent(srv.grpc, a)
+	defer s.stop()
+	for _, a := range s.accounts {
+		agent, err := b.startAgent(s.server.grpc, a)
 		if err != nil {
 			return err
 		}
 		defer agent.stop()
 	}
-	if _, err := srv.awaitCount(ctx, "", (&simulation{Fleet: f}).objects(), 50*time.Millisecond); err != nil {
+	if _, err := s.server.awaitCount(ctx, "", s.objects(), 50*time.Millisecond); err != nil {
 		return err
 	}
 	for _, verb := range []string{"get", "patch"} {
-		if err := b.rush(ctx, verb, errandsOf(f, accounts, srv, verb)); err != nil {
+		if err := b.rush(ctx, verb, errandsOf(s, verb)); err != nil {
 			return err
 		}
 	}
@@ -61,11 +51,11 @@ func (b *bench) operationsAtOnce(ctx context.Context) error {
 }
 
 // errandsOf makes one errand for each object of each cluster.
-func errandsOf(f *fleet.Fleet, accounts []account, s *server, verb string) (errands []errand) {
-	shared := newOperator(s, "", atOnce)
-	for i, a := range accounts {
+func errandsOf(s *simulation, verb string) (errands []errand) {
+	shared := newOperator(s.server, "", atOnce)
+	for i, a := range s.accounts {
 		of := shared.on(a.name)
-		for o := range f.Cluster(i).Objects(configMaps) {
+		for o := range s.Cluster(i).Objects(configMaps) {
 			errands = append(errands, errand{of, simulatedAsk(verb, o.Key), o})
 		}
 	}

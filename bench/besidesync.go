@@ -15,29 +15,20 @@ import (
 // operationsDuringSync measures operations on an account whose cluster is being
 // read for the first time, and then again when nothing else goes on.
 func (b *bench) operationsDuringSync(ctx context.Context) error {
-	objects := mixed(b.scale(50000))
-	f, err := fleet.Start(fleet.Config{Objects: objects})
+	s, err := b.simulateWithoutAgent(ctx, fleet.Config{Objects: mixed(b.scale(50000))})
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	srv, err := b.startServer(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer srv.stop()
-	accounts, err := b.accountsOf(f, objects)
-	if err != nil {
-		return err
-	}
+	defer s.stop()
+	srv, account, cluster := s.server, s.accounts[0], s.Cluster(0)
 	began := time.Now()
-	agent, err := b.startAgent(srv.grpc, accounts...)
+	agent, err := b.startAgent(srv.grpc, account)
 	if err != nil {
 		return err
 	}
 	defer agent.stop()
-	t := &trickle{operator: newOperator(srv, accounts[0].name, 64), taken: map[string][]time.Duration{}}
-	for o := range f.Cluster(0).Objects(configMaps) {
+	t := &trickle{operator: newOperator(srv, account.name, 64), taken: map[string][]time.Duration{}}
+	for o := range cluster.Objects(configMaps) {
 		t.keys = append(t.keys, o.Key)
 	}
 	err = await(ctx, "the first operation", 5*time.Millisecond, func() (bool, error) {
@@ -52,8 +43,8 @@ func (b *bench) operationsDuringSync(ctx context.Context) error {
 	remark := ""
 	go func() {
 		defer synced()
-		if at, err := srv.awaitCount(syncing, accounts[0].name, f.Cluster(0).Count(), 100*time.Millisecond); err == nil {
-			remark = fmt.Sprintf("; %d objects in %s", f.Cluster(0).Count(), seconds(at.Sub(began)))
+		if at, err := srv.awaitCount(syncing, account.name, cluster.Count(), 100*time.Millisecond); err == nil {
+			remark = fmt.Sprintf("; %d objects in %s", cluster.Count(), seconds(at.Sub(began)))
 		}
 	}()
 	during, err := t.run(syncing)

@@ -49,9 +49,10 @@ func memory(ctx context.Context, b *bench) error {
 // simulation is a fleet with a server and an agent that reports all of it.
 type simulation struct {
 	*fleet.Fleet
-	server *server
-	agent  *process
-	synced time.Duration // from the agent's start
+	server   *server
+	accounts []account     // one for each cluster
+	agent    *process      // nil where agents are started apart
+	synced   time.Duration // from the agent's start
 }
 
 func (s *simulation) stop() {
@@ -95,21 +96,30 @@ func (b *bench) accountsOf(f *fleet.Fleet, objects map[vedette.Kind]int) ([]acco
 	return accounts, nil
 }
 
-// simulate starts a fleet, a server and an agent, and waits until all is synced.
-// The agent reports to the server through an address that via returns for the
-// server's own; nil for that itself.
-func (b *bench) simulate(ctx context.Context, cfg fleet.Config, via func(string) (string, error)) (*simulation, error) {
+// simulateWithoutAgent starts a fleet and a server.
+func (b *bench) simulateWithoutAgent(ctx context.Context, cfg fleet.Config) (*simulation, error) {
 	f, err := fleet.Start(cfg)
 	if err != nil {
 		return nil, err
 	}
 	s := &simulation{Fleet: f}
-	if s.server, err = b.startServer(ctx, ""); err != nil {
-		return s, err
+	if s.accounts, err = b.accountsOf(f, cfg.Objects); err == nil {
+		s.server, err = b.startServer(ctx, "")
 	}
-	accounts, err := b.accountsOf(f, cfg.Objects)
 	if err != nil {
-		return s, err
+		_ = f.Close() // nobody is connected
+		return nil, err
+	}
+	return s, nil
+}
+
+// simulate starts a fleet, a server and an agent, and waits until all is synced.
+// The agent reports to the server through an address that via returns for the
+// server's own; nil for that itself.
+func (b *bench) simulate(ctx context.Context, cfg fleet.Config, via func(string) (string, error)) (*simulation, error) {
+	s, err := b.simulateWithoutAgent(ctx, cfg)
+	if err != nil {
+		return nil, err
 	}
 	address := s.server.grpc
 	if via != nil {
@@ -118,7 +128,7 @@ func (b *bench) simulate(ctx context.Context, cfg fleet.Config, via func(string)
 		}
 	}
 	began := time.Now()
-	if s.agent, err = b.startAgent(address, accounts...); err != nil {
+	if s.agent, err = b.startAgent(address, s.accounts...); err != nil {
 		return s, err
 	}
 	ended, err := s.server.awaitCount(ctx, "", s.objects(), 50*time.Millisecond, s.agent)

@@ -69,6 +69,7 @@ type seats interface {
 type book interface {
 	history
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
+	MakeWay(account vedette.AccountName) (end func())
 	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object) ([]store.Change, error)
 	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string) ([]store.Change, error)
 }
@@ -136,6 +137,7 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 		op.Deadline = now.Add(d.cfg.Timeout)
 	}
 	e := &errand{op: op, accepted: now}
+	defer d.makeWay(e)()
 	if op.Reads() {
 		return d.finish(e, d.carry(ctx, e))
 	}
@@ -143,7 +145,10 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 		return d.refused(e, err)
 	}
 	done := make(chan vedette.Outcome, 1)
-	d.living.Go(func() { done <- d.finish(e, d.carry(d.life, e)) })
+	d.living.Go(func() {
+		defer d.makeWay(e)() // also when the caller has left
+		done <- d.finish(e, d.carry(d.life, e))
+	})
 	select {
 	case out := <-done:
 		return out

@@ -29,6 +29,7 @@ type stage struct {
 	down    bool // the database
 	seated  func()
 	hangs   bool // the database, until it is asked no more
+	hurried int  // what commits to prod make way for
 }
 
 func onStage(t *testing.T, test func(s *stage)) {
@@ -176,6 +177,17 @@ func (s *stage) WriteThrough(_ context.Context, account vedette.AccountName, _ v
 func (s *stage) RemoveThrough(_ context.Context, account vedette.AccountName, _ vedette.Term, key vedette.Key, uid string) ([]store.Change, error) {
 	s.say("removed %s %s", key, uid)
 	return nil, nil
+}
+
+func (s *stage) MakeWay(vedette.AccountName) (end func()) {
+	s.hurry(1)
+	return func() { s.hurry(-1) }
+}
+
+func (s *stage) hurry(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hurried += n
 }
 
 func (s *stage) Publish([]store.Change) {}

@@ -16,13 +16,27 @@ const (
 	mostThrough = mostWriting * 3 / 4 // of it, so that some is left for the history
 )
 
+// isStored reports whether the outcome is to be written through. What was only
+// read has its way in the feed; a recache is asked for just to be stored. Of a dry
+// run there is nothing to store.
+func (e *errand) isStored() bool {
+	_, recache := e.op.Args.(vedette.RecacheArgs)
+	return !e.op.DryRun && (recache || !e.op.Reads())
+}
+
+// makeWay has commits make way for what is to be written through, until end.
+func (d *Dispatch) makeWay(e *errand) (end func()) {
+	if !e.isStored() {
+		return func() {}
+	}
+	return d.book.MakeWay(e.op.Account)
+}
+
 // writeThrough stores what an operation wrote, and takes out what it deleted,
-// before anybody hears of the outcome: who reads after it must see it. What was
-// only read has its way in the feed, and does not wait for its turn behind the
-// batches of a first sync; a recache is asked for just to be stored. Of a dry run
-// there is nothing to store.
+// before anybody hears of the outcome: who reads after it must see it. The account's
+// commits have been making way for it since the operation was accepted.
 func (d *Dispatch) writeThrough(ctx context.Context, e *errand, out *vedette.Outcome) {
-	if _, recache := e.op.Args.(vedette.RecacheArgs); e.op.Reads() && !recache || e.op.DryRun {
+	if !e.isStored() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, mostThrough)

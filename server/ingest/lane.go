@@ -187,10 +187,7 @@ func (l *Lane) index(ctx context.Context, s Step) error {
 func (l *Lane) commit(ctx context.Context, b store.Batch) error {
 	return l.try(ctx, b.Account, b.Term, "commit batch", func() error {
 		changes, err := l.in.store.Commit(ctx, b)
-		if err == nil {
-			l.in.hub.Publish(changes)
-			return nil
-		}
+		l.in.hub.Publish(changes) // of what was stored before an error too
 		if !isRefusal(err) || ctx.Err() != nil {
 			return err
 		}
@@ -200,21 +197,23 @@ func (l *Lane) commit(ctx context.Context, b store.Batch) error {
 
 // commitApart stores a batch with something in it that can't be stored: halves
 // are tried until the one object is left alone. That one is given up, with a
-// line and a counter, so that it can't hold up its whole cluster.
+// line and a counter, so that it can't hold up its whole cluster. What a snapshot
+// drops goes with the first half: what is written after it must stay.
 func (l *Lane) commitApart(ctx context.Context, b store.Batch, cause error) error {
 	if len(b.Upserts) == 1 && len(b.Deletes) == 0 {
 		l.in.refused.Add(1)
 		l.log.Error("object left out: it can't be stored", "account", b.Account, "object", b.Upserts[0].Key.String(), "error", cause)
 		b.Upserts = nil
-		_, err := l.in.store.Commit(ctx, b)
+		changes, err := l.in.store.Commit(ctx, b)
+		l.in.hub.Publish(changes) // of what a snapshot dropped
 		return err
 	}
 	if len(b.Upserts) == 0 {
 		return fmt.Errorf("commit batch of %s: %w", b.Account, cause)
 	}
 	half := max(1, len(b.Upserts)/2)
-	first := store.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:half]}
-	b.Upserts = b.Upserts[half:]
+	first := store.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:half], Drops: b.Drops}
+	b.Upserts, b.Drops = b.Upserts[half:], nil
 	for _, part := range []store.Batch{first, b} {
 		changes, err := l.in.store.Commit(ctx, part)
 		l.in.hub.Publish(changes)

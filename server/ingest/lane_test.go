@@ -219,3 +219,66 @@ func TestFreshnessFollowsTheCommit(t *testing.T) {
 		<-done
 	})
 }
+
+// TestWhatIsWrittenIsNotDropped has a batch that holds an object which can't be stored,
+// so that it is stored in pieces. It tells of another one that a snapshot had not
+// found, and the watch did, as it was.
+func TestWhatIsWrittenIsNotDropped(t *testing.T) {
+	for range 10 { // the pieces differ
+		synctest.Test(t, func(t *testing.T) {
+			st, l, _, term := stage(t, itself)
+			defer st.Close()
+			putAll(t, l, upsert(term, "web", 1))
+			for i := range 4 {
+				putAll(t, l, upsert(term, fmt.Sprint("gone", i), 1))
+			}
+			run(t, l)
+			l = l.in.Lane(&agent{}, l.log)
+			drop := Step{Type: Drop, Account: "prod", Term: term, Feed: pods, Digests: []uint64{vedette.Digest("uid-web", "1")}}
+			for i := range 4 {
+				drop.Digests = append(drop.Digests, vedette.Digest(fmt.Sprint("uid-gone", i), "1"))
+			}
+			putAll(t, l, drop, upsert(term, "web", 1), upsert(term, "bad\x00name", 2), upsert(term, "new", 3))
+			run(t, l)
+			if got := stored(t, st); fmt.Sprint(got) != "map[new:3 web:1]" {
+				t.Errorf("stored are %v; want web at 1 and new at 3", got)
+			}
+		})
+	}
+}
+
+// parted is a store that stops to answer when it has stored a part.
+type parted struct {
+	*store.Store
+	stopped bool
+}
+
+func (w *parted) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+	if w.stopped {
+		return w.Store.Commit(ctx, b)
+	}
+	w.stopped = true
+	changes, err := w.Store.Commit(ctx, store.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:1]})
+	return changes, errors.Join(err, vedette.Errorf(vedette.Unavailable, "the database is away"))
+}
+
+// TestAPartIsTold holds that what was stored before the database went away is told to
+// those who follow, who would not hear of it when the rest is.
+func TestAPartIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, l, _, term := stage(t, func(st *store.Store) writer { return &parted{Store: st} })
+		defer st.Close()
+		follows := l.in.hub.Subscribe(func(store.Change) bool { return true })
+		putAll(t, l, upsert(term, "web", 1), upsert(term, "db", 2))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		time.Sleep(time.Second) // the bubble's
+		synctest.Wait()
+		if got := len(follows.Changes()); got != 2 {
+			t.Errorf("%d changes were told, want 2", got)
+		}
+		cancel()
+		<-done
+	})
+}

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,40 +9,62 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Commit writes a batch in one transaction and returns what really changed. An
-// object that is stored with the same uid and resourceVersion is not written
-// again and not reported. What is older than what an operation wrote through is
-// left out, as WriteThrough says. The error is ErrTerm where another agent has
-// taken the account, and ErrNoAccount where it is gone.
+// Commit writes a batch and returns what really changed. An object that is stored
+// with the same uid and resourceVersion is not written again and not reported.
+// What is older than what an operation wrote through is left out, as WriteThrough
+// says. It takes one transaction, or several while somebody hurries, as MakeWay
+// says; marks are in the last. The error is ErrTerm where another agent has taken
+// the account, and ErrNoAccount where it is gone; what is returned with an error
+// has changed all the same.
 func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	deed := "commit to account " + string(b.Account)
-	leave, err := s.gates.enter(ctx, b.Account)
+	d, err := s.draft(ctx, b)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", deed, err)
+		return nil, s.explain(deed, err)
 	}
-	defer leave()
+	defer s.gates.part(b.Account, d.gate)
+	var changes []Change
+	for more := true; more && err == nil; {
+		var written []Change
+		written, more, err = s.turn(ctx, d)
+		changes = append(changes, written...)
+	}
+	return changes, s.explain(deed, err)
+}
+
+// turn writes the draft's next portion, and reports whether more is left.
+func (s *Store) turn(ctx context.Context, d *draft) (changes []Change, more bool, err error) {
+	if err := d.gate.enter(ctx); err != nil {
+		return nil, false, err
+	}
+	defer d.gate.leave()
+	b, more := d.next(s.mostInTurn(d.batch.Account))
+	stale := d.gate.turns.Load() != d.turns || s.gates.inDoubt(b.Account)
 	if err := s.settle(ctx, b.Account, b.Term); err != nil {
-		return nil, s.explain(deed, err)
+		return nil, false, err
 	}
-	p, covered, err := s.plan(ctx, &b)
-	if err != nil {
-		return nil, s.explain(deed, err)
+	if stale {
+		if err := s.hold(ctx, d); err != nil {
+			return nil, false, err
+		}
 	}
-	screened := s.screen(ctx, &b, covered)
-	changes, err := s.carryOut(ctx, p, covered)
-	if err != nil {
-		return nil, s.explain(deed, err)
+	screened := s.screen(ctx, &b, d.held.covered)
+	p := newPlan(&b, d.held)
+	if changes, err = s.carryOut(ctx, p, d.packed, s.writeBehind); err != nil {
+		return nil, false, err
 	}
 	s.floors.settle(b.Account, screened)
-	return changes, nil
+	d.held.forget(p)
+	d.turns++ // this one
+	return changes, more, nil
 }
 
 // carryOut writes what a plan's batch comes to, and returns what changed.
-func (s *Store) carryOut(ctx context.Context, p *plan, covered coverage) ([]Change, error) {
-	if err := s.fill(ctx, p, covered); err != nil || p.idle() {
+func (s *Store) carryOut(ctx context.Context, p *plan, packed map[identity]columns, write writing) ([]Change, error) {
+	if err := s.fill(ctx, p, packed); err != nil || p.idle() {
 		return nil, err
 	}
-	if err := s.write(ctx, p.apply); err != nil {
+	if err := write(ctx, p.apply); err != nil {
 		s.gates.doubt(p.batch.Account)
 		return nil, err
 	}
@@ -75,12 +94,12 @@ func (s *Store) settleWith(ctx context.Context, account vedette.AccountName, loc
 }
 
 // plan is what a batch comes to against what is stored. It is made before the
-// transaction begins, so that reading, comparing and compressing hold no lock.
-// That is sound because the account's gate and its term keep all others from
-// writing the account between the two, and settle our own.
+// transaction begins, so that comparing holds no lock. That is sound because the
+// account's gate and its term keep all others from writing the account between
+// the two, and settle our own.
 type plan struct {
 	batch   *Batch
-	account int64
+	held    *holdings
 	rows    []row // in the order of the primary key
 	sets    map[int64]map[string]string
 	hashes  map[rowKey]int64 // of the labels of rows whose set is not known
@@ -95,49 +114,33 @@ func (p *plan) idle() bool {
 	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0
 }
 
-// plan begins one: it finds the account and what its feeds cover, and refuses a
-// writer that was replaced.
-func (s *Store) plan(ctx context.Context, b *Batch) (*plan, coverage, error) {
-	p := &plan{batch: b, sets: map[int64]map[string]string{}, hashes: map[rowKey]int64{}, gained: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
-	var term int64
-	err := s.one(ctx, into(&p.account, &term), selectTerm, string(b.Account))
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil, ErrNoAccount
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if term != int64(b.Term) {
-		return nil, nil, ErrTerm
-	}
-	covered, err := s.coverage(ctx, p.account)
-	return p, covered, err
+func newPlan(b *Batch, h *holdings) *plan {
+	return &plan{batch: b, held: h, sets: map[int64]map[string]string{}, hashes: map[rowKey]int64{}, gained: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
 }
 
-func (s *Store) fill(ctx context.Context, p *plan, covered coverage) error {
-	upserts, deletes, err := s.keys(ctx, p.batch, covered)
+// fill makes a plan. What is compressed already need not be once more.
+func (s *Store) fill(ctx context.Context, p *plan, packed map[identity]columns) error {
+	upserts, deletes, err := s.keys(ctx, p.batch, p.held.covered)
 	if err != nil {
 		return err
 	}
-	there, err := s.lookup(ctx, p.account, upserts, deletes)
-	if err != nil {
+	if err := s.lookup(ctx, p.held, upserts, deletes); err != nil {
 		return err
 	}
-	changed := p.compare(upserts, there, covered)
-	if err := s.pack(ctx, changed, p.rows); err != nil {
+	if err := s.packChanged(ctx, packed, p.compare(upserts), p.rows); err != nil {
 		return err
 	}
 	sortRows(p.rows)
 	for i, key := range deletes {
-		if _, ok := there[key]; ok {
-			p.remove(key, p.batch.Deletes[i].Key, covered)
+		if _, ok := p.held.there[key]; ok {
+			p.remove(key, p.batch.Deletes[i].Key)
 		}
 	}
-	if err := s.drop(ctx, p, upserts, covered); err != nil {
+	if err := s.drop(ctx, p, upserts); err != nil {
 		return err
 	}
 	sortKeys(p.removes)
-	return s.updates(ctx, p, covered)
+	return s.updates(ctx, p)
 }
 
 // keys numbers the kinds of a batch and checks what it names.
@@ -198,23 +201,15 @@ func checkObject(o *vedette.Object) error {
 	return nil
 }
 
-func (s *Store) lookup(ctx context.Context, account int64, upserts, deletes []rowKey) (map[rowKey]storedRow, error) {
-	keys := slices.Concat(upserts, deletes)
-	sortKeys(keys)
-	there := make(map[rowKey]storedRow, len(keys))
-	err := s.dialect.lookup(ctx, s, account, keys, func(r storedRow) { there[r.rowKey] = r })
-	return there, err
-}
-
 // compare keeps what differs from what is stored, as rows that lack their
 // compressed columns, and returns the objects in the order of these rows.
-func (p *plan) compare(upserts []rowKey, there map[rowKey]storedRow, covered coverage) []*vedette.Object {
+func (p *plan) compare(upserts []rowKey) []*vedette.Object {
 	var changed []*vedette.Object
 	for i, key := range upserts {
 		o := &p.batch.Upserts[i]
 		r := row{rowKey: key, uid: packUID(o.UID), version: o.ResourceVersion}
-		was, exists := there[key]
-		if exists && was.version == r.version && bytes.Equal(was.uid, r.uid) {
+		was, exists := p.held.there[key]
+		if exists && was.is(o, r.uid) {
 			continue
 		}
 		r.application = applicationOf(o)
@@ -224,7 +219,7 @@ func (p *plan) compare(upserts []rowKey, there map[rowKey]storedRow, covered cov
 		change := Change{Account: p.batch.Account, Key: o.Key, Type: Modified, Version: o.ResourceVersion}
 		if !exists {
 			change.Type = Added
-			feed, _ := covered.of(key)
+			feed, _ := p.held.covered.of(key)
 			p.gained[feed]++
 		}
 		p.changes = append(p.changes, change)
@@ -253,16 +248,16 @@ func (p *plan) label(r *row, o *vedette.Object, was storedRow) {
 	p.hashes[r.rowKey] = hash
 }
 
-func (p *plan) remove(key rowKey, name vedette.Key, covered coverage) {
+func (p *plan) remove(key rowKey, name vedette.Key) {
 	p.removes = append(p.removes, key)
-	feed, _ := covered.of(key)
+	feed, _ := p.held.covered.of(key)
 	p.gained[feed]--
 	p.changes = append(p.changes, Change{Account: p.batch.Account, Key: name, Type: Deleted})
 }
 
 // drop finds the rows that a snapshot did not meet in the cluster. What the
 // same batch writes or deletes is left to that.
-func (s *Store) drop(ctx context.Context, p *plan, upserts []rowKey, covered coverage) error {
+func (s *Store) drop(ctx context.Context, p *plan, upserts []rowKey) error {
 	if len(p.batch.Drops) == 0 {
 		return nil
 	}
@@ -271,7 +266,7 @@ func (s *Store) drop(ctx context.Context, p *plan, upserts []rowKey, covered cov
 		named[key] = true
 	}
 	for _, d := range p.batch.Drops {
-		feed, err := s.feedKey(ctx, d.Feed, covered)
+		feed, err := s.feedKey(ctx, d.Feed, p.held.covered)
 		if err != nil {
 			return err
 		}
@@ -279,12 +274,12 @@ func (s *Store) drop(ctx context.Context, p *plan, upserts []rowKey, covered cov
 		for _, digest := range d.Digests {
 			digests[digest] = true
 		}
-		err = s.scanFeedRows(ctx, p.account, feed, 4096, func(rows []indexRow) error {
+		err = s.scanFeedRows(ctx, p.held.account, feed, 4096, func(rows []indexRow) error {
 			for _, r := range rows {
 				key := rowKey{feed.kind, r.namespace, r.name}
 				if digests[r.digest] && !named[key] {
 					named[key] = true
-					p.remove(key, vedette.Key{Kind: d.Feed.Kind, Namespace: r.namespace, Name: r.name}, covered)
+					p.remove(key, vedette.Key{Kind: d.Feed.Kind, Namespace: r.namespace, Name: r.name})
 				}
 			}
 			return nil
@@ -306,14 +301,14 @@ func (s *Store) feedKey(ctx context.Context, feed vedette.Feed, covered coverage
 }
 
 // updates gathers each feed's row: what the batch says of it and what it gained.
-func (s *Store) updates(ctx context.Context, p *plan, covered coverage) error {
+func (s *Store) updates(ctx context.Context, p *plan) error {
 	for key, n := range p.gained {
 		if n != 0 {
 			p.feeds[key] = FeedUpdate{}
 		}
 	}
 	for _, u := range p.batch.Feeds {
-		key, err := s.feedKey(ctx, u.Feed, covered)
+		key, err := s.feedKey(ctx, u.Feed, p.held.covered)
 		if err != nil {
 			return err
 		}
@@ -334,17 +329,17 @@ func (p *plan) apply(ctx context.Context, tx *tx) error {
 	if err := p.applyLabels(ctx, tx); err != nil {
 		return err
 	}
-	if err := tx.dialect.upsert(ctx, tx, p.account, p.rows); err != nil {
+	if err := tx.dialect.upsert(ctx, tx, p.held.account, p.rows); err != nil {
 		return err
 	}
-	if err := tx.dialect.remove(ctx, tx, p.account, p.removes); err != nil {
+	if err := tx.dialect.remove(ctx, tx, p.held.account, p.removes); err != nil {
 		return err
 	}
 	keys := slices.SortedFunc(maps.Keys(p.feeds), func(a, b feedKey) int {
 		return rowKey{kind: a.kind, namespace: a.namespace}.compare(rowKey{kind: b.kind, namespace: b.namespace})
 	})
 	for _, key := range keys {
-		if err := updateFeed(ctx, tx, p.account, key, p.feeds[key], p.gained[key]); err != nil {
+		if err := updateFeed(ctx, tx, p.held.account, key, p.feeds[key], p.gained[key]); err != nil {
 			return fmt.Errorf("update a feed: %w", err)
 		}
 	}
@@ -355,7 +350,7 @@ func (p *plan) applyLabels(ctx context.Context, tx *tx) error {
 	if len(p.sets) == 0 {
 		return nil
 	}
-	ids, made, err := labelsets(ctx, tx, p.account, p.sets)
+	ids, made, err := labelsets(ctx, tx, p.held.account, p.sets)
 	if err != nil {
 		return err
 	}

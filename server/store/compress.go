@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -39,9 +40,17 @@ func (d *dictionary) compress(n int, text func(int) []byte, keep func(int, []byt
 	defer d.encoders.Put(encoder)
 	for i := range n {
 		keep(i, d.column(encoder, text(i)))
+		if i%unbroken == unbroken-1 {
+			runtime.Gosched()
+		}
 	}
 	return nil
 }
+
+// unbroken is how many texts are compressed before others may go on. Go takes a
+// processor from whoever computes after ten milliseconds only, and looks as rarely for
+// what has come over the network, while all are computing.
+const unbroken = 8
 
 func (d *dictionary) column(encoder *zstd.Encoder, text []byte) []byte {
 	if len(text) == 0 {

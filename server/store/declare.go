@@ -189,7 +189,7 @@ func (s *Store) withdrawObjects(ctx context.Context, d *declaration, feed feedKe
 		if len(keys) == 0 {
 			return nil
 		}
-		if err := s.write(ctx, func(ctx context.Context, tx *tx) error { return d.removeObjects(ctx, tx, feed, keys) }); err != nil {
+		if err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) error { return d.removeObjects(ctx, tx, feed, keys) }); err != nil {
 			return err
 		}
 		changes = append(changes, gone...)

@@ -24,6 +24,8 @@ type dialect struct {
 	inOrder    string // a join whose tables are read in the order of the text
 	forUpdate  string // appended to a SELECT that locks its rows
 	isolation  sql.IsolationLevel
+	oneWriter  bool // one transaction at a time writes
+	shortTurn  int  // how many objects are written in one while somebody hurries: some milliseconds' worth
 
 	// lookup finds those of the keys that are stored.
 	lookup func(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error
@@ -50,6 +52,15 @@ type dialect struct {
 
 // column names a column and its PostgreSQL type.
 type column struct{ name, kind string }
+
+// writers is how many transactions may be under way at once, so that reading finds
+// a connection too.
+func (d *dialect) writers(conns int) int {
+	if d.oneWriter {
+		return 1
+	}
+	return max(1, conns/2)
+}
 
 type connector func(ctx context.Context, s *Store, cfg Config) error
 

@@ -171,7 +171,9 @@ func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) 
 	return resources, s.explain("read the resources", err)
 }
 
-const indexChunk = 32768
+// indexChunk is how many rows are read in one turn at the account's gate: some twenty
+// milliseconds, for which what an operation wrote may have to wait.
+const indexChunk = 4096
 
 // Index calls yield with the digests of a feed's rows, in portions, so that no
 // feed is held in memory whole. Nothing may be committed to the account

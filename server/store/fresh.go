@@ -115,33 +115,33 @@ func (s *Store) through(ctx context.Context, account vedette.AccountName, term v
 		return nil, err
 	}
 	b := Batch{Account: account, Term: term}
-	p, covered, err := s.plan(ctx, &b)
+	held, err := s.holdings(ctx, account, term)
 	if err != nil {
 		return nil, err
 	}
-	at, err := s.standing(ctx, p, covered, key, uid)
+	at, err := s.standing(ctx, account, held, key, uid)
 	if err != nil {
 		return nil, err
 	}
 	decide(at, &b)
-	return s.carryOut(ctx, p, covered)
+	return s.carryOut(ctx, newPlan(&b, held), nil, s.write)
 }
 
 const selectMark = `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`
 
-func (s *Store) standing(ctx context.Context, p *plan, covered coverage, key vedette.Key, uid string) (*standing, error) {
-	k, err := s.rowKey(ctx, key, covered)
+func (s *Store) standing(ctx context.Context, account vedette.AccountName, held *holdings, key vedette.Key, uid string) (*standing, error) {
+	k, err := s.rowKey(ctx, key, held.covered)
 	if err != nil {
 		return nil, err
 	}
-	at := s.floors.standing(p.batch.Account, key, uid)
-	feed, _ := covered.of(k)
-	err = s.one(ctx, into(&at.mark), selectMark, p.account, feed.kind, feed.namespace)
+	at := s.floors.standing(account, key, uid)
+	feed, _ := held.covered.of(k)
+	err = s.one(ctx, into(&at.mark), selectMark, held.account, feed.kind, feed.namespace)
 	if err != nil {
 		return nil, err
 	}
-	there, err := s.lookup(ctx, p.account, []rowKey{k}, nil)
-	if row, ok := there[k]; ok {
+	err = s.lookup(ctx, held, []rowKey{k}, nil)
+	if row, ok := held.there[k]; ok {
 		at.row = &row
 	}
 	return at, err

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/vedette-io/vedette"
 )
@@ -10,7 +11,7 @@ import (
 // gates let one writer at a time change an account's objects within this
 // process. A commit reads before its transaction begins, so that it holds locks
 // in the database for a short time only; the gate and the term together make
-// sure that what it read is still so when it writes.
+// sure that what it read is still so when it writes. Who waits is let in in turn.
 type gates struct {
 	mu      sync.Mutex
 	open    map[vedette.AccountName]*gate
@@ -19,19 +20,32 @@ type gates struct {
 
 type gate struct {
 	busy  chan struct{} // holds one element while someone is inside
-	users int           // inside or waiting; guarded by gates.mu
+	turns atomic.Int64  // that have ended: who finds as many as before knows that nobody was inside
+	users int           // inside, waiting or preparing; guarded by gates.mu
 }
 
 // enter waits for its turn. Whoever enters must call leave.
 func (g *gates) enter(ctx context.Context, account vedette.AccountName) (leave func(), err error) {
 	at := g.join(account)
+	if err := at.enter(ctx); err != nil {
+		g.part(account, at)
+		return nil, err
+	}
+	return func() { at.leave(); g.part(account, at) }, nil
+}
+
+func (at *gate) enter(ctx context.Context) error {
 	select {
 	case at.busy <- struct{}{}:
-		return func() { <-at.busy; g.part(account, at) }, nil
+		return nil
 	case <-ctx.Done():
-		g.part(account, at)
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
+}
+
+func (at *gate) leave() {
+	at.turns.Add(1)
+	<-at.busy
 }
 
 // doubt notes that the outcome of an account's transaction is not known: its
@@ -58,6 +72,7 @@ func (g *gates) inDoubt(account vedette.AccountName) bool {
 	return g.doubted[account]
 }
 
+// join returns an account's gate, which stays the same one until part.
 func (g *gates) join(account vedette.AccountName) *gate {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -165,14 +165,14 @@ func (l *litter) due(account int64, gained int) bool {
 // tidy collects where it is time to. Whoever committed holds the account's gate.
 // That it fails is no failure of the commit: the next one in time tries again.
 func (s *Store) tidy(ctx context.Context, p *plan) {
-	if !s.litter.due(p.account, p.sown) {
+	if !s.litter.due(p.held.account, p.sown) {
 		return
 	}
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+	err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) error {
 		if _, err := lockAccount(ctx, tx, p.batch.Account, p.batch.Term); err != nil {
 			return err
 		}
-		return collectLabelsets(ctx, tx, p.account)
+		return collectLabelsets(ctx, tx, p.held.account)
 	})
 	if err != nil {
 		s.log.Warn("unused label sets are not collected", "account", p.batch.Account, "error", err)

@@ -26,6 +26,7 @@ func mysqlDialect() dialect {
 	return dialect{
 		name:       "MySQL",
 		migrations: migrations("mysql"),
+		shortTurn:  256, // for fewer a transaction waits for the disk longer than it writes
 		goose:      goose.DialectMySQL,
 		gooseLock:  mysqlLock,
 		inOrder:    "STRAIGHT_JOIN", // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects

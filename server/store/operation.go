@@ -237,7 +237,7 @@ func (s *Store) PurgeOperations(ctx context.Context, before time.Time, limit int
 // within a table of its own.
 func (s *Store) purge(ctx context.Context, table, where, order string, limit int, args ...any) (int, error) {
 	var n int64
-	err := s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
+	err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) (err error) {
 		n, err = tx.exec(ctx, fmt.Sprintf(`DELETE FROM %s WHERE id IN (SELECT id FROM (SELECT id FROM %s WHERE %s ORDER BY %s LIMIT %d) old)`,
 			table, table, where, order, max(0, limit)), args...)
 		return err

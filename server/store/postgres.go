@@ -24,6 +24,7 @@ func postgresDialect() dialect {
 	return dialect{
 		name:       "PostgreSQL",
 		migrations: migrations("postgres"),
+		shortTurn:  256, // for fewer a transaction waits for the disk longer than it writes
 		goose:      goose.DialectPostgres,
 		gooseLock:  postgresLock,
 		numbered:   true,

@@ -104,7 +104,7 @@ func (s *Store) sweepAll(ctx context.Context) error {
 // same account.
 func (s *Store) sweep(ctx context.Context, id int64) error {
 	for more := true; more; {
-		err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+		err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) error {
 			keys, err := someKeys(ctx, tx, id)
 			if err != nil {
 				return err
@@ -116,7 +116,7 @@ func (s *Store) sweep(ctx context.Context, id int64) error {
 			return err
 		}
 	}
-	return s.write(ctx, func(ctx context.Context, tx *tx) error {
+	return s.writeBehind(ctx, func(ctx context.Context, tx *tx) error {
 		if err := collectLabelsets(ctx, tx, id); err != nil {
 			return err
 		}

@@ -37,6 +37,8 @@ func sqliteDialect() dialect {
 		goose:      goose.DialectSQLite3,
 		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
 		inOrder:    "JOIN",
+		oneWriter:  true,
+		shortTurn:  64,
 		lookup:     sqliteLookup,
 		upsert:     sqliteUpsert,
 		remove:     removeInRuns,

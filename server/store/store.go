@@ -33,6 +33,8 @@ type Store struct {
 	kinds    kindTable
 	dicts    dictionaries
 	gates    gates
+	hurry    hurry
+	writers  turnstile
 	floors   floors
 	litter   litter
 	texts    statements     // of db
@@ -76,6 +78,7 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	if err := connect(ctx, s, cfg); err != nil {
 		return err
 	}
+	s.writers.free = s.dialect.writers(cfg.MaxConns)
 	if err := s.patiently(ctx, s.db.PingContext); err != nil {
 		return err
 	}
@@ -105,10 +108,30 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.explain("ping the database", s.patiently(ctx, s.reader.PingContext))
 }
 
+// writing is write or writeBehind.
+type writing func(ctx context.Context, do func(ctx context.Context, tx *tx) error) error
+
 // write runs do in one transaction. A deadlock or a serialization failure is
 // nobody's fault and is tried once more, so do must not keep anything from its
 // first run.
 func (s *Store) write(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
+	if err := s.writers.enter(ctx); err != nil {
+		return err
+	}
+	defer s.writers.leave()
+	return s.attempts(ctx, do)
+}
+
+// writeBehind is write for what nobody waits for, and may take long.
+func (s *Store) writeBehind(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
+	if err := s.writers.enterBehind(ctx); err != nil {
+		return err
+	}
+	defer s.writers.leave()
+	return s.attempts(ctx, do)
+}
+
+func (s *Store) attempts(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
 	err := s.attempt(ctx, do)
 	if err != nil && s.dialect.again(err) {
 		s.log.Info("repeat a transaction", "error", err)

@@ -1,0 +1,266 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// TestPreparingHoldsNobodyUp stops a commit after it has read what is stored.
+// Operations write meanwhile, one of them what the commit has read about.
+func TestPreparingHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSite(t)
+		lookup, release := w.dialect.lookup, make(chan struct{})
+		w.dialect.lookup = func(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {
+			err := lookup(ctx, s, account, keys, found)
+			if len(keys) == 3 {
+				<-release
+			}
+			return err
+		}
+		told := make(chan []Change, 1)
+		go func() { told <- w.commit(12, podAt(1, 12), podAt(2, 5), podAt(3, 5)) }()
+		synctest.Wait()
+		w.through(podAt(1, 9))
+		w.through(podAt(2, 9))
+		w.through(podAt(4, 9))
+		w.dialect.lookup = lookup
+		close(release)
+		if got := typesOf(<-told); !slices.Equal(got, []string{"pod-1 modified 12", "pod-3 added 5"}) {
+			t.Errorf("the commit changed %q", got)
+		}
+		if feed := w.feed(); feed.Objects != 4 || feed.Mark != "12" {
+			t.Errorf("the feed has %d objects and the mark %s; want 4 and 12", feed.Objects, feed.Mark)
+		}
+		w.must(w.Close())
+	})
+}
+
+func typesOf(changes []Change) (lines []string) {
+	for _, c := range changes {
+		lines = append(lines, fmt.Sprint(c.Key.Name, " ", c.Type, " ", c.Version))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// TestCommitsMakeWay stops a commit in its first transaction, until an operation
+// waits to write.
+func TestCommitsMakeWay(t *testing.T) {
+	tests := []struct {
+		why   string
+		hurry vedette.AccountName
+		want  []string // rows of each transaction, and the mark before it
+	}{
+		{"nobody hurries", "", []string{"200", "1 after 7"}},
+		{"somebody hurries", "prod", []string{"64", "1", "64", "64", "8"}},
+		{"the one writer is hurried for another account", "other", []string{"64", "1", "64", "64", "8"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newSite(t)
+				end := w.MakeWay(tt.hurry)
+				if tt.hurry == "" {
+					end()
+					time.Sleep(lingering + 1) // the bubble's
+				}
+				begun, release := make(chan struct{}), make(chan struct{})
+				written := w.watchUpserts(begun, release)
+				go w.commit(7, podsAt(0, 200, 7)...)
+				<-begun
+				go w.through(podAt(300, 9))
+				synctest.Wait()
+				close(release)
+				synctest.Wait()
+				if feed := w.feed(); feed.Mark != "7" || feed.Objects != 201 {
+					t.Errorf("the feed has %d objects and the mark %s; want 201 and 7", feed.Objects, feed.Mark)
+				}
+				end()
+				time.Sleep(lingering + 1)
+				w.commit(8, podsAt(400, 200, 8)...)
+				if want := append(tt.want, "200 after 7"); !slices.Equal(*written, want) { // nobody hurries any more
+					t.Errorf("transactions of %q rows, want %q", *written, want)
+				}
+				w.must(w.Close())
+			})
+		})
+	}
+}
+
+// watchUpserts notes how many rows are written at once, and holds the first ones
+// back.
+func (w *site) watchUpserts(begun, release chan struct{}) *[]string {
+	var written []string
+	upsert := w.dialect.upsert
+	w.dialect.upsert = func(ctx context.Context, tx *tx, account int64, r []row) error {
+		line := fmt.Sprint(len(r))
+		if mark := w.feed().Mark; mark != "" {
+			line += " after " + string(mark)
+		}
+		if written = append(written, line); len(written) == 1 {
+			close(begun)
+			<-release
+		}
+		return upsert(ctx, tx, account, r)
+	}
+	return &written
+}
+
+func TestPortions(t *testing.T) {
+	drops := []Drop{{Feed: podFeed, Digests: []uint64{1}}}
+	tests := []struct {
+		why   string
+		batch Batch
+		most  int
+		want  []int // upserts of each
+	}{
+		{"nobody hurries", Batch{Upserts: podsAt(0, 200, 1)}, 0, []int{200}},
+		{"small enough", Batch{Upserts: podsAt(0, 64, 1)}, 64, []int{64}},
+		{"cut", Batch{Upserts: podsAt(0, 65, 1), Feeds: []FeedUpdate{{Feed: podFeed}}}, 64, []int{64, 1}},
+		{"what it writes must not be dropped by its own drops", Batch{Upserts: podsAt(0, 200, 1), Drops: drops}, 64, []int{200}},
+	}
+	for _, tt := range tests {
+		d := &draft{batch: tt.batch}
+		var got []int
+		for more := true; more; {
+			var b Batch
+			b, more = d.next(tt.most)
+			got = append(got, len(b.Upserts))
+			if more && (len(b.Feeds) > 0 || len(b.Deletes) > 0) {
+				t.Errorf("%s: what comes last is not in the last portion", tt.why)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: portions of %d, want %d", tt.why, got, tt.want)
+		}
+	}
+}
+
+// TestAnIndexIsReadInTurns has an operation write between two portions of a feed's
+// index.
+func TestAnIndexIsReadInTurns(t *testing.T) {
+	w := newSite(t)
+	const pods = indexChunk + 10
+	w.commit(5, podsAt(0, pods, 5)...)
+	w.must(w.Begin(context.Background(), "prod", w.term, podFeed))
+	var portions []int
+	w.must(w.Index(context.Background(), "prod", podFeed, func(digests []uint64) error {
+		portions = append(portions, len(digests))
+		w.through(podAt(len(portions), 9))
+		return nil
+	}))
+	if want := []int{indexChunk, 10}; !slices.Equal(portions, want) || indexChunk > 5000 {
+		t.Errorf("the index came in portions of %d, want %d, and none of more than 5000", portions, want)
+	}
+	row, err := w.Object(context.Background(), "prod", podAt(1, 0).Key)
+	if err != nil || row.ResourceVersion != "9" {
+		t.Errorf("what was written meanwhile is read as %q, %v", row.ResourceVersion, err)
+	}
+}
+
+// TestOperationsBesideAFeed has operations change a cluster and write through, while
+// its feed tells the same, late and in batches that are cut.
+func TestOperationsBesideAFeed(t *testing.T) {
+	const pods, operators, deeds = 400, 4, 100
+	w := newSite(t)
+	c := &history{changes: podsAt(0, pods, 1)}
+	var operating sync.WaitGroup
+	for o := range operators {
+		operating.Go(func() {
+			for i := range deeds {
+				end := w.MakeWay("prod")
+				pod := c.change(i*7 + o*100)
+				w.through(pod)
+				if row, err := w.Object(context.Background(), "prod", pod.Key); err != nil || before(row.ResourceVersion, versionOf(pod)) {
+					t.Errorf("%s was written at %s and is read at %s, %v", pod.Key, pod.ResourceVersion, row.ResourceVersion, err)
+				}
+				end()
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() { operating.Wait(); close(over) }()
+	for told := 0; !isClosed(over) || told < c.len(); {
+		told = w.tell(c, told)
+	}
+	page, err := w.Objects(context.Background(), Query{Limit: 1000})
+	w.must(err)
+	got, want := map[string]string{}, map[string]string{}
+	for _, row := range page.Items {
+		got[row.Name] = row.ResourceVersion
+	}
+	for _, o := range c.changes {
+		want[o.Name] = o.ResourceVersion
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("stored is %v\nthe cluster has %v", got, want)
+	}
+	if feed := w.feed(); feed.Objects != pods {
+		t.Errorf("the feed counts %d objects, want %d", feed.Objects, pods)
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func versionOf(o vedette.Object) uint64 {
+	n, _ := versionNumber(o.ResourceVersion)
+	return n
+}
+
+// history is what happened in a cluster, in order.
+type history struct {
+	mu      sync.Mutex
+	changes []vedette.Object
+}
+
+func (h *history) len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.changes)
+}
+
+// change makes a new version of a pod.
+func (h *history) change(n int) vedette.Object {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	pod := podAt(n%400, len(h.changes)+1)
+	h.changes = append(h.changes, pod)
+	return pod
+}
+
+// after returns the newest of at most n changes after the first so many.
+func (h *history) after(from, n int) (newest map[string]vedette.Object, to int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	newest, to = map[string]vedette.Object{}, min(len(h.changes), from+n)
+	for _, o := range h.changes[from:to] {
+		newest[o.Name] = o
+	}
+	return newest, to
+}
+
+// tell commits some of what happened after what was told.
+func (w *site) tell(h *history, told int) int {
+	newest, to := h.after(told, 150)
+	var pods []vedette.Object
+	for _, o := range newest {
+		pods = append(pods, o)
+	}
+	w.commit(max(1, to), pods...)
+	return to
+}
