@@ -143,10 +143,10 @@ func (r *storedRow) is(o *vedette.Object, uid []byte) bool {
 	return r.version == o.ResourceVersion && bytes.Equal(r.uid, uid)
 }
 
-// next takes from the batch what the next turn writes: at most so many objects, or all
-// of them where that is 0. Its marks come last, with
-// the last of what they cover. What a snapshot drops is told apart from what the
-// same batch writes, so that such a batch is not cut.
+// next takes from the batch what the next turn writes: at most so many objects,
+// or all of them where that is 0. Its marks come last, with the last of what they
+// cover. What a snapshot drops is told apart from what the same batch writes, so
+// that such a batch is not cut.
 func (d *draft) next(most int) (b Batch, more bool) {
 	b = d.batch
 	if most == 0 || len(b.Upserts) <= most || len(b.Drops) > 0 {
