@@ -33,8 +33,8 @@ type Outcome struct {
 	Objects []json.RawMessage
 	// Keys name the objects that were written or deleted.
 	Keys []Key
-	// UIDs are those of the objects that a delete deleted, one for each of Keys;
-	// nil for other verbs. By them a store tells what is gone from what was
+	// UIDs are those of the objects that a delete deleted, or found gone where
+	// DeleteArgs.KnownUID named them, one for each of Keys; nil for other verbs. By them a store tells what is gone from what was
 	// created under the same name since.
 	UIDs []string
 	// Result is what a verb has to tell that is no object: a history, a status.

@@ -134,7 +134,8 @@ func argsOf(o *Operation) vedette.Args {
 // would take it for one of other objects.
 func (o *Operation) setDelete(a vedette.DeleteArgs) {
 	d := &DeleteObjects{Target: FromTarget(a.Target), LabelSelector: a.LabelSelector, Propagation: a.Propagation, GraceSeconds: a.GraceSeconds,
-		MissingOk: a.MissingOK, NoWait: a.NoWait, FieldSelector: a.FieldSelector, All: a.All, AllNamespaces: a.AllNamespaces}
+		MissingOk: a.MissingOK, NoWait: a.NoWait, KnownUid: a.KnownUID, FieldSelector: a.FieldSelector, All: a.All, AllNamespaces: a.AllNamespaces,
+		OnlyKnown: a.OnlyKnown}
 	if a.FieldSelector != "" || a.All || a.AllNamespaces {
 		o.Verb = &Operation_DeleteChosen{d}
 		return
@@ -145,7 +146,7 @@ func (o *Operation) setDelete(a vedette.DeleteArgs) {
 func toDelete(d *DeleteObjects) vedette.DeleteArgs {
 	return vedette.DeleteArgs{Target: ToTarget(d.GetTarget()), LabelSelector: d.GetLabelSelector(), Propagation: d.GetPropagation(),
 		GraceSeconds: d.GraceSeconds, MissingOK: d.GetMissingOk(), NoWait: d.GetNoWait(), FieldSelector: d.GetFieldSelector(), All: d.GetAll(),
-		AllNamespaces: d.GetAllNamespaces()}
+		AllNamespaces: d.GetAllNamespaces(), KnownUID: d.GetKnownUid(), OnlyKnown: d.GetOnlyKnown()}
 }
 
 // FromTarget encodes a target.

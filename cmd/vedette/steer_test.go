@@ -23,9 +23,9 @@ func TestFlagsBecomeOperations(t *testing.T) {
 	server := steer(t, c)
 	for _, tt := range []struct{ command, want string }{
 		{"delete pod none -n shop --cascade orphan --grace-period 7 --ignore-not-found --wait=false",
-			`{"Kind":"pod","APIVersion":"","Namespace":"shop","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"orphan","GraceSeconds":7,"MissingOK":true,"NoWait":true}`},
+			`{"Kind":"pod","APIVersion":"","Namespace":"shop","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"orphan","GraceSeconds":7,"MissingOK":true,"NoWait":true`},
 		{"delete pod none --ignore-not-found",
-			`{"Kind":"pod","APIVersion":"","Namespace":"","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"background","GraceSeconds":null,"MissingOK":true,"NoWait":false}`},
+			`{"Kind":"pod","APIVersion":"","Namespace":"","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"background","GraceSeconds":null,"MissingOK":true,"NoWait":false`},
 		{"delete pod none --ignore-not-found --now", `"GraceSeconds":1,`},
 		{"delete pod none --ignore-not-found --grace-period 0", `"GraceSeconds":1,`},
 		{"delete pod none --ignore-not-found --grace-period 0 --force", `"GraceSeconds":0,`},
