@@ -41,7 +41,7 @@ func (o *Operator) fresh(r vedette.Resource, obj *vedette.Object) *vedette.Objec
 
 // redacted is an object as it may leave.
 func (o *Operator) redacted(r vedette.Resource, raw []byte) (vedette.Object, error) {
-	obj, _, err := o.redactor.Load().Object(make([]byte, 0, len(raw)), r, raw)
+	obj, _, err := o.redactor.Load().Object(nil, r, raw)
 	if err != nil {
 		return obj, fmt.Errorf("redact a %s: %w", r.Kind, err)
 	}
