@@ -138,7 +138,7 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 	if op.Deadline.IsZero() {
 		op.Deadline = now.Add(d.cfg.Timeout)
 	}
-	e := &errand{op: op, accepted: now}
+	e := &errand{op: op, target: targetOf(op.Args), accepted: now}
 	defer d.makeWay(e)()
 	if op.Reads() {
 		return d.finish(e, d.carry(ctx, e))

@@ -12,6 +12,7 @@ import (
 // errand is one operation on its way.
 type errand struct {
 	op       vedette.Operation
+	target   string // what it is about, in short: for the history
 	accepted time.Time
 	sent     *sending // the last; nil before the first
 	before   *sending // to another process than the last; nil where there is none
