@@ -128,6 +128,9 @@ type ApplyArgs struct {
 	Manifest  []byte // one object, JSON or YAML
 	Namespace string // where the manifest names none
 	Strategy  Strategy
+	// Compare asks that Outcome.Unchanged be true whenever nothing was changed. Where
+	// the API server merges, that takes one more request, for the version before.
+	Compare bool
 }
 
 // PatchType is the language of a patch.

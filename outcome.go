@@ -37,6 +37,10 @@ type Outcome struct {
 	// DeleteArgs.KnownUID named them, one for each of Keys; nil for other verbs. By them a store tells what is gone from what was
 	// created under the same name since.
 	UIDs []string
+	// Unchanged says that an apply found the object as the manifest wants it, and left
+	// it at the version that it had. It is false, too, where nobody knows: see
+	// ApplyArgs.Compare.
+	Unchanged bool
 	// Result is what a verb has to tell that is no object: a history, a status.
 	Result json.RawMessage
 	// Fresh is the one object that a verb wrote or read, as its feed tells it, so

@@ -3310,6 +3310,7 @@ type Apply struct {
 	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Strategy      string                 `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"` // a vedette.Strategy
+	Compare       bool                   `protobuf:"varint,4,opt,name=compare,proto3" json:"compare,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3363,6 +3364,13 @@ func (x *Apply) GetStrategy() string {
 		return x.Strategy
 	}
 	return ""
+}
+
+func (x *Apply) GetCompare() bool {
+	if x != nil {
+		return x.Compare
+	}
+	return false
 }
 
 type Patch struct {
@@ -4023,6 +4031,7 @@ type Outcome struct {
 	Result        []byte                 `protobuf:"bytes,9,opt,name=result,proto3" json:"result,omitempty"`
 	FreshKind     *Kind                  `protobuf:"bytes,10,opt,name=fresh_kind,json=freshKind,proto3" json:"fresh_kind,omitempty"`
 	Fresh         *Upsert                `protobuf:"bytes,11,opt,name=fresh,proto3" json:"fresh,omitempty"` // whose body is the one object, which is not repeated in objects
+	Unchanged     bool                   `protobuf:"varint,12,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4132,6 +4141,13 @@ func (x *Outcome) GetFresh() *Upsert {
 		return x.Fresh
 	}
 	return nil
+}
+
+func (x *Outcome) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 type Key struct {
@@ -4542,11 +4558,12 @@ const file_vedette_proto_rawDesc = "" +
 	"\x04List\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12%\n" +
 	"\x0elabel_selector\x18\x02 \x01(\tR\rlabelSelector\x12%\n" +
-	"\x0efield_selector\x18\x03 \x01(\tR\rfieldSelector\"]\n" +
+	"\x0efield_selector\x18\x03 \x01(\tR\rfieldSelector\"w\n" +
 	"\x05Apply\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x1a\n" +
-	"\bstrategy\x18\x03 \x01(\tR\bstrategy\"b\n" +
+	"\bstrategy\x18\x03 \x01(\tR\bstrategy\x12\x18\n" +
+	"\acompare\x18\x04 \x01(\bR\acompare\"b\n" +
 	"\x05Patch\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
@@ -4608,7 +4625,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\bDiscover\"C\n" +
 	"\aVersion\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\xc0\x03\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\xde\x03\n" +
 	"\aOutcome\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1e.vedette.wire.v1.Outcome.StateR\x05state\x12\x16\n" +
@@ -4622,7 +4639,8 @@ const file_vedette_proto_rawDesc = "" +
 	"\n" +
 	"fresh_kind\x18\n" +
 	" \x01(\v2\x15.vedette.wire.v1.KindR\tfreshKind\x12-\n" +
-	"\x05fresh\x18\v \x01(\v2\x17.vedette.wire.v1.UpsertR\x05fresh\"P\n" +
+	"\x05fresh\x18\v \x01(\v2\x17.vedette.wire.v1.UpsertR\x05fresh\x12\x1c\n" +
+	"\tunchanged\x18\f \x01(\bR\tunchanged\"P\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +

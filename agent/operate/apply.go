@@ -39,14 +39,15 @@ func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.Appl
 	case vedette.Recreate:
 		return o.recreate(ctx, p, m)
 	case vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ServerForce:
-		return o.applyByMode(ctx, p, m, a.Strategy)
+		return o.applyByMode(ctx, p, m, a)
 	}
 	return failed(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
 }
 
-func (o *Operator) applyByMode(ctx context.Context, p place, m manifest, s vedette.Strategy) result {
-	w := o.cfg.ServerSideApply.choose(p.Resource, m, s)
-	if !w.serverSide && s == vedette.ByMode && len(m.raw()) > mostAnnotation && !o.cfg.ServerSideApply.never(p.Resource) {
+func (o *Operator) applyByMode(ctx context.Context, p place, m manifest, a vedette.ApplyArgs) result {
+	w := o.cfg.ServerSideApply.choose(p.Resource, m, a.Strategy)
+	w.compare = a.Compare
+	if !w.serverSide && a.Strategy == vedette.ByMode && len(m.raw()) > mostAnnotation && !o.cfg.ServerSideApply.never(p.Resource) {
 		w.serverSide, w.force = true, true // its annotation would not fit; nobody asked for either way
 	}
 	if w.serverSide {

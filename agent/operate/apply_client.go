@@ -78,14 +78,14 @@ func (o *Operator) mergeInto(ctx context.Context, p place, at *live, w wanted) r
 		return failed(err)
 	}
 	if string(patch) == "{}" {
-		return o.told(p, at.raw, http.StatusOK)
+		return o.toldSince(p, at.raw, http.StatusOK, at.version)
 	}
 	raw, status, err := o.do(ctx, p, call{method: http.MethodPatch, contentType: patchType, body: patch,
 		query: url.Values{"fieldManager": {clientSideManager}}})
 	if err != nil {
 		return failed(err)
 	}
-	return o.told(p, raw, status)
+	return o.toldSince(p, raw, status, at.version)
 }
 
 // original is what was applied last: the annotation says it, or the managed

@@ -51,7 +51,8 @@ func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned 
 	if err != nil {
 		return true, failed(err)
 	}
-	return true, o.told(p, raw, status)
+	before, _ := m.meta()["resourceVersion"].(string)
+	return true, o.toldSince(p, raw, status, before)
 }
 
 // recreate deletes what is there, waits until it is gone, and applies.
@@ -65,5 +66,5 @@ func (o *Operator) recreate(ctx context.Context, p place, m manifest) result {
 	if isDry(ctx) && len(gone.Keys) > 0 {
 		return o.createBeside(ctx, p, m)
 	}
-	return o.applyByMode(ctx, p, m, vedette.ByMode)
+	return o.applyByMode(ctx, p, m, vedette.ApplyArgs{Strategy: vedette.ByMode})
 }
