@@ -128,6 +128,9 @@ type ApplyArgs struct {
 	Manifest  []byte // one object, JSON or YAML
 	Namespace string // where the manifest names none
 	Strategy  Strategy
+	// Compare asks that Outcome.Unchanged be true whenever nothing was changed. Where
+	// the API server merges, that takes one more request, for the version before.
+	Compare bool
 }
 
 // PatchType is the language of a patch.
@@ -164,6 +167,15 @@ type DeleteArgs struct {
 	// MissingOK makes the absence of the object no failure.
 	MissingOK bool
 	NoWait    bool // don't wait, until the deadline at most, for the objects to be gone
+	// KnownUID is the uid of the object that Name meant when it was last heard of,
+	// empty where that is not known. It saves a look at the object before its
+	// deletion. Where another object has the name now, that one is looked at, and
+	// deleted; so a uid that is out of date costs time, and nothing else.
+	KnownUID string
+	// OnlyKnown spares any object but the one with KnownUID, as where somebody else
+	// may have carried out the same deletion already: the operation then fails with
+	// a conflict.
+	OnlyKnown bool
 }
 
 // PruneArgs delete what was applied once and is applied no more: objects that carry

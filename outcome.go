@@ -33,10 +33,14 @@ type Outcome struct {
 	Objects []json.RawMessage
 	// Keys name the objects that were written or deleted.
 	Keys []Key
-	// UIDs are those of the objects that a delete deleted, one for each of Keys;
-	// nil for other verbs. By them a store tells what is gone from what was
+	// UIDs are those of the objects that a delete deleted, or found gone where
+	// DeleteArgs.KnownUID named them, one for each of Keys; nil for other verbs. By them a store tells what is gone from what was
 	// created under the same name since.
 	UIDs []string
+	// Unchanged says that an apply found the object as the manifest wants it, and left
+	// it at the version that it had. It is false, too, where nobody knows: see
+	// ApplyArgs.Compare.
+	Unchanged bool
 	// Result is what a verb has to tell that is no object: a history, a status.
 	Result json.RawMessage
 	// Fresh is the one object that a verb wrote or read, as its feed tells it, so

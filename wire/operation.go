@@ -29,7 +29,7 @@ func (o *Operation) setArgs(args vedette.Args) error {
 	case vedette.ListArgs:
 		o.Verb = &Operation_List{&List{Target: FromTarget(a.Target), LabelSelector: a.LabelSelector, FieldSelector: a.FieldSelector}}
 	case vedette.ApplyArgs:
-		o.Verb = &Operation_Apply{&Apply{Manifest: a.Manifest, Namespace: a.Namespace, Strategy: string(a.Strategy)}}
+		o.Verb = &Operation_Apply{&Apply{Manifest: a.Manifest, Namespace: a.Namespace, Strategy: string(a.Strategy), Compare: a.Compare}}
 	case vedette.PatchArgs:
 		o.Verb = &Operation_Patch{&Patch{Target: FromTarget(a.Target), Type: string(a.Type), Patch: a.Patch}}
 	case vedette.DeleteArgs:
@@ -89,7 +89,8 @@ func argsOf(o *Operation) vedette.Args {
 	case *Operation_List:
 		return vedette.ListArgs{Target: ToTarget(v.List.GetTarget()), LabelSelector: v.List.GetLabelSelector(), FieldSelector: v.List.GetFieldSelector()}
 	case *Operation_Apply:
-		return vedette.ApplyArgs{Manifest: v.Apply.GetManifest(), Namespace: v.Apply.GetNamespace(), Strategy: vedette.Strategy(v.Apply.GetStrategy())}
+		return vedette.ApplyArgs{Manifest: v.Apply.GetManifest(), Namespace: v.Apply.GetNamespace(), Strategy: vedette.Strategy(v.Apply.GetStrategy()),
+			Compare: v.Apply.GetCompare()}
 	case *Operation_Patch:
 		return vedette.PatchArgs{Target: ToTarget(v.Patch.GetTarget()), Type: vedette.PatchType(v.Patch.GetType()), Patch: v.Patch.GetPatch()}
 	case *Operation_Delete:
@@ -134,7 +135,8 @@ func argsOf(o *Operation) vedette.Args {
 // would take it for one of other objects.
 func (o *Operation) setDelete(a vedette.DeleteArgs) {
 	d := &DeleteObjects{Target: FromTarget(a.Target), LabelSelector: a.LabelSelector, Propagation: a.Propagation, GraceSeconds: a.GraceSeconds,
-		MissingOk: a.MissingOK, NoWait: a.NoWait, FieldSelector: a.FieldSelector, All: a.All, AllNamespaces: a.AllNamespaces}
+		MissingOk: a.MissingOK, NoWait: a.NoWait, KnownUid: a.KnownUID, FieldSelector: a.FieldSelector, All: a.All, AllNamespaces: a.AllNamespaces,
+		OnlyKnown: a.OnlyKnown}
 	if a.FieldSelector != "" || a.All || a.AllNamespaces {
 		o.Verb = &Operation_DeleteChosen{d}
 		return
@@ -145,7 +147,7 @@ func (o *Operation) setDelete(a vedette.DeleteArgs) {
 func toDelete(d *DeleteObjects) vedette.DeleteArgs {
 	return vedette.DeleteArgs{Target: ToTarget(d.GetTarget()), LabelSelector: d.GetLabelSelector(), Propagation: d.GetPropagation(),
 		GraceSeconds: d.GraceSeconds, MissingOK: d.GetMissingOk(), NoWait: d.GetNoWait(), FieldSelector: d.GetFieldSelector(), All: d.GetAll(),
-		AllNamespaces: d.GetAllNamespaces()}
+		AllNamespaces: d.GetAllNamespaces(), KnownUID: d.GetKnownUid(), OnlyKnown: d.GetOnlyKnown()}
 }
 
 // FromTarget encodes a target.

@@ -159,6 +159,7 @@ func TestOutcomes(t *testing.T) {
 	for _, out := range []vedette.Outcome{
 		{ID: "01J", State: vedette.Done, Status: 201, Keys: []vedette.Key{fresh.Key}, Fresh: &fresh, Objects: []json.RawMessage{fresh.Body}},
 		{ID: "01J", State: vedette.Failed, Status: 409, Reason: "Conflict", Message: "no", UIDs: []string{"u"}, Objects: []json.RawMessage{json.RawMessage(`{}`), json.RawMessage(`[]`)}},
+		{ID: "01J", State: vedette.Done, Status: 200, Unchanged: true},
 		{ID: "01J", State: vedette.Lost, Result: json.RawMessage(`{"a":1}`)},
 	} {
 		b, err := proto.Marshal(FromOutcome(out))

@@ -3310,6 +3310,7 @@ type Apply struct {
 	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Strategy      string                 `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"` // a vedette.Strategy
+	Compare       bool                   `protobuf:"varint,4,opt,name=compare,proto3" json:"compare,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3363,6 +3364,13 @@ func (x *Apply) GetStrategy() string {
 		return x.Strategy
 	}
 	return ""
+}
+
+func (x *Apply) GetCompare() bool {
+	if x != nil {
+		return x.Compare
+	}
+	return false
 }
 
 type Patch struct {
@@ -3433,9 +3441,11 @@ type DeleteObjects struct {
 	GraceSeconds  *int64                 `protobuf:"varint,4,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
 	MissingOk     bool                   `protobuf:"varint,5,opt,name=missing_ok,json=missingOk,proto3" json:"missing_ok,omitempty"`
 	NoWait        bool                   `protobuf:"varint,6,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	KnownUid      string                 `protobuf:"bytes,7,opt,name=known_uid,json=knownUid,proto3" json:"known_uid,omitempty"` // of the object that the target names; empty where it is not known
 	FieldSelector string                 `protobuf:"bytes,8,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
 	All           bool                   `protobuf:"varint,9,opt,name=all,proto3" json:"all,omitempty"`
 	AllNamespaces bool                   `protobuf:"varint,10,opt,name=all_namespaces,json=allNamespaces,proto3" json:"all_namespaces,omitempty"`
+	OnlyKnown     bool                   `protobuf:"varint,11,opt,name=only_known,json=onlyKnown,proto3" json:"only_known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3512,6 +3522,13 @@ func (x *DeleteObjects) GetNoWait() bool {
 	return false
 }
 
+func (x *DeleteObjects) GetKnownUid() string {
+	if x != nil {
+		return x.KnownUid
+	}
+	return ""
+}
+
 func (x *DeleteObjects) GetFieldSelector() string {
 	if x != nil {
 		return x.FieldSelector
@@ -3529,6 +3546,13 @@ func (x *DeleteObjects) GetAll() bool {
 func (x *DeleteObjects) GetAllNamespaces() bool {
 	if x != nil {
 		return x.AllNamespaces
+	}
+	return false
+}
+
+func (x *DeleteObjects) GetOnlyKnown() bool {
+	if x != nil {
+		return x.OnlyKnown
 	}
 	return false
 }
@@ -4007,6 +4031,7 @@ type Outcome struct {
 	Result        []byte                 `protobuf:"bytes,9,opt,name=result,proto3" json:"result,omitempty"`
 	FreshKind     *Kind                  `protobuf:"bytes,10,opt,name=fresh_kind,json=freshKind,proto3" json:"fresh_kind,omitempty"`
 	Fresh         *Upsert                `protobuf:"bytes,11,opt,name=fresh,proto3" json:"fresh,omitempty"` // whose body is the one object, which is not repeated in objects
+	Unchanged     bool                   `protobuf:"varint,12,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4116,6 +4141,13 @@ func (x *Outcome) GetFresh() *Upsert {
 		return x.Fresh
 	}
 	return nil
+}
+
+func (x *Outcome) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 type Key struct {
@@ -4526,15 +4558,16 @@ const file_vedette_proto_rawDesc = "" +
 	"\x04List\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12%\n" +
 	"\x0elabel_selector\x18\x02 \x01(\tR\rlabelSelector\x12%\n" +
-	"\x0efield_selector\x18\x03 \x01(\tR\rfieldSelector\"]\n" +
+	"\x0efield_selector\x18\x03 \x01(\tR\rfieldSelector\"w\n" +
 	"\x05Apply\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x1a\n" +
-	"\bstrategy\x18\x03 \x01(\tR\bstrategy\"b\n" +
+	"\bstrategy\x18\x03 \x01(\tR\bstrategy\x12\x18\n" +
+	"\acompare\x18\x04 \x01(\bR\acompare\"b\n" +
 	"\x05Patch\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
-	"\x05patch\x18\x03 \x01(\fR\x05patch\"\xdd\x02\n" +
+	"\x05patch\x18\x03 \x01(\fR\x05patch\"\x99\x03\n" +
 	"\rDeleteObjects\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12%\n" +
 	"\x0elabel_selector\x18\x02 \x01(\tR\rlabelSelector\x12 \n" +
@@ -4542,11 +4575,14 @@ const file_vedette_proto_rawDesc = "" +
 	"\rgrace_seconds\x18\x04 \x01(\x03H\x00R\fgraceSeconds\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"missing_ok\x18\x05 \x01(\bR\tmissingOk\x12\x17\n" +
-	"\ano_wait\x18\x06 \x01(\bR\x06noWait\x12%\n" +
+	"\ano_wait\x18\x06 \x01(\bR\x06noWait\x12\x1b\n" +
+	"\tknown_uid\x18\a \x01(\tR\bknownUid\x12%\n" +
 	"\x0efield_selector\x18\b \x01(\tR\rfieldSelector\x12\x10\n" +
 	"\x03all\x18\t \x01(\bR\x03all\x12%\n" +
 	"\x0eall_namespaces\x18\n" +
-	" \x01(\bR\rallNamespacesB\x10\n" +
+	" \x01(\bR\rallNamespaces\x12\x1d\n" +
+	"\n" +
+	"only_known\x18\v \x01(\bR\tonlyKnownB\x10\n" +
 	"\x0e_grace_seconds\"\xe8\x01\n" +
 	"\x05Prune\x12\x14\n" +
 	"\x05kinds\x18\x01 \x03(\tR\x05kinds\x12\x1e\n" +
@@ -4589,7 +4625,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\bDiscover\"C\n" +
 	"\aVersion\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\xc0\x03\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\xde\x03\n" +
 	"\aOutcome\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1e.vedette.wire.v1.Outcome.StateR\x05state\x12\x16\n" +
@@ -4603,7 +4639,8 @@ const file_vedette_proto_rawDesc = "" +
 	"\n" +
 	"fresh_kind\x18\n" +
 	" \x01(\v2\x15.vedette.wire.v1.KindR\tfreshKind\x12-\n" +
-	"\x05fresh\x18\v \x01(\v2\x17.vedette.wire.v1.UpsertR\x05fresh\"P\n" +
+	"\x05fresh\x18\v \x01(\v2\x17.vedette.wire.v1.UpsertR\x05fresh\x12\x1c\n" +
+	"\tunchanged\x18\f \x01(\bR\tunchanged\"P\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +

@@ -39,14 +39,15 @@ func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.Appl
 	case vedette.Recreate:
 		return o.recreate(ctx, p, m)
 	case vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ServerForce:
-		return o.applyByMode(ctx, p, m, a.Strategy)
+		return o.applyByMode(ctx, p, m, a)
 	}
 	return failed(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
 }
 
-func (o *Operator) applyByMode(ctx context.Context, p place, m manifest, s vedette.Strategy) result {
-	w := o.cfg.ServerSideApply.choose(p.Resource, m, s)
-	if !w.serverSide && s == vedette.ByMode && len(m.raw()) > mostAnnotation && !o.cfg.ServerSideApply.never(p.Resource) {
+func (o *Operator) applyByMode(ctx context.Context, p place, m manifest, a vedette.ApplyArgs) result {
+	w := o.cfg.ServerSideApply.choose(p.Resource, m, a.Strategy)
+	w.compare = a.Compare
+	if !w.serverSide && a.Strategy == vedette.ByMode && len(m.raw()) > mostAnnotation && !o.cfg.ServerSideApply.never(p.Resource) {
 		w.serverSide, w.force = true, true // its annotation would not fit; nobody asked for either way
 	}
 	if w.serverSide {
@@ -93,26 +94,51 @@ func (o *Operator) post(ctx context.Context, p place, body []byte, manager strin
 	return o.told(p, raw, status)
 }
 
-// live reads an object as a tree; nil where it is not there.
-func (o *Operator) live(ctx context.Context, p place) (object, []byte, error) {
+// live is an object as it is in the cluster.
+type live struct {
+	raw     []byte
+	version string
+	applied string // by kubectl, as its annotation says; empty where that is missing
+}
+
+// live reads an object; nil where it is not there.
+func (o *Operator) live(ctx context.Context, p place) (*live, error) {
 	raw, _, err := o.do(ctx, p, call{})
 	if missing(err) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var tree object
-	if err := json.Unmarshal(raw, &tree); err != nil {
-		return nil, nil, vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense: %w", p.key(), err)
-	}
-	if p.secret() { // asked for as metadata it calls itself so
-		tree["kind"], tree["apiVersion"] = p.Kind.Name, p.APIVersion()
-		if raw, err = json.Marshal(tree); err != nil {
-			return nil, nil, err
+	var read struct {
+		Metadata struct {
+			ResourceVersion string
+			Annotations     map[string]string
 		}
 	}
-	return tree, raw, nil
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return nil, senseless(p, err)
+	}
+	at := &live{raw, read.Metadata.ResourceVersion, read.Metadata.Annotations[lastApplied]}
+	if p.secret() {
+		at.raw, err = selfNamed(p, raw)
+	}
+	return at, err
+}
+
+func senseless(p place, err error) error {
+	return vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense: %w", p.key(), err)
+}
+
+// selfNamed has an object call itself what it is: one that was asked for as metadata
+// does not.
+func selfNamed(p place, raw []byte) ([]byte, error) {
+	var tree object
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return nil, senseless(p, err)
+	}
+	tree["kind"], tree["apiVersion"] = p.Kind.Name, p.APIVersion()
+	return json.Marshal(tree)
 }
 
 // dig returns what stands at a path of members, nil where something is missing.

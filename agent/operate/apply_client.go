@@ -17,19 +17,19 @@ import (
 // applyClientSide merges a manifest with what was applied last and with what is
 // there, as kubectl apply does.
 func (o *Operator) applyClientSide(ctx context.Context, p place, m manifest) result {
-	modified := annotated(m)
+	w := annotated(m)
 	var r result
 	err := o.contend(ctx, func() error {
-		tree, current, err := o.live(ctx, p)
+		at, err := o.live(ctx, p)
 		if err != nil {
 			return err
 		}
-		if tree == nil {
-			r = o.post(ctx, p, modified, clientSideManager, false)
+		if at == nil {
+			r = o.post(ctx, p, w.raw, clientSideManager, false)
 		} else {
-			r = o.mergeInto(ctx, p, tree, current, modified)
+			r = o.mergeInto(ctx, p, at, w)
 		}
-		return raced(tree, r.err)
+		return raced(at != nil, r.err)
 	})
 	if err != nil {
 		return failed(err)
@@ -39,17 +39,23 @@ func (o *Operator) applyClientSide(ctx context.Context, p place, m manifest) res
 
 // raced makes a conflict of it when what was not there when it was read is there
 // when it is created: by another, or by us with an answer that was lost.
-func raced(read object, err error) error {
+func raced(there bool, err error) error {
 	r := refusalOf(err)
-	if read != nil || r == nil || r.Reason != "AlreadyExists" {
+	if there || r == nil || r.Reason != "AlreadyExists" {
 		return err
 	}
 	return &refusal{Status: r.Status, Reason: "Conflict", Message: r.Message}
 }
 
-// annotated is the manifest with itself as its last-applied annotation, byte for
-// byte as kubectl writes it. The manifest itself stays as it was.
-func annotated(m manifest) []byte {
+// wanted is a manifest with itself as its last-applied annotation.
+type wanted struct {
+	raw     []byte
+	applied string // the annotation
+}
+
+// annotated writes the annotation byte for byte as kubectl does. The manifest itself
+// stays as it was.
+func annotated(m manifest) wanted {
 	meta := m.meta()
 	annotations, _ := meta["annotations"].(object)
 	if annotations == nil {
@@ -58,56 +64,65 @@ func annotated(m manifest) []byte {
 	}
 	delete(annotations, lastApplied)
 	delete(meta, "managedFields")
-	annotations[lastApplied] = string(m.raw()) + "\n"
+	applied := string(append(m.raw(), '\n'))
+	annotations[lastApplied] = applied
 	raw := m.raw()
 	delete(annotations, lastApplied)
-	return raw
+	return wanted{raw, applied}
 }
 
 // mergeInto patches what is there.
-func (o *Operator) mergeInto(ctx context.Context, p place, tree object, current, modified []byte) result {
-	original, err := o.original(tree)
-	if err != nil {
-		return failed(err)
-	}
-	patch, patchType, err := o.threeWay(ctx, p, original, modified, current)
+func (o *Operator) mergeInto(ctx context.Context, p place, at *live, w wanted) result {
+	patch, patchType, err := o.threeWay(ctx, p, at, w)
 	if err != nil {
 		return failed(err)
 	}
 	if string(patch) == "{}" {
-		return o.told(p, current, http.StatusOK)
+		return o.toldSince(p, at.raw, http.StatusOK, at.version)
 	}
 	raw, status, err := o.do(ctx, p, call{method: http.MethodPatch, contentType: patchType, body: patch,
 		query: url.Values{"fieldManager": {clientSideManager}}})
 	if err != nil {
 		return failed(err)
 	}
-	return o.told(p, raw, status)
+	return o.toldSince(p, raw, status, at.version)
 }
 
 // original is what was applied last: the annotation says it, or the managed
 // fields of a server-side apply do, which leaves no annotation.
-func (o *Operator) original(tree object) ([]byte, error) {
-	if applied := text(tree, "metadata", "annotations", lastApplied); applied != "" {
-		return []byte(applied), nil
+func (o *Operator) original(p place, at *live) ([]byte, error) {
+	if at.applied != "" {
+		return []byte(at.applied), nil
+	}
+	var tree object
+	if err := json.Unmarshal(at.raw, &tree); err != nil {
+		return nil, senseless(p, err)
 	}
 	return json.Marshal(appliedBy(tree, o.cfg.Manager))
 }
 
 // threeWay computes the patch from what is there to what is wanted. Kinds with a
 // strategic merge patch get one, custom kinds a JSON merge patch.
-func (o *Operator) threeWay(ctx context.Context, p place, original, modified, current []byte) ([]byte, string, error) {
-	meta, err := o.patchMeta(ctx, p.Resource)
+func (o *Operator) threeWay(ctx context.Context, p place, at *live, w wanted) ([]byte, string, error) {
+	rules, err := o.patchMeta(ctx, p.Resource)
 	if err != nil {
 		return nil, "", err
 	}
-	if meta == nil {
-		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, current,
-			mergepatch.RequireKeyUnchanged("apiVersion"), mergepatch.RequireKeyUnchanged("kind"), mergepatch.RequireMetadataKeyUnchanged("name"))
-		return patch, typeMerge, unmerged(p, err)
+	if rules != nil && at.applied == w.applied { // nothing was dropped, which is all that the original is for
+		patch, err := strategicpatch.CreateThreeWayMergePatch(nil, w.raw, at.raw, rules, true)
+		return patch, typeStrategic, unmerged(p, err)
 	}
-	patch, err := strategicpatch.CreateThreeWayMergePatch(original, modified, current, meta, true)
-	return patch, typeStrategic, unmerged(p, err)
+	original, err := o.original(p, at)
+	if err != nil {
+		return nil, "", err
+	}
+	if rules != nil {
+		patch, err := strategicpatch.CreateThreeWayMergePatch(original, w.raw, at.raw, rules, true)
+		return patch, typeStrategic, unmerged(p, err)
+	}
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, w.raw, at.raw,
+		mergepatch.RequireKeyUnchanged("apiVersion"), mergepatch.RequireKeyUnchanged("kind"), mergepatch.RequireMetadataKeyUnchanged("name"))
+	return patch, typeMerge, unmerged(p, err)
 }
 
 // unmerged says why a merge can't be done. The merge's own words quote what they

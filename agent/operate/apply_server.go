@@ -32,7 +32,10 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 func (o *Operator) applyServerSide(ctx context.Context, p place, m manifest, w way) result {
 	delete(m.meta(), "managedFields") // copied from a live object; refused otherwise
 	o.mark(ctx, p, m)
-	body := m.raw()
+	body, before := m.raw(), ""
+	if w.compare {
+		before = o.versionNow(ctx, p)
+	}
 	raw, status, err := o.patchApply(ctx, p, body, o.cfg.Manager, w.force)
 	if err != nil {
 		return failed(err)
@@ -49,7 +52,17 @@ func (o *Operator) applyServerSide(ctx context.Context, p place, m manifest, w w
 			return failed(fmt.Errorf("apply %s again after taking over its fields: %w", p.key(), err))
 		}
 	}
-	return o.told(p, raw, status)
+	return o.toldSince(p, raw, status, before)
+}
+
+// versionNow returns the version of an object, empty where it can't be read: what it
+// is compared with is not known then, which is no failure.
+func (o *Operator) versionNow(ctx context.Context, p place) string {
+	raw, _, err := o.do(ctx, p, call{accept: orWhole(p, metadataOnly)})
+	if err != nil {
+		return ""
+	}
+	return versionOf(raw)
 }
 
 func (o *Operator) patchApply(ctx context.Context, p place, body []byte, manager string, force bool) ([]byte, int, error) {

@@ -322,3 +322,53 @@ func TestAnOperationEndsByItsDeadline(t *testing.T) {
 		t.Errorf("no arguments: got %+v", out)
 	}
 }
+
+// TestUnchanged holds whether an apply says that it changed nothing, and what it
+// asks for that.
+func TestUnchanged(t *testing.T) {
+	s := newSpy(t)
+	drifted := func(plural, name string) {
+		must(t, plane.Patch(t.Context(), s.path(core, plural, name), object{"data": object{"a": "9", "b": "2"}}))
+	}
+	for _, tt := range []struct {
+		strategy vedette.Strategy
+		compare  bool
+		same     string // what the second apply of the same asks
+		known    bool   // and whether it says so
+	}{
+		{vedette.ClientSide, false, "GET", true},
+		{vedette.ReplaceObject, false, "GET PUT", true},
+		{vedette.ServerSide, false, "PATCH", false},
+		{vedette.ServerSide, true, "GET PATCH", true},
+		{vedette.ByMode, true, "GET PATCH", true},
+	} {
+		t.Run(fmt.Sprintf("%s,%v", tt.strategy, tt.compare), func(t *testing.T) {
+			name := strings.ToLower(fmt.Sprintf("c-%s-%v", tt.strategy, tt.compare))
+			apply := func(value string) vedette.Outcome {
+				s.heard()
+				return s.done(vedette.ApplyArgs{Manifest: encode(t, configMap(name, object{"a": value})), Namespace: s.namespace, Strategy: tt.strategy, Compare: tt.compare})
+			}
+			if out := apply("1"); out.Unchanged || out.Status != 201 {
+				t.Errorf("new: %d, unchanged %v", out.Status, out.Unchanged)
+			}
+			out := apply("1")
+			if asked := s.heard(); out.Unchanged != tt.known || asked != tt.same {
+				t.Errorf("the same: unchanged %v after %s, want %v after %s", out.Unchanged, asked, tt.known, tt.same)
+			}
+			if out := apply("2"); out.Unchanged {
+				t.Error("changed, it is unchanged")
+			}
+			drifted("configmaps", name)
+			if tt.strategy == vedette.ServerSide {
+				return // another manager's now
+			}
+			if out := apply("2"); out.Unchanged {
+				t.Error("brought back, it is unchanged")
+			}
+			data := s.live(core, "configmaps", name)["data"]
+			if want := tt.strategy == vedette.ReplaceObject; dig(data, "a") != "2" || (dig(data, "b") == nil) != want {
+				t.Errorf("it has %v", data)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -110,11 +112,29 @@ func (c call) unanswered(ctx context.Context, err error) error {
 	return &lostError{err}
 }
 
+// answers are buffers for what answers are read into.
+var answers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// mostPooled bounds the buffers that are kept.
+const mostPooled = 64 << 10
+
 // readAll reads all. What it outgrew is cleared where that is asked for.
 func readAll(from io.Reader, wiped bool) ([]byte, error) {
-	if !wiped {
-		return io.ReadAll(from)
+	if wiped {
+		return readWiped(from)
 	}
+	b := answers.Get().(*bytes.Buffer)
+	b.Reset()
+	_, err := b.ReadFrom(from)
+	all := bytes.Clone(b.Bytes())
+	clear(b.Bytes()) // metadata of a Secret may hold its data
+	if b.Cap() <= mostPooled {
+		answers.Put(b)
+	}
+	return all, err
+}
+
+func readWiped(from io.Reader) ([]byte, error) {
 	all := make([]byte, 0, 64<<10)
 	for {
 		n, err := from.Read(all[len(all):cap(all)])

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/vedette-io/vedette"
 )
@@ -94,7 +95,7 @@ func (o *Operator) deleteFitting(ctx context.Context, p place, a vedette.DeleteA
 		if err != nil {
 			return failed(err)
 		}
-		p.namespace, p.name = meta.Namespace, meta.Name
+		p.namespace, p.name, a.KnownUID = meta.Namespace, meta.Name, string(meta.UID)
 		if v, err := o.condemn(ctx, p, a); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", p.key(), err))
 		} else if v.uid != "" {
@@ -127,12 +128,19 @@ func (o *Operator) deleteOne(ctx context.Context, p place, a vedette.DeleteArgs)
 // victim is an object that is being deleted.
 type victim struct {
 	place
-	uid string // empty where nothing was there
+	uid  string // empty where nothing was there
+	gone bool   // it is known to be
 }
 
-// condemn asks for the deletion of an object. The uid that it is read with
-// keeps another one under the same name from being waited for.
+// condemn asks for the deletion of an object. Its uid, known or read, keeps another
+// one under the same name from being deleted, or waited for.
 func (o *Operator) condemn(ctx context.Context, p place, a vedette.DeleteArgs) (victim, error) {
+	if a.KnownUID != "" {
+		v, err := o.strike(ctx, victim{place: p, uid: a.KnownUID}, a)
+		if !misled(ctx, err, a) {
+			return v, err
+		}
+	}
 	meta, err := o.meta(ctx, p)
 	if missing(err) && a.MissingOK {
 		return victim{}, nil
@@ -140,23 +148,51 @@ func (o *Operator) condemn(ctx context.Context, p place, a vedette.DeleteArgs) (
 	if err != nil {
 		return victim{}, err
 	}
+	v, err := o.strike(ctx, victim{place: p, uid: string(meta.UID)}, a)
+	if missing(err) { // it went between the two
+		v.gone, err = true, nil
+	}
+	return v, err
+}
+
+// misled reports whether a deletion failed of a uid that is out of date. Where an
+// answer was lost before, what conflicts with the uid may have come after an object
+// that we deleted ourselves.
+func misled(ctx context.Context, err error, a vedette.DeleteArgs) bool {
+	return conflicting(err) && !a.OnlyKnown && !lostBefore(ctx) || missing(err) && kindless(err)
+}
+
+// strike asks for the deletion of the object of a uid. One that is not there is gone,
+// which is no failure where it may be, or where a request of ours whose answer was
+// lost may have deleted it.
+func (o *Operator) strike(ctx context.Context, v victim, a vedette.DeleteArgs) (victim, error) {
 	policy, err := propagation(a.Propagation)
 	if err != nil {
 		return victim{}, err
 	}
+	uid := types.UID(v.uid)
 	body, err := json.Marshal(metav1.DeleteOptions{
 		TypeMeta:           metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		GracePeriodSeconds: a.GraceSeconds, PropagationPolicy: &policy,
-		Preconditions: &metav1.Preconditions{UID: &meta.UID}})
+		Preconditions: &metav1.Preconditions{UID: &uid}})
 	if err != nil {
 		return victim{}, err
 	}
-	v := victim{p, string(meta.UID)}
-	_, _, err = o.do(ctx, p, call{method: http.MethodDelete, contentType: typeJSON, body: body})
-	if missing(err) { // between the two, or by a request of ours whose answer was lost
+	raw, _, err := o.do(ctx, v.place, call{method: http.MethodDelete, contentType: typeJSON, body: body})
+	if missing(err) && !kindless(err) && (a.MissingOK || lostBefore(ctx)) {
+		v.gone, err = true, nil
 		return v, nil
 	}
+	v.gone = err == nil && goneBy(raw, v.uid)
 	return v, err
+}
+
+// goneBy reports whether the answer to a deletion says that it is complete: instead
+// of the object it names the uid of what was.
+func goneBy(answer []byte, uid string) bool {
+	var s metav1.Status
+	return json.Unmarshal(answer, &s) == nil && s.Kind == "Status" && s.Status == metav1.StatusSuccess &&
+		s.Details != nil && string(s.Details.UID) == uid
 }
 
 func (o *Operator) meta(ctx context.Context, p place) (*metav1.PartialObjectMetadata, error) {
@@ -169,7 +205,7 @@ func (o *Operator) meta(ctx context.Context, p place) (*metav1.PartialObjectMeta
 
 // await waits until an object is gone, or another one stands under its name.
 func (o *Operator) await(ctx context.Context, v victim, a vedette.DeleteArgs) error {
-	if a.NoWait {
+	if a.NoWait || v.gone {
 		return nil
 	}
 	pause := 20 * time.Millisecond

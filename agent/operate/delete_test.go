@@ -3,7 +3,11 @@
 package operate_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -108,4 +112,158 @@ func TestGrace(t *testing.T) {
 		t.Errorf("what nobody ends is %+v", out)
 	}
 	b.contains(out.Message, "s to end")
+}
+
+// spy is a bench that notes what is asked of the API server, but for what it serves.
+// It breaks off the answers to as many deletions as breaks says.
+type spy struct {
+	*bench
+	mu     sync.Mutex
+	asked  []string
+	breaks int
+}
+
+func newSpy(t *testing.T) *spy {
+	s := &spy{}
+	s.bench = behind(t, func(_ http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+		if !strings.Contains(r.URL.Path, "/namespaces/t-") {
+			return false
+		}
+		s.mu.Lock()
+		s.asked = append(s.asked, r.Method)
+		broken := r.Method == http.MethodDelete && s.breaks > 0
+		if broken {
+			s.breaks--
+		}
+		s.mu.Unlock()
+		if broken {
+			pass.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	return s
+}
+
+// heard returns the methods of the requests since the last call.
+func (s *spy) heard() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := strings.Join(s.asked, " ")
+	s.asked = nil
+	return asked
+}
+
+func (s *spy) make(o object) (uid string) {
+	s.Helper()
+	out := s.apply(vedette.CreateOnly, o)
+	s.heard()
+	return dig(decode(s, out.Objects[0]), "metadata", "uid").(string)
+}
+
+// TestDeleteByUID holds what a known uid spares, and what becomes of one that is out
+// of date.
+func TestDeleteByUID(t *testing.T) {
+	s := newSpy(t)
+	none := "00000000-0000-0000-0000-000000000000"
+	s.customKind("Thing", "things")
+	held := func(name string) object {
+		o := configMap(name, nil)
+		o["metadata"].(object)["finalizers"] = []any{"example.com/never"}
+		return o
+	}
+	for _, tt := range []struct {
+		why    string
+		kind   string
+		object object // nil for none
+		args   vedette.DeleteArgs
+		stale  bool // the uid is another object's
+		asks   string
+		uid    bool // the outcome has it
+		status int
+	}{
+		{why: "known", kind: "configmap", object: configMap("a", nil), asks: "DELETE", uid: true},
+		{why: "a Secret", kind: "secret", object: secretOf("a"), asks: "DELETE", uid: true},
+		{why: "of a custom kind", kind: "thing." + s.group(), object: object{"apiVersion": s.group() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}}, asks: "DELETE", uid: true},
+		{why: "unwaited for", kind: "configmap", object: configMap("b", nil), args: vedette.DeleteArgs{NoWait: true}, asks: "DELETE", uid: true},
+		{why: "another one has the name", kind: "configmap", object: configMap("c", nil), stale: true, asks: "DELETE GET DELETE", uid: true},
+		{why: "another one has the name, which is spared", kind: "configmap", object: configMap("d", nil), stale: true,
+			args: vedette.DeleteArgs{OnlyKnown: true, MissingOK: true}, asks: "DELETE", status: 409},
+		{why: "gone", kind: "configmap", stale: true, asks: "DELETE", status: 404},
+		{why: "gone, which may be", kind: "configmap", stale: true, args: vedette.DeleteArgs{MissingOK: true}, asks: "DELETE", uid: true},
+		{why: "what others have to let go of", kind: "configmap", object: held("e"), args: vedette.DeleteArgs{NoWait: true}, asks: "DELETE", uid: true},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			name, uid := "none", none
+			if tt.object != nil {
+				uid = s.make(tt.object)
+				name = dig(tt.object, "metadata", "name").(string)
+			}
+			tt.args.Target, tt.args.KnownUID = s.target(tt.kind, name), uid
+			if tt.stale {
+				tt.args.KnownUID = none
+			}
+			out := s.do(tt.args)
+			if asked := s.heard(); asked != tt.asks {
+				t.Errorf("it asked %s, want %s", asked, tt.asks)
+			}
+			if out.State == vedette.Done == (tt.status != 0) || tt.status != 0 && out.Status != tt.status {
+				t.Errorf("%s %d %s", out.State, out.Status, out.Message)
+			}
+			if has := len(out.UIDs) == 1 && out.UIDs[0] == uid && len(out.Keys) == 1; has != tt.uid {
+				t.Errorf("it names %v %v, want %s: %v", out.Keys, out.UIDs, uid, tt.uid)
+			}
+		})
+	}
+	s.done(vedette.GetArgs{Target: s.target("configmap", "d")})
+	must(t, plane.Patch(t.Context(), s.path(core, "configmaps", "e"), object{"metadata": object{"finalizers": nil}}))
+}
+
+// TestDeleteByUIDWithALostAnswer breaks off the answer to a deletion that was done.
+func TestDeleteByUIDWithALostAnswer(t *testing.T) {
+	s := newSpy(t)
+	uid := s.make(configMap("a", nil))
+	s.breaks = 1
+	out := s.done(vedette.DeleteArgs{Target: s.target("configmap", "a"), KnownUID: uid})
+	if asked := s.heard(); asked != "DELETE DELETE" || len(out.UIDs) != 1 || out.UIDs[0] != uid {
+		t.Errorf("it asked %s and names %v", asked, out.UIDs)
+	}
+}
+
+// TestDeleteByUIDLeavesWhatCameAfter has an object made anew between a deletion whose
+// answer is lost and the next try.
+func TestDeleteByUIDLeavesWhatCameAfter(t *testing.T) {
+	var b *bench
+	lost := false
+	b = behind(t, func(_ http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+		if lost || r.Method != http.MethodDelete {
+			return false
+		}
+		lost = true
+		pass.ServeHTTP(httptest.NewRecorder(), r)
+		must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("a", object{"anew": "yes"})))
+		panic(http.ErrAbortHandler)
+	})
+	uid := dig(decode(t, b.apply(vedette.CreateOnly, configMap("a", nil)).Objects[0]), "metadata", "uid").(string)
+	out := b.do(vedette.DeleteArgs{Target: b.target("configmap", "a"), KnownUID: uid})
+	if out.State != vedette.Lost {
+		t.Errorf("%s %d %s", out.State, out.Status, out.Message)
+	}
+	if dig(b.live(core, "configmaps", "a"), "data", "anew") != "yes" {
+		t.Error("what came after is gone too")
+	}
+}
+
+// TestDeleteOfAKindThatIsGone holds that a 404 for a kind tells nothing of its object.
+func TestDeleteOfAKindThatIsGone(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.customKind("Thing", "things")
+	b.apply(vedette.CreateOnly, object{"apiVersion": b.group() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}})
+	target := vedette.Target{Kind: "Thing", APIVersion: b.group() + "/v1", Namespace: b.namespace, Name: "a"}
+	b.done(vedette.GetArgs{Target: target})
+	must(t, plane.Delete(t.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things."+b.group()))
+	must(t, plane.Await(t.Context(), "/apis", func(o object) bool { return !strings.Contains(string(encode(t, o)), b.group()) }))
+	if out := b.do(vedette.DeleteArgs{Target: target, KnownUID: "u", MissingOK: true}); len(out.UIDs) != 0 {
+		t.Errorf("of a kind that is gone it names %v", out.UIDs)
+	}
 }

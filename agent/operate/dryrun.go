@@ -110,9 +110,10 @@ func versioned(raw []byte) ([]byte, error) {
 	return json.Marshal(tree)
 }
 
-// dry makes an outcome that of a dry run: nothing of it must be stored.
+// dry makes an outcome that of a dry run: nothing of it must be stored, and its
+// version, which does not move, tells nothing of what would be changed.
 func dry(out vedette.Outcome) vedette.Outcome {
-	out.Fresh = nil
+	out.Fresh, out.Unchanged = nil, false
 	for i, raw := range out.Objects {
 		tree, err := parseObject(raw, "object")
 		if err != nil || text(tree, "metadata", "resourceVersion") != notWritten {

@@ -22,6 +22,9 @@ import (
 func (b *bench) dry(args vedette.Args) vedette.Outcome {
 	b.Helper()
 	out := b.op.Do(b.Context(), vedette.Operation{ID: "01", Args: args, DryRun: true, Deadline: time.Now().Add(time.Minute)})
+	if out.Unchanged {
+		b.Errorf("the dry run of %+v says that nothing would be changed", args)
+	}
 	if out.Fresh != nil {
 		b.Errorf("the dry run of %+v would be stored: %+v", args, out.Fresh.Key)
 	}

@@ -38,7 +38,7 @@ func FuzzManifest(f *testing.F) {
 		if m.apiVersion == "" || m.kind == "" || m.name == "" && m.generateName == "" || strings.Contains(m.name, "/") {
 			t.Errorf("%q was taken as %+v", raw, m)
 		}
-		modified := annotated(m)
+		modified := annotated(m).raw
 		if _, err := jsonmergepatch.CreateThreeWayJSONMergePatch([]byte("{}"), modified, []byte("{}")); err != nil {
 			t.Errorf("%q can't be merged: %v", modified, err)
 		}

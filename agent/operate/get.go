@@ -23,11 +23,18 @@ func (o *Operator) get(ctx context.Context, a vedette.GetArgs) result {
 
 // told is the result that tells one object.
 func (o *Operator) told(p place, raw []byte, status int) result {
+	return o.toldSince(p, raw, status, "")
+}
+
+// toldSince is told, of an object whose version was known before it was written;
+// empty where it was not.
+func (o *Operator) toldSince(p place, raw []byte, status int, before string) result {
 	obj, err := o.redacted(p.Resource, raw)
 	if err != nil {
 		return failed(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, Fresh: o.fresh(p.Resource, &obj)}}
+	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, Fresh: o.fresh(p.Resource, &obj),
+		Unchanged: before != "" && before == obj.ResourceVersion}}
 }
 
 // fresh is an object where a feed tells it too, and nil where none does: nobody
@@ -41,7 +48,7 @@ func (o *Operator) fresh(r vedette.Resource, obj *vedette.Object) *vedette.Objec
 
 // redacted is an object as it may leave.
 func (o *Operator) redacted(r vedette.Resource, raw []byte) (vedette.Object, error) {
-	obj, _, err := o.redactor.Load().Object(make([]byte, 0, len(raw)), r, raw)
+	obj, _, err := o.redactor.Load().Object(nil, r, raw)
 	if err != nil {
 		return obj, fmt.Errorf("redact a %s: %w", r.Kind, err)
 	}

@@ -43,6 +43,18 @@ func noteLost(ctx context.Context, lost *lostError, err error) error {
 	return err
 }
 
+// lostBefore reports whether an answer was lost so far, and none came to the same
+// request made again but a no.
+func lostBefore(ctx context.Context) bool {
+	l, ok := ctx.Value(lossesKey{}).(*losses)
+	if !ok {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first != nil
+}
+
 // weigh returns the error that an operation ends with.
 func (l *losses) weigh(err error) error {
 	l.mu.Lock()

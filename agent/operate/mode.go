@@ -88,6 +88,7 @@ type way struct {
 	serverSide bool
 	force      bool // take over fields of other managers
 	clear      bool // be the only manager
+	compare    bool // with the version before
 }
 
 // choose decides how a manifest is applied.

@@ -97,16 +97,13 @@ func (o *Operator) do(ctx context.Context, p place, c call) ([]byte, int, error)
 		c.accept = p.accept()
 	}
 	body, status, err := o.send(ctx, c)
-	if status == http.StatusNotFound {
-		o.forgetUnless(err)
+	if status == http.StatusNotFound && kindless(err) {
+		o.forget()
 	}
 	return body, status, err
 }
 
-// forgetUnless forgets the kinds after a 404 that names no object: then the
-// kind itself is gone.
-func (o *Operator) forgetUnless(err error) {
-	if strings.HasPrefix(err.Error(), "the server could not find the requested resource") || strings.HasPrefix(err.Error(), "404 page not found") {
-		o.forget()
-	}
+// kindless reports whether a 404 names no object: then the kind itself is gone.
+func kindless(err error) bool {
+	return strings.HasPrefix(err.Error(), "the server could not find the requested resource") || strings.HasPrefix(err.Error(), "404 page not found")
 }

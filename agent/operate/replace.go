@@ -19,9 +19,9 @@ func (o *Operator) replace(ctx context.Context, p place, m manifest) result {
 	pinned := m.meta()["resourceVersion"] != nil
 	var r result
 	try := func() error {
-		var read object
-		read, r = o.replaceOnce(ctx, p, m, pinned)
-		return raced(read, r.err)
+		var there bool
+		there, r = o.replaceOnce(ctx, p, m, pinned)
+		return raced(there, r.err)
 	}
 	if pinned {
 		_ = try() // another version is there, and will be
@@ -33,26 +33,26 @@ func (o *Operator) replace(ctx context.Context, p place, m manifest) result {
 	return r
 }
 
-// replaceOnce returns what it read, nil for nothing.
-func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned bool) (read object, r result) {
-	read = object{}
+// replaceOnce reports whether there was something to replace.
+func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned bool) (there bool, r result) {
 	if !pinned {
-		tree, _, err := o.live(ctx, p)
+		at, err := o.live(ctx, p)
 		if err != nil {
-			return read, failed(err)
+			return true, failed(err)
 		}
-		if tree == nil {
-			return nil, o.post(ctx, p, m.raw(), "kubectl-create", false)
+		if at == nil {
+			return false, o.post(ctx, p, m.raw(), "kubectl-create", false)
 		}
-		m.meta()["resourceVersion"] = text(tree, "metadata", "resourceVersion")
+		m.meta()["resourceVersion"] = at.version
 		defer delete(m.meta(), "resourceVersion")
 	}
 	raw, status, err := o.do(ctx, p, call{method: http.MethodPut, contentType: typeJSON, body: m.raw(),
 		query: url.Values{"fieldManager": {replaceManager}}})
 	if err != nil {
-		return read, failed(err)
+		return true, failed(err)
 	}
-	return read, o.told(p, raw, status)
+	before, _ := m.meta()["resourceVersion"].(string)
+	return true, o.toldSince(p, raw, status, before)
 }
 
 // recreate deletes what is there, waits until it is gone, and applies.
@@ -66,5 +66,5 @@ func (o *Operator) recreate(ctx context.Context, p place, m manifest) result {
 	if isDry(ctx) && len(gone.Keys) > 0 {
 		return o.createBeside(ctx, p, m)
 	}
-	return o.applyByMode(ctx, p, m, vedette.ByMode)
+	return o.applyByMode(ctx, p, m, vedette.ApplyArgs{Strategy: vedette.ByMode})
 }

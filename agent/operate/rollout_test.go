@@ -5,6 +5,7 @@ package operate_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -172,4 +173,34 @@ func TestScaleAndPatch(t *testing.T) {
 	b.fails(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`{"data":{}}`)}, 400, "no list of steps")
 	b.fails(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"test","path":"/data/c","value":"9"}]`)}, 422)
 	b.fails(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "odd", Patch: []byte(`{}`)}, 400, "odd")
+}
+
+// TestScaleReadsFromMemory holds that what was scaled is read at the version that it
+// got, which needs no etcd, and anew where an API server can't tell that.
+func TestScaleReadsFromMemory(t *testing.T) {
+	var asked []string
+	behindIt := false
+	b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/deployments/d") {
+			return false
+		}
+		version := r.URL.Query().Get("resourceVersion")
+		asked = append(asked, version)
+		if version == "" || !behindIt {
+			return false
+		}
+		status(w, 504, "Timeout", "Too large resource version: "+version+", current: 1")
+		return true
+	})
+	b.apply(vedette.CreateOnly, rolled("Deployment", "d", "1"))
+	for n, want := range map[int64]int{2: 1, 3: 2} {
+		asked, behindIt = nil, n == 3
+		out := decode(t, b.done(vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: n}).Objects[0])
+		if got := dig(out, "spec", "replicas"); got != float64(n) {
+			t.Errorf("it tells %v replicas, want %d", got, n)
+		}
+		if len(asked) != want || asked[0] == "" || want == 2 && asked[1] != "" {
+			t.Errorf("it was read at %q", asked)
+		}
+	}
 }

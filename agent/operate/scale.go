@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,12 +20,13 @@ func (o *Operator) scale(ctx context.Context, a vedette.ScaleArgs) result {
 		return failed(err)
 	}
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, a.Replicas)
-	err = o.contend(ctx, func() error {
-		_, _, err := o.do(ctx, p, call{method: http.MethodPatch, path: "/scale", contentType: typeMerge, body: body,
+	var scale []byte
+	err = o.contend(ctx, func() (err error) {
+		scale, _, err = o.do(ctx, p, call{method: http.MethodPatch, path: "/scale", contentType: typeMerge, body: body,
 			query: url.Values{"fieldManager": {"kubectl-scale"}}})
 		return err
 	})
-	raw, status, again := o.do(ctx, p, call{}) // the Scale tells nothing that a reader knows
+	raw, status, again := o.readSince(ctx, p, versionOf(scale)) // the Scale tells nothing that a reader knows
 	switch {
 	case missing(err) && again == nil:
 		return failed(vedette.Errorf(vedette.Invalid, "a %s can't be scaled", p.Kind))
@@ -43,4 +45,28 @@ func (o *Operator) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	r := o.told(p, raw, status)
 	r.Message = message
 	return r
+}
+
+// readSince reads an object as it is at a version, or newer. API servers tell that
+// from their memory, without asking etcd. What fails of it is asked for as it is
+// now: a watch cache may be behind, and some API servers have none.
+func (o *Operator) readSince(ctx context.Context, p place, version string) ([]byte, int, error) {
+	if version != "" {
+		raw, status, err := o.do(ctx, p, call{query: url.Values{"resourceVersion": {version}}, once: true}) // the next try is the one below
+		if err == nil {
+			return raw, status, nil
+		}
+	}
+	return o.do(ctx, p, call{})
+}
+
+// versionOf returns the resourceVersion of an object, empty where there is none.
+func versionOf(raw []byte) string {
+	var o struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	if json.Unmarshal(raw, &o) != nil {
+		return ""
+	}
+	return o.Metadata.ResourceVersion
 }

@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/vedette-io/vedette"
 )
 
 // schemas keep the merge rules of the groups that were applied client-side
-// lately. One of a big group takes a few megabytes, so that none is kept for
-// longer than it is likely to be of use.
+// lately. Documents of big groups take long to read, and their rules some hundred
+// kilobytes, so that none are kept for longer than they are likely to be of use.
 type schemas struct {
 	idle time.Duration
 	mu   sync.Mutex
@@ -23,9 +22,7 @@ type schemas struct {
 
 // schema is what an OpenAPI document tells of the kinds of one version.
 type schema struct {
-	strategic map[string]bool // kinds that take a strategic merge patch
-	roots     map[string]*spec.Schema
-	all       map[string]*spec.Schema
+	strategic map[string]*rules // of the kinds that take a strategic merge patch
 	forget    *time.Timer
 }
 
@@ -43,10 +40,10 @@ func (o *Operator) patchMeta(ctx context.Context, r vedette.Resource) (strategic
 		return nil, vedette.Errorf(vedette.Unavailable, "the cluster does not describe %s by OpenAPI v3, which a client-side apply needs: apply it server-side", r.APIVersion())
 	case err != nil:
 		return nil, err
-	case !s.strategic[r.Kind.Name] || s.roots[r.Kind.Name] == nil:
+	case s.strategic[r.Kind.Name] == nil:
 		return nil, nil
 	}
-	return strategicpatch.PatchMetaFromOpenAPIV3{Schema: s.roots[r.Kind.Name], SchemaList: s.all}, nil
+	return s.strategic[r.Kind.Name], nil
 }
 
 func (o *Operator) schema(ctx context.Context, apiVersion string) (*schema, error) {
@@ -112,7 +109,7 @@ type document struct {
 		}
 	}
 	Components struct {
-		Schemas map[string]*spec.Schema
+		Schemas map[string]*description
 	}
 }
 
@@ -127,25 +124,32 @@ func parseSchema(apiVersion string, body []byte) (*schema, error) {
 	if err := json.Unmarshal(body, &d); err != nil {
 		return nil, err
 	}
-	s := &schema{strategic: map[string]bool{}, roots: map[string]*spec.Schema{}, all: d.Components.Schemas}
-	for _, path := range d.Paths {
-		if path.Patch == nil || path.Patch.Kind.apiVersion() != apiVersion {
+	takes := d.strategic(apiVersion)
+	book := &rulebook{types: d.Components.Schemas, made: map[*description]*rules{}}
+	s := &schema{strategic: map[string]*rules{}}
+	for _, component := range d.Components.Schemas {
+		if component == nil {
 			continue
 		}
-		if _, takes := path.Patch.RequestBody.Content[typeStrategic]; takes {
-			s.strategic[path.Patch.Kind.Kind] = true
-		}
-	}
-	for _, component := range s.all {
-		var kinds []kindOf
-		if component == nil || component.Extensions.GetObject("x-kubernetes-group-version-kind", &kinds) != nil {
-			continue
-		}
-		for _, k := range kinds {
-			if k.apiVersion() == apiVersion {
-				s.roots[k.Kind] = component
+		for _, k := range component.Kinds {
+			if k.apiVersion() == apiVersion && takes[k.Kind] {
+				s.strategic[k.Kind] = book.of(component)
 			}
 		}
 	}
 	return s, nil
+}
+
+// strategic are the kinds of a version that take a strategic merge patch.
+func (d *document) strategic(apiVersion string) map[string]bool {
+	takes := map[string]bool{}
+	for _, path := range d.Paths {
+		if path.Patch == nil || path.Patch.Kind.apiVersion() != apiVersion {
+			continue
+		}
+		if _, does := path.Patch.RequestBody.Content[typeStrategic]; does {
+			takes[path.Patch.Kind.Kind] = true
+		}
+	}
+	return takes
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"time"
 
@@ -148,11 +149,12 @@ func (o applyOptions) await(ctx context.Context, h *hand, applied []rollout) err
 	return nil
 }
 
-// apply applies one object. What is there is read before, since only the
-// difference of both tells whether anything was changed.
+// apply applies one object. Whether that changed anything is not said of what the
+// API server was asked to merge, as kubectl does not. Of a dry run only the difference
+// to what is there tells it.
 func (o applyOptions) apply(ctx context.Context, h *hand, d document) (client.Outcome, bool, error) {
 	var before client.Outcome
-	if !o.serverSide && d.Metadata.Name != "" && !o.manner.local() {
+	if !o.serverSide && d.Metadata.Name != "" && o.manner.dry() && !o.manner.local() {
 		get := d.on(vedette.VerbGet)
 		get.Timeout = o.timeout
 		out, err := h.look(ctx, "read "+d.label(), get)
@@ -161,7 +163,8 @@ func (o applyOptions) apply(ctx context.Context, h *hand, d document) (client.Ou
 		}
 		before = out
 	}
-	op := client.Operation{Verb: vedette.VerbApply, Manifest: d.raw, Namespace: d.Metadata.Namespace, Strategy: string(o.strategy(d)), Timeout: o.timeout}
+	op := client.Operation{Verb: vedette.VerbApply, Manifest: d.raw, Namespace: d.Metadata.Namespace, Strategy: string(o.strategy(d)), Timeout: o.timeout,
+		Compare: !o.serverSide && !o.manner.dry()}
 	out, ok, err := h.must(ctx, fmt.Sprintf("apply %s of %s", d.label(), d.source), op)
 	if ok {
 		h.report(out, d.label(), o.deed(out, before))
@@ -192,18 +195,12 @@ func (o applyOptions) deed(out, before client.Outcome) string {
 		return "serverside-applied"
 	case o.manner.local():
 		return "applied"
-	case out.Status == 201 || resourceVersion(before) == "" && !out.Repeated:
+	case out.Status == http.StatusCreated:
 		return "created"
-	case o.manner.dry() && sameContent(before, out), !o.manner.dry() && resourceVersion(before) == resourceVersion(out):
+	case out.Unchanged, o.manner.dry() && sameContent(before, out):
 		return "unchanged"
 	}
 	return "configured"
-}
-
-// resourceVersion returns that of the one object that an outcome tells, ""
-// where it tells none.
-func resourceVersion(out client.Outcome) string {
-	return identityOf(out).ResourceVersion
 }
 
 // identity tells one object, and one version of it, from all others.

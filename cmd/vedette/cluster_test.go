@@ -203,7 +203,9 @@ func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) ved
 	}
 	found := objects[key]
 	if found != nil && bytes.Equal([]byte(found.applied), a.Manifest) {
-		return tell(key, found, 200)
+		out := tell(key, found, 200)
+		out.Unchanged = a.Compare
+		return out
 	}
 	c.version++
 	objects[key] = &kept{manifest, string(a.Manifest), c.version, a.Strategy == vedette.ClientSide}

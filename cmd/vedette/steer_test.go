@@ -23,9 +23,9 @@ func TestFlagsBecomeOperations(t *testing.T) {
 	server := steer(t, c)
 	for _, tt := range []struct{ command, want string }{
 		{"delete pod none -n shop --cascade orphan --grace-period 7 --ignore-not-found --wait=false",
-			`{"Kind":"pod","APIVersion":"","Namespace":"shop","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"orphan","GraceSeconds":7,"MissingOK":true,"NoWait":true}`},
+			`{"Kind":"pod","APIVersion":"","Namespace":"shop","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"orphan","GraceSeconds":7,"MissingOK":true,"NoWait":true`},
 		{"delete pod none --ignore-not-found",
-			`{"Kind":"pod","APIVersion":"","Namespace":"","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"background","GraceSeconds":null,"MissingOK":true,"NoWait":false}`},
+			`{"Kind":"pod","APIVersion":"","Namespace":"","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"background","GraceSeconds":null,"MissingOK":true,"NoWait":false`},
 		{"delete pod none --ignore-not-found --now", `"GraceSeconds":1,`},
 		{"delete pod none --ignore-not-found --grace-period 0", `"GraceSeconds":1,`},
 		{"delete pod none --ignore-not-found --grace-period 0 --force", `"GraceSeconds":0,`},
@@ -36,9 +36,9 @@ func TestFlagsBecomeOperations(t *testing.T) {
 		{"scale deploy --all -n shop --replicas 7", `"Name":"lost","Replicas":7`},
 		{"apply -f testdata/manifests/shop.yaml -n shop --prune --all --prune-allowlist core/v1/Service --cascade orphan",
 			`"Kinds":["core/v1/Service"],"Namespaces":["shop"],"LabelSelector":"","All":true,"Keep":["uid of ConfigMap shop/colours","uid of Deployment.apps shop/web"],"Propagation":"orphan"`},
-		{"apply -f testdata/refused.yaml --server-side", `"Strategy":"server-side"`},
+		{"apply -f testdata/refused.yaml --server-side", `"Strategy":"server-side","Compare":false`},
 		{"apply -f testdata/refused.yaml --server-side --force-conflicts -n x", `"Namespace":"x","Strategy":"force-conflicts"`},
-		{"apply -f testdata/refused.yaml", `"Strategy":""`},
+		{"apply -f testdata/refused.yaml", `"Strategy":"","Compare":true`},
 		{"scale deploy/api -n shop --replicas 7", `"Name":"api","Replicas":7`},
 		{"scale deploy -l a=b -n shop --replicas 7", `"Kind":"deploy","APIVersion":"","Namespace":"shop","Name":"","LabelSelector":"a=b","FieldSelector":""`},
 		{"rollout undo deploy/api -n shop --to-revision 3", `"Name":"api","Revision":3,"RevisionsBack":0`},

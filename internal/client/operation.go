@@ -37,6 +37,7 @@ type Operation struct {
 	AllNamespaces bool            `json:"allNamespaces,omitempty"`
 	Manifest      json.RawMessage `json:"manifest,omitempty"`
 	Strategy      string          `json:"strategy,omitempty"`
+	Compare       bool            `json:"compare,omitempty"`
 	Type          string          `json:"type,omitempty"`
 	Patch         json.RawMessage `json:"patch,omitempty"`
 	Propagation   string          `json:"propagation,omitempty"`
@@ -70,6 +71,7 @@ type Outcome struct {
 	Keys            []Key
 	Objects         []json.RawMessage
 	Result          json.RawMessage
+	Unchanged       bool // what was applied is known to be; of every apply with Operation.Compare
 	Repeated        bool
 }
 

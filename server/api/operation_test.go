@@ -54,7 +54,7 @@ type outcome struct {
 	Keys                                      []struct{ Kind, Namespace, Name, UID string }
 	Objects                                   []json.RawMessage
 	Result                                    json.RawMessage
-	Repeated, DryRun                          bool
+	Repeated, DryRun, Unchanged               bool
 	Error                                     struct{ Kind, Message string }
 }
 
@@ -126,8 +126,8 @@ func TestOperationArguments(t *testing.T) {
 		{`"verb":"get","kind":"Job.batch","apiVersion":"batch/v1","name":"x"`, vedette.GetArgs{Target: vedette.Target{Kind: "Job.batch", APIVersion: "batch/v1", Name: "x"}}},
 		{`"verb":"list","kind":"po","labelSelector":"app=web","fieldSelector":"status.phase=Running"`,
 			vedette.ListArgs{Target: vedette.Target{Kind: "po"}, LabelSelector: "app=web", FieldSelector: "status.phase=Running"}},
-		{`"verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}},"namespace":"shop","strategy":"server-side"`,
-			vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`), Namespace: "shop", Strategy: vedette.ServerSide}},
+		{`"verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}},"namespace":"shop","strategy":"server-side","compare":true`,
+			vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`), Namespace: "shop", Strategy: vedette.ServerSide, Compare: true}},
 		{`"verb":"apply","manifest":"# mine\n---\nkind: ConfigMap\nmetadata:\n  name: c\n---\n"`, vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`)}},
 		{`"verb":"apply","manifest":{"kind":"Job","metadata":{"generateName":"run-"}}`,
 			vedette.ApplyArgs{Manifest: []byte(`{"kind":"Job","metadata":{"generateName":"run-"}}`), Strategy: vedette.CreateOnly}},
@@ -253,6 +253,7 @@ func TestOutcomes(t *testing.T) {
 		status int
 	}{
 		{"done", vedette.Outcome{State: vedette.Done, Status: 201}, 200},
+		{"done before", vedette.Outcome{State: vedette.Done, Status: 200, Unchanged: true}, 200},
 		{"the cluster's refusal", vedette.Outcome{State: vedette.Failed, Status: 422, Reason: "Invalid", Message: "spec.replicas: -1"}, 422},
 		{"a status that is none of an error", vedette.Outcome{State: vedette.Failed, Status: 200, Message: "x"}, 500},
 		{"lost", vedette.Outcome{State: vedette.Lost, Status: 504, Reason: "Lost", Message: "it is unknown"}, 504},
@@ -260,7 +261,8 @@ func TestOutcomes(t *testing.T) {
 	} {
 		a.do = func(context.Context, vedette.Operation) vedette.Outcome { return tt.out }
 		status, out := w.post(get)
-		if status != tt.status || out.Status != tt.out.Status || out.State != string(tt.out.State) || out.Reason != tt.out.Reason || out.Message != tt.out.Message {
+		if status != tt.status || out.Status != tt.out.Status || out.State != string(tt.out.State) || out.Reason != tt.out.Reason || out.Message != tt.out.Message ||
+			out.Unchanged != tt.out.Unchanged {
 			t.Errorf("%s: %d %+v", tt.why, status, out)
 		}
 	}

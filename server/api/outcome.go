@@ -21,6 +21,8 @@ type outcomeView struct {
 	Keys    []objectKey          `json:"keys"`
 	Objects []json.RawMessage    `json:"objects"`
 	Result  json.RawMessage      `json:"result,omitempty"`
+	// Unchanged says that an apply is known to have changed nothing.
+	Unchanged bool `json:"unchanged,omitempty"`
 	// Repeated says that an earlier request had this outcome. Its objects are not
 	// kept.
 	Repeated bool `json:"repeated,omitempty"`
@@ -36,7 +38,7 @@ type objectKey struct {
 
 func viewOfOutcome(op vedette.Operation, out vedette.Outcome) outcomeView {
 	v := outcomeView{ID: out.ID, Account: op.Account, Verb: op.Args.Verb(), DryRun: op.DryRun, State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message,
-		Keys: []objectKey{}, Objects: []json.RawMessage{}}
+		Keys: []objectKey{}, Objects: []json.RawMessage{}, Unchanged: out.Unchanged}
 	if v.ID == "" {
 		v.ID = op.ID
 	}

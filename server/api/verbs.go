@@ -30,7 +30,7 @@ func applyArgs(b operationBody) (vedette.Args, error) {
 	if err := oneOf("strategy", b.Strategy, strategies); err != nil {
 		return nil, err
 	}
-	a := vedette.ApplyArgs{Manifest: m.raw, Namespace: b.Namespace, Strategy: vedette.Strategy(b.Strategy)}
+	a := vedette.ApplyArgs{Manifest: m.raw, Namespace: b.Namespace, Strategy: vedette.Strategy(b.Strategy), Compare: b.Compare}
 	if m.Metadata.Name == "" && m.Metadata.GenerateName != "" {
 		a.Strategy = vedette.CreateOnly
 	}

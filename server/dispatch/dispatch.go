@@ -72,6 +72,8 @@ type book interface {
 	MakeWay(account vedette.AccountName) (end func())
 	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object) ([]store.Change, error)
 	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string) ([]store.Change, error)
+	Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error)
+	UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error)
 }
 
 // hub hears of what was written.
@@ -136,7 +138,7 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 	if op.Deadline.IsZero() {
 		op.Deadline = now.Add(d.cfg.Timeout)
 	}
-	e := &errand{op: op, accepted: now}
+	e := &errand{op: op, target: targetOf(op.Args), accepted: now}
 	defer d.makeWay(e)()
 	if op.Reads() {
 		return d.finish(e, d.carry(ctx, e))
@@ -163,7 +165,12 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 func (d *Dispatch) begin(ctx context.Context, e *errand) error {
 	ctx, cancel := context.WithTimeout(ctx, min(time.Until(e.op.Deadline), d.cfg.Patience))
 	defer cancel()
-	return d.diary.begin(ctx, e)
+	found := d.know(ctx, e.op)
+	if err := d.diary.begin(ctx, e); err != nil {
+		return err
+	}
+	e.learn(found)
+	return nil
 }
 
 // refused says why an operation was not accepted. That is its end, and goes into

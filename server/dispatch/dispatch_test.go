@@ -30,6 +30,8 @@ type stage struct {
 	seated  func()
 	hangs   bool // the database, until it is asked no more
 	hurried int  // what commits to prod make way for
+	uids    map[vedette.Key]string
+	slow    time.Duration // to tell a uid
 }
 
 func onStage(t *testing.T, test func(s *stage)) {
@@ -190,6 +192,20 @@ func (s *stage) hurry(n int) {
 	s.hurried += n
 }
 
+func (s *stage) Resources(ctx context.Context, _ ...vedette.AccountName) ([]vedette.Resource, error) {
+	if err := s.database(ctx); err != nil {
+		return nil, err
+	}
+	return []vedette.Resource{{Kind: deployments, Version: "v1", Plural: "deployments", Namespaced: true}}, nil
+}
+
+func (s *stage) UID(ctx context.Context, _ vedette.AccountName, key vedette.Key) (string, error) {
+	if s.slow > 0 {
+		time.Sleep(s.slow)
+	}
+	return s.uids[key], s.database(ctx)
+}
+
 func (s *stage) Publish([]store.Change) {}
 
 // agent is a connected agent's process.
@@ -200,11 +216,24 @@ type agent struct {
 }
 
 func (a *agent) Send(op vedette.Operation) {
-	if d, ok := op.Args.(vedette.DeleteArgs); ok && d.MissingOK {
-		a.stage.say("%s is sent %s, which may be gone", a.name, op.ID)
+	if d, ok := op.Args.(vedette.DeleteArgs); ok {
+		a.stage.say("%s is sent %s%s", a.name, op.ID, notesOn(d))
 		return
 	}
 	a.stage.say("%s is sent %s", a.name, op.ID)
+}
+
+func notesOn(d vedette.DeleteArgs) (notes string) {
+	if d.KnownUID != "" {
+		notes += ", of uid " + d.KnownUID
+	}
+	if d.OnlyKnown {
+		notes += " and no other"
+	}
+	if d.MissingOK {
+		notes += ", which may be gone"
+	}
+	return notes
 }
 
 func (a *agent) Cancel(id vedette.OperationID) { a.stage.say("%s may drop %s", a.name, id) }
@@ -254,6 +283,8 @@ func (s *stage) begins(op vedette.Operation) context.CancelFunc {
 }
 
 var (
+	deployments = vedette.Kind{Group: "apps", Name: "Deployment"}
+
 	web     = vedette.Target{Kind: "deployment", Namespace: "shop", Name: "web"}
 	scale   = vedette.ScaleArgs{Target: web, Replicas: 3}
 	restart = vedette.RestartArgs{Target: web}

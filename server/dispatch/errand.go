@@ -12,9 +12,11 @@ import (
 // errand is one operation on its way.
 type errand struct {
 	op       vedette.Operation
+	target   string // what it is about, in short: for the history
 	accepted time.Time
 	sent     *sending // the last; nil before the first
 	before   *sending // to another process than the last; nil where there is none
+	known    known
 }
 
 // sending is an operation in the hands of an agent's process.
@@ -32,14 +34,15 @@ func (e *errand) mayGo(process string) bool {
 }
 
 // handOver prepares an operation for a process that does not have it: what another
-// one may have deleted already need not be there.
+// one may have deleted already need not be there, and what took its name since is
+// not what was meant.
 func (e *errand) handOver(process string) {
 	if e.sent == nil || e.sent.process == process {
 		return
 	}
 	e.before = e.sent
 	if a, ok := e.op.Args.(vedette.DeleteArgs); ok && e.op.Changes() {
-		a.MissingOK = true
+		a.MissingOK, a.OnlyKnown = true, a.KnownUID != ""
 		e.op.Args = a
 	}
 }

@@ -51,6 +51,9 @@ func (d *Dispatch) writeThrough(ctx context.Context, e *errand, out *vedette.Out
 		return
 	}
 	for i, key := range out.Keys {
+		if out.UIDs[i] == e.known.uid && key != e.known.key {
+			continue // the cluster took the kind's name for another kind than we: that is where nothing was found
+		}
 		d.publish(ctx, e, func(term vedette.Term) ([]store.Change, error) {
 			return d.book.RemoveThrough(ctx, e.op.Account, term, key, out.UIDs[i])
 		})

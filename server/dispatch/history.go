@@ -108,7 +108,7 @@ func (y *diary) wake() {
 
 func (y *diary) row(e *errand, out vedette.Outcome) store.OperationRow {
 	row := store.OperationRow{
-		ID: e.op.ID, Account: e.op.Account, Server: y.cfg.Server, Verb: verbOf(e.op), DryRun: e.op.DryRun, Target: targetOf(e.op.Args), User: e.op.User, Origin: e.op.Origin,
+		ID: e.op.ID, Account: e.op.Account, Server: y.cfg.Server, Verb: verbOf(e.op), DryRun: e.op.DryRun, Target: e.target, User: e.op.User, Origin: e.op.Origin,
 		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: e.accepted, Due: e.op.Deadline,
 	}
 	if e.sent != nil {

@@ -56,6 +56,22 @@ func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, 
 	return changes, s.explain(deed, err)
 }
 
+// UID returns the uid of an object as it is stored, empty where none is.
+func (s *Store) UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error) {
+	deed := fmt.Sprintf("look up the uid of %s of account %s", key, account)
+	kind, ok, err := s.kinds.find(ctx, s, key.Kind)
+	if err != nil || !ok {
+		return "", s.explain(deed, err)
+	}
+	id, err := s.accountID(ctx, account)
+	if err != nil {
+		return "", s.explain(deed, err)
+	}
+	var packed []byte
+	err = s.dialect.lookup(ctx, s, id, []rowKey{{kind, key.Namespace, key.Name}}, func(r storedRow) { packed = r.uid })
+	return unpackUID(packed), s.explain(deed, err)
+}
+
 // standing is what is known of an object when an operation tells of it.
 type standing struct {
 	key     vedette.Key

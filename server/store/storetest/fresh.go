@@ -23,6 +23,22 @@ var freshTests = map[string]func(*testing.T, *store.Store){
 		equal(t, "newer news", told(w.live(12, pod("web", 12))), []string{"modified Pod n/web"})
 		w.shows("web@12")
 	},
+	"the uid of what is stored": func(t *testing.T, s *store.Store) {
+		w := liveAt(t, s, 5)
+		w.live(6, pod("web", 6))
+		for name, want := range map[string]string{"web": pod("web", 6).UID, "api": ""} {
+			uid, err := s.UID(t.Context(), "prod", vedette.Key{Kind: pods, Namespace: "n", Name: name})
+			if err != nil || uid != want {
+				t.Errorf("%s: %q, %v; want %q", name, uid, err, want)
+			}
+		}
+		if uid, err := s.UID(t.Context(), "prod", vedette.Key{Kind: vedette.Kind{Name: "Widget"}, Namespace: "n", Name: "web"}); uid != "" || err != nil {
+			t.Errorf("of a kind that nobody knows: %q, %v", uid, err)
+		}
+		if _, err := s.UID(t.Context(), "none", vedette.Key{Kind: pods, Namespace: "n", Name: "web"}); !errors.Is(err, store.ErrNoAccount) {
+			t.Errorf("of an account that is not there: %v", err)
+		}
+	},
 	"a result that comes late changes nothing": func(t *testing.T, s *store.Store) {
 		w := liveAt(t, s, 5)
 		w.live(12, pod("web", 12))
