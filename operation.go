@@ -122,12 +122,24 @@ const (
 	CreateOnly    Strategy = "create"          // fail where it exists
 )
 
+// FieldValidation is what becomes of fields of a manifest that the API server does
+// not know.
+type FieldValidation string
+
+// The values of FieldValidation.
+const (
+	FieldsByDefault FieldValidation = ""       // what the agent's configuration says
+	StrictFields    FieldValidation = "strict" // the manifest is refused
+	IgnoreFields    FieldValidation = "ignore" // they are dropped
+)
+
 // ApplyArgs bring one object to what a manifest says. One that has generateName
 // and no name is created, whatever the strategy.
 type ApplyArgs struct {
 	Manifest  []byte // one object, JSON or YAML
 	Namespace string // where the manifest names none
 	Strategy  Strategy
+	Fields    FieldValidation
 	// Compare asks that Outcome.Unchanged be true whenever nothing was changed. Where
 	// the API server merges, that takes one more request, for the version before.
 	Compare bool

@@ -29,7 +29,7 @@ func (o *Operation) setArgs(args vedette.Args) error {
 	case vedette.ListArgs:
 		o.Verb = &Operation_List{&List{Target: FromTarget(a.Target), LabelSelector: a.LabelSelector, FieldSelector: a.FieldSelector}}
 	case vedette.ApplyArgs:
-		o.Verb = &Operation_Apply{&Apply{Manifest: a.Manifest, Namespace: a.Namespace, Strategy: string(a.Strategy), Compare: a.Compare}}
+		o.Verb = &Operation_Apply{&Apply{Manifest: a.Manifest, Namespace: a.Namespace, Strategy: string(a.Strategy), Compare: a.Compare, Fields: string(a.Fields)}}
 	case vedette.PatchArgs:
 		o.Verb = &Operation_Patch{&Patch{Target: FromTarget(a.Target), Type: string(a.Type), Patch: a.Patch}}
 	case vedette.DeleteArgs:
@@ -90,7 +90,7 @@ func argsOf(o *Operation) vedette.Args {
 		return vedette.ListArgs{Target: ToTarget(v.List.GetTarget()), LabelSelector: v.List.GetLabelSelector(), FieldSelector: v.List.GetFieldSelector()}
 	case *Operation_Apply:
 		return vedette.ApplyArgs{Manifest: v.Apply.GetManifest(), Namespace: v.Apply.GetNamespace(), Strategy: vedette.Strategy(v.Apply.GetStrategy()),
-			Compare: v.Apply.GetCompare()}
+			Compare: v.Apply.GetCompare(), Fields: vedette.FieldValidation(v.Apply.GetFields())}
 	case *Operation_Patch:
 		return vedette.PatchArgs{Target: ToTarget(v.Patch.GetTarget()), Type: vedette.PatchType(v.Patch.GetType()), Patch: v.Patch.GetPatch()}
 	case *Operation_Delete:

@@ -3311,6 +3311,7 @@ type Apply struct {
 	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Strategy      string                 `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"` // a vedette.Strategy
 	Compare       bool                   `protobuf:"varint,4,opt,name=compare,proto3" json:"compare,omitempty"`
+	Fields        string                 `protobuf:"bytes,5,opt,name=fields,proto3" json:"fields,omitempty"` // a vedette.FieldValidation
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3371,6 +3372,13 @@ func (x *Apply) GetCompare() bool {
 		return x.Compare
 	}
 	return false
+}
+
+func (x *Apply) GetFields() string {
+	if x != nil {
+		return x.Fields
+	}
+	return ""
 }
 
 type Patch struct {
@@ -4558,12 +4566,13 @@ const file_vedette_proto_rawDesc = "" +
 	"\x04List\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12%\n" +
 	"\x0elabel_selector\x18\x02 \x01(\tR\rlabelSelector\x12%\n" +
-	"\x0efield_selector\x18\x03 \x01(\tR\rfieldSelector\"w\n" +
+	"\x0efield_selector\x18\x03 \x01(\tR\rfieldSelector\"\x8f\x01\n" +
 	"\x05Apply\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x1a\n" +
 	"\bstrategy\x18\x03 \x01(\tR\bstrategy\x12\x18\n" +
-	"\acompare\x18\x04 \x01(\bR\acompare\"b\n" +
+	"\acompare\x18\x04 \x01(\bR\acompare\x12\x16\n" +
+	"\x06fields\x18\x05 \x01(\tR\x06fields\"b\n" +
 	"\x05Patch\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +

@@ -46,6 +46,7 @@ func (c *Config) checkOperations() {
 			c.notNegative(path, *n)
 		}
 	}
+	c.oneOf("kubernetes.fieldValidation", c.Kubernetes.FieldValidation, "strict", "ignore")
 	ssa := c.Kubernetes.ServerSideApply
 	c.applyMode("kubernetes.serverSideApply.", ssa.Enabled, ssa.ClearManagedFields)
 	for i, k := range ssa.Kinds {

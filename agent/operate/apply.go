@@ -15,7 +15,13 @@ func (o *Operator) apply(ctx context.Context, a vedette.ApplyArgs) result {
 	if err != nil {
 		return failed(err)
 	}
-	r := o.applyManifest(ctx, m, a)
+	if a.Fields == vedette.FieldsByDefault {
+		a.Fields = o.cfg.Fields
+	}
+	if err := checkFields(a.Fields); err != nil {
+		return failed(err)
+	}
+	r := o.applyManifest(withFields(ctx, a.Fields), m, a)
 	if r.err != nil {
 		r.err = veil(m, r.err)
 	}
@@ -87,7 +93,7 @@ func (o *Operator) create(ctx context.Context, p place, m manifest) result {
 // post creates an object.
 func (o *Operator) post(ctx context.Context, p place, body []byte, manager string, once bool) result {
 	raw, status, err := o.do(ctx, p.list(), call{method: http.MethodPost, contentType: typeJSON, body: body,
-		query: url.Values{"fieldManager": {manager}}, once: once, accept: p.accept()})
+		query: url.Values{"fieldManager": {manager}}, once: once, accept: p.accept(), manifest: true})
 	if err != nil {
 		return failed(err)
 	}

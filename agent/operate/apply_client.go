@@ -81,7 +81,7 @@ func (o *Operator) mergeInto(ctx context.Context, p place, at *live, w wanted) r
 		return o.toldSince(p, at.raw, http.StatusOK, at.version)
 	}
 	raw, status, err := o.do(ctx, p, call{method: http.MethodPatch, contentType: patchType, body: patch,
-		query: url.Values{"fieldManager": {clientSideManager}}})
+		query: url.Values{"fieldManager": {clientSideManager}}, manifest: true})
 	if err != nil {
 		return failed(err)
 	}

@@ -73,7 +73,7 @@ func (o *Operator) patchApply(ctx context.Context, p place, body []byte, manager
 	var raw []byte
 	var status int
 	err := o.contend(ctx, func() (err error) {
-		raw, status, err = o.do(ctx, p, call{method: http.MethodPatch, contentType: typeApply, query: query, body: body})
+		raw, status, err = o.do(ctx, p, call{method: http.MethodPatch, contentType: typeApply, query: query, body: body, manifest: true})
 		return err
 	})
 	return raw, status, err

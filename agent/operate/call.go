@@ -42,6 +42,7 @@ type call struct {
 	body        []byte
 	once        bool // doing it twice is not the same as doing it once
 	wiped       bool // the answer may hold a Secret's data: the caller clears it
+	manifest    bool // the body is a user's manifest, or what is to come of one
 	dry         bool // the cluster judges it and changes nothing; send sets it
 }
 
@@ -51,6 +52,7 @@ func (c call) reads() bool { return c.dry || c.method == "" || c.method == http.
 // send makes a request and returns the body of a success. Throttling and what
 // broke off are tried again while the context lasts.
 func (o *Operator) send(ctx context.Context, c call) ([]byte, int, error) {
+	c = c.validated(ctx)
 	if isDry(ctx) && !c.reads() {
 		c = c.asDryRun()
 	}

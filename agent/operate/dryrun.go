@@ -63,7 +63,7 @@ func (o *Operator) createBeside(ctx context.Context, p place, m manifest) result
 	delete(beside.meta(), "name")
 	beside.meta()["generateName"] = m.name + "-"
 	raw, status, err := o.do(ctx, p.list(), call{method: http.MethodPost, contentType: typeJSON, body: beside.raw(),
-		query: url.Values{"fieldManager": {o.cfg.Manager}}, accept: p.accept()})
+		query: url.Values{"fieldManager": {o.cfg.Manager}}, accept: p.accept(), manifest: true})
 	if err != nil {
 		return failed(err)
 	}

@@ -22,6 +22,9 @@ type Config struct {
 	// name than kubectl's, fields that kubectl applied stay kubectl's, and remain
 	// when a manifest drops them.
 	Manager string
+	// Fields is what becomes of fields of manifests that the API server does not
+	// know, strict where empty, as with kubectl.
+	Fields vedette.FieldValidation
 	// Redactor is what objects pass on their way out; nil for one that cuts no
 	// more than Secrets and managedFields.
 	Redactor *redact.Redactor
@@ -46,6 +49,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Manager == "" {
 		c.Manager = kubectlManager
+	}
+	if c.Fields == vedette.FieldsByDefault {
+		c.Fields = vedette.StrictFields
 	}
 	if c.FirstRetry <= 0 {
 		c.FirstRetry = 100 * time.Millisecond
@@ -86,6 +92,9 @@ func New(cluster *watch.Cluster, cfg Config) (*Operator, error) {
 		return nil, err
 	}
 	if err := cfg.ServerSideApply.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkFields(cfg.Fields); err != nil {
 		return nil, err
 	}
 	o := &Operator{cluster: cluster, cfg: cfg}

@@ -47,7 +47,7 @@ func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned 
 		defer delete(m.meta(), "resourceVersion")
 	}
 	raw, status, err := o.do(ctx, p, call{method: http.MethodPut, contentType: typeJSON, body: m.raw(),
-		query: url.Values{"fieldManager": {replaceManager}}})
+		query: url.Values{"fieldManager": {replaceManager}}, manifest: true})
 	if err != nil {
 		return true, failed(err)
 	}

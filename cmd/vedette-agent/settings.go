@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/operate"
@@ -80,7 +81,7 @@ func operateOf(k config.Kubernetes) operate.Config {
 	if pause := k.Retries.BackOffMs; pause != nil {
 		retries.Pause = time.Duration(*pause) * time.Millisecond
 	}
-	return operate.Config{ServerSideApply: mode, Retries: retries}
+	return operate.Config{ServerSideApply: mode, Retries: retries, Fields: vedette.FieldValidation(strings.ToLower(k.FieldValidation))}
 }
 
 func accountOf(cfg *config.Config, a config.Account) agent.Account {

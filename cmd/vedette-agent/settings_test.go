@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/operate"
 )
@@ -15,18 +16,20 @@ import (
 func TestOperateOf(t *testing.T) {
 	texts := []string{"timeout", "deadline exceeded"}
 	mode := operate.Mode{Enabled: "allowed", ClearManagedFields: "allowed"}
+	const strict = vedette.StrictFields
 	for _, tt := range []struct {
 		why, file string
 		want      operate.Config
 	}{
-		{"by default failures are tried again until the deadline", "", operate.Config{ServerSideApply: mode, Retries: operate.Retries{Texts: texts}}},
+		{"by default failures are tried again until the deadline", "", operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Texts: texts}}},
 		{"the predecessor's numbers count once they are written",
 			"kubernetes.retries: {maxRetries: 2, backOffMs: 3000, retryAnyError: true, retryableErrors: [etcd]}",
-			operate.Config{ServerSideApply: mode, Retries: operate.Retries{Most: 2, Pause: 3 * time.Second, Any: true, Texts: []string{"etcd"}}}},
-		{"none are wanted", "kubernetes.retries.enabled: false", operate.Config{ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
-		{"nor at most none", "kubernetes.retries.maxRetries: 0", operate.Config{ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
+			operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Most: 2, Pause: 3 * time.Second, Any: true, Texts: []string{"etcd"}}}},
+		{"none are wanted", "kubernetes.retries.enabled: false", operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
+		{"nor at most none", "kubernetes.retries.maxRetries: 0", operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
+		{"misspelt fields are dropped", "kubernetes.fieldValidation: Ignore", operate.Config{Fields: vedette.IgnoreFields, ServerSideApply: mode, Retries: operate.Retries{Texts: texts}}},
 		{"modes of applies", "kubernetes.serverSideApply: {enabled: Never, clearManagedFields: always, kinds: [{kind: Deployment, enabled: always}]}",
-			operate.Config{ServerSideApply: operate.Mode{Enabled: "Never", ClearManagedFields: "always",
+			operate.Config{Fields: strict, ServerSideApply: operate.Mode{Enabled: "Never", ClearManagedFields: "always",
 				Kinds: []operate.KindMode{{Kind: "Deployment", Enabled: "always", ClearManagedFields: "allowed"}}}, Retries: operate.Retries{Texts: texts}}},
 	} {
 		file := filepath.Join(t.TempDir(), "agent.yml")

@@ -33,6 +33,7 @@ type applyOptions struct {
 	manner      manner
 	account     string
 	serverSide  bool
+	fields      string // of --validate
 	force, wait bool
 	timeout     time.Duration
 }
@@ -71,6 +72,8 @@ func newApply() *cobra.Command {
 	flags.StringVarP(&o.selector, "selector", "l", "", "only objects of the files with these labels (app=web,tier!=db)")
 	flags.BoolVar(&o.serverSide, "server-side", false, "let the API server merge; a field that another manager holds is a conflict")
 	flags.BoolVar(&o.force, "force-conflicts", false, "take over such fields; with --server-side")
+	flags.StringVar(&o.fields, "validate", "", "what becomes of fields that an API server does not know: strict (or true) refuses the manifest, ignore (or false) drops them; as the agents are configured if not given, which is strict")
+	flags.Lookup("validate").NoOptDefVal = string(vedette.StrictFields)
 	o.manner.flags(cmd)
 	o.pruning.flags(cmd)
 	o.manner.yesFlag(cmd)
@@ -97,10 +100,28 @@ func (o applyOptions) validate() error {
 	case o.force && !o.serverSide:
 		return vedette.Errorf(vedette.Invalid, "--force-conflicts needs --server-side: only the API server knows conflicts of fields")
 	}
+	if _, err := validation(o.fields); err != nil {
+		return err
+	}
 	if err := o.manner.validate("json", "yaml"); err != nil {
 		return err
 	}
 	return o.pruning.validate(o)
+}
+
+// validation reads kubectl's words.
+func validation(word string) (vedette.FieldValidation, error) {
+	switch word {
+	case "":
+		return vedette.FieldsByDefault, nil
+	case "strict", "true":
+		return vedette.StrictFields, nil
+	case "ignore", "false":
+		return vedette.IgnoreFields, nil
+	case "warn":
+		return "", vedette.Errorf(vedette.Invalid, "--validate=warn can't be had, since agents pass no warnings on: write strict or ignore")
+	}
+	return "", vedette.Errorf(vedette.Invalid, "--validate is %q: write strict or ignore", word)
 }
 
 func (o applyOptions) run(ctx context.Context, h *hand, docs []document) error {
@@ -163,7 +184,11 @@ func (o applyOptions) apply(ctx context.Context, h *hand, d document) (client.Ou
 		}
 		before = out
 	}
-	op := client.Operation{Verb: vedette.VerbApply, Manifest: d.raw, Namespace: d.Metadata.Namespace, Strategy: string(o.strategy(d)), Timeout: o.timeout,
+	fields, err := validation(o.fields)
+	if err != nil {
+		return client.Outcome{}, false, err
+	}
+	op := client.Operation{Verb: vedette.VerbApply, Manifest: d.raw, Fields: string(fields), Namespace: d.Metadata.Namespace, Strategy: string(o.strategy(d)), Timeout: o.timeout,
 		Compare: !o.serverSide && !o.manner.dry()}
 	out, ok, err := h.must(ctx, fmt.Sprintf("apply %s of %s", d.label(), d.source), op)
 	if ok {

@@ -37,6 +37,7 @@ type Operation struct {
 	AllNamespaces bool            `json:"allNamespaces,omitempty"`
 	Manifest      json.RawMessage `json:"manifest,omitempty"`
 	Strategy      string          `json:"strategy,omitempty"`
+	Fields        string          `json:"fieldValidation,omitempty"`
 	Compare       bool            `json:"compare,omitempty"`
 	Type          string          `json:"type,omitempty"`
 	Patch         json.RawMessage `json:"patch,omitempty"`

@@ -30,6 +30,7 @@ type operationBody struct {
 	FieldSelector string          `json:"fieldSelector"`
 	Manifest      json.RawMessage `json:"manifest"`
 	Strategy      string          `json:"strategy"`
+	Fields        string          `json:"fieldValidation"`
 	Compare       bool            `json:"compare"`
 	Type          string          `json:"type"`
 	Patch         json.RawMessage `json:"patch"`
@@ -75,7 +76,7 @@ var verbs = map[vedette.Verb]verb{
 	vedette.VerbEvents:  onTarget(func(t vedette.Target) vedette.Args { return vedette.EventsArgs{Target: t} }),
 	vedette.VerbRecache: onTarget(func(t vedette.Target) vedette.Args { return vedette.RecacheArgs{Target: t} }),
 	vedette.VerbList:    {[]string{"kind"}, append([]string{"labelSelector", "fieldSelector"}, whichObject...), listArgs},
-	vedette.VerbApply:   changing(verb{[]string{"manifest"}, []string{"namespace", "strategy", "compare"}, applyArgs}),
+	vedette.VerbApply:   changing(verb{[]string{"manifest"}, []string{"namespace", "strategy", "fieldValidation", "compare"}, applyArgs}),
 	vedette.VerbPatch:   changing(verb{append([]string{"patch"}, oneObject...), append([]string{"type"}, whichObject...), patchArgs}),
 	vedette.VerbDelete: changing(verb{[]string{"kind"}, append([]string{"name", "labelSelector", "fieldSelector", "all", "allNamespaces", "propagation", "graceSeconds",
 		"missingOk", "noWait"}, whichObject...), deleteArgs}),

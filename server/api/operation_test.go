@@ -126,8 +126,8 @@ func TestOperationArguments(t *testing.T) {
 		{`"verb":"get","kind":"Job.batch","apiVersion":"batch/v1","name":"x"`, vedette.GetArgs{Target: vedette.Target{Kind: "Job.batch", APIVersion: "batch/v1", Name: "x"}}},
 		{`"verb":"list","kind":"po","labelSelector":"app=web","fieldSelector":"status.phase=Running"`,
 			vedette.ListArgs{Target: vedette.Target{Kind: "po"}, LabelSelector: "app=web", FieldSelector: "status.phase=Running"}},
-		{`"verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}},"namespace":"shop","strategy":"server-side","compare":true`,
-			vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`), Namespace: "shop", Strategy: vedette.ServerSide, Compare: true}},
+		{`"verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}},"namespace":"shop","strategy":"server-side","fieldValidation":"ignore","compare":true`,
+			vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`), Namespace: "shop", Strategy: vedette.ServerSide, Fields: vedette.IgnoreFields, Compare: true}},
 		{`"verb":"apply","manifest":"# mine\n---\nkind: ConfigMap\nmetadata:\n  name: c\n---\n"`, vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`)}},
 		{`"verb":"apply","manifest":{"kind":"Job","metadata":{"generateName":"run-"}}`,
 			vedette.ApplyArgs{Manifest: []byte(`{"kind":"Job","metadata":{"generateName":"run-"}}`), Strategy: vedette.CreateOnly}},
@@ -226,6 +226,7 @@ func TestOperationsRefused(t *testing.T) {
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"List","items":[]}}`, 400, "send one operation for each of its items"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X","metadata":{"name":7}}}`, 400, "is no text"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"strategy":"often"}`, 400, "may be client-side"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldValidation":"warn"}`, 400, "may be strict"},
 		{`{"account":"dev","verb":"apply","manifest":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "more than 16777216 bytes"},
 	} {
 		status, out := w.post(tt.body)

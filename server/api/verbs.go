@@ -20,6 +20,8 @@ func listArgs(b operationBody) (vedette.Args, error) {
 var strategies = []string{string(vedette.ByMode), string(vedette.ClientSide), string(vedette.ServerSide), string(vedette.ServerForce),
 	string(vedette.ReplaceObject), string(vedette.Recreate), string(vedette.CreateOnly)}
 
+var fieldValidations = []string{string(vedette.FieldsByDefault), string(vedette.StrictFields), string(vedette.IgnoreFields)}
+
 // applyArgs takes one manifest. One without a name of its own is called a create,
 // so that all on its way know that it must not be done twice.
 func applyArgs(b operationBody) (vedette.Args, error) {
@@ -30,7 +32,10 @@ func applyArgs(b operationBody) (vedette.Args, error) {
 	if err := oneOf("strategy", b.Strategy, strategies); err != nil {
 		return nil, err
 	}
-	a := vedette.ApplyArgs{Manifest: m.raw, Namespace: b.Namespace, Strategy: vedette.Strategy(b.Strategy), Compare: b.Compare}
+	if err := oneOf("fieldValidation", b.Fields, fieldValidations); err != nil {
+		return nil, err
+	}
+	a := vedette.ApplyArgs{Manifest: m.raw, Namespace: b.Namespace, Strategy: vedette.Strategy(b.Strategy), Fields: vedette.FieldValidation(b.Fields), Compare: b.Compare}
 	if m.Metadata.Name == "" && m.Metadata.GenerateName != "" {
 		a.Strategy = vedette.CreateOnly
 	}

@@ -1,0 +1,43 @@
+package operate
+
+import (
+	"context"
+	"maps"
+	"net/url"
+
+	"github.com/vedette-io/vedette"
+)
+
+// fieldsKey marks the context of an apply with the value of fieldValidation. It is
+// looked at where requests are sent, so that no strategy can forget it.
+type fieldsKey struct{}
+
+// fieldValidations are the words of API servers. Warn is none of them here: what
+// API servers warn of is told to nobody.
+var fieldValidations = map[vedette.FieldValidation]string{vedette.StrictFields: "Strict", vedette.IgnoreFields: "Ignore"}
+
+func checkFields(v vedette.FieldValidation) error {
+	if fieldValidations[v] == "" {
+		return vedette.Errorf(vedette.Invalid, "there is no field validation %q: write strict or ignore", v)
+	}
+	return nil
+}
+
+func withFields(ctx context.Context, v vedette.FieldValidation) context.Context {
+	return context.WithValue(ctx, fieldsKey{}, fieldValidations[v])
+}
+
+// validated is the same request with its fields validated, where the context asks
+// for it. API servers that are older than that ignore it.
+func (c call) validated(ctx context.Context) call {
+	how, asked := ctx.Value(fieldsKey{}).(string)
+	if !asked || !c.manifest {
+		return c
+	}
+	c.query = maps.Clone(c.query)
+	if c.query == nil {
+		c.query = url.Values{}
+	}
+	c.query.Set("fieldValidation", how)
+	return c
+}
