@@ -86,7 +86,7 @@ func (o *Operator) deleteFitting(ctx context.Context, p place, a vedette.DeleteA
 	if err != nil {
 		return failed(err)
 	}
-	a.MissingOK = true // one that went by itself is gone
+	a.MissingOK, a.OnlyKnown = true, true // one that went by itself is gone, and what took its name since was not chosen
 	var r result
 	var errs []error
 	var doomed []victim
@@ -96,9 +96,13 @@ func (o *Operator) deleteFitting(ctx context.Context, p place, a vedette.DeleteA
 			return failed(err)
 		}
 		p.namespace, p.name, a.KnownUID = meta.Namespace, meta.Name, string(meta.UID)
-		if v, err := o.condemn(ctx, p, a); err != nil {
+		v, err := o.condemn(ctx, p, a)
+		switch {
+		case conflicting(err): // with another one of that name
+			doomed = append(doomed, victim{place: p, uid: a.KnownUID, gone: true})
+		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", p.key(), err))
-		} else if v.uid != "" {
+		case v.uid != "":
 			doomed = append(doomed, v)
 		}
 	}

@@ -254,6 +254,31 @@ func TestDeleteByUIDLeavesWhatCameAfter(t *testing.T) {
 	}
 }
 
+// TestWhatTookANameIsNotChosen has an object made anew, without the labels that it was
+// chosen by, before its deletion comes.
+func TestWhatTookANameIsNotChosen(t *testing.T) {
+	var b *bench
+	swapped := false
+	b = behind(t, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !swapped && r.Method == http.MethodDelete {
+			swapped = true
+			must(t, plane.Delete(t.Context(), b.path(core, "configmaps", "a")))
+			must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("a", object{"anew": "yes"})))
+		}
+		return false
+	})
+	chosen := configMap("a", nil)
+	chosen["metadata"].(object)["labels"] = object{"old": "yes"}
+	uid := dig(decode(t, b.apply(vedette.CreateOnly, chosen).Objects[0]), "metadata", "uid").(string)
+	out := b.done(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "old=yes"})
+	if !swapped || dig(b.live(core, "configmaps", "a"), "data", "anew") != "yes" {
+		t.Error("what took the name is gone")
+	}
+	if len(out.UIDs) != 1 || out.UIDs[0] != uid {
+		t.Errorf("it names %v, want %s", out.UIDs, uid)
+	}
+}
+
 // TestDeleteOfAKindThatIsGone holds that a 404 for a kind tells nothing of its object.
 func TestDeleteOfAKindThatIsGone(t *testing.T) {
 	b := newBench(t, operate.Config{})

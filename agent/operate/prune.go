@@ -2,14 +2,10 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vedette-io/vedette"
 )
@@ -127,22 +123,9 @@ func (o *Operator) unapplied(ctx context.Context, p place, a vedette.PruneArgs) 
 // pruneOne deletes the object that was found, and no other one of its name. It
 // reports whether that was there.
 func (o *Operator) pruneOne(ctx context.Context, v victim, a vedette.PruneArgs) (bool, error) {
-	policy, err := propagation(a.Propagation)
-	if err != nil {
-		return false, err
-	}
-	body, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta:           metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		GracePeriodSeconds: a.GraceSeconds, PropagationPolicy: &policy, Preconditions: metav1.NewUIDPreconditions(v.uid)})
-	if err != nil {
-		return false, err
-	}
-	_, _, err = o.do(ctx, v.place, call{method: http.MethodDelete, contentType: typeJSON, body: body})
-	if conflicting(err) { // another one has come in its place
+	_, err := o.strike(ctx, v, vedette.DeleteArgs{Propagation: a.Propagation, GraceSeconds: a.GraceSeconds, MissingOK: true})
+	if conflicting(err) {
 		return false, nil
-	}
-	if missing(err) { // it went meanwhile, or by a request of ours whose answer was lost
-		return true, nil
 	}
 	return err == nil, err
 }
