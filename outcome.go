@@ -33,9 +33,10 @@ type Outcome struct {
 	Objects []json.RawMessage
 	// Keys name the objects that were written or deleted.
 	Keys []Key
-	// UIDs are those of the objects that a delete deleted, or found gone where
-	// DeleteArgs.KnownUID named them, one for each of Keys; nil for other verbs. By them a store tells what is gone from what was
-	// created under the same name since.
+	// UIDs are those of the objects that a delete or a prune deleted, or a delete
+	// found gone where DeleteArgs.KnownUID named them, one for each of Keys; nil for
+	// other verbs. By them a store tells what is gone from what was created under the
+	// same name since.
 	UIDs []string
 	// Unchanged says that an apply found the object as the manifest wants it, and left
 	// it at the version that it had. It is false, too, where nobody knows: see
