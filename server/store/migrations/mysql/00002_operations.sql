@@ -6,7 +6,6 @@ CREATE TABLE IF NOT EXISTS operations (
 	agent    VARCHAR(255) NOT NULL,
 	server   VARCHAR(255) NOT NULL,
 	verb     VARCHAR(63) NOT NULL,
-	dry_run  TINYINT NOT NULL,
 	target   TEXT NOT NULL,
 	username VARCHAR(255) NOT NULL,
 	origin   VARCHAR(255) NOT NULL,

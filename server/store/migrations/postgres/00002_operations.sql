@@ -6,7 +6,6 @@ CREATE TABLE operations (
 	agent    text NOT NULL,
 	server   text COLLATE "C" NOT NULL,
 	verb     text NOT NULL,
-	dry_run  smallint NOT NULL,
 	target   text NOT NULL,
 	username text NOT NULL,
 	origin   text COLLATE "C" NOT NULL,

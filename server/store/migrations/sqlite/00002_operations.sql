@@ -6,7 +6,6 @@ CREATE TABLE operations (
 	agent    TEXT NOT NULL,
 	server   TEXT NOT NULL,
 	verb     TEXT NOT NULL,
-	dry_run  INTEGER NOT NULL,
 	target   TEXT NOT NULL,
 	username TEXT NOT NULL,
 	origin   TEXT NOT NULL,

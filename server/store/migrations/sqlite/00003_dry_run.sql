@@ -1,0 +1,2 @@
+-- +goose Up
+ALTER TABLE operations ADD COLUMN dry_run INTEGER NOT NULL DEFAULT 0;
