@@ -53,6 +53,7 @@ func (w *Watcher) newFeed(wanted Wanted, sink Sink, mark vedette.Mark) *feed {
 	f := &feed{Wanted: wanted, w: w, sink: sink, mark: mark, head: headOf(wanted.Resource), limit: pageLimit,
 		done: make(chan struct{}), wake: make(chan struct{}, 1), retry: backoff.NewExponentialBackOff()}
 	f.retry.InitialInterval, f.retry.MaxInterval, f.retry.Multiplier = w.cfg.FirstRetry, w.cfg.MostRetry, 2
+	f.noteTelling(vedette.FeedPending)
 	return f
 }
 
@@ -157,8 +158,14 @@ func (f *feed) tell(ctx context.Context, state vedette.FeedState, message string
 		return nil
 	}
 	f.told = Event{Type: Status, State: state, Message: message, Mark: f.mark}
-	f.telling.Store(state != vedette.FeedPending && state != vedette.FeedDenied)
+	f.noteTelling(state)
 	return f.put(ctx, f.told)
+}
+
+// noteTelling notes whether the feed tells its objects, as far as is known: one that
+// goes on from a mark does so before the API server has answered.
+func (f *feed) noteTelling(state vedette.FeedState) {
+	f.telling.Store(state != vedette.FeedDenied && (state != vedette.FeedPending || f.mark != ""))
 }
 
 // path returns the URL's path of the feed's list.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/vedette-io/vedette"
 )
@@ -193,6 +195,7 @@ func TestSelectionWants(t *testing.T) {
 func TestWatcherWants(t *testing.T) {
 	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
 	w := NewWatcher(nil, Selection{}, deaf{}, Config{})
+	close(w.found)
 	f := w.newFeed(Wanted{Feed: vedette.Feed{Kind: pods.Kind}, Resource: pods}, deaf{}, "")
 	w.feeds[f.Feed] = f
 	pod, node := &vedette.Object{Key: vedette.Key{Namespace: "a"}}, vedette.Resource{Kind: vedette.Kind{Name: "Node"}, Version: "v1"}
@@ -208,4 +211,33 @@ func TestWatcherWants(t *testing.T) {
 			t.Errorf("while %s it wants a pod: %v, and a node: %v", state, !want, w.Wants(node, pod))
 		}
 	}
+	w.feeds[f.Feed] = w.newFeed(f.Wanted, deaf{}, "12")
+	if !w.Wants(pods, pod) {
+		t.Error("a feed that goes on from a mark does not tell a pod before it was answered")
+	}
+}
+
+// TestWatcherWantsAtItsStart asks what feeds tell before it is known which there are.
+func TestWatcherWantsAtItsStart(t *testing.T) {
+	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWatcher(nil, Selection{}, deaf{}, Config{})
+		wants := make(chan bool, 1)
+		ask := func() { wants <- w.Wants(pods, &vedette.Object{}) }
+		began := time.Now()
+		go ask()
+		if <-wants || time.Since(began) != mostFinding {
+			t.Errorf("nobody knew of feeds, and it answered after %v", time.Since(began))
+		}
+		go ask()
+		synctest.Wait()
+		f := w.newFeed(Wanted{Feed: vedette.Feed{Kind: pods.Kind}, Resource: pods}, deaf{}, "12")
+		w.mu.Lock()
+		w.feeds[f.Feed] = f
+		w.mu.Unlock()
+		close(w.found)
+		if !<-wants {
+			t.Error("it did not wait for the feeds")
+		}
+	})
 }

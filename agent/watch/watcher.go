@@ -23,6 +23,7 @@ type Watcher struct {
 	cfg       Config
 	turns     chan struct{} // of this account
 	nudges    chan struct{} // discovery may have changed
+	found     chan struct{} // closed by Run when it has asked for the first time what there is, or has ended
 	// streamless are API groups that do not stream snapshots.
 	streamless sync.Map
 	fail       context.CancelCauseFunc // ends Run; set by it
@@ -43,7 +44,7 @@ type Watcher struct {
 func NewWatcher(c *Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 	cfg = cfg.withDefaults()
 	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg, turns: make(chan struct{}, cfg.PerAccount),
-		nudges: make(chan struct{}, 1), feeds: map[vedette.Feed]*feed{}, signals: map[vedette.Kind]*feed{}}
+		nudges: make(chan struct{}, 1), found: make(chan struct{}), feeds: map[vedette.Feed]*feed{}, signals: map[vedette.Kind]*feed{}}
 }
 
 // Run watches until ctx ends or the sink refuses, and returns once all of its
@@ -52,6 +53,8 @@ func NewWatcher(c *Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) error {
 	ctx, w.fail = context.WithCancelCause(ctx)
 	defer w.stopAll()
+	found := sync.OnceFunc(func() { close(w.found) })
+	defer found()
 	if marks = maps.Clone(marks); marks == nil {
 		marks = map[vedette.Feed]vedette.Mark{}
 	}
@@ -60,6 +63,7 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 	followUps := 0
 	for ctx.Err() == nil {
 		changed, err := w.rediscover(ctx, marks)
+		found()
 		if changed {
 			followUps = len(followUpPauses)
 		}
@@ -166,8 +170,10 @@ func (w *Watcher) Reset(name vedette.Feed, from vedette.Mark) bool {
 
 // Wants reports whether one of the feeds tells an object as it is given (see
 // Selection.Wants), and what will become of it: one that the API server denies
-// does not. It is safe for use by many at once.
+// does not. It is safe for use by many at once. At the start it waits until the feeds
+// are known, for a second at most.
 func (w *Watcher) Wants(r vedette.Resource, o *vedette.Object) bool {
+	w.awaitFeeds()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.feeds {
@@ -176,6 +182,21 @@ func (w *Watcher) Wants(r vedette.Resource, o *vedette.Object) bool {
 		}
 	}
 	return false
+}
+
+// mostFinding is what an operation's result may wait for discovery, which takes some
+// milliseconds of an API server that answers.
+const mostFinding = time.Second
+
+// awaitFeeds waits until it is known which feeds there are: the first operation on an
+// account may come as soon as the account itself.
+func (w *Watcher) awaitFeeds() {
+	timer := time.NewTimer(mostFinding)
+	defer timer.Stop()
+	select {
+	case <-w.found:
+	case <-timer.C:
+	}
 }
 
 // discoveryFailed tells that the account as a whole can't be read.
