@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -48,6 +49,16 @@ type call struct {
 
 // reads reports whether a request changes nothing.
 func (c call) reads() bool { return c.dry || c.method == "" || c.method == http.MethodGet }
+
+// with is the same request with one more parameter.
+func (c call) with(parameter, value string) call {
+	c.query = maps.Clone(c.query)
+	if c.query == nil {
+		c.query = url.Values{}
+	}
+	c.query.Set(parameter, value)
+	return c
+}
 
 // send makes a request and returns the body of a success. Throttling and what
 // broke off are tried again while the context lasts.

@@ -3,7 +3,6 @@ package operate
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
 
@@ -31,12 +30,7 @@ func (c call) asDryRun() call {
 		c.body = dryDeletion(c.body)
 		return c
 	}
-	c.query = maps.Clone(c.query)
-	if c.query == nil {
-		c.query = url.Values{}
-	}
-	c.query.Set("dryRun", dryRunAll)
-	return c
+	return c.with("dryRun", dryRunAll)
 }
 
 func dryDeletion(body []byte) []byte {

@@ -2,8 +2,6 @@ package operate
 
 import (
 	"context"
-	"maps"
-	"net/url"
 
 	"github.com/vedette-io/vedette"
 )
@@ -34,10 +32,5 @@ func (c call) validated(ctx context.Context) call {
 	if !asked || !c.manifest {
 		return c
 	}
-	c.query = maps.Clone(c.query)
-	if c.query == nil {
-		c.query = url.Values{}
-	}
-	c.query.Set("fieldValidation", how)
-	return c
+	return c.with("fieldValidation", how)
 }
