@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette"
@@ -22,13 +21,16 @@ type artifactAccount struct {
 // secrets. What the second one stands for are objects of clusters: editors offer
 // them, and nobody fetches them.
 var artifactAccounts = []artifactAccount{
-	{"embedded-artifact", []string{embedded}, "artifacts-embedded"},
+	{embeddedAccount, []string{embedded}, "artifacts-embedded"},
 	{"kubernetes", []string{"kubernetes/configMap", "kubernetes/deployment", "kubernetes/replicaSet", "kubernetes/secret"}, "artifacts-kubernetes"},
 }
 
 // embedded is the type of an artifact that is its own content, as a bake
 // produces it and a deploy of "source: artifact" consumes it.
-const embedded = "embedded/base64"
+const (
+	embedded        = "embedded/base64"
+	embeddedAccount = "embedded-artifact"
+)
 
 // listArtifactAccounts mirrors ArtifactController.list.
 func (a *api) listArtifactAccounts(w http.ResponseWriter, r *http.Request, _ parts) error {
@@ -59,10 +61,10 @@ func contentOf(artifact manifest.Artifact) ([]byte, error) {
 	if artifact.ArtifactAccount == "" {
 		return nil, vedette.Errorf(vedette.Invalid, "An artifact account must be supplied to download this artifact: %.300s", artifact.Name)
 	}
-	if !fetches(artifact.ArtifactAccount, artifact.Type) {
+	if artifact.ArtifactAccount != embeddedAccount || artifact.Type != embedded {
 		return nil, vedette.Errorf(vedette.NotFound, "Credentials '%.300s' supporting artifact type '%.300s' cannot be found: "+
 			"this server fetches artifacts of type %s with account %s; bake others into one, or let Orca and Rosco fetch them from a Clouddriver that has the account",
-			artifact.ArtifactAccount, artifact.Type, embedded, artifactAccounts[0].Name)
+			artifact.ArtifactAccount, artifact.Type, embedded, embeddedAccount)
 	}
 	// As Clouddriver does, it takes content with and without padding.
 	content, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(artifact.Reference, "=\r\n"))
@@ -70,10 +72,4 @@ func contentOf(artifact manifest.Artifact) ([]byte, error) {
 		return nil, vedette.Errorf(vedette.Invalid, "the reference of artifact %.300q is no base64: %w", artifact.Name, err)
 	}
 	return content, nil
-}
-
-func fetches(account, sort string) bool {
-	return sort == embedded && slices.ContainsFunc(artifactAccounts, func(a artifactAccount) bool {
-		return a.Name == account && slices.Contains(a.Types, sort)
-	})
 }

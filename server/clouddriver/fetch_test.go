@@ -1,7 +1,6 @@
 package clouddriver_test
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -31,33 +30,15 @@ func TestFetchArtifact(t *testing.T) {
 		{"a list", "/artifacts/fetch", `[]`, 400, "the body is no artifact"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			status, contentType, body := put(t, server+tt.path, tt.body)
+			status, body, header := send(t, http.MethodPut, server+tt.path, strings.NewReader(tt.body))
 			if status != tt.status || status == http.StatusOK && body != tt.want || !strings.Contains(body, tt.want) {
 				t.Errorf("%d: %s; want %d: %s", status, body, tt.status, tt.want)
 			}
-			if want := "application/octet-stream"; status == http.StatusOK && contentType != want {
-				t.Errorf("Content-Type is %q, want %q", contentType, want)
+			if got, want := header.Get("Content-Type"), "application/octet-stream"; status == http.StatusOK && got != want {
+				t.Errorf("Content-Type is %q, want %q", got, want)
 			}
 		})
 	}
-}
-
-func put(t *testing.T, url, body string) (status int, contentType, answer string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, response.Header.Get("Content-Type"), string(raw)
 }
 
 func TestArtifactAccounts(t *testing.T) {

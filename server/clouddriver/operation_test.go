@@ -102,7 +102,8 @@ func TestOperationPaths(t *testing.T) {
 		t.Run(tt.why, func(t *testing.T) {
 			s := &tasks{}
 			url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: s})
-			code, body, allow := send(t, tt.method, url+tt.path, strings.NewReader(tt.body))
+			code, body, header := send(t, tt.method, url+tt.path, strings.NewReader(tt.body))
+			allow := header.Get("Allow")
 			asked := strings.Join(s.asked, "\n")
 			if tt.code == http.StatusMethodNotAllowed {
 				asked = allow
@@ -114,7 +115,7 @@ func TestOperationPaths(t *testing.T) {
 	}
 }
 
-func send(t *testing.T, method, url string, body io.Reader) (code int, answer, allow string) {
+func send(t *testing.T, method, url string, body io.Reader) (code int, answer string, header http.Header) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
 	if err != nil {
@@ -131,7 +132,7 @@ func send(t *testing.T, method, url string, body io.Reader) (code int, answer, a
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode, string(raw), response.Header.Get("Allow")
+	return response.StatusCode, string(raw), response.Header
 }
 
 // TestStages holds that there are 13, which Deck and Orca know by these names.
