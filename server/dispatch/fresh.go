@@ -21,7 +21,7 @@ const (
 // run there is nothing to store.
 func (e *errand) isStored() bool {
 	_, recache := e.op.Args.(vedette.RecacheArgs)
-	return !e.op.DryRun && (recache || !e.op.Reads())
+	return recache || e.op.Changes()
 }
 
 // makeWay has commits make way for what is to be written through, until end.
