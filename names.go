@@ -20,3 +20,7 @@ type Term int64
 // compared for equality only and handed back to the API server that gave it.
 // The empty mark means that nothing is known and that the feed must be listed.
 type Mark string
+
+// ChangeCauseAnnotation says why a workload's revision was made. kubectl writes and
+// shows it, and controllers copy it to what holds the revision.
+const ChangeCauseAnnotation = "kubernetes.io/change-cause"

@@ -15,7 +15,6 @@ import (
 
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	causeAnnotation    = "kubernetes.io/change-cause"
 	hashLabel          = "pod-template-hash"
 )
 
@@ -39,7 +38,7 @@ func (o *Operator) history(ctx context.Context, t vedette.Target) result {
 	told := []vedette.Revision{}
 	for _, r := range revisions {
 		told = append(told, vedette.Revision{Number: r.number, Current: r.same, Name: text(r.tree, "metadata", "name"),
-			ChangeCause: text(r.tree, "metadata", "annotations", causeAnnotation)})
+			ChangeCause: text(r.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
 	}
 	return telling(told)
 }

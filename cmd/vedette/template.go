@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vedette-io/vedette"
 )
 
 // podTemplate is what of a workload's pods is shown. Members that API servers leave
@@ -34,10 +36,6 @@ type spread struct {
 	MaxSkew                        int64
 	LabelSelector                  *metav1.LabelSelector
 }
-
-// changeCause is the annotation that says why a revision was made. A Deployment has
-// it, and kubectl shows it with the pods.
-const changeCause = "kubernetes.io/change-cause"
 
 // described are lines of text. The parts of a line are separated by tabs, as kubectl
 // separates them.
@@ -71,7 +69,7 @@ func (t podTemplate) describe(cause string) []string {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[changeCause] = cause
+		annotations[vedette.ChangeCauseAnnotation] = cause
 	}
 	if len(annotations) > 0 {
 		d.values("  Annotations:", annotationLines(annotations))

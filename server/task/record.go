@@ -10,10 +10,6 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// changeCause is the annotation by which kubectl tells, in a rollout's history,
-// what each revision came from. Controllers copy it to ReplicaSets.
-const changeCause = "kubernetes.io/change-cause"
-
 // mostCause is how much of a patch an annotation takes.
 const mostCause = 4 << 10
 
@@ -36,7 +32,7 @@ func (t target) cause(a vedette.PatchArgs) string {
 
 // record has a patch write its own cause, so that it takes no second request.
 func (t target) record(m manifest.Manifest, a vedette.PatchArgs) []byte {
-	return m.Annotated(changeCause, t.cause(a)).JSON()
+	return m.Annotated(vedette.ChangeCauseAnnotation, t.cause(a)).JSON()
 }
 
 // recordSteps writes the cause of a JSON patch, which can't say "add an annotation"
