@@ -139,16 +139,18 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 		op.Deadline = now.Add(d.cfg.Timeout)
 	}
 	e := &errand{op: op, target: targetOf(op.Args), accepted: now}
-	defer d.makeWay(e)()
+	end := d.makeWay(e)
 	if op.Reads() {
+		defer end()
 		return d.finish(e, d.carry(ctx, e))
 	}
 	if err := d.begin(ctx, e); err != nil {
+		defer end()
 		return d.refused(e, err)
 	}
 	done := make(chan vedette.Outcome, 1)
 	d.living.Go(func() {
-		defer d.makeWay(e)() // also when the caller has left
+		defer end() // also when the caller has left
 		done <- d.finish(e, d.carry(d.life, e))
 	})
 	select {
