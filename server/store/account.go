@@ -129,7 +129,8 @@ type Holder struct {
 // Take makes an agent the account's one cacher. From the return on, whoever held
 // the account before is refused by its term. Where the agent tells objects in
 // another shape than they were told in so far, no mark is left to go on from,
-// and all of them are taken anew.
+// and all of them are taken anew. Feeds that the cacher before followed are
+// pending until this one says that it follows them: it may not reach the cluster.
 func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
 	var term int64
 	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
@@ -146,6 +147,10 @@ func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder)
 			if err := voidObjects(ctx, tx, id); err != nil {
 				return err
 			}
+		}
+		if _, err := tx.exec(ctx, `UPDATE feeds SET state = ?, message = '' WHERE account_id = ? AND state IN (?, ?)`,
+			string(vedette.FeedPending), id, string(vedette.FeedLive), string(vedette.FeedSyncing)); err != nil {
+			return err
 		}
 		term++
 		_, err = tx.exec(ctx, `UPDATE accounts SET term = ?, holder = ?, server = ?, shape = ?, last_seen = ?, orphaned = 0 WHERE id = ?`,

@@ -237,6 +237,31 @@ func TestStatesAreToldAgain(t *testing.T) {
 	})
 }
 
+// An agent that takes an account over, and can't reach the cluster, follows nothing
+// of it: what its predecessor followed must not go on to look live.
+func TestNothingIsLiveThatNobodyFollows(t *testing.T) {
+	on(t, anyDatabase(), pair, func(t *testing.T, w *world) {
+		first, term := w.holder(t.Context())
+		second := w.other(first)
+		if !w.within(patience, func(ctx context.Context) bool { return second.role(ctx, "account-0") == "standby" }) {
+			t.Fatal("the second agent does not stand by")
+		}
+		second.api[w.clusters[0]].Refuse()
+		first.link.Freeze(proxy.Up, proxy.Down)
+		if _, ok := w.heldBy(second, term, patience); !ok {
+			t.Fatal("the standby has not taken over")
+		}
+		if n := w.count(t.Context(), `SELECT COUNT(*) FROM feeds WHERE state = 'live'`); n > 0 {
+			t.Errorf("%d feeds are live that nobody follows", n)
+		}
+		second.api[w.clusters[0]].Heal()
+		w.settled(second, 0)
+		first.link.Cut()
+		first.link.Heal()
+		w.settle()
+	})
+}
+
 // settled waits until an agent's feeds are live, but for at least so many.
 func (w *world) settled(a *agent, failing int64) {
 	w.t.Helper()

@@ -132,6 +132,22 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("not released: %+v", row)
 		}
 	},
+	"a feed that another followed is not live before it is said again": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{
+			{Feed: feedOf(pods), State: vedette.FeedLive, Message: "slowly"}, {Feed: feedOf(services), State: vedette.FeedDenied, Message: "forbidden"}}})
+		w = take(t, s, "prod")
+		if f := feedNamed(t, s, "prod", feedOf(pods)); f.State != vedette.FeedPending || f.Message != "" {
+			t.Errorf("what was followed is %s %q, want pending", f.State, f.Message)
+		}
+		if f := feedNamed(t, s, "prod", feedOf(services)); f.State != vedette.FeedDenied || f.Message != "forbidden" {
+			t.Errorf("what was not followed is %s %q, want as it was", f.State, f.Message)
+		}
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
+		if f := feedNamed(t, s, "prod", feedOf(pods)); f.State != vedette.FeedLive {
+			t.Errorf("what is followed again is %s", f.State)
+		}
+	},
 	"being seen moves live feeds forward and no others": func(t *testing.T, s *store.Store) {
 		w := join(t, s, "prod")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
