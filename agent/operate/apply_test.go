@@ -188,6 +188,28 @@ func TestImmutableFieldsFailWithTheClustersWords(t *testing.T) {
 	}
 }
 
+// TestRecreateIsRefusedInTime has manifests refused that no API server takes, and not
+// those that only what is there stands against.
+func TestRecreateIsRefusedInTime(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	d := whole("d", "1")
+	b.apply(vedette.ByMode, d)
+	before := dig(b.live(apps, "deployments", "d"), "metadata", "uid")
+	d["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
+	b.fails(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: vedette.Recreate}, 422, "`selector` does not match template `labels`")
+	if after := dig(b.live(apps, "deployments", "d"), "metadata", "uid"); after != before {
+		t.Error("what was to be recreated is gone, and nothing took its place")
+	}
+	s := object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "s"},
+		"spec": object{"type": "NodePort", "ports": []any{object{"port": 80, "nodePort": 30123}}}}
+	b.apply(vedette.ByMode, s)
+	s["spec"].(object)["ports"] = []any{object{"port": 81, "nodePort": 30123}}
+	b.apply(vedette.Recreate, s)
+	if port := dig(b.live(core, "services", "s"), "spec", "ports").([]any)[0].(object)["port"]; port != 81.0 {
+		t.Errorf("the Service was not recreated: its port is %v", port)
+	}
+}
+
 func TestModes(t *testing.T) {
 	annotated := func(o object, value string) object {
 		o["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/serverside-apply": value}

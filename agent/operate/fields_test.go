@@ -37,7 +37,11 @@ func TestMisspeltFieldsAreRefused(t *testing.T) {
 	if image := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any)[0].(object)["image"]; image != "example.com/main:1" {
 		t.Errorf("what was refused has run: the image is %v", image)
 	}
+	before := dig(b.live(apps, "deployments", "d"), "metadata", "uid")
 	refused(vedette.Recreate, 400, words)
+	if after := dig(b.live(apps, "deployments", "d"), "metadata", "uid"); after != before {
+		t.Error("what was to be recreated is gone, and nothing took its place")
+	}
 	for _, s := range []vedette.Strategy{vedette.ServerSide, vedette.ServerForce} { // which never take them
 		refused(s, 500, ".spec.replica: field not declared in schema")
 	}

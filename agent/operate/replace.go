@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/vedette-io/vedette"
 )
@@ -55,16 +56,48 @@ func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned 
 	return true, o.toldSince(p, raw, status, before)
 }
 
-// recreate deletes what is there, waits until it is gone, and applies.
+// recreate deletes what is there, waits until it is gone, and applies. A manifest that
+// no API server would take is refused before, while the object is still there.
 func (o *Operator) recreate(ctx context.Context, p place, m manifest) result {
+	delete(m.meta(), "resourceVersion")
+	delete(m.meta(), "uid")
+	if err := o.rehearse(ctx, p, m); err != nil {
+		return failed(err)
+	}
 	gone := o.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true, NoWait: isDry(ctx)})
 	if gone.err != nil {
 		return gone
 	}
-	delete(m.meta(), "resourceVersion")
-	delete(m.meta(), "uid")
 	if isDry(ctx) && len(gone.Keys) > 0 {
 		return o.createBeside(ctx, p, m)
 	}
 	return o.applyByMode(ctx, p, m, vedette.ApplyArgs{Strategy: vedette.ByMode})
+}
+
+// rehearse has the API server judge the creation of an object that may be there
+// still, and returns what stands against the manifest itself.
+func (o *Operator) rehearse(ctx context.Context, p place, m manifest) error {
+	if isDry(ctx) {
+		return nil // all of it is one
+	}
+	_, _, err := o.do(withDryRun(ctx), p.list(), call{method: http.MethodPost, contentType: typeJSON, body: m.raw(),
+		query: url.Values{"fieldManager": {o.cfg.Manager}}, accept: p.accept(), manifest: true})
+	if r := refusalOf(err); r != nil && r.faults(p.Kind) {
+		return err
+	}
+	return nil
+}
+
+// serviceKind is told as invalid, too, where another Service has its address or port.
+var serviceKind = vedette.Kind{Name: "Service"}
+
+// faults reports whether a creation was refused for what the manifest says. That the
+// name is taken, a quota used up, or that the API server may not be asked, tells
+// nothing of what will be once the object is gone; nor does what a webhook says, which
+// may have looked at it.
+func (r *refusal) faults(k vedette.Kind) bool {
+	if strings.HasPrefix(r.Message, "admission webhook ") {
+		return false
+	}
+	return r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity && k != serviceKind
 }
