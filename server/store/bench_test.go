@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,9 +16,12 @@ import (
 	"github.com/vedette-io/vedette/server/store/storetest"
 	"github.com/vedette-io/vedette/test/corpus"
 	"github.com/vedette-io/vedette/test/databases"
+	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// The servers of the benchmarks wait for the disk, as in production.
+// The servers of the benchmarks wait for the disk, as in production. Away is how long
+// it is to them and back: of a server in another zone of the same region it is a
+// millisecond.
 
 func BenchmarkSQLite(b *testing.B) {
 	benchmark(b, func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "vedette.db") })
@@ -31,6 +35,26 @@ func BenchmarkPostgreSQL(b *testing.B) {
 
 func BenchmarkMariaDB(b *testing.B) {
 	benchmark(b, func(b *testing.B) string { return databases.StartMariaDB(b, databases.Options{Durable: true}).URL })
+}
+
+func BenchmarkPostgreSQLAway(b *testing.B) {
+	benchOperation(b, newCluster(b, away(b, databases.StartPostgreSQL(b, databases.Options{Durable: true}).URL)))
+}
+
+func BenchmarkMariaDBAway(b *testing.B) {
+	benchOperation(b, newCluster(b, away(b, databases.StartMariaDB(b, databases.Options{Durable: true}).URL)))
+}
+
+// away returns the URL of the same database, a millisecond away.
+func away(b *testing.B, from string) string {
+	u, err := url.Parse(from)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := proxy.New(b, u.Host)
+	p.Slow(time.Millisecond / 2)
+	u.Host = p.Address()
+	return u.String()
 }
 
 const batchSize = 500

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 
 	"github.com/vedette-io/vedette"
@@ -38,6 +37,7 @@ type columns struct{ head, body []byte }
 type holdings struct {
 	account int64
 	covered coverage
+	marks   map[feedKey]string   // of the feeds that have one
 	asked   map[rowKey]bool      // keys that were looked up
 	there   map[rowKey]storedRow // those of them that are stored
 }
@@ -92,20 +92,37 @@ func (s *Store) hold(ctx context.Context, d *draft) (err error) {
 // holdings begins to find out what is stored. It refuses a writer that was
 // replaced.
 func (s *Store) holdings(ctx context.Context, account vedette.AccountName, term vedette.Term) (*holdings, error) {
-	h := &holdings{asked: map[rowKey]bool{}, there: map[rowKey]storedRow{}}
+	h := &holdings{covered: coverage{}, marks: map[feedKey]string{}, asked: map[rowKey]bool{}, there: map[rowKey]storedRow{}}
 	var stored int64
-	err := s.one(ctx, into(&h.account, &stored), selectTerm, string(account))
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNoAccount
-	}
-	if err != nil {
+	err := s.each(ctx, func(rows *sql.Rows) error { return h.scan(rows, &stored) }, selectGround, string(account))
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if stored != int64(term) {
+	case h.account == 0:
+		return nil, ErrNoAccount
+	case stored != int64(term):
 		return nil, ErrTerm
 	}
-	h.covered, err = s.coverage(ctx, h.account)
-	return h, err
+	return h, nil
+}
+
+// selectGround reads an account and its feeds at once: each query more is a way to the
+// database and back.
+const selectGround = `SELECT a.id, a.term, f.kind_id, f.namespace, f.mark FROM accounts a LEFT JOIN feeds f ON f.account_id = a.id WHERE a.name = ?`
+
+// scan takes a row of selectGround.
+func (h *holdings) scan(rows *sql.Rows, term *int64) error {
+	var kind sql.NullInt64 // none, as the others, where the account has no feeds
+	var namespace, mark sql.NullString
+	if err := rows.Scan(&h.account, term, &kind, &namespace, &mark); err != nil || !kind.Valid {
+		return err
+	}
+	key := feedKey{kind.Int64, namespace.String}
+	h.covered[key] = true
+	if mark.String != "" {
+		h.marks[key] = mark.String
+	}
+	return nil
 }
 
 // lookup finds what is stored under keys, where that is not known.

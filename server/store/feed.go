@@ -42,18 +42,6 @@ func readCoverage(ctx context.Context, q querier, d *dialect, account int64) (co
 	return covered, err
 }
 
-// coverage reads it outside of a transaction.
-func (s *Store) coverage(ctx context.Context, account int64) (covered coverage, err error) {
-	if prepared := s.looks[selectCoverage]; prepared != nil {
-		return readCoverage(ctx, preparedQuery{prepared}, &dialect{}, account)
-	}
-	err = s.connected(ctx, s.reader, func(ctx context.Context, conn *sql.Conn) (err error) {
-		covered, err = readCoverage(ctx, conn, &s.dialect, account)
-		return err
-	})
-	return covered, err
-}
-
 // Begin forgets a feed's mark, because a snapshot of it starts. Until that ends
 // a crash means that the feed must be listed again.
 func (s *Store) Begin(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {

@@ -143,8 +143,6 @@ func (s *Store) through(ctx context.Context, account vedette.AccountName, term v
 	return s.carryOut(ctx, newPlan(&b, held), nil, s.write)
 }
 
-const selectMark = `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`
-
 func (s *Store) standing(ctx context.Context, account vedette.AccountName, held *holdings, key vedette.Key, uid string) (*standing, error) {
 	k, err := s.rowKey(ctx, key, held.covered)
 	if err != nil {
@@ -152,10 +150,7 @@ func (s *Store) standing(ctx context.Context, account vedette.AccountName, held 
 	}
 	at := s.floors.standing(account, key, uid)
 	feed, _ := held.covered.of(k)
-	err = s.one(ctx, into(&at.mark), selectMark, held.account, feed.kind, feed.namespace)
-	if err != nil {
-		return nil, err
-	}
+	at.mark = held.marks[feed]
 	err = s.lookup(ctx, held, []rowKey{k}, nil)
 	if row, ok := held.there[k]; ok {
 		at.row = &row

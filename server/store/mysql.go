@@ -31,7 +31,6 @@ func mysqlDialect() dialect {
 		gooseLock:  mysqlLock,
 		inOrder:    "STRAIGHT_JOIN", // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
 		forUpdate:  " FOR UPDATE",
-		isolation:  sql.LevelReadCommitted, // no gap locks: accounts don't wait for each other
 		lookup:     mysqlLookup,
 		upsert:     w.upsert,
 		remove:     removeInRuns,
@@ -90,9 +89,9 @@ func connectMySQL(_ context.Context, s *Store, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("limit the time of statements: %w", err)
 	}
-	s.migrator = sql.OpenDB(hasty{connector})
+	s.migrator = sql.OpenDB(committed{hasty{connector}})
 	s.cleanup = append(s.cleanup, s.migrator.Close)
-	s.db = sql.OpenDB(hasty{quick})
+	s.db = sql.OpenDB(committed{hasty{quick}})
 	s.db.SetMaxOpenConns(cfg.MaxConns)
 	s.db.SetMaxIdleConns(cfg.MaxConns)
 	s.db.SetConnMaxIdleTime(mysqlIdle / 2)
@@ -103,6 +102,23 @@ func connectMySQL(_ context.Context, s *Store, cfg Config) error {
 	}
 	s.cleanup = append(s.cleanup, s.db.Close)
 	return nil
+}
+
+// committed has all transactions of a connection read what is committed: without gap
+// locks accounts don't wait for each other. Said for each transaction, as database/sql
+// would, it costs a round trip more each time.
+type committed struct{ driver.Connector }
+
+// Connect implements driver.Connector.
+func (c committed) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`, nil); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 // mysqlIdle is after how long the server gives up a connection on which nothing
@@ -139,9 +155,9 @@ func mysqlConfig(text string) (*mysql.Config, error) {
 	config.User = u.User.Username()
 	config.Passwd, _ = u.User.Password()
 	config.Collation = "utf8mb4_bin"
-	config.ClientFoundRows = true // an update that changes nothing has still found its row
-	config.InterpolateParams = false
-	config.MaxAllowedPacket = 0 // ask the server
+	config.ClientFoundRows = true   // an update that changes nothing has still found its row
+	config.InterpolateParams = true // else each statement is prepared first, which is another round trip
+	config.MaxAllowedPacket = 0     // ask the server
 	if config.Params == nil {
 		config.Params = map[string]string{}
 	}

@@ -91,9 +91,7 @@ func (s *Store) BeginOperation(ctx context.Context, o OperationRow) error {
 		return fmt.Errorf("%s: %w", deed, err)
 	}
 	o.State = Pending
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
-		return insertValues(ctx, tx, "operations", operationColumns, [][]any{o.values()}, "")
-	})
+	err := s.writeOne(ctx, insertText("operations", operationColumns, 1, ""), o.values()...)
 	if err != nil && s.dialect.taken(err) {
 		err = vedette.Errorf(vedette.Conflict, "the operation %s was accepted before", o.ID)
 	}
@@ -119,10 +117,18 @@ func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) er
 	if len(rows) == 0 {
 		return nil
 	}
+	if len(rows) == 1 {
+		return s.explain(deed, s.writeOne(ctx, s.endText(), rows[0]...))
+	}
 	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 		return tx.dialect.insert(ctx, tx, "operations", operationColumns, rows, tx.dialect.orUpdate(whilePending, operationEnds))
 	})
 	return s.explain(deed, err)
+}
+
+// endText stores the end of one operation.
+func (s *Store) endText() string {
+	return insertText("operations", operationColumns, 1, s.dialect.orUpdate(whilePending, operationEnds))
 }
 
 // Operation returns one operation. The error is vedette.NotFound where it is not

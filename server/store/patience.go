@@ -51,6 +51,9 @@ func (s *Store) patiently(ctx context.Context, do func(ctx context.Context) erro
 
 // each reads the rows of a query outside of a transaction.
 func (s *Store) each(ctx context.Context, row func(*sql.Rows) error, query string, args ...any) error {
+	if prepared := s.looks[query]; prepared != nil {
+		return each(ctx, preparedQuery{prepared}, &dialect{}, row, "", args...)
+	}
 	return s.connected(ctx, s.reader, func(ctx context.Context, conn *sql.Conn) error {
 		return each(ctx, conn, &s.dialect, row, query, args...)
 	})

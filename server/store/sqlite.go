@@ -161,7 +161,7 @@ func sqlitePrepare(ctx context.Context, s *Store) error {
 		lookups = append(lookups, sqliteLookupText(n))
 	}
 	// What each operation reads and writes: its parser takes as long as the rest.
-	lookups = append(lookups, selectTerm, selectCoverage, selectMark, selectAccount)
+	lookups = append(lookups, selectGround, selectAccount)
 	d := sqliteDialect()
 	upserts = append(upserts, selectTerm, insertText("operations", operationColumns, 1, ""),
 		insertText("operations", operationColumns, 1, d.orUpdate(whilePending, operationEnds)))
@@ -215,17 +215,12 @@ func sqliteLookup(ctx context.Context, s *Store, account int64, keys []rowKey, f
 			k := keys[min(i, len(keys)-1)]
 			args = append(args, k.kind, k.namespace, k.name)
 		}
-		if err := s.lookPrepared(ctx, scanStored(found), sqliteLookupText(n), append(args, account)...); err != nil {
+		if err := s.each(ctx, scanStored(found), sqliteLookupText(n), append(args, account)...); err != nil {
 			return fmt.Errorf("look %d keys up: %w", n, err)
 		}
 		keys = keys[min(n, len(keys)):]
 	}
 	return nil
-}
-
-// lookPrepared is each for a text of s.looks.
-func (s *Store) lookPrepared(ctx context.Context, row func(*sql.Rows) error, text string, args ...any) error {
-	return each(ctx, preparedQuery{s.looks[text]}, &dialect{}, row, "", args...)
 }
 
 // preparedQuery lets a prepared statement stand for the query that it was made of.

@@ -119,7 +119,30 @@ func (s *Store) write(ctx context.Context, do func(ctx context.Context, tx *tx) 
 		return err
 	}
 	defer s.writers.leave()
-	return s.attempts(ctx, do)
+	return s.attempts(func() error { return s.attempt(ctx, do) })
+}
+
+// writeOne is write for a statement that is a transaction by itself, for which no other
+// way to the database is needed.
+func (s *Store) writeOne(ctx context.Context, query string, args ...any) error {
+	if err := s.writers.enter(ctx); err != nil {
+		return err
+	}
+	defer s.writers.leave()
+	return s.attempts(func() error { return s.execute(ctx, query, args...) })
+}
+
+func (s *Store) execute(ctx context.Context, query string, args ...any) error {
+	if prepared := s.texts[query]; prepared != nil {
+		return s.patiently(ctx, func(ctx context.Context) error {
+			_, err := prepared.ExecContext(ctx, args...)
+			return err
+		})
+	}
+	return s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
+		_, err := exec(ctx, conn, &s.dialect, query, args...)
+		return err
+	})
 }
 
 // writeBehind is write for what nobody waits for, and may take long.
@@ -128,14 +151,14 @@ func (s *Store) writeBehind(ctx context.Context, do func(ctx context.Context, tx
 		return err
 	}
 	defer s.writers.leave()
-	return s.attempts(ctx, do)
+	return s.attempts(func() error { return s.attempt(ctx, do) })
 }
 
-func (s *Store) attempts(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
-	err := s.attempt(ctx, do)
+func (s *Store) attempts(try func() error) error {
+	err := try()
 	if err != nil && s.dialect.again(err) {
 		s.log.Info("repeat a transaction", "error", err)
-		err = s.attempt(ctx, do)
+		err = try()
 	}
 	return err
 }
