@@ -70,8 +70,8 @@ type book interface {
 	history
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	MakeWay(account vedette.AccountName) (end func())
-	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object) ([]store.Change, error)
-	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string) ([]store.Change, error)
+	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object, end *store.OperationRow) (changes []store.Change, ended bool, err error)
+	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string, end *store.OperationRow) (changes []store.Change, ended bool, err error)
 	Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error)
 	UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error)
 }
@@ -193,7 +193,7 @@ func (d *Dispatch) refused(e *errand, err error) vedette.Outcome {
 	out := failure(http.StatusServiceUnavailable, "ServiceUnavailable",
 		"the server could not note the operation in its database, and did not send it; try again, under another id")
 	out.ID = e.op.ID
-	d.diary.ended(e, out)
+	d.diary.ended(d.diary.last(e, out))
 	return out
 }
 
@@ -204,8 +204,11 @@ func (d *Dispatch) finish(e *errand, out vedette.Outcome) vedette.Outcome {
 	out.ID = e.op.ID
 	ctx, cancel := context.WithTimeout(context.Background(), mostWriting)
 	defer cancel()
-	d.writeThrough(ctx, e, &out)
-	noted := d.diary.ended(e, out)
+	row := d.diary.last(e, out)
+	if d.writeThrough(ctx, e, &out, &row) {
+		return out
+	}
+	noted := d.diary.ended(row)
 	if e.op.Reads() || out.State == vedette.Lost {
 		return out
 	}

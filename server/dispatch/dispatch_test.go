@@ -171,14 +171,19 @@ func (s *stage) LoseOperations(context.Context, vedette.ServerID, string, time.T
 }
 func (s *stage) PurgeOperations(context.Context, time.Time, int) (int, error) { return 0, nil }
 
-func (s *stage) WriteThrough(_ context.Context, account vedette.AccountName, _ vedette.Term, o vedette.Object) ([]store.Change, error) {
+func (s *stage) WriteThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, o vedette.Object, end *store.OperationRow) ([]store.Change, bool, error) {
 	s.say("stored %s at %s", o.Key, o.ResourceVersion)
-	return nil, nil
+	err := s.EndOperations(ctx, []store.OperationRow{*end})
+	return nil, err == nil, err
 }
 
-func (s *stage) RemoveThrough(_ context.Context, account vedette.AccountName, _ vedette.Term, key vedette.Key, uid string) ([]store.Change, error) {
+func (s *stage) RemoveThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, key vedette.Key, uid string, end *store.OperationRow) ([]store.Change, bool, error) {
 	s.say("removed %s %s", key, uid)
-	return nil, nil
+	if end == nil {
+		return nil, false, nil
+	}
+	err := s.EndOperations(ctx, []store.OperationRow{*end})
+	return nil, err == nil, err
 }
 
 func (s *stage) MakeWay(vedette.AccountName) (end func()) {

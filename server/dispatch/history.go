@@ -73,14 +73,20 @@ func (y *diary) begin(ctx context.Context, e *errand) error {
 	return y.book.BeginOperation(ctx, y.row(e, vedette.Outcome{State: store.Pending}))
 }
 
+// last is what the history is to hold of an operation that ends now.
+func (y *diary) last(e *errand, out vedette.Outcome) store.OperationRow {
+	row := y.row(e, out)
+	row.Ended = time.Now()
+	return row
+}
+
 // ended notes how an operation ended, soon. The channel that it returns is closed
 // when it is in the history.
-func (y *diary) ended(e *errand, out vedette.Outcome) <-chan struct{} {
-	last := end{y.row(e, out), make(chan struct{})}
-	last.row.Ended = time.Now()
+func (y *diary) ended(row store.OperationRow) <-chan struct{} {
+	last := end{row, make(chan struct{})}
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.unnoted[e.op.ID] = true
+	y.unnoted[row.ID] = true
 	y.ends = append(y.ends, last)
 	y.trimLocked()
 	y.wake()

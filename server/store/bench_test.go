@@ -269,12 +269,9 @@ func benchOperation(b *testing.B, c *cluster) {
 			if err := c.s.BeginOperation(b.Context(), row); err != nil {
 				b.Fatal(err)
 			}
-			if changes, err := c.s.WriteThrough(b.Context(), "prod", c.term, o); err != nil || len(changes) != 1 {
-				b.Fatal(changes, err)
-			}
 			row.State = vedette.Done
-			if err := c.s.EndOperations(b.Context(), []store.OperationRow{row}); err != nil {
-				b.Fatal(err)
+			if changes, ended, err := c.s.WriteThrough(b.Context(), "prod", c.term, o, &row); err != nil || len(changes) != 1 || !ended {
+				b.Fatal(changes, ended, err)
 			}
 			return 1
 		}

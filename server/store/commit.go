@@ -107,6 +107,7 @@ type plan struct {
 	removes []rowKey
 	gained  map[feedKey]int64
 	feeds   map[feedKey]FeedUpdate
+	end     []any // of the operation that wrote it; nil for none
 	changes []Change
 }
 
@@ -343,7 +344,11 @@ func (p *plan) apply(ctx context.Context, tx *tx) error {
 			return fmt.Errorf("update a feed: %w", err)
 		}
 	}
-	return nil
+	if p.end == nil {
+		return nil
+	}
+	_, err := tx.exec(ctx, tx.store.endText(), p.end...)
+	return err
 }
 
 func (p *plan) applyLabels(ctx context.Context, tx *tx) error {

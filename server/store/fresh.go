@@ -18,13 +18,17 @@ import (
 // and the feed has passed the version: the object has gone since, or a newer
 // change of it is on its way. A resourceVersion that is not a decimal number
 // can't be compared; an object that has one is left to its feed. No mark moves.
-// The errors are those of Commit.
-func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object) ([]Change, error) {
+//
+// The operation's end, which may be nil, goes into the same transaction, and ended is
+// true then: who is answered waits for both, and two transactions would wait for the
+// disk twice. Where nothing is written it is left to EndOperations. The errors are
+// those of Commit.
+func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object, end *OperationRow) (changes []Change, ended bool, err error) {
 	deed := fmt.Sprintf("write %s of account %s through", o.Key, account)
 	if err := checkObject(&o); err != nil {
-		return nil, fmt.Errorf("%s: %w", deed, err)
+		return nil, false, fmt.Errorf("%s: %w", deed, err)
 	}
-	changes, err := s.through(ctx, account, term, o.Key, o.UID, func(at *standing, b *Batch) {
+	changes, ended, err = s.through(ctx, account, term, o.Key, o.UID, end, func(at *standing, b *Batch) {
 		write, kept := at.write(&o)
 		if write {
 			b.Upserts = []vedette.Object{o}
@@ -33,18 +37,18 @@ func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, t
 			s.floors.raise(account, o.Key, *kept)
 		}
 	})
-	return changes, s.explain(deed, err)
+	return changes, ended, s.explain(deed, err)
 }
 
 // RemoveThrough removes an object that an operation saw gone, before its feed
 // tells it, and returns what changed. It is removed only if it is the one with
 // that uid: an object that took the name meanwhile stays. What the feed still
 // tells of the one that has gone is left out. Without a uid nothing is removed,
-// since a name alone does not say which of its bearers has gone. The errors are
-// those of Commit.
-func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string) ([]Change, error) {
+// since a name alone does not say which of its bearers has gone. The end and the
+// errors are those of WriteThrough.
+func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string, end *OperationRow) (changes []Change, ended bool, err error) {
 	deed := fmt.Sprintf("remove %s of account %s through", key, account)
-	changes, err := s.through(ctx, account, term, key, uid, func(at *standing, b *Batch) {
+	changes, ended, err = s.through(ctx, account, term, key, uid, end, func(at *standing, b *Batch) {
 		if uid == "" {
 			return
 		}
@@ -53,7 +57,7 @@ func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, 
 		}
 		s.floors.bury(account, uid, tomb{key: key, made: time.Now()})
 	})
-	return changes, s.explain(deed, err)
+	return changes, ended, s.explain(deed, err)
 }
 
 // UID returns the uid of an object as it is stored, empty where none is.
@@ -120,27 +124,34 @@ func (at *standing) hasPassed(version uint64) bool {
 
 // through lets decide say what to do about one object, and does it. What decide
 // makes known is so before anything is written: it is true of the cluster,
-// whatever becomes of the transaction.
-func (s *Store) through(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string, decide func(*standing, *Batch)) ([]Change, error) {
+// whatever becomes of the transaction. The operation's end goes along where there is
+// anything to write; it may be nil.
+func (s *Store) through(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
+	end *OperationRow, decide func(*standing, *Batch)) (changes []Change, ended bool, err error) {
 	leave, err := s.gates.enter(ctx, account)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer leave()
 	if err := s.settle(ctx, account, term); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	b := Batch{Account: account, Term: term}
 	held, err := s.holdings(ctx, account, term)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	at, err := s.standing(ctx, account, held, key, uid)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	decide(at, &b)
-	return s.carryOut(ctx, newPlan(&b, held), nil, s.write)
+	p := newPlan(&b, held)
+	if p.end, err = s.endOf(end); err != nil {
+		return nil, false, err
+	}
+	changes, err = s.carryOut(ctx, p, nil, s.write)
+	return changes, err == nil && p.end != nil && !p.idle(), err
 }
 
 func (s *Store) standing(ctx context.Context, account vedette.AccountName, held *holdings, key vedette.Key, uid string) (*standing, error) {

@@ -126,6 +126,14 @@ func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) er
 	return s.explain(deed, err)
 }
 
+// endOf returns what endText takes of an operation; nil of none.
+func (s *Store) endOf(o *OperationRow) ([]any, error) {
+	if o == nil {
+		return nil, nil
+	}
+	return o.values(), checkID("operation", string(o.ID))
+}
+
 // endText stores the end of one operation.
 func (s *Store) endText() string {
 	return insertText("operations", operationColumns, 1, s.dialect.orUpdate(whilePending, operationEnds))

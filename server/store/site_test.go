@@ -65,7 +65,7 @@ func (w *site) commit(mark int, pods ...vedette.Object) []Change {
 }
 
 func (w *site) through(o vedette.Object) {
-	_, err := w.WriteThrough(context.Background(), "prod", w.term, o)
+	_, _, err := w.WriteThrough(context.Background(), "prod", w.term, o, nil)
 	w.must(err)
 }
 

@@ -87,7 +87,7 @@ func TestAPlaceIsNotLost(t *testing.T) {
 }
 
 // TestBatchesWriteBehind holds SQLite's one writer while a batch waits for it, and
-// then an operation.
+// then the ends of operations.
 func TestBatchesWriteBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t)
@@ -98,7 +98,7 @@ func TestBatchesWriteBehind(t *testing.T) {
 			return upsert(ctx, tx, account, rows)
 		}
 		w.dialect.insert = func(ctx context.Context, tx *tx, table string, columns []column, rows [][]any, or string) error {
-			came = append(came, "an operation")
+			came = append(came, "operations")
 			return insert(ctx, tx, table, columns, rows, or)
 		}
 		release := make(chan struct{})
@@ -108,11 +108,11 @@ func TestBatchesWriteBehind(t *testing.T) {
 		synctest.Wait()
 		go w.commit(5, podsAt(0, 3, 5)...)
 		synctest.Wait()
-		go func() { w.must(w.EndOperations(context.Background(), []OperationRow{{ID: "01J", Account: "prod"}})) }()
+		go func() { w.must(w.EndOperations(context.Background(), []OperationRow{{ID: "01J", Account: "prod"}, {ID: "01K", Account: "prod"}})) }()
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
-		if want := []string{"an operation", "a batch"}; !slices.Equal(came, want) {
+		if want := []string{"operations", "a batch"}; !slices.Equal(came, want) {
 			t.Errorf("written as %q, want %q", came, want)
 		}
 		w.must(w.Close())

@@ -265,20 +265,57 @@ var freshTests = map[string]func(*testing.T, *store.Store){
 		take(t, s, "prod")
 		try := func(want error, account vedette.AccountName, term vedette.Term, o vedette.Object) {
 			t.Helper()
-			if _, err := s.WriteThrough(t.Context(), account, term, o); !errors.Is(err, want) {
+			if _, _, err := s.WriteThrough(t.Context(), account, term, o, nil); !errors.Is(err, want) {
 				t.Errorf("write: got %v, want %v", err, want)
 			}
-			if _, err := s.RemoveThrough(t.Context(), account, term, o.Key, o.UID); !errors.Is(err, want) {
+			if _, _, err := s.RemoveThrough(t.Context(), account, term, o.Key, o.UID, nil); !errors.Is(err, want) {
 				t.Errorf("remove: got %v, want %v", err, want)
 			}
 		}
 		try(store.ErrTerm, "prod", w.term, pod("web", 10))
 		try(store.ErrNoAccount, "nobody", w.term, pod("web", 10))
 		try(store.ErrNoFeed, "prod", w.term+1, object(vedette.Kind{Name: "Nonesuch"}, "n", "a", "1"))
-		if _, err := s.WriteThrough(t.Context(), "prod", w.term+1, object(pods, "n", "a\x00", "1")); vedette.KindOf(err) != vedette.Invalid {
+		if _, _, err := s.WriteThrough(t.Context(), "prod", w.term+1, object(pods, "n", "a\x00", "1"), nil); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("a bad name: %v", err)
 		}
 		w.shows("web@4")
+	},
+	"an operation's end is stored with what it wrote": func(t *testing.T, s *store.Store) {
+		w := liveAt(t, s, 5)
+		written, removed, idle, refused := operation(1), operation(2), operation(3), operation(4)
+		for _, o := range []store.OperationRow{written, removed, idle, refused} {
+			begin(t, s, o)
+		}
+		goes := func(want bool, ended bool, err error) {
+			t.Helper()
+			if ended != want || err != nil {
+				t.Errorf("ended %v, %v; want %v", ended, err, want)
+			}
+		}
+		end := ended(written, vedette.Done)
+		_, noted, err := s.WriteThrough(t.Context(), "prod", w.term, pod("web", 10), &end)
+		goes(true, noted, err)
+		checkOperation(t, s, end)
+		end = ended(removed, vedette.Failed) // whatever it says
+		_, noted, err = s.RemoveThrough(t.Context(), "prod", w.term, pod("web", 10).Key, pod("web", 10).UID, &end)
+		goes(true, noted, err)
+		checkOperation(t, s, end)
+		end = ended(written, vedette.Failed)
+		_, noted, err = s.WriteThrough(t.Context(), "prod", w.term, pod("api", 11), &end)
+		goes(true, noted, err)
+		checkOperation(t, s, ended(written, vedette.Done)) // it has one end
+		end = ended(idle, vedette.Done)
+		_, noted, err = s.WriteThrough(t.Context(), "prod", w.term, pod("api", 11), &end) // which is there already
+		goes(false, noted, err)
+		_, noted, err = s.RemoveThrough(t.Context(), "prod", w.term, pod("none", 1).Key, "uid-none", &end)
+		goes(false, noted, err)
+		checkOperation(t, s, idle)
+		end = ended(refused, vedette.Done)
+		if _, noted, err = s.WriteThrough(t.Context(), "prod", w.term-1, pod("api", 12), &end); noted || !errors.Is(err, store.ErrTerm) {
+			t.Errorf("of an old term: ended %v, %v", noted, err)
+		}
+		checkOperation(t, s, refused)
+		w.shows("api@11")
 	},
 	"results of many operations while the feed tells": func(t *testing.T, s *store.Store) {
 		w := liveAt(t, s, 5)
@@ -286,7 +323,7 @@ var freshTests = map[string]func(*testing.T, *store.Store){
 		for turn := range 4 {
 			wg.Go(func() {
 				for version := 10 + turn; version < 90; version += 4 {
-					if _, err := s.WriteThrough(t.Context(), "prod", w.term, pod(fmt.Sprint("web-", version%5), version)); err != nil {
+					if _, _, err := s.WriteThrough(t.Context(), "prod", w.term, pod(fmt.Sprint("web-", version%5), version), nil); err != nil {
 						t.Error(err)
 					}
 				}
@@ -333,7 +370,7 @@ func (w freshWriter) through(name string, version int) []store.Change {
 
 func (w freshWriter) write(o vedette.Object) []store.Change {
 	w.t.Helper()
-	changes, err := w.s.WriteThrough(w.t.Context(), w.account, w.term, o)
+	changes, _, err := w.s.WriteThrough(w.t.Context(), w.account, w.term, o, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -342,7 +379,7 @@ func (w freshWriter) write(o vedette.Object) []store.Change {
 
 func (w freshWriter) gone(name, uid string) []store.Change {
 	w.t.Helper()
-	changes, err := w.s.RemoveThrough(w.t.Context(), w.account, w.term, pod(name, 0).Key, uid)
+	changes, _, err := w.s.RemoveThrough(w.t.Context(), w.account, w.term, pod(name, 0).Key, uid, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (c *world) arrive() {
 	h := c.results[i]
 	c.results = slices.Delete(c.results, i, i+1)
 	if h.deleted {
-		changes, err := c.w.s.RemoveThrough(c.t.Context(), "prod", c.w.term, h.object.Key, h.object.UID)
+		changes, _, err := c.w.s.RemoveThrough(c.t.Context(), "prod", c.w.term, h.object.Key, h.object.UID, nil)
 		if err != nil || len(changes) > 1 {
 			c.t.Fatal(changes, err)
 		}
