@@ -167,11 +167,8 @@ func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder)
 // meanwhile, that stays as it is and there is no error.
 func (s *Store) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
 	s.floors.leave(account, time.Now())
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
-		_, err := tx.exec(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
-			micros(tx.now), string(account), int64(term))
-		return err
-	})
+	_, err := s.writeOne(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
+		micros(time.Now()), string(account), int64(term))
 	return s.explain("release account "+string(account), err)
 }
 

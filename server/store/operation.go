@@ -91,7 +91,7 @@ func (s *Store) BeginOperation(ctx context.Context, o OperationRow) error {
 		return fmt.Errorf("%s: %w", deed, err)
 	}
 	o.State = Pending
-	err := s.writeOne(ctx, insertText("operations", operationColumns, 1, ""), o.values()...)
+	_, err := s.writeOne(ctx, insertText("operations", operationColumns, 1, ""), o.values()...)
 	if err != nil && s.dialect.taken(err) {
 		err = vedette.Errorf(vedette.Conflict, "the operation %s was accepted before", o.ID)
 	}
@@ -118,7 +118,8 @@ func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) er
 		return nil
 	}
 	if len(rows) == 1 {
-		return s.explain(deed, s.writeOne(ctx, s.endText(), rows[0]...))
+		_, err := s.writeOne(ctx, s.endText(), rows[0]...)
+		return s.explain(deed, err)
 	}
 	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
 		return tx.dialect.insert(ctx, tx, "operations", operationColumns, rows, tx.dialect.orUpdate(whilePending, operationEnds))
@@ -231,12 +232,8 @@ func (s *Store) ExpireOperations(ctx context.Context, due time.Time, message str
 }
 
 func (s *Store) lose(ctx context.Context, message string, at time.Time, where string, arg any) (int, error) {
-	var n int64
-	err := s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
-		n, err = tx.exec(ctx, `UPDATE operations SET state = ?, status = 504, reason = 'Lost', message = ?, ended = ? WHERE state = 'pending' AND `+where,
-			string(vedette.Lost), clean(message, maxMessage), micros(at), arg)
-		return err
-	})
+	n, err := s.writeOne(ctx, `UPDATE operations SET state = ?, status = 504, reason = 'Lost', message = ?, ended = ? WHERE state = 'pending' AND `+where,
+		string(vedette.Lost), clean(message, maxMessage), micros(at), arg)
 	return int(n), err
 }
 

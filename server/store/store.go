@@ -123,26 +123,32 @@ func (s *Store) write(ctx context.Context, do func(ctx context.Context, tx *tx) 
 }
 
 // writeOne is write for a statement that is a transaction by itself, for which no other
-// way to the database is needed.
-func (s *Store) writeOne(ctx context.Context, query string, args ...any) error {
+// way to the database is needed. It returns the number of rows that were affected.
+func (s *Store) writeOne(ctx context.Context, query string, args ...any) (n int64, err error) {
 	if err := s.writers.enter(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	defer s.writers.leave()
-	return s.attempts(func() error { return s.execute(ctx, query, args...) })
-}
-
-func (s *Store) execute(ctx context.Context, query string, args ...any) error {
-	if prepared := s.texts[query]; prepared != nil {
-		return s.patiently(ctx, func(ctx context.Context) error {
-			_, err := prepared.ExecContext(ctx, args...)
-			return err
-		})
-	}
-	return s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
-		_, err := exec(ctx, conn, &s.dialect, query, args...)
+	err = s.attempts(func() (err error) {
+		n, err = s.execute(ctx, query, args...)
 		return err
 	})
+	return n, err
+}
+
+func (s *Store) execute(ctx context.Context, query string, args ...any) (n int64, err error) {
+	if prepared := s.texts[query]; prepared != nil {
+		err = s.patiently(ctx, func(ctx context.Context) (err error) {
+			n, err = affected(prepared.ExecContext(ctx, args...))
+			return err
+		})
+		return n, err
+	}
+	err = s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) (err error) {
+		n, err = exec(ctx, conn, &s.dialect, query, args...)
+		return err
+	})
+	return n, err
 }
 
 // writeBehind is write for what nobody waits for, and may take long.
@@ -206,11 +212,7 @@ type tx struct {
 
 func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	if prepared := t.store.texts[query]; prepared != nil {
-		result, err := t.StmtContext(ctx, prepared).ExecContext(ctx, args...)
-		if err != nil {
-			return 0, err
-		}
-		return result.RowsAffected()
+		return affected(t.StmtContext(ctx, prepared).ExecContext(ctx, args...))
 	}
 	return exec(ctx, t.Tx, t.dialect, query, args...)
 }
@@ -238,7 +240,10 @@ type querier interface {
 
 // exec returns the number of rows that were affected.
 func exec(ctx context.Context, e execer, d *dialect, query string, args ...any) (int64, error) {
-	result, err := e.ExecContext(ctx, d.bind(query), args...)
+	return affected(e.ExecContext(ctx, d.bind(query), args...))
+}
+
+func affected(result sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
 	}

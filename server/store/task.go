@@ -53,11 +53,7 @@ func (s *Store) CreateTask(ctx context.Context, t TaskRow) (TaskRow, bool, error
 	if err != nil {
 		return TaskRow{}, false, fmt.Errorf("%s: %w", deed, err)
 	}
-	err = s.write(ctx, func(ctx context.Context, tx *tx) error {
-		_, err := tx.exec(ctx, insertTask, args...)
-		return err
-	})
-	if err == nil {
+	if _, err = s.writeOne(ctx, insertTask, args...); err == nil {
 		return t, true, nil
 	}
 	if !s.dialect.taken(err) {
@@ -125,12 +121,8 @@ func (s *Store) SaveTask(ctx context.Context, t TaskRow) error {
 		return fmt.Errorf("%s: %w", deed, err)
 	}
 	t.endNow()
-	var n int64
-	err = s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
-		n, err = tx.exec(ctx, `UPDATE tasks SET state = ?, body = ?, seen = ?, ended = ? WHERE id = ? AND server = ? AND state = 'running'`,
-			string(t.State), body, micros(t.Seen), micros(t.Ended), clean(t.ID, maxShort), clean(string(t.Server), maxShort))
-		return err
-	})
+	n, err := s.writeOne(ctx, `UPDATE tasks SET state = ?, body = ?, seen = ?, ended = ? WHERE id = ? AND server = ? AND state = 'running'`,
+		string(t.State), body, micros(t.Seen), micros(t.Ended), clean(t.ID, maxShort), clean(string(t.Server), maxShort))
 	if err == nil && n == 0 {
 		err = s.refusal(ctx, &t)
 	}
@@ -171,10 +163,7 @@ func (s *Store) RunningTasks(ctx context.Context, limit int) ([]TaskRow, error) 
 // SeeTasks notes that a server was there at a time, and with it all tasks that it
 // runs.
 func (s *Store) SeeTasks(ctx context.Context, server vedette.ServerID, at time.Time) error {
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
-		_, err := tx.exec(ctx, `UPDATE tasks SET seen = ? WHERE state = 'running' AND server = ?`, micros(at), clean(string(server), maxShort))
-		return err
-	})
+	_, err := s.writeOne(ctx, `UPDATE tasks SET seen = ? WHERE state = 'running' AND server = ?`, micros(at), clean(string(server), maxShort))
 	return s.explain("note that the tasks of server "+string(server)+" run", err)
 }
 
@@ -194,13 +183,9 @@ func (s *Store) AbandonedTasks(ctx context.Context, server vedette.ServerID, see
 func (s *Store) TakeTask(ctx context.Context, id string, from, to vedette.ServerID) (TaskRow, error) {
 	deed := fmt.Sprintf("take task %.60s from server %s", id, from)
 	owner, taker := clean(string(from), maxShort), clean(string(to), maxShort)
-	var n int64
-	err := s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
-		n, err = tx.exec(ctx, `UPDATE tasks SET server = ?, state = 'running', seen = ?, ended = 0
-			WHERE id = ? AND server = ? AND (state = 'retryable' OR state = 'running' AND server <> ?)`,
-			taker, micros(tx.now), clean(id, maxShort), owner, taker)
-		return err
-	})
+	n, err := s.writeOne(ctx, `UPDATE tasks SET server = ?, state = 'running', seen = ?, ended = 0
+		WHERE id = ? AND server = ? AND (state = 'retryable' OR state = 'running' AND server <> ?)`,
+		taker, micros(time.Now()), clean(id, maxShort), owner, taker)
 	if err != nil {
 		return TaskRow{}, s.explain(deed, err)
 	}
