@@ -3,11 +3,8 @@ package config
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/vedette-io/vedette"
@@ -40,9 +37,9 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 // loadBelow is Load with another root for the default paths.
 func loadBelow(root, path string, env func(string) (string, bool)) (*Config, error) {
 	if path == "" {
-		found, err := find(root)
+		found, err := configfile.Find(root, defaultPaths[:])
 		if err != nil {
-			return nil, err
+			return nil, vedette.Errorf(vedette.Invalid, "%w", err)
 		}
 		path = found
 	}
@@ -57,24 +54,6 @@ func loadBelow(root, path string, env func(string) (string, bool)) (*Config, err
 	c := &Config{Path: path}
 	c.report = configfile.Load(path, options, c)
 	return c.finish(env)
-}
-
-// find returns the first default path with a file that is not empty; "" where
-// there is none. A file that is there and can't be read is an error: to go on
-// without it would drop every account.
-func find(root string) (string, error) {
-	for _, p := range defaultPaths {
-		path := filepath.Join(root, p)
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-			continue
-		}
-		if err != nil {
-			return "", vedette.Errorf(vedette.Invalid, "look for a configuration file: %w", err)
-		}
-		return path, nil
-	}
-	return "", nil
 }
 
 // parse configures from bytes.

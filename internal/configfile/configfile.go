@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -119,6 +120,24 @@ func (r *Report) Wrong(path string) bool {
 // Add appends a problem that the caller found after decoding.
 func (r *Report) Add(at Position, path, format string, args ...any) {
 	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Find returns the first of some paths below a root with a file that is not empty; ""
+// where there is none. A file that is there and can't be read is an error: to go on
+// without it would drop all that it says.
+func Find(root string, paths []string) (string, error) {
+	for _, p := range paths {
+		path := filepath.Join(root, p)
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("look for a configuration file: %w", err)
+		}
+		return path, nil
+	}
+	return "", nil
 }
 
 // Load reads the file at path into the struct that into points to, which first
