@@ -32,8 +32,14 @@ func (p *Plane) defineProcesses() {
 		p.define(controllerManager, append(p.controllerManagerFlags(), p.options.ControllerManagerFlags...))
 		p.define(scheduler, p.schedulerFlags())
 		p.define(kwok, p.kwokFlags())
+		// The scheduler ends when its memory and the cluster differ, as they may after
+		// an API server was killed, and counts on being started again, as by a kubelet.
+		p.processes.named(scheduler).restarts = mostRestarts
 	}
 }
+
+// mostRestarts is how often the scheduler is started again before that is a fault.
+const mostRestarts = 5
 
 func (p *Plane) define(name string, flags []string) {
 	p.processes.list = append(p.processes.list, &process{

@@ -106,6 +106,41 @@ func TestProcessThatDiesIsTold(t *testing.T) {
 	}
 }
 
+func TestSchedulerIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	p, err := Start(soon(t), Options{Log: t.Output(), Controllers: true})
+	must(t, err)
+	defer func() { must(t, p.Stop()) }()
+	for range mostRestarts + 1 {
+		must(t, p.Err())
+		pid := await(t, p, scheduler)
+		process, err := os.FindProcess(pid)
+		must(t, err)
+		must(t, process.Kill()) // behind the plane's back
+		for p.PIDs()[scheduler] == pid {
+			waitABit(soon(t))
+		}
+	}
+	if err = p.Err(); err == nil || !strings.Contains(err.Error(), "kube-scheduler ended by itself (signal: killed)") {
+		t.Errorf("got error %v, want that the scheduler was killed too often", err)
+	}
+	p.KillControllers()
+	must(t, p.StartControllers(soon(t)))
+	must(t, p.Err())
+}
+
+// await waits until a program runs.
+func await(t *testing.T, p *Plane, name string) int {
+	t.Helper()
+	for deadline := soon(t); deadline.Err() == nil; waitABit(deadline) {
+		if pid := p.PIDs()[name]; pid != 0 {
+			return pid
+		}
+	}
+	t.Fatalf("%s does not run", name)
+	return 0
+}
+
 func TestDirIsTakenOverOnlyFromADeadPlane(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "p")

@@ -27,8 +27,9 @@ type process struct {
 	dir  string // its working directory and HOME
 	log  string // the file that gets its output, appended over restarts
 
-	mu  sync.Mutex
-	run *run // the latest; nil before the first
+	mu       sync.Mutex
+	run      *run // the latest; nil before the first
+	restarts int  // how often it is still started again when it ends by itself
 }
 
 // run is one life of a process.
@@ -46,6 +47,10 @@ func (p *process) start() error {
 	if p.run != nil && !p.run.over() {
 		return fmt.Errorf("start %s: it is running", p.name)
 	}
+	return p.startLocked()
+}
+
+func (p *process) startLocked() error {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.name, err)
@@ -59,7 +64,20 @@ func (p *process) start() error {
 		return fmt.Errorf("start %s: %w", p.name, err)
 	}
 	p.run = r
+	go func() { <-r.done; p.again(r) }()
 	return nil
+}
+
+// again starts the program anew where it ended by itself and may be. Whatever
+// becomes of that is told by accident.
+func (p *process) again(r *run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run != r || r.wanted || p.restarts == 0 {
+		return
+	}
+	p.restarts--
+	_ = p.startLocked() // the run that ended stays the latest then
 }
 
 // begin starts the command and waits for its end on a thread that does nothing
@@ -172,12 +190,13 @@ func (p *process) dismiss(sig syscall.Signal) <-chan struct{} {
 	return p.run.done
 }
 
-// accident returns nil while the program runs, was never started or was ended
-// by us, and else how it ended and the last lines of its log.
+// accident returns nil while the program runs or is about to be started again, was
+// never started or was ended by us, and else how it ended and the last lines of its
+// log.
 func (p *process) accident() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.run == nil || p.run.wanted || !p.run.over() {
+	if p.run == nil || p.run.wanted || !p.run.over() || p.restarts > 0 {
 		return nil
 	}
 	return fmt.Errorf("%s ended by itself (%v); its last words:\n%s", p.name, p.run.outcome, p.tail())
