@@ -108,7 +108,9 @@ func TestBatchesWriteBehind(t *testing.T) {
 		synctest.Wait()
 		go w.commit(5, podsAt(0, 3, 5)...)
 		synctest.Wait()
-		go func() { w.must(w.EndOperations(context.Background(), []OperationRow{{ID: "01J", Account: "prod"}, {ID: "01K", Account: "prod"}})) }()
+		go func() {
+			w.must(w.EndOperations(context.Background(), []OperationRow{{ID: "01J", Account: "prod"}, {ID: "01K", Account: "prod"}}))
+		}()
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
