@@ -315,6 +315,7 @@ func TestASecretStaysHere(t *testing.T) {
 	for _, bad := range []object{
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": object{"k": canary}},
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": []any{canary}},
+		{"apiVersion": "v1", "kind": "secrets", "metadata": object{"name": "s"}, "data": object{"k": canary}},
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "type": "changed", "stringData": object{canary + "!": canary}},
 	} {
 		for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject} {

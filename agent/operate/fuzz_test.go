@@ -43,7 +43,7 @@ func FuzzManifest(f *testing.F) {
 			t.Errorf("%q can't be merged: %v", modified, err)
 		}
 		_ = Mode{}.choose(vedette.Resource{}, m, vedette.ByMode)
-		m.kind = "Secret"
+		m.object["kind"] = "Secret"
 		values := secretValues(m.object)
 		err = veil(m, errors.New("bad: "+strings.Join(values, " / ")))
 		for _, v := range values {

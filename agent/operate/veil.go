@@ -15,10 +15,17 @@ import (
 // veil takes the values of a Secret's manifest out of an error's text: API
 // servers quote what they can't take. Errors of other kinds pass.
 func veil(m manifest, err error) error {
-	if m.kind == "" || !strings.EqualFold(m.kind, "Secret") && !strings.EqualFold(m.kind, "SecretList") {
+	if !m.secret() {
 		return err
 	}
 	return veiled(secretValues(m.object), err)
+}
+
+// secret reports whether a manifest is that of a Secret. One that was located says its
+// kind as the cluster does, whatever its user wrote.
+func (m manifest) secret() bool {
+	kind := text(m.object, "kind")
+	return strings.EqualFold(kind, "Secret") || strings.EqualFold(kind, "SecretList")
 }
 
 // veilPatch does the same for a patch of a Secret, whatever it changes.
