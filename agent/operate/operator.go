@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -202,6 +203,7 @@ func (o *Operator) outcome(op vedette.Operation, r result) vedette.Outcome {
 		}
 	}
 	out.ID = op.ID
+	out.Message = strings.ToValidUTF8(out.Message, "\uFFFD") // the wire takes no other text
 	if op.DryRun {
 		return dry(out)
 	}
