@@ -42,6 +42,13 @@ type Outcome struct {
 	// it at the version that it had. It is false, too, where nobody knows: see
 	// ApplyArgs.Compare.
 	Unchanged bool
+	// Warnings are what API servers said besides their answers, to whichever request
+	// of the operation, and whatever became of it: that a version is deprecated, a
+	// field unknown, a policy not kept. Each text is there once, in the order in which
+	// they came, without the values of a Secret that is written; nil where there is
+	// none. They are bounded, and the last one says so where there were more. The
+	// history keeps none, and a log that is opened tells none.
+	Warnings []string
 	// Result is what a verb has to tell that is no object: a history, a status.
 	Result json.RawMessage
 	// Fresh is the one object that a verb wrote or read, as its feed tells it, so

@@ -111,8 +111,15 @@ func (o *Operator) SetRedactor(r *redact.Redactor) { o.redactor.Store(r) }
 // Do carries out an operation. It returns when the operation's deadline comes, or
 // ctx is over, at the latest. A Stream in the outcome lives on within ctx.
 func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	ctx, warned := withWarnings(ctx)
+	out := o.outcome(op, o.carry(ctx, op))
+	out.Warnings = warned.told()
+	return out
+}
+
+func (o *Operator) carry(ctx context.Context, op vedette.Operation) result {
 	if a, ok := op.Args.(vedette.LogsArgs); ok {
-		return o.outcome(op, o.logs(ctx, o.deadline(op), a))
+		return o.logs(ctx, o.deadline(op), a)
 	}
 	ctx, cancel := context.WithDeadline(ctx, o.deadline(op))
 	defer cancel()
@@ -122,7 +129,7 @@ func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 	ctx, losses := withLosses(ctx)
 	r := o.dispatch(ctx, op.Args)
 	r.err = losses.weigh(r.err)
-	return o.outcome(op, r)
+	return r
 }
 
 func (o *Operator) deadline(op vedette.Operation) time.Time {

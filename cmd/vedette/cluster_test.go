@@ -44,12 +44,34 @@ func (c *clusters) Do(_ context.Context, op vedette.Operation) vedette.Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, op)
+	warnings := c.warnings(op)
 	out := c.carry(op)
+	out.Warnings = warnings
 	out.ID = op.ID
 	if out.ID == "" {
 		out.ID = "01J00000000000000000000000"
 	}
 	return out
+}
+
+// warnings are what the annotation "warns" of the object says, which an operation
+// writes or is about.
+func (c *clusters) warnings(op vedette.Operation) []string {
+	var m struct {
+		Metadata struct{ Annotations struct{ Warns string } }
+	}
+	if a, is := op.Args.(vedette.ApplyArgs); is {
+		_ = json.Unmarshal(a.Manifest, &m) // what is broken warns of nothing
+	} else if aimed, is := op.Args.(interface{ Aim() vedette.Target }); is {
+		key, err := keyOf(aimed.Aim())
+		if found := c.accounts[op.Account][key]; err == nil && found != nil {
+			_ = json.Unmarshal([]byte(found.applied), &m)
+		}
+	}
+	if m.Metadata.Annotations.Warns == "" {
+		return nil
+	}
+	return strings.Split(m.Metadata.Annotations.Warns, "; ")
 }
 
 func refusal(status int, reason, format string, args ...any) vedette.Outcome {

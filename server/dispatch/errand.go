@@ -53,7 +53,7 @@ func (e *errand) weigh(out vedette.Outcome) vedette.Outcome {
 	if out.State != vedette.Failed || e.before == nil || !e.op.Changes() {
 		return e.explain(out)
 	}
-	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost",
+	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost", Warnings: out.Warnings,
 		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which went away before it answered, and then to agent %s, where it failed: %s. "+
 			"Look at the object before you try again", e.before.agent, e.before.at.UTC().Format(time.RFC3339), e.sent.agent, out.Message)}
 }

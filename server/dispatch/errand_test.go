@@ -20,9 +20,9 @@ func TestFailureOfTheSecondProcess(t *testing.T) {
 		s.heard()
 		b := s.connect("b", "2")
 		s.heard()
-		b.answers(vedette.Outcome{ID: "del", State: vedette.Failed, Status: 404, Message: "deployments \"web\" not found"})
+		b.answers(vedette.Outcome{ID: "del", State: vedette.Failed, Status: 404, Message: "deployments \"web\" not found", Warnings: []string{"and a warning"}})
 		got := s.heard()
-		for _, want := range []string{"del lost 504 it is unknown whether this took effect: it was sent to agent a at", "then to agent b, where it failed: deployments \"web\" not found"} {
+		for _, want := range []string{"del lost 504 it is unknown whether this took effect: it was sent to agent a at", "then to agent b, where it failed: deployments \"web\" not found", "and a warning"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q is not in %s", want, got)
 			}
