@@ -62,6 +62,9 @@ func (c *clusters) warnings(op vedette.Operation) []string {
 	}
 	if a, is := op.Args.(vedette.ApplyArgs); is {
 		_ = json.Unmarshal(a.Manifest, &m) // what is broken warns of nothing
+		if a.Fields == vedette.WarnFields && bytes.Contains(a.Manifest, []byte(`"dat":`)) {
+			return []string{`unknown field "dat"`}
+		}
 	} else if aimed, is := op.Args.(interface{ Aim() vedette.Target }); is {
 		key, err := keyOf(aimed.Aim())
 		if found := c.accounts[op.Account][key]; err == nil && found != nil {
@@ -210,6 +213,8 @@ func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) ved
 		metadata["name"] = name
 	}
 	switch {
+	case manifest["dat"] != nil && (a.Fields == vedette.FieldsByDefault || a.Fields == vedette.StrictFields):
+		return refusal(400, "BadRequest", `strict decoding error: unknown field "dat"`)
 	case name == "refused":
 		return refusal(403, "Forbidden", `configmaps "refused" is forbidden: User "agent" cannot patch resource "configmaps"`)
 	case name == "taken" && a.Strategy == vedette.ServerSide:

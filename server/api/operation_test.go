@@ -228,7 +228,7 @@ func TestOperationsRefused(t *testing.T) {
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"List","items":[]}}`, 400, "send one operation for each of its items"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X","metadata":{"name":7}}}`, 400, "is no text"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"strategy":"often"}`, 400, "may be client-side"},
-		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldValidation":"warn"}`, 400, "may be strict"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldValidation":"often"}`, 400, "may be strict, warn, ignore"},
 		{`{"account":"dev","verb":"apply","manifest":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "more than 16777216 bytes"},
 	} {
 		status, out := w.post(tt.body)

@@ -202,6 +202,12 @@ func TestToolIsKubectls(t *testing.T) {
 		}
 	}
 
+	misspelt := "---\napiVersion: v1\nkind: Service\nmetadata: {name: misspelt, namespace: flags}\nspec: {ports: [{port: 80, prot: TCP}], selectors: {a: b}}\n"
+	v.alike(misspelt, "apply -f - --validate=warn --dry-run=server", false)
+	warned := "Warning: unknown field \"spec.ports[0].prot\"\nWarning: unknown field \"spec.selectors\"\nservice/misspelt "
+	v.prints(warned+"created", misspelt, "apply -f - --validate=warn")
+	v.prints(warned+"unchanged", misspelt, "apply -f - --validate=warn") // kubectl calls it configured, for its patch is not empty
+
 	v.prints("configmap/old created", flagsConfigMap("kept", "blue")+flagsConfigMap("old", "blue"), "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
 	kept := flagsConfigMap("kept", "red")
 	pruned := v.alike(kept, "apply -f - --prune -l part=flags --dry-run=server -n flags", true)
