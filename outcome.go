@@ -19,6 +19,11 @@ const (
 // is no outcome of the operation that has it.
 const ReasonAccepted = "AlreadyAccepted"
 
+// ReasonUnknownToAgent is the reason where an agent has no word for an operation, as
+// one that is older than its server: it did nothing. Callers of a server are told
+// which agent that is, as not implemented.
+const ReasonUnknownToAgent = "UnknownToAgent"
+
 // Outcome is the one end of an operation.
 type Outcome struct {
 	ID    OperationID

@@ -341,7 +341,7 @@ func TestAnOperationEndsByItsDeadline(t *testing.T) {
 	if out.State != vedette.Failed || out.Status != 504 || out.ID != "x" {
 		t.Errorf("got %+v", out)
 	}
-	if out := b.op.Do(t.Context(), vedette.Operation{}); out.State != vedette.Failed || out.Status != 400 {
+	if out := b.op.Do(t.Context(), vedette.Operation{}); out.State != vedette.Failed || out.Status != 400 || out.Reason != vedette.ReasonUnknownToAgent {
 		t.Errorf("no arguments: got %+v", out)
 	}
 }

@@ -187,7 +187,7 @@ func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
 	case vedette.VersionArgs:
 		return o.version(ctx, a)
 	}
-	return failed(vedette.Errorf(vedette.Invalid, "this agent knows no operation %s", verbOf(args)))
+	return failed(&refusal{Status: http.StatusBadRequest, Reason: vedette.ReasonUnknownToAgent, Message: "this agent knows no operation " + verbOf(args)})
 }
 
 func verbOf(args vedette.Args) string {
