@@ -130,6 +130,7 @@ type FieldValidation string
 const (
 	FieldsByDefault FieldValidation = ""       // what the agent's configuration says
 	StrictFields    FieldValidation = "strict" // the manifest is refused
+	WarnFields      FieldValidation = "warn"   // they are dropped, and Outcome.Warnings names them
 	IgnoreFields    FieldValidation = "ignore" // they are dropped
 )
 

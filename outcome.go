@@ -19,6 +19,11 @@ const (
 // is no outcome of the operation that has it.
 const ReasonAccepted = "AlreadyAccepted"
 
+// ReasonUnknownToAgent is the reason where an agent has no word for an operation, as
+// one that is older than its server: it did nothing. Callers of a server are told
+// which agent that is, as not implemented.
+const ReasonUnknownToAgent = "UnknownToAgent"
+
 // Outcome is the one end of an operation.
 type Outcome struct {
 	ID    OperationID
@@ -42,6 +47,13 @@ type Outcome struct {
 	// it at the version that it had. It is false, too, where nobody knows: see
 	// ApplyArgs.Compare.
 	Unchanged bool
+	// Warnings are what API servers said besides their answers, to whichever request
+	// of the operation, and whatever became of it: that a version is deprecated, a
+	// field unknown, a policy not kept. Each text is there once, in the order in which
+	// they came, without the values of a Secret that is written; nil where there is
+	// none. They are bounded, and the last one says so where there were more. The
+	// history keeps none, and a log that is opened tells none.
+	Warnings []string
 	// Result is what a verb has to tell that is no object: a history, a status.
 	Result json.RawMessage
 	// Fresh is the one object that a verb wrote or read, as its feed tells it, so

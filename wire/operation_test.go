@@ -160,6 +160,7 @@ func TestOutcomes(t *testing.T) {
 		{ID: "01J", State: vedette.Done, Status: 201, Keys: []vedette.Key{fresh.Key}, Fresh: &fresh, Objects: []json.RawMessage{fresh.Body}},
 		{ID: "01J", State: vedette.Failed, Status: 409, Reason: "Conflict", Message: "no", UIDs: []string{"u"}, Objects: []json.RawMessage{json.RawMessage(`{}`), json.RawMessage(`[]`)}},
 		{ID: "01J", State: vedette.Done, Status: 200, Unchanged: true},
+		{ID: "01J", State: vedette.Failed, Warnings: []string{"v1 Endpoints is deprecated", ""}},
 		{ID: "01J", State: vedette.Lost, Result: json.RawMessage(`{"a":1}`)},
 	} {
 		b, err := proto.Marshal(FromOutcome(out))

@@ -16,7 +16,7 @@ var outcomeStates = map[vedette.OutcomeState]Outcome_State{
 // encoding shares the outcome's bytes.
 func FromOutcome(out vedette.Outcome) *Outcome {
 	o := &Outcome{Id: string(out.ID), State: outcomeStates[out.State], Status: uint32(out.Status), Reason: out.Reason, Message: out.Message,
-		Uids: out.UIDs, Result: out.Result, Unchanged: out.Unchanged}
+		Uids: out.UIDs, Result: out.Result, Unchanged: out.Unchanged, Warnings: out.Warnings}
 	for _, key := range out.Keys {
 		o.Keys = append(o.Keys, &Key{Kind: FromKind(key.Kind), Namespace: key.Namespace, Name: key.Name})
 	}
@@ -34,7 +34,7 @@ func FromOutcome(out vedette.Outcome) *Outcome {
 // it can't tell what became of the operation.
 func ToOutcome(o *Outcome) vedette.Outcome {
 	out := vedette.Outcome{ID: vedette.OperationID(o.GetId()), State: vedette.Lost, Status: int(o.GetStatus()), Reason: o.GetReason(), Message: o.GetMessage(),
-		UIDs: o.GetUids(), Result: o.GetResult(), Unchanged: o.GetUnchanged()}
+		UIDs: o.GetUids(), Result: o.GetResult(), Unchanged: o.GetUnchanged(), Warnings: o.GetWarnings()}
 	for state, encoded := range outcomeStates {
 		if encoded == o.GetState() {
 			out.State = state

@@ -4040,6 +4040,7 @@ type Outcome struct {
 	FreshKind     *Kind                  `protobuf:"bytes,10,opt,name=fresh_kind,json=freshKind,proto3" json:"fresh_kind,omitempty"`
 	Fresh         *Upsert                `protobuf:"bytes,11,opt,name=fresh,proto3" json:"fresh,omitempty"` // whose body is the one object, which is not repeated in objects
 	Unchanged     bool                   `protobuf:"varint,12,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	Warnings      []string               `protobuf:"bytes,13,rep,name=warnings,proto3" json:"warnings,omitempty"` // of API servers, in the order in which they came
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4156,6 +4157,13 @@ func (x *Outcome) GetUnchanged() bool {
 		return x.Unchanged
 	}
 	return false
+}
+
+func (x *Outcome) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 type Key struct {
@@ -4634,7 +4642,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\bDiscover\"C\n" +
 	"\aVersion\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\xde\x03\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\xfa\x03\n" +
 	"\aOutcome\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1e.vedette.wire.v1.Outcome.StateR\x05state\x12\x16\n" +
@@ -4649,7 +4657,8 @@ const file_vedette_proto_rawDesc = "" +
 	"fresh_kind\x18\n" +
 	" \x01(\v2\x15.vedette.wire.v1.KindR\tfreshKind\x12-\n" +
 	"\x05fresh\x18\v \x01(\v2\x17.vedette.wire.v1.UpsertR\x05fresh\x12\x1c\n" +
-	"\tunchanged\x18\f \x01(\bR\tunchanged\"P\n" +
+	"\tunchanged\x18\f \x01(\bR\tunchanged\x12\x1a\n" +
+	"\bwarnings\x18\r \x03(\tR\bwarnings\"P\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +

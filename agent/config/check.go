@@ -46,7 +46,7 @@ func (c *Config) checkOperations() {
 			c.notNegative(path, *n)
 		}
 	}
-	c.oneOf("kubernetes.fieldValidation", c.Kubernetes.FieldValidation, "strict", "ignore")
+	c.oneOf("kubernetes.fieldValidation", c.Kubernetes.FieldValidation, "strict", "warn", "ignore")
 	ssa := c.Kubernetes.ServerSideApply
 	c.applyMode("kubernetes.serverSideApply.", ssa.Enabled, ssa.ClearManagedFields)
 	for i, k := range ssa.Kinds {

@@ -88,7 +88,7 @@ type Kubernetes struct {
 	Enabled         bool            `config:"enabled,unused" default:"true"`
 	Retries         Retries         `config:"retries"`
 	ServerSideApply ServerSideApply `config:"serverSideApply"`
-	// What becomes of fields of a manifest that the API server does not know: strict refuses the manifest, as kubectl does; ignore drops them.
+	// What becomes of fields of a manifest that the API server does not know: strict refuses the manifest, as kubectl does; warn drops them, and tells of them whoever asked (Spinnaker shows no warnings); ignore drops them. The API server's own merge (serverSideApply) takes none of them, whatever stands here.
 	FieldValidation string `config:"fieldValidation" default:"strict"`
 	// The clusters. They may also be copied from Clouddriver's kubernetes.accounts.
 	Accounts []Account `config:"accounts"`

@@ -192,7 +192,7 @@ func (d *Desk) lightenLocked(e *entry) bool {
 		d.dropLocked(e)
 		return false
 	}
-	e.outcome.Objects, e.outcome.Fresh, e.outcome.Result = nil, nil, nil
+	e.outcome.Objects, e.outcome.Fresh, e.outcome.Result, e.outcome.Warnings = nil, nil, nil, nil
 	d.bytes -= e.size
 	e.size = 0
 	return true
@@ -266,6 +266,9 @@ func sizeOf(out vedette.Outcome) int {
 	n := 256 + len(out.Message) + len(out.Result)
 	for _, o := range out.Objects {
 		n += len(o)
+	}
+	for _, text := range out.Warnings {
+		n += len(text)
 	}
 	return n
 }

@@ -140,11 +140,18 @@ func TestBoundedMemory(t *testing.T) {
 		b.end("a", vedette.Outcome{State: vedette.Done, Objects: big})
 		b.end("r", vedette.Outcome{State: vedette.Done, Objects: big})
 		b.end("b", vedette.Outcome{State: vedette.Done, Objects: big})
-		var got []string
-		for _, o := range b.Unanswered() {
-			got = append(got, fmt.Sprintf("%s %d", o.ID, len(o.Objects)))
+		remembered := func() (got []string) {
+			for _, o := range b.Unanswered() {
+				got = append(got, fmt.Sprintf("%s %d %d", o.ID, len(o.Objects), len(o.Warnings)))
+			}
+			return got
 		}
-		b.want("what is remembered", got, "a 0", "b 1")
+		b.want("what is remembered", remembered(), "a 0 0", "b 1 0")
+		b.put("c", "d")
+		b.end("c", vedette.Outcome{State: vedette.Done, Warnings: []string{strings.Repeat("x", 2500)}})
+		b.want("what is remembered", remembered(), "a 0 0", "b 0 0", "c 0 1")
+		b.end("d", vedette.Outcome{State: vedette.Done, Objects: big})
+		b.want("what is remembered", remembered(), "a 0 0", "b 0 0", "c 0 0", "d 1 0")
 	})
 }
 

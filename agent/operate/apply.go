@@ -22,9 +22,7 @@ func (o *Operator) apply(ctx context.Context, a vedette.ApplyArgs) result {
 		return failed(err)
 	}
 	r := o.applyManifest(withFields(ctx, a.Fields), m, a)
-	if r.err != nil {
-		r.err = veil(m, r.err)
-	}
+	r.err = veil(ctx, m, r.err)
 	return r
 }
 

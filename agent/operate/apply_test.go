@@ -315,6 +315,7 @@ func TestASecretStaysHere(t *testing.T) {
 	for _, bad := range []object{
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": object{"k": canary}},
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": []any{canary}},
+		{"apiVersion": "v1", "kind": "secrets", "metadata": object{"name": "s"}, "data": object{"k": canary}},
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "type": "changed", "stringData": object{canary + "!": canary}},
 	} {
 		for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject} {
@@ -340,7 +341,7 @@ func TestAnOperationEndsByItsDeadline(t *testing.T) {
 	if out.State != vedette.Failed || out.Status != 504 || out.ID != "x" {
 		t.Errorf("got %+v", out)
 	}
-	if out := b.op.Do(t.Context(), vedette.Operation{}); out.State != vedette.Failed || out.Status != 400 {
+	if out := b.op.Do(t.Context(), vedette.Operation{}); out.State != vedette.Failed || out.Status != 400 || out.Reason != vedette.ReasonUnknownToAgent {
 		t.Errorf("no arguments: got %+v", out)
 	}
 }

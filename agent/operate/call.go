@@ -101,6 +101,7 @@ func (o *Operator) sendOnce(ctx context.Context, c call) ([]byte, int, error) {
 		return nil, 0, c.unanswered(ctx, err)
 	}
 	defer resp.Body.Close()
+	noteWarnings(ctx, resp.Header)
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return nil, resp.StatusCode, readRefusal(resp)
 	}

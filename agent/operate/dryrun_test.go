@@ -4,7 +4,6 @@ package operate_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"net/http"
@@ -278,7 +277,7 @@ func TestDryRunIsRefusedAsTheRealThing(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	b.contains(out.Message, "spec.ports: Required value")
-	if out := b.dry(nil); out.State != vedette.Failed || !strings.Contains(fmt.Sprint(out.Message), "knows no operation without arguments") {
+	if out := b.dry(nil); out.State != vedette.Failed || out.Reason != vedette.ReasonUnknownToAgent || out.Message != "this agent knows no operation without arguments" {
 		t.Errorf("what is not known is %+v", out)
 	}
 }

@@ -94,6 +94,17 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
+// TestARefusalThatIsNoText tells what a proxy says in an encoding of its own. The wire
+// would not take it as it is, and the outcome would never arrive.
+func TestARefusalThatIsNoText(t *testing.T) {
+	b := behind(t, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte("acc\xe8s interdit"))
+		return true
+	})
+	b.fails(vedette.GetArgs{Target: vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: "n", Name: "p"}}, 403, "acc\uFFFDs interdit")
+}
+
 // TestWhatIsNeverTriedAgain is the caller's fault, and what would be done twice,
 // whatever the configuration says.
 func TestWhatIsNeverTriedAgain(t *testing.T) {

@@ -10,13 +10,12 @@ import (
 // looked at where requests are sent, so that no strategy can forget it.
 type fieldsKey struct{}
 
-// fieldValidations are the words of API servers. Warn is none of them here: what
-// API servers warn of is told to nobody.
-var fieldValidations = map[vedette.FieldValidation]string{vedette.StrictFields: "Strict", vedette.IgnoreFields: "Ignore"}
+// fieldValidations are the words of API servers.
+var fieldValidations = map[vedette.FieldValidation]string{vedette.StrictFields: "Strict", vedette.WarnFields: "Warn", vedette.IgnoreFields: "Ignore"}
 
 func checkFields(v vedette.FieldValidation) error {
 	if fieldValidations[v] == "" {
-		return vedette.Errorf(vedette.Invalid, "there is no field validation %q: write strict or ignore", v)
+		return vedette.Errorf(vedette.Invalid, "there is no field validation %q: write strict, warn or ignore", v)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package operate_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,15 +53,58 @@ func TestMisspeltFieldsAreIgnored(t *testing.T) {
 	d := whole("d", "1")
 	d["spec"].(object)["replica"] = 2
 	for _, s := range []vedette.Strategy{vedette.CreateOnly, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate} {
-		b.done(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: s, Fields: vedette.IgnoreFields})
+		b.warns(b.done(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: s, Fields: vedette.IgnoreFields}))
 		if dig(b.live(apps, "deployments", "d"), "spec", "replica") != nil {
 			t.Error("a field that nobody knows is there")
 		}
 	}
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: "warn"}, 400, `no field validation "warn"`)
-	if _, err := operate.New(nil, operate.Config{Fields: "warn"}); err == nil {
+	b.fails(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: "often"}, 400, `no field validation "often": write strict, warn or ignore`)
+	if _, err := operate.New(nil, operate.Config{Fields: "often"}); err == nil {
 		t.Error("a word that means nothing was taken")
 	}
+}
+
+// TestMisspeltFieldsAreWarnedOf writes a manifest with two such fields in each way, new
+// and over what is there. The API server warns of each, and drops both; where it merges
+// by itself it takes none, as with kubectl.
+func TestMisspeltFieldsAreWarnedOf(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	misspelt := func(replicas int) vedette.ApplyArgs {
+		d := whole("d", fmt.Sprint("v", replicas))
+		spec := d["spec"].(object)
+		spec["replica"], spec["replicas"] = 2, replicas
+		dig(spec, "template", "spec", "containers", 0).(object)["imagePull"] = "Never"
+		return vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: vedette.WarnFields}
+	}
+	by := func(a vedette.ApplyArgs, s vedette.Strategy) vedette.ApplyArgs {
+		a.Strategy = s
+		return a
+	}
+	want := []string{`unknown field "spec.replica"`, `unknown field "spec.template.spec.containers[0].imagePull"`}
+	d := b.target("deploy", "d")
+	for i, s := range []vedette.Strategy{vedette.CreateOnly, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate} {
+		b.warns(b.done(by(misspelt(i), s)), want...)
+		b.warns(b.done(vedette.GetArgs{Target: d}))
+		live := b.live(apps, "deployments", "d")
+		if dig(live, "spec", "replica") != nil || dig(live, "spec", "replicas") != float64(i) {
+			t.Errorf("%s left %v", s, live["spec"])
+		}
+		b.warns(b.dry(by(misspelt(5), vedette.ReplaceObject)), want...)
+		b.warns(b.fails(by(misspelt(-1), s), 422, "spec.replicas: Invalid value: -1"), want...)
+	}
+	b.done(vedette.DeleteArgs{Target: d})
+	for i, s := range []vedette.Strategy{vedette.ClientSide, vedette.ClientSide, vedette.ReplaceObject} {
+		b.warns(b.done(by(misspelt(min(i, 1)), s)), want...)
+	}
+	for _, s := range []vedette.Strategy{vedette.ServerSide, vedette.ServerForce} {
+		b.warns(b.fails(by(misspelt(1), s), 500, ".spec.replica: field not declared in schema"))
+	}
+	b.op = b.another(operate.Config{Fields: vedette.WarnFields})
+	a := misspelt(1)
+	a.Fields = vedette.FieldsByDefault
+	b.warns(b.done(by(a, vedette.ClientSide)), want...)
+	a.Fields = vedette.StrictFields
+	b.warns(b.fails(by(a, vedette.ReplaceObject), 400, want...))
 }
 
 func TestMisspeltFieldsAsConfigured(t *testing.T) {

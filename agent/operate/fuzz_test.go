@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/labels"
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -43,9 +47,9 @@ func FuzzManifest(f *testing.F) {
 			t.Errorf("%q can't be merged: %v", modified, err)
 		}
 		_ = Mode{}.choose(vedette.Resource{}, m, vedette.ByMode)
-		m.kind = "Secret"
+		m.object["kind"] = "Secret"
 		values := secretValues(m.object)
-		err = veil(m, errors.New("bad: "+strings.Join(values, " / ")))
+		err = veil(t.Context(), m, errors.New("bad: "+strings.Join(values, " / ")))
 		for _, v := range values {
 			if strings.Contains(err.Error(), v) && !strings.Contains("bad: *** / ***", v) {
 				t.Errorf("%q still tells %q", err, v)
@@ -145,6 +149,86 @@ func FuzzSelector(f *testing.F) {
 			t.Errorf("%q fits more objects than it says", text)
 		}
 	})
+}
+
+// FuzzWarnings holds that no header makes anything panic, and that what is told of it
+// is bounded, can be sent, stands on one line, and keeps what is secret.
+func FuzzWarnings(f *testing.F) {
+	for _, seed := range []string{`299 - "text"`, `299 - "a \" b \\" "Thu, 01 Jan 1970 00:00:00 GMT", 299 proxy "c"`, `110 - "stale"`, `299 - ""`, `299 - "open`,
+		`299  "two spaces"`, `299 - "=?utf-8?q?caf=C3=A9?="`, "299 - \"\xff\"", "299 - \"a\nb\"", `299 - "a" 299 - "b"`, ",", `299 - "a",,299 - "b"`} {
+		f.Add(seed, 1, "tex")
+	}
+	f.Add(`299 - "`+strings.Repeat("x", 5<<10)+`"`, 4, "xxxx")
+	f.Add(`299 - "`+strings.Repeat("x", 250)+`éè"`, 90, "\xa9\xc3\xa8\n")
+	f.Add(`299 - "aéèü"`, 1, "\xa9\xc3\xa8\xc3")
+	f.Fuzz(func(t *testing.T, header string, times int, value string) {
+		ctx, w := withWarnings(t.Context())
+		for i := range max(0, min(times, 150)) {
+			noteWarnings(ctx, http.Header{"Warning": {header, strconv.Itoa(i%90) + header, `299 - "` + strconv.Itoa(i) + header + `"`}})
+		}
+		if len(value) < leastHidden || strings.Contains(unkept, value) || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") {
+			value = "so that nothing is"
+		}
+		values := []string{value}
+		veilWarnings(ctx, func(text string) string { return hide(hideCut(text, values), values) })
+		told, bytes := w.told(), 0
+		for i, text := range told {
+			bytes += len(text)
+			if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, value) || slices.Contains(told[:i], text) {
+				t.Errorf("it is told %q", text)
+			}
+		}
+		if len(told) > mostWarnings+1 || bytes > mostWarned+len(unkept) {
+			t.Errorf("%d texts of %d bytes are told", len(told), bytes)
+		}
+	})
+}
+
+// TestWarningsAreBounded holds that it is said where not all are told.
+func TestWarningsAreBounded(t *testing.T) {
+	note := func(texts ...string) []string {
+		ctx, w := withWarnings(t.Context())
+		for _, text := range texts {
+			noteWarnings(ctx, http.Header{"Warning": {`299 - "` + text + `"`}})
+		}
+		veilWarnings(ctx, func(text string) string { return strings.ReplaceAll(text, "x", "y") })
+		return w.told()
+	}
+	var many []string
+	for i := range mostWarnings {
+		many = append(many, strconv.Itoa(i))
+	}
+	if told := note(append(many, many...)...); !slices.Equal(told, many) {
+		t.Errorf("of as many as there may be it tells %q", told)
+	}
+	if told := note(append(many, "one more", "2", "and another")...); !slices.Equal(told, append(many, unkept)) {
+		t.Errorf("of one more it tells %q", told)
+	}
+	half := strings.Repeat("a", mostWarned/2)
+	for _, tt := range []struct{ texts, want []string }{
+		{[]string{half, half[1:] + "b"}, []string{half, half[1:] + "b"}},
+		{[]string{half, half + "b", "c"}, []string{half, unkept}},
+		{[]string{half + half + "b"}, []string{unkept}},
+		{[]string{"x", "y"}, []string{"y"}},
+	} {
+		if told := note(tt.texts...); !slices.Equal(told, tt.want) {
+			t.Errorf("of %.20q it tells %.20q", tt.texts, told)
+		}
+	}
+}
+
+// TestVeilOfAPatchThatCantBeRead tells nothing of what it can't look for.
+func TestVeilOfAPatchThatCantBeRead(t *testing.T) {
+	ctx, w := withWarnings(t.Context())
+	noteWarnings(ctx, http.Header{"Warning": {`299 - "it is hunter2"`, `299 - "it was hunter1"`}})
+	patch := []byte(`[{"op":"add","path":"/data/p","value":"hunter2"},{"op":"add","path":"/n","value":1e999}]`)
+	if err := veilPatch(ctx, patch, nil); err != nil {
+		t.Error(err)
+	}
+	err := veilPatch(ctx, patch, &refusal{Status: 422, Message: "hunter2 is too short"})
+	if told := w.told(); err == nil || strings.Contains(err.Error(), "hunter") || len(told) != 1 || strings.Contains(told[0], "hunter") {
+		t.Errorf("it tells %v, %q", err, told)
+	}
 }
 
 // TestDigests derives the same of the same content, and nothing else.

@@ -111,6 +111,7 @@ func (o *Operator) readLog(ctx context.Context, p place, a vedette.LogsArgs, con
 	if err != nil {
 		return nil, err
 	}
+	noteWarnings(ctx, resp.Header)
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
 		return nil, readRefusal(resp)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -110,8 +111,15 @@ func (o *Operator) SetRedactor(r *redact.Redactor) { o.redactor.Store(r) }
 // Do carries out an operation. It returns when the operation's deadline comes, or
 // ctx is over, at the latest. A Stream in the outcome lives on within ctx.
 func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	ctx, warned := withWarnings(ctx)
+	out := o.outcome(op, o.carry(ctx, op))
+	out.Warnings = warned.told()
+	return out
+}
+
+func (o *Operator) carry(ctx context.Context, op vedette.Operation) result {
 	if a, ok := op.Args.(vedette.LogsArgs); ok {
-		return o.outcome(op, o.logs(ctx, o.deadline(op), a))
+		return o.logs(ctx, o.deadline(op), a)
 	}
 	ctx, cancel := context.WithDeadline(ctx, o.deadline(op))
 	defer cancel()
@@ -121,7 +129,7 @@ func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 	ctx, losses := withLosses(ctx)
 	r := o.dispatch(ctx, op.Args)
 	r.err = losses.weigh(r.err)
-	return o.outcome(op, r)
+	return r
 }
 
 func (o *Operator) deadline(op vedette.Operation) time.Time {
@@ -179,7 +187,7 @@ func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
 	case vedette.VersionArgs:
 		return o.version(ctx, a)
 	}
-	return failed(vedette.Errorf(vedette.Invalid, "this agent knows no operation %s", verbOf(args)))
+	return failed(&refusal{Status: http.StatusBadRequest, Reason: vedette.ReasonUnknownToAgent, Message: "this agent knows no operation " + verbOf(args)})
 }
 
 func verbOf(args vedette.Args) string {
@@ -202,6 +210,7 @@ func (o *Operator) outcome(op vedette.Operation, r result) vedette.Outcome {
 		}
 	}
 	out.ID = op.ID
+	out.Message = strings.ToValidUTF8(out.Message, "\uFFFD") // the wire takes no other text
 	if op.DryRun {
 		return dry(out)
 	}

@@ -22,8 +22,8 @@ func (o *Operator) patch(ctx context.Context, a vedette.PatchArgs) result {
 		return failed(err)
 	}
 	raw, status, err := o.patchObject(ctx, p, contentType, body)
-	if err != nil && p.secret() {
-		err = veilPatch(body, err)
+	if p.secret() {
+		err = veilPatch(ctx, body, err)
 	}
 	if err != nil {
 		return failed(err)

@@ -26,8 +26,8 @@ func (o *Operator) version(ctx context.Context, a vedette.VersionArgs) result {
 		return failed(err)
 	}
 	v, err := o.versionOf(ctx, m, a.Namespace)
-	if err != nil {
-		return failed(veil(m, err))
+	if err = veil(ctx, m, err); err != nil {
+		return failed(err)
 	}
 	return telling(v)
 }

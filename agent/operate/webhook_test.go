@@ -27,20 +27,22 @@ type review struct {
 }
 
 type verdict struct {
-	UID     string `json:"uid"`
-	Allowed bool   `json:"allowed"`
-	Status  object `json:"status,omitempty"`
+	UID      string   `json:"uid"`
+	Allowed  bool     `json:"allowed"`
+	Status   object   `json:"status,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // judged is a ConfigMap about which the webhook is asked.
-func judged(name string) object {
-	o := configMap(name, nil)
+func judged(name string) object { return toBeJudged(configMap(name, nil)) }
+
+func toBeJudged(o object) object {
 	o["metadata"].(object)["labels"] = object{"judged": "yes"}
 	return o
 }
 
-// webhook has the API server ask a function about each judged ConfigMap that is
-// written in the namespace, over HTTPS, and waits until it does.
+// webhook has the API server ask a function about each judged ConfigMap or Secret that
+// is written in the namespace, over HTTPS, and waits until it does.
 func (b *bench) webhook(judge func() verdict) {
 	b.Helper()
 	var asked atomic.Int32
@@ -64,7 +66,7 @@ func (b *bench) webhook(judge func() verdict) {
 		"clientConfig":      object{"url": server.URL + "/judge", "caBundle": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
 		"namespaceSelector": object{"matchLabels": object{"kubernetes.io/metadata.name": b.namespace}},
 		"objectSelector":    object{"matchLabels": object{"judged": "yes"}},
-		"rules":             []any{object{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"}, "operations": []any{"CREATE", "UPDATE"}}}}}}))
+		"rules":             []any{object{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps", "secrets"}, "operations": []any{"CREATE", "UPDATE"}}}}}}))
 	b.Cleanup(func() { must(b, plane.Delete(context.Background(), path+"/"+b.namespace)) })
 	must(b, plane.Create(b.Context(), b.path(core, "configmaps", ""), configMap("probe", nil)))
 	must(b, plane.Await(b.Context(), b.path(core, "configmaps", "probe"), func(object) bool {

@@ -28,6 +28,7 @@ func TestOperateOf(t *testing.T) {
 		{"none are wanted", "kubernetes.retries.enabled: false", operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
 		{"nor at most none", "kubernetes.retries.maxRetries: 0", operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
 		{"misspelt fields are dropped", "kubernetes.fieldValidation: Ignore", operate.Config{Fields: vedette.IgnoreFields, ServerSideApply: mode, Retries: operate.Retries{Texts: texts}}},
+		{"or told of", "kubernetes.fieldValidation: warn", operate.Config{Fields: vedette.WarnFields, ServerSideApply: mode, Retries: operate.Retries{Texts: texts}}},
 		{"modes of applies", "kubernetes.serverSideApply: {enabled: Never, clearManagedFields: always, kinds: [{kind: Deployment, enabled: always}]}",
 			operate.Config{Fields: strict, ServerSideApply: operate.Mode{Enabled: "Never", ClearManagedFields: "always",
 				Kinds: []operate.KindMode{{Kind: "Deployment", Enabled: "always", ClearManagedFields: "allowed"}}}, Retries: operate.Retries{Texts: texts}}},

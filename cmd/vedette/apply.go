@@ -72,7 +72,7 @@ func newApply() *cobra.Command {
 	flags.StringVarP(&o.selector, "selector", "l", "", "only objects of the files with these labels (app=web,tier!=db)")
 	flags.BoolVar(&o.serverSide, "server-side", false, "let the API server merge; a field that another manager holds is a conflict")
 	flags.BoolVar(&o.force, "force-conflicts", false, "take over such fields; with --server-side")
-	flags.StringVar(&o.fields, "validate", "", "what becomes of fields that an API server does not know: strict (or true) refuses the manifest, ignore (or false) drops them; as the agents are configured if not given, which is strict")
+	flags.StringVar(&o.fields, "validate", "", "what becomes of fields that an API server does not know: strict (or true) refuses the manifest, warn drops them and says so, ignore (or false) drops them; as the agents are configured if not given, which is strict")
 	flags.Lookup("validate").NoOptDefVal = string(vedette.StrictFields)
 	o.manner.flags(cmd)
 	o.pruning.flags(cmd)
@@ -116,12 +116,12 @@ func validation(word string) (vedette.FieldValidation, error) {
 		return vedette.FieldsByDefault, nil
 	case "strict", "true":
 		return vedette.StrictFields, nil
+	case "warn":
+		return vedette.WarnFields, nil
 	case "ignore", "false":
 		return vedette.IgnoreFields, nil
-	case "warn":
-		return "", vedette.Errorf(vedette.Invalid, "--validate=warn can't be had, since agents pass no warnings on: write strict or ignore")
 	}
-	return "", vedette.Errorf(vedette.Invalid, "--validate is %q: write strict or ignore", word)
+	return "", vedette.Errorf(vedette.Invalid, "--validate is %q: write strict, warn or ignore", word)
 }
 
 func (o applyOptions) run(ctx context.Context, h *hand, docs []document) error {

@@ -44,12 +44,37 @@ func (c *clusters) Do(_ context.Context, op vedette.Operation) vedette.Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, op)
+	warnings := c.warnings(op)
 	out := c.carry(op)
+	out.Warnings = warnings
 	out.ID = op.ID
 	if out.ID == "" {
 		out.ID = "01J00000000000000000000000"
 	}
 	return out
+}
+
+// warnings are what the annotation "warns" of the object says, which an operation
+// writes or is about.
+func (c *clusters) warnings(op vedette.Operation) []string {
+	var m struct {
+		Metadata struct{ Annotations struct{ Warns string } }
+	}
+	if a, is := op.Args.(vedette.ApplyArgs); is {
+		_ = json.Unmarshal(a.Manifest, &m) // what is broken warns of nothing
+		if a.Fields == vedette.WarnFields && bytes.Contains(a.Manifest, []byte(`"dat":`)) {
+			return []string{`unknown field "dat"`}
+		}
+	} else if aimed, is := op.Args.(interface{ Aim() vedette.Target }); is {
+		key, err := keyOf(aimed.Aim())
+		if found := c.accounts[op.Account][key]; err == nil && found != nil {
+			_ = json.Unmarshal([]byte(found.applied), &m)
+		}
+	}
+	if m.Metadata.Annotations.Warns == "" {
+		return nil
+	}
+	return strings.Split(m.Metadata.Annotations.Warns, "; ")
 }
 
 func refusal(status int, reason, format string, args ...any) vedette.Outcome {
@@ -188,6 +213,8 @@ func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) ved
 		metadata["name"] = name
 	}
 	switch {
+	case manifest["dat"] != nil && (a.Fields == vedette.FieldsByDefault || a.Fields == vedette.StrictFields):
+		return refusal(400, "BadRequest", `strict decoding error: unknown field "dat"`)
 	case name == "refused":
 		return refusal(403, "Forbidden", `configmaps "refused" is forbidden: User "agent" cannot patch resource "configmaps"`)
 	case name == "taken" && a.Strategy == vedette.ServerSide:

@@ -45,6 +45,7 @@ type hand struct {
 	failed  int    // things that were not
 	idle    bool   // no agent serves the account, and nothing more is tried
 
+	heeded  map[string]bool   // warnings that were told
 	objects []json.RawMessage // to be printed in the end
 }
 
@@ -148,7 +149,9 @@ func (h *hand) do(ctx context.Context, what string, o client.Operation) (client.
 		return unsent(o), nil
 	}
 	defer h.crew.spin.busy(h.account + ": " + what)()
-	return h.crew.client.Operate(ctx, o, h.crew.origin)
+	out, err := h.crew.client.Operate(ctx, o, h.crew.origin)
+	h.heed(out.Warnings)
+	return out, err
 }
 
 // must is do for an operation that has to succeed. It tells why one did not, and

@@ -8,6 +8,25 @@ func (h *hand) say(format string, args ...any) { h.tell(false, format, args...) 
 // warn prints a line to the error output.
 func (h *hand) warn(format string, args ...any) { h.tell(true, format, args...) }
 
+// heed prints what the account's API servers warned of, each text once, as kubectl
+// does.
+func (h *hand) heed(warnings []string) {
+	prefix := "Warning: "
+	if len(h.crew.accounts) > 1 {
+		prefix = h.account + ": " + prefix
+	}
+	for _, text := range warnings {
+		if h.heeded[text] {
+			continue
+		}
+		if h.heeded == nil {
+			h.heeded = map[string]bool{}
+		}
+		h.heeded[text] = true
+		h.write(prefix+text, true)
+	}
+}
+
 func (h *hand) tell(toErrs bool, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if len(h.crew.accounts) > 1 && !toErrs {

@@ -72,7 +72,8 @@ type Outcome struct {
 	Keys            []Key
 	Objects         []json.RawMessage
 	Result          json.RawMessage
-	Unchanged       bool // what was applied is known to be; of every apply with Operation.Compare
+	Warnings        []string // of the cluster's API servers
+	Unchanged       bool     // what was applied is known to be; of every apply with Operation.Compare
 	Repeated        bool
 }
 

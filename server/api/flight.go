@@ -30,8 +30,9 @@ type flight struct {
 	err    error // nothing was sent
 }
 
-// mostEnded bounds the ended flights that are kept, at some hundred bytes each.
-// They bridge the time until their ends are in the history.
+// mostEnded bounds the ended flights that are kept, at some hundred bytes each, and
+// what the cluster said or warned of. They bridge the time until their ends are in
+// the history.
 const mostEnded = 1000
 
 func newFlights() *flights { return &flights{byID: map[vedette.OperationID]*flight{}} }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -55,6 +56,7 @@ type outcome struct {
 	Objects                                   []json.RawMessage
 	Result                                    json.RawMessage
 	Repeated, DryRun, Unchanged               bool
+	Warnings                                  []string
 	Error                                     struct{ Kind, Message string }
 }
 
@@ -226,7 +228,7 @@ func TestOperationsRefused(t *testing.T) {
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"List","items":[]}}`, 400, "send one operation for each of its items"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X","metadata":{"name":7}}}`, 400, "is no text"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"strategy":"often"}`, 400, "may be client-side"},
-		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldValidation":"warn"}`, 400, "may be strict"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldValidation":"often"}`, 400, "may be strict, warn, ignore"},
 		{`{"account":"dev","verb":"apply","manifest":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "more than 16777216 bytes"},
 	} {
 		status, out := w.post(tt.body)
@@ -256,6 +258,8 @@ func TestOutcomes(t *testing.T) {
 		{"done", vedette.Outcome{State: vedette.Done, Status: 201}, 200},
 		{"done before", vedette.Outcome{State: vedette.Done, Status: 200, Unchanged: true}, 200},
 		{"the cluster's refusal", vedette.Outcome{State: vedette.Failed, Status: 422, Reason: "Invalid", Message: "spec.replicas: -1"}, 422},
+		{"done with warnings", vedette.Outcome{State: vedette.Done, Status: 200, Warnings: []string{"v1 Endpoints is deprecated", `"b"`}}, 200},
+		{"refused with warnings", vedette.Outcome{State: vedette.Failed, Status: 403, Warnings: []string{"a"}}, 403},
 		{"a status that is none of an error", vedette.Outcome{State: vedette.Failed, Status: 200, Message: "x"}, 500},
 		{"lost", vedette.Outcome{State: vedette.Lost, Status: 504, Reason: "Lost", Message: "it is unknown"}, 504},
 		{"lost at another status", vedette.Outcome{State: vedette.Lost, Status: 200}, 504},
@@ -263,7 +267,7 @@ func TestOutcomes(t *testing.T) {
 		a.do = func(context.Context, vedette.Operation) vedette.Outcome { return tt.out }
 		status, out := w.post(get)
 		if status != tt.status || out.Status != tt.out.Status || out.State != string(tt.out.State) || out.Reason != tt.out.Reason || out.Message != tt.out.Message ||
-			out.Unchanged != tt.out.Unchanged {
+			out.Unchanged != tt.out.Unchanged || !slices.Equal(out.Warnings, tt.out.Warnings) {
 			t.Errorf("%s: %d %+v", tt.why, status, out)
 		}
 	}
@@ -439,7 +443,7 @@ func TestOnceUnderAnID(t *testing.T) {
 	a := &agents{do: func(context.Context, vedette.Operation) vedette.Outcome {
 		begun <- struct{}{}
 		<-gate
-		return vedette.Outcome{State: vedette.Done, Status: 200, Keys: []vedette.Key{{Kind: vedette.Kind{Name: "Pod"}, Name: "p"}}, Objects: []json.RawMessage{[]byte(`{}`)}}
+		return vedette.Outcome{State: vedette.Done, Status: 200, Keys: []vedette.Key{{Kind: vedette.Kind{Name: "Pod"}, Name: "p"}}, Objects: []json.RawMessage{[]byte(`{}`)}, Warnings: []string{"w"}}
 	}}
 	w := operated(t, a)
 	answers := make(chan outcome, 2)
@@ -459,7 +463,7 @@ func TestOnceUnderAnID(t *testing.T) {
 	group.Wait()
 	_, last := w.post(restart(oneID))
 	for _, out := range []outcome{<-answers, <-answers, last} {
-		if out.ID != oneID || out.State != "done" || len(out.Keys) != 1 || out.Repeated != (len(out.Objects) == 0) {
+		if out.ID != oneID || out.State != "done" || len(out.Keys) != 1 || len(out.Warnings) != 1 || out.Repeated != (len(out.Objects) == 0) {
 			t.Errorf("%+v", out)
 		}
 	}

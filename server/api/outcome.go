@@ -21,10 +21,12 @@ type outcomeView struct {
 	Keys    []objectKey          `json:"keys"`
 	Objects []json.RawMessage    `json:"objects"`
 	Result  json.RawMessage      `json:"result,omitempty"`
+	// Warnings are what the cluster's API servers said besides their answers.
+	Warnings []string `json:"warnings,omitempty"`
 	// Unchanged says that an apply is known to have changed nothing.
 	Unchanged bool `json:"unchanged,omitempty"`
 	// Repeated says that an earlier request had this outcome. Its objects are not
-	// kept.
+	// kept, nor are its warnings for long.
 	Repeated bool `json:"repeated,omitempty"`
 }
 
@@ -38,7 +40,7 @@ type objectKey struct {
 
 func viewOfOutcome(op vedette.Operation, out vedette.Outcome) outcomeView {
 	v := outcomeView{ID: out.ID, Account: op.Account, Verb: op.Args.Verb(), DryRun: op.DryRun, State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message,
-		Keys: []objectKey{}, Objects: []json.RawMessage{}, Unchanged: out.Unchanged}
+		Keys: []objectKey{}, Objects: []json.RawMessage{}, Unchanged: out.Unchanged, Warnings: out.Warnings}
 	if v.ID == "" {
 		v.ID = op.ID
 	}

@@ -20,7 +20,7 @@ func listArgs(b operationBody) (vedette.Args, error) {
 var strategies = []string{string(vedette.ByMode), string(vedette.ClientSide), string(vedette.ServerSide), string(vedette.ServerForce),
 	string(vedette.ReplaceObject), string(vedette.Recreate), string(vedette.CreateOnly)}
 
-var fieldValidations = []string{string(vedette.FieldsByDefault), string(vedette.StrictFields), string(vedette.IgnoreFields)}
+var fieldValidations = []string{string(vedette.FieldsByDefault), string(vedette.StrictFields), string(vedette.WarnFields), string(vedette.IgnoreFields)}
 
 // applyArgs takes one manifest. One without a name of its own is called a create,
 // so that all on its way know that it must not be done twice.

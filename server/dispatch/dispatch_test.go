@@ -281,7 +281,7 @@ func (s *stage) begins(op vedette.Operation) context.CancelFunc {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	go func() {
 		out := s.Do(ctx, op)
-		s.say("%s %s %d %s", out.ID, out.State, out.Status, out.Message)
+		s.say("%s %s %d %s%s", out.ID, out.State, out.Status, out.Message, strings.Join(out.Warnings, ", "))
 	}()
 	synctest.Wait()
 	return cancel

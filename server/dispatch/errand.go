@@ -53,18 +53,15 @@ func (e *errand) weigh(out vedette.Outcome) vedette.Outcome {
 	if out.State != vedette.Failed || e.before == nil || !e.op.Changes() {
 		return e.explain(out)
 	}
-	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost",
+	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost", Warnings: out.Warnings,
 		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which went away before it answered, and then to agent %s, where it failed: %s. "+
 			"Look at the object before you try again", e.before.agent, e.before.at.UTC().Format(time.RFC3339), e.sent.agent, out.Message)}
 }
 
-// unknownVerb is how an agent refuses what it has no word for.
-const unknownVerb = "this agent knows no operation without arguments"
-
 // explain says of an agent's refusal to do what it does not know what it is that it
 // does not know.
 func (e *errand) explain(out vedette.Outcome) vedette.Outcome {
-	if out.State != vedette.Failed || out.Message != unknownVerb || e.sent == nil {
+	if out.State != vedette.Failed || out.Reason != vedette.ReasonUnknownToAgent || e.sent == nil {
 		return out
 	}
 	what := fmt.Sprintf("the verb %s in this form", e.op.Args.Verb())

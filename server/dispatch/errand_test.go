@@ -20,9 +20,9 @@ func TestFailureOfTheSecondProcess(t *testing.T) {
 		s.heard()
 		b := s.connect("b", "2")
 		s.heard()
-		b.answers(vedette.Outcome{ID: "del", State: vedette.Failed, Status: 404, Message: "deployments \"web\" not found"})
+		b.answers(vedette.Outcome{ID: "del", State: vedette.Failed, Status: 404, Message: "deployments \"web\" not found", Warnings: []string{"and a warning"}})
 		got := s.heard()
-		for _, want := range []string{"del lost 504 it is unknown whether this took effect: it was sent to agent a at", "then to agent b, where it failed: deployments \"web\" not found"} {
+		for _, want := range []string{"del lost 504 it is unknown whether this took effect: it was sent to agent a at", "then to agent b, where it failed: deployments \"web\" not found", "and a warning"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q is not in %s", want, got)
 			}
@@ -66,13 +66,25 @@ func TestDryRuns(t *testing.T) {
 }
 
 // TestAnOlderAgentIsNamed holds that a refusal for want of a word says what is too
-// old.
+// old, and that the no of a cluster is left as it is, whatever it says.
 func TestAnOlderAgentIsNamed(t *testing.T) {
 	onStage(t, func(s *stage) {
 		a := s.connect("a", "1")
 		s.doDry("dry", vedette.ScaleArgs{Target: web})
 		s.heard()
-		a.answers(vedette.Outcome{ID: "dry", State: vedette.Failed, Status: 400, Reason: "BadRequest", Message: "this agent knows no operation without arguments"})
+		const words = "this agent knows no operation without arguments"
+		a.answers(vedette.Outcome{ID: "dry", State: vedette.Failed, Status: 400, Reason: vedette.ReasonUnknownToAgent, Message: words})
 		s.want("a/1 may forget dry", "dry failed 501 agent a is too old to know dry runs, and did nothing: upgrade it")
+		if row := s.row("dry"); row.Reason != "NotImplemented" {
+			t.Errorf("the history has %+v", row)
+		}
+		s.do("prune", vedette.PruneArgs{All: true})
+		s.heard()
+		a.answers(vedette.Outcome{ID: "prune", State: vedette.Failed, Status: 400, Reason: vedette.ReasonUnknownToAgent})
+		s.want("a/1 may forget prune", "prune failed 501 agent a is too old to know the verb prune in this form, and did nothing: upgrade it")
+		s.do("refused", vedette.ScaleArgs{Target: web})
+		s.heard()
+		a.answers(vedette.Outcome{ID: "refused", State: vedette.Failed, Status: 400, Reason: "BadRequest", Message: words})
+		s.want("a/1 may forget refused", "refused failed 400 "+words)
 	})
 }

@@ -21,11 +21,26 @@ func (p *Plane) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
 // KubectlAs is Kubectl with another kubeconfig, such as UserKubeconfig makes.
 func (p *Plane) KubectlAs(ctx context.Context, kubeconfig string, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, p.binaries["kubectl"], args...)
-	cmd.Env = []string{"HOME=" + p.Dir, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
+	cmd := p.kubectl(ctx, kubeconfig, args)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return stdout.Bytes(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, stderr.Bytes())
 	}
 	return stdout.Bytes(), nil
+}
+
+// KubectlShows is Kubectl as people see it: what it says on standard error stands
+// between what it prints.
+func (p *Plane) KubectlShows(ctx context.Context, args ...string) ([]byte, error) {
+	shown, err := p.kubectl(ctx, p.Kubeconfig(), args).CombinedOutput()
+	if err != nil {
+		return shown, fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, shown)
+	}
+	return shown, nil
+}
+
+func (p *Plane) kubectl(ctx context.Context, kubeconfig string, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.binaries["kubectl"], args...)
+	cmd.Env = []string{"HOME=" + p.Dir, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
+	return cmd
 }

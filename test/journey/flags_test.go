@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -122,17 +123,21 @@ type oracle struct {
 	file string // that kubectl reads manifests from
 }
 
-// alike holds that both print the same, but for the order of lines where that is no
-// matter.
+// ofKubectl are lines that kubectl has to say about itself.
+var ofKubectl = regexp.MustCompile(`(?m)^(W\d{4} .*|Warning: Immediate deletion does not wait .*)\n`)
+
+// alike holds that both print the same, warnings included, but for the order of lines
+// where that is no matter.
 func (o oracle) alike(stdin, command string, sorted bool) string {
 	o.t.Helper()
 	if err := os.WriteFile(o.file, []byte(stdin), 0o600); err != nil {
 		o.t.Fatal(err)
 	}
-	theirs, err := plane.Kubectl(o.t.Context(), strings.Fields(strings.Replace(command, "-f -", "-f "+o.file, 1))...)
+	theirs, err := plane.KubectlShows(o.t.Context(), strings.Fields(strings.Replace(command, "-f -", "-f "+o.file, 1))...)
 	if err != nil {
 		o.t.Fatalf("%v", err)
 	}
+	theirs = ofKubectl.ReplaceAll(theirs, nil)
 	code, ours := o.run(stdin, command)
 	lines := func(text string) []string {
 		all := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -186,10 +191,27 @@ func TestToolIsKubectls(t *testing.T) {
 	v.alike(web("81"), "apply -f - --dry-run=server", false)
 	v.prints("service/web unchanged", web("80"), "apply -f -")
 
+	endpoints := "---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: web, namespace: flags, labels: {part: old}}\n"
+	twice := endpoints + strings.Replace(endpoints, "name: web", "name: web-2", 1)
+	deprecated := "Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\n"
+	v.alike(twice, "apply -f - --dry-run=server", false)
+	v.prints("endpoints/web created\nendpoints/web-2 created", twice, "apply -f -")
+	for _, command := range []string{"apply -f -", "apply -f - --server-side --force-conflicts", "delete -f - --dry-run=server"} {
+		if out := v.alike(twice, command, false); strings.Count(out, deprecated) != 1 {
+			t.Errorf("$ vedette %s\n%s", command, out)
+		}
+	}
+
+	misspelt := "---\napiVersion: v1\nkind: Service\nmetadata: {name: misspelt, namespace: flags}\nspec: {ports: [{port: 80, prot: TCP}], selectors: {a: b}}\n"
+	v.alike(misspelt, "apply -f - --validate=warn --dry-run=server", false)
+	warned := "Warning: unknown field \"spec.ports[0].prot\"\nWarning: unknown field \"spec.selectors\"\nservice/misspelt "
+	v.prints(warned+"created", misspelt, "apply -f - --validate=warn")
+	v.prints(warned+"unchanged", misspelt, "apply -f - --validate=warn") // kubectl calls it configured, for its patch is not empty
+
 	v.prints("configmap/old created", flagsConfigMap("kept", "blue")+flagsConfigMap("old", "blue"), "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
 	kept := flagsConfigMap("kept", "red")
 	pruned := v.alike(kept, "apply -f - --prune -l part=flags --dry-run=server -n flags", true)
-	if want := "configmap/kept configured (server dry run)\nservice/web pruned (server dry run)\nconfigmap/old pruned (server dry run)\n"; !sameLines(pruned, want) {
+	if want := deprecated + "configmap/kept configured (server dry run)\nservice/web pruned (server dry run)\nconfigmap/old pruned (server dry run)\n"; !sameLines(pruned, want) {
 		t.Errorf("it would prune %s", pruned)
 	}
 	v.prints("configmap/old pruned", kept, "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
