@@ -39,6 +39,7 @@ type feed struct {
 	retry    *backoff.ExponentialBackOff
 
 	telling atomic.Bool // what happens to its objects is told, sooner or later
+	away    atomic.Bool // the API server could not be reached, or not do it, when it was last asked
 
 	stop context.CancelFunc // ends run; set before it begins
 	done chan struct{}      // closed by run

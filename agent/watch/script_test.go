@@ -18,9 +18,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
@@ -266,4 +268,32 @@ func connectThrough(w http.ResponseWriter, host string) {
 		to.Close()
 	}()
 	_, _ = io.Copy(from, to)
+}
+
+// TestAllFeedsComeBackTogether ends an outage that feeds wait out for an hour each,
+// and has one of them find out.
+func TestAllFeedsComeBackTogether(t *testing.T) {
+	var down atomic.Bool
+	down.Store(true)
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case down.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Query().Has("watch"):
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		default:
+			fmt.Fprint(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)
+		}
+	})
+	r := newRecorder()
+	cfg := watch.Config{FirstRetry: time.Hour, MostRetry: time.Hour, Log: slog.New(slog.DiscardHandler)}
+	w, _ := start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	are := func(state vedette.FeedState) func() bool {
+		return func() bool { return r.state(configMapFeed) == state && r.state(secretFeed) == state }
+	}
+	r.await(t, "both feeds to fail", are(vedette.FeedFailing))
+	down.Store(false)
+	w.Reset(configMapFeed, "")
+	r.await(t, "both feeds to be live", are(vedette.FeedLive))
 }

@@ -37,6 +37,7 @@ type verdict struct {
 	count      bool          // another failing resume from the same mark
 	rediscover bool
 	renew      bool // read credentials again
+	away       bool // it is the API server's trouble, or that of the way to it, and not this feed's
 }
 
 // mostTries is after how many failing resumes a mark is forgotten.
@@ -57,7 +58,7 @@ func judge(err error) verdict {
 	case errors.Is(err, errGarbage), brokenOff(err):
 		return verdict{state: vedette.FeedFailing, pace: soon, count: true}
 	}
-	return verdict{state: vedette.FeedFailing, pace: soon, renew: distrusted(err)}
+	return verdict{state: vedette.FeedFailing, pace: soon, renew: distrusted(err), away: true}
 }
 
 func judgeStatus(s *statusError) verdict {
@@ -71,7 +72,7 @@ func judgeStatus(s *statusError) verdict {
 	case s.Code == http.StatusNotFound, s.Code == http.StatusMethodNotAllowed:
 		return verdict{state: vedette.FeedFailing, pace: soon, rediscover: true}
 	}
-	return verdict{state: vedette.FeedFailing, pace: soon, least: s.RetryAfter}
+	return verdict{state: vedette.FeedFailing, pace: soon, least: s.RetryAfter, away: s.Code >= http.StatusInternalServerError && s.RetryAfter == 0}
 }
 
 // after acts on how an attempt ended: it tells, forgets, waits.
@@ -88,6 +89,7 @@ func (f *feed) after(ctx context.Context, err error) error {
 		return nil
 	}
 	v := f.weigh(judge(err))
+	f.away.Store(v.away)
 	if v.renew {
 		f.w.c.renew()
 	}

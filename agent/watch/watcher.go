@@ -23,13 +23,15 @@ type Watcher struct {
 	cfg       Config
 	turns     chan struct{} // of this account
 	nudges    chan struct{} // discovery may have changed
+	back      chan struct{} // the API server answers again
 	found     chan struct{} // closed by Run when it has asked for the first time what there is, or has ended
 	// streamless are API groups that do not stream snapshots.
 	streamless sync.Map
 	fail       context.CancelCauseFunc // ends Run; set by it
 
-	mu    sync.Mutex
-	feeds map[vedette.Feed]*feed
+	mu     sync.Mutex
+	feeds  map[vedette.Feed]*feed
+	roused time.Time // when isBack last roused feeds
 
 	// Owned by Run:
 	declared []Wanted
@@ -44,7 +46,7 @@ type Watcher struct {
 func NewWatcher(c *Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 	cfg = cfg.withDefaults()
 	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg, turns: make(chan struct{}, cfg.PerAccount),
-		nudges: make(chan struct{}, 1), found: make(chan struct{}), feeds: map[vedette.Feed]*feed{}, signals: map[vedette.Kind]*feed{}}
+		nudges: make(chan struct{}, 1), back: make(chan struct{}, 1), found: make(chan struct{}), feeds: map[vedette.Feed]*feed{}, signals: map[vedette.Kind]*feed{}}
 }
 
 // Run watches until ctx ends or the sink refuses, and returns once all of its
@@ -60,10 +62,14 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 	}
 	retry := backoff.NewExponentialBackOff()
 	retry.InitialInterval, retry.MaxInterval, retry.Multiplier = w.cfg.FirstRetry, w.cfg.MostRetry, 2
-	followUps := 0
+	followUps, away := 0, false
 	for ctx.Err() == nil {
 		changed, err := w.rediscover(ctx, marks)
 		found()
+		if away && err == nil {
+			w.isBack()
+		}
+		away = err != nil
 		if changed {
 			followUps = len(followUpPauses)
 		}
@@ -74,7 +80,7 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 		case ctx.Err() != nil:
 		case err != nil:
 			w.discoveryFailed(ctx, err)
-			w.waitFor(ctx, max(retryAfter(err), retry.NextBackOff()))
+			w.waitBack(ctx, retryAfter(err), retry.NextBackOff())
 		case w.looks > 0 && w.looks <= mostDoubts:
 			retry.Reset()
 			w.waitFor(ctx, w.cfg.Settle*followUpPauses[w.looks-1])
@@ -122,6 +128,41 @@ func (w *Watcher) waitFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
+	}
+}
+
+// waitBack waits for a time, less where the API server answers somebody before, and
+// at least for as long as it asked for.
+func (w *Watcher) waitBack(ctx context.Context, least, d time.Duration) {
+	w.waitFor(ctx, least)
+	timer := time.NewTimer(max(0, d-least))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.back:
+	case <-ctx.Done():
+	}
+}
+
+// isBack says that the API server answers a feed that it did not answer before. All
+// that it did not answer are tried again at once: by then each of them may be waiting
+// for half a minute. A server that comes and goes does not shorten their pauses more
+// than once in the shortest of these.
+func (w *Watcher) isBack() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.roused) < w.cfg.FirstRetry {
+		return
+	}
+	w.roused = time.Now()
+	for _, f := range w.feeds {
+		if f.away.Load() {
+			f.rouse()
+		}
+	}
+	select {
+	case w.back <- struct{}{}:
+	default:
 	}
 }
 
