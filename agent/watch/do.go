@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sync"
+	"sync/atomic"
 )
 
 // Request is one request to an API server that is no watch of ours.
@@ -63,12 +65,25 @@ func (c *Cluster) do(ctx context.Context, r Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	req, err := c.asked(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return rt.RoundTrip(req)
+	resp, err := rt.RoundTrip(req)
+	if err != nil && !connected.Load() && !r.Wiped { // whose transport says so itself
+		err = &unsentError{err}
+	}
+	return resp, err
 }
+
+// unsentError says that a request never left: there was no connection for it, or one
+// that broke before TLS was agreed upon, as behind a load balancer without API servers.
+type unsentError struct{ error }
+
+// Unwrap returns what stood in the way.
+func (e *unsentError) Unwrap() error { return e.error }
 
 // Stream sends a request whose answer may last, over the connections of watches,
 // so that a reader who stops reading holds nobody up. The caller closes the body.
@@ -136,7 +151,8 @@ func method(r Request) string { return firstOf(r.Method, http.MethodGet) }
 func Sent(err error) bool {
 	var op *net.OpError
 	var dns *net.DNSError
-	if errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" {
+	var unsent *unsentError
+	if errors.As(err, &unsent) || errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" {
 		return false
 	}
 	return !distrusted(err)

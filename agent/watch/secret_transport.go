@@ -38,7 +38,7 @@ func (t secretTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	conn, err := t.dial(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, &unsentError{err}
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	resp, err := exchange(conn, req)
@@ -70,14 +70,14 @@ func exchange(conn net.Conn, req *http.Request) (*http.Response, error) {
 	if err := req.Write(conn); err != nil {
 		return nil, err
 	}
-	source := &wipedConn{Conn: conn}
+	source := &wipedConn{Conn: conn, most: mostHead}
 	br := bufio.NewReaderSize(source, 4<<10)
 	resp, err := http.ReadResponse(br, req)
 	if err != nil {
 		return nil, err
 	}
 	resp.Body = &wipedBody{ReadCloser: resp.Body, br: br, source: source}
-	source.patience = mostSilent
+	source.patience, source.most = mostSilent, 0
 	return resp, conn.SetDeadline(time.Time{})
 }
 
@@ -87,12 +87,16 @@ func exchange(conn net.Conn, req *http.Request) (*http.Response, error) {
 // API server has no watch cache, is asked for anew from its mark, which costs little.
 const mostSilent = 75 * time.Second
 
+// mostHead bounds what is read for the head of an answer, as net/http bounds it.
+const mostHead = 1 << 20
+
 // wipedConn zeroes what it reads into before it waits, and what crypto/tls has
 // no more use for after it read. bufio gives all of its free room to Read, so
 // that what was taken out of it goes too.
 type wipedConn struct {
 	net.Conn
 	patience time.Duration // for one Read; zero for the connection's own deadline
+	most     int           // bytes that may still be read; zero for any number
 }
 
 // Read fails closed where crypto/tls can't be wiped.
@@ -110,6 +114,11 @@ func (c *wipedConn) Read(p []byte) (int, error) {
 			return 0, wiped
 		}
 	}
+	if c.most > 0 && n >= c.most {
+		clear(p)
+		return 0, fmt.Errorf("the head of the answer is longer than %d bytes", mostHead)
+	}
+	c.most = max(0, c.most-n)
 	return n, err
 }
 

@@ -43,15 +43,21 @@ func tlsServer(t *testing.T, cert *tls.Certificate, code int, body string) strin
 		w.WriteHeader(code)
 		_, _ = w.Write([]byte(body))
 	}))
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	t.Cleanup(s.Close)
 	if cert == nil {
+		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+		t.Cleanup(s.Close)
 		s.Start()
 		return s.URL
 	}
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{*cert}}
-	s.StartTLS()
+	serveTLS(t, s, *cert)
 	return s.URL
+}
+
+func serveTLS(t *testing.T, s *httptest.Server, cert tls.Certificate) {
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	t.Cleanup(s.Close)
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+	s.StartTLS()
 }
 
 // silent accepts connections and says nothing.
