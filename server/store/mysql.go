@@ -55,10 +55,14 @@ type userLock struct{}
 
 const userLockWait = 300 // seconds, for which a migration may take
 
-// SessionLock names the database, because user locks are the whole server's.
+// migrationLock names the database, because user locks are the whole server's. It is
+// as long as MySQL allows, whose versions from 9.6 have no MD5.
+const migrationLock = `CONCAT('vedette ', LEFT(SHA2(DATABASE(), 256), 56))`
+
+// SessionLock waits for other servers that migrate.
 func (userLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	var got sql.NullInt64
-	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(CONCAT('vedette ', MD5(DATABASE())), ?)`, userLockWait).Scan(&got)
+	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+migrationLock+`, ?)`, userLockWait).Scan(&got)
 	if err == nil && got.Int64 != 1 {
 		err = vedette.Errorf(vedette.Unavailable, "another server has been migrating the database for %d seconds", userLockWait)
 	}
@@ -66,7 +70,7 @@ func (userLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (userLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(CONCAT('vedette ', MD5(DATABASE())))`)
+	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+migrationLock+`)`)
 	return err
 }
 
