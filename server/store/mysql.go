@@ -200,10 +200,17 @@ func (w *mysqlStatements) prepare(ctx context.Context, s *Store) error {
 	return nil
 }
 
-func mysqlUpsertText(n int) string { return upsertHead + valueRows(upsertRow, n) + mysqlUpsertTail }
+func mysqlUpsertText(n int) string {
+	return mysqlUpsertHead + valueRows(upsertRow, n) + mysqlUpsertTail
+}
 
-const mysqlUpsertTail = ` ON DUPLICATE KEY UPDATE labelset = VALUES(labelset), stored = VALUES(stored), uid = VALUES(uid), version = VALUES(version),
-	application = VALUES(application), head = VALUES(head), body = VALUES(body)`
+// MySQL reserves "stored", as MariaDB does not: it stands in quotes where no table's
+// name is before it.
+const (
+	mysqlUpsertHead = "INSERT INTO objects (account_id, kind_id, namespace, name, labelset, `stored`, uid, version, application, head, body) VALUES "
+	mysqlUpsertTail = " ON DUPLICATE KEY UPDATE labelset = VALUES(labelset), `stored` = VALUES(`stored`), uid = VALUES(uid), version = VALUES(version)," +
+		" application = VALUES(application), head = VALUES(head), body = VALUES(body)"
+)
 
 // upsert uses VALUES(column), which MySQL deprecates: MariaDB knows nothing else.
 func (w *mysqlStatements) upsert(ctx context.Context, tx *tx, account int64, rows []row) error {
