@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -158,8 +159,9 @@ func commitOne(t *testing.T, s *store.Store, term vedette.Term, n int) error {
 }
 
 func TestAPasswordThatIsRefused(t *testing.T) {
-	url := databases.MariaDB(t)
-	_, err := store.Open(t.Context(), store.Config{URL: strings.Replace(url, ":vedette@", ":wrong-one@", 1)})
+	u := parse(t, databases.MariaDB(t))
+	u.User = url.UserPassword(u.User.Username(), "wrong-one")
+	_, err := store.Open(t.Context(), store.Config{URL: u.String()})
 	if vedette.KindOf(err) != vedette.Invalid || strings.Contains(err.Error(), "wrong-one") {
 		t.Errorf("got %v", err)
 	}
