@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"log/slog"
 	"net"
@@ -292,47 +291,4 @@ func mysqlSize(ctx context.Context, db *sql.DB) (size int64, err error) {
 	}
 	err = db.QueryRowContext(ctx, `SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE table_schema = DATABASE()`).Scan(&size)
 	return size, err
-}
-
-// explainMySQL goes by the server's error numbers.
-func explainMySQL(err error) error {
-	var e *mysql.MySQLError
-	if !errors.As(err, &e) {
-		if lostConnection(err) || errors.Is(err, mysql.ErrInvalidConn) {
-			return vedette.Errorf(vedette.Unavailable, "the MySQL server does not answer: %w", err)
-		}
-		return err
-	}
-	switch e.Number {
-	case 1021, 1114, 3, 1026: // disk full, table is full, errors on writing a file
-		return vedette.Errorf(vedette.Unavailable, "the file system of the MySQL server's data directory is full: free some space there: %w", err)
-	case 1040, 1203, 1226:
-		return vedette.Errorf(vedette.Unavailable, "the MySQL server has no free connection: raise max_connections, or lower this server's: %w", err)
-	case 1290, 1792, 1836:
-		return vedette.Errorf(vedette.Unavailable, "the MySQL server is read-only, as a replica is: connect to the primary: %w", err)
-	case 1053, 1077, 1079, 1080, 1205, 1213, 1158, 1159, 1160, 1161, 1927, 2006, 2013, 3024:
-		return vedette.Errorf(vedette.Unavailable, "the MySQL server could not do it now: %w", err)
-	case 1044, 1045, 1049, 1142, 1698:
-		return vedette.Errorf(vedette.Invalid, "the MySQL server refuses this user or database: check the URL and the user's rights: %w", err)
-	case 1153:
-		return vedette.Errorf(vedette.Invalid, "an object is bigger than the MySQL server's max_allowed_packet: raise it: %w", err)
-	}
-	return err
-}
-
-// lostConnection reports whether an error came from the line and not from the
-// database.
-func lostConnection(err error) bool {
-	var network net.Error
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
-}
-
-func mysqlTaken(err error) bool {
-	var e *mysql.MySQLError
-	return errors.As(err, &e) && e.Number == 1062
-}
-
-func mysqlAgain(err error) bool {
-	var e *mysql.MySQLError
-	return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205)
 }
