@@ -33,8 +33,8 @@ demo: build
 controlplane:
 	go run ./test/controlplane/cmd/controlplane build
 
-# PostgreSQL and MariaDB as servers that tests can start, unless
-# VEDETTE_TEST_POSTGRES and VEDETTE_TEST_MYSQL name running ones.
+# PostgreSQL and MariaDB as servers that tests can start. docs/development.md says how
+# to test on others.
 test-databases:
 	scripts/test-databases.sh
 

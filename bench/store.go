@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,11 +146,14 @@ func (b *bench) commitRate(ctx context.Context, d database, at string, objects [
 // refresh lets MariaDB count how big its tables are: what it says of that is
 // otherwise from before they were filled.
 func refresh(ctx context.Context, database string) error {
-	u, err := url.Parse(database)
-	if err != nil || u.Scheme != "mysql" {
+	if !strings.HasPrefix(database, "mysql:") {
+		return nil
+	}
+	dsn, err := databases.MySQLDSN(database)
+	if err != nil {
 		return err
 	}
-	db, err := sql.Open("mysql", fmt.Sprintf("%s@tcp(%s)%s", u.User, u.Host, u.Path))
+	db, err := sql.Open("mysql", dsn)
 	if err != nil {
 		return err
 	}

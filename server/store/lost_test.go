@@ -42,9 +42,10 @@ func onServers(t *testing.T, test func(t *testing.T, r *rig)) {
 	})
 	t.Run("mariadb", func(t *testing.T) {
 		at := databases.MariaDB(t)
-		u := parse(t, at)
-		password, _ := u.User.Password()
-		dsn := fmt.Sprintf("%s:%s@tcp(%s)%s", u.User.Username(), password, u.Host, u.Path)
+		dsn, err := databases.MySQLDSN(at)
+		if err != nil {
+			t.Fatal(err)
+		}
 		test(t, newRig(t, at, dsn, server{"mysql", "\x03commit", `SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`}))
 	})
 }

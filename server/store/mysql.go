@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"log/slog"
 	"net"
@@ -55,10 +54,14 @@ type userLock struct{}
 
 const userLockWait = 300 // seconds, for which a migration may take
 
-// SessionLock names the database, because user locks are the whole server's.
+// migrationLock names the database, because user locks are the whole server's. It is
+// as long as MySQL allows, whose versions from 9.6 have no MD5.
+const migrationLock = `CONCAT('vedette ', LEFT(SHA2(DATABASE(), 256), 56))`
+
+// SessionLock waits for other servers that migrate.
 func (userLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	var got sql.NullInt64
-	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(CONCAT('vedette ', MD5(DATABASE())), ?)`, userLockWait).Scan(&got)
+	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+migrationLock+`, ?)`, userLockWait).Scan(&got)
 	if err == nil && got.Int64 != 1 {
 		err = vedette.Errorf(vedette.Unavailable, "another server has been migrating the database for %d seconds", userLockWait)
 	}
@@ -66,7 +69,7 @@ func (userLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (userLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(CONCAT('vedette ', MD5(DATABASE())))`)
+	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+migrationLock+`)`)
 	return err
 }
 
@@ -196,10 +199,17 @@ func (w *mysqlStatements) prepare(ctx context.Context, s *Store) error {
 	return nil
 }
 
-func mysqlUpsertText(n int) string { return upsertHead + valueRows(upsertRow, n) + mysqlUpsertTail }
+func mysqlUpsertText(n int) string {
+	return mysqlUpsertHead + valueRows(upsertRow, n) + mysqlUpsertTail
+}
 
-const mysqlUpsertTail = ` ON DUPLICATE KEY UPDATE labelset = VALUES(labelset), stored = VALUES(stored), uid = VALUES(uid), version = VALUES(version),
-	application = VALUES(application), head = VALUES(head), body = VALUES(body)`
+// MySQL reserves "stored", as MariaDB does not: it stands in quotes where no table's
+// name is before it.
+const (
+	mysqlUpsertHead = "INSERT INTO objects (account_id, kind_id, namespace, name, labelset, `stored`, uid, version, application, head, body) VALUES "
+	mysqlUpsertTail = " ON DUPLICATE KEY UPDATE labelset = VALUES(labelset), `stored` = VALUES(`stored`), uid = VALUES(uid), version = VALUES(version)," +
+		" application = VALUES(application), head = VALUES(head), body = VALUES(body)"
+)
 
 // upsert uses VALUES(column), which MySQL deprecates: MariaDB knows nothing else.
 func (w *mysqlStatements) upsert(ctx context.Context, tx *tx, account int64, rows []row) error {
@@ -281,47 +291,4 @@ func mysqlSize(ctx context.Context, db *sql.DB) (size int64, err error) {
 	}
 	err = db.QueryRowContext(ctx, `SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE table_schema = DATABASE()`).Scan(&size)
 	return size, err
-}
-
-// explainMySQL goes by the server's error numbers.
-func explainMySQL(err error) error {
-	var e *mysql.MySQLError
-	if !errors.As(err, &e) {
-		if lostConnection(err) || errors.Is(err, mysql.ErrInvalidConn) {
-			return vedette.Errorf(vedette.Unavailable, "the MySQL server does not answer: %w", err)
-		}
-		return err
-	}
-	switch e.Number {
-	case 1021, 1114, 3, 1026: // disk full, table is full, errors on writing a file
-		return vedette.Errorf(vedette.Unavailable, "the file system of the MySQL server's data directory is full: free some space there: %w", err)
-	case 1040, 1203, 1226:
-		return vedette.Errorf(vedette.Unavailable, "the MySQL server has no free connection: raise max_connections, or lower this server's: %w", err)
-	case 1290, 1792, 1836:
-		return vedette.Errorf(vedette.Unavailable, "the MySQL server is read-only, as a replica is: connect to the primary: %w", err)
-	case 1053, 1077, 1079, 1080, 1205, 1213, 1158, 1159, 1160, 1161, 1927, 2006, 2013, 3024:
-		return vedette.Errorf(vedette.Unavailable, "the MySQL server could not do it now: %w", err)
-	case 1044, 1045, 1049, 1142, 1698:
-		return vedette.Errorf(vedette.Invalid, "the MySQL server refuses this user or database: check the URL and the user's rights: %w", err)
-	case 1153:
-		return vedette.Errorf(vedette.Invalid, "an object is bigger than the MySQL server's max_allowed_packet: raise it: %w", err)
-	}
-	return err
-}
-
-// lostConnection reports whether an error came from the line and not from the
-// database.
-func lostConnection(err error) bool {
-	var network net.Error
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
-}
-
-func mysqlTaken(err error) bool {
-	var e *mysql.MySQLError
-	return errors.As(err, &e) && e.Number == 1062
-}
-
-func mysqlAgain(err error) bool {
-	var e *mysql.MySQLError
-	return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205)
 }

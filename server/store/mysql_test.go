@@ -3,8 +3,17 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/test/databases"
 )
 
@@ -21,6 +30,134 @@ func TestMySQLReadsWhatIsCommitted(t *testing.T) {
 		err := db.QueryRow(`SHOW SESSION VARIABLES WHERE Variable_name IN ('transaction_isolation', 'tx_isolation')`).Scan(&variable, &level)
 		if err != nil || level != "READ-COMMITTED" {
 			t.Errorf("%s: %s is %q, %v", name, variable, level, err)
+		}
+	}
+}
+
+// TestReservedWordsAreQuoted holds for MySQL what a MariaDB can't tell: it reserves
+// fewer words.
+func TestReservedWordsAreQuoted(t *testing.T) {
+	text, err := os.ReadFile("testdata/mysql-reserved.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "\n")
+	reserved := strings.Fields(list)
+	s, err := Open(t.Context(), Config{URL: databases.MariaDB(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	var found []string
+	err = s.each(t.Context(), func(rows *sql.Rows) error {
+		var table, column string
+		err := rows.Scan(&table, &column)
+		for _, name := range []string{table, column} {
+			if slices.Contains(reserved, strings.ToLower(name)) {
+				found = append(found, name)
+			}
+		}
+		return err
+	}, `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()`)
+	if err != nil || !slices.Equal(found, []string{"stored"}) {
+		t.Errorf("tables and columns with reserved names: %q, %v", found, err)
+	}
+	first, err := migrationFiles.ReadFile("migrations/mysql/00001_first.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{string(first), mysqlUpsertText(1)} {
+		if !strings.Contains(text, "`stored`") || strings.Contains(strings.ReplaceAll(text, "`stored`", ""), "stored") {
+			t.Errorf("a reserved word stands without quotes in %.400s", text)
+		}
+	}
+}
+
+// TestIdleTransaction lets the server end a connection within a transaction, as when
+// the machine is suspended. MySQL tells so with a number, and MariaDB breaks it. No
+// object may be blamed for it.
+func TestIdleTransaction(t *testing.T) {
+	at := databases.MariaDB(t)
+	impatient, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := impatient.Query()
+	query.Set("wait_timeout", "1")
+	impatient.RawQuery = query.Encode()
+	s, err := Open(t.Context(), Config{URL: impatient.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	watcher, err := Open(t.Context(), Config{URL: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = watcher.Close() })
+	err = s.write(t.Context(), func(ctx context.Context, tx *tx) error {
+		var connection int64
+		err := tx.QueryRowContext(ctx, `SELECT CONNECTION_ID()`).Scan(&connection)
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for there := true; err == nil && there; <-tick.C {
+			err = watcher.one(ctx, into(&there), `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?`, connection)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = tx.exec(ctx, `DO 1`)
+		return err
+	})
+	if err := s.explain("write", err); vedette.KindOf(err) != vedette.Unavailable {
+		t.Errorf("the transaction ended with %v", err)
+	}
+}
+
+// TestServersThatRefuseUs opens what asking again won't open.
+func TestServersThatRefuseUs(t *testing.T) {
+	server := databases.StartMariaDB(t, databases.Options{})
+	at, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ make, query, says string }{
+		"locked":         {" ACCOUNT LOCK", "", "check the URL and the user's rights"},
+		"expired":        {" PASSWORD EXPIRE", "", "check the URL and the user's rights"},
+		"without_rights": {"", "", "check the URL and the user's rights"},
+		"certificate":    {"", "tls=true", "tls"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := databases.Exec(server.URL, "CREATE USER "+name+"@'127.0.0.1' IDENTIFIED BY 'hunter2'"+test.make); err != nil {
+				t.Fatal(err)
+			}
+			u := *at
+			u.User, u.RawQuery = url.UserPassword(name, "hunter2"), test.query
+			_, err := Open(t.Context(), Config{URL: u.String()})
+			if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestMySQLErrors has what only some servers or settings tell.
+func TestMySQLErrors(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		kind vedette.ErrorKind
+		says string
+	}{
+		{&mysql.MySQLError{Number: 3159, Message: "Connections using insecure transport are prohibited"}, vedette.Invalid, "add tls=true"},
+		{&mysql.MySQLError{Number: 1524, Message: "Plugin 'mysql_native_password' is not loaded"}, vedette.Invalid, "refuses this user"},
+		{errors.New("unexpected resp from server for caching_sha2_password, perform full authentication"), vedette.Invalid, "add tls=true"},
+		{&mysql.MySQLError{Number: 3032, Message: "The server is currently in offline mode"}, vedette.Unavailable, "could not do it now"},
+		{&mysql.MySQLError{Number: 1317, Message: "Query execution was interrupted"}, vedette.Unavailable, "could not do it now"},
+		{errors.Join(&mysql.MySQLError{Number: 9999}, mysql.ErrInvalidConn), vedette.Unavailable, "does not answer"},
+		{&mysql.MySQLError{Number: 1406, Message: "Data too long"}, "", "Data too long"},
+	} {
+		if err := explainMySQL(test.err); vedette.KindOf(err) != test.kind || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%v becomes %v, of kind %q", test.err, err, vedette.KindOf(err))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -122,16 +123,75 @@ func testRestart(t *testing.T, server *databases.Server) {
 			t.Errorf("open while the server is away: %v", err)
 		}
 		server.Start()
-		recover := time.Now().Add(30 * time.Second)
-		for s.Ping(t.Context()) != nil { // connections of before may take a try each to be found dead
-			if time.Now().After(recover) {
-				t.Fatal("the store does not come back")
-			}
-		}
+		awaitStore(t, s)
 	}
 	page, err := s.Objects(t.Context(), store.Query{})
 	if err != nil || len(page.Items) != committed || page.Total != int64(committed) {
 		t.Errorf("%d objects of %d, total %d, %v", len(page.Items), committed, page.Total, err)
+	}
+}
+
+func TestServersKilledWhileCommitting(t *testing.T) {
+	t.Run("PostgreSQL", func(t *testing.T) {
+		testKilled(t, databases.StartPostgreSQL(t, databases.Options{Durable: true}))
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		testKilled(t, databases.StartMariaDB(t, databases.Options{Durable: true}))
+	})
+}
+
+// testKilled kills the server again and again while batches are committed one after
+// the other, and each that fails is committed once more. What a commit told as stored
+// is there after each restart, and nothing is there twice.
+func testKilled(t *testing.T, server *databases.Server) {
+	s := storetest.Open(t, server.URL)
+	term := prepare(t, s)
+	const kills, between = 4, 25
+	done := make(chan int)
+	go func() {
+		defer close(done)
+		for n := 0; n < kills*between; {
+			switch err := commitOne(t, s, term, n); {
+			case err == nil:
+				n++
+				select {
+				case done <- n:
+				case <-t.Context().Done():
+				}
+			case vedette.KindOf(err) != vedette.Unavailable || t.Context().Err() != nil:
+				t.Errorf("commit %d: %v", n, err)
+				return
+			}
+		}
+	}()
+	for n := range done {
+		if n%between != 0 || n == kills*between {
+			continue
+		}
+		server.Kill()
+		server.Start()
+		awaitStore(t, s)
+		for i := range n {
+			if _, err := s.Object(t.Context(), "prod", vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "n", Name: fmt.Sprint(i)}); err != nil {
+				t.Errorf("object %d of %d that were committed before kill %d: %v", i, n, n/between, err)
+			}
+		}
+	}
+	page, err := s.Objects(t.Context(), store.Query{})
+	if err != nil || page.Total != kills*between || len(page.Items) != kills*between {
+		t.Errorf("%d objects of %d, total %d, %v", len(page.Items), kills*between, page.Total, err)
+	}
+}
+
+// awaitStore waits until a store has found the connections of before to be dead, for
+// which each may take a try.
+func awaitStore(t *testing.T, s *store.Store) {
+	t.Helper()
+	recover := time.Now().Add(30 * time.Second)
+	for s.Ping(t.Context()) != nil {
+		if time.Now().After(recover) {
+			t.Fatal("the store does not come back")
+		}
 	}
 }
 
@@ -158,8 +218,9 @@ func commitOne(t *testing.T, s *store.Store, term vedette.Term, n int) error {
 }
 
 func TestAPasswordThatIsRefused(t *testing.T) {
-	url := databases.MariaDB(t)
-	_, err := store.Open(t.Context(), store.Config{URL: strings.Replace(url, ":vedette@", ":wrong-one@", 1)})
+	u := parse(t, databases.MariaDB(t))
+	u.User = url.UserPassword(u.User.Username(), "wrong-one")
+	_, err := store.Open(t.Context(), store.Config{URL: u.String()})
 	if vedette.KindOf(err) != vedette.Invalid || strings.Contains(err.Error(), "wrong-one") {
 		t.Errorf("got %v", err)
 	}

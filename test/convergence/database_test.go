@@ -2,7 +2,6 @@ package convergence
 
 import (
 	"database/sql"
-	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
@@ -68,12 +67,11 @@ func newPostgres(t *testing.T) *database {
 // newMariaDB does the same.
 func newMariaDB(t *testing.T) *database {
 	server := databases.StartMariaDB(t, databases.Options{Settings: []string{"innodb-flush-log-at-trx-commit=2", "innodb-doublewrite=1"}})
-	u, err := url.Parse(server.URL)
+	dsn, err := databases.MySQLDSN(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	password, _ := u.User.Password()
-	return newServer(t, "mariadb", "mysql", server, fmt.Sprintf("%s:%s@tcp(%s)%s", u.User.Username(), password, u.Host, u.Path))
+	return newServer(t, "mariadb", "mysql", server, dsn)
 }
 
 func newServer(t *testing.T, name, driver string, server *databases.Server, dsn string) *database {

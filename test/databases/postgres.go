@@ -3,8 +3,11 @@ package databases
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
@@ -23,8 +26,17 @@ var sharedPostgres = &shared{
 	variable: postgresVariable,
 	driver:   "pgx",
 	start:    startPostgres,
-	dsn:      func(url string) (string, error) { return url, nil },
+	dsn:      postgresDSN,
 	drop:     "DROP DATABASE %s WITH (FORCE)",
+}
+
+// postgresDSN returns the URL, which the driver takes as it is.
+func postgresDSN(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return "", errors.New("it must look like postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %XX")
+	}
+	return text, nil
 }
 
 // StartPostgreSQL starts a server for one test, which may kill it.
@@ -51,7 +63,7 @@ func startPostgres(t testing.TB, options Options) (*Server, error) {
 		return nil, err
 	}
 	s.URL = fmt.Sprintf("postgres://vedette@127.0.0.1:%d/postgres?sslmode=disable", port)
-	s.program = program
+	s.program, s.quit = program, syscall.SIGINT // its fast shutdown
 	s.args = []string{"-D", data, "-p", fmt.Sprint(port), "-h", "127.0.0.1", "-k", s.dir, "-c", "max_connections=200", "-c", "shared_buffers=128MB"}
 	if !options.Durable {
 		s.args = append(s.args, "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")

@@ -37,6 +37,7 @@ type Server struct {
 	account *syscall.Credential // nil: that of the test
 	program string
 	args    []string
+	quit    syscall.Signal // asks it to end
 	answers func(ctx context.Context) error
 
 	mu   sync.Mutex
@@ -160,11 +161,7 @@ func alive(pid int) bool {
 // it is gone.
 func (s *Server) Stop() {
 	if cmd, done := s.running(); cmd != nil {
-		signal := syscall.SIGINT // PostgreSQL's fast shutdown
-		if filepath.Base(s.program) == "mariadbd" {
-			signal = syscall.SIGTERM
-		}
-		s.signal(cmd, signal)
+		s.signal(cmd, s.quit)
 		<-done
 	}
 }

@@ -59,14 +59,14 @@ func (s *shared) database(t testing.TB) string {
 	})
 	name := fmt.Sprintf("vedette_test_%d_%d", os.Getpid(), s.number())
 	if err := s.exec(base, "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
+		t.Fatal(s.blame(err))
 	}
 	t.Cleanup(func() {
 		if os.Getenv(s.variable) == "" {
 			return // it goes with the server, and PostgreSQL takes long to drop one
 		}
 		if err := s.exec(base, fmt.Sprintf(s.drop, name)); err != nil {
-			t.Error(err)
+			t.Error(s.blame(err))
 		}
 	})
 	u, err := url.Parse(base)
@@ -75,6 +75,14 @@ func (s *shared) database(t testing.TB) string {
 	}
 	u.Path = "/" + name
 	return u.String()
+}
+
+// blame names the variable whose server fails.
+func (s *shared) blame(err error) error {
+	if os.Getenv(s.variable) == "" {
+		return err
+	}
+	return fmt.Errorf("%s must be the URL of a server where tests may make databases and drop them: %w", s.variable, err)
 }
 
 func (s *shared) number() int {

@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS objects (
 	namespace   VARCHAR(63) NOT NULL,
 	name        VARCHAR(512) NOT NULL,
 	labelset    BIGINT NOT NULL,
-	stored      BIGINT NOT NULL,
+	`stored`    BIGINT NOT NULL,
 	uid         VARBINARY(255) NOT NULL,
 	version     VARCHAR(255) NOT NULL,
 	application VARCHAR(255) NOT NULL,

@@ -1,0 +1,76 @@
+package databases
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+const (
+	mysqlVariable  = "VEDETTE_TEST_MYSQL"
+	mysqldVariable = "VEDETTE_TEST_MYSQLD"
+)
+
+// mysqlKind is MariaDB or MySQL, with what each wants in its own way.
+type mysqlKind struct {
+	program    string
+	initialize func(s *Server, program string) error // makes the system tables
+	args       []string
+}
+
+func findMySQL() (mysqlKind, error) {
+	if name := os.Getenv(mysqldVariable); name != "" {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			return mysqlKind{}, fmt.Errorf("%s must name the program of a MySQL server: %w", mysqldVariable, err)
+		}
+		// The packages' directory for files is not there, or another user's.
+		return mysqlKind{program, (*Server).initMySQL, []string{"--secure-file-priv=NULL", "--mysqlx=OFF"}}, nil
+	}
+	program, err := find(mysqlVariable, "/usr/sbin/mariadbd", "/opt/homebrew/opt/mariadb/bin/mariadbd")
+	return mysqlKind{program, (*Server).initMariaDB, nil}, err
+}
+
+func (s *Server) initMySQL(program string) error {
+	return s.prepare(program, "--no-defaults", "--initialize-insecure", "--datadir="+filepath.Join(s.dir, "data"))
+}
+
+func (s *Server) initMariaDB(string) error {
+	install, err := find(mysqlVariable, "/usr/bin/mariadb-install-db", "/opt/homebrew/opt/mariadb/bin/mariadb-install-db")
+	if err != nil {
+		return err
+	}
+	me, err := user.Current()
+	if err != nil {
+		return err
+	}
+	systemUser := me.Username
+	if s.account != nil {
+		systemUser = "mysql"
+	}
+	return s.prepare(install, "--no-defaults", "--datadir="+filepath.Join(s.dir, "data"), "--user="+systemUser, "--auth-root-authentication-method=normal", "--skip-test-db")
+}
+
+var errMySQLURL = errors.New("it must look like mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %XX")
+
+// MySQLDSN turns a URL into what the driver takes. Its error does not repeat the URL.
+func MySQLDSN(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "mysql" || u.Hostname() == "" {
+		return "", errMySQLURL
+	}
+	config, err := mysql.ParseDSN("/?" + u.RawQuery)
+	if err != nil {
+		return "", errMySQLURL
+	}
+	config.Net, config.Addr, config.DBName, config.User = "tcp", u.Host, strings.TrimPrefix(u.Path, "/"), u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	return config.FormatDSN(), nil
+}
