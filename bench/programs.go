@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 // build builds the programs as releases are built.
@@ -168,12 +169,11 @@ func (b *bench) startAgent(to string, accounts ...account) (*process, error) {
 }
 
 func freePort() int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := ports.Reserve()
 	if err != nil {
 		panic(err) // no port at all
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // equals reports whether readers see these objects, uid to resourceVersion, and

@@ -3,7 +3,6 @@ package convergence
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette/test/controlplane"
+	"github.com/vedette-io/vedette/test/ports"
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
@@ -245,12 +245,10 @@ func (w *world) agentsOf(a *account) []*agent {
 	return agents
 }
 
-// freePort returns a port that was free a moment ago.
 func freePort(t *testing.T) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := ports.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }

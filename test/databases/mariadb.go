@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 // MariaDB returns the URL of an empty database, which is dropped with the test.
@@ -48,7 +50,7 @@ func startMariaDB(t testing.TB, options Options) (*Server, error) {
 	if err := s.writeFile("init.sql", sql); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := ports.Reserve()
 	if err != nil {
 		return nil, err
 	}

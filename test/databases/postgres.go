@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 const postgresVariable = "VEDETTE_TEST_POSTGRES"
@@ -58,7 +60,7 @@ func startPostgres(t testing.TB, options Options) (*Server, error) {
 	if err := s.prepare(filepath.Join(filepath.Dir(program), "initdb"), "-D", data, "-U", "vedette", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := ports.Reserve()
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -209,20 +208,6 @@ func parentOf(pid int) (parent int, state string, found bool) {
 	}
 	parent, err = strconv.Atoi(fields[1])
 	return parent, fields[0], err == nil
-}
-
-// freePort returns a port that was free a moment ago.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	address, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("%v is no TCP address", l.Addr())
-	}
-	return address.Port, nil
 }
 
 // credential is that of a user of the system, for servers that refuse to be

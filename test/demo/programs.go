@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/test/controlplane"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 // demo is the server and the agents.
@@ -187,16 +188,19 @@ func tail(file string) string {
 	return strings.Join(all[max(0, len(all)-10):], "\n")
 }
 
-// freePort returns the wanted port if nobody listens on it, or another one.
+// freePort returns the wanted port if nobody listens on it, or another one; 0 for any.
 func freePort(want int) int {
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", want))
-	if err != nil {
-		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if want != 0 {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", want)); err == nil {
+			defer l.Close()
 			return want
 		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	port, err := ports.Reserve()
+	if err != nil {
+		return want
+	}
+	return port
 }
 
 // get decodes what the server answers.

@@ -1,0 +1,39 @@
+package ports
+
+import (
+	"fmt"
+	"net"
+	"testing"
+)
+
+func TestReserve(t *testing.T) {
+	seen := map[int]bool{}
+	for range 500 {
+		port, err := Reserve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[port] || port < first || port >= last {
+			t.Fatalf("port %d was given before, or is one of the kernel's", port)
+		}
+		seen[port] = true
+		if err := claim(port); err == nil {
+			t.Fatalf("port %d can be claimed twice", port)
+		}
+	}
+}
+
+func TestPortsInUse(t *testing.T) {
+	port, err := Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := listen(port); err == nil {
+		t.Errorf("somebody listens on port %d, and it counts as free", port)
+	}
+}
