@@ -22,6 +22,7 @@ type dialect struct {
 	numbered   bool   // parameters are $1, $2 in place of ?
 	arrays     bool   // a list of numbers is one parameter
 	inOrder    string // a join whose tables are read in the order of the text
+	byKey      string // behind objects, has them found by their key and read in its order
 	forUpdate  string // appended to a SELECT that locks its rows
 	isolation  sql.IsolationLevel
 	oneWriter  bool // one transaction at a time writes

@@ -28,7 +28,8 @@ func mysqlDialect() dialect {
 		shortTurn:  256, // for fewer a transaction waits for the disk longer than it writes
 		goose:      goose.DialectMySQL,
 		gooseLock:  mysqlLock,
-		inOrder:    "STRAIGHT_JOIN", // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
+		inOrder:    "STRAIGHT_JOIN",              // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
+		byKey:      " FORCE INDEX (objects_key)", // MySQL prefers to read and sort the whole table, and MariaDB to begin with the first row each time
 		forUpdate:  " FOR UPDATE",
 		lookup:     mysqlLookup,
 		upsert:     w.upsert,

@@ -73,6 +73,54 @@ func TestReservedWordsAreQuoted(t *testing.T) {
 	}
 }
 
+// TestPagesGoOnWhereTheLastEnded reads a feed by pages. None may begin with the feed's
+// first row again, nor read the table.
+func TestPagesGoOnWhereTheLastEnded(t *testing.T) {
+	const pods, size = 4000, 1000
+	w := newSiteIn(t, Config{URL: databases.MariaDB(t), MaxConns: 1}) // the server counts for each connection
+	w.commit(1, podsAt(0, pods, 1)...)
+	if _, err := w.Stats(t.Context()); err != nil { // has the server look at its tables
+		t.Fatal(err)
+	}
+	account, err := w.accountID(t.Context(), "prod")
+	w.must(err)
+	kind, _, err := w.kinds.find(t.Context(), w.Store, podFeed.Kind)
+	w.must(err)
+	for what, read := range map[string]func() error{
+		"the index": func() error {
+			return w.scanFeedRows(t.Context(), account, feedKey{kind: kind}, size, func([]indexRow) error { return nil })
+		},
+		"objects": func() (err error) {
+			page := Page{Next: " "}
+			for q := (Query{Limit: size, SkipTotal: true}); page.Next != "" && err == nil; q.After = page.Next {
+				page, err = w.Objects(t.Context(), q)
+			}
+			return err
+		},
+	} {
+		before := w.rowsRead()
+		w.must(read())
+		if n := w.rowsRead() - before; n < pods-size || n > pods*9/4 {
+			t.Errorf("the server read %d rows to tell %s of %d in pages of %d", n, what, pods, size)
+		}
+	}
+}
+
+// rowsRead is how many rows the only connection has looked at one after the other,
+// some of them twice: MariaDB counts entries of an index for themselves, and MySQL that
+// it looked for labels in a table that has none.
+func (w *site) rowsRead() (n int) {
+	err := w.each(w.t.Context(), func(rows *sql.Rows) error {
+		var name string
+		var value int
+		err := rows.Scan(&name, &value)
+		n += value
+		return err
+	}, `SHOW SESSION STATUS WHERE Variable_name IN ('Handler_read_next', 'Handler_read_rnd_next', 'Handler_icp_attempts')`)
+	w.must(err)
+	return n
+}
+
 // TestIdleTransaction lets the server end a connection within a transaction, as when
 // the machine is suspended. MySQL tells so with a number, and MariaDB breaks it. No
 // object may be blamed for it.
