@@ -30,6 +30,7 @@ func mysqlDialect() dialect {
 		gooseLock:  mysqlLock,
 		inOrder:    "STRAIGHT_JOIN",              // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
 		byKey:      " FORCE INDEX (objects_key)", // MySQL prefers to read and sort the whole table, and MariaDB to begin with the first row each time
+		purge:      `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
 		forUpdate:  " FOR UPDATE",
 		lookup:     mysqlLookup,
 		upsert:     w.upsert,

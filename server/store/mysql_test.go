@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -103,6 +104,22 @@ func TestPagesGoOnWhereTheLastEnded(t *testing.T) {
 		if n := w.rowsRead() - before; n < pods-size || n > pods*9/4 {
 			t.Errorf("the server read %d rows to tell %s of %d in pages of %d", n, what, pods, size)
 		}
+	}
+}
+
+// TestForgettingReadsWhatIsOld has few of many operations forgotten.
+func TestForgettingReadsWhatIsOld(t *testing.T) {
+	const all, old = 2000, 10
+	w := newSiteIn(t, Config{URL: databases.MariaDB(t), MaxConns: 1})
+	var operations []OperationRow
+	for n := range all {
+		operations = append(operations, OperationRow{ID: vedette.OperationID(fmt.Sprintf("01J%023d", n)), Account: "prod", State: vedette.Done, Accepted: time.Unix(int64(n+1), 0)})
+	}
+	w.must(w.EndOperations(t.Context(), operations))
+	before := w.rowsRead()
+	n, err := w.PurgeOperations(t.Context(), time.Unix(old+1, 0), all)
+	if read := w.rowsRead() - before; err != nil || n != old || read > all/10 {
+		t.Errorf("%d operations of %d were forgotten, for which %d rows were read, %v", n, old, read, err)
 	}
 }
 
