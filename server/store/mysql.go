@@ -171,6 +171,7 @@ func mysqlConfig(text string) (*mysql.Config, error) {
 	if config.Timeout == 0 {
 		config.Timeout = mostDialling
 	}
+	config.Params["autocommit"] = "1" // a server may have another default, and one statement is a transaction by itself
 	config.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'"
 	return config, nil
 }

@@ -138,6 +138,27 @@ func (w *site) rowsRead() (n int) {
 	return n
 }
 
+// TestServerThatCommitsNothingByItself writes with one statement, and asks over another
+// connection.
+func TestServerThatCommitsNothingByItself(t *testing.T) {
+	at := databases.StartMariaDB(t, databases.Options{Settings: []string{"autocommit=0"}}).URL
+	var stores [2]*Store
+	for i := range stores {
+		s, err := Open(t.Context(), Config{URL: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		stores[i] = s
+	}
+	if err := stores[0].BeginOperation(t.Context(), OperationRow{ID: "01J", Account: "prod"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stores[1].Operation(t.Context(), "01J"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestIdleTransaction lets the server end a connection within a transaction, as when
 // the machine is suspended. MySQL tells so with a number, and MariaDB breaks it. No
 // object may be blamed for it.
