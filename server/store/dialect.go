@@ -22,7 +22,9 @@ type dialect struct {
 	numbered   bool   // parameters are $1, $2 in place of ?
 	arrays     bool   // a list of numbers is one parameter
 	inOrder    string // a join whose tables are read in the order of the text
+	byKey      string // behind objects, has them found by their key and read in its order
 	forUpdate  string // appended to a SELECT that locks its rows
+	purge      string // deletes the first rows, by table, condition, order and number
 	isolation  sql.IsolationLevel
 	oneWriter  bool // one transaction at a time writes
 	shortTurn  int  // how many objects are written in one while somebody hurries: some milliseconds' worth
@@ -49,6 +51,9 @@ type dialect struct {
 	again   func(err error) bool  // whether the same transaction may succeed at once
 	taken   func(err error) bool  // whether another row has a key that must be unique
 }
+
+// purgeByID is purge where a DELETE knows neither order nor limit.
+const purgeByID = `DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s ORDER BY %[3]s LIMIT %[4]d)`
 
 // column names a column and its PostgreSQL type.
 type column struct{ name, kind string }

@@ -267,7 +267,7 @@ func (s *Store) feedRows(ctx context.Context, account int64, feed feedKey, after
 		row.digest = vedette.Digest(unpackUID(uid), version)
 		rows = append(rows, row)
 		return err
-	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects WHERE %s ORDER BY namespace, name LIMIT %d`, where, size), args...)
+	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, s.dialect.byKey, where, size), args...)
 	return rows, err
 }
 

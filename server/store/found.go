@@ -35,7 +35,7 @@ type choice struct {
 	order  string
 	limit  int
 	bodies bool
-	narrow bool // an index of objects leads to the rows
+	tables string
 }
 
 func (s *Store) find(ctx context.Context, sel choice) ([]foundRow, error) {
@@ -59,17 +59,23 @@ func (s *Store) find(ctx context.Context, sel choice) ([]foundRow, error) {
 		return nil
 	}, fmt.Sprintf(`SELECT a.id, a.name, k.id, k.name, k.grp, o.namespace, o.name, o.labelset, l.labels, o.stored, o.uid, o.version, o.head, %s
 		FROM %s LEFT JOIN labelsets l ON l.id = o.labelset%s
-		ORDER BY %s LIMIT %d`, body, s.tables(sel.narrow), clause, sel.order, sel.limit), args...)
+		ORDER BY %s LIMIT %d`, body, sel.tables, clause, sel.order, sel.limit), args...)
 	return found, err
 }
 
-// tables joins objects with the names of their accounts and kinds.
-func (s *Store) tables(narrow bool) string {
-	join := "JOIN"
-	if narrow {
-		join = s.dialect.inOrder
-	}
-	return "objects o " + join + " accounts a ON a.id = o.account_id " + join + " kinds k ON k.id = o.kind_id"
+// byIndex joins objects, to which an index of theirs leads, with the names of their
+// accounts and kinds.
+func (s *Store) byIndex() string { return named("objects o", s.dialect.inOrder) }
+
+// byKey is the same where the objects are those of one account and kind, in the order
+// of their key.
+func (s *Store) byKey() string { return named("objects o"+s.dialect.byKey, s.dialect.inOrder) }
+
+// byScope is the same where accounts and kinds tell the objects.
+func (s *Store) byScope() string { return named("objects o"+s.dialect.byKey, "JOIN") }
+
+func named(objects, join string) string {
+	return objects + " " + join + " accounts a ON a.id = o.account_id " + join + " kinds k ON k.id = o.kind_id"
 }
 
 func (f *foundRow) readLabels(sets map[int64]map[string]string) error {

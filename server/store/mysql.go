@@ -28,7 +28,9 @@ func mysqlDialect() dialect {
 		shortTurn:  256, // for fewer a transaction waits for the disk longer than it writes
 		goose:      goose.DialectMySQL,
 		gooseLock:  mysqlLock,
-		inOrder:    "STRAIGHT_JOIN", // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
+		inOrder:    "STRAIGHT_JOIN",              // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
+		byKey:      " FORCE INDEX (objects_key)", // MySQL prefers to read and sort the whole table, and MariaDB to begin with the first row each time
+		purge:      `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
 		forUpdate:  " FOR UPDATE",
 		lookup:     mysqlLookup,
 		upsert:     w.upsert,
@@ -169,6 +171,7 @@ func mysqlConfig(text string) (*mysql.Config, error) {
 	if config.Timeout == 0 {
 		config.Timeout = mostDialling
 	}
+	config.Params["autocommit"] = "1" // a server may have another default, and one statement is a transaction by itself
 	config.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'"
 	return config, nil
 }

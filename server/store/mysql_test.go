@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -70,6 +71,91 @@ func TestReservedWordsAreQuoted(t *testing.T) {
 		if !strings.Contains(text, "`stored`") || strings.Contains(strings.ReplaceAll(text, "`stored`", ""), "stored") {
 			t.Errorf("a reserved word stands without quotes in %.400s", text)
 		}
+	}
+}
+
+// TestPagesGoOnWhereTheLastEnded reads a feed by pages. None may begin with the feed's
+// first row again, nor read the table.
+func TestPagesGoOnWhereTheLastEnded(t *testing.T) {
+	const pods, size = 4000, 1000
+	w := newSiteIn(t, Config{URL: databases.MariaDB(t), MaxConns: 1}) // the server counts for each connection
+	w.commit(1, podsAt(0, pods, 1)...)
+	if _, err := w.Stats(t.Context()); err != nil { // has the server look at its tables
+		t.Fatal(err)
+	}
+	account, err := w.accountID(t.Context(), "prod")
+	w.must(err)
+	kind, _, err := w.kinds.find(t.Context(), w.Store, podFeed.Kind)
+	w.must(err)
+	for what, read := range map[string]func() error{
+		"the index": func() error {
+			return w.scanFeedRows(t.Context(), account, feedKey{kind: kind}, size, func([]indexRow) error { return nil })
+		},
+		"objects": func() (err error) {
+			page := Page{Next: " "}
+			for q := (Query{Limit: size, SkipTotal: true}); page.Next != "" && err == nil; q.After = page.Next {
+				page, err = w.Objects(t.Context(), q)
+			}
+			return err
+		},
+	} {
+		before := w.rowsRead()
+		w.must(read())
+		if n := w.rowsRead() - before; n < pods-size || n > pods*9/4 {
+			t.Errorf("the server read %d rows to tell %s of %d in pages of %d", n, what, pods, size)
+		}
+	}
+}
+
+// TestForgettingReadsWhatIsOld has few of many operations forgotten.
+func TestForgettingReadsWhatIsOld(t *testing.T) {
+	const all, old = 2000, 10
+	w := newSiteIn(t, Config{URL: databases.MariaDB(t), MaxConns: 1})
+	var operations []OperationRow
+	for n := range all {
+		operations = append(operations, OperationRow{ID: vedette.OperationID(fmt.Sprintf("01J%023d", n)), Account: "prod", State: vedette.Done, Accepted: time.Unix(int64(n+1), 0)})
+	}
+	w.must(w.EndOperations(t.Context(), operations))
+	before := w.rowsRead()
+	n, err := w.PurgeOperations(t.Context(), time.Unix(old+1, 0), all)
+	if read := w.rowsRead() - before; err != nil || n != old || read > all/10 {
+		t.Errorf("%d operations of %d were forgotten, for which %d rows were read, %v", n, old, read, err)
+	}
+}
+
+// rowsRead is how many rows the only connection has looked at one after the other,
+// some of them twice: MariaDB counts entries of an index for themselves, and MySQL that
+// it looked for labels in a table that has none.
+func (w *site) rowsRead() (n int) {
+	err := w.each(w.t.Context(), func(rows *sql.Rows) error {
+		var name string
+		var value int
+		err := rows.Scan(&name, &value)
+		n += value
+		return err
+	}, `SHOW SESSION STATUS WHERE Variable_name IN ('Handler_read_next', 'Handler_read_rnd_next', 'Handler_icp_attempts')`)
+	w.must(err)
+	return n
+}
+
+// TestServerThatCommitsNothingByItself writes with one statement, and asks over another
+// connection.
+func TestServerThatCommitsNothingByItself(t *testing.T) {
+	at := databases.StartMariaDB(t, databases.Options{Settings: []string{"autocommit=0"}}).URL
+	var stores [2]*Store
+	for i := range stores {
+		s, err := Open(t.Context(), Config{URL: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		stores[i] = s
+	}
+	if err := stores[0].BeginOperation(t.Context(), OperationRow{ID: "01J", Account: "prod"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stores[1].Operation(t.Context(), "01J"); err != nil {
+		t.Error(err)
 	}
 }
 

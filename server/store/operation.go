@@ -244,13 +244,11 @@ func (s *Store) PurgeOperations(ctx context.Context, before time.Time, limit int
 	return n, s.explain("purge the history of operations", err)
 }
 
-// purge deletes the first rows of a table with ids. MySQL takes a limit only
-// within a table of its own.
+// purge deletes the first rows of a table with ids.
 func (s *Store) purge(ctx context.Context, table, where, order string, limit int, args ...any) (int, error) {
 	var n int64
 	err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) (err error) {
-		n, err = tx.exec(ctx, fmt.Sprintf(`DELETE FROM %s WHERE id IN (SELECT id FROM (SELECT id FROM %s WHERE %s ORDER BY %s LIMIT %d) old)`,
-			table, table, where, order, max(0, limit)), args...)
+		n, err = tx.exec(ctx, fmt.Sprintf(tx.dialect.purge, table, where, order, max(0, limit)), args...)
 		return err
 	})
 	return int(n), err

@@ -30,6 +30,7 @@ func postgresDialect() dialect {
 		numbered:   true,
 		arrays:     true,
 		inOrder:    "JOIN", // its planner knows
+		purge:      purgeByID,
 		forUpdate:  " FOR UPDATE",
 		isolation:  sql.LevelReadCommitted,
 		lookup:     postgresLookup,

@@ -162,7 +162,7 @@ func (r *search) total(ctx context.Context) (total int64, err error) {
 	}
 	query, where := `SELECT COALESCE(SUM(f.objects), 0) FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`, r.scope
 	if len(r.filters) > 0 {
-		query, where = `SELECT COUNT(*) FROM `+r.store.tables(r.indexed), slices.Concat(r.scope, r.filters)
+		query, where = `SELECT COUNT(*) FROM `+r.tables(), slices.Concat(r.scope, r.filters)
 	}
 	clause, args := where.where()
 	err = r.store.one(ctx, into(&total), query+clause, args...)
@@ -179,7 +179,14 @@ func (r *search) rows(ctx context.Context) ([]foundRow, error) {
 	if r.after != nil {
 		where = append(where, r.after.after())
 	}
-	return r.store.find(ctx, choice{where, orderAll, r.Limit + 1, r.Bodies, r.indexed})
+	return r.store.find(ctx, choice{where, orderAll, r.Limit + 1, r.Bodies, r.tables()})
+}
+
+func (r *search) tables() string {
+	if r.indexed {
+		return r.store.byIndex()
+	}
+	return r.store.byScope()
 }
 
 const (
@@ -272,13 +279,13 @@ func (r *search) look(ctx context.Context, pairs []pair, limit int) ([]foundRow,
 		if resume {
 			where = append(where, r.after.afterName())
 		}
-		return r.store.find(ctx, choice{where, orderPair, limit, r.Bodies, true})
+		return r.store.find(ctx, choice{where, orderPair, limit, r.Bodies, r.store.byKey()})
 	}
 	where = append(where, r.store.anyOf(pairs))
 	if resume {
 		where = append(where, r.after.after())
 	}
-	return r.store.find(ctx, choice{where, orderAll, limit, r.Bodies, false})
+	return r.store.find(ctx, choice{where, orderAll, limit, r.Bodies, r.store.byScope()})
 }
 
 // anyOf writes the pairs by account, which are sorted so.
@@ -311,7 +318,7 @@ func (s *Store) Object(ctx context.Context, account vedette.AccountName, key ved
 	if err != nil || !ok || !validName(key.Namespace, maxName) || !validName(key.Name, maxName) {
 		return Row{}, s.explain("read an object", errors.Join(err, missing))
 	}
-	found, err := s.find(ctx, choice{conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?", []any{id, kind, key.Namespace, key.Name}}}, orderPair, 1, true, true})
+	found, err := s.find(ctx, choice{conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?", []any{id, kind, key.Namespace, key.Name}}}, orderPair, 1, true, s.byKey()})
 	if err != nil {
 		return Row{}, s.explain("read an object", err)
 	}

@@ -21,7 +21,12 @@ var podFeed = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s, err := Open(context.Background(), Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+	return newSiteIn(t, Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+}
+
+func newSiteIn(t *testing.T, cfg Config) *site {
+	t.Helper()
+	s, err := Open(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

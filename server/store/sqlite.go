@@ -37,6 +37,7 @@ func sqliteDialect() dialect {
 		goose:      goose.DialectSQLite3,
 		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
 		inOrder:    "JOIN",
+		purge:      purgeByID,
 		oneWriter:  true,
 		shortTurn:  64,
 		lookup:     sqliteLookup,
