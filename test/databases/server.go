@@ -254,6 +254,7 @@ func newServer(t testing.TB, systemUser string) (*Server, error) {
 func (s *Server) prepare(program string, args ...string) error {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+s.dir) // else another server may delete its temporary tables
 	cmd.SysProcAttr = attributes(s.account)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", program, err, out)
