@@ -34,7 +34,7 @@ func mysqlDialect() dialect {
 		forUpdate:  " FOR UPDATE",
 		lookup:     mysqlLookup,
 		upsert:     w.upsert,
-		remove:     removeInRuns,
+		remove:     mysqlRemove,
 		insert:     insertValues,
 		orUpdate:   onDuplicateKey,
 		size:       mysqlSize,
@@ -248,6 +248,12 @@ func onDuplicateKey(while string, columns []string) string {
 		set[i] = c + " = IF(" + while + ", VALUES(" + c + "), " + c + ")"
 	}
 	return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
+}
+
+// mysqlRemove has the rows found by their key: a table that is not much bigger would be
+// read as a whole, and rows of other accounts locked.
+func mysqlRemove(ctx context.Context, tx *tx, account int64, keys []rowKey) error {
+	return removeInRuns(ctx, tx, `DELETE objects FROM objects`+tx.dialect.byKey, account, keys)
 }
 
 func mysqlLookup(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {

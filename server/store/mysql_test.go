@@ -83,10 +83,7 @@ func TestPagesGoOnWhereTheLastEnded(t *testing.T) {
 	if _, err := w.Stats(t.Context()); err != nil { // has the server look at its tables
 		t.Fatal(err)
 	}
-	account, err := w.accountID(t.Context(), "prod")
-	w.must(err)
-	kind, _, err := w.kinds.find(t.Context(), w.Store, podFeed.Kind)
-	w.must(err)
+	account, kind := w.numbers()
 	for what, read := range map[string]func() error{
 		"the index": func() error {
 			return w.scanFeedRows(t.Context(), account, feedKey{kind: kind}, size, func([]indexRow) error { return nil })
@@ -123,6 +120,15 @@ func TestForgettingReadsWhatIsOld(t *testing.T) {
 	}
 }
 
+// numbers are those of the account and the kind.
+func (w *site) numbers() (account, kind int64) {
+	account, err := w.accountID(w.t.Context(), "prod")
+	w.must(err)
+	kind, _, err = w.kinds.find(w.t.Context(), w.Store, podFeed.Kind)
+	w.must(err)
+	return account, kind
+}
+
 // rowsRead is how many rows the only connection has looked at one after the other,
 // some of them twice: MariaDB counts entries of an index for themselves, and MySQL that
 // it looked for labels in a table that has none.
@@ -156,6 +162,27 @@ func TestServerThatCommitsNothingByItself(t *testing.T) {
 	}
 	if _, err := stores[1].Operation(t.Context(), "01J"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDeletingReadsNothingElse deletes most rows of a small table, for which it seems
+// cheap to read all of it. That would lock rows of other accounts, each in its turn.
+func TestDeletingReadsNothingElse(t *testing.T) {
+	const pods, deleted = 300, 250
+	w := newSiteIn(t, Config{URL: databases.MariaDB(t), MaxConns: 1})
+	w.commit(1, podsAt(0, pods, 1)...)
+	_, err := w.Stats(t.Context()) // has the server look at the table
+	w.must(err)
+	account, kind := w.numbers()
+	var keys []rowKey
+	for _, o := range podsAt(0, deleted, 1) {
+		keys = append(keys, rowKey{kind, o.Key.Namespace, o.Key.Name})
+	}
+	sortKeys(keys)
+	before := w.rowsRead()
+	w.must(w.write(t.Context(), func(ctx context.Context, tx *tx) error { return w.dialect.remove(ctx, tx, account, keys) }))
+	if n := w.rowsRead() - before; n >= pods {
+		t.Errorf("%d rows were read to delete %d of %d", n, deleted, pods)
 	}
 }
 

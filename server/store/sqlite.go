@@ -42,7 +42,7 @@ func sqliteDialect() dialect {
 		shortTurn:  64,
 		lookup:     sqliteLookup,
 		upsert:     sqliteUpsert,
-		remove:     removeInRuns,
+		remove:     sqliteRemove,
 		insert:     insertValues,
 		orUpdate:   onConflict,
 		size:       sqliteSize,
@@ -246,9 +246,13 @@ func valueRows(row string, n int) string {
 	return strings.TrimSuffix(strings.Repeat(row+",", n), ",")
 }
 
+func sqliteRemove(ctx context.Context, tx *tx, account int64, keys []rowKey) error {
+	return removeInRuns(ctx, tx, `DELETE FROM objects`, account, keys)
+}
+
 // removeInRuns deletes by the keys' names, a statement for each run of keys
-// that share kind and namespace.
-func removeInRuns(ctx context.Context, tx *tx, account int64, keys []rowKey) error {
+// that share kind and namespace. The conditions follow the text.
+func removeInRuns(ctx context.Context, tx *tx, text string, account int64, keys []rowKey) error {
 	for _, run := range runs(keys) {
 		for len(run) > 0 {
 			n := min(len(run), 256)
@@ -256,7 +260,7 @@ func removeInRuns(ctx context.Context, tx *tx, account int64, keys []rowKey) err
 			for _, k := range run[:n] {
 				args = append(args, k.name)
 			}
-			if _, err := tx.exec(ctx, `DELETE FROM objects WHERE account_id = ? AND kind_id = ? AND namespace = ? AND name IN (`+marks(n)+`)`, args...); err != nil {
+			if _, err := tx.exec(ctx, text+` WHERE account_id = ? AND kind_id = ? AND namespace = ? AND name IN (`+marks(n)+`)`, args...); err != nil {
 				return fmt.Errorf("delete %d rows: %w", n, err)
 			}
 			run = run[n:]
