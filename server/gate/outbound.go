@@ -10,6 +10,7 @@ import (
 // outbound holds what waits to be sent to an agent. It never makes those wait
 // who answer: what they say is small, and bounded by what the agent asked for.
 // Acknowledgements are cumulative, so a later one takes an earlier one's place.
+// What is put is encoded when it is sent, so nothing in it may change any more.
 type outbound struct {
 	mu      sync.Mutex
 	waiting []*wire.ServerMessage

@@ -23,7 +23,8 @@ const (
 type replies interface {
 	// Ack says that the first n numbered records are stored.
 	Ack(n uint64) error
-	// Index answers a Begin, in one or more calls.
+	// Index answers a Begin, in one or more calls. The digests are the callee's from
+	// then on: they may wait to be sent for as long as the link is slow.
 	Index(account vedette.AccountName, feed vedette.Feed, digests []uint64, last bool) error
 	// Void says that nothing more is taken of the account in this term: it was
 	// given to another cacher, is gone, or what was said of it can't be stored.

@@ -164,9 +164,9 @@ func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) 
 const indexChunk = 4096
 
 // Index calls yield with the digests of a feed's rows, in portions, so that no
-// feed is held in memory whole. Nothing may be committed to the account
-// meanwhile, but operations may write through. An error of yield ends it and is
-// returned.
+// feed is held in memory whole. Each portion is yield's own: it may keep it, and
+// send it later. Nothing may be committed to the account meanwhile, but
+// operations may write through. An error of yield ends it and is returned.
 func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error {
 	deed := fmt.Sprintf("index feed %s of account %s", feed, account)
 	id, err := s.accountID(ctx, account)
@@ -178,21 +178,24 @@ func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed ved
 		return s.explain(deed, err)
 	}
 	var last *indexRow
-	digests := make([]uint64, 0, 1024)
 	for {
 		rows, err := s.indexPortion(ctx, account, id, feed, kind, last)
 		if err != nil || len(rows) == 0 {
 			return s.explain(deed, err)
 		}
-		digests = digests[:0]
-		for _, r := range rows {
-			digests = append(digests, r.digest)
-		}
-		if err := yield(digests); err != nil || len(rows) < indexChunk {
+		if err := yield(digestsOf(rows)); err != nil || len(rows) < indexChunk {
 			return err
 		}
 		last = &rows[len(rows)-1]
 	}
+}
+
+func digestsOf(rows []indexRow) []uint64 {
+	digests := make([]uint64, len(rows))
+	for i, r := range rows {
+		digests[i] = r.digest
+	}
+	return digests
 }
 
 // indexPortion reads the rows after the last one of the portion before, and notes

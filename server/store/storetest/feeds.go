@@ -169,17 +169,18 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 
 func index(t *testing.T, s *store.Store, feed vedette.Feed) []uint64 {
 	t.Helper()
-	var got []uint64
+	var portions [][]uint64 // looked at when all are there, as by who sends them later
 	err := s.Index(context.Background(), "prod", feed, func(digests []uint64) error {
 		if len(digests) == 0 || len(digests) > 32768 {
 			t.Errorf("a portion of %d", len(digests))
 		}
-		got = append(got, digests...)
+		portions = append(portions, digests)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := slices.Concat(portions...)
 	slices.Sort(got)
 	return got
 }

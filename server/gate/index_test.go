@@ -1,0 +1,216 @@
+package gate_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/gate"
+	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/roster"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// TestIndexOverASlowLink holds that an agent gets the digests that the store holds,
+// however long they wait to be sent: of several feeds at once, each in more than eight
+// messages.
+func TestIndexOverASlowLink(t *testing.T) {
+	const perFeed = 8*4096 + 1
+	kinds := []string{"Pod", "Service"}
+	dir := t.TempDir()
+	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(dir, "v.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	log := slog.New(slog.DiscardHandler)
+	read := &indexReads{Store: st, left: len(kinds), done: make(chan struct{})}
+	door := gate.New(gate.Config{Server: "s1", Pulse: time.Hour}, ingest.New(ingest.Config{}, read, ingest.NewHub(), log),
+		roster.New("s1", st, accounts.New(accounts.Config{}, st, log), log), nil, log)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	link := &slowLink{ctx: ctx, up: make(chan *wire.AgentMessage), down: make(chan *wire.ServerMessage), open: read.done}
+	var session sync.WaitGroup
+	defer session.Wait()
+	defer cancel()
+	session.Go(func() { _ = door.Connect(link) })
+
+	link.greet(t)
+	term := link.register(t)
+	declare := &wire.Declare{}
+	for _, kind := range kinds {
+		declare.Feeds = append(declare.Feeds, &wire.DeclaredFeed{Feed: feedOf(kind), Version: "v1"})
+	}
+	link.send(t, &wire.Record{Account: "prod", Term: term, Step: &wire.Record_Declare{Declare: declare}})
+	for link.receive(t).GetAck().GetRecords() == 0 {
+	}
+	fill(t, filepath.Join(dir, "v.db"), perFeed)
+	for _, kind := range kinds {
+		link.send(t, &wire.Record{Account: "prod", Term: term, Feed: feedOf(kind), Step: &wire.Record_Begin{Begin: &wire.Begin{}}})
+	}
+	got := map[string][]uint64{}
+	for left := len(kinds); left > 0; {
+		if i := link.receive(t).GetIndex(); i != nil {
+			kind := i.GetFeed().GetKind().GetName()
+			got[kind] = append(got[kind], i.GetDigests()...)
+			if i.GetLast() {
+				left--
+			}
+		}
+	}
+	for _, kind := range kinds {
+		var want []uint64
+		for n := 1; n <= perFeed; n++ {
+			want = append(want, vedette.Digest("", fmt.Sprint(kind, n)))
+		}
+		slices.Sort(want)
+		slices.Sort(got[kind])
+		if !slices.Equal(got[kind], want) {
+			t.Errorf("the agent got %d digests of %s, %d of them different ones, which are not the %d that are stored",
+				len(got[kind]), kind, len(slices.Compact(got[kind])), len(want))
+		}
+	}
+}
+
+func feedOf(kind string) *wire.Feed { return &wire.Feed{Kind: &wire.Kind{Name: kind}} }
+
+// indexReads tells when so many indexes have been read whole.
+type indexReads struct {
+	*store.Store
+	mu   sync.Mutex
+	left int
+	done chan struct{}
+}
+
+func (r *indexReads) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]uint64) error) error {
+	err := r.Store.Index(ctx, account, feed, yield)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left--; r.left == 0 {
+		close(r.done)
+	}
+	return err
+}
+
+// slowLink is the server's end of a stream that brings no index down before it is
+// open. As gRPC does, it encodes a message when that is sent, and not before.
+type slowLink struct {
+	grpc.ServerStream
+	ctx    context.Context
+	up     chan *wire.AgentMessage
+	down   chan *wire.ServerMessage
+	open   chan struct{}
+	writer wire.Writer
+}
+
+func (l *slowLink) Context() context.Context { return l.ctx }
+
+func (l *slowLink) Recv() (*wire.AgentMessage, error) {
+	select {
+	case m := <-l.up:
+		return m, nil
+	case <-l.ctx.Done():
+		return nil, io.EOF
+	}
+}
+
+func (l *slowLink) Send(m *wire.ServerMessage) error {
+	if m.GetIndex() != nil {
+		select {
+		case <-l.open:
+		case <-l.ctx.Done():
+		}
+	}
+	select {
+	case l.down <- proto.CloneOf(m):
+	case <-l.ctx.Done():
+	}
+	return l.ctx.Err()
+}
+
+func (l *slowLink) say(t *testing.T, m *wire.AgentMessage) {
+	t.Helper()
+	select {
+	case l.up <- m:
+	case <-l.ctx.Done():
+		t.Fatal("the session has ended")
+	}
+}
+
+func (l *slowLink) receive(t *testing.T) *wire.ServerMessage {
+	t.Helper()
+	select {
+	case m := <-l.down:
+		return m
+	case <-l.ctx.Done():
+		t.Fatal("the session has ended")
+		return nil
+	}
+}
+
+func (l *slowLink) greet(t *testing.T) {
+	t.Helper()
+	l.say(t, &wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: "a1"}}})
+	if m := l.receive(t); m.GetWelcome() == nil {
+		t.Fatalf("no welcome but %v", m)
+	}
+}
+
+// register returns the term that the agent gets.
+func (l *slowLink) register(t *testing.T) int64 {
+	t.Helper()
+	l.say(t, &wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: &wire.Register{
+		Account: "prod", Cluster: &wire.Cluster{Uid: "u", Host: "https://u"}, Properties: []byte("{}")}}})
+	a := l.receive(t).GetAssignment()
+	if a.GetRole() != wire.Assignment_ROLE_CACHER {
+		t.Fatalf("the agent is %v", a)
+	}
+	return a.GetTerm()
+}
+
+func (l *slowLink) send(t *testing.T, rec *wire.Record) {
+	t.Helper()
+	b, err := proto.Marshal(rec)
+	if err == nil {
+		err = l.writer.Write(b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces, err := l.writer.Flush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range pieces {
+		l.say(t, &wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: proto.CloneOf(d)}})
+	}
+}
+
+// fill stores so many objects of each feed, which through the store takes a minute.
+func fill(t *testing.T, file string, perFeed int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO objects (account_id, kind_id, namespace, name, labelset, stored, uid, version, application, head, body)
+		SELECT f.account_id, f.kind_id, 'default', 'o' || i, 0, 0, x'', k.name || i, '', x'', x'' FROM n, feeds f JOIN kinds k ON k.id = f.kind_id`, perFeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
