@@ -11,13 +11,13 @@ import (
 
 // redaction counts the changes of what redaction does without being told to. An
 // agent with another count has the server forget what the last one told.
-const redaction = 2
+const redaction = 3
 
 // shapeOf folds what decides how an account's objects look into a short text.
 // Kinds and namespaces are not part of it: they decide which feeds there are,
 // and the server is told those.
 func shapeOf(rules redact.Config, s watch.Selection) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %t", redaction,
-		rules.Annotations, rules.ConfigMapKeys, rules.Environment, s.OmitNamespaces, s.OnlySpinnakerManaged))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %q %t", redaction,
+		rules.Annotations, rules.ConfigMapKeys, rules.Environment, rules.SecretAnnotations, s.OmitNamespaces, s.OnlySpinnakerManaged))
 	return hex.EncodeToString(sum[:8])
 }

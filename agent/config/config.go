@@ -106,6 +106,8 @@ type Redact struct {
 	ConfigMapKeys []string `config:"configMapKeys"`
 	// Names of environment variables whose values are cut from containers.
 	Environment []string `config:"environment"`
+	// Keys of annotations that Secrets keep, beside those of Spinnaker, Helm and others that hold names only. No other annotation of a Secret leaves, and none that is longer than 256 bytes or could hold a manifest.
+	SecretAnnotations []string `config:"secretAnnotations"`
 }
 
 // Outbox holds what the server has not acknowledged.

@@ -21,6 +21,11 @@ func (o *Operator) patch(ctx context.Context, a vedette.PatchArgs) result {
 	if err != nil {
 		return failed(err)
 	}
+	if p.secret() && contentType == typeJSONPatch {
+		if body, err = secretSteps(body); err != nil {
+			return failed(err)
+		}
+	}
 	raw, status, err := o.patchObject(ctx, p, contentType, body)
 	if p.secret() {
 		err = veilPatch(ctx, body, err)

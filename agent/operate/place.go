@@ -97,6 +97,9 @@ func (o *Operator) do(ctx context.Context, p place, c call) ([]byte, int, error)
 		c.accept = p.accept()
 	}
 	body, status, err := o.send(ctx, c)
+	if r := refusalOf(err); r != nil {
+		r.conceal(p)
+	}
 	if status == http.StatusNotFound && kindless(err) {
 		o.forget()
 	}

@@ -21,7 +21,7 @@ type refusal struct {
 	Reason     string
 	Message    string
 	RetryAfter time.Duration
-	causes     []string // the reasons of the causes
+	causes     []cause
 }
 
 // Error returns the message as it came.
@@ -31,7 +31,7 @@ func (r *refusal) Error() string { return r.Message }
 // again does not cure.
 func (r *refusal) fields() bool {
 	for _, cause := range r.causes {
-		if cause == "FieldManagerConflict" {
+		if cause.Reason == "FieldManagerConflict" {
 			return true
 		}
 	}
@@ -64,17 +64,13 @@ func parseRefusal(body []byte) *refusal {
 		Kind, Reason, Message string
 		Details               struct {
 			RetryAfterSeconds int
-			Causes            []struct{ Reason string }
+			Causes            []cause
 		}
 	}
 	if err := json.Unmarshal(body, &s); err != nil || s.Kind != "Status" {
 		return &refusal{Message: strings.TrimSpace(string(body))}
 	}
-	r := &refusal{Reason: s.Reason, Message: s.Message, RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second}
-	for _, c := range s.Details.Causes {
-		r.causes = append(r.causes, c.Reason)
-	}
-	return r
+	return &refusal{Reason: s.Reason, Message: s.Message, RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second, causes: s.Details.Causes}
 }
 
 // statusOf returns the status of the refusal in err's chain, or 0.

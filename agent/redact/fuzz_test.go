@@ -18,7 +18,7 @@ var (
 	works       = vedette.Resource{Kind: vedette.Kind{Group: "work.example.com", Name: "Work"}, Version: "v1alpha1"}
 	resources   = []vedette.Resource{pods, secrets, configMaps, deployments, works}
 
-	someRules = Config{Annotations: []string{"*credential*"}, ConfigMapKeys: []string{"*.key", "secret?"}, Environment: []string{"*password*", "API_?OKEN"}}
+	someRules = Config{Annotations: []string{"*credential*"}, ConfigMapKeys: []string{"*.key", "secret?"}, Environment: []string{"*password*", "API_?OKEN"}, SecretAnnotations: []string{"kept*", "*/team"}}
 
 	// fuzzLifts reach wherever something is cut or replaced.
 	fuzzLifts = []vedette.LiftField{

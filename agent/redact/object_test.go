@@ -142,6 +142,7 @@ func TestNewRefuses(t *testing.T) {
 		{config: Config{Environment: []string{"A", " "}}, want: "redact.environment, entry 2"},
 		{config: Config{Annotations: []string{"a[bc]"}}, want: "redact.annotations, entry 1"},
 		{config: Config{ConfigMapKeys: []string{`a\*`}}, want: "redact.configMapKeys, entry 1"},
+		{config: Config{SecretAnnotations: []string{""}}, want: "redact.secretAnnotations, entry 1"},
 		{lifts: []vedette.Lift{{Kind: pods.Kind}, {Kind: pods.Kind}}, want: `two lifts for kind "Pod"`},
 		{lifts: []vedette.Lift{{Fields: liftsOf("")}}, want: "a member's name is empty"},
 		{lifts: []vedette.Lift{{Fields: liftsOf("a..b")}}, want: "a member's name is empty"},

@@ -20,7 +20,7 @@ type random struct {
 
 var loadedNames = []string{"kind", "apiVersion", "metadata", "data", "stringData", "binaryData", "annotations", "labels", "env", "name", "value", "items",
 	"managedFields", "ownerReferences", "finalizers", "spec", "containers", "manifests", "list", "type", "uid", "controller", lastApplied, ContentAnnotation,
-	"moniker.spinnaker.io/application", "a-credential", "tls.key", "Secret", "api-token"}
+	"moniker.spinnaker.io/application", "helm.sh/hook", "kept-by-rule", "example.com/team", "a-credential", "tls.key", "Secret", "api-token"}
 
 var loadedTexts = []string{"Secret", "SecretList", "v1", "apps/v1", "PartialObjectMetadata", "meta.k8s.io/v1", "Pod", "db_password", "API_TOKEN", "",
 	`{"kind":"Secret"}`, `{"env":[{"name":"A"}]}`, `[{"annotations":1}]`, `"{\"kind\":\"S\\u0065cret\"}"`, "kind: Secret\ndata:\n", "env:\n- x", "H4sIAA", "eyJhIjo",
@@ -136,9 +136,12 @@ func (r random) secretObject() string {
 		nested = r.quote(`{"annotations":{"x":` + nested + `}}`)
 	}
 	annotations := []string{r.member(lastApplied, nested), r.member("some.tool/applied", nested), r.member("some.tool/yaml", r.quote("kind: Secret\ndata:\n  a: "+canary)),
-		r.member(ContentAnnotation, r.quote(canary)), r.member("kept", r.quote("yes")), r.member("list", `["`+canary+`"]`)}
+		r.member(ContentAnnotation, r.quote(canary)), r.member("kept", r.quote("yes")), r.member("list", `["`+canary+`"]`),
+		r.member("example.com/note", r.quote(canary)), r.member("kubernetes.io/change-cause", r.quote("kubectl create secret generic n --from-literal=a="+canary+" --record=true")),
+		r.member("kapp.k14s.io/original-diff-md5", r.quote(canary)), r.member("reconcile.external-secrets.io/data-hash", r.quote(canary)),
+		r.member("moniker.spinnaker.io/application", nested), r.member("helm.sh/hook", r.quote("eyJ"+canary))}
 	meta := []string{r.member("name", `"n"`), r.member("resourceVersion", `"1"`), r.member("annotations", r.object(0, annotations)), r.member("later", data),
-		r.member("managedFields", `[`+data+`]`), r.member("labels", `{"data":{"x":"`+canary+`"}}`), r.member("finalizers", data)}
+		r.member("managedFields", `[`+data+`]`), r.member("labels", `{"data":{"x":"`+canary+`"},"long":"`+strings.Repeat(canary, 11)+`","spaced":`+r.quote(canary+" ")+`,"encoded":"`+canary+`="}`), r.member("finalizers", data)}
 	members := []string{r.member("kind", r.quote("Secret")), r.member("apiVersion", r.quote("v1")), r.member("metadata", r.object(0, meta)),
 		r.member("data", data), r.member("data", r.quote(canary)), r.member("stringData", data), r.member("stringData", "[["+data+"]]"),
 		r.member("type", data), r.member("invented", r.quote(canary)), r.member("immutable", data), r.member("data", "null")}
@@ -201,7 +204,7 @@ func TestCanariesInEmbeddedSecrets(t *testing.T) {
 // TestCanariesInDigests looks for the digest of what an object of any kind was
 // made from, asked for by lifts and by the prefix of its name.
 func TestCanariesInDigests(t *testing.T) {
-	r, err := New(Config{}, []vedette.Lift{{Fields: liftsOf("metadata.annotations", `metadata.annotations.vedette\.io/content`)}}, []string{"vedette.io/", "kept"})
+	r, err := New(Config{SecretAnnotations: []string{"*"}}, []vedette.Lift{{Fields: liftsOf("metadata.annotations", `metadata.annotations.vedette\.io/content`)}}, []string{"vedette.io/", "kept"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,9 @@
 //
 //   - metadata.managedFields;
 //   - of a Secret all but apiVersion, kind, metadata, type and immutable, and of
-//     its metadata all that is not known there, with every annotation that could
-//     hold a manifest (harmless says which);
+//     its metadata all that is not known there, with every annotation whose key is
+//     not known to hold names (kept says which) or that could hold a manifest
+//     (harmless says which);
 //   - data and stringData below any object within another one that says it is a
 //     Secret, as operators embed them in custom resources;
 //   - annotations that hold a Secret's manifest as text, or that are compressed;
@@ -47,6 +48,11 @@ type Config struct {
 	// stands. Values that come from elsewhere (valueFrom) are no literals. Costs a
 	// quarter more time per object.
 	Environment []string
+	// SecretAnnotations are the keys of annotations that Secrets keep, beside those
+	// that are known to hold names: no annotation with any other key leaves. Values
+	// that are longer than 256 bytes, or could hold a manifest, do not leave either.
+	// Costs nothing, and is no rule in the sense above.
+	SecretAnnotations []string
 }
 
 // Validate reports every pattern that could not mean what it says, as Invalid.
@@ -55,6 +61,7 @@ func (c Config) Validate() error {
 		validateGlobs("redact.annotations", c.Annotations),
 		validateGlobs("redact.configMapKeys", c.ConfigMapKeys),
 		validateGlobs("redact.environment", c.Environment),
+		validateGlobs("redact.secretAnnotations", c.SecretAnnotations),
 	)
 }
 

@@ -133,7 +133,7 @@ func rightType(name string, v any) bool {
 func (r reference) labels(m tree, secret bool) tree {
 	out := tree{}
 	for k, v := range m {
-		if _, ok := v.(string); ok || !secret {
+		if s, ok := v.(string); !secret || ok && regexp.MustCompile(`^[-_.0-9A-Za-z]{0,63}$`).MatchString(s) {
 			out[k] = r.value(v, secret)
 		}
 	}
@@ -166,7 +166,7 @@ func (r reference) annotations(m tree, secret bool) tree {
 	for k, v := range m {
 		s, ok := v.(string)
 		switch {
-		case k == ContentAnnotation, secret && !ok, k == lastApplied && (secret || r.ruled()):
+		case k == ContentAnnotation, secret && !ok, k == lastApplied && (secret || r.ruled()), secret && !r.kept(k):
 		case anyGlob(r.config.Annotations, k):
 			out[k] = Redacted
 		case !ok:
@@ -178,6 +178,11 @@ func (r reference) annotations(m tree, secret bool) tree {
 		}
 	}
 	return out
+}
+
+func (r reference) kept(k string) bool {
+	return regexp.MustCompile(`^(artifact|caching|moniker|strategy|traffic)\.spinnaker\.io/|^(meta\.)?helm\.sh/(hook|release-name)$`).MatchString(k) ||
+		anyGlob(r.config.SecretAnnotations, k)
 }
 
 func (r reference) telling(s string) bool {

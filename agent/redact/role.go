@@ -55,7 +55,7 @@ func (p *pass) roleOf(in role, name []byte, i int) role {
 	case metadata:
 		return p.metadataRole(name, i)
 	case labels:
-		return p.textOnly(label, i)
+		return p.labelRole(i)
 	case annotations:
 		return p.textOnly(annotation, i)
 	case innerAnnotations:

@@ -7,6 +7,8 @@ type rules struct {
 	annotations   globs
 	configMapKeys globs
 	environment   globs
+	// secretAnnotations are what Secrets keep beside keptAnnotations.
+	secretAnnotations globs
 }
 
 func compileRules(c Config) rules {
@@ -14,6 +16,8 @@ func compileRules(c Config) rules {
 		annotations:   compileGlobs(c.Annotations),
 		configMapKeys: compileGlobs(c.ConfigMapKeys),
 		environment:   compileGlobs(c.Environment),
+
+		secretAnnotations: compileGlobs(c.SecretAnnotations),
 	}
 }
 

@@ -67,6 +67,8 @@ func (p *pass) annotationRole(name []byte, i int) role {
 	switch {
 	case string(name) == ContentAnnotation:
 		return dropped
+	case p.secret && !rules.kept(name):
+		return dropped
 	case applied && (p.secret || rules.everywhere() || p.configMap && len(rules.configMapKeys) > 0):
 		return dropped
 	case rules.annotations.match(name):
@@ -86,16 +88,14 @@ func (p *pass) annotationRole(name []byte, i int) role {
 }
 
 // maxHarmless is the length of the longest annotation that a Secret keeps, in
-// bytes. Those that Kubernetes, Helm, Spinnaker and cert-manager sort things by
-// are shorter; manifests are longer.
+// bytes. Those that are kept hold names; manifests are longer.
 const maxHarmless = 256
 
-// harmless reports whether a Secret's annotation may stay. Every tool that
-// applies manifests leaves a copy of them in an annotation of its own
-// (banzaicloud.com/last-applied, objectset.rio.cattle.io/applied,
-// kapp.k14s.io/original), as JSON, as YAML, or compressed. A list of their names
-// would be behind the next tool, so whatever could hold structure goes: brackets
-// or a line break anywhere, the beginning of something encoded, or sheer length.
+// harmless reports whether the value of an annotation whose name a Secret keeps may
+// stay too. A name says what should stand there, not what does, and a user's pattern
+// may fit more than was meant: tools leave copies of manifests in annotations, as
+// JSON, as YAML, or compressed. So whatever could hold structure goes: brackets or a
+// line break anywhere, the beginning of something encoded, or sheer length.
 func (p *pass) harmless(value []byte, escaped bool) bool {
 	if len(value) > 6*maxHarmless {
 		return false

@@ -30,6 +30,7 @@ func settingsOf(cfg *config.Config) (agent.Config, error) {
 		Uplink: link,
 		Redact: redact.Config{
 			Annotations: cfg.Redact.Annotations, ConfigMapKeys: cfg.Redact.ConfigMapKeys, Environment: cfg.Redact.Environment,
+			SecretAnnotations: cfg.Redact.SecretAnnotations,
 		},
 		OutboxBytes: int(cfg.Outbox.MaxBytes),
 		Operate:     operateOf(cfg.Kubernetes),

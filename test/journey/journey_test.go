@@ -221,7 +221,7 @@ func TestSecretsStay(t *testing.T) {
 	}{
 		{"/api/v1/namespaces/default/secrets", map[string]any{"apiVersion": "v1", "kind": "Secret",
 			"metadata": map[string]any{"name": "s", "annotations": map[string]any{
-				"kubectl.kubernetes.io/last-applied-configuration": lastApplied, "harmless": "yes"}},
+				"kubectl.kubernetes.io/last-applied-configuration": lastApplied, "moniker.spinnaker.io/application": "shop-of-the-secret", "example.com/note": canary}},
 			"stringData": map[string]any{"password": canary}}},
 		{"/api/v1/namespaces/default/configmaps", map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": map[string]any{"name": "c"}, "data": map[string]any{"token": canary, "colour": "green"}}},
@@ -250,7 +250,7 @@ func TestSecretsStay(t *testing.T) {
 		}
 	}
 	var secret json.RawMessage
-	if !h.get("/vedette/v1/objects/one/secrets/default/s", &secret) || !strings.Contains(string(secret), "harmless") {
+	if !h.get("/vedette/v1/objects/one/secrets/default/s", &secret) || !strings.Contains(string(secret), "shop-of-the-secret") {
 		t.Errorf("the Secret itself is not shown, or not its metadata: %s", secret)
 	}
 	if strings.Contains(h.log.String(), canary) {

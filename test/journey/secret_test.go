@@ -30,7 +30,7 @@ func createSecret(t *testing.T, name, canary string) {
 	applied := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":%q,"namespace":"default"},"data":{"p":%q},"stringData":{"password":%q}}`,
 		name, base64.StdEncoding.EncodeToString([]byte(canary)), canary)
 	err := plane.Create(t.Context(), "/api/v1/namespaces/default/secrets", map[string]any{"apiVersion": "v1", "kind": "Secret",
-		"metadata":   map[string]any{"name": name, "annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": applied, "harmless": "yes"}},
+		"metadata":   map[string]any{"name": name, "annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": applied, "moniker.spinnaker.io/application": "shop-of-the-secret", "example.com/note": canary}},
 		"stringData": map[string]any{"password": canary}})
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestSecretsAreNotOnTheWire(t *testing.T) {
 	h.awaitLive(1)
 	h.stopAgent()
 	sent := p.plain(t)
-	if !bytes.Contains(sent, []byte("harmless")) {
+	if !bytes.Contains(sent, []byte("shop-of-the-secret")) {
 		t.Error("the Secret's metadata was not sent")
 	}
 	for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))} {

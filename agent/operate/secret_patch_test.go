@@ -1,0 +1,130 @@
+//go:build linux
+
+package operate_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+)
+
+// encodings are the forms in which a value could leave: as it is, in base64, in
+// hexadecimal digits, and all of these backwards, each in two halves too.
+func encodings(value string) [][]byte {
+	var all [][]byte
+	for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value))} {
+		backwards := []byte(form)
+		slices.Reverse(backwards)
+		for _, b := range [][]byte{[]byte(form), backwards} {
+			all = append(all, b[:len(b)/2], b[len(b)/2:])
+		}
+	}
+	return all
+}
+
+// lacks holds that none of the values stands in what was told.
+func (b *bench) lacks(what string, told []byte, values ...string) {
+	b.Helper()
+	for _, value := range values {
+		for _, form := range encodings(value) {
+			if i := bytes.Index(told, form); i >= 0 {
+				b.Errorf("%s tells a value as %q: %s", what, form, told[max(0, i-200):min(len(told), i+60)])
+				return
+			}
+		}
+	}
+}
+
+// The values of a Secret with canaries, and where they stand.
+const (
+	inData     = "qZ7-in-the-data-wK4"
+	inApplied  = "vB9-as-kubectl-applied-it-mX2"
+	inNote     = "hT3-in-an-annotation-rP8"
+	guardedKey = "password"
+)
+
+// guarded creates a Secret with canaries in its data and annotations.
+func (b *bench) guarded(name string) {
+	b.Helper()
+	must(b, plane.Create(b.Context(), b.path(core, "secrets", ""), object{"apiVersion": "v1", "kind": "Secret",
+		"metadata": object{"name": name, "labels": object{"app": "shop", "judged": "yes"}, "annotations": object{
+			"kubectl.kubernetes.io/last-applied-configuration": `{"apiVersion":"v1","kind":"Secret","stringData":{"password":"` + inApplied + `"}}`,
+			"example.com/note": inNote}},
+		"stringData": object{guardedKey: inData}}))
+}
+
+func (b *bench) patchOf(name string, kind vedette.PatchType, patch string) vedette.PatchArgs {
+	return vedette.PatchArgs{Target: b.target("secret", name), Type: kind, Patch: []byte(patch)}
+}
+
+// TestNoPatchMovesTheDataOfASecret sends JSON patches that copy, move or guess what
+// a Secret holds, in all ways to write them, as dry runs and in earnest.
+func TestNoPatchMovesTheDataOfASecret(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.guarded("s")
+	encoded := base64.StdEncoding.EncodeToString([]byte(inData))
+	before := encode(t, b.live(core, "secrets", "s"))
+	for _, patch := range []string{
+		`[{"op":"copy","from":"/data/password","path":"/metadata/annotations/x"}]`,
+		`[{"op":"copy","from":"/data/password","path":"/metadata/labels/x"}]`,
+		`[{"op":"move","from":"/data/password","path":"/metadata/annotations/x"}]`,
+		`[{"op":"copy","from":"/dat\u0061/password","path":"/metadata/annotations/x"}]`,
+		`[{"op":"copy","from":"/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration","path":"/metadata/annotations/moniker.spinnaker.io~1application"}]`,
+		`[{"op":"copy","from":"/metadata/annotations/example.com~1note","path":"/metadata/annotations/moniker.spinnaker.io~1application"}]`,
+		`[{"op":"copy","from":"","path":"/metadata/annotations/x"}]`,
+		`[{"op":"copy","from":"/data","path":"/metadata/annotations"}]`,
+		`[{"op":"move","from":"/data","path":"/metadata/labels"}]`,
+		`[{"op":"add","path":"/metadata/annotations/y","value":"z"},{"op":"copy","from":"/data/password","path":"/metadata/annotations/x"}]`,
+		`[{"op":"add","op":"copy","from":"/data/password","path":"/metadata/annotations/x","value":"y"}]`,
+		`[{"op":"test","path":"/data/password","value":"` + encoded + `"}]`,
+		`[{"op":"test","path":"/data/password","value":"guessed"}]`,
+		`[{"op":"test","path":"/data","value":{"password":"` + encoded + `"}}]`,
+		`[{"op":"test","path":"","value":{}}]`,
+		`[{"op":"test","path":"/metadata/annotations/example.com~1note","value":"` + inNote + `"}]`,
+		`[{"op":"COPY","from":"/data/password","path":"/metadata/annotations/x"}]`,
+		"- {op: copy, from: /data/password, path: /metadata/annotations/x}",
+	} {
+		for _, kind := range []string{"secret", "Secrets", "secret."} {
+			args := b.patchOf("s", "JSON", patch)
+			args.Kind = kind
+			for _, out := range []vedette.Outcome{b.dry(args), b.do(args)} {
+				if out.State != vedette.Failed || out.Status != 400 {
+					t.Errorf("%s of %s: %s %d %s", patch, kind, out.State, out.Status, out.Message)
+				}
+				b.lacks(patch, encode(t, out), inData, inApplied, inNote)
+			}
+		}
+	}
+	if after := encode(t, b.live(core, "secrets", "s")); !bytes.Equal(before, after) {
+		t.Errorf("the Secret was %s and is %s", before, after)
+	}
+}
+
+// TestPatchesOfSecretsStillWork does with a Secret what patches with values of
+// their own can do.
+func TestPatchesOfSecretsStillWork(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.guarded("s")
+	for _, patch := range []string{
+		`[{"op":"add","path":"/data/more","value":"bW9yZQ=="}]`,
+		`[{"op":"replace","path":"/data/password","value":"b3RoZXI="},{"op":"remove","path":"/metadata/annotations/example.com~1note"}]`,
+		`[{"op":"test","path":"/metadata/name","value":"s"},{"op":"test","path":"/metadata/labels/app","value":"shop"},{"op":"add","path":"/metadata/labels/tier","value":"back","unknown":1}]`,
+		"- op: add\n  path: /stringData\n  value: {last: hand}\n",
+	} {
+		out := b.done(b.patchOf("s", vedette.JSONPatch, patch))
+		b.lacks(patch, encode(t, out), inData, inApplied, inNote)
+	}
+	live := b.live(core, "secrets", "s")
+	if data, _ := dig(live, "data").(object); data["more"] != "bW9yZQ==" || data["password"] != "b3RoZXI=" || data["last"] != "aGFuZA==" {
+		t.Errorf("it holds %v", data)
+	}
+	if dig(live, "metadata", "labels", "tier") != "back" || dig(live, "metadata", "annotations", "example.com/note") != nil {
+		t.Errorf("its metadata is %v", live["metadata"])
+	}
+	b.fails(b.patchOf("s", vedette.JSONPatch, `[{"op":"test","path":"/metadata/resourceVersion","value":"1"},{"op":"add","path":"/data/a","value":"YQ=="}]`), 422)
+}

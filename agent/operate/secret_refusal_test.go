@@ -1,0 +1,98 @@
+//go:build linux
+
+package operate_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/redact"
+)
+
+// TestNoRefusalQuotesASecret has the API server refuse what is made of a Secret
+// by patches that do not fit it. Of a patch that makes something that can't be
+// read, API servers tell the whole of it.
+func TestNoRefusalQuotesASecret(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.guarded("s")
+	for _, args := range []vedette.PatchArgs{
+		b.patchOf("s", vedette.JSONPatch, `[{"op":"add","path":"/data/x","value":{}}]`),
+		b.patchOf("s", vedette.JSONPatch, `[{"op":"add","path":"/data/x","value":"not base64"}]`),
+		b.patchOf("s", vedette.JSONPatch, `[{"op":"replace","path":"/kind","value":"ConfigMap"}]`),
+		b.patchOf("s", vedette.JSONPatch, `[{"op":"replace","path":"/metadata/labels","value":7}]`),
+		b.patchOf("s", vedette.JSONPatch, `[{"op":"add","path":"/data/password/x","value":"a"}]`),
+		b.patchOf("s", vedette.JSONPatch, `[{"op":"remove","path":"/data/none"}]`),
+		b.patchOf("s", vedette.MergePatch, `{"metadata":{"labels":[]}}`),
+		b.patchOf("s", vedette.MergePatch, `{"data":{"x":5}}`),
+		b.patchOf("s", vedette.MergePatch, `{"kind":"ConfigMap"}`),
+		b.patchOf("s", vedette.StrategicPatch, `{"data":{"x":{"y":"z"}}}`),
+		b.patchOf("s", vedette.StrategicPatch, `{"data":{"$retainKeys":["x"],"y":"eQ=="}}`),
+		b.patchOf("s", vedette.StrategicPatch, `{"$setElementOrder/data":["x"],"data":["password"]}`),
+		b.patchOf("s", vedette.StrategicPatch, `{"metadata":{"labels":{"a":"not a label!"}},"immutable":"maybe"}`),
+	} {
+		for _, out := range []vedette.Outcome{b.dry(args), b.do(args)} {
+			if out.State != vedette.Failed || out.Message == "" {
+				t.Errorf("%s: %s %d %s", args.Patch, out.State, out.Status, out.Message)
+			}
+			b.lacks(string(args.Patch), encode(t, out), inData, inApplied, inNote)
+		}
+	}
+	out := b.do(b.patchOf("s", vedette.MergePatch, `{"metadata":{"labels":{"a":"not a label!"}}}`))
+	if !strings.Contains(out.Message, `Secret "s" is invalid: metadata.labels: Invalid value: a valid label must be`) {
+		t.Errorf("it does not say what is wrong: %s", out.Message)
+	}
+}
+
+// TestNoRefusalQuotesWhatRulesRedact does it for other kinds, of which rules redact
+// some values: what does not fit is told without the object.
+func TestNoRefusalQuotesWhatRulesRedact(t *testing.T) {
+	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"*.key"}}, nil, nil)
+	must(t, err)
+	b := newBench(t, operate.Config{Redactor: r})
+	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("c", object{"tls.key": inData})))
+	for _, patch := range []string{`{"data":{"x":{}}}`, `{"metadata":{"labels":[]}}`} {
+		out := b.fails(vedette.PatchArgs{Target: b.target("cm", "c"), Type: vedette.MergePatch, Patch: []byte(patch)}, 422,
+			`ConfigMap "c" is invalid: patch: Invalid value: json: cannot unmarshal`)
+		b.lacks(patch, encode(t, out), inData)
+	}
+}
+
+// TestWhatOlderAPIServersQuote holds that words of older API servers, and of others
+// than API servers, are not shown where they hold data.
+func TestWhatOlderAPIServersQuote(t *testing.T) {
+	status := func(message, causes string) string {
+		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":` + string(encode(t, message)) +
+			`,"details":{"causes":[` + causes + `]}}`
+	}
+	document := `{"apiVersion":"v1","data":{"password":"` + inData + `"}}`
+	for _, tt := range []struct{ why, answer, want string }{
+		{"jsoniter", status("x", `{"reason":"FieldValueInvalid","field":"patch","message":`+
+			string(encode(t, `Invalid value: "{}": v1.Secret.Data: readObjectStart: expect { or n, but found ", error found in #10 byte of ...|assword":"`+inData))+`}`),
+			`Secret "s" is invalid: patch: Invalid value`},
+		{"a value that is no string", status("x", `{"reason":"FieldValueInvalid","field":"data","message":`+string(encode(t, `Invalid value: `+document+`: bad`))+`}`),
+			`Secret "s" is invalid: data: Invalid value`},
+		{"without causes", status(`Secret "s" is invalid: `+document, ""), "its words are not shown, since they quote Secret"},
+		{"as Go prints", status(`bad: map[data:map[password:`+inData+`]]`, ""), "its words are not shown"},
+		{"escaped", status(string(encode(t, document)), ""), "its words are not shown"},
+		{"no Status", document, "its words are not shown"},
+		{"several", status("x", `{"reason":"FieldValueRequired","field":"data[a]","message":"Required value: say it"},{"reason":"FieldValueNotSupported","field":"type","message":`+
+			string(encode(t, `Unsupported value: "`+inData+`": supported values: "A", "B"`))+`}`),
+			`Secret "s" is invalid: data[a]: Required value: say it, type: Unsupported value: supported values: "A", "B"`},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if r.Method != http.MethodPatch {
+					return false
+				}
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				_, _ = w.Write([]byte(tt.answer))
+				return true
+			})
+			out := b.fails(b.patchOf("s", vedette.MergePatch, `{"type":"x"}`), 422, tt.want)
+			b.lacks(tt.why, encode(t, out), inData)
+		})
+	}
+}
