@@ -16,6 +16,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -151,13 +152,14 @@ func (a *api) router() http.Handler {
 		}
 		mux.Handle(route.method+" "+route.path, handler)
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	known := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "" {
 			a.refuse(w, r, mux)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
+	return middleware.CheckText(known, a.fail)
 }
 
 // refuse answers what no route takes, in the form of all other errors.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/nearest"
+	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
 // operationBody is an operation as a request writes it: the arguments of all
@@ -120,7 +122,31 @@ func parseOperation(raw []byte) (vedette.Operation, error) {
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return vedette.Operation{}, mistyped(err)
 	}
+	if err := b.checkText(); err != nil {
+		return vedette.Operation{}, err
+	}
 	return b.operation(v)
+}
+
+// checkText refuses control characters, which JSON can escape, in all fields that
+// are names or choose by names. Manifests and patches may hold them.
+func (b operationBody) checkText() error {
+	fields := reflect.ValueOf(b)
+	for i := range fields.NumField() {
+		var texts []string
+		switch value := fields.Field(i).Interface().(type) {
+		case string:
+			texts = []string{value}
+		case []string:
+			texts = value
+		}
+		for _, text := range texts {
+			if err := textcheck.Name(text); err != nil {
+				return vedette.Errorf(vedette.Invalid, "the field %s must not hold %w", fields.Type().Field(i).Tag.Get("json"), err)
+			}
+		}
+	}
+	return nil
 }
 
 func verbOf(members map[string]json.RawMessage) (verb, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
@@ -74,6 +75,10 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the operation did not arrive whole: %w", err)
 	}
+	// encoding/json would replace what is not UTF-8, and another object be meant.
+	if err := textcheck.UTF8(body); err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "the operation must not hold %w", err)
+	}
 	return body, nil
 }
 
@@ -117,5 +122,5 @@ func note(r *http.Request, header string) (string, error) {
 	if len(text) > mostNote {
 		return "", vedette.Errorf(vedette.Invalid, "the header %s has %d bytes, and may have %d", header, len(text), mostNote)
 	}
-	return strings.ToValidUTF8(text, "\uFFFD"), nil
+	return text, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 )
@@ -103,7 +104,7 @@ func New(cfg Config) http.Handler {
 		cfg.ChallengeEnvironments = []string{"default"}
 	}
 	a := &api{cfg}
-	return gzhttp.GzipHandler(a.router())
+	return middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
 }
 
 // routes are in the order in which they are tried. What they mirror is

@@ -3,11 +3,11 @@ package clouddriver
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/task"
 )
@@ -48,7 +48,11 @@ func writeStarted(w http.ResponseWriter, r *http.Request, id string) error {
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
 	if err != nil {
-		return nil, fmt.Errorf("read the body of %s: %w", r.URL.Path, err)
+		return nil, vedette.Errorf(vedette.Invalid, "the body did not arrive whole: %w", err)
+	}
+	// encoding/json would replace what is not UTF-8, and another object be meant.
+	if err := textcheck.UTF8(raw); err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "the body must not hold %w", err)
 	}
 	return raw, nil
 }

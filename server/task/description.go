@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/views"
 )
@@ -100,6 +101,9 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	default:
 		s = string(raw)
 	}
+	if err := textcheck.Name(s); err != nil {
+		return fmt.Errorf("must not hold %w", err)
+	}
 	*t = text(s)
 	return nil
 }
@@ -146,7 +150,7 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 		raw = append(append([]byte{'['}, raw...), ']')
 	}
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return errors.New("must be a list of texts")
+		return listError(err)
 	}
 	for _, s := range all {
 		if s != "" {
@@ -154,6 +158,15 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 		}
 	}
 	return nil
+}
+
+// listError says what is wrong with a list of texts.
+func listError(err error) error {
+	var wrong *textcheck.Error
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("must not hold %w", wrong)
+	}
+	return errors.New("must be a list of texts")
 }
 
 // parse reads a description. Its error names the member that is wrong and

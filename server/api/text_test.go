@@ -1,0 +1,55 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/server/api"
+)
+
+// TestTextThatIsNoName sends, wherever a request may name something, what no name
+// holds: it must not reach an agent, whose stream can't carry it.
+func TestTextThatIsNoName(t *testing.T) {
+	const operation = `{"account":"dev","verb":"get","kind":"pod","namespace":"shop","name":"web-0"}`
+	for _, tt := range []struct{ why, method, path, body, header, want string }{
+		{"a pod of a log", "GET", "/logs?account=dev&namespace=default&pod=%ff", "", "", "the query must not hold the byte 0xff"},
+		{"a container", "GET", "/logs?account=dev&namespace=default&pod=web-0&container=a%00", "", "", "U+0000"},
+		{"a parameter's name", "GET", "/objects?kind=pod&%ff=1", "", "", "0xff"},
+		{"a namespace in the path", "GET", "/objects/dev/pods/%e8/web-0", "", "", "the path must not hold the byte 0xe8"},
+		{"a name with a new line", "GET", "/objects/dev/pods/shop/web%0A0", "", "", "U+000A"},
+		{"a user", "GET", "/objects?kind=pod", "", "J\xfcrgen", "the header X-Spinnaker-User must not hold the byte 0xfc"},
+		{"a body's name", "POST", "/operations", strings.Replace(operation, "web-0", "\xff", 1), "", "the operation must not hold the byte 0xff"},
+		{"a body's manifest", "POST", "/operations", `{"account":"dev","verb":"apply","manifest":{"kind":"Pod","metadata":{"name":"` + "\xff" + `"}}}`, "", "0xff"},
+		{"an escaped control character", "POST", "/operations", strings.Replace(operation, "web-0", `a\u0000`, 1), "", "the field name must not hold the control character U+0000"},
+		{"a kind", "POST", "/operations", strings.Replace(operation, `"pod"`, `"po\td"`, 1), "", "the field kind must not hold"},
+		{"a selector", "POST", "/operations", `{"account":"dev","verb":"list","kind":"pod","labelSelector":"a=\u007f"}`, "", "the field labelSelector"},
+		{"one of several", "POST", "/operations", `{"account":"dev","verb":"prune","all":true,"namespaces":["shop","\u0001"]}`, "", "the field namespaces"},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			cfg, fleet := configOf(shop(t)), &agents{}
+			cfg.Operations = fleet
+			status, body := send(t, api.New(cfg), tt.method, "/vedette/v1"+tt.path, tt.body, tt.header)
+			if status != http.StatusBadRequest || !strings.Contains(body, tt.want) || !strings.Contains(body, `"kind":"invalid"`) {
+				t.Errorf("%d %s", status, body)
+			}
+			if asked := fleet.operations(); len(asked) > 0 {
+				t.Errorf("%+v reached an agent", asked)
+			}
+		})
+	}
+}
+
+// send hands a request to a handler as a server would read it.
+func send(t *testing.T, handler http.Handler, method, path, body, user string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if user != "" {
+		r.Header.Set("X-SPINNAKER-USER", user)
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}

@@ -1,0 +1,70 @@
+// Package middleware is what both REST APIs do with each request before they
+// look at what it asks for.
+package middleware
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/textcheck"
+)
+
+// RefuseFunc answers a request that is refused, in the form in which an API
+// answers all its errors.
+type RefuseFunc func(w http.ResponseWriter, r *http.Request, err error)
+
+// headerPrefixes begin the names of headers that we read, in canonical form.
+var headerPrefixes = [...]string{"X-Spinnaker-", "X-Vedette-"}
+
+// CheckText refuses requests whose path, query or headers hold text that can't
+// be a name: see textcheck.Name. They become names of objects and users all over
+// the server, and a single byte that is not UTF-8 would end an agent's stream.
+// The error is vedette.Invalid.
+func CheckText(next http.Handler, refuse RefuseFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := checkText(r); err != nil {
+			refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func checkText(r *http.Request) error {
+	if err := textcheck.Name(r.URL.Path); err != nil {
+		return vedette.Errorf(vedette.Invalid, "the path must not hold %w", err)
+	}
+	query, err := url.QueryUnescape(r.URL.RawQuery)
+	if err != nil {
+		return vedette.Errorf(vedette.Invalid, "the query %.200q cannot be read: %w", r.URL.RawQuery, err)
+	}
+	if err := textcheck.Name(query); err != nil {
+		return vedette.Errorf(vedette.Invalid, "the query must not hold %w", err)
+	}
+	return checkHeaders(r.Header)
+}
+
+func checkHeaders(header http.Header) error {
+	for name, values := range header {
+		if !hasPrefix(name) {
+			continue
+		}
+		for _, value := range values {
+			if err := textcheck.Name(value); err != nil {
+				return vedette.Errorf(vedette.Invalid, "the header %s must not hold %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func hasPrefix(name string) bool {
+	for _, prefix := range headerPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
