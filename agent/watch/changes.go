@@ -16,40 +16,46 @@ const briefWatch = time.Second
 
 // watch tells what happens after the mark until the watch ends.
 func (f *feed) watch(ctx context.Context) error {
-	last := between(f.w.cfg.LeastWatch, f.w.cfg.MostWatch)
+	plan := f.planWatch()
 	// A proxy that lost the API server would keep the answer open for ever. The
 	// sink may block for as long as it likes, so this bounds the request alone.
-	request, cancel := context.WithTimeout(ctx, last+time.Minute)
+	request, cancel := context.WithTimeout(ctx, plan.last+time.Minute)
 	defer cancel()
 	began := time.Now()
-	resp, err := f.openWatch(request, last)
+	resp, err := f.openWatch(request, plan)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if err := f.tell(ctx, vedette.FeedLive, ""); err != nil {
-		return err
+	if !f.hushed || f.told.State != vedette.FeedFailing {
+		if err := f.tell(ctx, vedette.FeedLive, ""); err != nil {
+			return err
+		}
 	}
 	err = f.changes(ctx, resp.Body)
-	if time.Since(began) >= briefWatch {
+	if time.Since(began) >= min(briefWatch, plan.last/2) {
 		f.progress = true
 	}
 	switch {
+	case silent(err) && ctx.Err() == nil:
+		return f.fellSilent()
 	case err == io.EOF && !f.progress:
 		return errShort
-	case err == io.EOF, request.Err() != nil && ctx.Err() == nil:
+	case err == io.EOF:
+		return f.spoke(ctx)
+	case request.Err() != nil && ctx.Err() == nil:
 		return nil
 	}
 	return err
 }
 
-func (f *feed) openWatch(ctx context.Context, last time.Duration) (*http.Response, error) {
+func (f *feed) openWatch(ctx context.Context, plan watchPlan) (*http.Response, error) {
 	q := f.query()
 	q.Set("watch", "true")
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("resourceVersion", string(f.mark))
-	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(last/time.Second))))
-	return f.open(ctx, request{path: f.path(), query: q, accept: f.accept(acceptMetadata)})
+	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(plan.last/time.Second))))
+	return f.open(ctx, plan.limits, request{path: f.path(), query: q, accept: f.accept(acceptMetadata)})
 }
 
 // changes tells one message after the other. It returns io.EOF where the watch
@@ -63,6 +69,9 @@ func (f *feed) changes(ctx context.Context, body io.Reader) error {
 			err = f.object(ctx, Upsert, s, nil)
 		} else if err == nil {
 			err = f.change(ctx, s, fr)
+		}
+		if err == nil && f.hushed {
+			err = f.spoke(ctx)
 		}
 		if err != nil {
 			return err

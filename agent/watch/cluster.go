@@ -18,6 +18,26 @@ import (
 type Options struct {
 	UserAgent string // "vedette-agent" where empty
 	Streams   int    // watches per connection; 40 where 0
+	// Head is how long an API server may take to begin an answer that ends soon; 70 s
+	// where 0: API servers give a request up after 60.
+	Head time.Duration
+	// Pause is how long it may be silent within such an answer, all pauses together,
+	// with a second given back for each 4 KiB that come; 30 s where 0.
+	Pause time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.UserAgent = firstOf(o.UserAgent, "vedette-agent")
+	if o.Streams <= 0 {
+		o.Streams = defaultStreams
+	}
+	if o.Head <= 0 {
+		o.Head = headerTimeout
+	}
+	if o.Pause <= 0 {
+		o.Pause = 30 * time.Second
+	}
+	return o
 }
 
 // Cluster is one API server as this agent may use it. It is safe for use by
@@ -25,6 +45,7 @@ type Options struct {
 type Cluster struct {
 	cfg  *rest.Config
 	base *url.URL
+	opts Options
 
 	lanes lanes
 	mu    sync.Mutex
@@ -43,16 +64,14 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.UserAgent = firstOf(opts.UserAgent, "vedette-agent")
+	opts = opts.withDefaults()
+	cfg.UserAgent = opts.UserAgent
 	base, err := baseURL(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{cfg: cfg, base: base}
+	c := &Cluster{cfg: cfg, base: base, opts: opts}
 	c.lanes.most = opts.Streams
-	if c.lanes.most <= 0 {
-		c.lanes.most = defaultStreams
-	}
 	c.lanes.open = c.openLane
 	if err := c.dialAnew(); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "use the credentials for %s: %w", base, err)
@@ -162,28 +181,32 @@ func (c *Cluster) newRequest(ctx context.Context, r request) (*http.Request, err
 
 // get sends a request that ends soon. Any answer but 200 and 304 is a
 // *statusError. The caller closes the body.
-func (c *Cluster) get(ctx context.Context, r request) (*http.Response, error) {
-	req, err := c.newRequest(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	bulk := c.bulk
-	c.mu.Unlock()
-	resp, err := bulk.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	return accepted(resp)
+func (c *Cluster) get(ctx context.Context, l limits, r request) (*http.Response, error) {
+	return accepted(l.send(ctx, func(ctx context.Context) (*http.Response, error) {
+		req, err := c.newRequest(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		bulk := c.bulk
+		c.mu.Unlock()
+		return bulk.RoundTrip(req)
+	}))
 }
 
 // watch sends a request whose answer lasts, over a lane. The caller closes the
 // body, which leaves the lane.
-func (c *Cluster) watch(ctx context.Context, r request) (*http.Response, error) {
-	req, err := c.newRequest(ctx, r)
-	if err != nil {
-		return nil, err
-	}
+func (c *Cluster) watch(ctx context.Context, l limits, r request) (*http.Response, error) {
+	return accepted(l.send(ctx, func(ctx context.Context) (*http.Response, error) {
+		req, err := c.newRequest(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return c.overLane(req)
+	}))
+}
+
+func (c *Cluster) overLane(req *http.Request) (*http.Response, error) {
 	ln, err := c.lanes.take()
 	if err != nil {
 		return nil, err
@@ -194,7 +217,7 @@ func (c *Cluster) watch(ctx context.Context, r request) (*http.Response, error) 
 		return nil, err
 	}
 	resp.Body = &laneBody{ReadCloser: resp.Body, leave: sync.OnceFunc(func() { c.lanes.leave(ln) })}
-	return accepted(resp)
+	return resp, nil
 }
 
 type laneBody struct {
@@ -208,7 +231,10 @@ func (b *laneBody) Close() error {
 }
 
 // accepted passes on an answer that can be read, and reads one that says no.
-func accepted(resp *http.Response) (*http.Response, error) {
+func accepted(resp *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, err
+	}
 	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNotModified {
 		return resp, nil
 	}

@@ -31,7 +31,13 @@ type Config struct {
 	// StreamSilence is how long the stream of a snapshot may say nothing before
 	// it ends, after which lists are used in its place; 30 s.
 	StreamSilence time.Duration
-	Log           *slog.Logger // slog.Default() where nil
+	// PageWait is how long one page of a snapshot may keep one of the turns waiting
+	// that all accounts share, before it goes on without; 3 s.
+	PageWait time.Duration
+	// Silence is how long a watch may say nothing before it is taken for lost; 75 s,
+	// since API servers send a bookmark each minute.
+	Silence time.Duration
+	Log     *slog.Logger // slog.Default() where nil
 }
 
 func (c Config) withDefaults() Config {
@@ -48,7 +54,7 @@ func (c Config) withDefaults() Config {
 		{&c.FirstRetry, time.Second}, {&c.MostRetry, 30 * time.Second},
 		{&c.LeastDenied, time.Minute}, {&c.MostDenied, 5 * time.Minute},
 		{&c.LeastWatch, 5 * time.Minute}, {&c.MostWatch, 10 * time.Minute},
-		{&c.Rediscover, 10 * time.Minute}, {&c.Settle, time.Second}, {&c.StreamSilence, 30 * time.Second},
+		{&c.Rediscover, 10 * time.Minute}, {&c.Settle, time.Second}, {&c.StreamSilence, 30 * time.Second}, {&c.Silence, mostSilent}, {&c.PageWait, 3 * time.Second},
 	} {
 		if *d.is <= 0 {
 			*d.is = d.to
@@ -64,6 +70,7 @@ func (c Config) withDefaults() Config {
 // read buffers.
 type Shared struct {
 	turns   chan struct{}
+	slow    chan struct{} // turns of snapshots of slow API servers
 	buffers buffers
 }
 
@@ -72,7 +79,7 @@ func NewShared(snapshots int) *Shared {
 	if snapshots <= 0 {
 		snapshots = 8
 	}
-	return &Shared{turns: make(chan struct{}, snapshots)}
+	return &Shared{turns: make(chan struct{}, snapshots), slow: make(chan struct{}, 2*snapshots)}
 }
 
 // acquire waits for a turn.

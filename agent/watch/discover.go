@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vedette-io/vedette"
 )
@@ -20,6 +21,12 @@ type Catalogue struct {
 	// part of the discovery could not be read.
 	UnknownGroups []string
 }
+
+// mostAsking is how long it may take to ask an API server what it serves, or who
+// it is. Old ones are asked a hundred things, one after the other.
+const mostAsking = 5 * time.Minute
+
+var errAsking = errors.New("it took longer than 5 minutes to ask, in many requests")
 
 const (
 	acceptGroups   = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
@@ -51,15 +58,25 @@ type groupVersion struct {
 // Discover asks what the API server serves. A group that can't be read is named
 // in UnknownGroups and takes nothing else with it.
 func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, mostAsking, errAsking)
+	defer cancel()
 	var groups []group
 	for _, path := range []string{"/api", "/apis"} {
 		g, err := c.discoverRoot(ctx, path)
 		if err != nil {
-			return Catalogue{}, fmt.Errorf("discover %s: %w", path, c.explain(err))
+			return Catalogue{}, fmt.Errorf("discover %s: %w", path, c.explain(causeOf(ctx, err)))
 		}
 		groups = append(groups, g...)
 	}
 	return catalogue(groups), nil
+}
+
+// causeOf returns why ctx ended where that says more than err.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause == errAsking {
+		return cause
+	}
+	return err
 }
 
 // discoverRoot reads one of the two roots: aggregated where the API server is
@@ -72,7 +89,7 @@ func (c *Cluster) discoverRoot(ctx context.Context, path string) ([]group, error
 	if last != nil && last.etag != "" {
 		header.Set("If-None-Match", last.etag)
 	}
-	resp, err := c.get(ctx, request{path: path, accept: acceptGroups, header: header})
+	resp, err := c.get(ctx, c.limits(), request{path: path, accept: acceptGroups, header: header})
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +135,7 @@ type aggregated struct {
 // megabytes where operators abound. A group that makes no sense is unknown.
 func readGroups(r io.Reader) ([]group, error) {
 	var groups []group
-	s := newSplitter(r, new(buffers))
+	s := newSplitter(atMost(r, mostDiscovery), new(buffers))
 	defer s.close()
 	_, err := s.list(nil, func(raw []byte) error {
 		var a aggregated

@@ -10,8 +10,13 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// mostDiscovery bounds the documents that are read whole.
-const mostDiscovery = 8 << 20
+const (
+	// mostDiscovery bounds the documents that are read whole, and what is read of
+	// aggregated discovery: the biggest clusters have two or three megabytes.
+	mostDiscovery = 8 << 20
+	// mostVersions bounds the versions of groups that are asked for one by one.
+	mostVersions = 2000
+)
 
 // oldRoot is what an API server before 1.26 answers: APIVersions for /api and
 // an APIGroupList for /apis.
@@ -38,8 +43,11 @@ func (c *Cluster) discoverOneByOne(ctx context.Context, path string, body io.Rea
 	default:
 		return nil, fmt.Errorf("%w: a document of kind %q where the API groups were due", errGarbage, root.Kind)
 	}
-	groups := make([]group, 0, len(root.Groups))
+	groups, asked := make([]group, 0, len(root.Groups)), 0
 	for _, g := range root.Groups {
+		if asked += max(1, len(g.Versions)); asked > mostVersions {
+			return nil, fmt.Errorf("%w: more than %d versions of API groups", errGarbage, mostVersions)
+		}
 		versions := []string{g.PreferredVersion.Version}
 		for _, v := range g.Versions {
 			if v.Version != g.PreferredVersion.Version {
@@ -80,7 +88,7 @@ type oldResources struct {
 }
 
 func (c *Cluster) discoverVersion(ctx context.Context, kind vedette.Kind, version, path string) ([]vedette.Resource, error) {
-	resp, err := c.get(ctx, request{path: path, accept: acceptJSON})
+	resp, err := c.get(ctx, c.limits(), request{path: path, accept: acceptJSON})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +111,7 @@ func (c *Cluster) discoverVersion(ctx context.Context, kind vedette.Kind, versio
 
 // decode reads one document whole.
 func decode(r io.Reader, into any) error {
-	body, err := io.ReadAll(io.LimitReader(r, mostDiscovery))
+	body, err := io.ReadAll(atMost(r, mostDiscovery))
 	if err != nil {
 		return err
 	}

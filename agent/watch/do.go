@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"sync"
 	"sync/atomic"
 )
 
@@ -92,16 +91,10 @@ func (c *Cluster) Stream(ctx context.Context, r Request) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	ln, err := c.lanes.take()
+	resp, err := c.overLane(req)
 	if err != nil {
-		return nil, c.explain(err)
-	}
-	resp, err := ln.roundTrip(req)
-	if err != nil {
-		c.lanes.leave(ln)
 		return nil, fmt.Errorf("%s %s: %w", method(r), r.Path, c.explain(err))
 	}
-	resp.Body = &laneBody{ReadCloser: resp.Body, leave: sync.OnceFunc(func() { c.lanes.leave(ln) })}
 	return resp, nil
 }
 

@@ -32,10 +32,12 @@ type feed struct {
 	mark     vedette.Mark
 	told     Event // the last Status
 	note     string
-	tries    int  // failing resumes from the same mark by what could not be understood
-	limit    int  // objects per page
-	begun    bool // the snapshot under way was told
-	progress bool // the attempt under way came to something
+	tries    int   // failing resumes from the same mark by what could not be understood
+	limit    int   // objects per page
+	begun    bool  // the snapshot under way was told
+	progress bool  // the attempt under way came to something
+	turn     *turn // of the snapshot under way
+	hushed   bool  // the last watch said nothing for as long as Config.Silence
 	retry    *backoff.ExponentialBackOff
 
 	telling atomic.Bool // what happens to its objects is told, sooner or later
@@ -61,6 +63,7 @@ func (w *Watcher) newFeed(wanted Wanted, sink Sink, mark vedette.Mark) *feed {
 // run goes on until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	defer close(f.done)
+	defer func() { _ = f.w.forgetStall(context.WithoutCancel(ctx), f) }() // a sink that refuses has ended the Watcher
 	err := f.tell(ctx, vedette.FeedPending, "")
 	for ctx.Err() == nil {
 		var attempt context.Context
@@ -154,6 +157,9 @@ func (f *feed) put(ctx context.Context, e Event) error {
 func (f *feed) tell(ctx context.Context, state vedette.FeedState, message string) error {
 	if state == vedette.FeedLive {
 		message = firstOf(message, f.note)
+		if err := f.w.forgetStall(ctx, f); err != nil {
+			return err
+		}
 	}
 	if f.told.State == state && f.told.Message == message {
 		return nil

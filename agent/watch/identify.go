@@ -17,6 +17,8 @@ import (
 // Identify asks a cluster who it is and which namespaces it has. The uid is
 // empty and the namespaces are nil where RBAC hides them.
 func (c *Cluster) Identify(ctx context.Context) (vedette.Cluster, []string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, mostAsking, errAsking)
+	defer cancel()
 	id, err := c.version(ctx)
 	if err != nil {
 		return id, nil, fmt.Errorf("identify the cluster: %w", c.explain(err))
@@ -26,14 +28,14 @@ func (c *Cluster) Identify(ctx context.Context) (vedette.Cluster, []string, erro
 	}
 	namespaces, err := c.namespaces(ctx)
 	if err != nil {
-		return id, nil, fmt.Errorf("list namespaces: %w", c.explain(err))
+		return id, nil, fmt.Errorf("list namespaces: %w", c.explain(causeOf(ctx, err)))
 	}
 	return id, namespaces, nil
 }
 
 func (c *Cluster) version(ctx context.Context) (vedette.Cluster, error) {
 	id := vedette.Cluster{Host: c.Host()}
-	resp, err := c.get(ctx, request{path: "/version", accept: acceptJSON})
+	resp, err := c.get(ctx, c.limits(), request{path: "/version", accept: acceptJSON})
 	if err != nil {
 		return id, err
 	}
@@ -56,7 +58,7 @@ func fingerprint(state *tls.ConnectionState) string {
 }
 
 func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
-	resp, err := c.get(ctx, request{path: "/api/v1/namespaces/kube-system", accept: acceptMetadata})
+	resp, err := c.get(ctx, c.limits(), request{path: "/api/v1/namespaces/kube-system", accept: acceptMetadata})
 	if hidden(err) {
 		return "", nil
 	}
@@ -80,7 +82,7 @@ func hidden(err error) bool {
 func (c *Cluster) namespaces(ctx context.Context) ([]string, error) {
 	names := []string{}
 	query := url.Values{"limit": {strconv.Itoa(pageLimit)}}
-	for {
+	for len(names) <= mostNamespaces {
 		page, err := c.namespacePage(ctx, query, &names)
 		if hidden(err) {
 			return nil, nil
@@ -92,20 +94,36 @@ func (c *Cluster) namespaces(ctx context.Context) ([]string, error) {
 			slices.Sort(names)
 			return slices.Compact(names), nil
 		}
+		if page.Continue == query.Get("continue") {
+			return nil, errSamePage
+		}
 		query.Set("continue", page.Continue)
 	}
+	return nil, fmt.Errorf("%w: more than %d namespaces", errGarbage, mostNamespaces)
 }
 
+// mostNamespaces bounds those of a cluster. Kubernetes is tested with 10,000.
+const mostNamespaces = 100_000
+
+// mostName is how long a name may be in Kubernetes.
+const mostName = 253
+
+// errSamePage says that a list leads from a page to itself.
+var errSamePage = fmt.Errorf("%w: a list whose next page is the page itself", errGarbage)
+
 func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]string) (page, error) {
-	resp, err := c.get(ctx, request{path: "/api/v1/namespaces", query: query, accept: acceptMetadataList + "," + acceptJSON})
+	resp, err := c.get(ctx, c.limits(), request{path: "/api/v1/namespaces", query: query, accept: acceptMetadataList + "," + acceptJSON})
 	if err != nil {
 		return page{}, err
 	}
 	defer resp.Body.Close()
-	s := newSplitter(resp.Body, new(buffers))
+	s := newSplitter(atMost(resp.Body, mostDiscovery), new(buffers))
 	defer s.close()
 	return s.list(nil, func(raw []byte) error {
 		m, err := metaOf(raw)
+		if len(m.Name) > mostName {
+			return fmt.Errorf("%w: a namespace whose name is %d bytes long", errGarbage, len(m.Name))
+		}
 		*names = append(*names, m.Name)
 		return err
 	})

@@ -208,7 +208,12 @@ func serve(t *testing.T, objects http.HandlerFunc) *httptest.Server {
 		fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
 	})
 	mux.HandleFunc("/", objects)
-	server := httptest.NewUnstartedServer(mux)
+	return serveAll(t, mux.ServeHTTP)
+}
+
+// serveAll is a server of HTTP/2 and TLS.
+func serveAll(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	server := httptest.NewUnstartedServer(h)
 	server.EnableHTTP2 = true
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	server.StartTLS()
@@ -221,7 +226,12 @@ func serve(t *testing.T, objects http.HandlerFunc) *httptest.Server {
 
 func connectTo(t testing.TB, server *httptest.Server) *watch.Cluster {
 	t.Helper()
-	c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(server.URL, certOf(server))}, watch.Options{})
+	return connectWith(t, server.URL, certOf(server), watch.Options{})
+}
+
+func connectWith(t testing.TB, url string, ca []byte, opts watch.Options) *watch.Cluster {
+	t.Helper()
+	c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(url, ca)}, opts)
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c

@@ -21,12 +21,15 @@ const mostPage = 16 * pageLimit
 
 // snapshot reads all objects and leaves the mark up to which they count. It
 // waits for its turn first, and gives it back before any pause.
-func (f *feed) snapshot(ctx context.Context) error {
-	for _, turns := range []chan struct{}{f.w.turns, f.w.cfg.Shared.turns} {
-		if err := acquire(ctx, turns); err != nil {
-			return err
-		}
-		defer func() { <-turns }()
+func (f *feed) snapshot(ctx context.Context) (err error) {
+	if err := acquire(ctx, f.w.turns); err != nil {
+		return err
+	}
+	defer func() { <-f.w.turns }()
+	f.turn, err = f.w.takeTurn(ctx)
+	defer func() { f.turn.end(err == nil) }()
+	if err != nil {
+		return err
 	}
 	f.note, f.begun = "", false
 	mark, err := f.read(ctx)
@@ -75,6 +78,9 @@ func (f *feed) list(ctx context.Context) (vedette.Mark, error) {
 	for next := first.Continue; err == nil && next != ""; {
 		var p page
 		p, err = f.page(ctx, next)
+		if err == nil && p.Continue == next {
+			err = errSamePage
+		}
 		next = p.Continue
 	}
 	var status *statusError
@@ -115,7 +121,10 @@ func (f *feed) readPage(ctx context.Context, next string, limit int) (page, erro
 	if next != "" {
 		q.Set("continue", next)
 	}
-	resp, err := f.get(ctx, request{path: f.path(), query: q, accept: f.accept(acceptMetadataList)})
+	l := f.w.c.limits()
+	l.turn = f.turn
+	f.turn.newPage()
+	resp, err := f.get(ctx, l, request{path: f.path(), query: q, accept: f.accept(acceptMetadataList)})
 	if err != nil {
 		return page{}, err
 	}
@@ -153,7 +162,9 @@ func (f *feed) stream(ctx context.Context) (vedette.Mark, error) {
 	q.Set("resourceVersionMatch", "NotOlderThan")
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("timeoutSeconds", strconv.Itoa(int(f.w.cfg.MostWatch/time.Second)))
-	resp, err := f.get(ctx, request{path: f.path(), query: q, accept: f.accept(acceptMetadata)})
+	// StreamSilence, which means that lists are tried instead, comes first.
+	l := limits{head: f.w.c.opts.Head, body: 2 * f.w.cfg.StreamSilence, turn: f.turn}
+	resp, err := f.get(ctx, l, request{path: f.path(), query: q, accept: f.accept(acceptMetadata)})
 	if err != nil {
 		return "", f.noStream(err)
 	}

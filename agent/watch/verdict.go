@@ -96,6 +96,9 @@ func (f *feed) after(ctx context.Context, err error) error {
 	if v.rediscover {
 		f.w.nudged()
 	}
+	if err := f.w.noteStall(ctx, f, err); err != nil {
+		return dropReset(err)
+	}
 	if err := f.tell(ctx, v.state, f.words(err)); err != nil {
 		return dropReset(err)
 	}
@@ -143,7 +146,7 @@ func (f *feed) pause(v verdict) time.Duration {
 // words are what a Status says of a failure.
 func (f *feed) words(err error) string {
 	switch code := codeOf(err); {
-	case errors.Is(err, errExpired), errors.Is(err, errBackwards), errors.Is(err, errShort):
+	case errors.Is(err, errExpired), errors.Is(err, errBackwards), errors.Is(err, errShort), errors.Is(err, errMute):
 		return err.Error()
 	case code == http.StatusGone:
 		return "the API server no longer knows the mark of this feed; it is listed again"

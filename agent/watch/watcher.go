@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -22,6 +23,9 @@ type Watcher struct {
 	sink      Sink
 	cfg       Config
 	turns     chan struct{} // of this account
+	slowTurn  chan struct{} // of this account, while its API server is slow
+	slow      atomic.Bool   // the API server kept a snapshot waiting
+	stalls    stalls
 	nudges    chan struct{} // discovery may have changed
 	back      chan struct{} // the API server answers again
 	found     chan struct{} // closed by Run when it has asked for the first time what there is, or has ended
@@ -45,7 +49,7 @@ type Watcher struct {
 // NewWatcher prepares a Watcher. Run starts it.
 func NewWatcher(c *Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 	cfg = cfg.withDefaults()
-	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg, turns: make(chan struct{}, cfg.PerAccount),
+	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg, turns: make(chan struct{}, cfg.PerAccount), slowTurn: make(chan struct{}, 1), stalls: stalls{feeds: map[vedette.Feed]bool{}},
 		nudges: make(chan struct{}, 1), back: make(chan struct{}, 1), found: make(chan struct{}), feeds: map[vedette.Feed]*feed{}, signals: map[vedette.Kind]*feed{}}
 }
 

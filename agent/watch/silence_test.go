@@ -1,0 +1,104 @@
+package watch_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// quiet are settings by which a watch is taken for lost after 300 ms.
+func quiet() watch.Config {
+	return watch.Config{Silence: 300 * time.Millisecond, FirstRetry: time.Millisecond, MostRetry: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+}
+
+const changeOfA = `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"7"}}}` + "\n"
+
+// TestASilentWatchIsFound holds that a watch which says nothing, though the API
+// server lives, is noticed, for each feed: what it missed is known afterwards where
+// the way is open again, and else the feed is not live.
+func TestASilentWatchIsFound(t *testing.T) {
+	for why, tt := range map[string]struct {
+		second func(w http.ResponseWriter, r *http.Request) // the second watch and those after it
+		state  vedette.FeedState
+		told   bool // the change that the first watch did not tell
+		words  string
+	}{
+		"the way was lost and is back": {func(w http.ResponseWriter, r *http.Request) { hang(w, r, changeOfA) }, vedette.FeedLive, true, ""},
+		"a proxy that holds answers back to their end": {func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, changeOfA)
+		}, vedette.FeedLive, true, ""},
+		"nothing happened, and there are no bookmarks": {func(w http.ResponseWriter, r *http.Request) {
+			select { // as long as timeoutSeconds would say, were it not a number of whole seconds
+			case <-time.After(40 * time.Millisecond):
+			case <-r.Context().Done():
+			}
+		}, vedette.FeedLive, false, ""},
+		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { hang(w, r, "") }, vedette.FeedFailing, false, "the watch is silent, though the API server answers"},
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			watches := 0
+			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if !r.URL.Query().Has("watch") {
+					fmt.Fprint(w, emptyList)
+					return
+				}
+				mu.Lock()
+				watches++
+				n := watches
+				mu.Unlock()
+				if n == 1 {
+					hang(w, r, "")
+					return
+				}
+				w.WriteHeader(http.StatusOK)
+				_ = http.NewResponseController(w).Flush()
+				tt.second(w, r)
+			})
+			r := newRecorder()
+			start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, quiet(), nil)
+			r.await(t, "the silence to be noticed", func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				f := r.feeds[configMapFeed]
+				return watches > 2 && f != nil && f.state == tt.state && r.has(configMapFeed, "n/a") == tt.told && strings.HasPrefix(f.message, tt.words)
+			})
+		})
+	}
+}
+
+// TestBookmarksKeepAWatch holds that a watch with bookmarks is left alone.
+func TestBookmarksKeepAWatch(t *testing.T) {
+	watches := make(chan struct{}, 100)
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("watch") {
+			fmt.Fprint(w, emptyList)
+			return
+		}
+		watches <- struct{}{}
+		for n := 6; r.Context().Err() == nil; n++ {
+			fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"%d"}}}`+"\n", n)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-r.Context().Done():
+			}
+		}
+	})
+	r := newRecorder()
+	cfg := quiet()
+	cfg.Silence = 10 * time.Second
+	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+	r.await(t, "bookmarks", func() bool { return r.feeds[configMapFeed] != nil && r.feeds[configMapFeed].mark == "30" })
+	if len(watches) != 1 {
+		t.Errorf("%d watches", len(watches))
+	}
+}

@@ -1,0 +1,53 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+)
+
+// stalls are the feeds for which the API server stopped in the middle of an
+// answer. Such an API server looks alive to whatever else asks it, so the account
+// as a whole says so too.
+type stalls struct {
+	mu    sync.Mutex // held while the sink is told, so that no news overtakes older news
+	feeds map[vedette.Feed]bool
+}
+
+// noteStall tells the account of a feed's stall.
+func (w *Watcher) noteStall(ctx context.Context, f *feed, err error) error {
+	var stall *stallError
+	if !errors.As(err, &stall) && !errors.Is(err, errMute) {
+		return nil
+	}
+	w.stalls.mu.Lock()
+	defer w.stalls.mu.Unlock()
+	w.stalls.feeds[f.Feed] = true
+	return w.tellAccount(ctx, vedette.FeedFailing, f.Feed.String()+": "+f.words(err))
+}
+
+// forgetStall says that a feed is read again, or is no longer wanted.
+func (w *Watcher) forgetStall(ctx context.Context, f *feed) error {
+	w.stalls.mu.Lock()
+	defer w.stalls.mu.Unlock()
+	if !w.stalls.feeds[f.Feed] {
+		return nil
+	}
+	delete(w.stalls.feeds, f.Feed)
+	if len(w.stalls.feeds) > 0 {
+		return nil
+	}
+	return w.tellAccount(ctx, vedette.FeedLive, "")
+}
+
+func (w *Watcher) tellAccount(ctx context.Context, state vedette.FeedState, message string) error {
+	if err := w.sink.Put(ctx, Event{Type: Status, State: state, Message: message}); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return sinkError{err}
+	}
+	return nil
+}
