@@ -48,6 +48,7 @@ type feed struct {
 	wake chan struct{}      // try again at once; never closed
 
 	mu     sync.Mutex
+	began  time.Time               // when the attempt under way began
 	cancel context.CancelCauseFunc // of the attempt under way
 	reset  *vedette.Mark           // asked for, not yet taken
 }
@@ -84,7 +85,7 @@ func (f *feed) run(ctx context.Context) {
 func (f *feed) begin(ctx context.Context, err error) (context.Context, error) {
 	f.mu.Lock()
 	attempt, cancel := context.WithCancelCause(ctx)
-	f.cancel = cancel
+	f.cancel, f.began = cancel, time.Now()
 	reset := f.reset
 	f.reset = nil
 	f.mu.Unlock()

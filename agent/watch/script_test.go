@@ -3,6 +3,7 @@ package watch_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/pem"
 	"flag"
@@ -215,6 +216,7 @@ func serve(t *testing.T, objects http.HandlerFunc) *httptest.Server {
 func serveAll(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	server := httptest.NewUnstartedServer(h)
 	server.EnableHTTP2 = true
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) }
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	server.StartTLS()
 	t.Cleanup(func() {
@@ -306,4 +308,58 @@ func TestAllFeedsComeBackTogether(t *testing.T) {
 	down.Store(false)
 	w.Reset(configMapFeed, "")
 	r.await(t, "both feeds to be live", are(vedette.FeedLive))
+}
+
+// TestSecretsAreWatchedAnewAfterALoss loses the connection of one watch, and leaves
+// that of Secrets open and silent, as a firewall does that forgot both: the agent
+// must not wait for the Secrets' own patience to end.
+func TestSecretsAreWatchedAnewAfterALoss(t *testing.T) {
+	watches := make(chan struct{}, 100) // of Secrets
+	lose := make(chan struct{})
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		isSecret := strings.HasSuffix(r.URL.Path, "/secrets")
+		switch {
+		case r.URL.Query().Has("watch"):
+			_ = http.NewResponseController(w).Flush()
+			if isSecret {
+				watches <- struct{}{}
+			}
+			select {
+			case <-lose:
+				if !isSecret {
+					reset(t, r)
+					return
+				}
+				<-r.Context().Done()
+			case <-r.Context().Done():
+			}
+		default:
+			fmt.Fprint(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)
+		}
+	})
+	r := newRecorder()
+	cfg := watch.Config{FirstRetry: time.Millisecond, MostRetry: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	r.await(t, "both feeds to be live", func() bool {
+		return r.state(configMapFeed) == vedette.FeedLive && r.state(secretFeed) == vedette.FeedLive
+	})
+	<-watches
+	close(lose)
+	select {
+	case <-watches:
+	case <-time.After(time.Minute):
+		t.Error("the watch of Secrets was left on a connection that may be lost")
+	}
+}
+
+// connection is the key of a request's net.Conn.
+type connection struct{}
+
+// reset ends the connection of a request by RST.
+func reset(t *testing.T, r *http.Request) {
+	raw := r.Context().Value(connection{}).(*tls.Conn).NetConn()
+	if err := raw.(*net.TCPConn).SetLinger(0); err != nil {
+		t.Error(err)
+	}
+	raw.Close()
 }

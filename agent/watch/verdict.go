@@ -90,6 +90,9 @@ func (f *feed) after(ctx context.Context, err error) error {
 	}
 	v := f.weigh(judge(err))
 	f.away.Store(v.away)
+	if v.away && codeOf(err) == 0 {
+		f.w.noteLost()
+	}
 	if v.renew {
 		f.w.c.renew()
 	}

@@ -36,6 +36,7 @@ type Watcher struct {
 	mu     sync.Mutex
 	feeds  map[vedette.Feed]*feed
 	roused time.Time // when isBack last roused feeds
+	lost   time.Time // when a connection to the API server was last found lost
 
 	// Owned by Run:
 	declared []Wanted
@@ -162,6 +163,8 @@ func (w *Watcher) isBack() {
 	for _, f := range w.feeds {
 		if f.away.Load() {
 			f.rouse()
+		} else {
+			f.reopen(w.lost)
 		}
 	}
 	select {

@@ -15,12 +15,14 @@ import (
 const patience = 90 * time.Second
 
 // settle waits until store and clusters agree, and fails the test with the
-// differences where they do not in time. It returns how long it took.
+// differences where they do not in time. It returns how long it took, and logs what
+// differed last: whatever took long waited for that.
 func (w *world) settle() time.Duration {
 	w.t.Helper()
 	began := time.Now()
-	var found []string
+	var found, last []string
 	agree := w.within(patience, func(context.Context) bool {
+		last = found
 		found = w.differences(w.t.Context()) // bounded by itself; cut short, the last look would tell nothing
 		return len(found) == 0
 	})
@@ -31,7 +33,11 @@ func (w *world) settle() time.Duration {
 		}
 		w.t.Fatalf("store and clusters do not agree after %v:\n%s%s", patience, strings.Join(found, "\n"), more)
 	}
-	return time.Since(began)
+	took := time.Since(began)
+	if took > 5*time.Second && len(last) > 0 {
+		w.t.Logf("agreed after %.1fs; the last of %d differences: %s", took.Seconds(), len(last), last[0])
+	}
+	return took
 }
 
 // within polls a condition, and reports whether it came true in time. It gives

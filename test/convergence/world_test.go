@@ -101,7 +101,7 @@ func logDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if t.Failed() {
+		if t.Failed() || *keepLog {
 			t.Logf("the logs of all processes are in %s", dir)
 			return
 		}
@@ -127,7 +127,7 @@ func newCluster(t *testing.T, dir, name string, controllers bool) *cluster {
 		"--audit-policy-file=" + policy, "--audit-log-path=" + c.audit, "--audit-log-mode=blocking",
 	}})
 	t.Cleanup(func() {
-		if t.Failed() {
+		if t.Failed() || *keepLog {
 			keepLogs(t, c.Dir, dir, name)
 		}
 	})

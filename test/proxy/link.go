@@ -14,8 +14,9 @@ type link struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	stranded atomic.Bool // for good
-	held     atomic.Bool // until the proxy is healed
+	stranded  atomic.Bool // for good
+	held      atomic.Bool // until the proxy is healed
+	forwarded [2]atomic.Int64
 
 	mu   sync.Mutex
 	ends []net.Conn
@@ -51,51 +52,107 @@ func abort(conn net.Conn) {
 	_ = conn.Close()
 }
 
+// piece is some data under way.
+type piece struct {
+	data []byte
+	due  time.Time
+}
+
+// mostUnderWay is how many pieces of a direction may be between the two ends.
+const mostUnderWay = 64
+
 // copy forwards one direction. Where one end stops to write, the other is told;
 // any failure resets both.
 func (l *link) copy(d Direction, to, from net.Conn) {
-	buf := make([]byte, 32<<10)
+	way := make(chan piece, mostUnderWay)
+	l.proxy.work.Go(func() { defer close(way); l.read(d, from, way) })
+	for p := range way {
+		if !l.write(d, to, p) {
+			l.reset()
+			for range way { // until the reader has noticed
+			}
+			return
+		}
+	}
+	if tcp, ok := to.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
+		return
+	}
+	l.reset()
+}
+
+// read puts pieces on their way until the end is closed.
+func (l *link) read(d Direction, from net.Conn, way chan<- piece) {
 	for {
+		buf := make([]byte, 32<<10)
 		n, err := from.Read(buf)
 		if d == Up && l.proxy.trapped(buf[:n]) {
 			l.held.Store(true)
 		}
-		if l.hold(d) != nil {
-			return
-		}
 		if n > 0 {
-			if _, err := to.Write(buf[:n]); err != nil {
-				l.reset()
+			select {
+			case way <- piece{buf[:n], l.proxy.due(time.Now())}:
+			case <-l.ctx.Done():
 				return
 			}
 		}
-		if err == nil {
-			continue
-		}
-		if tcp, ok := to.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
+		if err != nil {
 			return
 		}
-		l.reset()
-		return
 	}
 }
 
-// hold waits as the proxy's state asks for. Its error says that the link ended
-// meanwhile.
-func (l *link) hold(d Direction) error {
-	frozen, delay, changed := l.proxy.state(d)
-	if delay > 0 {
+// write forwards a piece when it is due. It reports false where the link ended.
+func (l *link) write(d Direction, to net.Conn, p piece) bool {
+	l.wait(time.Until(p.due))
+	for len(p.data) > 0 {
+		n, err := l.hold(d, len(p.data))
+		if err != nil {
+			return false
+		}
+		if _, err := to.Write(p.data[:n]); err != nil {
+			return false
+		}
+		l.forwarded[d].Add(int64(n))
+		p.data = p.data[n:]
+	}
+	return true
+}
+
+// wait waits, unless the link ends before.
+func (l *link) wait(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.ctx.Done():
+	}
+}
+
+// hold waits as the proxy's state asks for, and returns how many of n bytes may be
+// forwarded then. Its error says that the link ended meanwhile.
+func (l *link) hold(d Direction, n int) (int, error) {
+	s := l.proxy.state(d)
+	l.wait(s.delay)
+	if s.rate > 0 {
+		n = min(n, max(1, s.rate/20))
+		l.wait(time.Duration(n) * time.Second / time.Duration(s.rate))
+	}
+	for l.ctx.Err() == nil {
+		room := s.stall - int(l.forwarded[d].Load())
+		if !s.frozen && !l.stranded.Load() && !l.held.Load() && (s.stall == 0 || room > 0) {
+			if s.stall > 0 {
+				n = min(n, room)
+			}
+			break
+		}
 		select {
-		case <-time.After(delay):
+		case <-s.changed:
+			s = l.proxy.state(d)
 		case <-l.ctx.Done():
 		}
 	}
-	for (frozen || l.stranded.Load() || l.held.Load()) && l.ctx.Err() == nil {
-		select {
-		case <-changed:
-			frozen, _, changed = l.proxy.state(d)
-		case <-l.ctx.Done():
-		}
-	}
-	return l.ctx.Err()
+	return n, l.ctx.Err()
 }

@@ -32,6 +32,9 @@ type Proxy struct {
 	target   string
 	refuse   bool
 	delay    time.Duration
+	latency  time.Duration
+	rate     int    // bytes per second and direction of each connection; 0 for all that comes
+	stall    [2]int // bytes that each connection still forwards; 0 for any number
 	frozen   [2]bool
 	changed  chan struct{} // closed and replaced when frozen changes
 	links    map[*link]bool
@@ -105,6 +108,34 @@ func (p *Proxy) Slow(delay time.Duration) {
 	p.delay = delay
 }
 
+// Delay makes the way longer: data arrives later, in the order and at the rate in
+// which it was sent. Slow, in contrast, forwards one piece per delay.
+func (p *Proxy) Delay(latency time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.latency = latency
+}
+
+// Limit makes the way narrower: each connection forwards so many bytes per second
+// and direction.
+func (p *Proxy) Limit(bytesPerSecond int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rate = bytesPerSecond
+}
+
+// StallAfter freezes a direction of each connection, open or new, as soon as that
+// has forwarded some more bytes: in the middle of an answer, or of a frame.
+func (p *Proxy) StallAfter(d Direction, bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stall[d] = bytes
+	for l := range p.links {
+		l.forwarded[d].Store(0)
+	}
+	p.changedLocked()
+}
+
 // Freeze stops to forward in the directions given, and tells neither end. New
 // connections are opened and go nowhere.
 func (p *Proxy) Freeze(directions ...Direction) {
@@ -156,6 +187,7 @@ func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse, p.delay, p.frozen, p.trap = false, 0, [2]bool{}, nil
+	p.latency, p.rate, p.stall = 0, 0, [2]int{}
 	for l := range p.links {
 		l.held.Store(false)
 	}
@@ -185,7 +217,7 @@ func (p *Proxy) serve(client net.Conn) {
 		return
 	}
 	defer p.leave(l)
-	if l.hold(Up) != nil {
+	if _, err := l.hold(Up, 1); err != nil {
 		return
 	}
 	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.to())
@@ -223,10 +255,23 @@ func (p *Proxy) leave(l *link) {
 	delete(p.links, l)
 }
 
-// state returns how data of a direction is to be treated, and what is closed
-// when that changes.
-func (p *Proxy) state(d Direction) (frozen bool, delay time.Duration, changed <-chan struct{}) {
+// state is how data of a direction is to be treated.
+type state struct {
+	frozen  bool
+	delay   time.Duration
+	rate    int
+	stall   int
+	changed <-chan struct{} // closed when frozen or stall changes
+}
+
+func (p *Proxy) state(d Direction) state {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.frozen[d], p.delay, p.changed
+	return state{p.frozen[d], p.delay, p.rate, p.stall[d], p.changed}
+}
+
+func (p *Proxy) due(now time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return now.Add(p.latency)
 }

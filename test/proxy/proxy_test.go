@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -180,6 +181,65 @@ func TestSlow(t *testing.T) {
 	}
 	if took := time.Since(began); took < 2*brief {
 		t.Errorf("there and back took %v, and each way was to take %v", took, brief)
+	}
+}
+
+// TestDelay sends many pieces at once: each is late, and none waits for the one
+// before it as with Slow.
+func TestDelay(t *testing.T) {
+	p := New(t, echo(t))
+	p.Delay(brief)
+	c := dial(t, p)
+	began := time.Now()
+	for range 50 {
+		if _, err := io.WriteString(c, "late\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 {
+		if err := c.hear("late", long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(began); took < 2*brief {
+		t.Errorf("there and back took %v, and each way was to take %v", took, brief)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	p := New(t, echo(t))
+	p.Limit(100 << 10)
+	c := dial(t, p)
+	line := strings.Repeat("x", 20<<10)
+	began := time.Now()
+	if err := c.ask(line, long); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("20 KiB at 100 KiB/s took %v", took)
+	}
+}
+
+func TestStallAfter(t *testing.T) {
+	p := New(t, echo(t))
+	c := dial(t, p)
+	if err := c.ask("before", long); err != nil {
+		t.Fatal(err)
+	}
+	p.StallAfter(Down, 3)
+	if _, err := io.WriteString(c, "half\n"); err != nil {
+		t.Fatal(err)
+	}
+	half := make([]byte, 3)
+	if _, err := io.ReadFull(c.lines, half); err != nil || string(half) != "hal" {
+		t.Fatalf("read %q, %v", half, err)
+	}
+	if err := c.hear("f", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the answer was to stall: %v", err)
+	}
+	p.Heal()
+	if err := c.hear("f", long); err != nil {
+		t.Error(err)
 	}
 }
 
