@@ -238,3 +238,11 @@ func (s *session) Void(account vedette.AccountName, term vedette.Term, reason er
 
 // Fresh implements the lane's replies.
 func (s *session) Fresh(at time.Time) { s.member.SetFresh(at) }
+
+// Stalled implements the lane's replies.
+func (s *session) Stalled(account vedette.AccountName, reason error) {
+	s.member.Stall(account, reason)
+}
+
+// Resumed implements the lane's replies.
+func (s *session) Resumed(account vedette.AccountName) { s.member.Resume(account) }

@@ -13,28 +13,57 @@ import (
 // work is what a lane does at once, in order: batches of changes, and between
 // them the steps that no batch may reach across.
 type work struct {
-	tasks   []task
-	open    map[vedette.AccountName]*batch // the account's last task, while it may still grow
-	bulk    map[vedette.AccountName]int    // bytes of snapshots
-	records uint64                         // how many numbered records are in it
+	tasks   []*task
+	open    map[vedette.AccountName]*task // the account's last task, while it may still grow
+	bulk    map[vedette.AccountName]int   // bytes of snapshots
+	records uint64                        // how many numbered records are in it
 	rows    int
 	bytes   int
 	weight  int64 // of the budget that its steps hold
+	undone  int   // tasks that are not done, once it was taken; guarded by Lane.mu
 }
 
 // task is a batch, or else a step of its own.
 type task struct {
-	batch *batch
-	step  Step
+	work   *work
+	batch  *batch
+	step   Step
+	bytes  int
+	weight int64
+}
+
+func (t *task) isPulse() bool { return t.batch == nil && t.step.Type == Pulse }
+
+func (t *task) account() vedette.AccountName {
+	if t.batch != nil {
+		return t.batch.account
+	}
+	return t.step.Account
+}
+
+func (t *task) term() vedette.Term {
+	if t.batch != nil {
+		return t.batch.term
+	}
+	return t.step.Term
 }
 
 func newWork() *work {
-	return &work{open: map[vedette.AccountName]*batch{}, bulk: map[vedette.AccountName]int{}}
+	return &work{open: map[vedette.AccountName]*task{}, bulk: map[vedette.AccountName]int{}}
 }
 
-// add puts a step where its account's order asks for it.
-func (w *work) add(s Step) {
+// add puts a step, which holds so much of the budget, where its account's order asks
+// for it.
+func (w *work) add(s Step, weight int64) {
+	t := w.place(s)
+	t.bytes += s.Size
+	t.weight += weight
 	w.bytes += s.Size
+	w.weight += weight
+}
+
+// place puts a step into a task, and returns that.
+func (w *work) place(s Step) *task {
 	if s.Type == Upsert && s.Mark == "" {
 		w.bulk[s.Account] += s.Size
 	}
@@ -44,42 +73,40 @@ func (w *work) add(s Step) {
 	switch s.Type {
 	case Declare, Begin:
 		delete(w.open, s.Account)
-		w.tasks = append(w.tasks, task{step: s})
+		return w.append(&task{step: s})
 	case Pulse:
-		w.tasks = append(w.tasks, task{step: s})
-	default:
-		w.rows++
-		w.batchOf(s).add(s)
+		return w.append(&task{step: s})
 	}
+	w.rows++
+	t := w.open[s.Account]
+	if t == nil || t.batch.term != s.Term {
+		t = w.append(&task{batch: newBatch(s.Account, s.Term)})
+		w.open[s.Account] = t
+	}
+	t.batch.add(s)
+	return t
 }
 
-func (w *work) batchOf(s Step) *batch {
-	b := w.open[s.Account]
-	if b == nil || b.term != s.Term {
-		b = newBatch(s.Account, s.Term)
-		w.open[s.Account] = b
-		w.tasks = append(w.tasks, task{batch: b})
-	}
-	return b
+func (w *work) append(t *task) *task {
+	t.work = w
+	w.tasks = append(w.tasks, t)
+	return t
 }
 
 // ordered returns the tasks so that accounts with little of a snapshot come
 // first, since somebody may be waiting for what else changed in them. Each
 // account keeps its own order; pulses tell of all that came before them, so they
 // stay behind it.
-func (w *work) ordered() []task {
-	slices.SortStableFunc(w.tasks, func(a, b task) int { return cmp.Compare(w.weightOf(a), w.weightOf(b)) })
+func (w *work) ordered() []*task {
+	slices.SortStableFunc(w.tasks, func(a, b *task) int { return cmp.Compare(w.weightOf(a), w.weightOf(b)) })
 	return w.tasks
 }
 
-func (w *work) weightOf(t task) int {
-	switch {
-	case t.batch != nil:
-		return w.bulk[t.batch.account]
-	case t.step.Type == Pulse:
+func (w *work) weightOf(t *task) int {
+	if t.isPulse() {
 		return math.MaxInt
 	}
-	return w.bulk[t.step.Account]
+	return w.bulk[t.account()]
 }
 
 // batch gathers the net result of an account's steps.
@@ -90,11 +117,12 @@ type batch struct {
 	deletes map[vedette.Key]string // with their versions
 	drops   []store.Drop
 	feeds   map[vedette.Feed]*store.FeedUpdate
+	told    map[vedette.Feed]bool // whose objects it writes or deletes
 }
 
 func newBatch(account vedette.AccountName, term vedette.Term) *batch {
 	return &batch{account: account, term: term, upserts: map[vedette.Key]vedette.Object{},
-		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*store.FeedUpdate{}}
+		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*store.FeedUpdate{}, told: map[vedette.Feed]bool{}}
 }
 
 func (b *batch) add(s Step) {
@@ -102,9 +130,11 @@ func (b *batch) add(s Step) {
 	case Upsert:
 		delete(b.deletes, s.Object.Key)
 		b.upserts[s.Object.Key] = s.Object
+		b.told[s.Feed] = true
 	case Delete:
 		delete(b.upserts, s.Object.Key)
 		b.deletes[s.Object.Key] = string(s.Mark)
+		b.told[s.Feed] = true
 	case Drop:
 		b.drops = append(b.drops, store.Drop{Feed: s.Feed, Digests: s.Digests})
 	case End:

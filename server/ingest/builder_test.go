@@ -34,7 +34,7 @@ func TestOrderOfTasks(t *testing.T) {
 		t.Run(tt.why, func(t *testing.T) {
 			w := newWork()
 			for _, s := range tt.steps {
-				w.add(s)
+				w.add(s, 0)
 			}
 			var got []string
 			for _, task := range w.ordered() {
@@ -47,7 +47,7 @@ func TestOrderOfTasks(t *testing.T) {
 	}
 }
 
-func nameOf(t task) string {
+func nameOf(t *task) string {
 	if t.batch != nil {
 		return "batch " + string(t.batch.account)
 	}

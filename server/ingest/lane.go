@@ -3,23 +3,24 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
 )
 
 const (
 	maxRows  = 500     // of a batch: the dialects' statements gain little beyond
 	maxBytes = 1 << 20 // of a batch: what a live change may have to wait behind
+	// maxHeld bounds what a lane has taken and not done. An agent that keeps to its
+	// credit has less under way.
+	maxHeld = 8 << 20
 )
 
-// replies is what a lane tells its agent.
+// replies is what a lane tells its agent. No method may wait, but Void.
 type replies interface {
 	// Ack says that the first n numbered records are stored.
 	Ack(n uint64) error
@@ -29,24 +30,47 @@ type replies interface {
 	// Void says that nothing more is taken of the account in this term: it was
 	// given to another cacher, is gone, or what was said of it can't be stored.
 	Void(account vedette.AccountName, term vedette.Term, reason error)
-	// Fresh says that what the agent knew at that time is stored.
+	// Fresh says that what the agent knew at that time is stored, but for the accounts
+	// that are stalled.
 	Fresh(at time.Time)
+	// Stalled says that an account's changes wait, and why, while those of others go
+	// on. It may be said again with another reason.
+	Stalled(account vedette.AccountName, reason error)
+	// Resumed says that all that was put of an account that had stalled is stored.
+	Resumed(account vedette.AccountName)
 }
 
 // Lane is one agent's way into the store. While a batch is being committed the
 // next one fills; as soon as the commit is done it follows, so that a batch is
 // as large as the database is slow, and nothing lingers.
+//
+// An account whose batch takes long is left to a goroutine of its own, and the lane
+// goes on with the others: what keeps one account from being written, such as a lock
+// that somebody holds, is no reason for the others to wait. Records are acknowledged
+// in their order all the same. So where such an account holds up what others may
+// have under way, it is given up: its agent asks for it again, and goes on from the
+// marks that are stored.
 type Lane struct {
 	in      *Ingest
 	replies replies
 	log     *slog.Logger
+	left    leftOuts
 
-	mu    sync.Mutex
-	next  *work
-	room  chan struct{} // closed and replaced when next was taken
-	ready chan struct{} // holds one token while next has work
-	acked uint64
-	ended bool
+	mu       sync.Mutex
+	next     *work
+	room     chan struct{} // closed and replaced when next was taken
+	ready    chan struct{} // holds one token while next has work
+	ended    bool
+	underWay []*work                              // taken and not done, oldest first
+	held     int                                  // bytes of the tasks of underWay that are not done
+	weight   int64                                // that they hold of the budget
+	eased    chan struct{}                        // closed and replaced when held has shrunk
+	queues   map[vedette.AccountName]*queue       // of accounts that have tasks
+	void     map[vedette.AccountName]vedette.Term // of which nothing more is taken
+	progress time.Time                            // when something was last stored
+	reviewed bool                                 // stalled accounts are looked at
+	warned   time.Time                            // when it was last logged that changes wait
+	acked    uint64
 }
 
 var errEnded = errors.New("the agent's lane has ended")
@@ -82,8 +106,7 @@ func (l *Lane) put(s Step) (wait <-chan struct{}, err error) {
 	if l.next.rows >= maxRows || l.next.bytes >= maxBytes {
 		return l.room, nil
 	}
-	l.next.add(s)
-	l.next.weight += l.in.weigh(s.Size)
+	l.next.add(s, l.in.weigh(s.Size))
 	select {
 	case l.ready <- struct{}{}:
 	default:
@@ -94,17 +117,42 @@ func (l *Lane) put(s Step) (wait <-chan struct{}, err error) {
 // Run commits what is put until ctx ends or the agent can't be answered.
 func (l *Lane) Run(ctx context.Context) error {
 	defer l.drain()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return l.run(ctx, group) })
+	return group.Wait()
+}
+
+func (l *Lane) run(ctx context.Context, group *errgroup.Group) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-l.ready:
 		}
-		w := l.take()
-		err := l.do(ctx, w)
-		l.in.budget.Release(w.weight)
-		if err != nil {
+		if err := l.awaitRoom(ctx); err != nil {
 			return err
+		}
+		for _, t := range l.take().ordered() {
+			if err := l.start(ctx, group, t); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// awaitRoom waits while accounts that stalled hold too much.
+func (l *Lane) awaitRoom(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		full, eased := l.held >= maxHeld, l.eased
+		l.mu.Unlock()
+		if !full {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-eased:
 		}
 	}
 }
@@ -116,155 +164,65 @@ func (l *Lane) take() *work {
 	l.next = newWork()
 	close(l.room)
 	l.room = make(chan struct{})
+	if w.undone = len(w.tasks); w.undone > 0 {
+		l.underWay = append(l.underWay, w)
+		l.held += w.bytes
+		l.weight += w.weight
+	}
 	return w
 }
 
 // drain gives back what the lane holds of the budget, and lets no more in.
 func (l *Lane) drain() {
-	w := l.take()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
-	l.in.budget.Release(w.weight + l.next.weight)
+	l.in.budget.Release(l.weight + l.next.weight)
+	l.weight, l.next.weight = 0, 0
 }
 
-func (l *Lane) do(ctx context.Context, w *work) error {
-	for _, t := range w.ordered() {
-		if err := l.task(ctx, t); err != nil {
-			return err
-		}
-	}
-	if w.records == 0 {
-		return nil
-	}
-	l.acked += w.records
-	return l.replies.Ack(l.acked)
-}
-
-func (l *Lane) task(ctx context.Context, t task) error {
-	switch {
-	case t.batch != nil:
-		return l.commit(ctx, t.batch.build())
-	case t.step.Type == Pulse:
+// start does a task, or has it done after those before it of the same account. It
+// waits for it, but not long.
+func (l *Lane) start(ctx context.Context, group *errgroup.Group, t *task) error {
+	if t.isPulse() {
 		l.replies.Fresh(t.step.Time)
+		return l.finish(t)
+	}
+	q, stalled := l.enqueue(t)
+	if stalled {
 		return nil
-	case t.step.Type == Declare:
-		return l.declare(ctx, t.step)
-	default:
-		return l.begin(ctx, t.step)
 	}
-}
-
-func (l *Lane) declare(ctx context.Context, s Step) error {
-	return l.try(ctx, s.Account, s.Term, "declare feeds", func() error {
-		changes, err := l.in.store.Declare(ctx, s.Account, s.Term, s.Feeds, s.UnknownGroups)
-		l.in.hub.Publish(changes)
-		return err
-	})
-}
-
-func (l *Lane) begin(ctx context.Context, s Step) error {
-	err := l.try(ctx, s.Account, s.Term, "begin snapshot", func() error {
-		return l.in.store.Begin(ctx, s.Account, s.Term, s.Feed)
-	})
-	if err != nil {
-		return err
-	}
-	return l.try(ctx, s.Account, s.Term, "read index", func() error { return l.index(ctx, s) })
-}
-
-// index sends what the store holds of a feed. Where reading breaks off it is
-// read again from the start: the agent may hear of a digest twice.
-func (l *Lane) index(ctx context.Context, s Step) error {
-	err := l.in.store.Index(ctx, s.Account, s.Feed, func(digests []uint64) error {
-		return l.replies.Index(s.Account, s.Feed, digests, false)
-	})
-	if err != nil {
-		return err
-	}
-	return l.replies.Index(s.Account, s.Feed, nil, true)
-}
-
-func (l *Lane) commit(ctx context.Context, b store.Batch) error {
-	return l.try(ctx, b.Account, b.Term, "commit batch", func() error {
-		changes, err := l.in.store.Commit(ctx, b)
-		l.in.hub.Publish(changes) // of what was stored before an error too
-		if !isRefusal(err) || ctx.Err() != nil {
-			return err
-		}
-		return l.commitApart(ctx, b, err)
-	})
-}
-
-// commitApart stores a batch with something in it that can't be stored: halves
-// are tried until the one object is left alone. That one is given up, with a
-// line and a counter, so that it can't hold up its whole cluster. What a snapshot
-// drops goes with the first half: what is written after it must stay.
-func (l *Lane) commitApart(ctx context.Context, b store.Batch, cause error) error {
-	if len(b.Upserts) == 1 && len(b.Deletes) == 0 {
-		l.in.refused.Add(1)
-		l.log.Error("object left out: it can't be stored", "account", b.Account, "object", b.Upserts[0].Key.String(), "error", cause)
-		b.Upserts = nil
-		changes, err := l.in.store.Commit(ctx, b)
-		l.in.hub.Publish(changes) // of what a snapshot dropped
-		return err
-	}
-	if len(b.Upserts) == 0 {
-		return fmt.Errorf("commit batch of %s: %w", b.Account, cause)
-	}
-	half := max(1, len(b.Upserts)/2)
-	first := store.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:half], Drops: b.Drops}
-	b.Upserts, b.Drops = b.Upserts[half:], nil
-	for _, part := range []store.Batch{first, b} {
-		changes, err := l.in.store.Commit(ctx, part)
-		l.in.hub.Publish(changes)
-		if isRefusal(err) && ctx.Err() == nil {
-			err = l.commitApart(ctx, part, err)
-		}
-		if err != nil {
-			return err
-		}
+	group.Go(func() error { return l.workOff(ctx, q) })
+	patience := time.NewTimer(mostWaiting)
+	defer patience.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-q.idle:
+	case <-patience.C:
+		l.stall(q)
 	}
 	return nil
 }
 
-// isRefusal reports whether an error is about what a batch holds, and not about
-// whose it is or about the database.
-func isRefusal(err error) bool {
-	for _, other := range []error{store.ErrTerm, store.ErrNoAccount, store.ErrNoFeed} {
-		if errors.Is(err, other) {
-			return false
-		}
+// finish notes that a task is done, and acknowledges what is stored up to where
+// nothing is missing.
+func (l *Lane) finish(t *task) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.work.undone--
+	l.held -= t.bytes
+	l.weight -= t.weight
+	l.in.budget.Release(t.weight)
+	close(l.eased)
+	l.eased = make(chan struct{})
+	before := l.acked
+	for len(l.underWay) > 0 && l.underWay[0].undone == 0 {
+		l.acked += l.underWay[0].records
+		l.underWay = l.underWay[1:]
 	}
-	return err != nil && vedette.KindOf(err) != vedette.Unavailable
-}
-
-// try repeats a deed while the database is away: meanwhile the lane is full, the
-// agent waits, and in the end its API server does. A deed that is refused for
-// any other reason makes its account void, of which the agent hears, and no
-// other account: the lane goes on.
-func (l *Lane) try(ctx context.Context, account vedette.AccountName, term vedette.Term, deed string, do func() error) error {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
-	for logged := false; ; {
-		err := do()
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case vedette.KindOf(err) != vedette.Unavailable:
-			l.replies.Void(account, term, fmt.Errorf("%s of %s: %w", deed, account, err))
-			return nil
-		}
-		if !logged {
-			logged = true
-			l.log.Warn("database does not answer; changes wait", "account", account, "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait.NextBackOff()):
-		}
+	if l.acked == before {
+		return nil
 	}
+	return l.replies.Ack(l.acked)
 }

@@ -27,6 +27,8 @@ type heard struct {
 	acked uint64
 	void  error
 	fresh time.Time
+
+	stalled error // nil once it goes on
 }
 
 // now returns what was heard so far.
@@ -51,6 +53,10 @@ func (a *agent) Void(_ vedette.AccountName, _ vedette.Term, reason error) {
 	a.note(func(h *heard) { h.void = reason })
 }
 func (a *agent) Fresh(at time.Time) { a.note(func(h *heard) { h.fresh = at }) }
+func (a *agent) Stalled(_ vedette.AccountName, reason error) {
+	a.note(func(h *heard) { h.stalled = reason })
+}
+func (a *agent) Resumed(vedette.AccountName) { a.note(func(h *heard) { h.stalled = nil }) }
 
 // stage is a store with an account whose Pods are declared, and a lane to it
 // through whatever stands before it.
@@ -61,6 +67,16 @@ func stage(t *testing.T, before func(*store.Store) writer) (*store.Store, *Lane,
 	if err != nil {
 		t.Fatal(err)
 	}
+	term := registered(t, st)
+	a := &agent{}
+	log := slog.New(slog.DiscardHandler)
+	return st, New(Config{}, before(st), NewHub(), log).Lane(a, log), a, term
+}
+
+// registered registers an account whose Pods are declared.
+func registered(t *testing.T, st *store.Store) vedette.Term {
+	t.Helper()
+	ctx := context.Background()
 	if _, err := st.Register(ctx, vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +88,7 @@ func stage(t *testing.T, before func(*store.Store) writer) (*store.Store, *Lane,
 	if _, err := st.Declare(ctx, "prod", term, feeds, nil); err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{}
-	log := slog.New(slog.DiscardHandler)
-	return st, New(Config{}, before(st), NewHub(), log).Lane(a, log), a, term
+	return term
 }
 
 func itself(st *store.Store) writer { return st }
@@ -148,11 +162,16 @@ func TestOneBadObjectIsLeftOutOfItsBatch(t *testing.T) {
 // away is a store whose database does not answer the first few times.
 type away struct {
 	*store.Store
+	mu    sync.Mutex
 	times int
 }
 
 func (w *away) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
-	if w.times--; w.times >= 0 {
+	w.mu.Lock()
+	w.times--
+	gone := w.times >= 0
+	w.mu.Unlock()
+	if gone {
 		return nil, vedette.Errorf(vedette.Unavailable, "the database is away")
 	}
 	return w.Store.Commit(ctx, b)
@@ -160,7 +179,7 @@ func (w *away) Commit(ctx context.Context, b store.Batch) ([]store.Change, error
 
 func TestChangesWaitForTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, l, a, term := stage(t, func(st *store.Store) writer { return &away{st, 5} })
+		st, l, a, term := stage(t, func(st *store.Store) writer { return &away{Store: st, times: 5} })
 		defer st.Close()
 		putAll(t, l, upsert(term, "web", 1))
 		ctx, cancel := context.WithCancel(context.Background())
@@ -199,7 +218,7 @@ func TestAnAccountThatWasTakenIsVoid(t *testing.T) {
 // before it is stored.
 func TestFreshnessFollowsTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, l, a, term := stage(t, func(st *store.Store) writer { return &away{st, 1} })
+		st, l, a, term := stage(t, func(st *store.Store) writer { return &away{Store: st, times: 1} })
 		defer st.Close()
 		at := time.Now()
 		putAll(t, l, upsert(term, "web", 1), Step{Type: Pulse, Time: at})

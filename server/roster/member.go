@@ -28,13 +28,20 @@ type Member struct {
 	fresh time.Time
 	roles map[vedette.AccountName]Assignment
 	shape map[vedette.AccountName]string // in which the agent tells an account's objects
+	stall map[vedette.AccountName]stall  // of accounts whose changes wait for the database
 	gone  bool
+}
+
+// stall is what is known of an account while its changes wait.
+type stall struct {
+	fresh   time.Time // up to when it was complete before
+	message string
 }
 
 // Join takes a connected agent in. assign is called, from any goroutine, with
 // each role that the agent gets; for one account never twice at once.
 func (r *Roster) Join(a Agent, assign func(Assignment)) *Member {
-	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{}, shape: map[vedette.AccountName]string{}}
+	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{}, shape: map[vedette.AccountName]string{}, stall: map[vedette.AccountName]stall{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members[m] = true
@@ -129,11 +136,50 @@ func (m *Member) Fresh() time.Time {
 	return m.fresh
 }
 
-// Roles returns what the agent was last told, by account.
+// Stall says that an account's changes wait for the database, and why, while those of
+// the agent's other accounts are stored: the account gets no fresher. It may be said
+// again.
+func (m *Member) Stall(name vedette.AccountName, reason error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, stalled := m.stall[name]
+	if !stalled {
+		s.fresh = m.fresh
+	}
+	s.message = showable(reason)
+	m.stall[name] = s
+}
+
+// Resume ends Stall.
+func (m *Member) Resume(name vedette.AccountName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.stall, name)
+}
+
+// FreshOf is Fresh for one account.
+func (m *Member) FreshOf(name vedette.AccountName) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, stalled := m.stall[name]; stalled {
+		return s.fresh
+	}
+	return m.fresh
+}
+
+// Roles returns what the agent was last told, by account, and what keeps accounts from
+// being stored.
 func (m *Member) Roles() map[vedette.AccountName]Assignment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return maps.Clone(m.roles)
+	roles := maps.Clone(m.roles)
+	for name, s := range m.stall {
+		if a, known := roles[name]; known && a.Message == "" {
+			a.Message = s.message
+			roles[name] = a
+		}
+	}
+	return roles
 }
 
 func (m *Member) tell(a Assignment) {

@@ -120,7 +120,7 @@ func (r *Roster) recordSeen(ctx context.Context) {
 		if m == nil {
 			continue
 		}
-		if err := r.book.Seen(ctx, s.account, term, m.Fresh()); err != nil && ctx.Err() == nil {
+		if err := r.book.Seen(ctx, s.account, term, m.FreshOf(s.account)); err != nil && ctx.Err() == nil {
 			r.log.Warn("freshness could not be stored; tried again", "account", s.account, "error", err)
 		}
 	}
@@ -160,7 +160,7 @@ func (r *Roster) Fresh(account vedette.AccountName) (at time.Time, live bool) {
 	if m == nil {
 		return time.Time{}, false
 	}
-	return m.Fresh(), true
+	return m.FreshOf(account), true
 }
 
 // Holder returns the agent that serves an account, and its term; nil where none

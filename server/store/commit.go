@@ -18,6 +18,8 @@ import (
 // has changed all the same.
 func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	deed := "commit to account " + string(b.Account)
+	// What can't be stored is not there to be deleted.
+	b.Deletes = slices.DeleteFunc(slices.Clone(b.Deletes), func(d Deletion) bool { return checkKey(d.Key) != nil })
 	d, err := s.draft(ctx, b)
 	if err != nil {
 		return nil, s.explain(deed, err)
@@ -192,12 +194,19 @@ const (
 	maxUID     = 253
 )
 
+func checkKey(key vedette.Key) error {
+	if !validName(key.Name, maxName) || key.Name == "" || !validName(key.Namespace, 63) {
+		return dataErrorf("the name of %.600q cannot be stored: it must have 1 to %d bytes of UTF-8 and no NUL, and its namespace 63 at most", key.String(), maxName)
+	}
+	return nil
+}
+
 func checkObject(o *vedette.Object) error {
-	if !validName(o.Name, maxName) || o.Name == "" || !validName(o.Namespace, 63) {
-		return vedette.Errorf(vedette.Invalid, "the name of %.600q cannot be stored: it must have 1 to %d bytes of UTF-8 and no NUL, and its namespace 63 at most", o.Key.String(), maxName)
+	if err := checkKey(o.Key); err != nil {
+		return err
 	}
 	if !validName(o.ResourceVersion, maxVersion) || len(o.UID) > maxUID {
-		return vedette.Errorf(vedette.Invalid, "the uid or resourceVersion of %s is longer than %d bytes", o.Key, maxUID)
+		return dataErrorf("the uid or resourceVersion of %s is longer than %d bytes", o.Key, maxUID)
 	}
 	return nil
 }

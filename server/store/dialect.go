@@ -50,6 +50,9 @@ type dialect struct {
 	explain func(err error) error // a driver's error as one of ours, or as it is
 	again   func(err error) bool  // whether the same transaction may succeed at once
 	taken   func(err error) bool  // whether another row has a key that must be unique
+	// readOnly reports whether the connection leads to a server that takes no writes;
+	// nil where another connection would lead to the same.
+	readOnly func(err error) bool
 }
 
 // purgeByID is purge where a DELETE knows neither order nor limit.

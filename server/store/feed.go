@@ -281,7 +281,12 @@ func updateFeed(ctx context.Context, tx *tx, account int64, key feedKey, u FeedU
 		set, args = set+`, mark = ?`, append(args, string(*u.Mark))
 	}
 	if u.State != "" {
-		set, args = set+`, state = ?, message = ?`, append(args, string(u.State), clean(u.Message, maxMessage))
+		set, args = set+`, state = ?`, append(args, string(u.State))
+	}
+	if u.Note != nil {
+		set, args = set+`, message = ?`, append(args, clean(*u.Note, maxMessage))
+	} else if u.State != "" {
+		set, args = set+`, message = ?`, append(args, clean(u.Message, maxMessage))
 	}
 	if u.State == vedette.FeedLive {
 		set, args = set+`, seen = ?`, append(args, micros(tx.now))

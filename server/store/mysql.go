@@ -40,6 +40,7 @@ func mysqlDialect() dialect {
 		size:       mysqlSize,
 		explain:    explainMySQL,
 		again:      mysqlAgain,
+		readOnly:   mysqlReadOnly,
 		taken:      mysqlTaken,
 		prepare:    w.prepare,
 	}

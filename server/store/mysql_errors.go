@@ -13,6 +13,43 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
+// mysqlClasses has the numbers of MySQL's and MariaDB's errors. Numbers from 3000 on
+// may mean different things to the two, so that only such are here that don't.
+var mysqlClasses = map[uint16]errorClass{
+	1048: dataClass, // a column can't be null
+	1118: dataClass, // the row is too big
+	1153: dataClass, // a packet is bigger than max_allowed_packet
+	1264: dataClass, // out of range
+	1265: dataClass, // truncated
+	1292: dataClass, // truncated, wrong value
+	1300: dataClass, // no valid characters
+	1301: dataClass, // a result is bigger than max_allowed_packet
+	1366: dataClass, // wrong value for the column
+	1367: dataClass, // illegal value
+	1406: dataClass, // too long
+	1411: dataClass, // wrong value for a function
+	1690: dataClass, // out of range, of an expression
+
+	3: busyClass, 1021: busyClass, 1026: busyClass, 1114: busyClass, // the disk or a table is full
+	1040: busyClass, 1203: busyClass, 1226: busyClass, // connections
+	1047: busyClass,                                                    // no node of a cluster that may serve
+	1053: busyClass, 1077: busyClass, 1079: busyClass, 1080: busyClass, // shutdown
+	1062: busyClass,                                                    // somebody else has written the same key: what comes after that finds it
+	1105: busyClass,                                                    // unknown error
+	1158: busyClass, 1159: busyClass, 1160: busyClass, 1161: busyClass, // the line
+	1180: busyClass, 1181: busyClass, // a commit or a rollback failed
+	1129: busyClass, 3032: busyClass, // no connections of this host, or of anyone
+	1205: busyClass, 1213: busyClass, // locks
+	1317: busyClass, 1927: busyClass, 2006: busyClass, 2013: busyClass, 3024: busyClass, 3169: busyClass, 4031: busyClass, // interrupted, killed, idle for too long
+	3100: busyClass, 3101: busyClass, // the other servers of a group did not agree
+
+	1290: readOnlyClass, 1792: readOnlyClass, 1836: readOnlyClass,
+
+	1044: settingsClass, 1045: settingsClass, 1049: settingsClass, 1130: settingsClass, 1142: settingsClass, 1227: settingsClass, 1524: settingsClass, 1698: settingsClass,
+	1820: settingsClass, 1862: settingsClass, 3118: settingsClass, 4151: settingsClass, // a password that expired, a locked account, which is 4151 of MariaDB
+	3159: settingsClass, // without TLS
+}
+
 // explainMySQL goes by the server's error numbers.
 func explainMySQL(err error) error {
 	var e *mysql.MySQLError
@@ -25,36 +62,43 @@ func explainMySQL(err error) error {
 	switch {
 	case lostConnection(err) || errors.Is(err, mysql.ErrInvalidConn):
 		return vedette.Errorf(vedette.Unavailable, "the MySQL server does not answer: %w", err)
+	case errors.Is(err, mysql.ErrPktTooLarge): // the driver knows before the server
+		return explainNumber(1153, err)
 	case told:
 		return err
 	}
 	return explainHandshake(err)
 }
 
-// explainNumber returns nil where a number says nothing of the server or its user: an
-// object is to blame then.
+// explainNumber returns nil where a number is not known.
 func explainNumber(number uint16, err error) error {
-	switch number {
-	case 1021, 1114, 3, 1026: // disk full, table is full, errors on writing a file
-		return vedette.Errorf(vedette.Unavailable, "the file system of the MySQL server's data directory is full: free some space there: %w", err)
-	case 1040, 1203, 1226:
-		return vedette.Errorf(vedette.Unavailable, "the MySQL server has no free connection: raise max_connections, or lower this server's: %w", err)
-	case 1290, 1792, 1836:
+	switch mysqlClasses[number] {
+	case dataClass:
+		if number == 1153 {
+			return dataErrorf("an object is bigger than the MySQL server's max_allowed_packet: raise it: %w", err)
+		}
+		return dataErrorf("MySQL can't keep a value: %w", err)
+	case busyClass:
+		return vedette.Errorf(vedette.Unavailable, "%s: %w", mysqlTrouble(number), err)
+	case readOnlyClass:
 		return vedette.Errorf(vedette.Unavailable, "the MySQL server is read-only, as a replica is: connect to the primary: %w", err)
-	case 1053, 1077, 1079, 1080, 1205, 1213, 1158, 1159, 1160, 1161, 1927, 2006, 2013, 3024,
-		1129, 3032, // no connections of this host, or of anyone
-		1317, 3169, 4031, // interrupted, killed, idle for too long
-		3100, 3101: // the other servers of a group did not agree
-		return vedette.Errorf(vedette.Unavailable, "the MySQL server could not do it now: %w", err)
-	case 1044, 1045, 1049, 1130, 1142, 1227, 1524, 1698,
-		1820, 1862, 3118, 4151: // a password that expired, a locked account, which is 4151 of MariaDB
+	case settingsClass:
+		if number == 3159 {
+			return vedette.Errorf(vedette.Invalid, "the MySQL server takes connections with TLS only: add tls=true to the query of the URL: %w", err)
+		}
 		return vedette.Errorf(vedette.Invalid, "the MySQL server refuses this user or database: check the URL and the user's rights: %w", err)
-	case 1153:
-		return vedette.Errorf(vedette.Invalid, "an object is bigger than the MySQL server's max_allowed_packet: raise it: %w", err)
-	case 3159:
-		return vedette.Errorf(vedette.Invalid, "the MySQL server takes connections with TLS only: add tls=true to the query of the URL: %w", err)
 	}
 	return nil
+}
+
+func mysqlTrouble(number uint16) string {
+	switch number {
+	case 3, 1021, 1026, 1114:
+		return "the file system of the MySQL server's data directory is full: free some space there"
+	case 1040, 1203, 1226:
+		return "the MySQL server has no free connection: raise max_connections, or lower this server's"
+	}
+	return "the MySQL server could not do it now"
 }
 
 // explainHandshake explains what the driver finds out itself while it opens a connection.
@@ -76,6 +120,11 @@ func explainHandshake(err error) error {
 func lostConnection(err error) bool {
 	var network net.Error
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+}
+
+func mysqlReadOnly(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && mysqlClasses[e.Number] == readOnlyClass
 }
 
 func mysqlTaken(err error) bool {

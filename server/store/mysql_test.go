@@ -267,7 +267,7 @@ func TestMySQLErrors(t *testing.T) {
 		{&mysql.MySQLError{Number: 3032, Message: "The server is currently in offline mode"}, vedette.Unavailable, "could not do it now"},
 		{&mysql.MySQLError{Number: 1317, Message: "Query execution was interrupted"}, vedette.Unavailable, "could not do it now"},
 		{errors.Join(&mysql.MySQLError{Number: 9999}, mysql.ErrInvalidConn), vedette.Unavailable, "does not answer"},
-		{&mysql.MySQLError{Number: 1406, Message: "Data too long"}, "", "Data too long"},
+		{&mysql.MySQLError{Number: 1406, Message: "Data too long"}, vedette.Invalid, "Data too long"},
 	} {
 		if err := explainMySQL(test.err); vedette.KindOf(err) != test.kind || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%v becomes %v, of kind %q", test.err, err, vedette.KindOf(err))

@@ -20,7 +20,9 @@ const mostDialling = 10 * time.Second
 
 // connected does something over a connection of a pool, for which it may have to
 // wait in a queue as long as the caller likes. As database/sql itself does, it
-// takes another one where the first turns out to be closed.
+// takes another one where the first turns out to be closed; so it does where that
+// leads to a server that takes no writes any more, since a new one may lead to the
+// server that took its place.
 func (s *Store) connected(ctx context.Context, db *sql.DB, do func(ctx context.Context, conn *sql.Conn) error) error {
 	for tries := 0; ; tries++ {
 		conn, err := db.Conn(ctx)
@@ -28,11 +30,23 @@ func (s *Store) connected(ctx context.Context, db *sql.DB, do func(ctx context.C
 			return err
 		}
 		err = s.patiently(ctx, func(ctx context.Context) error { return do(ctx, conn) })
+		demoted := err != nil && s.dialect.readOnly != nil && s.dialect.readOnly(err)
+		if demoted {
+			s.abandon(conn, err)
+		}
 		_ = conn.Close() // it goes back to the pool, or is closed already
-		if !errors.Is(err, driver.ErrBadConn) || tries == 2 {
+		if !demoted && !errors.Is(err, driver.ErrBadConn) || tries == 2 {
 			return err
 		}
 	}
+}
+
+// abandon has a connection closed when it is given back, and those closed that are
+// idle: they lead to the same server.
+func (s *Store) abandon(conn *sql.Conn, cause error) {
+	s.log.Debug("the database takes no writes over its connections, which are opened anew", "error", cause) // who wrote says it louder
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })                                              // which is all that it can say
+	s.renew()
 }
 
 // patiently bounds what is done. Where the time was used up, all connections

@@ -3,13 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -41,6 +38,7 @@ func postgresDialect() dialect {
 		size:       postgresSize,
 		explain:    explainPostgres,
 		again:      postgresAgain,
+		readOnly:   postgresReadOnly,
 		taken:      postgresTaken,
 	}
 }
@@ -182,46 +180,4 @@ func postgresSize(ctx context.Context, db *sql.DB) (size int64, err error) {
 	err = db.QueryRowContext(ctx, `SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
 		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace`).Scan(&size)
 	return size, err
-}
-
-// explainPostgres goes by SQLSTATE. Anything that is no answer of the server is
-// a matter of the connection.
-func explainPostgres(err error) error {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
-		return explainState(e, err)
-	}
-	var network net.Error
-	var connect *pgconn.ConnectError
-	if errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || lostConnection(err) {
-		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server does not answer: %w", err)
-	}
-	return err
-}
-
-func explainState(e *pgconn.PgError, err error) error {
-	class := e.Code[:min(2, len(e.Code))]
-	switch {
-	case e.Code == "53100":
-		return vedette.Errorf(vedette.Unavailable, "the file system of the PostgreSQL server's data directory is full: free some space there: %w", err)
-	case e.Code == "53300":
-		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server has no free connection: raise max_connections, or lower this server's: %w", err)
-	case e.Code == "25006":
-		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server is read-only, as a standby is: connect to the primary: %w", err)
-	case class == "08" || class == "53" || class == "57" || class == "58" || class == "40" || e.Code == "55P03":
-		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server could not do it now: %w", err)
-	case class == "28" || e.Code == "3D000" || e.Code == "42501":
-		return vedette.Errorf(vedette.Invalid, "the PostgreSQL server refuses this user or database: check the URL and the user's rights: %w", err)
-	}
-	return err
-}
-
-func postgresTaken(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && e.Code == "23505"
-}
-
-func postgresAgain(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
 }

@@ -12,8 +12,7 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/vedette-io/vedette"
 )
@@ -114,34 +113,6 @@ func sqliteSize(ctx context.Context, db *sql.DB) (int64, error) {
 	var pages, free, size int64
 	err := db.QueryRowContext(ctx, `SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&pages, &free, &size)
 	return (pages - free) * size, err
-}
-
-// explainSQLite goes by SQLite's result codes.
-func explainSQLite(err error) error {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return vedette.Errorf(vedette.Unavailable, "the database file is locked by another process: %w", err)
-	case sqlite3.SQLITE_FULL:
-		return vedette.Errorf(vedette.Unavailable, "the file system of the database file is full: free some space there: %w", err)
-	case sqlite3.SQLITE_READONLY:
-		return vedette.Errorf(vedette.Unavailable, "the database file may not be written to: check its owner, its mode and its file system: %w", err)
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
-		return vedette.Errorf(vedette.Unavailable, "the database file cannot be read or written: check its file system: %w", err)
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return vedette.Errorf(vedette.Invalid, "the database file is damaged or is no SQLite database: move it away, and the agents fill a new one: %w", err)
-	case sqlite3.SQLITE_TOOBIG:
-		return vedette.Errorf(vedette.Invalid, "a value is too big for SQLite: %w", err)
-	}
-	return err
-}
-
-func sqliteTaken(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
 const (

@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -40,6 +40,7 @@ type Store struct {
 	texts    statements     // of db
 	looks    statements     // of reader
 	cleanup  []func() error // in reverse order of their making
+	opened   atomic.Bool    // the database has let us in
 	renew    func()         // closes the connections that nobody uses; nil where none can be lost
 }
 
@@ -67,6 +68,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.connect(ctx, cfg); err != nil {
 		return nil, errors.Join(s.explain("open the database", err), s.Close())
 	}
+	s.opened.Store(true)
 	return s, nil
 }
 
@@ -189,17 +191,6 @@ func ignoreDone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// explain turns a driver's error into ours, and names what was being done.
-func (s *Store) explain(deed string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if vedette.KindOf(err) == "" && s.dialect.explain != nil {
-		err = s.dialect.explain(err)
-	}
-	return fmt.Errorf("%s: %w", deed, err)
 }
 
 // tx is a transaction with the one clock that is used within it.

@@ -37,7 +37,8 @@ type FeedUpdate struct {
 	Feed    vedette.Feed
 	Mark    *vedette.Mark // nil leaves it as it is
 	State   vedette.FeedState
-	Message string    // why the feed is failing or denied, for people
+	Message string    // why the feed is failing or denied, for people; goes with the state
+	Note    *string   // the message whatever the state is; nil where there is none of its own
 	Synced  time.Time // when the last snapshot ended; zero leaves it as it is
 	// Listed is the mark of a snapshot that ends with this batch; empty where none
 	// does. The feed may have gone on since, so that Mark is another.

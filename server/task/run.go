@@ -262,7 +262,7 @@ func (r *run) finish(task Task) {
 			return
 		}
 		r.tasks.cfg.Log.Warn("the end of a task is not stored yet; tried again", "task", r.id, "error", err)
-		if vedette.KindOf(err) != vedette.Unavailable {
+		if errors.Is(err, store.ErrData) { // nothing else is better of a shorter one
 			task.shorten()
 		}
 		timer := time.NewTimer(wait.NextBackOff())

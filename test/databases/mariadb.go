@@ -46,7 +46,7 @@ func startMariaDB(t testing.TB, options Options) (*Server, error) {
 		return nil, err
 	}
 	// What each start repeats.
-	const sql = "CREATE DATABASE IF NOT EXISTS vedette;\nCREATE USER IF NOT EXISTS vedette@'127.0.0.1' IDENTIFIED BY 'vedette';\nGRANT ALL ON *.* TO vedette@'127.0.0.1';\n"
+	const sql = "CREATE DATABASE IF NOT EXISTS vedette;\nCREATE USER IF NOT EXISTS vedette@'127.0.0.1' IDENTIFIED BY 'vedette';\nGRANT ALL ON *.* TO vedette@'127.0.0.1' WITH GRANT OPTION;\n"
 	if err := s.writeFile("init.sql", sql); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,75 @@
+package store_test
+
+import (
+	"database/sql"
+	"errors"
+	"net/url"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/storetest"
+	"github.com/vedette-io/vedette/test/databases"
+)
+
+// TestFailover lets the connections of a store lead to a server that takes no writes any
+// more, as when the primary has become a replica, and new ones to one that does.
+func TestFailover(t *testing.T) {
+	t.Run("PostgreSQL", func(t *testing.T) {
+		at := databases.PostgreSQL(t)
+		db, err := sql.Open("pgx", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		name := parse(t, at).Path[1:]
+		testFailover(t, at, db, "ALTER DATABASE "+name+" SET default_transaction_read_only = on", "ALTER DATABASE "+name+" SET default_transaction_read_only = off",
+			"SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		server := databases.StartMariaDB(t, databases.Options{})
+		dsn, err := databases.MySQLDSN(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db, err := sql.Open("mysql", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for _, text := range []string{"CREATE USER plain@'127.0.0.1' IDENTIFIED BY 'plain'", "GRANT ALL ON vedette.* TO plain@'127.0.0.1'"} {
+			if _, err := db.ExecContext(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		u := parse(t, server.URL)
+		u.User = url.UserPassword("plain", "plain")
+		testFailover(t, u.String(), db, "SET GLOBAL init_connect = 'SET SESSION TRANSACTION READ ONLY'", "SET GLOBAL init_connect = ''", "KILL USER plain@'127.0.0.1'")
+	})
+}
+
+func testFailover(t *testing.T, at string, db *sql.DB, demote, promote, disconnect string) {
+	s := storetest.Open(t, at)
+	term := prepare(t, s)
+	for _, text := range []string{demote, disconnect} {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitStore(t, s)
+	if err := commitOne(t, s, term, 1); vedette.KindOf(err) != vedette.Unavailable || errors.Is(err, store.ErrData) {
+		t.Fatalf("on a server that takes no writes: %v", err)
+	}
+	if _, err := s.Objects(t.Context(), store.Query{}); err != nil {
+		t.Fatalf("reading: %v", err)
+	}
+	if _, err := db.ExecContext(t.Context(), promote); err != nil {
+		t.Fatal(err)
+	}
+	if err := commitOne(t, s, term, 1); err != nil {
+		t.Errorf("when new connections lead to the new primary: %v", err)
+	}
+	if err := s.BeginOperation(t.Context(), store.OperationRow{ID: "01JZZZZZZZZZZZZZZZZZZZZZZZ"}); err != nil {
+		t.Errorf("one statement: %v", err)
+	}
+}

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"errors"
+	"net"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/vedette-io/vedette"
+)
+
+// postgresClasses has SQLSTATEs, of which five characters come before the class that
+// the first two are.
+var postgresClasses = map[string]errorClass{
+	"22": dataClass, // data exception
+	"23": dataClass, // integrity constraint violation
+	"54": dataClass, // a limit of the program is exceeded
+	// Somebody else has written the same key: what comes after that finds it.
+	"23505": busyClass,
+	"23P01": busyClass,
+
+	"08":    busyClass, // connection
+	"40":    busyClass, // transaction rollback: deadlocks and the like
+	"53":    busyClass, // resources
+	"57":    busyClass, // operator intervention
+	"58":    busyClass, // system error
+	"55P03": busyClass, // a lock is not available
+	"25P03": busyClass, // idle in a transaction for too long
+	"25P04": busyClass, // a transaction that took too long
+	"26000": busyClass, // a prepared statement that a pooler between us has lost
+
+	"25006": readOnlyClass,
+
+	"28":    settingsClass, // who we are
+	"3D000": settingsClass, // no such database
+	"42501": settingsClass, // rights
+}
+
+func postgresClass(state string) errorClass {
+	if class, named := postgresClasses[state]; named {
+		return class
+	}
+	return postgresClasses[state[:min(2, len(state))]]
+}
+
+// explainPostgres goes by SQLSTATE. Anything that is no answer of the server is
+// a matter of the connection.
+func explainPostgres(err error) error {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return explainState(e.Code, err)
+	}
+	var network net.Error
+	var connect *pgconn.ConnectError
+	if errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || lostConnection(err) {
+		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server does not answer: %w", err)
+	}
+	return err
+}
+
+func explainState(state string, err error) error {
+	switch postgresClass(state) {
+	case dataClass:
+		return dataErrorf("PostgreSQL can't keep a value: %w", err)
+	case busyClass:
+		return vedette.Errorf(vedette.Unavailable, "%s: %w", postgresTrouble(state), err)
+	case readOnlyClass:
+		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server is read-only, as a standby is: connect to the primary: %w", err)
+	case settingsClass:
+		return vedette.Errorf(vedette.Invalid, "the PostgreSQL server refuses this user or database: check the URL and the user's rights: %w", err)
+	}
+	return err
+}
+
+func postgresTrouble(state string) string {
+	switch state {
+	case "53100":
+		return "the file system of the PostgreSQL server's data directory is full: free some space there"
+	case "53300":
+		return "the PostgreSQL server has no free connection: raise max_connections, or lower this server's"
+	}
+	return "the PostgreSQL server could not do it now"
+}
+
+func postgresReadOnly(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && postgresClass(e.Code) == readOnlyClass
+}
+
+func postgresTaken(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "23505"
+}
+
+func postgresAgain(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"errors"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/vedette-io/vedette"
+)
+
+// sqliteClasses has SQLite's result codes. An extended code that is not named is of
+// the class of its primary one, which is its lowest byte.
+var sqliteClasses = map[int]errorClass{
+	sqlite3.SQLITE_TOOBIG:              dataClass,
+	sqlite3.SQLITE_MISMATCH:            dataClass,
+	sqlite3.SQLITE_CONSTRAINT_CHECK:    dataClass,
+	sqlite3.SQLITE_CONSTRAINT_NOTNULL:  dataClass,
+	sqlite3.SQLITE_CONSTRAINT_DATATYPE: dataClass,
+
+	sqlite3.SQLITE_BUSY:      busyClass,
+	sqlite3.SQLITE_LOCKED:    busyClass,
+	sqlite3.SQLITE_FULL:      busyClass,
+	sqlite3.SQLITE_IOERR:     busyClass,
+	sqlite3.SQLITE_CANTOPEN:  busyClass,
+	sqlite3.SQLITE_INTERRUPT: busyClass,
+	sqlite3.SQLITE_ABORT:     busyClass,
+	sqlite3.SQLITE_NOMEM:     busyClass,
+	sqlite3.SQLITE_PROTOCOL:  busyClass,
+
+	sqlite3.SQLITE_READONLY: readOnlyClass,
+
+	sqlite3.SQLITE_CORRUPT: settingsClass,
+	sqlite3.SQLITE_NOTADB:  settingsClass,
+}
+
+func sqliteClass(code int) errorClass {
+	if class, named := sqliteClasses[code]; named {
+		return class
+	}
+	return sqliteClasses[code&0xff]
+}
+
+// explainSQLite goes by SQLite's result codes.
+func explainSQLite(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return explainCode(e.Code(), err)
+}
+
+func explainCode(code int, err error) error {
+	switch sqliteClass(code) {
+	case dataClass:
+		return dataErrorf("a value is too big for SQLite, or of another type than its column: %w", err)
+	case busyClass:
+		return vedette.Errorf(vedette.Unavailable, "%s: %w", sqliteTrouble(code&0xff), err)
+	case readOnlyClass:
+		return vedette.Errorf(vedette.Unavailable, "the database file may not be written to: check its owner, its mode and its file system: %w", err)
+	case settingsClass:
+		return vedette.Errorf(vedette.Invalid, "the database file is damaged or is no SQLite database: move it away, and the agents fill a new one: %w", err)
+	}
+	return err
+}
+
+func sqliteTrouble(primary int) string {
+	switch primary {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
+		return "the database file is locked by another process"
+	case sqlite3.SQLITE_FULL:
+		return "the file system of the database file is full: free some space there"
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		return "the database file cannot be read or written: check its file system"
+	}
+	return "SQLite could not do it now"
+}
+
+func sqliteTaken(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+}
