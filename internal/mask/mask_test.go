@@ -126,6 +126,15 @@ func TestSecret(t *testing.T) {
 	}
 }
 
+func TestSecretManifest(t *testing.T) {
+	for manifest, want := range map[string]bool{`{"kind":"Secret"}`: true, `{"kind":"secrets","Kind":"ConfigMap"}`: true, `{"kind":"ConfigMap","kind":"Secret"}`: true,
+		`{"kind":"ConfigMap","Kind":"Secret"}`: false, `{}`: true, `[]`: true, "kind: ConfigMap": true, `{"kind":7}`: true} {
+		if got := mask.SecretManifest([]byte(manifest)); got != want {
+			t.Errorf("%s: %v", manifest, got)
+		}
+	}
+}
+
 // FuzzHide holds that no value is left in a text that quotes it in some form.
 func FuzzHide(f *testing.F) {
 	f.Add("hunter2", "it is ", " or not")

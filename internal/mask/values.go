@@ -35,6 +35,16 @@ func Secret(kind string) bool {
 	return strings.EqualFold(name, "Secret") || strings.EqualFold(name, "Secrets") || strings.EqualFold(name, "SecretList")
 }
 
+// SecretManifest reports whether a manifest, as JSON, is that of a Secret, or can't be read.
+func SecretManifest(manifest []byte) bool {
+	var members map[string]json.RawMessage // a struct would take "KIND" for the kind
+	var kind string
+	if json.Unmarshal(manifest, &members) != nil || json.Unmarshal(members["kind"], &kind) != nil {
+		return true
+	}
+	return Secret(kind)
+}
+
 func decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -1,8 +1,6 @@
 package task
 
 import (
-	"encoding/json"
-
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/mask"
 )
@@ -37,9 +35,8 @@ func secretIn(args vedette.Args) []byte {
 }
 
 func ofSecret(manifest []byte) []byte {
-	var m struct{ Kind string }
-	if json.Unmarshal(manifest, &m) == nil && !mask.Secret(m.Kind) {
-		return nil
+	if mask.SecretManifest(manifest) {
+		return manifest
 	}
-	return manifest
+	return nil
 }
