@@ -78,7 +78,7 @@ func (o *Operator) send(ctx context.Context, c call) ([]byte, int, error) {
 			return body, status, nil
 		}
 		if !errors.As(err, &lost) && !c.reads() && undecided(err) {
-			lost = &lostError{err}
+			lost = &lostError{err: err}
 		}
 		if ctx.Err() != nil || !o.cfg.Retries.again(c, err, made) {
 			return body, status, noteLost(ctx, lost, err)
@@ -110,7 +110,7 @@ func (o *Operator) sendOnce(ctx context.Context, c call) ([]byte, int, error) {
 		return nil, resp.StatusCode, vedette.Errorf(vedette.Unavailable, "%s broke off in the middle of its answer: %w", o.cluster.Host(), err)
 	}
 	if err != nil {
-		return nil, resp.StatusCode, &lostError{err}
+		return nil, resp.StatusCode, &lostError{err: err}
 	}
 	return body, resp.StatusCode, nil
 }
@@ -123,7 +123,7 @@ func (c call) unanswered(ctx context.Context, err error) error {
 	if c.reads() || !watch.Sent(err) {
 		return err
 	}
-	return &lostError{err}
+	return &lostError{err: err}
 }
 
 // answers are buffers for what answers are read into.

@@ -47,13 +47,10 @@ func FuzzManifest(f *testing.F) {
 			t.Errorf("%q can't be merged: %v", modified, err)
 		}
 		_ = Mode{}.choose(vedette.Resource{}, m, vedette.ByMode)
-		m.object["kind"] = "Secret"
-		values := secretValues(m.object)
-		err = veil(t.Context(), m, errors.New("bad: "+strings.Join(values, " / ")))
-		for _, v := range values {
-			if strings.Contains(err.Error(), v) && !strings.Contains("bad: *** / ***", v) {
-				t.Errorf("%q still tells %q", err, v)
-			}
+		m.object["kind"], m.object["data"] = "Secret", object{"a": string(raw)}
+		said := veil(t.Context(), m, errors.New("bad: "+string(m.raw()))).Error()
+		if len(raw) > 12 && strings.Contains(said, strings.ToValidUTF8(string(raw), "\uFFFD")) {
+			t.Errorf("%q still tells %q", said, raw)
 		}
 	})
 }
@@ -166,11 +163,12 @@ func FuzzWarnings(f *testing.F) {
 		for i := range max(0, min(times, 150)) {
 			noteWarnings(ctx, http.Header{"Warning": {header, strconv.Itoa(i%90) + header, `299 - "` + strconv.Itoa(i) + header + `"`}})
 		}
-		if len(value) < leastHidden || strings.Contains(unkept, value) || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") {
+		if len(value) < 3 || !utf8.ValidString(value) || strings.Contains(unkept, value) || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") {
 			value = "so that nothing is"
 		}
-		values := []string{value}
-		veilWarnings(ctx, func(text string) string { return hide(hideCut(text, values), values) })
+		if err := veilPatch(ctx, manifest{object: object{"data": value}}.raw(), nil); err != nil {
+			t.Error(err)
+		}
 		told, bytes := w.told(), 0
 		for i, text := range told {
 			bytes += len(text)
@@ -221,7 +219,7 @@ func TestWarningsAreBounded(t *testing.T) {
 func TestVeilOfAPatchThatCantBeRead(t *testing.T) {
 	ctx, w := withWarnings(t.Context())
 	noteWarnings(ctx, http.Header{"Warning": {`299 - "it is hunter2"`, `299 - "it was hunter1"`}})
-	patch := []byte(`[{"op":"add","path":"/data/p","value":"hunter2"},{"op":"add","path":"/n","value":1e999}]`)
+	patch := []byte(`[{"op":"add","path":"/data/p","value":"hunter2"},{"op":"add","path":"/n","value":1e}]`)
 	if err := veilPatch(ctx, patch, nil); err != nil {
 		t.Error(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 )
 
@@ -32,8 +33,8 @@ func noteLost(ctx context.Context, lost *lostError, err error) error {
 	if !ok || lost == nil {
 		return err
 	}
-	if r := refusalOf(lost); r != nil { // its words may repeat the data of a Secret
-		lost = &lostError{fmt.Errorf("it answered %d %s", r.Status, r.Reason)}
+	if r := refusalOf(lost); r != nil { // its words and its reason may repeat the data of a Secret
+		lost = &lostError{err: fmt.Errorf("it answered %d %s", r.Status, http.StatusText(r.Status))}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +65,7 @@ func (l *losses) weigh(err error) error {
 	case err == nil || l.first == nil || errors.As(err, &known):
 		return err
 	case undecided(err):
-		return &lostError{err}
+		return &lostError{err: err}
 	}
-	return &lostError{fmt.Errorf("%w; then: %w", l.first.err, err)}
+	return &lostError{err: fmt.Errorf("%w; then: %w", l.first.err, err)}
 }

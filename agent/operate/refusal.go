@@ -108,10 +108,16 @@ var ofEtcd = []string{"etcdserver: ", "rpc error: code = ", "context deadline ex
 
 // lostError says that a request that changes something was sent and that its
 // answer did not come, or did not say whether it was done.
-type lostError struct{ err error }
+type lostError struct {
+	err  error
+	told string // what is told in place of err, where its words must not be kept
+}
 
 // Error tells what was known.
 func (e *lostError) Error() string {
+	if e.told != "" {
+		return e.told
+	}
 	if undecided(e.err) {
 		return fmt.Sprintf("the cluster did not say whether the request took effect: %v", e.err)
 	}

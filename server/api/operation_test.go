@@ -369,6 +369,13 @@ func TestWhoMayOperate(t *testing.T) {
 	if n := len(a.operations()); n != 3 {
 		t.Errorf("%d operations were carried out", n)
 	}
+	// Whether a Secret was made from a manifest tells whether a value is right that was guessed.
+	for manifest, want := range map[string]int{`{"kind":"ConfigMap"}`: 200, `"kind: ConfigMap"`: 200, `{"kind":"Secret"}`: 403, `"kind: secrets"`: 403, `{"kind":"Secret","Kind":"ConfigMap","KIND":"ConfigMap"}`: 403} {
+		status, _ := w.post(`{"account":"prod-1","verb":"version","manifest":`+manifest+`}`, "X-SPINNAKER-USER", "ann")
+		if status != want {
+			t.Errorf("the version of %s: %d", manifest, status)
+		}
+	}
 	for account, want := range map[string]int{"prod-1": 200, "prod-3": 403} {
 		if response, _ := w.get("/logs?pod=p&account="+account, "X-SPINNAKER-USER", "ann"); response.StatusCode != want {
 			t.Errorf("logs of %s: %d", account, response.StatusCode)

@@ -1,10 +1,11 @@
 package manifest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/mask"
 )
 
 // Outdated returns the names of the live objects that a deployed manifest has
@@ -36,20 +37,20 @@ func Outdated(deployed Manifest, live []Manifest) []string {
 	return outdated
 }
 
-// annotLastApplied is kubectl's copy of what it applied.
-const annotLastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// WithoutSecrets returns what may be shown of a manifest: of a Secret all but
-// its data, wherever that stands; of other kinds the manifest itself.
+// WithoutSecrets returns what may be shown of a manifest: of a Secret, by whichever of
+// its names, what says which object it is; of other kinds the manifest itself.
 func WithoutSecrets(m Manifest) Manifest {
-	if m.Kind() != (vedette.Kind{Name: "Secret"}) {
+	if kind := m.Kind(); kind.Group != "" || !mask.Secret(kind.Name) {
 		return m
 	}
 	m = m.Clone()
-	delete(m, "data")
-	delete(m, "stringData")
+	maps.DeleteFunc(m, func(name string, _ any) bool { return !slices.Contains(shownOfSecrets, name) })
 	if annotations, ok := m.metadata()["annotations"].(object); ok {
-		delete(annotations, annotLastApplied)
+		maps.DeleteFunc(annotations, func(name string, _ any) bool { return !strings.Contains(name, ".spinnaker.io/") })
 	}
 	return m
 }
+
+// shownOfSecrets are the members of a Secret that hold no data. Anything else may, such
+// as data whose name is misspelled.
+var shownOfSecrets = []string{"apiVersion", "kind", "metadata", "type", "immutable"}

@@ -60,7 +60,7 @@ func (c memory) Version(_ context.Context, m Manifest) (vedette.Version, error) 
 			continue
 		}
 		var applied Manifest
-		if json.Unmarshal([]byte(live.Annotation(annotLastApplied)), &applied) == nil && !v.Exists && reflect.DeepEqual(bare(applied), bare(m)) {
+		if json.Unmarshal([]byte(live.Annotation("kubectl.kubernetes.io/last-applied-configuration")), &applied) == nil && !v.Exists && reflect.DeepEqual(bare(applied), bare(m)) {
 			v.Number, v.Exists = n, true
 		}
 		if n > highest {

@@ -138,12 +138,14 @@ func TestOutdated(t *testing.T) {
 }
 
 func TestWithoutSecrets(t *testing.T) {
-	secret := parse(t, `{"apiVersion":"v1","kind":"Secret","data":{"a":"czNjcmV0"},"stringData":{"b":"s3cret"},"type":"Opaque",
-		"metadata":{"name":"s","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"stringData\":{\"b\":\"s3cret\"}}","keep":"me"}}}`)
-	before := string(secret.JSON())
-	const want = `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{"keep":"me"},"name":"s"},"type":"Opaque"}`
-	if got := string(WithoutSecrets(secret).JSON()); got != want || string(secret.JSON()) != before {
-		t.Errorf("got %s of %s", got, secret.JSON())
+	for _, kind := range []string{"Secret", "secrets", "SECRET"} {
+		secret := parse(t, `{"apiVersion":"v1","kind":"`+kind+`","data":{"a":"czNjcmV0"},"stringData":{"b":"s3cret"},"stringdata":{"c":"s3cret"},"type":"Opaque",
+			"metadata":{"name":"s","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"stringData\":{\"b\":\"s3cret\"}}","note":"s3cret","moniker.spinnaker.io/application":"me"}}}`)
+		before := string(secret.JSON())
+		want := `{"apiVersion":"v1","kind":"` + kind + `","metadata":{"annotations":{"moniker.spinnaker.io/application":"me"},"name":"s"},"type":"Opaque"}`
+		if got := string(WithoutSecrets(secret).JSON()); got != want || string(secret.JSON()) != before {
+			t.Errorf("got %s of %s", got, secret.JSON())
+		}
 	}
 	config := parse(t, `{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1"}}`)
 	if got := string(WithoutSecrets(config).JSON()); got != string(config.JSON()) {

@@ -78,8 +78,7 @@ func (d *deploy) run(ctx context.Context, t *turn) (*Result, error) {
 func (t *turn) apply(ctx context.Context, step manifest.Step) (manifest.Manifest, error) {
 	t.say("Submitting manifest %s to kubernetes master...", step.FullName)
 	out, err := t.change(ctx, act{object: step.FullName, failed: deployed(step.Strategy) + step.FullName + ". Error: ",
-		args: vedette.ApplyArgs{Manifest: step.Manifest.JSON(), Strategy: step.Strategy}, within: t.applyTimeout(step.Strategy),
-		secret: secretOf(manifest.KindName(step.Kind), step.Manifest)})
+		args: vedette.ApplyArgs{Manifest: step.Manifest.JSON(), Strategy: step.Strategy}, within: t.applyTimeout(step.Strategy)})
 	if err != nil {
 		return nil, err
 	}

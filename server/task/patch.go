@@ -53,23 +53,22 @@ func (d *patch) run(ctx context.Context, t *turn) (*Result, error) {
 	t.say("Finding patch handler for %s...", target)
 	result := newResult()
 	args := vedette.PatchArgs{Target: target.args(), Type: vedette.PatchType(strings.ToLower(string(d.Options.MergeStrategy)))}
-	var submitted any
 	if args.Type == vedette.JSONPatch {
-		args.Patch, submitted = steps(d.PatchBody)
+		args.Patch = steps(d.PatchBody)
 	} else {
 		t.say("Swapping out artifacts in %s from context...", target)
 		m, err := d.bind(t, target, result)
 		if err != nil {
 			return nil, err
 		}
-		args.Patch, submitted = m.JSON(), m
+		args.Patch = m.JSON()
 		if d.records() {
 			args.Patch = target.record(m, args)
 		}
 	}
 	t.say("Submitting manifest %s to Kubernetes master...", target)
 	out, err := t.change(ctx, act{object: resource(args.Target), failed: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace),
-		args: args, within: t.tasks.cfg.Timeout, secret: secretOf(target.written, submitted)})
+		args: args, within: t.tasks.cfg.Timeout})
 	if err != nil && !strings.Contains(words(out), "not patched") { // which is that nothing was to be changed
 		return nil, err
 	}
@@ -84,13 +83,11 @@ func (d *patch) run(ctx context.Context, t *turn) (*Result, error) {
 func (d *patch) records() bool { return strings.EqualFold(string(d.Options.Record), "true") }
 
 // steps returns a JSON patch; a single step is a list of one.
-func steps(body json.RawMessage) ([]byte, any) {
+func steps(body json.RawMessage) []byte {
 	if body = bytes.TrimSpace(body); body[0] == '{' {
 		body = append(append([]byte{'['}, body...), ']')
 	}
-	var submitted any
-	_ = json.Unmarshal(body, &submitted) // it was read as JSON before
-	return body, submitted
+	return body
 }
 
 // bind replaces artifacts in the patch.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -21,7 +22,7 @@ func (t target) cause(a vedette.PatchArgs) string {
 		namespace = " --namespace=" + t.namespace
 	}
 	body := "(not shown)"
-	if t.written != "secret" {
+	if !mask.Secret(t.kind) {
 		var compact bytes.Buffer
 		if json.Compact(&compact, a.Patch) == nil {
 			body = cut(compact.String(), mostCause)

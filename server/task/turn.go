@@ -32,16 +32,12 @@ type act struct {
 	failed string // begins what is told of a failure; the cluster's words follow it
 	args   vedette.Args
 	within time.Duration
-	// secret is what was submitted where that is a Secret, whose values the
-	// cluster may quote; else nil.
-	secret any
 }
 
 // change changes something in the cluster. What is known so far is stored first.
 func (t *turn) change(ctx context.Context, a act) (vedette.Outcome, error) {
 	t.progress(ctx)
 	out := t.do(ctx, a.args, a.within)
-	out.Message = veil(a.secret, out.Message)
 	t.keep(a, out)
 	return out, refused(a.failed, out)
 }
@@ -65,7 +61,7 @@ func (t *turn) do(ctx context.Context, args vedette.Args, within time.Duration) 
 	defer cancel()
 	op := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
 		User: t.options.User, Origin: "task " + t.id}
-	out := t.tasks.cfg.Dispatch.Do(ctx, op)
+	out := veil(args, t.tasks.cfg.Dispatch.Do(ctx, op))
 	out.ID = op.ID
 	return out
 }

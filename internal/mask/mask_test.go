@@ -1,0 +1,160 @@
+package mask_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/internal/mask"
+)
+
+func manifestOf(t testing.TB, password any) []byte {
+	t.Helper()
+	return []byte(encode(t, map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "db", "labels": map[string]string{"app": "shop"}},
+		"type": "Opaque", "stringData": map[string]any{"password": password}}))
+}
+
+func encode(t testing.TB, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// TestForms quotes values in all ways, and holds what is left.
+func TestForms(t *testing.T) {
+	const odd = "p\"a\\s's<é>\n&w=?"
+	multi := "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n  9w0BAQEFAASC  \n-----END KEY-----\n"
+	docker := `{"auths":{"r.example.com":{"username":"bot-user","auth":"` + base64.StdEncoding.EncodeToString([]byte("bot-user:hunter22")) + `"}}}`
+	for _, tt := range []struct {
+		why       string
+		value     any
+		say, want string
+	}{
+		{"as it is", "hunter2", "it is hunter2!", "it is ***!"},
+		{"three bytes", "abc", "it is abc, or dabcd", "it is ***, or d***d"},
+		{"two bytes, in quotes", "ab", "about \"ab\", 'ab', `ab` or {\"a\":\\\"ab\\\"}", "about ***, ***, *** or {\"a\":***}"},
+		{"one byte, in quotes", "7", `7 of "7"`, `7 of ***`},
+		{"twice, side by side", "hunter2", "hunter2hunter2", "***"},
+		{"overlapping", "abab", "xababab", "x***"},
+		{"base64", "hunter2", "aHVudGVyMg== or aHVudGVyMg", "*** or ***"},
+		{"what base64 decodes to", "aHVudGVyMg==", "it is hunter2", "it is ***"},
+		{"base64 in lines", "aHVu\ndGVy\nMg==\n", "it is hunter2", "it is ***"},
+		{"base64 without padding", "aHVudGVyMg", "it is hunter2", "it is ***"},
+		{"Go-quoted", odd, fmt.Sprintf("got %q.", odd), `got "***".`},
+		{"Go-quoted twice", odd, fmt.Sprintf("%q", fmt.Sprintf("got %q.", odd)), `"got \"***\"."`},
+		{"JSON", odd, `{"password":` + encode(t, odd) + `}`, `{"password":"***"}`},
+		{"an environment variable", "A=1\nPASSWORD='hunter2'\n", "it is hunter2", "it is ***"},
+		{"in ASCII", odd, fmt.Sprintf("got %+q.", odd), `got "***".`},
+		{"in a URL", odd, "?a=" + url.QueryEscape(odd) + "&b=" + url.PathEscape(odd), "?a=***&b=***"},
+		{"hexadecimal", "hunter2", fmt.Sprintf("%x %X", "hunter2", "hunter2"), "*** ***"},
+		{"bytes", "hunter2", fmt.Sprint(map[string][]byte{"p": []byte("hunter2")}), "map[p:[***]]"},
+		{"bytes in Go", "hunter2", fmt.Sprintf("%#v", []byte("hunter2")), "[]byte{***}"},
+		{"trimmed", "  hunter2 \n", "it is hunter2.", "it is ***."},
+		{"a line", multi, "line 2: MIIEvQIBADANBgkqhkiG is broken", "line 2: *** is broken"},
+		{"a trimmed line", multi, "9w0BAQEFAASC?", "***?"},
+		{"a piece", "correct-horse-battery-staple", "…-horse-battery… is too long", "…***… is too long"},
+		{"a piece that is short", "correct-horse-battery-staple", "horse-batte is a word", "horse-batte is a word"},
+		{"within JSON", docker, "the user bot-user has hunter22", "the user *** has hunter22"},
+		{"within JSON, decoded", docker, "bot-user:hunter22", "***"},
+		{"a whole number", 1234567, "got int64 1234567", "got int64 ***"},
+		{"a fraction", 3.25, "got 3.25", "got ***"},
+		{"a large number", json.Number("12345678901234567890"), "got 1.2345678901234567e+19", "got ***"},
+		{"letters that are not UTF-8", "hunter2", "\xffhunter2\xff", "\uFFFD***\uFFFD"},
+		{"what is no value", "hunter2", `Secret "db" of type Opaque and app shop: metadata.name`, `Secret "db" of type Opaque and app shop: metadata.name`},
+		{"nothing", "hunter2", "", ""},
+		{"an empty value", "", "nothing", "nothing"},
+	} {
+		if got := mask.Of(manifestOf(t, tt.value)).Hide(tt.say); got != tt.want {
+			t.Errorf("%s: %q is left of %q, want %q", tt.why, got, tt.say, tt.want)
+		}
+	}
+}
+
+// TestPlaces holds what of a manifest or a patch counts as a value.
+func TestPlaces(t *testing.T) {
+	for submitted, want := range map[string]string{
+		`{"data":{"a":"hunter2"}}`:                                                         "***",
+		`{"stringdata":{"a":{"b":["hunter2"]}}}`:                                           "***",
+		`{"items":[{"data":{"a":"hunter2"}}]}`:                                             "***",
+		`{"metadata":{"annotations":{"a/applied":"{\"data\":{\"a\":\"hunter2\"}}"}}}`:      "***",
+		`{"metadata":{"annotations":{"a/applied":"kind: Secret\ndata:\n  a: hunter2\n"}}}`: "***",
+		`{"metadata":{"annotations":{"moniker.spinnaker.io/application":"hunter2"}}}`:      "hunter2",
+		`{"metadata":{"name":"hunter2","labels":{"a":"hunter2"}},"type":"hunter2"}`:        "hunter2",
+		`[{"op":"add","path":"/data/a","value":"hunter2"}]`:                                "***",
+		`[{"op":"add","path":"/data","value":{"a":"aHVudGVyMg=="}}]`:                       "***",
+		`[{"op":"replace","path":"","value":{"data":{"a":"hunter2"}}}]`:                    "***",
+		`[{"op":"add","path":"/metadata/annotations/x","value":"hunter2"}]`:                "***",
+		`[{"op":"add","path":"/metadata/labels/x","value":"hunter2"}]`:                     "hunter2",
+		`["hunter2"]`: "***",
+		`"hunter2"`:   "***",
+		`{"data":`:    "(not shown: what was submitted can't be read, so that its values can't be hidden)",
+	} {
+		if got := mask.Of([]byte(submitted)).Hide("hunter2"); got != want {
+			t.Errorf("of %s %q is left, want %q", submitted, got, want)
+		}
+	}
+}
+
+// TestCut holds that the beginning of a value at the end of a text is hidden where the
+// text was cut, and only there.
+func TestCut(t *testing.T) {
+	v := mask.Of(manifestOf(t, "hunter2"))
+	if got := v.HideCut("it is hun"); got != "it is ***" {
+		t.Errorf("%q", got)
+	}
+	if got := v.Hide("it is hun"); got != "it is hun" {
+		t.Errorf("%q", got)
+	}
+	long := strings.Repeat("x", 64<<10-3) + "hunter2"
+	if got := v.Hide(long); len(got) != 64<<10 || !strings.HasSuffix(got, "x***") {
+		t.Errorf("%d bytes, %q", len(got), got[len(got)-9:])
+	}
+}
+
+func TestSecret(t *testing.T) {
+	for kind, want := range map[string]bool{"Secret": true, "secrets": true, "SECRET": true, "secret.": true, "Secret.v1": true, "SecretList": true,
+		"": false, "ConfigMap": false, "SealedSecret": false, "SecretStore": false} {
+		if got := mask.Secret(kind); got != want {
+			t.Errorf("%q: %v", kind, got)
+		}
+	}
+}
+
+func TestSecretManifest(t *testing.T) {
+	for manifest, want := range map[string]bool{`{"kind":"Secret"}`: true, `{"kind":"secrets","Kind":"ConfigMap"}`: true, `{"kind":"ConfigMap","kind":"Secret"}`: true,
+		`{"kind":"ConfigMap","Kind":"Secret"}`: false, `{}`: true, `[]`: true, "kind: ConfigMap": true, `{"kind":7}`: true} {
+		if got := mask.SecretManifest([]byte(manifest)); got != want {
+			t.Errorf("%s: %v", manifest, got)
+		}
+	}
+}
+
+// FuzzHide holds that no value is left in a text that quotes it in some form.
+func FuzzHide(f *testing.F) {
+	f.Add("hunter2", "it is ", " or not")
+	f.Add("p\"a\\s's<é>\n", "\xff", "***")
+	f.Add("aHVudGVyMg==", "a", "b")
+	f.Fuzz(func(t *testing.T, value, before, after string) {
+		value = strings.ToValidUTF8(value, "")
+		if len(value) < 3 || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") || len(value)+len(before)+len(after) > 4<<10 {
+			return
+		}
+		v := mask.Of(manifestOf(t, value))
+		for _, form := range []string{value, fmt.Sprintf("%q", value), string(manifestOf(t, value)), base64.StdEncoding.EncodeToString([]byte(value)),
+			url.QueryEscape(value), fmt.Sprintf("%x", value), fmt.Sprint([]byte(value)), fmt.Sprintf("%#v", []byte(value))} {
+			got := v.Hide(before + form + after)
+			if strings.Contains(got, value) && !strings.Contains("***"+after, value) && !strings.Contains(before+"***", value) {
+				t.Errorf("of %q as %q this is left: %q", value, form, got)
+			}
+			if len(form) > 12 && strings.Contains(got, strings.Trim(form, `{}"[]`)) {
+				t.Errorf("of %q as %q this is left: %q", value, form, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package mask
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Of returns the values that a Secret's manifest or a patch of one holds, as JSON. A
+// JSON patch is a list. Where that can't be read, all is hidden.
+func Of(submitted []byte) Values {
+	tree, err := decode(submitted)
+	if err != nil {
+		return Values{hidden: true}
+	}
+	v := Values{forms: map[string]bool{}}
+	switch t := tree.(type) {
+	case map[string]any:
+		v.addManifest(t)
+	case []any:
+		for _, step := range t {
+			v.addStep(step)
+		}
+	default:
+		v.addAll(t, leastHidden)
+	}
+	return v
+}
+
+// Secret reports whether a name of a kind, as users write them, is that of Secrets or of
+// a list of them, of whatever API group.
+func Secret(kind string) bool {
+	name, _, _ := strings.Cut(kind, ".")
+	return strings.EqualFold(name, "Secret") || strings.EqualFold(name, "Secrets") || strings.EqualFold(name, "SecretList")
+}
+
+// SecretManifest reports whether a manifest, as JSON, is that of a Secret, or can't be read.
+func SecretManifest(manifest []byte) bool {
+	var members map[string]json.RawMessage // a struct would take "KIND" for the kind
+	var kind string
+	if json.Unmarshal(manifest, &members) != nil || json.Unmarshal(members["kind"], &kind) != nil {
+		return true
+	}
+	return Secret(kind)
+}
+
+func decode(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var tree any
+	err := d.Decode(&tree)
+	return tree, err
+}
+
+// openMembers are the members of a Secret that hold no data. Anything else may, such as
+// data whose name is misspelled.
+var openMembers = []string{"apiVersion", "kind", "metadata", "type", "immutable"}
+
+func (v Values) addManifest(m map[string]any) {
+	for name, value := range m {
+		if !slices.Contains(openMembers, name) {
+			v.addAll(value, leastHidden)
+		}
+	}
+	meta, _ := m["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	for name, value := range annotations {
+		v.addAnnotation(name, value)
+	}
+}
+
+// leastAnnotation is how long the value of an annotation must be to be hidden: short
+// ones are switches and numbers.
+const leastAnnotation = 8
+
+// addAnnotation adds the value of an annotation, in which tools keep manifests.
+func (v Values) addAnnotation(name string, value any) {
+	if !strings.Contains(name, "spinnaker.io/") {
+		v.addAll(value, leastAnnotation)
+	}
+}
+
+// openPaths begin the paths of what a step of a JSON patch may write without it being
+// data.
+var openPaths = []string{"/metadata/labels/", "/metadata/name", "/metadata/resourceVersion", "/metadata/uid", "/metadata/finalizers"}
+
+func (v Values) addStep(step any) {
+	s, ok := step.(map[string]any)
+	if !ok {
+		v.addAll(step, leastHidden)
+		return
+	}
+	path, _ := s["path"].(string)
+	open := func(prefix string) bool { return strings.HasPrefix(path, prefix) }
+	if !slices.ContainsFunc(openPaths, open) {
+		v.addAll(s["value"], leastHidden)
+	}
+}
+
+// addAll adds all texts and numbers of a tree that have so many bytes.
+func (v Values) addAll(tree any, least int) {
+	switch t := tree.(type) {
+	case map[string]any:
+		for _, member := range t {
+			v.addAll(member, least)
+		}
+	case []any:
+		for _, element := range t {
+			v.addAll(element, least)
+		}
+	case string:
+		v.add(t, least)
+	case json.Number:
+		v.addNumber(t)
+	}
+}

@@ -1,0 +1,218 @@
+package journey
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// canaries are values that stand in Secrets, by where they stand. None is part of
+// another, nor of anything that may be told.
+var canaries = map[string]string{
+	"in the data":                  "xQ7vN2kLzW9-data",
+	"as kubectl applied it":        "rB4mT8pHcY1-applied",
+	"in an annotation":             "gD6sJ3wFuK5-note",
+	"in a recorded command":        "nV9zR1xMbE7-cause",
+	"as an operation applies it":   "kP2yG5hQtS8-apply",
+	"as an operation patches it":   "wC7jL4dXoA3-patch",
+	"as an operation mistypes it":  "zU1fI6qBvN9-typo",
+	"as a pipeline deploys it":     "mH8eO2rTyD4-deploy",
+	"as a pipeline's patch has it": "bJ5aW3lPgX6-stage",
+}
+
+// searched are the forms in which a canary would be found: as it is, in base64 and in
+// hexadecimal digits, and backwards, of each the halves.
+func searched(canary string) [][]byte {
+	var all [][]byte
+	for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)), hex.EncodeToString([]byte(canary))} {
+		backwards := []byte(form)
+		slices.Reverse(backwards)
+		for _, b := range [][]byte{[]byte(form), backwards} {
+			all = append(all, b[:len(b)/2], b[len(b)/2:])
+		}
+	}
+	return all
+}
+
+// mustLackCanaries looks for all canaries in what was told or kept.
+func mustLackCanaries(t *testing.T, what string, told []byte) {
+	t.Helper()
+	for where, canary := range canaries {
+		for _, form := range searched(canary) {
+			if i := bytes.Index(told, form); i >= 0 {
+				t.Errorf("%s holds what stands %s: %q", what, where, told[max(0, i-150):min(len(told), i+60)])
+				break
+			}
+		}
+	}
+}
+
+// read returns what can be read at a path.
+func (h *half) read(path string) []byte {
+	h.t.Helper()
+	var answer json.RawMessage
+	if !h.get(path, &answer) {
+		h.t.Errorf("%s can't be read", path)
+	}
+	return answer
+}
+
+// post sends JSON to the server, and returns what it answers, whatever that is.
+func (h *half) post(path, body string) []byte {
+	h.t.Helper()
+	resp, err := http.Post("http://"+h.srv.REST().String()+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return answer
+}
+
+// createGuarded creates a Secret with canaries wherever data may stand.
+func createGuarded(t *testing.T, name string) {
+	t.Helper()
+	err := plane.Create(t.Context(), "/api/v1/namespaces/default/secrets", map[string]any{"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"guarded": "yes"}, "annotations": map[string]any{
+			"kubectl.kubernetes.io/last-applied-configuration": `{"apiVersion":"v1","kind":"Secret","stringData":{"a":"` + canaries["as kubectl applied it"] + `"}}`,
+			"kubernetes.io/change-cause":                       "kubectl create secret generic " + name + " --from-literal=a=" + canaries["in a recorded command"] + " --record=true",
+			"example.com/note":                                 canaries["in an annotation"],
+			"moniker.spinnaker.io/application":                 "shop"}},
+		"stringData": map[string]any{"password": canaries["in the data"]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// guardedOperations are all verbs, without account and id, on the Secret of a name.
+func guardedOperations(name string) []string {
+	applied := `"apiVersion":"v1","kind":%q,"metadata":{"name":"` + name + `","namespace":"default","annotations":{"example.com/mine":"` + canaries["as an operation applies it"] + `"}},` +
+		`"stringData":{"more":"` + canaries["as an operation applies it"] + `"}`
+	var all []string
+	for _, verb := range []string{"get", "history", "status", "events", "recache", "restart", "pause", "resume", "undo"} {
+		all = append(all, fmt.Sprintf(`"verb":%q,"kind":"secret","namespace":"default","name":%q`, verb, name))
+	}
+	for _, kind := range []string{"Secret", "secrets"} {
+		for _, strategy := range []string{"", "client-side", "server-side", "force-conflicts", "replace", "create", "recreate"} {
+			all = append(all, fmt.Sprintf(`"verb":"apply","strategy":%q,"manifest":{`+applied+`}`, strategy, kind),
+				fmt.Sprintf(`"verb":"apply","strategy":%q,"manifest":{`+applied+`,"stringdata":{"a":"`+canaries["as an operation mistypes it"]+`"},"data":{"b":"!`+canaries["as an operation mistypes it"]+`"}}`, strategy, kind))
+		}
+		all = append(all, fmt.Sprintf(`"verb":"version","manifest":{`+applied+`}`, kind))
+	}
+	patch := func(sort, patch string) {
+		all = append(all, fmt.Sprintf(`"verb":"patch","type":%q,"kind":"Secret","namespace":"default","name":%q,"patch":%s`, sort, name, patch))
+	}
+	mine := canaries["as an operation patches it"]
+	for _, from := range []string{"/data/password", "/dat\\u0061/password", "/data", "", "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", "/metadata/annotations/example.com~1note"} {
+		for _, op := range []string{"copy", "move"} {
+			for _, to := range []string{"/metadata/annotations/moniker.spinnaker.io~1application", "/metadata/labels/x", "/metadata/finalizers/0", "/metadata/annotations"} {
+				patch("json", fmt.Sprintf(`[{"op":%q,"from":"%s","path":%q}]`, op, from, to))
+			}
+		}
+		patch("json", fmt.Sprintf(`[{"op":"test","path":"%s","value":%q}]`, from, mine))
+	}
+	patch("json", `[{"op":"add","path":"/data/x","value":{}}]`)
+	patch("json", `[{"op":"add","path":"/data/x","value":"`+mine+`!"}]`)
+	patch("json", `[{"op":"replace","path":"/metadata","value":"`+mine+`"}]`)
+	patch("json", `[{"op":"add","path":"/stringData","value":{"x":"`+mine+`"}}]`)
+	patch("merge", `{"stringData":{"y":"`+mine+`"},"metadata":{"annotations":{"example.com/mine":"`+mine+`"}}}`)
+	patch("merge", `{"metadata":{"labels":[]},"stringData":{"y":"`+mine+`"}}`)
+	patch("merge", `{"kind":"ConfigMap"}`)
+	patch("merge", `{"data":{"y":"`+mine+`"}}`)
+	patch("strategic", `{"stringData":{"z":"`+mine+`"}}`)
+	patch("strategic", `{"data":{"$retainKeys":["x"],"y":"`+mine+`"}}`)
+	patch("strategic", `{"immutable":"`+mine+`"}`)
+	return append(all,
+		`"verb":"list","kind":"secret","namespace":"default"`,
+		`"verb":"list","kind":"secret","namespace":"default","fieldSelector":"data.password=`+mine+`"`,
+		fmt.Sprintf(`"verb":"scale","kind":"secret","namespace":"default","name":%q,"replicas":1`, name),
+		`"verb":"prune","kinds":["core/v1/Secret"],"namespaces":["default"],"labelSelector":"guarded=no"`,
+		fmt.Sprintf(`"verb":"delete","kind":"secret","namespace":"default","name":%q`, name))
+}
+
+// TestNoOperationTellsASecret carries out each verb on Secrets full of canaries, as a dry
+// run and in earnest, against a real API server, and has pipelines deploy and patch
+// them. Then it looks through all answers, all that can be read, the log and the files
+// of the database.
+func TestNoOperationTellsASecret(t *testing.T) {
+	h := start(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Secret"}}}, redact.Config{})
+	h.awaitLive(1)
+	states := map[string]int{}
+	for i, operation := range guardedOperations("NAME") {
+		name := fmt.Sprintf("guarded-%d", i)
+		createGuarded(t, name)
+		operation = strings.ReplaceAll(operation, "NAME", name)
+		for _, dry := range []string{`,"dryRun":true`, ""} {
+			answer := h.post("/vedette/v1/operations", `{"account":"one",`+operation+dry+`}`)
+			mustLackCanaries(t, "the answer to "+operation+dry, answer)
+			var out struct{ State string }
+			_ = json.Unmarshal(answer, &out) // what is refused at once has none
+			states[out.State]++
+		}
+	}
+	if states["done"] < 30 || states["failed"] < 30 {
+		t.Errorf("the operations were %v", states)
+	}
+	h.deployGuarded()
+	for _, path := range []string{"/vedette/v1/objects?kind=secrets&include=body&limit=500", "/vedette/v1/operations?limit=500", "/vedette/v1/accounts", "/vedette/v1/feeds",
+		"/manifests/one/default/secret%20guarded-by-task"} {
+		mustLackCanaries(t, path, h.read(path))
+	}
+	mustLackCanaries(t, "the log", []byte(h.log.String()))
+	files, err := filepath.Glob(filepath.Join(h.dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no database", err)
+	}
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err == nil {
+			mustLackCanaries(t, filepath.Base(file), b)
+		}
+	}
+}
+
+// deployGuarded has Spinnaker's tasks deploy and patch Secrets, and waits for their ends.
+func (h *half) deployGuarded() {
+	createGuarded(h.t, "guarded-by-task")
+	deployed, staged := canaries["as a pipeline deploys it"], canaries["as a pipeline's patch has it"]
+	manifest := func(kind, more string) string {
+		return `{"deployManifest":{"account":"one","moniker":{"app":"shop"},"manifests":[{"apiVersion":"v1","kind":"` + kind + `","metadata":{"name":"deployed","namespace":"default"},"stringData":{"a":"` + deployed + `"}` + more + `}]}}`
+	}
+	patch := func(strategy, record, body string) string {
+		return `{"patchManifest":{"account":"one","manifestName":"secret guarded-by-task","location":"default","options":{"mergeStrategy":"` + strategy + `","record":"` + record + `"},"patchBody":` + body + `}}`
+	}
+	for _, operation := range []string{
+		manifest("Secret", ""), manifest("secrets", ""), manifest("Secret", `,"data":{"b":"!`+deployed+`"}`), manifest("secrets", `,"stringdata":"`+deployed+`"`),
+		patch("strategic", "true", `{"stringData":{"a":"`+staged+`"}}`), patch("merge", "true", `{"metadata":{"labels":[]},"stringData":{"a":"`+staged+`"}}`),
+		patch("json", "true", `[{"op":"add","path":"/stringData","value":{"a":"`+staged+`"}}]`),
+		patch("json", "true", `[{"op":"copy","from":"/data/password","path":"/metadata/annotations/moniker.spinnaker.io~1application"}]`),
+		patch("json", "false", `{"op":"test","path":"/data/password","value":"`+staged+`"}`),
+	} {
+		var started struct{ ResourceURI string }
+		answer := h.post("/kubernetes/ops", "["+operation+"]")
+		if err := json.Unmarshal(answer, &started); err != nil || started.ResourceURI == "" {
+			h.t.Fatalf("%s: %s", operation, answer)
+		}
+		var told json.RawMessage
+		h.await("the end of "+operation, func() bool {
+			var task struct{ Status struct{ Completed bool } }
+			return h.get(started.ResourceURI, &told) && json.Unmarshal(told, &task) == nil && task.Status.Completed
+		})
+		mustLackCanaries(h.t, "the task of "+operation, told)
+	}
+}
