@@ -25,7 +25,7 @@ func (o *Operator) applyClientSide(ctx context.Context, p place, m manifest) res
 			return err
 		}
 		if at == nil {
-			r = o.post(ctx, p, w.raw, clientSideManager, false)
+			r = o.post(ctx, p, w.created(m), clientSideManager, false)
 		} else {
 			r = o.mergeInto(ctx, p, at, w)
 		}
@@ -69,6 +69,14 @@ func annotated(m manifest) wanted {
 	raw := m.raw()
 	delete(annotations, lastApplied)
 	return wanted{raw, applied}
+}
+
+// created is what creates the object. In a patch a null takes something away, so that
+// a new object has nothing there; the annotation keeps the nulls, as what was applied.
+func (w wanted) created(m manifest) object {
+	tree := withoutNulls(m.object).(object)
+	tree["metadata"].(object)["annotations"].(object)[lastApplied] = w.applied // which annotated saw to
+	return tree
 }
 
 // mergeInto patches what is there.
