@@ -1,40 +1,28 @@
 package operate
 
 import (
-	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// appliedBy picks from an object what a manager's server-side applies said, by
-// the managed fields. It is empty where the manager applied nothing. kubectl
-// lacks this: its client-side apply leaves behind what a server-side apply
-// wrote and the manifest no longer says.
-func appliedBy(tree object, manager string) object {
-	entries, _ := dig(tree, "metadata", "managedFields").([]any)
-	for _, entry := range entries {
-		if text(entry, "manager") != manager || text(entry, "operation") != "Apply" || text(entry, "subresource") != "" {
-			continue
-		}
-		fields, _ := dig(entry, "fieldsV1").(object)
-		if picked, ok := pick(tree, fields).(object); ok {
-			return picked
-		}
-	}
-	return object{}
-}
-
-// pick returns the part of a value that fields name; nil for none. A name begins
-// with f: for a member, k: for the element of a list that has these members, v:
-// for the element that is this value. What names nothing below it is whole.
-func pick(value any, fields object) any {
+// pick returns the part of a value that fields name and others do not; nil for none. A
+// name begins with f: for a member, k: for the element of a list that has these members,
+// v: for the element that is this value. What names nothing below it is whole.
+func pick(value any, fields, others object) any {
 	if leaf(fields) {
+		if others != nil {
+			return nil
+		}
 		return value
 	}
 	switch v := value.(type) {
 	case object:
-		return pickMembers(v, fields)
+		return pickMembers(v, fields, others)
 	case []any:
-		return pickElements(v, fields)
+		return pickElements(v, fields, others)
 	}
 	return value
 }
@@ -45,7 +33,7 @@ func leaf(fields object) bool {
 	return len(fields) == 0 || len(fields) == 1 && self
 }
 
-func pickMembers(o, fields object) any {
+func pickMembers(o, fields, others object) any {
 	picked := object{}
 	for path, below := range fields {
 		name, isMember := strings.CutPrefix(path, "f:")
@@ -54,7 +42,8 @@ func pickMembers(o, fields object) any {
 			continue
 		}
 		inner, _ := below.(object)
-		if part := pick(value, inner); part != nil {
+		theirs, _ := others[path].(object)
+		if part := pick(value, inner, theirs); part != nil {
 			picked[name] = part
 		}
 	}
@@ -62,12 +51,13 @@ func pickMembers(o, fields object) any {
 }
 
 // pickElements keeps the order of the list.
-func pickElements(list []any, fields object) any {
+func pickElements(list []any, fields, others object) any {
 	picked := []any{}
 	for _, element := range list {
 		for path, below := range fields {
 			inner, _ := below.(object)
-			if part, is := pickElement(element, path, inner); is {
+			theirs, _ := others[path].(object)
+			if part, is := pickElement(element, path, inner, theirs); is {
 				picked = append(picked, part)
 				break
 			}
@@ -76,40 +66,85 @@ func pickElements(list []any, fields object) any {
 	return picked
 }
 
-func pickElement(element any, path string, below object) (any, bool) {
+func pickElement(element any, path string, below, others object) (any, bool) {
+	if !isAt(element, path) {
+		return nil, false
+	}
+	o, isObject := element.(object)
+	if !isObject {
+		return element, others == nil
+	}
+	part, _ := pick(o, below, others).(object)
+	merged := maps.Clone(part)
+	if merged == nil {
+		merged = object{}
+	}
+	maps.Copy(merged, keysOf(path)) // a merge needs them, owned or not
+	return merged, true
+}
+
+// keysOf are the members that make the element of a list known.
+func keysOf(path string) object {
+	literal, is := strings.CutPrefix(path, "k:")
+	var keys object
+	if !is || kjson.Unmarshal([]byte(literal), &keys) != nil {
+		return nil
+	}
+	return keys
+}
+
+// isAt reports whether an element of a list is the one that a path means.
+func isAt(element any, path string) bool {
 	if literal, is := strings.CutPrefix(path, "v:"); is {
 		var value any
-		return element, json.Unmarshal([]byte(literal), &value) == nil && value == scalar(element)
+		return kjson.Unmarshal([]byte(literal), &value) == nil && equalScalar(value, element)
 	}
-	literal, is := strings.CutPrefix(path, "k:")
 	o, isObject := element.(object)
-	var keys object
-	if !is || !isObject || json.Unmarshal([]byte(literal), &keys) != nil {
-		return nil, false
+	keys := keysOf(path)
+	if !isObject || len(keys) == 0 {
+		return false
 	}
 	for name, value := range keys {
 		if !equalScalar(o[name], value) {
-			return nil, false
+			return false
 		}
 	}
-	part, isObject := pick(o, below).(object)
-	if !isObject {
+	return true
+}
+
+func elementAt(list []any, path string) (any, bool) {
+	i := slices.IndexFunc(list, func(element any) bool { return isAt(element, path) })
+	if i < 0 {
 		return nil, false
 	}
-	merged := object{}
-	for name, value := range part {
-		merged[name] = value
-	}
-	for name, value := range keys { // a merge needs them, owned or not
-		merged[name] = value
-	}
-	return merged, true
+	return list[i], true
+}
+
+// indexOf finds the element of a manifest's list that a path means; -1 for none. It may
+// leave out members that have a default, as the protocol of a port.
+func indexOf(list []any, path string) int {
+	keys := keysOf(path)
+	return slices.IndexFunc(list, func(element any) bool {
+		o, isObject := element.(object)
+		if !isObject {
+			return isAt(element, path)
+		}
+		named := false
+		for name, value := range keys {
+			if own, has := o[name]; has && !equalScalar(own, value) {
+				return false
+			} else if has {
+				named = true
+			}
+		}
+		return named
+	})
 }
 
 // scalar returns a value that can be compared, nil for others.
 func scalar(v any) any {
 	switch v.(type) {
-	case string, bool, float64:
+	case string, bool, int64, float64:
 		return v
 	}
 	return nil

@@ -49,15 +49,20 @@ func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.Appl
 }
 
 func (o *Operator) applyByMode(ctx context.Context, p place, m manifest, a vedette.ApplyArgs) result {
+	w := o.way(p, m, a)
+	if w.serverSide {
+		return o.applyServerSide(ctx, p, m, w)
+	}
+	return o.applyClientSide(ctx, p, m)
+}
+
+func (o *Operator) way(p place, m manifest, a vedette.ApplyArgs) way {
 	w := o.cfg.ServerSideApply.choose(p.Resource, m, a.Strategy)
 	w.compare = a.Compare
 	if !w.serverSide && a.Strategy == vedette.ByMode && len(m.raw()) > mostAnnotation && !o.cfg.ServerSideApply.never(p.Resource) {
 		w.serverSide, w.force = true, true // its annotation would not fit; nobody asked for either way
 	}
-	if w.serverSide {
-		return o.applyServerSide(ctx, p, m, w)
-	}
-	return o.applyClientSide(ctx, p, m)
+	return w
 }
 
 // mostAnnotation is what all annotations of an object may take together, less
@@ -85,12 +90,12 @@ func (o *Operator) locate(ctx context.Context, m *manifest, namespace string) (p
 // without a name there would be two, with one it would fail in spite of success.
 func (o *Operator) create(ctx context.Context, p place, m manifest) result {
 	o.mark(ctx, p, m)
-	return o.post(ctx, p, m.raw(), "kubectl-create", true)
+	return o.post(ctx, p, m.object, "kubectl-create", true)
 }
 
 // post creates an object.
-func (o *Operator) post(ctx context.Context, p place, body []byte, manager string, once bool) result {
-	raw, status, err := o.do(ctx, p.list(), call{method: http.MethodPost, contentType: typeJSON, body: body,
+func (o *Operator) post(ctx context.Context, p place, tree object, manager string, once bool) result {
+	raw, status, err := o.do(ctx, p.list(), call{method: http.MethodPost, contentType: typeJSON, body: manifest{object: unpinned(tree)}.raw(),
 		query: url.Values{"fieldManager": {manager}}, once: once, accept: p.accept(), manifest: true})
 	if err != nil {
 		return failed(err)

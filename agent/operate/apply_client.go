@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,7 +24,7 @@ func (o *Operator) applyClientSide(ctx context.Context, p place, m manifest) res
 			return err
 		}
 		if at == nil {
-			r = o.post(ctx, p, w.raw, clientSideManager, false)
+			r = o.post(ctx, p, w.created(m), clientSideManager, false)
 		} else {
 			r = o.mergeInto(ctx, p, at, w)
 		}
@@ -71,6 +70,14 @@ func annotated(m manifest) wanted {
 	return wanted{raw, applied}
 }
 
+// created is what creates the object. In a patch a null takes something away, so that
+// a new object has nothing there; the annotation keeps the nulls, as what was applied.
+func (w wanted) created(m manifest) object {
+	tree := withoutNulls(m.object).(object)
+	tree["metadata"].(object)["annotations"].(object)[lastApplied] = w.applied // which annotated saw to
+	return tree
+}
+
 // mergeInto patches what is there.
 func (o *Operator) mergeInto(ctx context.Context, p place, at *live, w wanted) result {
 	patch, patchType, err := o.threeWay(ctx, p, at, w)
@@ -88,19 +95,6 @@ func (o *Operator) mergeInto(ctx context.Context, p place, at *live, w wanted) r
 	return o.toldSince(p, raw, status, at.version)
 }
 
-// original is what was applied last: the annotation says it, or the managed
-// fields of a server-side apply do, which leaves no annotation.
-func (o *Operator) original(p place, at *live) ([]byte, error) {
-	if at.applied != "" {
-		return []byte(at.applied), nil
-	}
-	var tree object
-	if err := json.Unmarshal(at.raw, &tree); err != nil {
-		return nil, senseless(p, err)
-	}
-	return json.Marshal(appliedBy(tree, o.cfg.Manager))
-}
-
 // threeWay computes the patch from what is there to what is wanted. Kinds with a
 // strategic merge patch get one, custom kinds a JSON merge patch.
 func (o *Operator) threeWay(ctx context.Context, p place, at *live, w wanted) ([]byte, string, error) {
@@ -112,15 +106,15 @@ func (o *Operator) threeWay(ctx context.Context, p place, at *live, w wanted) ([
 		patch, err := strategicpatch.CreateThreeWayMergePatch(nil, w.raw, at.raw, rules, true)
 		return patch, typeStrategic, unmerged(p, err)
 	}
-	original, err := o.original(p, at)
+	original, modified, err := o.sides(p, at, w)
 	if err != nil {
 		return nil, "", err
 	}
 	if rules != nil {
-		patch, err := strategicpatch.CreateThreeWayMergePatch(original, w.raw, at.raw, rules, true)
+		patch, err := strategicpatch.CreateThreeWayMergePatch(original, modified, at.raw, rules, true)
 		return patch, typeStrategic, unmerged(p, err)
 	}
-	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, w.raw, at.raw,
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, at.raw,
 		mergepatch.RequireKeyUnchanged("apiVersion"), mergepatch.RequireKeyUnchanged("kind"), mergepatch.RequireMetadataKeyUnchanged("name"))
 	return patch, typeMerge, unmerged(p, err)
 }

@@ -31,6 +31,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // fields.
 func (o *Operator) applyServerSide(ctx context.Context, p place, m manifest, w way) result {
 	delete(m.meta(), "managedFields") // copied from a live object; refused otherwise
+	o.unpinMissing(ctx, p, m)
 	o.mark(ctx, p, m)
 	body, before := m.raw(), ""
 	if w.compare {

@@ -63,17 +63,20 @@ func FuzzAppliedBy(f *testing.F) {
 	f.Add([]byte(`{"spec":[],"metadata":{"managedFields":[{"manager":"kubectl","operation":"Apply","fieldsV1":{"f:spec":{"k:{":{},"v:":{},"i:0":{}}}}]}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var tree object
-		if json.Unmarshal(raw, &tree) != nil {
+		if kjson.Unmarshal(raw, &tree) != nil {
 			return
 		}
 		whole, err := json.Marshal(tree)
 		if err != nil {
 			t.Fatal(err)
 		}
-		part, err := json.Marshal(appliedBy(tree, kubectlManager))
+		owned := ownershipOf(tree, kubectlManager)
+		part, err := json.Marshal(owned.original(tree))
 		if err != nil || len(part) > len(whole)+2 {
 			t.Errorf("of %s was picked %s (%v)", whole, part, err)
 		}
+		owned.spare(copied(tree), tree)
+		owned.spare(object{}, tree)
 	})
 }
 
@@ -297,13 +300,13 @@ func BenchmarkDigest(b *testing.B) {
 // TestAppliedBy picks what a manager applied.
 func TestAppliedBy(t *testing.T) {
 	var tree object
-	if err := json.Unmarshal([]byte(`{"spec":{"a":[{"name":"x","v":1,"w":2},{"name":"y"}],"s":["p","q"],"m":{"i":[1,2]},"other":true},
+	if err := kjson.Unmarshal([]byte(`{"spec":{"a":[{"name":"x","v":1,"w":2},{"name":"y"}],"s":["p","q"],"m":{"i":[1,2]},"other":true},
 		"metadata":{"managedFields":[{"manager":"other","operation":"Apply","fieldsV1":{"f:spec":{"f:other":{}}}},
 		{"manager":"kubectl","operation":"Update","fieldsV1":{"f:spec":{"f:other":{}}}},
 		{"manager":"kubectl","operation":"Apply","fieldsV1":{"f:spec":{"f:a":{"k:{\"name\":\"x\"}":{".":{},"f:v":{}}},"f:s":{"v:\"q\"":{}},"f:m":{"f:i":{}}}}}]}}`), &tree); err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.Marshal(appliedBy(tree, kubectlManager))
+	got, err := json.Marshal(ownershipOf(tree, kubectlManager).original(tree))
 	if want := `{"spec":{"a":[{"name":"x","v":1}],"m":{"i":[1,2]},"s":["q"]}}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v; want %s", got, err, want)
 	}

@@ -17,7 +17,8 @@ const replaceManager = "kubectl-replace"
 func (o *Operator) replace(ctx context.Context, p place, m manifest) result {
 	delete(m.meta(), "managedFields")
 	o.mark(ctx, p, m)
-	pinned := m.meta()["resourceVersion"] != nil
+	o.unpinMissing(ctx, p, m)
+	pinned := m.meta()["resourceVersion"] != nil // a uid alone says nothing of the version
 	var r result
 	try := func() error {
 		var there bool
@@ -42,7 +43,7 @@ func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned 
 			return true, failed(err)
 		}
 		if at == nil {
-			return false, o.post(ctx, p, m.raw(), "kubectl-create", false)
+			return false, o.post(ctx, p, m.object, "kubectl-create", false)
 		}
 		m.meta()["resourceVersion"] = at.version
 		defer delete(m.meta(), "resourceVersion")
@@ -59,9 +60,12 @@ func (o *Operator) replaceOnce(ctx context.Context, p place, m manifest, pinned 
 // recreate deletes what is there, waits until it is gone, and applies. A manifest that
 // no API server would take is refused before, while the object is still there.
 func (o *Operator) recreate(ctx context.Context, p place, m manifest) result {
-	delete(m.meta(), "resourceVersion")
-	delete(m.meta(), "uid")
-	if err := o.rehearse(ctx, p, m); err != nil {
+	m.unpin()
+	fresh := m
+	if !o.way(p, m, byMode).serverSide {
+		fresh.object = withoutNulls(m.object).(object) // as it will be created
+	}
+	if err := o.rehearse(ctx, p, fresh); err != nil {
 		return failed(err)
 	}
 	gone := o.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true, NoWait: isDry(ctx)})
@@ -69,10 +73,13 @@ func (o *Operator) recreate(ctx context.Context, p place, m manifest) result {
 		return gone
 	}
 	if isDry(ctx) && len(gone.Keys) > 0 {
-		return o.createBeside(ctx, p, m)
+		return o.createBeside(ctx, p, fresh)
 	}
-	return o.applyByMode(ctx, p, m, vedette.ApplyArgs{Strategy: vedette.ByMode})
+	return o.applyByMode(ctx, p, m, byMode)
 }
+
+// byMode is how a manifest is applied where nobody says how.
+var byMode = vedette.ApplyArgs{Strategy: vedette.ByMode}
 
 // rehearse has the API server judge the creation of an object that may be there
 // still, and returns what stands against the manifest itself.
