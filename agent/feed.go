@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -177,11 +178,18 @@ func (s *sink) pass(ctx context.Context, e watch.Event, lane outbox.Lane) error 
 
 func (s *sink) delete(ctx context.Context, e watch.Event) error {
 	header, err := redact.Meta(e.Raw)
-	if err != nil {
-		return fmt.Errorf("read the deletion of an object of feed %s of %s: %w", e.Feed, s.account, err)
+	if err == nil && header.Name == "" {
+		err = errors.New("it has no name")
 	}
-	return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: header.Namespace + "/" + header.Name, Mark: e.Mark},
-		&wire.Record_Delete{Delete: &wire.Delete{Namespace: header.Namespace, Name: header.Name, ResourceVersion: string(e.Mark)}})
+	var record []byte
+	if err == nil {
+		record, err = wire.EncodeStep(&wire.Record_Delete{Delete: &wire.Delete{Namespace: header.Namespace, Name: header.Name, ResourceVersion: string(e.Mark)}})
+	}
+	if err != nil {
+		s.log.Warn("a deletion can't be read; the feed is listed anew", "account", s.account, "feed", e.Feed.String(), "error", err)
+		return watch.ErrUnreadable
+	}
+	return s.putRecord(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: header.Namespace + "/" + header.Name, Mark: e.Mark}, record)
 }
 
 func (s *sink) bookmark(ctx context.Context, e watch.Event) error {

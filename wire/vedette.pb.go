@@ -2074,8 +2074,17 @@ func (x *Status) GetMessage() string {
 // AgentPulse says that all which the agent had read of its live feeds by now
 // stands before it in the stream.
 type AgentPulse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	UnixMillis    int64                  `protobuf:"varint,1,opt,name=unix_millis,json=unixMillis,proto3" json:"unix_millis,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The time at which that held, by the agent's clock. Servers that know age_millis
+	// use it of agents only that don't: clocks differ.
+	UnixMillis int64 `protobuf:"varint,1,opt,name=unix_millis,json=unixMillis,proto3" json:"unix_millis,omitempty"`
+	// How long ago that held, by the time that the agent measured, when this was sent.
+	AgeMillis *int64 `protobuf:"varint,2,opt,name=age_millis,json=ageMillis,proto3,oneof" json:"age_millis,omitempty"`
+	// The stamp of the last Pulse that the agent had received; 0 before the first,
+	// for Welcome.
+	Stamp int64 `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	// How long ago that Pulse, or Welcome, was received when this was sent.
+	HeldMillis    int64 `protobuf:"varint,4,opt,name=held_millis,json=heldMillis,proto3" json:"held_millis,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2113,6 +2122,27 @@ func (*AgentPulse) Descriptor() ([]byte, []int) {
 func (x *AgentPulse) GetUnixMillis() int64 {
 	if x != nil {
 		return x.UnixMillis
+	}
+	return 0
+}
+
+func (x *AgentPulse) GetAgeMillis() int64 {
+	if x != nil && x.AgeMillis != nil {
+		return *x.AgeMillis
+	}
+	return 0
+}
+
+func (x *AgentPulse) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *AgentPulse) GetHeldMillis() int64 {
+	if x != nil {
+		return x.HeldMillis
 	}
 	return 0
 }
@@ -2233,8 +2263,11 @@ func (x *Ack) GetRecords() uint64 {
 }
 
 type Pulse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	UnixMillis    int64                  `protobuf:"varint,1,opt,name=unix_millis,json=unixMillis,proto3" json:"unix_millis,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	UnixMillis int64                  `protobuf:"varint,1,opt,name=unix_millis,json=unixMillis,proto3" json:"unix_millis,omitempty"`
+	// What agents send back in their pulses: milliseconds since Welcome was sent, by
+	// the server's measure.
+	Stamp         int64 `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2272,6 +2305,13 @@ func (*Pulse) Descriptor() ([]byte, []int) {
 func (x *Pulse) GetUnixMillis() int64 {
 	if x != nil {
 		return x.UnixMillis
+	}
+	return 0
+}
+
+func (x *Pulse) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
 	}
 	return 0
 }
@@ -4499,21 +4539,28 @@ const file_vedette_proto_rawDesc = "" +
 	"\x10resource_version\x18\x01 \x01(\tR\x0fresourceVersion\"8\n" +
 	"\x06Status\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"-\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\x97\x01\n" +
 	"\n" +
 	"AgentPulse\x12\x1f\n" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
-	"unixMillis\"z\n" +
+	"unixMillis\x12\"\n" +
+	"\n" +
+	"age_millis\x18\x02 \x01(\x03H\x00R\tageMillis\x88\x01\x01\x12\x14\n" +
+	"\x05stamp\x18\x03 \x01(\x03R\x05stamp\x12\x1f\n" +
+	"\vheld_millis\x18\x04 \x01(\x03R\n" +
+	"heldMillisB\r\n" +
+	"\v_age_millis\"z\n" +
 	"\x05Index\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12)\n" +
 	"\x04feed\x18\x02 \x01(\v2\x15.vedette.wire.v1.FeedR\x04feed\x12\x18\n" +
 	"\adigests\x18\x03 \x03(\x06R\adigests\x12\x12\n" +
 	"\x04last\x18\x04 \x01(\bR\x04last\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
-	"\arecords\x18\x01 \x01(\x04R\arecords\"(\n" +
+	"\arecords\x18\x01 \x01(\x04R\arecords\">\n" +
 	"\x05Pulse\x12\x1f\n" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
-	"unixMillis\"!\n" +
+	"unixMillis\x12\x14\n" +
+	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\"!\n" +
 	"\aGoodbye\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x82\x01\n" +
 	"\fOperationsUp\x121\n" +
@@ -4879,6 +4926,7 @@ func file_vedette_proto_init() {
 		(*Record_Status)(nil),
 		(*Record_Pulse)(nil),
 	}
+	file_vedette_proto_msgTypes[26].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[31].OneofWrappers = []any{
 		(*OperationsUp_Attach)(nil),
 		(*OperationsUp_Outcome)(nil),

@@ -30,11 +30,12 @@ type Box struct {
 	mu       sync.Mutex
 	used     int // bytes, sent ones included
 	accounts map[vedette.AccountName]*account
-	rings    [3]ring   // by lane
-	sent     []*Change // taken and not acknowledged, oldest first
-	unacked  int       // bytes of sent
-	pace     pace      // of snapshots
-	acked    uint64    // how many of this connection's changes are acknowledged
+	rings    [3]ring               // by lane
+	sent     []*Change             // taken and not acknowledged, oldest first
+	unacked  int                   // bytes of sent
+	pace     pace                  // of snapshots
+	acked    uint64                // how many of this connection's changes are acknowledged
+	blocked  map[*Change]time.Time // live changes that wait for room, since when
 	space    chan struct{}
 	work     chan struct{}
 }
@@ -51,7 +52,7 @@ type account struct {
 // New returns a box that keeps at most limit bytes; one change may exceed it, or
 // a change larger than the box could never leave.
 func New(limit int) *Box {
-	return &Box{limit: limit, pace: newPace(), accounts: map[vedette.AccountName]*account{},
+	return &Box{limit: limit, pace: newPace(), accounts: map[vedette.AccountName]*account{}, blocked: map[*Change]time.Time{},
 		space: make(chan struct{}), work: make(chan struct{}, 1)}
 }
 
@@ -65,6 +66,7 @@ func (b *Box) Put(ctx context.Context, c Change) error {
 		}
 		select {
 		case <-ctx.Done():
+			b.unblock(&c)
 			return context.Cause(ctx)
 		case <-space:
 		}
@@ -76,12 +78,20 @@ func (b *Box) put(c *Change) (wait <-chan struct{}, ok bool) {
 	defer b.mu.Unlock()
 	q := b.queueLocked(c.Account, c.Feed)
 	if q.void {
+		delete(b.blocked, c)
 		return nil, true
 	}
 	if !b.fitsLocked(c) {
+		if _, waits := b.blocked[c]; !waits && c.Lane == Live {
+			b.blocked[c] = time.Now()
+		}
 		return b.space, false
 	}
 	c.put = time.Now()
+	if since, waited := b.blocked[c]; waited {
+		c.put = since
+		delete(b.blocked, c)
+	}
 	c.queue = q
 	b.growLocked(q.put(c))
 	b.offerLocked(q)
@@ -266,7 +276,14 @@ func (b *Box) Used() int {
 	return b.used
 }
 
-// Behind returns since when the oldest live change has been waiting to be
+// unblock says that a change is given up that waited for room.
+func (b *Box) unblock(c *Change) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.blocked, c)
+}
+
+// Behind returns since when the oldest live change has been waiting to be put or
 // taken, or now where none waits.
 func (b *Box) Behind() time.Time {
 	b.mu.Lock()
@@ -275,6 +292,11 @@ func (b *Box) Behind() time.Time {
 	for _, q := range b.rings[Live].queues {
 		if c := q.peek(); c != nil && c.put.Before(oldest) {
 			oldest = c.put
+		}
+	}
+	for _, since := range b.blocked {
+		if since.Before(oldest) {
+			oldest = since
 		}
 	}
 	return oldest

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/vedette-io/vedette"
 )
@@ -351,4 +352,42 @@ func (w *world) settle() {
 	for len(w.flight) > 0 {
 		w.apply(w.flight[0])
 	}
+}
+
+// TestBehindCountsWhatWaitsForRoom holds that an agent whose box is full of what the
+// server has not acknowledged does not call itself up to date, though nothing waits
+// to be taken.
+func TestBehindCountsWhatWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(200)
+		b.Open("a", 1, nil)
+		putAll(t, b, change(pods, Live, "x", "1"))
+		if taken, err := b.Take(t.Context(), 1<<10); err != nil || len(taken) != 1 {
+			t.Fatal(taken, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		go func() { _ = b.Put(ctx, change(pods, Live, "given up", "2")) }()
+		time.Sleep(30 * time.Second)
+		go func() { _ = b.Put(t.Context(), change(pods, Live, "y", "3")) }()
+		time.Sleep(30 * time.Second)
+		if behind := time.Since(b.Behind()); behind != time.Minute {
+			t.Errorf("%v behind, and a change has waited for a minute", behind)
+		}
+		time.Sleep(time.Minute)
+		if behind := time.Since(b.Behind()); behind != 90*time.Second {
+			t.Errorf("%v behind, and of the changes that wait the oldest has for 90 s", behind)
+		}
+		b.Ack(1)
+		synctest.Wait()
+		if behind := time.Since(b.Behind()); behind != 90*time.Second {
+			t.Errorf("%v behind: the time that a change waited for room counts", behind)
+		}
+		if taken, err := b.Take(t.Context(), 1<<10); err != nil || records(taken) != "y@3" {
+			t.Fatal(taken, err)
+		}
+		if behind := time.Since(b.Behind()); behind != 0 {
+			t.Errorf("%v behind, and nothing waits", behind)
+		}
+	})
 }

@@ -13,7 +13,10 @@ type Header struct {
 const initialEvents = "k8s.io/initial-events-end"
 
 // Meta reads an object's metadata and no more of it than that: for BOOKMARK and
-// DELETED events. What stands behind metadata is not even checked to be JSON.
+// DELETED events. What stands behind metadata is not even checked to be JSON, nor
+// is what stands before the members that are read more than passed over. So it
+// reads objects that Redactor.Object refuses, as for their depth: they must be
+// known by name when they go.
 func Meta(raw []byte) (Header, error) {
 	m := metaScan{scanner: scanner{raw: raw}}
 	i := m.space(0)
@@ -46,6 +49,30 @@ func (m *metaScan) members(i int, take func(name []byte, value int) (int, error)
 		}
 	}
 	return i, err
+}
+
+// skip steps over the value at i, however deep it is.
+func (m *metaScan) skip(i int) (end int, err error) {
+	for depth := 0; ; {
+		switch c := m.at(i); {
+		case c == '{' || c == '[':
+			depth++
+			i++
+		case depth > 0 && (c == '}' || c == ']'):
+			depth--
+			i++
+		case depth > 0 && (c <= ' ' && c > 0 || c == ',' || c == ':'):
+			i++
+			continue
+		default:
+			if i, err = m.scalar(i); err != nil {
+				return 0, err
+			}
+		}
+		if depth == 0 {
+			return i, nil
+		}
+	}
 }
 
 func (m *metaScan) root(name []byte, value int) (int, error) {

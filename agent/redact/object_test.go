@@ -166,6 +166,16 @@ func TestMetaReadsBookmarks(t *testing.T) {
 	if err != nil || h != (Header{UID: "c", Namespace: "b", Name: "a", ResourceVersion: "12"}) {
 		t.Errorf("%+v, %v", h, err)
 	}
+	deep := strings.Repeat(`{"a":[`, 5000) + strings.Repeat(`]}`, 5000)
+	h, err = Meta([]byte(`{"spec":` + deep + `,"metadata":{"managedFields":[` + deep + `,{"a":"}"},null,-1.5e3],"name":"a","namespace":"b"}}`))
+	if err != nil || h != (Header{Namespace: "b", Name: "a"}) {
+		t.Errorf("of a deep object: %+v, %v", h, err)
+	}
+	for _, raw := range []string{`{"spec":[}`, `{"spec":]`, `{"spec":{"a"`, `{"spec":[[`, `{"spec":`, `{"spec":x}`} {
+		if h, err := Meta([]byte(raw)); err == nil && h != (Header{}) {
+			t.Errorf("%s: %+v", raw, h)
+		}
+	}
 	if _, err := Meta([]byte(`{"metadata":{"name":`)); err == nil {
 		t.Error("took what ends early")
 	}

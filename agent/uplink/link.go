@@ -32,10 +32,18 @@ type link struct {
 	hangUp context.CancelFunc
 
 	heard atomic.Int64 // when the server last said something, nanoseconds
+	stamp atomic.Pointer[stamp]
 
 	mu     sync.Mutex // guards what follows, and Send, which waits while the server has no room
 	writer wire.Writer
 	quiet  int // pulses since the last change was sent
+}
+
+// stamp is that of the server's last Pulse, or 0 for its Welcome, and when it was
+// received. Pulses return it, so that the server need not trust this clock.
+type stamp struct {
+	number   int64
+	received time.Time
 }
 
 var (
@@ -81,6 +89,7 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 	l.pulse = time.Duration(max(1, welcome.GetPulseSeconds())) * time.Second
 	l.credit = max(int(welcome.GetCreditBytes()), 2*batchBytes)
 	l.heard.Store(time.Now().UnixNano())
+	l.stamp.Store(&stamp{received: time.Now()})
 	u.listener.Connected(Terms{Kinds: welcome.GetKinds(), Lifts: wire.ToLifts(welcome.GetLifts()), Annotations: welcome.GetAnnotations()})
 	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
 	group.Go(l.receive)
@@ -219,8 +228,7 @@ func (l *link) listen(ctx context.Context) error {
 const idlePulses = 3
 
 func (l *link) sendPulse() error {
-	at := l.uplink.box.Behind()
-	rec, err := proto.Marshal(&wire.Record{Step: &wire.Record_Pulse{Pulse: &wire.AgentPulse{UnixMillis: at.UnixMilli()}}})
+	rec, err := proto.Marshal(&wire.Record{Step: &wire.Record_Pulse{Pulse: l.pulseOf(l.uplink.box.Behind(), time.Now())}})
 	if err != nil {
 		return fmt.Errorf("encode pulse: %w", err)
 	}
@@ -233,6 +241,15 @@ func (l *link) sendPulse() error {
 		return l.sendLocked(l.writer.Close)
 	}
 	return l.sendLocked(l.writer.Flush)
+}
+
+// pulseOf says since when the oldest change waits that was not sent.
+func (l *link) pulseOf(behind, now time.Time) *wire.AgentPulse {
+	last := l.stamp.Load()
+	return &wire.AgentPulse{
+		UnixMillis: behind.UnixMilli(), AgeMillis: proto.Int64(now.Sub(behind).Milliseconds()),
+		Stamp: last.number, HeldMillis: now.Sub(last.received).Milliseconds(),
+	}
 }
 
 // receive hands on what the server says.
@@ -266,6 +283,8 @@ func (l *link) handle(m *wire.ServerMessage) error {
 		i := m.Index
 		u.listener.Indexed(Index{Account: vedette.AccountName(i.GetAccount()), Feed: wire.ToFeed(i.GetFeed()),
 			Digests: i.GetDigests(), Last: i.GetLast()})
+	case *wire.ServerMessage_Pulse:
+		l.stamp.Store(&stamp{number: m.Pulse.GetStamp(), received: time.Now()})
 	case *wire.ServerMessage_Goodbye:
 		return fmt.Errorf("%w: %s", errGoodbye, m.Goodbye.GetReason())
 	}

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,7 +35,7 @@ func (f *feed) watch(ctx context.Context) error {
 	}
 	err = f.changes(ctx, resp.Body)
 	if time.Since(began) >= min(briefWatch, plan.last/2) {
-		f.progress = true
+		f.progress, f.relists = true, 0
 	}
 	switch {
 	case silent(err) && ctx.Err() == nil:
@@ -66,7 +67,7 @@ func (f *feed) changes(ctx context.Context, body io.Reader) error {
 	for {
 		fr, err := s.frame()
 		if err == errTooBig {
-			err = f.object(ctx, Upsert, s, nil)
+			err = f.tooBig(ctx, s)
 		} else if err == nil {
 			err = f.change(ctx, s, fr)
 		}
@@ -77,6 +78,30 @@ func (f *feed) changes(ctx context.Context, body io.Reader) error {
 			return err
 		}
 	}
+}
+
+// tooBig handles a watch event that is too big. Of an object that is gone its name is
+// needed, so such an event costs a list: what is gone is not in it.
+func (f *feed) tooBig(ctx context.Context, s *splitter) error {
+	if t := frameType(s.big); t != "ADDED" && t != "MODIFIED" {
+		s.big = nil
+		return ErrUnreadable
+	}
+	return f.object(ctx, Upsert, s, nil)
+}
+
+// frameType returns the type of a watch event, of which the beginning is given.
+func frameType(beginning []byte) (name string) {
+	s := splitBytes(beginning)
+	_ = s.object(func(key string) error {
+		if key != "type" {
+			return s.skip()
+		}
+		b, err := s.text()
+		name = string(b)
+		return errors.Join(err, errEnough)
+	})
+	return name
 }
 
 func (f *feed) change(ctx context.Context, s *splitter, fr frame) error {
@@ -118,7 +143,7 @@ func (f *feed) advance(ctx context.Context, e Event) error {
 	if err := f.put(ctx, e); err != nil {
 		return err
 	}
-	f.mark, f.progress, f.tries = e.Mark, true, 0
+	f.mark, f.progress, f.tries, f.relists = e.Mark, true, 0, 0
 	return nil
 }
 

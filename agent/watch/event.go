@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 
 	"github.com/vedette-io/vedette"
 )
@@ -52,6 +53,10 @@ type Event struct {
 	UnknownGroups []string
 }
 
+// ErrUnreadable is what a Sink returns of a change that it can't make sense of, and
+// can't leave out: which object is gone can't be told. The feed is listed anew.
+var ErrUnreadable = errors.New("a change could not be read; the feed is listed again")
+
 // Wanted is a feed, and the resource that it is read from.
 type Wanted struct {
 	vedette.Feed
@@ -68,7 +73,7 @@ type Wanted struct {
 // Sink takes events. Put is called for one feed by one goroutine at a time, and
 // for several feeds at once. It blocks while there is no room, and nothing more
 // of the feed is read meanwhile. An error ends the Watcher, except where ctx is
-// over, which it is when a feed is stopped or reset.
+// over, which it is when a feed is stopped or reset, and of ErrUnreadable.
 type Sink interface {
 	Put(ctx context.Context, e Event) error
 }

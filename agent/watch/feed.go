@@ -34,6 +34,7 @@ type feed struct {
 	note     string
 	tries    int   // failing resumes from the same mark by what could not be understood
 	limit    int   // objects per page
+	relists  int   // snapshots since a watch came to something
 	begun    bool  // the snapshot under way was told
 	progress bool  // the attempt under way came to something
 	turn     *turn // of the snapshot under way
@@ -148,6 +149,9 @@ func (f *feed) put(ctx context.Context, e Event) error {
 	if err := f.sink.Put(ctx, e); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if errors.Is(err, ErrUnreadable) {
+			return err
 		}
 		return sinkError{err}
 	}

@@ -40,6 +40,7 @@ func (f *feed) snapshot(ctx context.Context) (err error) {
 		return err
 	}
 	f.mark, f.progress = mark, true
+	f.relists++
 	return nil
 }
 

@@ -43,7 +43,14 @@ type status struct {
 	}
 }
 
-const mostStatus = 64 << 10
+const (
+	mostStatus = 64 << 10
+	// mostWords bounds an API server's words, of which copies are kept.
+	mostWords = 2 << 10
+	// mostRetryAfter bounds for how long an API server is obeyed that wants to be
+	// left alone: its clock, or that of a proxy, may be wrong.
+	mostRetryAfter = 5 * 60 // seconds
+)
 
 // readStatus reads an answer that is neither 200 nor 304.
 func readStatus(resp *http.Response) error {
@@ -51,7 +58,7 @@ func readStatus(resp *http.Response) error {
 	e := parseStatus(body)
 	e.Code = resp.StatusCode
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
-		e.RetryAfter = time.Duration(n) * time.Second
+		e.RetryAfter = seconds(n)
 	}
 	return e
 }
@@ -62,13 +69,25 @@ func parseStatus(body []byte) *statusError {
 	if err := json.Unmarshal(body, &s); err != nil || s.Kind != "Status" {
 		return &statusError{Message: quote(body)}
 	}
-	e := &statusError{Code: s.Code, Reason: s.Reason, Message: s.Message,
-		RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second}
+	e := &statusError{Code: s.Code, Reason: shorten(s.Reason, 100), Message: shorten(s.Message, mostWords),
+		RetryAfter: seconds(s.Details.RetryAfterSeconds)}
 	e.TooLarge = strings.HasPrefix(s.Message, "Too large resource version")
 	for _, cause := range s.Details.Causes {
 		e.TooLarge = e.TooLarge || cause.Reason == "ResourceVersionTooLarge"
 	}
 	return e
+}
+
+func seconds(n int) time.Duration {
+	return time.Duration(max(0, min(n, mostRetryAfter))) * time.Second
+}
+
+// shorten cuts a text to a number of bytes.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // quote makes a short line of a body that is no Status.

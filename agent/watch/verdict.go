@@ -49,7 +49,7 @@ func judge(err error) verdict {
 	switch {
 	case errors.Is(err, errBackwards):
 		return verdict{state: vedette.FeedSyncing, forget: true}
-	case errors.Is(err, errExpired):
+	case errors.Is(err, errExpired), errors.Is(err, ErrUnreadable):
 		return verdict{state: vedette.FeedSyncing, forget: true}
 	case errors.Is(err, errCannotWipe):
 		return verdict{state: vedette.FeedDenied, pace: rarely}
@@ -82,7 +82,9 @@ func (f *feed) after(ctx context.Context, err error) error {
 		return dropReset(err)
 	}
 	if f.progress {
-		f.retry.Reset()
+		if f.relists <= 1 {
+			f.retry.Reset()
+		}
 		f.tries = 0
 	}
 	if err == nil {
@@ -118,7 +120,8 @@ func dropReset(err error) error {
 }
 
 // weigh adds what came before to a verdict. A mark that is forgotten twice
-// without any progress is not asked for without a pause.
+// without any progress is not asked for without a pause, nor is a list after a list
+// that no watch could go on from.
 func (f *feed) weigh(v verdict) verdict {
 	if v.count && f.mark != "" {
 		f.tries++
@@ -128,7 +131,7 @@ func (f *feed) weigh(v verdict) verdict {
 		v.pace = soon // once, with what is in the files now
 	}
 	if v.forget {
-		if f.mark == "" && !f.progress {
+		if f.mark == "" && !f.progress || f.relists > 1 {
 			v.pace = soon
 		}
 		f.mark, f.tries = "", 0
@@ -149,7 +152,8 @@ func (f *feed) pause(v verdict) time.Duration {
 // words are what a Status says of a failure.
 func (f *feed) words(err error) string {
 	switch code := codeOf(err); {
-	case errors.Is(err, errExpired), errors.Is(err, errBackwards), errors.Is(err, errShort), errors.Is(err, errMute):
+	case errors.Is(err, errExpired), errors.Is(err, errBackwards), errors.Is(err, errShort), errors.Is(err, errMute),
+		errors.Is(err, ErrUnreadable):
 		return err.Error()
 	case code == http.StatusGone:
 		return "the API server no longer knows the mark of this feed; it is listed again"

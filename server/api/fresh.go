@@ -41,8 +41,11 @@ func (a *api) fresh(f store.FeedStatus, now time.Time) feedFresh {
 	if live && seen.After(mark) {
 		mark = seen
 	}
+	if mark.After(now) {
+		mark = now // it was stored while this server's clock was ahead
+	}
 	out := feedFresh{Account: f.Account, Kind: f.Feed.Kind.String(), Namespace: f.Feed.Namespace, State: f.State, Message: f.Message,
-		Watermark: moment(mark), Stale: !live || now.Sub(mark) > a.StaleAfter}
+		Watermark: moment(mark), Stale: !live || now.Sub(seen) > a.StaleAfter}
 	if !connected && out.Message == "" {
 		out.Message = "no agent is connected for this account"
 	}

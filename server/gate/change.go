@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"time"
-
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/store"
@@ -38,7 +36,7 @@ func stepOf(rec *wire.Record, size int) ingest.Step {
 	case *wire.Record_Declare:
 		s.Type, s.Feeds, s.UnknownGroups = ingest.Declare, feedsOf(step.Declare), step.Declare.GetUnknownGroups()
 	case *wire.Record_Pulse:
-		s.Type, s.Time = ingest.Pulse, time.UnixMilli(step.Pulse.GetUnixMillis())
+		s.Type = ingest.Pulse // its time is agentClock's to say
 	}
 	return s
 }

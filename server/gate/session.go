@@ -38,7 +38,8 @@ type session struct {
 	ctx    context.Context // the session's, for work that answers of the roster cause
 	log    *slog.Logger
 
-	visit atomic.Pointer[visit] // nil while the agent takes no operations
+	welcomed time.Time             // when Welcome was sent, just before
+	visit    atomic.Pointer[visit] // nil while the agent takes no operations
 
 	waitingSince atomic.Int64 // when receive began to wait, nanoseconds; 0 while it does not wait
 }
@@ -123,6 +124,7 @@ func (s *session) greet() (*wire.Hello, error) {
 			hello.GetAgentId(), hello.GetAgentVersion(), hello.GetOldestProtocol(), hello.GetNewestProtocol(),
 			s.gate.cfg.Version, wire.OldestProtocol, wire.Protocol)
 	}
+	s.welcomed = time.Now()
 	return hello, s.stream.Send(&wire.ServerMessage{Message: &wire.ServerMessage_Welcome{Welcome: s.welcome(protocol)}})
 }
 
@@ -183,6 +185,7 @@ func (s *session) decode(ctx context.Context, lane *ingest.Lane) error {
 		return d, nil
 	}, &s.gate.decoders)
 	defer reader.Release()
+	clock := agentClock{welcomed: s.welcomed}
 	for {
 		var rec wire.Record
 		size, err := reader.Next(&rec)
@@ -192,7 +195,11 @@ func (s *session) decode(ctx context.Context, lane *ingest.Lane) error {
 		if err != nil {
 			return vedette.Errorf(vedette.Invalid, "read the agent's records: %w", err)
 		}
-		if err := lane.Put(ctx, stepOf(&rec, size)); err != nil {
+		step := stepOf(&rec, size)
+		if p := rec.GetPulse(); p != nil {
+			step.Time = clock.at(p, time.Now())
+		}
+		if err := lane.Put(ctx, step); err != nil {
 			return err
 		}
 	}
@@ -212,7 +219,8 @@ func (s *session) pulse(ctx context.Context) error {
 			if since != 0 && now.Sub(time.Unix(0, since)) > 3*s.gate.cfg.Pulse {
 				return errSilent
 			}
-			s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Pulse{Pulse: &wire.Pulse{UnixMillis: now.UnixMilli()}}})
+			s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Pulse{Pulse: &wire.Pulse{
+				UnixMillis: now.UnixMilli(), Stamp: now.Sub(s.welcomed).Milliseconds()}}})
 		}
 	}
 }

@@ -120,8 +120,12 @@ func (m *Member) Trouble(name vedette.AccountName, message string) {
 	m.roles[name] = a
 }
 
-// SetFresh says that all that the agent knew at that time is stored.
+// SetFresh says that all that the agent knew at that time, by this server's clock,
+// is stored. A time to come counts as now.
 func (m *Member) SetFresh(at time.Time) {
+	if now := time.Now(); at.After(now) {
+		at = now
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if at.After(m.fresh) {

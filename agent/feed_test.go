@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/outbox"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+func newSink(t *testing.T) *sink {
+	t.Helper()
+	redactor, err := redact.New(redact.Config{}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := outbox.New(1 << 20)
+	box.Open("a", 1, nil)
+	return &sink{account: "a", box: box, redactor: redactor, indexes: &indexes{}, told: &told{box: box, account: "a"},
+		trouble: func(string) {}, log: slog.New(slog.DiscardHandler), snapshots: map[vedette.Feed]*index{}}
+}
+
+// TestABadObjectEndsNoWatcher holds that no object, whatever it looks like, makes the
+// sink refuse, which would end all feeds of the account: it is left out, its name is
+// found, or its feed is listed anew.
+func TestABadObjectEndsNoWatcher(t *testing.T) {
+	deep := strings.Repeat(`[`, 600) + strings.Repeat(`]`, 600)
+	const head = `{"kind":"ConfigMap","apiVersion":"v1",`
+	pods := watch.Wanted{Feed: vedette.Feed{Kind: vedette.Kind{Name: "ConfigMap"}},
+		Resource: vedette.Resource{Kind: vedette.Kind{Name: "ConfigMap"}, Version: "v1", Plural: "configmaps"}}
+	for why, object := range map[string]string{
+		"deep managedFields":         `"metadata":{"managedFields":` + deep + `,"namespace":"n","name":"x","resourceVersion":"7"}}`,
+		"deep data":                  `"data":` + deep + `,"metadata":{"namespace":"n","name":"x","resourceVersion":"7"}}`,
+		"no name":                    `"metadata":{"resourceVersion":"7"}}`,
+		"metadata that is a number":  `"metadata":7}`,
+		"no JSON inside":             `"metadata":{"name":"x","resourceVersion":"7","labels":{a:b}}}`,
+		"a name that is not UTF-8":   `"metadata":{"namespace":"n` + "\xff" + `","name":"x` + "\xff" + `","resourceVersion":"7"}}`,
+		"labels that are not UTF-8":  `"metadata":{"namespace":"n","name":"x","resourceVersion":"7","labels":{"` + "\xff" + `":"` + "\xfe" + `"}}}`,
+		"a name of control bytes":    `"metadata":{"namespace":"n","name":"\u0000bookmark","resourceVersion":"7"}}`,
+		"half of a surrogate":        `"metadata":{"namespace":"n","name":"\ud800","resourceVersion":"7"}}`,
+		"a version that is not text": `"metadata":{"namespace":"n","name":"x","resourceVersion":7}}`,
+	} {
+		for _, typ := range []watch.EventType{watch.Upsert, watch.Delete, watch.Item} {
+			t.Run(fmt.Sprintf("%s, %s", why, typ), func(t *testing.T) {
+				s := newSink(t)
+				s.snapshots[pods.Feed] = &index{}
+				err := s.Put(t.Context(), watch.Event{Type: typ, Wanted: pods, Raw: []byte(head + object), Mark: "7"})
+				if err != nil && (typ != watch.Delete || !errors.Is(err, watch.ErrUnreadable)) {
+					t.Error(err)
+				}
+				if strings.HasPrefix(why, "deep") && err != nil {
+					t.Errorf("its name can be read: %v", err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package watch_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// TestABigDeletionLeavesNothing deletes an object in an event of 17 MiB.
+func TestABigDeletionLeavesNothing(t *testing.T) {
+	const item = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"4"}`
+	var gone atomic.Bool
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !r.URL.Query().Has("watch") && gone.Load():
+			fmt.Fprint(w, strings.ReplaceAll(emptyList, `"5"`, `"8"`))
+		case !r.URL.Query().Has("watch"):
+			fmt.Fprint(w, strings.ReplaceAll(emptyList, `[]`, `[`+item+`}]`))
+		case r.URL.Query().Get("resourceVersion") == "5":
+			gone.Store(true)
+			fmt.Fprint(w, `{"type":"DELETED","object":`+item+`,"data":{"x":"`)
+			_, _ = io.Copy(w, io.LimitReader(strings.NewReader(strings.Repeat("x", 17<<20)), 17<<20))
+			hang(w, r, `"}}}`+"\n")
+		default:
+			hang(w, r, "")
+		}
+	})
+	r := newRecorder()
+	cfg := watch.Config{Log: slog.New(slog.DiscardHandler)}
+	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+	r.await(t, "the object to be there", func() bool { return r.has(configMapFeed, "n/a") })
+	r.await(t, "the object to be gone", func() bool { return r.state(configMapFeed) == vedette.FeedLive && !r.has(configMapFeed, "n/a") })
+}
+
+// refusing is a sink that can't read deletions.
+type refusing struct{ *recorder }
+
+// Put refuses deletions.
+func (s refusing) Put(ctx context.Context, e watch.Event) error {
+	if e.Type == watch.Delete {
+		return watch.ErrUnreadable
+	}
+	return s.recorder.Put(ctx, e)
+}
+
+// TestListsThatNoWatchFollowsAreRare holds that a feed which must be listed again
+// after each list is not listed without a pause: for a deletion that can't be read,
+// and for an API server that knows no mark.
+func TestListsThatNoWatchFollowsAreRare(t *testing.T) {
+	for why, answer := range map[string]string{
+		"a deletion that can't be read": `{"type":"DELETED","object":{"metadata":{"resourceVersion":"6"}}}`,
+		"410 for ever":                  `{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}`,
+	} {
+		t.Run(why, func(t *testing.T) {
+			lists := make(chan struct{}, 1000)
+			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Has("watch") {
+					fmt.Fprintln(w, answer)
+					return
+				}
+				lists <- struct{}{}
+				fmt.Fprint(w, emptyList)
+			})
+			r := newRecorder()
+			cfg := watch.Config{FirstRetry: time.Hour, MostRetry: time.Hour, Log: slog.New(slog.DiscardHandler)}
+			_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, refusing{r}, cfg, nil)
+			<-lists
+			<-lists // the second comes at once
+			r.await(t, "the feed to wait", func() bool {
+				f := r.feeds[configMapFeed]
+				return f.snapshots == 2 && f.state == vedette.FeedSyncing && f.message != ""
+			})
+			stop()
+			if n := len(lists); n != 0 {
+				t.Errorf("%d more lists", n)
+			}
+		})
+	}
+}
