@@ -148,6 +148,12 @@ func (p *Plane) PauseAPIServer() error { return p.processes.named(apiServer).fre
 // ResumeAPIServer ends PauseAPIServer.
 func (p *Plane) ResumeAPIServer() error { return p.processes.named(apiServer).signal(syscall.SIGCONT) }
 
+// PauseEtcd freezes etcd, as a disk does that takes no writes; ResumeEtcd lets it go on.
+func (p *Plane) PauseEtcd() error { return p.processes.named(etcd).freeze() }
+
+// ResumeEtcd ends PauseEtcd.
+func (p *Plane) ResumeEtcd() error { return p.processes.named(etcd).signal(syscall.SIGCONT) }
+
 // PIDs returns the ids of the processes that run, by program.
 func (p *Plane) PIDs() map[string]int {
 	pids := map[string]int{}

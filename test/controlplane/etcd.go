@@ -5,9 +5,11 @@ package controlplane
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 )
 
 // etcdURL is a name for the socket: it is never looked up.
@@ -49,6 +51,45 @@ func (p *Plane) Expire(ctx context.Context) error {
 		return err
 	}
 	return p.StartAPIServer(ctx)
+}
+
+// Stored is an object as the API server would store it.
+type Stored struct {
+	Resource, Namespace, Name string // configmaps, default, a
+	Object                    Object // with apiVersion, kind and a uid
+}
+
+func (s Stored) key() string { return "/registry/" + s.Resource + "/" + s.Namespace + "/" + s.Name }
+
+// mostPuts is how many operations etcd takes in one transaction.
+const mostPuts = 128
+
+// Store writes objects into etcd while the API server is down, in a fraction of the
+// time that creating them would take. Nothing checks them or fills in defaults. Many
+// get the same resourceVersion, which a watch can't go on within: call Expire after.
+func (p *Plane) Store(ctx context.Context, objects []Stored) error {
+	for chunk := range slices.Chunk(objects, mostPuts) {
+		var puts []Object
+		for _, o := range chunk {
+			value, err := json.Marshal(o.Object)
+			if err != nil {
+				return err
+			}
+			puts = append(puts, Object{"requestPut": Object{"key": encodeKey(o.key()), "value": value}})
+		}
+		if err := p.callEtcd(ctx, "/v3/kv/txn", Object{"success": puts}, nil); err != nil {
+			return fmt.Errorf("store %d objects: %w", len(objects), err)
+		}
+	}
+	return nil
+}
+
+// Unstore removes the objects of a namespace whose names begin with a prefix from
+// etcd, as Store writes them.
+func (p *Plane) Unstore(ctx context.Context, resource, namespace, prefix string) error {
+	first := Stored{Resource: resource, Namespace: namespace, Name: prefix}.key()
+	last := first[:len(first)-1] + string(first[len(first)-1]+1)
+	return p.callEtcd(ctx, "/v3/kv/deleterange", Object{"key": encodeKey(first), "range_end": encodeKey(last)}, nil)
 }
 
 // header is in every answer of etcd.

@@ -16,8 +16,11 @@ const (
 	troubled  = 14 * time.Second
 )
 
-// TestConvergence runs seeds on each database.
+// TestConvergence runs seeds on each database, and tells how long they took to
+// converge. How long that may be is for people to judge, who know the machine.
 func TestConvergence(t *testing.T) {
+	var times healing
+	t.Cleanup(func() { t.Log(times.String()) })
 	first, n := *firstOne, *seeds
 	if *oneSeed != 0 {
 		first, n = *oneSeed, 1
@@ -26,15 +29,16 @@ func TestConvergence(t *testing.T) {
 		for seed := first; seed < first+n; seed++ {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				t.Parallel() // most of the time is spent waiting
-				converge(t, name, seed)
+				times.add(converge(t, name, seed))
 			})
 		}
 	}
 }
 
 // converge runs one seed. Its parts draw from generators of their own, so that
-// how fast one goes changes nothing for the others.
-func converge(t *testing.T, name string, seed int64) {
+// how fast one goes changes nothing for the others. It returns how long it took to
+// converge once all was healed.
+func converge(t *testing.T, name string, seed int64) time.Duration {
 	draws := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), stream)) }
 	s := shapeOf(draws(0))
 	t.Logf("seed %d on %s: %+v", seed, name, s)
@@ -71,6 +75,7 @@ func converge(t *testing.T, name string, seed int64) {
 		changes += l.changes
 	}
 	t.Logf("seed %d on %s: converged %.1fs after all was healed; %d changes, %d terms, operations %v", seed, name, took.Seconds(), changes, given, ended)
+	return took
 }
 
 func (w *world) workloads(rng *rand.Rand, s shape) []*workload {

@@ -1,6 +1,7 @@
 package convergence
 
 import (
+	"context"
 	"database/sql"
 	"maps"
 	"net/url"
@@ -20,10 +21,14 @@ type database struct {
 	url  string  // for the server, past the proxy
 	sql  *sql.DB // for the oracle, past proxy and product
 
-	write       func(query string) error
-	proxy       *proxy.Proxy // nil of SQLite
-	kill, start func()       // nil of SQLite
-	disk        *disk        // nil but of SQLite
+	write         func(query string) error
+	proxy         *proxy.Proxy                    // nil of SQLite
+	refuser       *databases.Refuser              // nil of SQLite
+	kill, start   func()                          // nil of SQLite
+	pause, resume func()                          // nil of SQLite
+	errors        []string                        // what a server may answer that is none of a statement's fault
+	disk          *disk                           // nil but of SQLite
+	lock, unlock  func(ctx context.Context) error // nil but of SQLite
 }
 
 // makers are those that a test runs on.
@@ -53,15 +58,36 @@ func newSQLite(t *testing.T) *database {
 		_, err := db.ExecContext(t.Context(), query)
 		return err
 	}
-	return &database{name: "sqlite", url: "sqlite:" + path, disk: d, write: write,
+	lock, unlock := lockable(t, path)
+	return &database{name: "sqlite", url: "sqlite:" + path, disk: d, write: write, lock: lock, unlock: unlock,
 		sql: open(t, "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")}
 }
+
+// lockable takes the lock of writers, as a backup or somebody's shell would.
+func lockable(t *testing.T, path string) (lock, unlock func(ctx context.Context) error) {
+	db := open(t, "sqlite", "file:"+path+"?_pragma=busy_timeout(20000)")
+	db.SetMaxOpenConns(1) // which then is the one that has the lock
+	do := func(query string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := db.ExecContext(ctx, query)
+			return err
+		}
+	}
+	return do(`BEGIN IMMEDIATE`), do(`ROLLBACK`)
+}
+
+// What servers answer for reasons of their own: a failover, a shutdown, a full disk,
+// limits of memory, connections and time, locks, and what is wrong with them inside.
+var (
+	postgresErrors = []string{"25006", "25P03", "26000", "40001", "40P01", "53100", "53200", "53300", "55P03", "57014", "57P01", "57P03", "58030", "XX000"}
+	mysqlErrors    = []string{"1021", "1030", "1040", "1047", "1053", "1105", "1180", "1205", "1213", "1290", "1317", "1792", "1836", "1927", "1969", "3024"}
+)
 
 // newPostgres starts a server that survives being killed, for which its commits
 // must have reached the system, and no more.
 func newPostgres(t *testing.T) *database {
 	server := databases.StartPostgreSQL(t, databases.Options{Settings: []string{"synchronous_commit=on", "full_page_writes=on"}})
-	return newServer(t, "postgres", "pgx", server, server.URL)
+	return newServer(t, "postgres", "pgx", server, server.URL, postgresErrors)
 }
 
 // newMariaDB does the same.
@@ -71,12 +97,13 @@ func newMariaDB(t *testing.T) *database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newServer(t, "mariadb", "mysql", server, dsn)
+	return newServer(t, "mariadb", "mysql", server, dsn, mysqlErrors)
 }
 
-func newServer(t *testing.T, name, driver string, server *databases.Server, dsn string) *database {
-	db := &database{name: name, sql: open(t, driver, dsn), kill: server.Kill, start: server.Start}
-	db.proxy, db.url = behind(t, server.URL)
+func newServer(t *testing.T, name, driver string, server *databases.Server, dsn string, errors []string) *database {
+	db := &database{name: name, sql: open(t, driver, dsn), kill: server.Kill, start: server.Start, pause: server.Pause, resume: server.Resume, errors: errors}
+	db.refuser, db.url = databases.Refuse(t, server.URL)
+	db.proxy, db.url = behind(t, db.url)
 	db.write = func(query string) error {
 		_, err := db.sql.ExecContext(t.Context(), query)
 		return err

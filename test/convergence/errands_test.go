@@ -23,7 +23,7 @@ type errands struct {
 
 // mostAfter is by how much an operation may outlive its deadline: 3 s in which an
 // outcome is on its way, 2 s of a slow database, and the longest pause of a process.
-const mostAfter = 5*time.Second + 8*time.Second
+const mostAfter = 5*time.Second + longest
 
 const orderTimeout = 5 * time.Second
 

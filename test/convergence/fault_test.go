@@ -42,17 +42,25 @@ func (w *world) parts() []part {
 }
 
 func (db *database) parts() []part {
-	if db.disk != nil && db.disk.mounted {
-		return []part{{"disk", []fault{{"is full", did(db.disk.fill), did(db.disk.free), 5 * time.Second, 1}}}}
-	}
 	if db.proxy == nil {
-		return nil
+		parts := []part{{"database", []fault{{"is locked", db.lock, db.unlock, longest, 1}}}}
+		if db.disk.mounted {
+			parts = append(parts, part{"disk", []fault{{"is full", did(db.disk.fill), did(db.disk.free), 5 * time.Second, 1}}})
+		}
+		return parts
 	}
 	return []part{
-		{"database", []fault{{"is killed", did(db.kill), did(db.start), 4 * time.Second, 1}}},
+		{"database", []fault{
+			{"is killed", did(db.kill), did(db.start), 4 * time.Second, 2},
+			{"is frozen", did(db.pause), did(db.resume), longest, 1},
+		}},
 		{"way to the database", proxyFaults(db.proxy)},
 	}
 }
+
+// longest is how long something may be frozen: longer than any deadline within our
+// programs, but for those of operations that take minutes.
+const longest = 25 * time.Second
 
 // did makes a step of what can't fail, or fails the test by itself.
 func did(what func()) func(context.Context) error {
@@ -64,6 +72,7 @@ func processFaults(p *process) []fault {
 		{"is killed", did(p.kill), did(p.start), 3 * time.Second, 3},
 		{"is restarted", did(p.stop), did(p.start), time.Second, 1},
 		{"is paused", did(p.pause), did(p.resume), 8 * time.Second, 2},
+		{"is paused for long", did(p.pause), did(p.resume), longest, 1},
 	}
 }
 
@@ -79,6 +88,10 @@ func proxyFaults(p *proxy.Proxy) []fault {
 		{"loses what is open", did(p.Strand), nil, 0, 2},
 		{"is refused", did(p.Refuse), did(p.Heal), 5 * time.Second, 2},
 		{"is slow", did(func() { p.Slow(150 * time.Millisecond) }), did(p.Heal), 6 * time.Second, 1},
+		{"is far away", did(func() { p.Delay(120 * time.Millisecond) }), did(p.Heal), 8 * time.Second, 1},
+		{"is narrow", did(func() { p.Limit(64 << 10) }), did(p.Heal), 8 * time.Second, 1},
+		{"stops half-way, and goes on", did(func() { p.StallAfter(proxy.Down, 3000) }), did(p.Heal), 8 * time.Second, 1},
+		{"stops half-way, and is lost", did(func() { p.StallAfter(proxy.Down, 3000) }), lost, 8 * time.Second, 1},
 		{"is frozen, and goes on", freeze(proxy.Up, proxy.Down), did(p.Heal), 8 * time.Second, 1},
 		{"is frozen, and lost", freeze(proxy.Up, proxy.Down), lost, 8 * time.Second, 1},
 		{"is frozen upwards", freeze(proxy.Up), lost, 6 * time.Second, 1},
@@ -89,10 +102,14 @@ func proxyFaults(p *proxy.Proxy) []fault {
 func clusterFaults(c *cluster) []fault {
 	pause := func(context.Context) error { return c.PauseAPIServer() }
 	resume := func(context.Context) error { return c.ResumeAPIServer() }
+	pauseEtcd := func(context.Context) error { return c.PauseEtcd() }
+	resumeEtcd := func(context.Context) error { return c.ResumeEtcd() }
 	return []fault{
 		{"loses its API server", did(c.KillAPIServer), c.StartAPIServer, 3 * time.Second, 2},
 		{"restarts its API server", c.StopAPIServer, c.StartAPIServer, time.Second, 1},
 		{"pauses its API server", pause, resume, 8 * time.Second, 1},
+		{"pauses its API server for long", pause, resume, longest, 1},
+		{"pauses etcd", pauseEtcd, resumeEtcd, longest, 1},
 		{"forgets all marks", c.Expire, nil, 0, 2},
 		{"is compacted", c.Compact, nil, 0, 1},
 		{"loses etcd", did(c.KillEtcd), c.StartEtcd, 2 * time.Second, 1},

@@ -133,6 +133,27 @@ func (s *Server) Kill() {
 	}
 }
 
+// Pause freezes the server with all of its processes. Its connections stay open.
+func (s *Server) Pause() { s.signalAll(syscall.SIGSTOP) }
+
+// Resume ends Pause.
+func (s *Server) Resume() { s.signalAll(syscall.SIGCONT) }
+
+// signalAll sends to the server first, which starts no more processes once it is
+// stopped.
+func (s *Server) signalAll(signal syscall.Signal) {
+	cmd, _ := s.running()
+	if cmd == nil {
+		return
+	}
+	s.signal(cmd, signal)
+	for _, pid := range children(cmd.Process.Pid) {
+		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			s.t.Error(err)
+		}
+	}
+}
+
 // awaitEnd polls until the processes have let go of everything: while one is
 // still attached to its shared memory, PostgreSQL refuses to start again.
 func (s *Server) awaitEnd(pids []int) {

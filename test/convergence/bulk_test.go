@@ -1,0 +1,84 @@
+package convergence
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette/test/controlplane"
+)
+
+// bulk are many small objects, of two kinds, so that two feeds are large.
+type bulk struct {
+	cluster *cluster
+	rng     *rand.Rand
+	n       int // of each kind
+}
+
+// bulkKinds are those whose objects need no more than their metadata.
+var bulkKinds = []kind{configMap, builtIn[3]}
+
+// store writes the objects of one of ten parts, with new uids where they were there.
+func (b *bulk) store(ctx context.Context, part int) error {
+	var objects []controlplane.Stored
+	for _, k := range bulkKinds {
+		for i := part; i < b.n; i += 10 {
+			name := fmt.Sprintf("bulk-%d-%d", part, i)
+			objects = append(objects, controlplane.Stored{Resource: k.plural, Namespace: namespaces[0], Name: name, Object: object{
+				"apiVersion": k.apiVersion(), "kind": k.name, "metadata": object{
+					"name": name, "namespace": namespaces[0], "uid": b.uid(), "creationTimestamp": "2026-01-01T00:00:00Z"},
+			}})
+		}
+	}
+	return b.cluster.Store(ctx, objects)
+}
+
+func (b *bulk) remove(ctx context.Context, part int) error {
+	for _, k := range bulkKinds {
+		if err := b.cluster.Unstore(ctx, k.plural, namespaces[0], fmt.Sprintf("bulk-%d-", part)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bulk) uid() string {
+	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", b.rng.Uint32(), b.rng.IntN(1<<16), b.rng.IntN(1<<12), b.rng.IntN(1<<12), b.rng.Uint64()>>16)
+}
+
+// turnOver removes some parts and replaces others, while the API server is down,
+// and makes it forget all marks: agents must list anew, and find out what is gone.
+func (b *bulk) turnOver(ctx context.Context, removed, replaced []int) error {
+	b.cluster.KillAPIServer()
+	for _, part := range removed {
+		if err := b.remove(ctx, part); err != nil {
+			return err
+		}
+	}
+	for _, part := range replaced {
+		if err := b.store(ctx, part); err != nil {
+			return err
+		}
+	}
+	return b.cluster.Expire(ctx)
+}
+
+// TestLargeResync removes most of many objects while an agent can't see it, and
+// makes it list anew, over a link that is as long and narrow as some are. What the server
+// tells of the objects that it holds is then under way for longer than it takes to
+// read it: messages wait for their turn, of two feeds and two accounts at once.
+func TestLargeResync(t *testing.T) {
+	s := shape{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}}, outbox: "8MiB", grace: "10m"}
+	on(t, anyDatabase(), s, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		b := &bulk{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(5, 5)), n: *objects / len(bulkKinds)}
+		must(t, b.turnOver(ctx, nil, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}))
+		w.settle()
+		w.agents[0].link.Delay(50 * time.Millisecond)
+		w.agents[0].link.Limit(256 << 10)
+		must(t, b.turnOver(ctx, []int{0, 1, 2, 3, 4, 5, 6}, []int{7}))
+		w.settle()
+	})
+}

@@ -1,0 +1,60 @@
+package convergence
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestSlowDatabases freezes what keeps the data for longer than a statement may take.
+func TestSlowDatabases(t *testing.T) {
+	const long = 17 * time.Second
+	on(t, everyDatabase(), lone, func(t *testing.T, w *world) {
+		w.changing(func(ctx context.Context) {
+			if w.db.pause != nil {
+				w.db.pause()
+				idle(ctx, long)
+				w.db.resume()
+				return
+			}
+			w.server.pause() // as a disk that hangs would
+			idle(ctx, long)
+			w.server.resume()
+			must(t, w.db.lock(ctx))
+			idle(ctx, long)
+			must(t, w.db.unlock(ctx))
+		})
+		w.settle()
+		w.leftNothingOut(t)
+	})
+}
+
+// changing does something while the first cluster changes.
+func (w *world) changing(do func(ctx context.Context)) {
+	ctx, stop := context.WithCancel(w.t.Context())
+	load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(11, 11)), calm: true}
+	var work sync.WaitGroup
+	work.Go(func() { load.run(ctx) })
+	do(ctx)
+	stop()
+	work.Wait()
+}
+
+// leftNothingOut holds that the server took each object for one that can be stored.
+func (w *world) leftNothingOut(t *testing.T) {
+	t.Helper()
+	log, err := os.ReadFile(w.server.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, "left out") {
+			t.Errorf("the server left an object out that it could have stored: %s", line)
+			return
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package databases
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// The commands of MySQL's protocol that are answered with an error.
+const (
+	comQuery   = 0x03
+	comPrepare = 0x16
+	comExecute = 0x17
+)
+
+// packet reads one of MySQL: three bytes of length, a number in its sequence, a body.
+func packet(from io.Reader) ([]byte, error) {
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(from, head); err != nil {
+		return nil, err
+	}
+	size := int(head[0]) | int(head[1])<<8 | int(head[2])<<16
+	all := append(head, make([]byte, size)...)
+	_, err := io.ReadFull(from, all[4:])
+	return all, err
+}
+
+func packed(sequence byte, body []byte) []byte {
+	n := len(body)
+	return append([]byte{byte(n), byte(n >> 8), byte(n >> 16), sequence}, body...)
+}
+
+// mysqlUp reads what a client asks. A command begins a new sequence, unlike what
+// follows it and the words of the greeting.
+func (c *refusedConn) mysqlUp() error {
+	from := bufio.NewReader(c.client)
+	for {
+		p, err := packet(from)
+		if err != nil {
+			return err
+		}
+		if p[3] == 0 && len(p) > 4 && (p[4] == comQuery || p[4] == comPrepare || p[4] == comExecute) {
+			p, err = c.mysqlAsk(p)
+		}
+		if err == nil {
+			_, err = c.server.Write(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *refusedConn) mysqlAsk(p []byte) ([]byte, error) {
+	statement := "prepared"
+	if p[4] != comExecute {
+		statement = string(p[5:min(len(p), 200)])
+	}
+	code := c.refuser.refusal(statement)
+	if code == "" {
+		return p, nil
+	}
+	number, err := strconv.ParseUint(code, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	answer := packed(1, append(binary.LittleEndian.AppendUint16([]byte{0xff}, uint16(number)), "#HY000refused by the test"...))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if is(statement, "commit") && p[4] == comQuery {
+		c.answer = answer
+		return packed(0, append([]byte{comQuery}, "ROLLBACK"...)), nil
+	}
+	_, err = c.client.Write(answer)
+	if err == nil && slices.Contains([]string{"1053", "1927"}, code) { // after which a server hangs up
+		err = errRefused
+	}
+	return nil, err
+}
+
+// mysqlDown forwards what the server says. What is answered to ROLLBACK is one packet.
+func (c *refusedConn) mysqlDown() error {
+	from := bufio.NewReader(c.server)
+	for {
+		p, err := packet(from)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		if c.answer != nil {
+			p, c.answer = c.answer, nil
+		}
+		_, err = c.client.Write(p)
+		c.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}

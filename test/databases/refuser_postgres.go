@@ -1,0 +1,138 @@
+package databases
+
+import (
+	"bufio"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// postgresUp reads what a client asks, up to where it waits for an answer.
+func (c *refusedConn) postgresUp() error {
+	from := bufio.NewReader(c.client)
+	first, err := message(from, true)
+	if err != nil {
+		return err
+	}
+	if _, err := c.server.Write(first); err != nil {
+		return err
+	}
+	var batch []byte
+	statement := ""
+	for {
+		m, err := message(from, false)
+		if err != nil {
+			return err
+		}
+		batch = append(batch, m...)
+		switch m[0] {
+		case 'Q':
+			statement = text(m[5:])
+		case 'P': // a name, then the statement
+			_, rest, _ := strings.Cut(string(m[5:]), "\x00")
+			statement, _, _ = strings.Cut(rest, "\x00")
+		case 'B':
+			statement = "prepared"
+		}
+		if m[0] != 'Q' && m[0] != 'S' && m[0] != 'H' && m[0] != 'p' && m[0] != 'X' {
+			continue
+		}
+		if statement != "" && (m[0] == 'Q' || m[0] == 'S') {
+			batch, err = c.postgresAsk(statement, batch)
+		}
+		if err == nil {
+			_, err = c.server.Write(batch)
+		}
+		if err != nil {
+			return err
+		}
+		batch, statement = nil, ""
+	}
+}
+
+// text is what stands before a zero byte.
+func text(b []byte) string {
+	before, _, _ := strings.Cut(string(b), "\x00")
+	return before
+}
+
+// postgresAsk returns what the server is asked, which is nothing where the client is
+// answered here.
+func (c *refusedConn) postgresAsk(statement string, batch []byte) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed { // the server goes on in a transaction that the client takes for failed
+		switch {
+		case is(statement, "rollback"), is(statement, "commit"):
+			c.failed = false
+			return simpleQuery("rollback"), nil
+		}
+		_, err := c.client.Write(append(postgresError("25P02", "ERROR"), ready('E')...))
+		return nil, err
+	}
+	code := c.refuser.refusal(statement)
+	if code == "" {
+		return batch, nil
+	}
+	if fatal(code) {
+		_, _ = c.client.Write(postgresError(code, "FATAL"))
+		return nil, errRefused
+	}
+	if is(statement, "commit") {
+		c.answer = append(postgresError(code, "ERROR"), ready('I')...)
+		return simpleQuery("rollback"), nil
+	}
+	status := c.status
+	if status != 'I' {
+		status, c.failed = 'E', true
+	}
+	_, err := c.client.Write(append(postgresError(code, "ERROR"), ready(status)...))
+	return nil, err
+}
+
+// postgresDown forwards what the server says, but for an answer that is replaced.
+func (c *refusedConn) postgresDown() error {
+	from := bufio.NewReader(c.server)
+	for {
+		m, err := message(from, false)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		replaced := c.answer != nil
+		if m[0] == 'Z' {
+			c.status = m[5]
+			if replaced {
+				m, c.answer, replaced = c.answer, nil, false
+			}
+		}
+		if !replaced {
+			_, err = c.client.Write(m)
+		}
+		c.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// fatal reports whether a server ends the connection with an error of this code.
+func fatal(code string) bool {
+	return strings.HasPrefix(code, "08") || slices.Contains([]string{"25P03", "57P01", "57P02", "57P05"}, code)
+}
+
+func postgresError(code, severity string) []byte {
+	var fields []byte
+	for _, f := range []string{"S" + severity, "V" + severity, "C" + code, "Mrefused by the test"} {
+		fields = append(append(fields, f...), 0)
+	}
+	return framed('E', append(fields, 0))
+}
+
+func ready(status byte) []byte { return framed('Z', []byte{status}) }
+
+func simpleQuery(statement string) []byte { return framed('Q', append([]byte(statement), 0)) }
+
+func framed(kind byte, body []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)), body...)
+}

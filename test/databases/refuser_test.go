@@ -1,0 +1,101 @@
+package databases
+
+import (
+	"database/sql"
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// through opens a database through a Refuser, with one connection and a table.
+func through(t *testing.T, driver, url string, dsn func(string) (string, error)) (*Refuser, *sql.DB) {
+	r, url := Refuse(t, url)
+	text, err := dsn(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open(driver, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	if _, err := db.ExecContext(t.Context(), `CREATE TABLE t (n INT PRIMARY KEY)`); err != nil {
+		t.Fatal(err)
+	}
+	return r, db
+}
+
+// insert adds numbers in one transaction, and fails where anything does.
+func insert(t *testing.T, db *sql.DB, numbers ...int) error {
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // which after Commit does nothing
+	for _, n := range numbers {
+		if _, err := tx.ExecContext(t.Context(), `INSERT INTO t (n) SELECT n FROM (SELECT `+string(rune('0'+n))+` AS n) x`); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+func codeIn(err error) string {
+	var pg *pgconn.PgError
+	var my *mysql.MySQLError
+	switch {
+	case errors.As(err, &pg):
+		return pg.Code
+	case errors.As(err, &my):
+		return strconv.Itoa(int(my.Number))
+	}
+	return ""
+}
+
+// testRefuser lets each statement of a transaction fail in turn: none of it is there
+// afterwards, and the connection is as good as before.
+func testRefuser(t *testing.T, r *Refuser, db *sql.DB, with string) {
+	for every := 1; every <= 4; every++ { // BEGIN, two INSERTs, which pgx prepares at first, COMMIT
+		r.passed = 0
+		r.Answer(with, every)
+		err := insert(t, db, 1, 2)
+		r.Heal()
+		if codeIn(err) != with {
+			t.Errorf("statement %d: %v, and code %s was due", every, err, with)
+		}
+		var n int
+		if err := db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM t`).Scan(&n); err != nil || n != 0 {
+			t.Errorf("after statement %d was refused there are %d rows, %v", every, n, err)
+		}
+	}
+	if err := insert(t, db, 1, 2); err != nil || r.Refused() < 4 {
+		t.Errorf("healed: %v; %d statements were refused, and at least 4 were due", err, r.Refused())
+	}
+}
+
+func TestRefuserPostgreSQL(t *testing.T) {
+	r, db := through(t, "pgx", PostgreSQL(t), postgresDSN)
+	testRefuser(t, r, db, "40001")
+}
+
+// A server hangs up after some errors.
+func TestRefuserHangsUp(t *testing.T) {
+	r, db := through(t, "pgx", PostgreSQL(t), postgresDSN)
+	r.Answer("57P01", 2)
+	if err := insert(t, db, 1); codeIn(err) != "57P01" {
+		t.Error(err)
+	}
+	r.Heal()
+	if err := insert(t, db, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefuserMariaDB(t *testing.T) {
+	r, db := through(t, "mysql", MariaDB(t), MySQLDSN)
+	testRefuser(t, r, db, "1213")
+}
