@@ -3,6 +3,7 @@ package vedette
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,7 +11,7 @@ import (
 type Cluster struct {
 	// UID is the uid of the kube-system namespace: the one name of a cluster that
 	// survives new certificates, new addresses and new API servers. Empty where
-	// RBAC hides it; then Host and Fingerprint stand in for it.
+	// RBAC hides it; then Host and Fingerprint together stand in for it.
 	UID         string
 	Host        string // of the API server, "https://10.0.0.1:6443"
 	Fingerprint string // SHA-256 of the API server's certificate, hex pairs joined by colons; empty without TLS
@@ -19,11 +20,19 @@ type Cluster struct {
 
 // Same reports whether two descriptions mean one cluster. Where both know their
 // uid nothing else counts: addresses and certificates change, clusters don't.
+// Otherwise address and certificate must both be known and equal. The address
+// alone tells nothing: within a cluster, the API server of every one of them is
+// at the same address.
 func (c Cluster) Same(other Cluster) bool {
 	if c.UID != "" && other.UID != "" {
 		return c.UID == other.UID
 	}
-	return c.Host == other.Host
+	return c.Identifiable() && c.Host == other.Host && c.Fingerprint == other.Fingerprint
+}
+
+// Identifiable reports whether Same can tell the cluster from others.
+func (c Cluster) Identifiable() bool {
+	return c.UID != "" || c.Host != "" && c.Fingerprint != ""
 }
 
 // String returns "uid 6e1c… at https://10.0.0.1:6443", for messages on conflicts.
@@ -92,6 +101,37 @@ type Permissions struct {
 	Read    []string `json:"READ,omitempty"`
 	Write   []string `json:"WRITE,omitempty"`
 	Execute []string `json:"EXECUTE,omitempty"`
+}
+
+// Exceeds reports whether the permissions may let in somebody whom others keep
+// out. Where that depends on how an empty list is read, it may.
+func (p *Permissions) Exceeds(others *Permissions) bool {
+	if p == nil || others == nil {
+		return others != nil
+	}
+	return exceeds(p.Read, others.Read) || exceeds(p.Write, others.Write) || exceeds(p.Execute, others.Execute)
+}
+
+func exceeds(roles, others []string) bool {
+	added := func(role string) bool { return !slices.Contains(others, role) }
+	return slices.ContainsFunc(roles, added) || len(roles) == 0 && len(others) > 0
+}
+
+// String returns "READ [dev], WRITE [ops]", or "open to everyone".
+func (p *Permissions) String() string {
+	if p == nil {
+		return "open to everyone"
+	}
+	var parts []string
+	for _, group := range []struct {
+		name  string
+		roles []string
+	}{{"READ", p.Read}, {"WRITE", p.Write}, {"EXECUTE", p.Execute}} {
+		if len(group.roles) > 0 {
+			parts = append(parts, fmt.Sprintf("%s [%s]", group.name, strings.Join(group.roles, ", ")))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Normalize lower-cases roles, as Fiat compares them, and refuses a role that is

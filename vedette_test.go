@@ -86,19 +86,51 @@ func TestPermissionsNormalize(t *testing.T) {
 	}
 }
 
+func TestPermissionsExceed(t *testing.T) {
+	dev, ops := &vedette.Permissions{Read: []string{"dev"}}, &vedette.Permissions{Read: []string{"dev", "ops"}, Write: []string{"ops"}}
+	for _, tt := range []struct {
+		why       string
+		p, others *vedette.Permissions
+		want      bool
+	}{
+		{"everyone may more than some", nil, dev, true},
+		{"some not more than everyone", dev, nil, false},
+		{"everyone not more than everyone", nil, nil, false},
+		{"the same not more", dev, &vedette.Permissions{Read: []string{"dev"}}, false},
+		{"another order not more", &vedette.Permissions{Read: []string{"ops", "dev"}, Write: []string{"ops"}}, ops, false},
+		{"one role more", ops, dev, true},
+		{"one role less", &vedette.Permissions{Read: []string{"dev"}, Write: []string{"ops"}}, ops, false},
+		{"another role", &vedette.Permissions{Read: []string{"qa"}}, dev, true},
+		{"a list that is gone, which may mean everyone", dev, ops, true},
+		{"permissions that name nobody", &vedette.Permissions{}, dev, true},
+	} {
+		if tt.p.Exceeds(tt.others) != tt.want {
+			t.Errorf("%s: %s over %s: got %v", tt.why, tt.p, tt.others, !tt.want)
+		}
+	}
+}
+
 func TestClusterSame(t *testing.T) {
-	a := vedette.Cluster{UID: "u1", Host: "https://a"}
+	known := vedette.Cluster{UID: "u1", Host: "https://a", Fingerprint: "AA"}
+	hidden := vedette.Cluster{Host: "https://10.0.0.1", Fingerprint: "AA"}
+	plain := vedette.Cluster{Host: "http://localhost:8001"}
 	for _, tt := range []struct {
 		why  string
-		b    vedette.Cluster
+		a, b vedette.Cluster
 		want bool
 	}{
-		{"same uid behind a new address", vedette.Cluster{UID: "u1", Host: "https://b"}, true},
-		{"another uid behind the same address", vedette.Cluster{UID: "u2", Host: "https://a"}, false},
-		{"uid hidden, same address", vedette.Cluster{Host: "https://a"}, true},
-		{"uid hidden, another address", vedette.Cluster{Host: "https://b"}, false},
+		{"same uid behind a new address and certificate", known, vedette.Cluster{UID: "u1", Host: "https://b", Fingerprint: "BB"}, true},
+		{"another uid behind the same address and certificate", known, vedette.Cluster{UID: "u2", Host: "https://a", Fingerprint: "AA"}, false},
+		{"uid hidden, same address and certificate", known, vedette.Cluster{Host: "https://a", Fingerprint: "AA"}, true},
+		{"uid hidden, same address, another certificate", known, vedette.Cluster{Host: "https://a", Fingerprint: "BB"}, false},
+		{"uid hidden, same address, certificate unknown", known, vedette.Cluster{Host: "https://a"}, false},
+		{"uid hidden, same certificate, another address", known, vedette.Cluster{Host: "https://b", Fingerprint: "AA"}, false},
+		{"both uids hidden, same address and certificate", hidden, hidden, true},
+		{"two clusters seen from within, where all have one address", hidden, vedette.Cluster{Host: "https://10.0.0.1", Fingerprint: "BB"}, false},
+		{"nothing but an address", plain, plain, false},
+		{"nothing at all", vedette.Cluster{}, vedette.Cluster{}, false},
 	} {
-		if a.Same(tt.b) != tt.want {
+		if tt.a.Same(tt.b) != tt.want || tt.b.Same(tt.a) != tt.want {
 			t.Errorf("%s: got %v", tt.why, !tt.want)
 		}
 	}

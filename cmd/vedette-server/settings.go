@@ -31,7 +31,7 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		ID: vedette.ServerID(hostname), Version: version.String(),
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, GRPC: cfg.GRPCListen().Address,
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
-		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), Keep: !cfg.Accounts.RemoveData},
+		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{Bytes: int64(cfg.Agents.IngestBytes)},
 		Gate: gate.Config{
 			Pulse: cfg.Agents.Pulse(), Credit: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Lifts: views.Lifts(),

@@ -14,7 +14,10 @@ import (
 // book is where accounts are kept.
 type book interface {
 	Register(ctx context.Context, a vedette.Account) (store.AccountRow, error)
-	RemoveOrphans(ctx context.Context, before time.Time) ([]vedette.AccountName, error)
+	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	RemoveOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error)
+	RetireOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error)
+	Sweep(ctx context.Context) error
 }
 
 // Config is the life of accounts.
@@ -23,15 +26,17 @@ type Config struct {
 	// means 10 minutes, as the predecessor has it: shorter, and a rolling restart
 	// would empty what users see.
 	Grace time.Duration
-	// Keep turns the forgetting off.
-	Keep bool
+	// KeepData keeps the data of an account that is forgotten. It is there again
+	// when an agent of the same cluster registers the account anew.
+	KeepData bool
 }
 
 // Accounts is safe for concurrent use.
 type Accounts struct {
-	cfg  Config
-	book book
-	log  *slog.Logger
+	cfg      Config
+	book     book
+	log      *slog.Logger
+	absences absences
 }
 
 // New returns the rules over a book.
@@ -39,16 +44,21 @@ func New(cfg Config, b book, log *slog.Logger) *Accounts {
 	if cfg.Grace == 0 {
 		cfg.Grace = 10 * time.Minute
 	}
-	return &Accounts{cfg: cfg, book: b, log: log}
+	return &Accounts{cfg: cfg, book: b, log: log, absences: absences{known: map[vedette.AccountName]absence{}}}
 }
 
 // Register takes an account in, or refuses it: vedette.Invalid for properties
 // that can't be trusted, vedette.Conflict where the name is another cluster's.
+// An account that is there already stays as it is; the row is what is stored.
 func (a *Accounts) Register(ctx context.Context, account vedette.Account) (store.AccountRow, error) {
 	if err := validate(&account); err != nil {
 		return store.AccountRow{}, err
 	}
-	return a.book.Register(ctx, account)
+	row, err := a.book.Register(ctx, account)
+	if vedette.KindOf(err) != vedette.Conflict {
+		a.absences.end(account.Name) // also where the database is away: an agent is there
+	}
+	return row, err
 }
 
 func validate(a *vedette.Account) error {
@@ -57,8 +67,9 @@ func validate(a *vedette.Account) error {
 		return vedette.Errorf(vedette.Invalid, "an account without a name was registered for %s; give it a name in the agent's configuration", a.Cluster)
 	case len(a.Name) > 255:
 		return vedette.Errorf(vedette.Invalid, "the account name %.40q… has %d characters; 255 are the most", a.Name, len(a.Name))
-	case a.Cluster.UID == "" && a.Cluster.Host == "":
-		return vedette.Errorf(vedette.Invalid, "account %s names neither its cluster's uid nor its API server, so it can't be told from another cluster of that name", a.Name)
+	case !a.Cluster.Identifiable():
+		return vedette.Errorf(vedette.Invalid, "account %s can't be told from another cluster of that name: its agent may not read the uid of namespace kube-system, "+
+			"and knows no certificate of the API server. Allow the agent to get that namespace, or connect it to the API server by TLS", a.Name)
 	case a.Properties.Permissions == nil:
 		return nil
 	}
@@ -66,30 +77,44 @@ func validate(a *vedette.Account) error {
 }
 
 // Run forgets accounts that no agent has spoken for during the grace period,
-// until ctx ends.
+// until ctx ends. Only time in which this server runs and could have served an
+// agent counts, so that an outage of any length takes nothing away.
 func (a *Accounts) Run(ctx context.Context) error {
-	if a.cfg.Keep {
-		<-ctx.Done()
-		return nil
-	}
-	tick := time.NewTicker(min(a.cfg.Grace/4+time.Second, 10*time.Second))
+	interval := min(a.cfg.Grace/4+time.Second, 10*time.Second)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	watch := observation{interval: interval}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			a.expire(ctx)
+			rows, err := a.book.Accounts(ctx)
+			elapsed := watch.elapsed(err == nil)
+			if err == nil {
+				err = a.forget(ctx, a.absences.observe(rows, elapsed, a.cfg.Grace))
+			}
+			if err != nil && ctx.Err() == nil {
+				a.log.Warn("accounts without agents could not be removed; tried again", "error", err)
+			}
 		}
 	}
 }
 
-func (a *Accounts) expire(ctx context.Context) {
-	removed, err := a.book.RemoveOrphans(ctx, time.Now().Add(-a.cfg.Grace))
-	for _, name := range removed {
-		a.log.Info("account removed: no agent spoke for it during the grace period", "account", name, "grace", a.cfg.Grace)
+// forget removes accounts, and what earlier removals have left.
+func (a *Accounts) forget(ctx context.Context, rows []store.AccountRow) error {
+	remove, what := a.book.RemoveOrphan, "account removed with its data: no agent spoke for it during the grace period"
+	if a.cfg.KeepData {
+		remove, what = a.book.RetireOrphan, "account removed and its data kept: no agent spoke for it during the grace period"
 	}
-	if err != nil && ctx.Err() == nil {
-		a.log.Warn("accounts without agents could not be removed; tried again", "error", err)
+	for _, row := range rows {
+		removed, err := remove(ctx, row.Name, row.Term)
+		if err != nil {
+			return err
+		}
+		if removed {
+			a.log.Info(what, "account", row.Name, "cluster", row.Cluster.String(), "grace", a.cfg.Grace)
+		}
 	}
+	return a.book.Sweep(ctx)
 }

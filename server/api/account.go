@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -26,7 +27,7 @@ type accountView struct {
 	Watermark  moment                    `json:"watermark"`
 	LagMs      *int64                    `json:"lagMs"`
 	Stale      bool                      `json:"stale"`
-	Message    string                    `json:"message,omitempty"` // what keeps its agent from reporting it
+	Message    string                    `json:"message,omitempty"` // what keeps its agent from reporting it, and other agents that register it otherwise
 }
 
 type clusterView struct {
@@ -103,19 +104,22 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, now ti
 	return v
 }
 
-// trouble is what an account's agent says of it.
+// trouble is what an account's agent says of it, and what is wrong with how other
+// agents register it.
 func (a *api) trouble(account vedette.AccountName, holder vedette.AgentID) string {
+	var messages []string
 	for _, agent := range a.Fleet.Agents() {
-		if agent.ID != holder {
-			continue
-		}
 		for _, known := range agent.Accounts {
-			if known.Name == account {
-				return known.Message
+			switch {
+			case known.Name != account:
+			case agent.ID == holder && known.Message != "":
+				messages = append(messages, known.Message)
+			case agent.ID != holder && known.Notice != "":
+				messages = append(messages, "agent "+string(agent.ID)+": "+known.Notice)
 			}
 		}
 	}
-	return ""
+	return strings.Join(messages, "; ")
 }
 
 // overall returns the watermark that all feeds have reached. A kind that RBAC

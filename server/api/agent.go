@@ -24,6 +24,7 @@ type AgentAccount struct {
 	Name    vedette.AccountName
 	Role    Role
 	Message string // what keeps the agent from reporting it; empty where nothing does
+	Notice  string // what the server finds wrong with the agent's registration of it; part of Message
 }
 
 // Role is what an agent does for an account. The values are part of the API.
@@ -74,7 +75,7 @@ func viewOfAgent(a Agent) agentView {
 	v := agentView{ID: a.ID, Version: a.Version, Hostname: a.Hostname, ZoneID: a.ZoneID, Server: a.Server,
 		Connected: moment(a.Connected), LastPulse: moment(a.LastPulse), Accounts: make([]agentAccountView, len(a.Accounts))}
 	for i, account := range a.Accounts {
-		v.Accounts[i] = agentAccountView(account)
+		v.Accounts[i] = agentAccountView{Name: account.Name, Role: account.Role, Message: account.Message}
 	}
 	return v
 }

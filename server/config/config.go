@@ -61,9 +61,9 @@ type Cache struct {
 
 // Accounts is the life of an account.
 type Accounts struct {
-	// How long an account stays after its last agent has gone.
+	// How long an account stays after its last agent has gone. Only time counts in which this server runs and its database answers, so that no outage takes accounts away.
 	GracePeriod configfile.Duration `config:"gracePeriod" default:"10m"`
-	// Remove its objects with it.
+	// Remove its objects with it. Otherwise they are kept where nobody sees them, and are there again when an agent of the same cluster registers the account anew.
 	RemoveData bool `config:"removeData" default:"true"`
 }
 

@@ -95,6 +95,7 @@ type stage struct {
 	stop     context.CancelFunc
 	store    *store.Store
 	dispatch *dispatch.Dispatch
+	seats    *roster.Roster
 	server   *grpc.Server
 	listen   *bufconn.Listener
 	agents   map[string]*player
@@ -114,9 +115,10 @@ func newStage(t *testing.T, dir string) *stage {
 	hub := ingest.NewHub()
 	desk := dispatch.New(dispatch.Config{Server: "s1"}, seats, st, hub, log)
 	go func() { _ = desk.Run(ctx) }()
+	go func() { _ = seats.Run(ctx) }()
 	door := gate.New(gate.Config{Server: "s1", Version: "1.0", Kinds: []string{"Pod"}},
 		ingest.New(ingest.Config{}, st, hub, log), seats, desk, log)
-	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, server: grpc.NewServer(), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
+	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, seats: seats, server: grpc.NewServer(), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
 	door.Serve(s.server)
 	go func() { _ = s.server.Serve(s.listen) }()
 	return s
@@ -160,6 +162,9 @@ func (s *stage) do(words []string) {
 	case "rows":
 		s.rows(words[1])
 		return
+	case "account":
+		s.account(words[1])
+		return
 	case "wait":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
@@ -177,6 +182,22 @@ func (s *stage) do(words []string) {
 		return
 	}
 	s.agents[name].do(words[0], words[2:])
+}
+
+// account says what the store has of an account itself, and what operators are
+// shown of its agents.
+func (s *stage) account(name string) {
+	row, err := s.store.Account(s.ctx, vedette.AccountName(name))
+	if err != nil {
+		s.say("error: %v", err)
+		return
+	}
+	s.say("environment %s, %s", row.Properties.Environment, row.Properties.Permissions)
+	for _, m := range s.seats.Members() {
+		if a, ok := m.Roles()[row.Name]; ok {
+			s.say("%s", strings.TrimSpace(fmt.Sprintf("%s is shown as %s %s", m.ID, a.Role, a.Message)))
+		}
+	}
 }
 
 // rows says what the store has of an account.

@@ -22,14 +22,14 @@ type Agent struct {
 type Member struct {
 	Agent
 	roster *Roster
-	assign func(Assignment) // never blocks for long; called with a seat's lock held
+	assign func(Assignment) // does not wait; for one account one call at a time
 
-	mu    sync.Mutex
-	fresh time.Time
-	roles map[vedette.AccountName]Assignment
-	shape map[vedette.AccountName]string // in which the agent tells an account's objects
-	stall map[vedette.AccountName]stall  // of accounts whose changes wait for the database
-	gone  bool
+	mu         sync.Mutex
+	fresh      time.Time
+	roles      map[vedette.AccountName]Assignment
+	registered map[vedette.AccountName]vedette.Account // as the agent last said
+	stall      map[vedette.AccountName]stall           // of accounts whose changes wait for the database
+	gone       bool
 }
 
 // stall is what is known of an account while its changes wait.
@@ -41,7 +41,8 @@ type stall struct {
 // Join takes a connected agent in. assign is called, from any goroutine, with
 // each role that the agent gets; for one account never twice at once.
 func (r *Roster) Join(a Agent, assign func(Assignment)) *Member {
-	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{}, shape: map[vedette.AccountName]string{}, stall: map[vedette.AccountName]stall{}}
+	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{},
+		registered: map[vedette.AccountName]vedette.Account{}, stall: map[vedette.AccountName]stall{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members[m] = true
@@ -54,8 +55,14 @@ func (m *Member) Leave(ctx context.Context) {
 	m.gone = true
 	accounts := maps.Clone(m.roles)
 	m.mu.Unlock()
+	var vacant []*seat // all are left before the store is asked about any
 	for name := range accounts {
-		m.roster.seat(name).remove(ctx, m)
+		if s := m.roster.seat(name); s.dismiss(m) {
+			vacant = append(vacant, s)
+		}
+	}
+	for _, s := range vacant {
+		s.pass(ctx)
 	}
 	m.roster.mu.Lock()
 	defer m.roster.mu.Unlock()
@@ -65,27 +72,17 @@ func (m *Member) Leave(ctx context.Context) {
 // Register asks for a role in an account. The answer comes through assign; an
 // error is the store's, and the caller tries again.
 func (m *Member) Register(ctx context.Context, a vedette.Account) error {
-	_, err := m.roster.registrar.Register(ctx, a)
-	switch vedette.KindOf(err) {
-	case vedette.Invalid, vedette.Conflict, vedette.Denied:
-		m.roster.log.Warn("account refused", "account", a.Name, "agent", m.ID, "error", err)
-		m.roster.seat(a.Name).remove(ctx, m)
-		m.tell(Assignment{Account: a.Name, Role: Refused, Message: err.Error()})
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	m.mu.Lock()
-	m.shape[a.Name] = a.Shape
+	m.registered[a.Name] = a
 	m.mu.Unlock()
-	return m.roster.seat(a.Name).add(ctx, m)
+	return m.roster.seat(a.Name).register(ctx, m)
 }
 
-func (m *Member) shapeOf(name vedette.AccountName) string {
+// registration is what the agent last said of an account.
+func (m *Member) registration(name vedette.AccountName) vedette.Account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.shape[name]
+	return m.registered[name]
 }
 
 // Deregister gives the role in an account back.
@@ -94,6 +91,7 @@ func (m *Member) Deregister(ctx context.Context, name vedette.AccountName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.roles, name)
+	delete(m.registered, name)
 }
 
 // Void says that the store takes nothing more of an account in a term, and why:
@@ -171,24 +169,42 @@ func (m *Member) FreshOf(name vedette.AccountName) time.Time {
 	return m.fresh
 }
 
-// Roles returns what the agent was last told, by account, and what keeps accounts from
-// being stored.
+// Roles returns the agent's roles by account, for operators: a Message has what
+// the agent says of the account, what it was not told itself, or else what keeps
+// the account from being stored.
 func (m *Member) Roles() map[vedette.AccountName]Assignment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	roles := maps.Clone(m.roles)
-	for name, s := range m.stall {
-		if a, known := roles[name]; known && a.Message == "" {
+	for name, a := range roles {
+		a.Message = a.shown()
+		if s, stalled := m.stall[name]; stalled && a.Message == "" {
 			a.Message = s.message
-			roles[name] = a
 		}
+		roles[name] = a
 	}
 	return roles
 }
 
+// shown is the Message for operators.
+func (a Assignment) shown() string {
+	switch {
+	case a.Notice == "":
+		return a.Message
+	case a.Message == "":
+		return a.Notice
+	}
+	return a.Message + "; " + a.Notice
+}
+
+// tell gives the agent a role. What it says of its trouble outlives that.
 func (m *Member) tell(a Assignment) {
+	kept := Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Notice: a.Notice}
+	if a.Notice == "" {
+		kept.Message = a.Message
+	}
 	m.mu.Lock()
-	m.roles[a.Account] = Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Message: a.Message}
+	m.roles[a.Account] = kept
 	m.mu.Unlock()
 	m.assign(a)
 }

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -28,7 +30,8 @@ type book interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
 }
 
-// registrar decides who may register an account.
+// registrar decides who may register an account. It returns what is stored of it,
+// which a registration does not change.
 type registrar interface {
 	Register(ctx context.Context, a vedette.Account) (store.AccountRow, error)
 }
@@ -53,6 +56,7 @@ type Assignment struct {
 	Term    vedette.Term                  // of a Cacher
 	Marks   map[vedette.Feed]vedette.Mark // of a Cacher: how far each feed is stored
 	Message string                        // of Refused: why
+	Notice  string                        // what operators should know and the agent is not told; may be more than Message
 }
 
 // Roster is safe for concurrent use.
@@ -105,9 +109,7 @@ func (r *Roster) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-vacant.C:
-			for _, s := range r.allSeats() {
-				s.fill(ctx)
-			}
+			r.eachSeat(func(s *seat) { s.fill(ctx) })
 		case <-seen.C:
 			r.recordSeen(ctx)
 		}
@@ -115,15 +117,28 @@ func (r *Roster) Run(ctx context.Context) error {
 }
 
 func (r *Roster) recordSeen(ctx context.Context) {
-	for _, s := range r.allSeats() {
+	r.eachSeat(func(s *seat) {
 		m, term := s.current()
 		if m == nil {
-			continue
+			return
 		}
 		if err := r.book.Seen(ctx, s.account, term, m.FreshOf(s.account)); err != nil && ctx.Err() == nil {
 			r.log.Warn("freshness could not be stored; tried again", "account", s.account, "error", err)
 		}
+	})
+}
+
+// seatsAtOnce is how many seats are looked after at once: an account that is locked
+// in the database must not hold up all others.
+const seatsAtOnce = 8
+
+func (r *Roster) eachSeat(do func(*seat)) {
+	var group errgroup.Group
+	group.SetLimit(seatsAtOnce)
+	for _, s := range r.allSeats() {
+		group.Go(func() error { do(s); return nil })
 	}
+	_ = group.Wait() // none of them fails
 }
 
 func (r *Roster) allSeats() []*seat {
@@ -141,7 +156,7 @@ func (r *Roster) seat(name vedette.AccountName) *seat {
 	defer r.mu.Unlock()
 	s := r.seats[name]
 	if s == nil {
-		s = &seat{roster: r, account: name}
+		s = &seat{roster: r, account: name, turn: make(chan struct{}, 1)}
 		r.seats[name] = s
 	}
 	return s
@@ -175,8 +190,7 @@ func (r *Roster) Holder(account vedette.AccountName) (*Member, vedette.Term) {
 	return s.current()
 }
 
-// OnSeated has f called whenever an account has got a new holder. f must not wait,
-// nor ask for that account's holder.
+// OnSeated has f called whenever an account has got a new holder. f must not wait.
 func (r *Roster) OnSeated(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

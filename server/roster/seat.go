@@ -12,15 +12,21 @@ import (
 
 // seat is one account's place: the agents that may serve it, in the order in
 // which they came, and the one that does.
+//
+// The store is asked under turn, so that an account changes hands one at a time.
+// Readers need only mu, which is never held while anything is waited for: a store
+// that hangs keeps nobody from learning who serves the account.
 type seat struct {
 	roster  *Roster
 	account vedette.AccountName
+	turn    chan struct{} // holds a token while somebody has the turn
 
-	mu     sync.Mutex // held while the store is asked, so that an account changes hands one at a time
-	queue  []*Member
-	holder *Member
-	term   vedette.Term
-	owed   bool // the store has not been told that nobody holds the term any more
+	mu      sync.Mutex
+	queue   []*Member
+	holder  *Member
+	term    vedette.Term
+	owed    bool // the store has not been told that nobody holds the term any more
+	pending *widening
 }
 
 func (s *seat) current() (*Member, vedette.Term) {
@@ -29,67 +35,213 @@ func (s *seat) current() (*Member, vedette.Term) {
 	return s.holder, s.term
 }
 
-// add puts an agent at the end of the queue. One that holds the seat already
-// gets it anew: it has registered again because it starts over.
-func (s *seat) add(ctx context.Context, m *Member) error {
+// takeTurn waits for the turn. Whoever gets it calls endTurn.
+func (s *seat) takeTurn(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// tryTurn takes the turn if nobody has it.
+func (s *seat) tryTurn() bool {
+	select {
+	case s.turn <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *seat) endTurn() { <-s.turn }
+
+// register puts an agent at the end of the queue, unless the account is not its
+// to serve. One that holds the seat already gets it anew: it has registered again
+// because it starts over, or because its configuration has changed.
+func (s *seat) register(ctx context.Context, m *Member) error {
+	if err := s.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer s.endTurn()
+	row, err := s.admit(ctx, m)
+	if err != nil || row == nil {
+		return err
+	}
+	if !s.enqueue(m) {
+		return nil // it has left
+	}
+	if holder, _ := s.current(); holder == nil || holder == m {
+		return s.give(ctx, m, row)
+	}
+	s.standBy(m, row)
+	return nil
+}
+
+// admit asks whether an agent may serve the account. The row is nil where it may
+// not; it has been told so then, and holds the seat no more.
+func (s *seat) admit(ctx context.Context, m *Member) (*store.AccountRow, error) {
+	row, err := s.roster.registrar.Register(ctx, m.registration(s.account))
+	switch vedette.KindOf(err) {
+	case vedette.Invalid, vedette.Conflict, vedette.Denied:
+		s.refuse(ctx, m, err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &row, nil
+}
+
+// refuse takes an agent out and says why: to operators everything, to the agent
+// nothing of what is stored.
+func (s *seat) refuse(ctx context.Context, m *Member, reason error) {
+	s.roster.log.Warn("account refused", "account", s.account, "agent", m.ID, "error", reason)
+	held := s.dismiss(m)
+	m.tell(Assignment{Account: s.account, Role: Refused, Message: refusal(m.registration(s.account), reason), Notice: reason.Error()})
+	if held {
+		s.succeed(ctx)
+	}
+}
+
+// refusal is what an agent may know of the reason. Whoever knows the identity of
+// the cluster that has a name could register under it.
+func refusal(a vedette.Account, reason error) string {
+	if vedette.KindOf(reason) != vedette.Conflict {
+		return reason.Error()
+	}
+	message := fmt.Sprintf("the account name %s belongs to another cluster than %s: choose another name, or have the account removed. "+
+		"The server's log and its list of agents tell operators which cluster has the name", a.Name, a.Cluster)
+	if a.Cluster.UID == "" {
+		message += ". The agent may not read the uid of namespace kube-system, so that the cluster is known by its address and certificate only: " +
+			"if one of these has changed, allow the agent to get that namespace"
+	}
+	return message
+}
+
+// enqueue reports whether the agent is still connected.
+func (s *seat) enqueue(m *Member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !m.enter(s.account) {
-		return nil
+		return false
 	}
 	if !slices.Contains(s.queue, m) {
 		s.queue = append(s.queue, m)
 	}
-	if s.holder != nil && s.holder != m {
-		m.tell(Assignment{Account: s.account, Role: Standby})
-		return nil
-	}
-	return s.giveLocked(ctx, m)
+	return true
 }
 
-// giveLocked makes an agent the cacher, in a new term.
-func (s *seat) giveLocked(ctx context.Context, m *Member) error {
-	s.holder = nil
-	term, err := s.roster.book.Take(ctx, s.account, store.Holder{Agent: m.ID, Server: s.roster.server, Shape: m.shapeOf(s.account)})
+// standBy tells an agent that another one serves the account. What it would change
+// is shown, and changes nothing.
+func (s *seat) standBy(m *Member, row *store.AccountRow) {
+	notice := differences(row.Properties, m.registration(s.account).Properties)
+	if notice != "" {
+		s.roster.log.Warn("an agent that stands by registers an account with other properties", "account", s.account, "agent", m.ID, "cacher", row.Holder, "differences", notice)
+		notice = "its configuration of the account differs from what counts: " + notice
+	}
+	m.tell(Assignment{Account: s.account, Role: Standby, Notice: notice})
+}
+
+// give makes an agent the cacher, in a new term. It needs the turn. An agent that
+// left while the store was asked is not made one; the error says so.
+func (s *seat) give(ctx context.Context, m *Member, row *store.AccountRow) error {
+	s.empty()
+	account := m.registration(s.account)
+	wider := s.widening(m, row)
+	term, err := s.roster.book.Take(ctx, s.account, store.Holder{Agent: m.ID, Server: s.roster.server, Shape: account.Shape,
+		Account: &account, KeepPermissions: wider.waits()})
 	if err != nil {
 		return fmt.Errorf("make agent %s the cacher of %s: %w", m.ID, s.account, err)
 	}
+	marks, err := s.marks(ctx)
+	if err != nil {
+		s.owe(term)
+		return err
+	}
+	if !s.occupy(m, Assignment{Account: s.account, Role: Cacher, Term: term, Marks: marks, Notice: wider.notice()}, wider) {
+		return fmt.Errorf("agent %s left before it became the cacher of %s", m.ID, s.account)
+	}
+	s.roster.log.Info("account has a cacher", "account", s.account, "agent", m.ID, "term", term)
+	wider.log(s.roster.log, s.account, m.ID)
+	s.roster.tellSeated()
+	return nil
+}
+
+func (s *seat) marks(ctx context.Context) (map[vedette.Feed]vedette.Mark, error) {
 	feeds, err := s.roster.book.Marks(ctx, s.account)
 	if err != nil {
-		return fmt.Errorf("read marks of %s: %w", s.account, err)
+		return nil, fmt.Errorf("read marks of %s: %w", s.account, err)
 	}
 	marks := make(map[vedette.Feed]vedette.Mark, len(feeds))
 	for _, f := range feeds {
 		marks[f.Feed] = f.Mark
 	}
-	s.holder, s.term, s.owed = m, term, false
-	s.roster.log.Info("account has a cacher", "account", s.account, "agent", m.ID, "term", term)
-	m.tell(Assignment{Account: s.account, Role: Cacher, Term: term, Marks: marks})
-	s.roster.tellSeated()
-	return nil
+	return marks, nil
 }
 
-// remove takes an agent out of the queue, and gives the seat on if it was its.
-func (s *seat) remove(ctx context.Context, m *Member) {
+// empty takes the seat from its holder for as long as the store is asked to give
+// it anew.
+func (s *seat) empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue = slices.DeleteFunc(s.queue, func(other *Member) bool { return other == m })
-	if s.holder == m {
-		s.vacateLocked(ctx)
+	s.holder = nil
+}
+
+// occupy seats an agent that the store has made the cacher, and tells it so,
+// unless it has left.
+func (s *seat) occupy(m *Member, a Assignment, pending *widening) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.queue, m) {
+		s.term, s.owed = a.Term, true
+		return false
+	}
+	s.holder, s.term, s.owed, s.pending = m, a.Term, false, pending
+	m.tell(a)
+	return true
+}
+
+// owe notes a term that the store gave and nobody holds.
+func (s *seat) owe(term vedette.Term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.term, s.owed = term, true
+}
+
+// remove takes an agent out of the queue, and gives the seat on if it was its. The
+// agent is out when it returns, though ctx may end before the seat is given on.
+func (s *seat) remove(ctx context.Context, m *Member) {
+	if s.dismiss(m) {
+		s.pass(ctx)
+	}
+}
+
+// pass gives a seat on whose holder was dismissed. Where ctx ends before, fill does.
+func (s *seat) pass(ctx context.Context) {
+	if err := s.takeTurn(ctx); err != nil {
+		return
+	}
+	defer s.endTurn()
+	if holder, _ := s.current(); holder == nil {
+		s.succeed(ctx)
 	}
 }
 
 // void is remove for an agent that the store has refused.
 func (s *seat) void(ctx context.Context, m *Member, term vedette.Term, reason error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.holder != m || s.term != term {
-		return
+	held := s.holder == m && s.term == term
+	if held {
+		s.dismissLocked(m)
+		m.tell(Assignment{Account: s.account, Role: Refused, Message: showable(reason)})
 	}
-	s.roster.log.Warn("account taken from its cacher", "account", s.account, "agent", m.ID, "term", term, "error", reason)
-	s.queue = slices.DeleteFunc(s.queue, func(other *Member) bool { return other == m })
-	m.tell(Assignment{Account: s.account, Role: Refused, Message: showable(reason)})
-	s.vacateLocked(ctx)
+	s.mu.Unlock()
+	if held {
+		s.roster.log.Warn("account taken from its cacher", "account", s.account, "agent", m.ID, "term", term, "error", reason)
+		s.pass(ctx)
+	}
 }
 
 // showable is what an agent may be told of an error.
@@ -100,49 +252,90 @@ func showable(err error) string {
 	return err.Error()
 }
 
-func (s *seat) vacateLocked(ctx context.Context) {
-	s.holder, s.owed = nil, true
-	if err := s.releaseLocked(ctx); err != nil {
-		s.roster.log.Warn("account could not be released; tried again", "account", s.account, "error", err)
-	}
-	s.nextLocked(ctx)
+// dismiss takes an agent out of the queue and from the seat, and reports whether
+// it held that.
+func (s *seat) dismiss(m *Member) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dismissLocked(m)
 }
 
-// releaseLocked tells the store that nobody holds the account, from when on its
-// grace period counts. A next cacher's term makes it needless.
-func (s *seat) releaseLocked(ctx context.Context) error {
-	if !s.owed {
+func (s *seat) dismissLocked(m *Member) bool {
+	s.queue = slices.DeleteFunc(s.queue, func(other *Member) bool { return other == m })
+	if s.holder != m {
+		return false
+	}
+	s.holder, s.owed, s.pending = nil, true, nil
+	return true
+}
+
+// succeed tells the store that the holder is gone, and gives the seat to the next.
+// It needs the turn.
+func (s *seat) succeed(ctx context.Context) {
+	if err := s.release(ctx); err != nil {
+		s.roster.log.Warn("account could not be released; tried again", "account", s.account, "error", err)
+	}
+	s.next(ctx)
+}
+
+// release tells the store that nobody holds the account, from when on its grace
+// period counts. A next cacher's term makes it needless. It needs the turn.
+func (s *seat) release(ctx context.Context) error {
+	s.mu.Lock()
+	term, owed := s.term, s.owed
+	s.mu.Unlock()
+	if !owed {
 		return nil
 	}
-	err := s.roster.book.Release(ctx, s.account, s.term)
-	s.owed = err != nil
-	return err
+	if err := s.roster.book.Release(ctx, s.account, term); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owed = s.owed && s.term != term
+	return nil
 }
 
 // fill gives a seat that nobody holds to the first who waits for it, and tells
-// the store where that could not be told in time.
+// the store where that could not be told in time. While somebody has the turn
+// there is nothing to do.
 func (s *seat) fill(ctx context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.holder != nil {
+	if !s.tryTurn() {
 		return
 	}
-	if len(s.queue) > 0 {
-		s.nextLocked(ctx)
+	defer s.endTurn()
+	if holder, _ := s.current(); holder != nil {
+		s.widen(ctx, holder)
+		return
 	}
-	if err := s.releaseLocked(ctx); err != nil && ctx.Err() == nil {
+	s.next(ctx)
+	if err := s.release(ctx); err != nil && ctx.Err() == nil {
 		s.roster.log.Debug("account can't be released yet", "account", s.account, "error", err)
 	}
 }
 
-// nextLocked gives the seat to the first in the queue that can be given it. A
-// store that does not answer leaves it empty, and Run tries again.
-func (s *seat) nextLocked(ctx context.Context) {
-	for _, m := range slices.Clone(s.queue) {
-		err := s.giveLocked(ctx, m)
-		if err == nil {
+// next gives the seat to the first in the queue that can be given it. A store that
+// does not answer leaves it empty, and Run tries again. It needs the turn.
+func (s *seat) next(ctx context.Context) {
+	for _, m := range s.waiting() {
+		if holder, _ := s.current(); holder != nil {
 			return
 		}
-		s.roster.log.Warn("account waits for a cacher", "account", s.account, "agent", m.ID, "error", err)
+		if !slices.Contains(s.waiting(), m) {
+			continue // it has left meanwhile
+		}
+		row, err := s.admit(ctx, m)
+		if err == nil && row != nil {
+			err = s.give(ctx, m, row)
+		}
+		if err != nil {
+			s.roster.log.Warn("account waits for a cacher", "account", s.account, "agent", m.ID, "error", err)
+		}
 	}
+}
+
+func (s *seat) waiting() []*Member {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.queue)
 }

@@ -39,9 +39,11 @@ func lockByID(ctx context.Context, tx *tx, id int64) error {
 	return err
 }
 
-// Register stores what an agent says of an account. A name belongs to the first
-// cluster that registers under it: for any other the error is vedette.Conflict
-// and names both, and nothing is changed.
+// Register makes an account of what an agent says of it, and returns what is
+// stored. An account that is there already stays as it is, since only its cacher
+// may change it, by Take. A name belongs to the first cluster that registers under
+// it: for any other the error is vedette.Conflict and names both, for operators
+// only, and nothing is changed.
 func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, error) {
 	deed := "register account " + string(a.Name)
 	if a.Name == "" || len(a.Name) > maxAccountName || clean(string(a.Name), maxAccountName) != string(a.Name) {
@@ -81,31 +83,47 @@ func accountColumns(a vedette.Account) ([]any, error) {
 }
 
 func register(ctx context.Context, tx *tx, a vedette.Account, columns []any) error {
-	id, known, err := findCluster(ctx, tx, a.Name)
-	if errors.Is(err, sql.ErrNoRows) {
-		_, err := tx.exec(ctx, `INSERT INTO accounts (cluster_uid, host, fingerprint, version, properties, namespaces, name, registered, last_seen, orphaned, shape, holder, server, term)
-			SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '', value FROM counters WHERE name = 'term'`,
-			append(columns, string(a.Name), micros(tx.now), micros(tx.now), micros(tx.now))...)
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	if !known.Same(a.Cluster) {
+	known, err := findCluster(ctx, tx, a.Name)
+	if err == nil && !known.Same(a.Cluster) {
 		return vedette.Errorf(vedette.Conflict, "the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or remove the account first", a.Name, known, a.Cluster)
 	}
-	if a.Cluster.UID == "" {
-		columns[0] = known.UID // RBAC hides it now; it is still the same cluster
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
 	}
-	_, err = tx.exec(ctx, `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, last_seen = ? WHERE id = ?`,
-		append(columns, micros(tx.now), id)...)
+	if revived, err := revive(ctx, tx, a); revived || err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `INSERT INTO accounts (cluster_uid, host, fingerprint, version, properties, namespaces, name, registered, last_seen, orphaned, shape, holder, server, term)
+		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '', value FROM counters WHERE name = 'term'`,
+		append(columns, string(a.Name), micros(tx.now), micros(tx.now), micros(tx.now))...)
 	return err
 }
 
-func findCluster(ctx context.Context, tx *tx, name vedette.AccountName) (id int64, c vedette.Cluster, err error) {
-	err = tx.queryRow(ctx, `SELECT id, cluster_uid, host, fingerprint, version FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(name)).
-		Scan(&id, &c.UID, &c.Host, &c.Fingerprint, &c.Version)
-	return id, c, err
+func findCluster(ctx context.Context, tx *tx, name vedette.AccountName) (c vedette.Cluster, err error) {
+	err = tx.queryRow(ctx, `SELECT cluster_uid, host, fingerprint, version FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(name)).
+		Scan(&c.UID, &c.Host, &c.Fingerprint, &c.Version)
+	return c, err
+}
+
+// revive gives a retired account its name back, if its cluster is the same. It
+// reports whether it did. No term is given twice: accounts of that name may have
+// come and gone meanwhile.
+func revive(ctx context.Context, tx *tx, a vedette.Account) (bool, error) {
+	var found, id int64
+	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+		var c vedette.Cluster
+		err := rows.Scan(&id, &c.UID, &c.Host, &c.Fingerprint)
+		if c.Same(a.Cluster) {
+			found = id
+		}
+		return err
+	}, `SELECT id, cluster_uid, host, fingerprint FROM accounts WHERE retired = ?`, string(a.Name))
+	if err != nil || found == 0 {
+		return false, err
+	}
+	n, err := tx.exec(ctx, `UPDATE accounts SET name = retired, retired = NULL, orphaned = ?,
+		term = (SELECT CASE WHEN value > term THEN value ELSE term END FROM counters WHERE name = 'term') WHERE id = ? AND retired IS NOT NULL`, micros(tx.now), found)
+	return n > 0, err
 }
 
 // voidObjects makes an account's next snapshot bring every object anew: no mark
@@ -124,6 +142,11 @@ type Holder struct {
 	Agent  vedette.AgentID
 	Server vedette.ServerID // that the agent is connected to
 	Shape  string           // in which the agent tells objects, see vedette.Account
+	// Account is what the agent says of the account and its cluster. It replaces
+	// what is stored; nil leaves that as it is.
+	Account *vedette.Account
+	// KeepPermissions leaves the permissions as they are stored, whatever Account has.
+	KeepPermissions bool
 }
 
 // Take makes an agent the account's one cacher. From the return on, whoever held
@@ -152,6 +175,9 @@ func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder)
 			string(vedette.FeedPending), id, string(vedette.FeedLive), string(vedette.FeedSyncing)); err != nil {
 			return err
 		}
+		if err := describe(ctx, tx, id, h); err != nil {
+			return err
+		}
 		term++
 		_, err = tx.exec(ctx, `UPDATE accounts SET term = ?, holder = ?, server = ?, shape = ?, last_seen = ?, orphaned = 0 WHERE id = ?`,
 			term, string(h.Agent), string(h.Server), h.Shape, micros(tx.now), id)
@@ -161,6 +187,37 @@ func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder)
 		return 0, s.explain("take account "+string(account), err)
 	}
 	return vedette.Term(term), nil
+}
+
+// describe stores what the new cacher says of its account. A uid that RBAC hides
+// from it is still the cluster's.
+func describe(ctx context.Context, tx *tx, id int64, h Holder) error {
+	if h.Account == nil {
+		return nil
+	}
+	a, by := *h.Account, string(h.Agent)
+	var uid, text, before string
+	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &text, &before)
+	if err != nil {
+		return err
+	}
+	if a.Cluster.UID == "" {
+		a.Cluster.UID = uid
+	}
+	if h.KeepPermissions {
+		var stored vedette.Properties
+		if err := json.Unmarshal([]byte(text), &stored); err != nil {
+			return fmt.Errorf("read the properties of account %s: %w", a.Name, err)
+		}
+		a.Properties.Permissions, by = stored.Permissions, before
+	}
+	columns, err := accountColumns(a)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, permitted_by = ? WHERE id = ?`,
+		append(columns, clean(by, maxAccountName), id)...)
+	return err
 }
 
 // Release says that no agent serves the account. Where another has taken it
@@ -193,7 +250,7 @@ const selectTerm = `SELECT id, term FROM accounts WHERE name = ?`
 
 const selectAccount = selectAccounts + ` AND name = ?`
 
-const selectAccounts = `SELECT name, cluster_uid, host, fingerprint, version, shape, properties, namespaces, term, holder, server, registered, last_seen, orphaned
+const selectAccounts = `SELECT name, cluster_uid, host, fingerprint, version, shape, properties, namespaces, term, holder, server, registered, last_seen, orphaned, permitted_by
 	FROM accounts WHERE name IS NOT NULL`
 
 // Accounts returns all accounts by name.
@@ -221,15 +278,16 @@ type scanner interface{ Scan(dest ...any) error }
 
 func scanAccount(row scanner) (AccountRow, error) {
 	var a AccountRow
-	var name, holder, server, properties string
+	var name, holder, server, properties, permittedBy string
 	var namespaces sql.NullString
 	var term, registered, seen, orphaned int64
 	err := row.Scan(&name, &a.Cluster.UID, &a.Cluster.Host, &a.Cluster.Fingerprint, &a.Cluster.Version, &a.Shape, &properties, &namespaces,
-		&term, &holder, &server, &registered, &seen, &orphaned)
+		&term, &holder, &server, &registered, &seen, &orphaned, &permittedBy)
 	if err != nil {
 		return a, err
 	}
 	a.Name, a.Term, a.Holder, a.Server = vedette.AccountName(name), vedette.Term(term), vedette.AgentID(holder), vedette.ServerID(server)
+	a.PermittedBy = vedette.AgentID(permittedBy)
 	a.Registered, a.LastSeen, a.Orphaned = timeOf(registered), timeOf(seen), timeOf(orphaned)
 	if err := json.Unmarshal([]byte(properties), &a.Properties); err != nil {
 		return a, fmt.Errorf("read the properties of account %s: %w", name, err)

@@ -5,56 +5,62 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/vedette-io/vedette"
 )
 
-// RemoveAccount removes an account with all of its data. First its name goes
-// and its term rises, in one transaction, so that no writer finds it any more
-// and the name is free at once; then the data, in portions. What a crash leaves
-// is removed by the next RemoveOrphans.
+// RemoveAccount removes an account with all of its data, retired ones of its name
+// included. First its name goes and its term rises, in one transaction, so that no
+// writer finds it any more and the name is free at once; then the data, in
+// portions. What a crash leaves is removed by the next Sweep.
 func (s *Store) RemoveAccount(ctx context.Context, account vedette.AccountName) error {
-	id, err := s.detach(ctx, account, `name = ?`, string(account))
-	if err == nil && id == 0 {
-		err = ErrNoAccount
+	deed := "remove account " + string(account)
+	id, err := s.detach(ctx, account, unnamed, `name = ?`, string(account))
+	if err != nil {
+		return s.explain(deed, err)
 	}
-	if err == nil {
-		err = s.sweep(ctx, id)
+	retired, err := s.writeOne(ctx, `UPDATE accounts SET retired = NULL WHERE retired = ?`, string(account))
+	if err != nil {
+		return s.explain(deed, err)
 	}
-	return s.explain("remove account "+string(account), err)
+	if id == 0 && retired == 0 {
+		return s.explain(deed, ErrNoAccount)
+	}
+	return s.explain(deed, s.sweepAll(ctx))
 }
 
-// RemoveOrphans removes the accounts that no agent has served since before a
-// time, and what is left of accounts that were removed earlier. It returns the
-// names of the former.
-func (s *Store) RemoveOrphans(ctx context.Context, before time.Time) ([]vedette.AccountName, error) {
-	const deed = "remove orphaned accounts"
-	accounts, err := s.Accounts(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", deed, err)
-	}
-	var removed []vedette.AccountName
-	for _, a := range accounts {
-		if a.Orphaned.IsZero() || !a.Orphaned.Before(before) {
-			continue
-		}
-		// An agent may have come back since: the condition holds in the transaction.
-		id, err := s.detach(ctx, a.Name, `name = ? AND orphaned > 0 AND orphaned < ?`, string(a.Name), micros(before))
-		if err != nil {
-			return removed, s.explain(deed, err)
-		}
-		if id != 0 {
-			removed = append(removed, a.Name)
-		}
-	}
-	return removed, s.explain(deed, s.sweepAll(ctx))
+// RemoveOrphan removes an account like RemoveAccount does, if no agent has served
+// it since its term was read. It reports whether it did. The data go with the next
+// Sweep.
+func (s *Store) RemoveOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error) {
+	id, err := s.detach(ctx, account, unnamed, whileOrphaned, string(account), int64(term))
+	return id != 0, s.explain("remove orphaned account "+string(account), err)
 }
+
+// RetireOrphan is RemoveOrphan for an account whose data are to be kept: nobody
+// can read them, until Register finds the same cluster under the same name.
+func (s *Store) RetireOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error) {
+	id, err := s.detach(ctx, account, retired, whileOrphaned, string(account), int64(term))
+	return id != 0, s.explain("retire orphaned account "+string(account), err)
+}
+
+// Sweep removes the data of accounts that were removed.
+func (s *Store) Sweep(ctx context.Context) error {
+	return s.explain("remove the data of removed accounts", s.sweepAll(ctx))
+}
+
+const whileOrphaned = `name = ? AND orphaned > 0 AND term = ?`
+
+// What becomes of a name that an account loses.
+const (
+	unnamed = `name = NULL`
+	retired = `retired = name, name = NULL`
+)
 
 // detach takes the name from an account that meets a condition and returns its
 // number, or 0 where none meets it. Terms go on where they ended, so that a
 // writer of the old account can't be taken for one of a new one of that name.
-func (s *Store) detach(ctx context.Context, account vedette.AccountName, where string, args ...any) (int64, error) {
+func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, where string, args ...any) (int64, error) {
 	leave, err := s.gates.enter(ctx, account)
 	if err != nil {
 		return 0, err
@@ -74,7 +80,7 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, where s
 		if _, err := tx.exec(ctx, `UPDATE counters SET value = ? WHERE name = 'term' AND value < ?`, term+1, term+1); err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `UPDATE accounts SET name = NULL, term = ?, holder = '', server = '' WHERE id = ?`, term+1, id)
+		_, err = tx.exec(ctx, `UPDATE accounts SET `+name+`, term = ?, holder = '', server = '' WHERE id = ?`, term+1, id)
 		return err
 	})
 	return id, err
@@ -87,7 +93,7 @@ func (s *Store) sweepAll(ctx context.Context) error {
 		err := rows.Scan(&id)
 		ids = append(ids, id)
 		return err
-	}, `SELECT id FROM accounts WHERE name IS NULL`)
+	}, `SELECT id FROM accounts WHERE name IS NULL AND retired IS NULL`)
 	if err != nil {
 		return err
 	}
@@ -123,7 +129,7 @@ func (s *Store) sweep(ctx context.Context, id int64) error {
 		if _, err := tx.exec(ctx, `DELETE FROM feeds WHERE account_id = ?`, id); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `DELETE FROM accounts WHERE id = ? AND name IS NULL`, id)
+		_, err := tx.exec(ctx, `DELETE FROM accounts WHERE id = ? AND name IS NULL AND retired IS NULL`, id)
 		return err
 	})
 }

@@ -85,6 +85,9 @@ type AccountRow struct {
 	Registered time.Time
 	LastSeen   time.Time // when an agent last spoke for it
 	Orphaned   time.Time // since when no agent has been connected; zero while one is
+	// PermittedBy is the agent that the account's permissions came from; empty where
+	// none has become the account's cacher yet.
+	PermittedBy vedette.AgentID
 }
 
 // Query selects objects. Fields that are empty select everything; several

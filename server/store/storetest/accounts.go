@@ -81,16 +81,58 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 	},
 	"a cluster that comes back with a new address is the same": func(t *testing.T, s *store.Store) {
 		register(t, s, "prod")
-		row, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "uid-prod", Host: "https://new"}})
-		if err != nil || row.Cluster.Host != "https://new" {
-			t.Errorf("got %+v, %v", row, err)
+		moved := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "uid-prod", Host: "https://new"}}
+		if _, err := s.Register(t.Context(), moved); err != nil {
+			t.Fatal(err)
+		}
+		takeAs(t, s, store.Holder{Agent: "agent-1", Account: &moved})
+		if row := only(t, s); row.Cluster.Host != "https://new" {
+			t.Errorf("got %+v", row)
 		}
 	},
 	"a uid that RBAC hides later is not forgotten": func(t *testing.T, s *store.Store) {
-		register(t, s, "prod")
-		row, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{Host: "https://prod"}})
-		if err != nil || row.Cluster.UID != "uid-prod" {
-			t.Errorf("got %+v, %v", row, err)
+		known := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "uid-prod", Host: "https://prod", Fingerprint: "AA"}}
+		hidden := known
+		hidden.Cluster.UID = ""
+		for _, a := range []vedette.Account{known, hidden} {
+			if _, err := s.Register(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			takeAs(t, s, store.Holder{Agent: "agent-1", Account: &a})
+		}
+		if row := only(t, s); row.Cluster.UID != "uid-prod" {
+			t.Errorf("got %+v", row)
+		}
+	},
+	"who registers an account that is there changes nothing of it": func(t *testing.T, s *store.Store) {
+		mine := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u", Host: "https://prod", Version: "v1"}, Namespaces: []string{"a"},
+			Properties: vedette.Properties{Environment: "prod", Permissions: &vedette.Permissions{Read: []string{"dev"}, Write: []string{"ops"}}}}
+		if _, err := s.Register(t.Context(), mine); err != nil {
+			t.Fatal(err)
+		}
+		takeAs(t, s, store.Holder{Agent: "agent-1", Server: "server-1", Account: &mine})
+		before := only(t, s)
+		row, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u", Host: "https://elsewhere"}})
+		if err != nil || !reflect.DeepEqual(row, before) || !reflect.DeepEqual(only(t, s), before) {
+			t.Errorf("got %+v, %v\nwant %+v", row, err, before)
+		}
+	},
+	"the cacher's word replaces what is stored, but for permissions that are kept": func(t *testing.T, s *store.Store) {
+		first := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}, Properties: vedette.Properties{Environment: "prod", Permissions: &vedette.Permissions{Read: []string{"dev"}}}}
+		if _, err := s.Register(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		takeAs(t, s, store.Holder{Agent: "agent-1", Account: &first})
+		second := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u", Version: "v2"}, Properties: vedette.Properties{Environment: "test"}, Namespaces: []string{"b"}}
+		takeAs(t, s, store.Holder{Agent: "agent-2", Account: &second, KeepPermissions: true})
+		want := second
+		want.Properties.Permissions = first.Properties.Permissions
+		if row := only(t, s); !reflect.DeepEqual(row.Account, want) || row.PermittedBy != "agent-1" {
+			t.Errorf("got %+v\nwant %+v by agent-1", row, want)
+		}
+		takeAs(t, s, store.Holder{Agent: "agent-2", Account: &second})
+		if row := only(t, s); !reflect.DeepEqual(row.Account, second) || row.PermittedBy != "agent-2" {
+			t.Errorf("got %+v\nwant %+v by agent-2", row, second)
 		}
 	},
 	"agents that register one name at once agree on one row": func(t *testing.T, s *store.Store) {
@@ -183,21 +225,82 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("commit: %v", err)
 		}
 	},
-	"orphans go after their time, others stay": func(t *testing.T, s *store.Store) {
-		served, orphan, young := join(t, s, "served"), join(t, s, "orphan"), join(t, s, "young")
-		orphan.put(object(pods, "default", "a", "1"))
+	"an orphan goes with its data, unless an agent has served it since": func(t *testing.T, s *store.Store) {
+		served, orphan, returned := join(t, s, "served"), join(t, s, "orphan"), join(t, s, "returned")
+		for _, w := range []*writer{served, orphan, returned} {
+			w.put(object(pods, "default", "a", "1"))
+		}
 		release(t, orphan)
-		limit := time.Now().Add(time.Microsecond)
-		for !time.Now().After(limit.Add(time.Microsecond)) { // the next one is released later by the clock
+		release(t, returned)
+		take(t, s, "returned")
+		for _, w := range []*writer{served, orphan, returned} {
+			removed, err := s.RemoveOrphan(t.Context(), w.account, w.term)
+			if err != nil || removed != (w == orphan) {
+				t.Errorf("%s: removed %v, %v", w.account, removed, err)
+			}
 		}
-		release(t, young)
-		removed, err := s.RemoveOrphans(t.Context(), limit)
-		if err != nil || len(removed) != 1 || removed[0] != "orphan" {
-			t.Fatalf("removed %v, %v", removed, err)
+		if err := s.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		served.put(object(pods, "default", "a", "1"))
-		equal(t, "objects", names(all(t, s, store.Query{})), []string{"served Pod default/a@1"})
+		equal(t, "objects", names(all(t, s, store.Query{})), []string{"returned Pod default/a@1", "served Pod default/a@1"})
+		if stats, err := s.Stats(t.Context()); err != nil || stats.Objects != 2 {
+			t.Errorf("got %+v, %v", stats, err)
+		}
 	},
+	"a retired account is not to be seen, and is there again with its cluster": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod", feedOf(pods))
+		mark := vedette.Mark("9")
+		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		retire(t, w)
+		if accounts, err := s.Accounts(t.Context()); err != nil || len(accounts) != 0 {
+			t.Errorf("got %v, %v", accounts, err)
+		}
+		equal(t, "objects", names(all(t, s, store.Query{})), nil)
+		if err := s.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term}); !errors.Is(err, store.ErrNoAccount) {
+			t.Errorf("its last agent wrote: %v", err)
+		}
+		// Another cluster takes the name in the meantime, and goes.
+		if _, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "another"}}); err != nil {
+			t.Fatal(err)
+		}
+		other := take(t, s, "prod")
+		equal(t, "objects of the other", names(all(t, s, store.Query{})), nil)
+		retire(t, other)
+
+		register(t, s, "prod")
+		again := take(t, s, "prod")
+		if again.term <= other.term || again.term <= w.term {
+			t.Errorf("the term is %d after %d and %d", again.term, w.term, other.term)
+		}
+		equal(t, "objects", names(all(t, s, store.Query{})), []string{"prod Pod shop/web@7"})
+		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || len(feeds) != 1 || feeds[0].Mark != "9" {
+			t.Errorf("got the marks %+v, %v", feeds, err)
+		}
+		if err := s.RemoveAccount(t.Context(), "prod"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RemoveAccount(t.Context(), "prod"); !errors.Is(err, store.ErrNoAccount) {
+			t.Errorf("what was retired under the name is left: %v", err)
+		}
+	},
+}
+
+func retire(t *testing.T, w *writer) {
+	t.Helper()
+	release(t, w)
+	if retired, err := w.s.RetireOrphan(t.Context(), w.account, w.term); err != nil || !retired {
+		t.Fatalf("retired %v, %v", retired, err)
+	}
+}
+
+func takeAs(t *testing.T, s *store.Store, h store.Holder) {
+	t.Helper()
+	if _, err := s.Take(t.Context(), h.Account.Name, h); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func release(t *testing.T, w *writer) {

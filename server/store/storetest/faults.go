@@ -49,7 +49,7 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.RemoveOrphans(t.Context(), time.Time{}.Add(1)); err != nil {
+		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if st, err := s.Stats(t.Context()); err != nil || st.Objects != 0 || st.Accounts != 0 {

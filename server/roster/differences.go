@@ -1,0 +1,54 @@
+package roster
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+)
+
+// differences says in which properties what an agent brings differs from what
+// counts: "permissions (READ [dev] counts, not open to everyone), kinds". It is
+// empty where they are equal.
+func differences(counts, brought vedette.Properties) string {
+	a, b := fields(counts), fields(brought)
+	maps.Copy(a, missing(b, a))
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		switch {
+		case a[name] == b[name]:
+		case name == "permissions":
+			names = append(names, fmt.Sprintf("permissions (%s counts, not %s)", counts.Permissions, brought.Permissions))
+		default:
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// fields returns the properties by name as they are stored.
+func fields(p vedette.Properties) map[string]string {
+	var raw map[string]json.RawMessage
+	if text, err := json.Marshal(p); err != nil || json.Unmarshal(text, &raw) != nil {
+		return map[string]string{} // it came as JSON
+	}
+	all := make(map[string]string, len(raw))
+	for name, value := range raw {
+		all[name] = string(value)
+	}
+	return all
+}
+
+// missing returns the names of b that a does not have, without values.
+func missing(b, a map[string]string) map[string]string {
+	only := map[string]string{}
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			only[name] = ""
+		}
+	}
+	return only
+}
