@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/outbox"
@@ -220,9 +219,9 @@ const idlePulses = 3
 
 func (l *link) sendPulse() error {
 	at := l.uplink.box.Behind()
-	rec, err := proto.Marshal(&wire.Record{Step: &wire.Record_Pulse{Pulse: &wire.AgentPulse{UnixMillis: at.UnixMilli()}}})
+	rec, err := wire.EncodeStep(&wire.Record_Pulse{Pulse: &wire.AgentPulse{UnixMillis: at.UnixMilli()}})
 	if err != nil {
-		return fmt.Errorf("encode pulse: %w", err)
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
