@@ -47,6 +47,8 @@ func (w *work) add(s Step) {
 		w.tasks = append(w.tasks, task{step: s})
 	case Pulse:
 		w.tasks = append(w.tasks, task{step: s})
+	case Skip:
+		w.rows++
 	default:
 		w.rows++
 		w.batchOf(s).add(s)
