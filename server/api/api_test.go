@@ -180,12 +180,18 @@ func (o objects) names() string {
 }
 
 func shop(t testing.TB) *readtest.World {
+	w := shopOf(t, "dev", "prod-1", "prod-3")
+	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
+	return w
+}
+
+// shopOf is a world whose accounts hold a node, a Deployment and a pod each.
+func shopOf(t testing.TB, accounts ...vedette.AccountName) *readtest.World {
 	w := readtest.New(t)
-	for _, account := range []vedette.AccountName{"dev", "prod-1", "prod-3"} {
+	for _, account := range accounts {
 		w.Account(account, "pods", "deployments", "nodes")
 		w.Put(account, readtest.Node("node-1"), readtest.Deployment("shop", "web", 3), readtest.Pod("shop", "web-0", "web"))
 	}
-	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
 	return w
 }
 

@@ -9,6 +9,15 @@ func Paths() []string {
 	return paths
 }
 
+// Routes returns the patterns that are served, with their methods.
+func Routes() []string {
+	var patterns []string
+	for _, r := range (&api{}).routes() {
+		patterns = append(patterns, r.method+" "+r.path)
+	}
+	return patterns
+}
+
 // Glob is for tests.
 type Glob = glob
 

@@ -25,6 +25,10 @@ func (g grants) Application(_ context.Context, c authorize.Caller, application s
 	return g.find(c, "application "+application+" "+string(access))
 }
 
+func (g grants) Readable(_ context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error) {
+	return func(account vedette.AccountName) bool { return g.find(c, string(account)+" READ") == nil }, nil
+}
+
 func (g grants) find(c authorize.Caller, wanted string) error {
 	for _, granted := range g {
 		if c.User == "dev" && granted == wanted {

@@ -41,6 +41,8 @@ type reader interface {
 type authority interface {
 	Account(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
 	Application(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
+	// Readable is nil where everyone may read everything.
+	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
 }
 
 // tasks is what carries operations out.
@@ -146,4 +148,8 @@ func (open) Account(context.Context, authorize.Caller, vedette.AccountName, auth
 
 func (open) Application(context.Context, authorize.Caller, string, authorize.Access) error {
 	return nil
+}
+
+func (open) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
+	return nil, nil
 }

@@ -135,6 +135,9 @@ func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p parts) error {
 	if err := json.Unmarshal(raw, &body); err != nil || body.Retry == nil {
 		return vedette.Errorf(vedette.Invalid, `Patching task id: %s with the provided inputs is not supported: send {"retry": true}`, p["id"])
 	}
+	if err := a.mayChangeTask(r, p["id"]); err != nil {
+		return err
+	}
 	if err := a.Tasks.Retry(r.Context(), p["id"], *body.Retry); err != nil {
 		return err
 	}

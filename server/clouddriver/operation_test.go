@@ -84,8 +84,9 @@ func TestOperationPaths(t *testing.T) {
 		{"its owner", "GET", "/kubernetes/task/" + taskID + "/owner", "", 200, `{"name":"vedette-0"}`, ""},
 		{"no task's owner", "GET", "/kubernetes/task/x/owner", "", 404, "Task not found (id: x)", ""},
 		{"the owner of another provider's", "GET", "/aws/task/x/owner", "", 500, "Supported cloudproviders are: [kubernetes]", ""},
-		{"to be run again", "PATCH", "/kubernetes/task/x", `{"retry":true,"more":1}`, 200, `{"id":"x","resourceUri":"/task/x"}`, "retry x true"},
-		{"to be left", "PATCH", "/kubernetes/task/x", `{"retry":false}`, 200, `{"id":"x","resourceUri":"/task/x"}`, "retry x false"},
+		{"to be run again", "PATCH", "/kubernetes/task/" + taskID, `{"retry":true,"more":1}`, 200, started, "retry " + taskID + " true"},
+		{"to be left", "PATCH", "/kubernetes/task/" + taskID, `{"retry":false}`, 200, started, "retry " + taskID + " false"},
+		{"to be left, and is none", "PATCH", "/kubernetes/task/x", `{"retry":false}`, 404, "Task not found (id: x)", ""},
 		{"to be what", "PATCH", "/kubernetes/task/x", `{}`, 400, "Patching task id: x with the provided inputs is not supported", ""},
 		{"to be done by another provider", "PATCH", "/gce/task/x", `{"retry":true}`, 500, "for cloudprovider: gce", ""},
 		{"run again", "POST", "/kubernetes/task/x/restart", ops, 200, `{"id":"x","resourceUri":"/task/x"}`, `restart x [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:kubernetes` + who},
@@ -179,6 +180,10 @@ func (k keeper) Account(_ context.Context, c authorize.Caller, account vedette.A
 		k.t.Errorf("asked for %s of %s in %s", access, c.User, account)
 	}
 	return vedette.Errorf(vedette.Denied, "Access is denied")
+}
+
+func (keeper) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
+	return nil, nil
 }
 
 func (keeper) Application(context.Context, authorize.Caller, string, authorize.Access) error {

@@ -1,10 +1,13 @@
 package clouddriver
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -45,16 +48,17 @@ func viewTask(t task.Task) taskView {
 
 // getTask mirrors OperationsController.get.
 func (a *api) getTask(w http.ResponseWriter, r *http.Request, p parts) error {
-	t, err := a.Tasks.Get(r.Context(), p["id"])
+	t, err := a.readTask(r, p["id"])
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, r, viewTask(t))
 }
 
-// listTasks mirrors OperationsController.list.
+// listTasks mirrors OperationsController.list. What the caller may not read is
+// left out.
 func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ parts) error {
-	all, err := a.Tasks.List(r.Context())
+	all, err := a.readableTasks(r)
 	if err != nil {
 		return err
 	}
@@ -70,7 +74,7 @@ func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p parts) error {
 	if err := onlyKubernetes(p); err != nil {
 		return err
 	}
-	t, err := a.Tasks.Get(r.Context(), p["id"])
+	t, err := a.readTask(r, p["id"])
 	if err != nil {
 		return err
 	}
@@ -80,8 +84,60 @@ func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p parts) error {
 // resumeTask mirrors OperationsController.resumeTask: no task of Kubernetes has a
 // saga.
 func (a *api) resumeTask(w http.ResponseWriter, r *http.Request, p parts) error {
-	if _, err := a.Tasks.Get(r.Context(), p["id"]); err != nil {
+	if _, err := a.readTask(r, p["id"]); err != nil {
 		return err
 	}
 	return vedette.Errorf(vedette.NotFound, "No saga was found for this task id: %s - can't resume", p["id"])
+}
+
+// readTask returns a task that the sender of a request may read. Whoever submitted
+// it may, without a question: Orca asks every few seconds how a stage goes on, and a
+// Fiat that is away for a moment must not fail it. Others need READ of each account.
+func (a *api) readTask(r *http.Request, id string) (task.Task, error) {
+	t, err := a.Tasks.Get(r.Context(), id)
+	caller := authorize.CallerOf(r)
+	if err != nil || submitted(t, caller) {
+		return t, err
+	}
+	return t, t.May(r.Context(), func(ctx context.Context, account vedette.AccountName) error {
+		return a.Authority.Account(ctx, caller, account, authorize.Read)
+	})
+}
+
+func submitted(t task.Task, c authorize.Caller) bool {
+	return or(t.User, authorize.Anonymous) == c.User
+}
+
+// readableTasks are the tasks that run and that readTask would return.
+func (a *api) readableTasks(r *http.Request) ([]task.Task, error) {
+	all, err := a.Tasks.List(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	caller := authorize.CallerOf(r)
+	may, err := a.Authority.Readable(r.Context(), caller)
+	if err != nil || may == nil {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(t task.Task) bool {
+		return !submitted(t, caller) && t.May(r.Context(), func(_ context.Context, account vedette.AccountName) error {
+			if !may(account) {
+				return vedette.Errorf(vedette.Denied, "Access is denied")
+			}
+			return nil
+		}) != nil
+	}), nil
+}
+
+// mayChangeTask asks for WRITE of each account of a task: to end one leaves a
+// cluster in between.
+func (a *api) mayChangeTask(r *http.Request, id string) error {
+	t, err := a.Tasks.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	caller := authorize.CallerOf(r)
+	return t.May(r.Context(), func(ctx context.Context, account vedette.AccountName) error {
+		return a.Authority.Account(ctx, caller, account, authorize.Write)
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/vedette-io/vedette"
@@ -36,8 +37,10 @@ type choice struct {
 	limit  int
 	bodies bool
 	tables string
+	room   *room // for the columns, compressed
 }
 
+// find returns what was chosen, as far as there is room for it.
 func (s *Store) find(ctx context.Context, sel choice) ([]foundRow, error) {
 	body := "NULL"
 	if sel.bodies {
@@ -52,6 +55,9 @@ func (s *Store) find(ctx context.Context, sel choice) ([]foundRow, error) {
 			&f.labelset, &f.labels, &f.stored, &f.uid, &f.version, &f.head, &f.body); err != nil {
 			return err
 		}
+		if !sel.room.take(len(f.head) + len(f.body)) {
+			return errFull
+		}
 		if err := f.readLabels(sets); err != nil {
 			return err
 		}
@@ -60,6 +66,9 @@ func (s *Store) find(ctx context.Context, sel choice) ([]foundRow, error) {
 	}, fmt.Sprintf(`SELECT a.id, a.name, k.id, k.name, k.grp, o.namespace, o.name, o.labelset, l.labels, o.stored, o.uid, o.version, o.head, %s
 		FROM %s LEFT JOIN labelsets l ON l.id = o.labelset%s
 		ORDER BY %s LIMIT %d`, body, sel.tables, clause, sel.order, sel.limit), args...)
+	if errors.Is(err, errFull) {
+		err = nil
+	}
 	return found, err
 }
 
@@ -94,34 +103,52 @@ func (f *foundRow) readLabels(sets map[int64]map[string]string) error {
 	return nil
 }
 
-// unpack makes objects of rows.
-func (s *Store) unpack(ctx context.Context, found []foundRow) ([]Row, error) {
+// unpack makes objects of rows, as far as there is room for them. What it has
+// unpacked it lets go of.
+func (s *Store) unpack(ctx context.Context, found []foundRow, room *room) ([]Row, error) {
 	resources, err := s.resourcesOf(ctx, found)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]Row, len(found))
+	rows := make([]Row, 0, len(found))
 	var buf []byte
 	for i := range found {
-		f, r := &found[i], &rows[i]
-		r.Account, r.Key = vedette.AccountName(f.account), vedette.Key{Kind: f.resource, Namespace: f.namespace, Name: f.name}
-		r.UID, r.ResourceVersion, r.Labels, r.Stored = unpackUID(f.uid), f.version, f.set, timeOf(f.stored)
-		if buf, err = s.dicts.expand(ctx, s, buf[:0], f.head); err != nil {
-			return nil, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
+		f, r := &found[i], Row{}
+		size := 0
+		if buf, size, err = s.unpackRow(ctx, f, &r, buf); err != nil {
+			return nil, err
 		}
-		if err := parseHead(buf, &r.Object); err != nil {
-			return nil, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
+		if !room.take(size) {
+			break
 		}
-		if buf, err = s.dicts.expand(ctx, s, buf[:0], f.body); err == nil {
-			r.Body, err = unfold(bytes.Clone(buf), &r.Object)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the body of %s of account %s: %w", r.Key, r.Account, err)
-		}
-		r.Moniker = vedette.MonikerOf(r.Key, r.Annotations)
 		r.Resource = resources.of(f)
+		rows = append(rows, r)
+		f.head, f.body = nil, nil
 	}
 	return rows, nil
+}
+
+// unpackRow makes an object of a row, and returns how many bytes its columns have.
+// It may use buf, which it returns for the next row.
+func (s *Store) unpackRow(ctx context.Context, f *foundRow, r *Row, buf []byte) ([]byte, int, error) {
+	r.Account, r.Key = vedette.AccountName(f.account), vedette.Key{Kind: f.resource, Namespace: f.namespace, Name: f.name}
+	r.UID, r.ResourceVersion, r.Labels, r.Stored = unpackUID(f.uid), f.version, f.set, timeOf(f.stored)
+	buf, err := s.dicts.expand(ctx, s, buf[:0], f.head)
+	if err == nil {
+		err = parseHead(buf, &r.Object)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
+	}
+	size := len(buf)
+	if buf, err = s.dicts.expand(ctx, s, buf[:0], f.body); err == nil {
+		r.Body, err = unfold(bytes.Clone(buf), &r.Object)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the body of %s of account %s: %w", r.Key, r.Account, err)
+	}
+	r.Moniker = vedette.MonikerOf(r.Key, r.Annotations)
+	return buf, size + len(r.Body), nil
 }
 
 type resourceKey struct {

@@ -44,6 +44,7 @@ type search struct {
 	indexed  bool       // and an index of objects leads to them
 	nothing  bool       // selects nothing
 	after    *position  // nil on the first page
+	room     *room      // for what is read, compressed
 	accounts []int64    // nil for all
 }
 
@@ -142,16 +143,38 @@ func (r *search) page(ctx context.Context) (Page, error) {
 	if r.nothing {
 		return page, nil
 	}
-	found, err := r.rows(ctx)
-	if err != nil {
-		return page, err
+	return page, r.fill(ctx, &page)
+}
+
+// fill reads rows until there are as many as are wanted, or the page is full.
+func (r *search) fill(ctx context.Context, page *Page) error {
+	wanted, expanded := r.Limit, newRoom(r.Bytes)
+	r.room = newRoom(r.Bytes)
+	for steps := 0; ; steps++ {
+		r.Limit = r.step(steps, wanted-len(page.Items))
+		found, err := r.rows(ctx)
+		if err != nil {
+			return err
+		}
+		more := len(found) > r.Limit || r.room.isFull()
+		found = found[:min(len(found), r.Limit)]
+		rows, err := r.store.unpack(ctx, found, expanded)
+		if err != nil {
+			return err
+		}
+		page.Items = append(page.Items, rows...)
+		if len(rows) > 0 {
+			last := found[len(rows)-1].position()
+			r.after = &last
+		}
+		if more = more || expanded.isFull(); !more {
+			return nil
+		}
+		if len(page.Items) == wanted || r.room.isFull() || expanded.isFull() {
+			page.Next = r.after.String()
+			return nil
+		}
 	}
-	if len(found) > r.Limit {
-		found = found[:r.Limit]
-		page.Next = found[r.Limit-1].position().String()
-	}
-	page.Items, err = r.store.unpack(ctx, found)
-	return page, err
 }
 
 // total counts what all pages hold together. The feeds know it, as long as
@@ -179,7 +202,7 @@ func (r *search) rows(ctx context.Context) ([]foundRow, error) {
 	if r.after != nil {
 		where = append(where, r.after.after())
 	}
-	return r.store.find(ctx, choice{where, orderAll, r.Limit + 1, r.Bodies, r.tables()})
+	return r.store.find(ctx, choice{where, orderAll, r.Limit + 1, r.Bodies, r.tables(), r.room})
 }
 
 func (r *search) tables() string {
@@ -212,7 +235,7 @@ func (r *search) walk(ctx context.Context) ([]foundRow, error) {
 	if r.after != nil {
 		where = slices.Concat(r.scope, conditions{r.after.fromPair()})
 	}
-	for len(found) <= r.Limit {
+	for len(found) <= r.Limit && !r.room.isFull() {
 		pairs, err := r.pairs(ctx, where)
 		if err != nil || len(pairs) == 0 {
 			return found, err
@@ -248,7 +271,7 @@ func (r *search) pairs(ctx context.Context, where conditions) ([]pair, error) {
 // together and sorted by the database; a big one alone, in the order of the
 // primary key.
 func (r *search) visit(ctx context.Context, pairs []pair, found []foundRow) ([]foundRow, error) {
-	for len(pairs) > 0 && len(found) <= r.Limit {
+	for len(pairs) > 0 && len(found) <= r.Limit && !r.room.isFull() {
 		n := window(pairs, int64(r.Limit))
 		more, err := r.look(ctx, pairs[:n], r.Limit+1-len(found))
 		if err != nil {
@@ -279,13 +302,13 @@ func (r *search) look(ctx context.Context, pairs []pair, limit int) ([]foundRow,
 		if resume {
 			where = append(where, r.after.afterName())
 		}
-		return r.store.find(ctx, choice{where, orderPair, limit, r.Bodies, r.store.byKey()})
+		return r.store.find(ctx, choice{where, orderPair, limit, r.Bodies, r.store.byKey(), r.room})
 	}
 	where = append(where, r.store.anyOf(pairs))
 	if resume {
 		where = append(where, r.after.after())
 	}
-	return r.store.find(ctx, choice{where, orderAll, limit, r.Bodies, r.store.byScope()})
+	return r.store.find(ctx, choice{where, orderAll, limit, r.Bodies, r.store.byScope(), r.room})
 }
 
 // anyOf writes the pairs by account, which are sorted so.
@@ -318,14 +341,14 @@ func (s *Store) Object(ctx context.Context, account vedette.AccountName, key ved
 	if err != nil || !ok || !validName(key.Namespace, maxName) || !validName(key.Name, maxName) {
 		return Row{}, s.explain("read an object", errors.Join(err, missing))
 	}
-	found, err := s.find(ctx, choice{conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?", []any{id, kind, key.Namespace, key.Name}}}, orderPair, 1, true, s.byKey()})
+	found, err := s.find(ctx, choice{conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?", []any{id, kind, key.Namespace, key.Name}}}, orderPair, 1, true, s.byKey(), nil})
 	if err != nil {
 		return Row{}, s.explain("read an object", err)
 	}
 	if len(found) == 0 {
 		return Row{}, missing
 	}
-	rows, err := s.unpack(ctx, found)
+	rows, err := s.unpack(ctx, found, nil)
 	if err != nil {
 		return Row{}, s.explain("read an object", err)
 	}

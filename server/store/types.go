@@ -103,6 +103,10 @@ type Query struct {
 	After       string // cursor of the previous page
 	Bodies      bool   // read bodies too
 	SkipTotal   bool   // leave out the count, which costs as much as the rows it counts
+	// Bytes bounds what the rows of a page hold together, uncompressed: the page ends
+	// before the row that would be too much, and its cursor goes on there. A page has
+	// one row at least, however large. Zero means no bound.
+	Bytes int64
 }
 
 // Page is a part of the objects that a query selects, in the order of account,

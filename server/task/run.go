@@ -57,7 +57,7 @@ func (g *givenUp) state() store.TaskState {
 func (t *Tasks) newRun(id string, works []work, o Options) *run {
 	r := &run{tasks: t, id: id, works: works, options: o, done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(t.base)
-	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), State: store.TaskRunning, Started: time.Now(),
+	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: accountsOf(works), State: store.TaskRunning, Started: time.Now(),
 		History: []Line{{orchestration, "Initializing Orchestration Task"}}, Results: []json.RawMessage{}}
 	return r
 }
@@ -80,10 +80,10 @@ func namesOf(works []work) []string {
 	return names
 }
 
-func accountsOf(works []work) []string {
-	var names []string
+func accountsOf(works []work) []vedette.AccountName {
+	names := []vedette.AccountName{}
 	for _, w := range works {
-		names = append(names, string(w.account()))
+		names = append(names, w.account())
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

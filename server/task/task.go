@@ -16,11 +16,15 @@ type Task struct {
 	ID        string // a ULID
 	RequestID string // of whoever submitted it; a second submission under it is the first
 	Owner     string // the server that runs it, or did
-	State     store.TaskState
-	History   []Line
-	Results   []json.RawMessage // Result and Exception, in the order of the operations
-	Outputs   []Output          // of the newest mostOutputs changes, where they are kept
-	Started   time.Time
+	User      string // on whose behalf it was submitted; empty where nobody said
+	// Accounts are those that its operations name. Nil: a server that did not note
+	// them has stored the task.
+	Accounts []vedette.AccountName
+	State    store.TaskState
+	History  []Line
+	Results  []json.RawMessage // Result and Exception, in the order of the operations
+	Outputs  []Output          // of the newest mostOutputs changes, where they are kept
+	Started  time.Time
 }
 
 // Line is one entry of a task's history.
@@ -70,13 +74,14 @@ type Detail struct {
 // body is what is stored of a task besides its columns. It holds nothing of what
 // was submitted.
 type body struct {
-	History []Line            `json:"history"`
-	Results []json.RawMessage `json:"results"`
-	Outputs []Output          `json:"outputs,omitempty"`
+	Accounts []vedette.AccountName `json:"accounts"`
+	History  []Line                `json:"history"`
+	Results  []json.RawMessage     `json:"results"`
+	Outputs  []Output              `json:"outputs,omitempty"`
 }
 
 func (t Task) body() ([]byte, error) {
-	raw, err := json.Marshal(body{t.History, t.Results, t.Outputs})
+	raw, err := json.Marshal(body{t.Accounts, t.History, t.Results, t.Outputs})
 	if err != nil {
 		return nil, fmt.Errorf("encode task %s: %w", t.ID, err)
 	}
@@ -89,7 +94,7 @@ func taskOf(row store.TaskRow) (Task, error) {
 	if err := json.Unmarshal(row.Body, &b); err != nil {
 		return Task{}, fmt.Errorf("decode task %s: %w", row.ID, err)
 	}
-	return Task{ID: row.ID, RequestID: row.RequestID, Owner: string(row.Server), State: row.State,
+	return Task{ID: row.ID, RequestID: row.RequestID, Owner: string(row.Server), User: row.User, Accounts: b.Accounts, State: row.State,
 		History: b.History, Results: b.Results, Outputs: b.Outputs, Started: row.Created}, nil
 }
 

@@ -115,7 +115,7 @@ type Options struct {
 	// MayWrite decides whether the caller may change what is in an account: nil, or
 	// a vedette.Denied. Any other error is that it can't be told, and then nobody
 	// may. Without one everybody may.
-	MayWrite func(ctx context.Context, account vedette.AccountName) error
+	MayWrite MayFunc
 }
 
 // Tasks runs tasks and knows of all that others run. It is safe for use by many
@@ -222,7 +222,11 @@ func (t *Tasks) again(ctx context.Context, row store.TaskRow, works []work, o Op
 	if err != nil {
 		return err
 	}
+	if err := past.mayChange(ctx, o.MayWrite); err != nil {
+		return err
+	}
 	r := t.newRun(row.ID, works, o)
+	r.task.User, r.task.Accounts = past.User, allAccounts(past.Accounts, r.task.Accounts)
 	r.task.History = append(past.History, Line{orchestration, "Re-initializing Orchestration Task (failure is retryable)"})
 	r.task.Started, r.task.Outputs = past.Started, past.Outputs
 	if err := t.enter(r); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/task"
@@ -167,4 +168,41 @@ func FuzzParseRequests(f *testing.F) {
 // nobody may do anything, so that nothing is begun.
 func nobody(context.Context, vedette.AccountName) error {
 	return vedette.Errorf(vedette.Denied, "nobody")
+}
+
+// TestRestartOfAnothersTask holds that a task is not taken over with operations on
+// an account of one's own.
+func TestRestartOfAnothersTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(task.Config{})
+		s.cluster.do = hang
+		id := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
+		if err := s.Retry(t.Context(), id, true); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Get(t.Context(), id)
+		if err != nil || len(got.Accounts) != 1 || got.Accounts[0] != "prod" {
+			t.Errorf("accounts %q, %v", got.Accounts, err)
+		}
+		own := task.Options{RequestID: "1", MayWrite: func(_ context.Context, account vedette.AccountName) error {
+			if account == "lab" {
+				return nil
+			}
+			return vedette.Errorf(vedette.Denied, "not %s", account)
+		}}
+		if err := s.Restart(t.Context(), id, nil, own); vedette.KindOf(err) != vedette.Denied {
+			t.Errorf("restart: %v", err)
+		}
+		if _, err := s.Submit(t.Context(), nil, own); vedette.KindOf(err) != vedette.Denied {
+			t.Errorf("submitted under its request: %v", err)
+		}
+		own.MayWrite = nil
+		if err := s.Restart(t.Context(), id, nil, own); err != nil {
+			t.Errorf("who may: %v", err)
+		}
+		synctest.Wait()
+		if got, err = s.Get(t.Context(), id); err != nil || len(got.Accounts) != 1 {
+			t.Errorf("accounts %q, %v: those of before count too", got.Accounts, err)
+		}
+	})
 }

@@ -42,6 +42,7 @@ var readTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 	},
+	"a page ends where its bytes are used up": testBytes,
 	"a total costs, and may be left out": func(t *testing.T, s *store.Store) {
 		join(t, s, "prod").put(object(pods, "n", "a", "1"))
 		if page, err := s.Objects(t.Context(), store.Query{SkipTotal: true}); err != nil || page.Total != -1 {

@@ -1,0 +1,225 @@
+// Package readlimit bounds the memory that answers to readers take together, and
+// shares it among them fairly: a caller who asks for much waits for its own
+// answers, not others for them.
+package readlimit
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Config says how much there is to share. Zero values mean the defaults.
+type Config struct {
+	Bytes int64         // for all readers together; 64 MiB
+	Share int64         // that one caller may hold at a time; half of Bytes
+	Wait  time.Duration // how long a reader waits for its turn; 10 s
+	Queue int           // how many readers of one caller may wait; 100
+}
+
+// Limiter is a semaphore that counts bytes. Callers take turns; of one caller's
+// readers the first to come is the first to be served. The zero value and nil
+// limit nothing. It is safe for concurrent use.
+type Limiter struct {
+	cfg Config
+
+	mu      sync.Mutex
+	used    int64
+	callers map[string]*caller
+	turns   []*caller // those with readers that wait, whose turn is next first
+}
+
+// caller is somebody who holds bytes or waits for some.
+type caller struct {
+	name    string
+	held    int64
+	waiting []*reader
+}
+
+type reader struct {
+	bytes   int64
+	granted chan struct{} // closed when it has them
+}
+
+// New returns a limiter.
+func New(cfg Config) *Limiter {
+	if cfg.Bytes <= 0 {
+		cfg.Bytes = 64 << 20
+	}
+	if cfg.Share <= 0 || cfg.Share > cfg.Bytes {
+		cfg.Share = cfg.Bytes / 2
+	}
+	if cfg.Wait <= 0 {
+		cfg.Wait = 10 * time.Second
+	}
+	if cfg.Queue <= 0 {
+		cfg.Queue = 100
+	}
+	return &Limiter{cfg: cfg, callers: map[string]*caller{}}
+}
+
+// Acquire waits until a caller may hold so many bytes more, and returns what gives
+// them back, which must be called once. What is larger than a caller's share counts
+// as the whole share. The error is a vedette.Unavailable where the turn does not
+// come in time, or too many of the caller's readers wait already.
+func (l *Limiter) Acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
+	if l == nil || l.callers == nil {
+		return func() {}, nil
+	}
+	r, c := l.enter(name, bytes)
+	if r == nil {
+		return nil, vedette.Errorf(vedette.Unavailable, "%d requests of yours wait for memory on this server already: "+
+			"send fewer at a time, or ask for less with each", l.cfg.Queue)
+	}
+	timer := time.NewTimer(l.cfg.Wait)
+	defer timer.Stop()
+	select {
+	case <-r.granted:
+		return l.releaser(c, r), nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-timer.C:
+		err = vedette.Errorf(vedette.Unavailable, "answers to other requests took all %d MiB that this server has for them for %v: "+
+			"try again, or ask for less: fewer objects, or objects without their manifests", l.cfg.Bytes>>20, l.cfg.Wait)
+	}
+	l.leave(c, r)
+	return nil, err
+}
+
+// TryAcquire is Acquire for who can't wait: nil where others would have to.
+func (l *Limiter) TryAcquire(name string, bytes int64) (release func()) {
+	if l == nil || l.callers == nil {
+		return func() {}
+	}
+	r, c := l.enter(name, bytes)
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.granted:
+		return l.releaser(c, r)
+	default:
+		l.leave(c, r)
+		return nil
+	}
+}
+
+// enter queues a reader and serves who can be served. It returns nil where the
+// caller's queue is full.
+func (l *Limiter) enter(name string, bytes int64) (*reader, *caller) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.callers[name]
+	if c == nil {
+		c = &caller{name: name}
+		l.callers[name] = c
+	}
+	if len(c.waiting) >= l.cfg.Queue {
+		return nil, c
+	}
+	r := &reader{bytes: min(max(bytes, 1), l.cfg.Share), granted: make(chan struct{})}
+	c.waiting = append(c.waiting, r)
+	if len(c.waiting) == 1 {
+		l.turns = append(l.turns, c)
+	}
+	l.serveLocked()
+	return r, c
+}
+
+func (l *Limiter) releaser(c *caller, r *reader) func() {
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.returnLocked(c, r)
+	})
+}
+
+// leave takes a reader out of the queue. It may have been served meanwhile.
+func (l *Limiter) leave(c *caller, r *reader) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, waiting := range c.waiting {
+		if waiting == r {
+			c.waiting = append(c.waiting[:i:i], c.waiting[i+1:]...)
+			l.settleLocked(c)
+			l.serveLocked()
+			return
+		}
+	}
+	l.returnLocked(c, r)
+}
+
+func (l *Limiter) returnLocked(c *caller, r *reader) {
+	l.used -= r.bytes
+	c.held -= r.bytes
+	l.settleLocked(c)
+	l.serveLocked()
+}
+
+// serveLocked gives what is free to those who wait: one reader of each caller in
+// turn. Who holds a whole share is passed over; one that is too large for what is
+// free is waited for, or small readers would keep it out for ever.
+func (l *Limiter) serveLocked() {
+	for i := 0; i < len(l.turns); {
+		c := l.turns[i]
+		r := c.waiting[0]
+		if c.held+r.bytes > l.cfg.Share {
+			i++
+			continue
+		}
+		if l.used+r.bytes > l.cfg.Bytes {
+			return
+		}
+		l.used += r.bytes
+		c.held += r.bytes
+		c.waiting = c.waiting[1:]
+		close(r.granted)
+		l.turns = append(l.turns[:i:i], l.turns[i+1:]...)
+		if len(c.waiting) > 0 {
+			l.turns = append(l.turns, c)
+		}
+		i = 0
+	}
+}
+
+// settleLocked forgets a caller that wants nothing any more.
+func (l *Limiter) settleLocked(c *caller) {
+	if len(c.waiting) > 0 {
+		return
+	}
+	for i, waiting := range l.turns {
+		if waiting == c {
+			l.turns = append(l.turns[:i:i], l.turns[i+1:]...)
+			break
+		}
+	}
+	if c.held == 0 {
+		delete(l.callers, c.name)
+	}
+}
+
+// Read reads something whose size shows only when it has been read, and holds that
+// many bytes of it. Where they are not to be had at once what was read is let go,
+// and read again when they are.
+func Read[T any](ctx context.Context, l *Limiter, name string, read func() (T, int64, error)) (T, func(), error) {
+	var none T
+	v, size, err := read()
+	if err != nil {
+		return none, nil, err
+	}
+	if release := l.TryAcquire(name, size); release != nil {
+		return v, release, nil
+	}
+	v = none
+	release, err := l.Acquire(ctx, name, size)
+	if err != nil {
+		return none, nil, err
+	}
+	if v, _, err = read(); err != nil {
+		release()
+		return none, nil, err
+	}
+	return v, release, nil
+}

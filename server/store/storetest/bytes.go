@@ -1,0 +1,92 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// testBytes reads objects of all sizes by pages that are bounded in bytes: none
+// holds more, and together they hold everything, whichever way rows are found.
+func testBytes(t *testing.T, s *store.Store) {
+	const most = 100 << 10
+	for _, account := range []vedette.AccountName{"one", "two"} {
+		w := join(t, s, account)
+		for i := range 200 {
+			size := 100
+			switch {
+			case i%50 == 7:
+				size = 60 << 10
+			case i == 99:
+				size = 2 * most
+			}
+			w.put(sized(i, size, i%2 == 0))
+		}
+	}
+	for why, q := range map[string]store.Query{
+		"all": {}, "a kind of an account": {Accounts: []vedette.AccountName{"one"}, Kinds: []vedette.Kind{pods}}, "an application": {Application: "big"},
+		"a selector": {Selector: "size=any"}, "a namespace": {Namespace: "n"}, "small pages": {Limit: 7},
+	} {
+		q.Bodies, q.SkipTotal = true, true
+		want := names(all(t, s, q))
+		q.Bytes = most
+		var got []store.Row
+		pages := 0
+		for {
+			page, err := s.Objects(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages++
+			got = append(got, page.Items...)
+			if n := bytesOf(page.Items); n > most && len(page.Items) > 1 {
+				t.Errorf("%s: page %d has %d bytes in %d rows", why, pages, n, len(page.Items))
+			}
+			if q.After = page.Next; q.After == "" {
+				break
+			}
+			if len(page.Items) == 0 {
+				t.Fatalf("%s: page %d holds nothing and is not the last", why, pages)
+			}
+		}
+		equal(t, why, names(got), want)
+		if pages < 4 {
+			t.Errorf("%s: %d pages", why, pages)
+		}
+	}
+	if page, err := s.Objects(t.Context(), store.Query{Bytes: most, Limit: 1000}); err != nil || len(page.Items) != 400 || page.Next != "" {
+		t.Errorf("without bodies: %d rows, %v", len(page.Items), err)
+	}
+}
+
+// sized returns an object whose body has so many bytes. One that is random has as
+// many compressed.
+func sized(i, size int, random bool) vedette.Object {
+	o := object(pods, "n", fmt.Sprintf("p%03d", i), "1")
+	text := strings.Repeat("x", size)
+	if random {
+		b := make([]byte, size)
+		for n := range b {
+			b[n] = byte(' ' + 1 + rand.IntN(90))
+			if b[n] == '"' || b[n] == '\\' {
+				b[n] = 'x'
+			}
+		}
+		text = string(b)
+	}
+	o.Body = []byte(`{"data":"` + text + `"}`)
+	o.Labels = map[string]string{"size": "any"}
+	o.Annotations = map[string]string{"moniker.spinnaker.io/application": "big"}
+	return o
+}
+
+func bytesOf(rows []store.Row) (n int) {
+	for _, r := range rows {
+		n += len(r.Body)
+	}
+	return n
+}
