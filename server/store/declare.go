@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,11 +22,11 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 		return nil, fmt.Errorf("%s: %w", deed, err)
 	}
 	defer leave()
-	d, err := s.declaration(ctx, account, term, feeds, unknownGroups)
-	if err != nil {
-		return nil, s.explain(deed, err)
+	if err := s.limits.check(account, feeds); err != nil {
+		return nil, fmt.Errorf("%s: %w", deed, err)
 	}
-	if err := s.write(ctx, func(ctx context.Context, tx *tx) error { return d.begin(ctx, tx) }); err != nil {
+	d, err := s.declared(ctx, account, term, feeds, unknownGroups)
+	if err != nil {
 		return nil, s.explain(deed, err)
 	}
 	s.floors.retain(account, func(key vedette.Key) bool {
@@ -33,6 +34,22 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 	})
 	changes, err := s.withdraw(ctx, d)
 	return changes, s.explain(deed, err)
+}
+
+// errKindGone says that a kind was forgotten since its number was read.
+var errKindGone = errors.New("a kind was forgotten meanwhile")
+
+// declared writes the feeds of a declaration.
+func (s *Store) declared(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
+	for tries := 0; ; tries++ {
+		d, err := s.declaration(ctx, account, term, feeds, unknownGroups)
+		if err == nil {
+			err = s.write(ctx, func(ctx context.Context, tx *tx) error { return d.begin(ctx, tx) })
+		}
+		if !errors.Is(err, errKindGone) || tries == 2 {
+			return d, err
+		}
+	}
 }
 
 type declaration struct {
@@ -58,13 +75,13 @@ func (s *Store) declaration(ctx context.Context, account vedette.AccountName, te
 		k, ok := s.kinds.named(kind)
 		return !ok || slices.Contains(unknownGroups, k.Group)
 	}
+	if err := s.numberKinds(ctx, account, term, feeds); err != nil {
+		return nil, err
+	}
 	for _, f := range feeds {
-		if !validName(f.Feed.Namespace, 63) || !validName(f.Feed.Kind.Name, 255) || !validName(f.Feed.Kind.Group, 255) {
-			return nil, vedette.Errorf(vedette.Invalid, "the feed %.300q cannot be stored: its kind or namespace is too long or no text", f.Feed.String())
-		}
-		kind, err := s.kinds.number(ctx, s, f.Feed.Kind)
-		if err != nil {
-			return nil, err
+		kind, ok := s.kinds.known(f.Feed.Kind)
+		if !ok {
+			return nil, errKindGone
 		}
 		key := feedKey{kind, f.Feed.Namespace}
 		d.feeds[key], d.wanted[key] = f.Resource, true
@@ -111,12 +128,32 @@ func (d *declaration) begin(ctx context.Context, tx *tx) error {
 			return fmt.Errorf("withdraw a feed: %w", err)
 		}
 	}
+	if err := d.useKinds(ctx, tx, stored); err != nil {
+		return err
+	}
 	return d.store(ctx, tx, stored)
+}
+
+// useKinds keeps the kinds of feeds that are new from being forgotten.
+func (d *declaration) useKinds(ctx context.Context, tx *tx, there coverage) error {
+	var kinds []int64
+	for key := range d.feeds {
+		if !there[key] {
+			kinds = append(kinds, key.kind)
+		}
+	}
+	slices.Sort(kinds)
+	used, err := useKinds(ctx, tx, slices.Compact(kinds))
+	if err == nil && !used {
+		err = errKindGone
+	}
+	return err
 }
 
 func (d *declaration) store(ctx context.Context, tx *tx, there coverage) error {
 	var added [][]any
 	for key, r := range d.feeds {
+		r = cleanResource(r)
 		short, err := json.Marshal(r.ShortNames)
 		if err != nil {
 			return fmt.Errorf("write short names: %w", err)
@@ -133,7 +170,24 @@ func (d *declaration) store(ctx context.Context, tx *tx, there coverage) error {
 	return insertValues(ctx, tx, "feeds", feedColumns, added, "")
 }
 
-var feedColumns = []column{{"account_id", "integer"}, {"kind_id", "smallint"}, {"namespace", "text"}, {"mark", "text"}, {"state", "text"}, {"message", "text"},
+// The longest names of a resource that are stored, and the most short ones.
+const (
+	maxResource   = 253
+	maxShortNames = 32
+)
+
+// cleanResource cuts what an API server says of a kind to what is stored.
+func cleanResource(r vedette.Resource) vedette.Resource {
+	r.Version, r.Plural, r.Singular = clean(r.Version, maxResource), clean(r.Plural, maxResource), clean(r.Singular, maxResource)
+	var short []string
+	for _, name := range r.ShortNames[:min(len(r.ShortNames), maxShortNames)] {
+		short = append(short, clean(name, maxWord))
+	}
+	r.ShortNames = short
+	return r
+}
+
+var feedColumns = []column{{"account_id", "integer"}, {"kind_id", "integer"}, {"namespace", "text"}, {"mark", "text"}, {"state", "text"}, {"message", "text"},
 	{"objects", "bigint"}, {"synced", "bigint"}, {"seen", "bigint"}, {"version", "text"}, {"plural", "text"}, {"singular", "text"}, {"short_names", "text"}, {"namespaced", "smallint"}}
 
 func number(b bool) int {

@@ -3,23 +3,29 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/vedette-io/vedette"
 )
 
-// kindTable numbers kinds. A number is never given up, so what was read once
-// stays true.
+// kindTable knows the numbers of kinds. A number is never given to another kind, so
+// what was read once is right for as long as the kind is there, and else leads to
+// nothing.
 type kindTable struct {
-	mu   sync.RWMutex
-	ids  map[vedette.Kind]int64
-	byID map[int64]vedette.Kind
+	mu    sync.RWMutex
+	ids   map[vedette.Kind]int64
+	byID  map[int64]vedette.Kind
+	begun int // loads, by which an older one is known
+	shown int // the load that ids and byID are of
 }
 
 // load reads what other servers have numbered since the last time.
 func (k *kindTable) load(ctx context.Context, s *Store) error {
+	k.mu.Lock()
+	k.begun++
+	turn := k.begun
+	k.mu.Unlock()
 	ids, byID := map[vedette.Kind]int64{}, map[int64]vedette.Kind{}
 	err := s.each(ctx, func(rows *sql.Rows) error {
 		var id int64
@@ -35,8 +41,8 @@ func (k *kindTable) load(ctx context.Context, s *Store) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(ids) >= len(k.ids) { // an older read must not undo a newer one
-		k.ids, k.byID = ids, byID
+	if turn > k.shown { // an older read must not undo a newer one
+		k.ids, k.byID, k.shown = ids, byID, turn
 	}
 	return nil
 }
@@ -60,23 +66,16 @@ func (k *kindTable) find(ctx context.Context, s *Store, kind vedette.Kind) (int6
 	return id, ok, nil
 }
 
-// number returns a kind's number and gives it one where it has none. It must not
-// be called within a transaction: SQLite has one writer.
-func (k *kindTable) number(ctx context.Context, s *Store, kind vedette.Kind) (int64, error) {
-	id, ok, err := k.find(ctx, s, kind)
-	if err != nil || ok {
-		return id, err
+// missing returns those kinds that have no number.
+func (k *kindTable) missing(kinds []vedette.Kind) (without []vedette.Kind) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, kind := range kinds {
+		if _, ok := k.ids[kind]; !ok {
+			without = append(without, kind)
+		}
 	}
-	// Another server may be first; then the insert fails and the second look finds.
-	insertErr := s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
-		_, err := exec(ctx, conn, &s.dialect, `INSERT INTO kinds (name, grp) VALUES (?, ?)`, kind.Name, kind.Group)
-		return err
-	})
-	id, ok, err = k.find(ctx, s, kind)
-	if err == nil && !ok {
-		err = fmt.Errorf("number the kind %s: %w", kind, errors.Join(insertErr, sql.ErrNoRows))
-	}
-	return id, err
+	return without
 }
 
 // name returns the kind of a number that was read from the database.

@@ -2,66 +2,122 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"strings"
 	"testing"
 
+	"github.com/pressly/goose/v3"
+
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestSchemaOfBeforeDryRuns takes a database back to the version before, with an
-// operation in it, and opens it as it was left by a server that ended in the midst
-// of migrating, too.
+// TestSchemaOfBeforeDryRuns opens a database of the version before, with an operation
+// in it, and as it was left by a server that ended in the midst of migrating, too.
 func TestSchemaOfBeforeDryRuns(t *testing.T) {
-	for name, url := range map[string]func(testing.TB) string{
-		"SQLite":     func(t testing.TB) string { return "sqlite:" + t.TempDir() + "/vedette.db" },
-		"PostgreSQL": databases.PostgreSQL,
-		"MariaDB":    databases.MariaDB,
-	} {
-		t.Run(name, func(t *testing.T) {
-			url := url(t)
-			open := func() *Store {
-				s, err := Open(t.Context(), Config{URL: url})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return s
-			}
-			leave := func(s *Store, statements ...string) {
-				t.Helper()
-				err := s.write(t.Context(), func(ctx context.Context, tx *tx) error {
-					for _, text := range statements {
-						if _, err := tx.exec(ctx, text); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			const forget = `DELETE FROM schema_version WHERE version_id >= 3`
-			index := `DROP INDEX accounts_retired`
-			if name == "MariaDB" {
-				index += ` ON accounts`
-			}
-			leave(open(), `ALTER TABLE operations DROP COLUMN dry_run`, `DROP TABLE lease`, index,
-				`ALTER TABLE accounts DROP COLUMN retired`, `ALTER TABLE accounts DROP COLUMN permitted_by`, forget,
-				`INSERT INTO operations (id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, due, sent, ended)
-				VALUES ('01J', 'prod', 'a', 's', 'scale', 'web', '', '', 'done', 200, '', '', 1, 1, 1, 1)`)
-			s := open()
-			if o, err := s.Operation(t.Context(), "01J"); err != nil || o.DryRun || o.Verb != "scale" {
-				t.Errorf("the operation is %+v, %v", o, err)
-			}
-			if name == "MariaDB" { // whose change of the schema is not taken back with the rest
-				leave(s, forget)
-				s = open()
-			}
-			if err := s.Close(); err != nil {
+	onOldSchemas(t, 2, func(t *testing.T, url string, old *sql.DB) {
+		must(t, old, `INSERT INTO operations (id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, due, sent, ended)
+			VALUES ('01J', 'prod', 'a', 's', 'scale', 'web', '', '', 'done', 200, '', '', 1, 1, 1, 1)`)
+		if strings.HasPrefix(url, "mysql:") { // whose change of the schema is not taken back with the rest
+			must(t, old, `ALTER TABLE operations ADD COLUMN dry_run TINYINT NOT NULL DEFAULT 0`)
+		}
+		s := openStore(t, url)
+		if o, err := s.Operation(t.Context(), "01J"); err != nil || o.DryRun || o.Verb != "scale" {
+			t.Errorf("the operation is %+v, %v", o, err)
+		}
+	})
+}
+
+// TestSchemaOfSmallKinds opens a database whose kinds have small numbers, with an
+// object in it. New kinds get numbers beyond what these could be.
+func TestSchemaOfSmallKinds(t *testing.T) {
+	onOldSchemas(t, 3, func(t *testing.T, url string, old *sql.DB) {
+		must(t, old, `INSERT INTO accounts (id, name, term, cluster_uid, host, fingerprint, version, shape, properties, namespaces, holder, server, registered, last_seen, orphaned)
+			VALUES (1, 'prod', 1, 'u', '', '', '', '', '{}', NULL, 'a', 's', 1, 1, 0)`)
+		must(t, old, `INSERT INTO kinds (id, name, grp) VALUES (32767, 'Pod', '')`)
+		must(t, old, `INSERT INTO feeds (account_id, kind_id, namespace, mark, state, message, objects, synced, seen, version, plural, singular, short_names, namespaced)
+			VALUES (1, 32767, '', '5', 'live', '', 1, 1, 1, 'v1', 'pods', 'pod', '[]', 1)`)
+		if strings.HasPrefix(url, "postgres:") {
+			must(t, old, `ALTER TABLE kinds ALTER COLUMN id RESTART WITH 32767`)
+		}
+		w := &site{Store: openStore(t, url), t: t, term: 1}
+		if strings.HasPrefix(url, "postgres:") { // as after 32,767 kinds
+			must(t, old, `SELECT nextval('kinds_id_seq')`)
+		}
+		if _, err := w.Commit(t.Context(), Batch{Account: "prod", Term: 1, Upserts: podsAt(0, 3, 7)}); err != nil {
+			t.Fatal(err)
+		}
+		jobs := vedette.Feed{Kind: vedette.Kind{Group: "batch", Name: "Job"}}
+		if _, err := w.Declare(t.Context(), "prod", 1, []DeclaredFeed{{Feed: podFeed}, {Feed: jobs}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if id, ok := w.kinds.known(jobs.Kind); !ok || id <= 32767 {
+			t.Errorf("the new kind has the number %d", id)
+		}
+		page, err := w.Objects(t.Context(), Query{})
+		if err != nil || len(page.Items) != 3 {
+			t.Errorf("%d objects, %v", len(page.Items), err)
+		}
+	})
+}
+
+// onOldSchemas runs a test on databases whose schema has an older version. It opens
+// the store itself.
+func onOldSchemas(t *testing.T, version int64, test func(t *testing.T, url string, old *sql.DB)) {
+	for name, make := range map[string]func(t *testing.T) (url, driver, dsn string, d dialect){
+		"SQLite": func(t *testing.T) (string, string, string, dialect) {
+			file := t.TempDir() + "/vedette.db"
+			return "sqlite:" + file, "sqlite", file, sqliteDialect()
+		},
+		"PostgreSQL": func(t *testing.T) (string, string, string, dialect) {
+			url := databases.PostgreSQL(t)
+			return url, "pgx", url, postgresDialect()
+		},
+		"MariaDB": func(t *testing.T) (string, string, string, dialect) {
+			url := databases.MariaDB(t)
+			dsn, err := databases.MySQLDSN(url)
+			if err != nil {
 				t.Fatal(err)
 			}
+			return url, "mysql", dsn, mysqlDialect()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, driver, dsn, d := make(t)
+			old, err := sql.Open(driver, dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer old.Close()
+			provider, err := goose.NewProvider(d.goose, old, d.migrations, goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := provider.UpTo(t.Context(), version); err != nil {
+				t.Fatal(err)
+			}
+			test(t, url, old)
 		})
 	}
+}
+
+func must(t *testing.T, db *sql.DB, text string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openStore(t *testing.T, url string) *Store {
+	t.Helper()
+	s, err := Open(context.Background(), Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }

@@ -103,7 +103,7 @@ func postgresLookup(ctx context.Context, s *Store, account int64, keys []rowKey,
 	}
 	kinds, namespaces, names := keyArrays(keys)
 	return s.each(ctx, scanStored(found), `SELECT `+lookupColumns+`
-		FROM unnest($2::smallint[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
+		FROM unnest($2::integer[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
 		JOIN objects o ON o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
 		LEFT JOIN labelsets l ON l.id = o.labelset`, account, kinds, namespaces, names)
 }
@@ -113,7 +113,7 @@ func postgresRemove(ctx context.Context, tx *tx, account int64, keys []rowKey) e
 		return nil
 	}
 	kinds, namespaces, names := keyArrays(keys)
-	_, err := tx.ExecContext(ctx, `DELETE FROM objects o USING unnest($2::smallint[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
+	_, err := tx.ExecContext(ctx, `DELETE FROM objects o USING unnest($2::integer[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
 		WHERE o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name`, account, kinds, namespaces, names)
 	if err != nil {
 		return fmt.Errorf("delete %d rows: %w", len(keys), err)
@@ -122,7 +122,7 @@ func postgresRemove(ctx context.Context, tx *tx, account int64, keys []rowKey) e
 }
 
 const postgresUpsertSQL = `INSERT INTO objects (account_id, stored, kind_id, namespace, name, labelset, uid, version, application, head, body)
-	SELECT $1, $2, * FROM unnest($3::smallint[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::bytea[], $11::bytea[])
+	SELECT $1, $2, * FROM unnest($3::integer[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::bytea[], $11::bytea[])
 	ON CONFLICT (account_id, kind_id, namespace, name) DO UPDATE SET labelset = excluded.labelset, stored = excluded.stored,
 		uid = excluded.uid, version = excluded.version, application = excluded.application, head = excluded.head, body = excluded.body`
 

@@ -31,6 +31,7 @@ type Store struct {
 	migrator *sql.DB // the same as db, but for what bounds its statements
 	log      *slog.Logger
 	kinds    kindTable
+	limits   limits
 	dicts    dictionaries
 	gates    gates
 	hurry    hurry
@@ -58,7 +59,7 @@ var (
 // try again, and vedette.Invalid where that would be in vain: a URL that can't
 // be used, or a schema that a newer version of this program wrote.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	s := &Store{log: cfg.Log, texts: statements{}, looks: statements{}}
+	s := &Store{log: cfg.Log, limits: defaultLimits, texts: statements{}, looks: statements{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/test/databases"
+)
+
+// TestKindsOfAgents runs what concerns the numbers of kinds on each database.
+func TestKindsOfAgents(t *testing.T) {
+	for name, url := range map[string]func(testing.TB) string{
+		"SQLite":     func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "v.db") },
+		"PostgreSQL": databases.PostgreSQL,
+		"MariaDB":    databases.MariaDB,
+	} {
+		t.Run(name, func(t *testing.T) {
+			url(t) // keeps the server up between the tests
+			for name, test := range map[string]func(*testing.T, *site){"unused ones are forgotten": testUnusedKinds,
+				"one that another server forgot": testForgottenKind, "declarations are bounded": testBounds, "a writer that was replaced": testReplacedWriter} {
+				t.Run(name, func(t *testing.T) { test(t, newSiteIn(t, Config{URL: url(t)})) })
+			}
+		})
+	}
+}
+
+// kindFeeds are feeds of so many kinds that nobody else has.
+func kindFeeds(prefix string, n int) (feeds []DeclaredFeed) {
+	for i := range n {
+		feeds = append(feeds, DeclaredFeed{Feed: vedette.Feed{Kind: vedette.Kind{Group: "example.org", Name: fmt.Sprint(prefix, i)}}})
+	}
+	return feeds
+}
+
+func (w *site) declare(feeds ...DeclaredFeed) error {
+	_, err := w.Declare(w.t.Context(), "prod", w.term, append(feeds, DeclaredFeed{Feed: podFeed}), nil)
+	return err
+}
+
+func (w *site) count(query string) (n int) {
+	w.t.Helper()
+	w.must(w.one(w.t.Context(), into(&n), query))
+	return n
+}
+
+func testUnusedKinds(t *testing.T, w *site) {
+	w.must(w.declare(kindFeeds("Old", 3)...))
+	var objects []vedette.Object
+	for i := range 40 { // enough for a dictionary
+		o := podAt(i, 1)
+		o.Kind = vedette.Kind{Group: "example.org", Name: "Old0"}
+		o.Body = []byte(strings.Repeat(fmt.Sprintf(`{"n":%d}`, i), 30))
+		objects = append(objects, o)
+	}
+	w.commit(1, objects...)
+	if n := w.count(`SELECT COUNT(*) FROM dictionaries`); n == 0 {
+		t.Fatal("there is no dictionary")
+	}
+	w.must(w.declare())
+	w.must(w.declare(kindFeeds("New", 1)...)) // notes that the old ones are unused
+	if n := w.count(`SELECT COUNT(*) FROM kinds WHERE unused > 0`); n != 3 {
+		t.Errorf("%d kinds count as unused, want 3", n)
+	}
+	w.must(w.declare(kindFeeds("Old", 1)...)) // one is used again
+	w.age()
+	w.must(w.declare(append(kindFeeds("Old", 1), kindFeeds("Newer", 1)...)...))
+	if n := w.count(`SELECT COUNT(*) FROM kinds`); n != 4 { // Pod, Old0, Newer0, and New0, which is unused since now
+		t.Errorf("%d kinds are left, want 4", n)
+	}
+	w.must(w.declare(kindFeeds("Old", 3)...)) // those that were forgotten are numbered anew
+	w.commit(2, objects...)
+	page, err := w.Objects(t.Context(), Query{Bodies: true})
+	if err != nil || len(page.Items) != len(objects) {
+		t.Errorf("%d of %d objects, %v", len(page.Items), len(objects), err)
+	}
+	w.must(w.declare())
+	w.must(w.declare(kindFeeds("Newest", 1)...))
+	w.age()
+	w.must(w.declare(kindFeeds("Last", 1)...))
+	if n := w.count(`SELECT COUNT(*) FROM dictionaries`); n != 0 {
+		t.Errorf("%d dictionaries are left of kinds that are forgotten", n)
+	}
+}
+
+// age makes what is unused so for long.
+func (w *site) age() {
+	w.t.Helper()
+	_, err := w.writeOne(w.t.Context(), `UPDATE kinds SET unused = 1 WHERE unused > 0`)
+	w.must(err)
+}
+
+// testForgottenKind declares a kind whose number was read before it was
+// forgotten.
+func testForgottenKind(t *testing.T, w *site) {
+	w.must(w.declare(kindFeeds("Old", 1)...))
+	w.must(w.declare())
+	if _, err := w.writeOne(t.Context(), `DELETE FROM kinds WHERE name = 'Old0'`); err != nil {
+		t.Fatal(err)
+	}
+	w.must(w.declare(kindFeeds("Old", 1)...))
+	feeds, err := w.Feeds(t.Context(), "prod")
+	if err != nil || len(feeds) != 2 {
+		t.Errorf("%v, %v", feeds, err)
+	}
+}
+
+func testBounds(t *testing.T, w *site) {
+	w.limits = limits{feeds: 8, kinds: 5, namespaces: 3, ofAgent: 10, all: 20}
+	var wide []DeclaredFeed
+	for _, ns := range []string{"a", "b", "c", "d"} {
+		wide = append(wide, DeclaredFeed{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Service"}, Namespace: ns}})
+	}
+	for _, tt := range []struct {
+		why   string
+		feeds []DeclaredFeed
+		says  string // empty where it is taken
+	}{
+		{"as many kinds as may be", kindFeeds("A", 4), ""},
+		{"too many kinds", kindFeeds("A", 5), "has 6 kinds, and 5 are the most"},
+		{"too many namespaces", wide, "namespaces, and 3 are the most"},
+		{"too many feeds", append(append(kindFeeds("A", 4), kindFeeds("A", 4)...), kindFeeds("A", 4)...), "has 13 feeds, and 8 are the most"},
+		{"other kinds", kindFeeds("B", 4), ""},
+		{"more than an agent may bring", kindFeeds("C", 4), "agent a declares 4 kinds that nobody else had declared before, besides 9, and 10 are the most"},
+		{"those that it had", kindFeeds("A", 4), ""},
+	} {
+		err := w.declare(tt.feeds...)
+		if tt.says == "" && err != nil || tt.says != "" && (vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.says)) {
+			t.Errorf("%s: %v, want %q", tt.why, err, tt.says)
+		}
+	}
+	var err error
+	if w.term, err = w.Take(t.Context(), "prod", Holder{Agent: "another", Server: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	w.must(w.declare(kindFeeds("D", 4)...))
+	w.must(w.declare(kindFeeds("E", 4)...))
+	w.limits.all = 18
+	if err := w.declare(kindFeeds("F", 2)...); vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "the database has 17 kinds, and 18 are the most") {
+		t.Errorf("beyond all: %v", err)
+	}
+}
+
+// testReplacedWriter declares in a term that is over.
+func testReplacedWriter(t *testing.T, w *site) {
+	if _, err := w.Take(t.Context(), "prod", Holder{Agent: "b", Server: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.declare(kindFeeds("New", 3)...); vedette.KindOf(err) != vedette.Conflict {
+		t.Errorf("got %v", err)
+	}
+	if n := w.count(`SELECT COUNT(*) FROM kinds`); n != 1 {
+		t.Errorf("%d kinds have numbers, want 1", n)
+	}
+}
