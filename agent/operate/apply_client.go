@@ -62,6 +62,11 @@ func annotated(m manifest) wanted {
 		meta["annotations"] = annotations
 	}
 	delete(annotations, lastApplied)
+	for name, value := range annotations {
+		if value == nil {
+			annotations[name] = "" // as kubectl reads it, unlike any other null
+		}
+	}
 	delete(meta, "managedFields")
 	applied := string(append(m.raw(), '\n'))
 	annotations[lastApplied] = applied

@@ -44,16 +44,34 @@ func (o *Operator) applyServerSide(ctx context.Context, p place, m manifest, w w
 	if isDry(ctx) { // what follows builds on what is not there. kubectl asks for it, and is told nothing else
 		return o.told(p, raw, status)
 	}
-	moved, err := o.takeOver(ctx, p, raw, w)
-	if err != nil {
-		return failed(fmt.Errorf("%s was applied, but fields of its earlier managers could not be taken over, so that what the manifest no longer holds may still be there: %w", p.key(), err))
-	}
-	if moved {
-		if raw, _, err = o.patchApply(ctx, p, body, o.cfg.Manager, w.force || w.clear); err != nil {
-			return failed(fmt.Errorf("apply %s again after taking over its fields: %w", p.key(), err))
-		}
+	again, err := o.takeOverAndApply(ctx, p, raw, body, w)
+	switch {
+	case err != nil && w.clear: // which was asked for
+		return failed(err)
+	case err != nil:
+		warn(ctx, err.Error())
+	case again != nil:
+		raw = again
 	}
 	return o.toldSince(p, raw, status, before)
+}
+
+// takeOverAndApply takes over the fields of earlier managers, and applies once more
+// where there were any, so that those disappear that the manifest does not hold. It
+// returns nil where there were none. What fails here fails after the apply itself.
+func (o *Operator) takeOverAndApply(ctx context.Context, p place, applied, body []byte, w way) ([]byte, error) {
+	moved, err := o.takeOver(ctx, p, applied, w)
+	if err != nil {
+		return nil, fmt.Errorf("%s was applied, but the fields of its earlier managers could not be taken over, so that fields that the manifest no longer has may still be there; the next apply tries again: %w", p.key(), err)
+	}
+	if !moved {
+		return nil, nil
+	}
+	raw, _, err := o.patchApply(ctx, p, body, o.cfg.Manager, w.force || w.clear)
+	if err != nil {
+		return nil, fmt.Errorf("%s was applied and the fields of its earlier managers were taken over, but those that the manifest no longer has could not be removed; apply it again: %w", p.key(), err)
+	}
+	return raw, nil
 }
 
 // versionNow returns the version of an object, empty where it can't be read: what it

@@ -11,7 +11,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// rolloutManager is kubectl's field manager of all that it does to rollouts.
+// rolloutManager is kubectl's field manager of a restart, a pause and a resume. It has no
+// name for an undo, nor for scaling, and API servers take that of its program then.
 const rolloutManager = "kubectl-rollout"
 
 // restartedAt is the annotation of a template whose change rolls pods out anew.
@@ -83,12 +84,12 @@ func (o *Operator) patchSpec(ctx context.Context, p place, spec object) result {
 	if err != nil {
 		return failed(err)
 	}
-	return o.patchRollout(ctx, p, typeStrategic, body)
+	return o.patchRollout(ctx, p, rolloutManager, typeStrategic, body)
 }
 
-func (o *Operator) patchRollout(ctx context.Context, p place, contentType string, body []byte) result {
+func (o *Operator) patchRollout(ctx context.Context, p place, manager, contentType string, body []byte) result {
 	raw, status, err := o.do(ctx, p, call{method: http.MethodPatch, contentType: contentType, body: body,
-		query: url.Values{"fieldManager": {rolloutManager}}, once: contentType == typeJSONPatch})
+		query: url.Values{"fieldManager": {manager}}, once: contentType == typeJSONPatch})
 	if err != nil {
 		return failed(err)
 	}

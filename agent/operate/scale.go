@@ -23,7 +23,7 @@ func (o *Operator) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	var scale []byte
 	err = o.contend(ctx, func() (err error) {
 		scale, _, err = o.do(ctx, p, call{method: http.MethodPatch, path: "/scale", contentType: typeMerge, body: body,
-			query: url.Values{"fieldManager": {"kubectl-scale"}}})
+			query: url.Values{"fieldManager": {kubectlManager}}})
 		return err
 	})
 	raw, status, again := o.readSince(ctx, p, versionOf(scale)) // the Scale tells nothing that a reader knows

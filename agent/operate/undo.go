@@ -27,6 +27,7 @@ func (o *Operator) undo(ctx context.Context, a vedette.UndoArgs) result {
 	if err != nil {
 		return failed(err)
 	}
+	warnOfApplies(ctx, p, tree)
 	to, err := earlier(p, revisions, a)
 	if err != nil {
 		return failed(err)
@@ -44,7 +45,14 @@ func (o *Operator) undo(ctx context.Context, a vedette.UndoArgs) result {
 	if err != nil {
 		return failed(err)
 	}
-	return o.patchRollout(ctx, p, typeStrategic, body)
+	return o.patchRollout(ctx, p, kubectlManager, typeStrategic, body)
+}
+
+// warnOfApplies warns that an undo leaves the annotation of client-side applies as it is.
+func warnOfApplies(ctx context.Context, p place, tree object) {
+	if text(tree, "metadata", "annotations", lastApplied) != "" {
+		warn(ctx, fmt.Sprintf("%s was applied client-side: an undo leaves its annotation %s as it is, so that the next apply may not see what the undo brought back. Apply the earlier manifest instead", p.key(), lastApplied))
+	}
 }
 
 // earlier chooses the revision to go back to.
@@ -89,5 +97,5 @@ func (o *Operator) undoDeployment(ctx context.Context, p place, tree object, to 
 	if err != nil {
 		return failed(err)
 	}
-	return o.patchRollout(ctx, p, typeJSONPatch, body)
+	return o.patchRollout(ctx, p, kubectlManager, typeJSONPatch, body)
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // warnings are what API servers said to the requests of one operation, beside their
-// answers: each text once, in the order in which they came.
+// answers, and what kubectl would warn of: each text once, in the order in which they
+// came.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -59,6 +60,17 @@ func noteWarnings(ctx context.Context, answer http.Header) {
 			w.addLocked(one.Text)
 		}
 	}
+}
+
+// warn adds a warning of our own.
+func warn(ctx context.Context, text string) {
+	w, ok := ctx.Value(warningsKey{}).(*warnings)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.addLocked(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 func (w *warnings) addLocked(text string) {

@@ -1,0 +1,99 @@
+//go:build linux
+
+package operate_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate"
+)
+
+// TestManagersAreKubectls scales and rolls out by kubectl and by us, and holds that the
+// fields have the same managers then.
+func TestManagersAreKubectls(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	for _, name := range []string{"theirs", "ours"} {
+		b.apply(vedette.CreateOnly, rolled("Deployment", name, "1"))
+		b.apply(vedette.ServerForce, rolled("Deployment", name, "2"))
+		b.settled("Deployment", name)
+	}
+	ours := b.target("deployment", "ours")
+	for _, step := range []struct {
+		kubectl string
+		args    vedette.Args
+	}{
+		{"scale deployment theirs --replicas=2", vedette.ScaleArgs{Target: ours, Replicas: 2}},
+		{"rollout pause deployment theirs", vedette.PauseArgs{Target: ours}},
+		{"rollout resume deployment theirs", vedette.ResumeArgs{Target: ours}},
+		{"rollout restart deployment theirs", vedette.RestartArgs{Target: ours}},
+		{"rollout undo deployment theirs --to-revision=1", vedette.UndoArgs{Target: ours, Revision: 1}},
+	} {
+		b.kubectl(strings.Fields(step.kubectl)...)
+		b.done(step.args)
+		theirs, ours := managers(b.live(apps, "deployments", "theirs")), managers(b.live(apps, "deployments", "ours"))
+		if k, a := string(encode(t, theirs)), string(encode(t, ours)); k != a {
+			t.Errorf("%s: kubectl left the managers\n%s\nthe agent\n%s", step.kubectl, k, a)
+		}
+	}
+}
+
+// TestUndoWarns holds that an undo warns of applies, as kubectl does.
+func TestUndoWarns(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	for name, strategy := range map[string]vedette.Strategy{"client": vedette.ClientSide, "server": vedette.ServerSide} {
+		b.apply(strategy, rolled("Deployment", name, "1"))
+		b.settled("Deployment", name)
+		b.apply(strategy, rolled("Deployment", name, "2"))
+		b.settled("Deployment", name)
+		shown, err := plane.KubectlShows(t.Context(), "-n", b.namespace, "rollout", "undo", "deployment/"+name, "--dry-run=server")
+		must(t, err)
+		out := b.done(vedette.UndoArgs{Target: b.target("deployment", name)})
+		warned := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], "was applied client-side")
+		if kubectl := strings.Contains(string(shown), "Warning: "); kubectl != warned {
+			t.Errorf("%s: it warns %q, and kubectl says %s", name, out.Warnings, shown)
+		}
+	}
+}
+
+// TestWhatCantBeTakenOver applies server-side what was applied client-side, where the
+// managed fields may not be moved. The apply itself is done, and says so.
+func TestWhatCantBeTakenOver(t *testing.T) {
+	for _, refused := range []string{"the move", "the second apply"} {
+		t.Run(refused, func(t *testing.T) {
+			applies := 0
+			b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				is := ""
+				switch kind := r.Header.Get("Content-Type"); {
+				case kind == "application/json-patch+json":
+					is = "the move"
+				case kind == applyPatch && r.URL.Query().Get("fieldManager") == "kubectl":
+					if applies++; applies > 1 {
+						is = "the second apply"
+					}
+				}
+				if is == refused {
+					status(w, 403, "Forbidden", "nobody moves fields here: dHIwdWI0ZG9yLWFuZC0z")
+				}
+				return is == refused
+			})
+			for _, o := range []object{whole("d", "1"), {"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "stringData": object{"k": "tr0ub4dor-and-3"}}} {
+				b.apply(vedette.ClientSide, o)
+				applies = 0
+				out := b.apply(vedette.ServerForce, o)
+				if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "was applied") || !strings.Contains(out.Warnings[0], "nobody moves fields here") {
+					t.Fatalf("it warns %q", out.Warnings)
+				}
+				if o["kind"] == "Secret" && strings.Contains(out.Warnings[0], "dHIw") {
+					t.Errorf("it tells the Secret: %q", out.Warnings)
+				}
+			}
+			cleared := whole("d", "2")
+			cleared["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/ssa-clear-managed-fields": "true"}
+			applies = 0
+			b.fails(vedette.ApplyArgs{Manifest: encode(t, cleared), Namespace: b.namespace, Strategy: vedette.ServerForce}, 403, "nobody moves fields here")
+		})
+	}
+}
