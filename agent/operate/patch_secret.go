@@ -29,7 +29,7 @@ func secretSteps(raw []byte) ([]byte, error) {
 		s, err := parseStep(m)
 		if err != nil || !s.literal() {
 			return nil, vedette.Errorf(vedette.Invalid, "step %d of the patch can't be carried out on a Secret, because it could tell its data: "+
-				"steps may add, replace and remove, and test %s and labels", i+1, strings.Join(tested, ", "))
+				"steps may add and replace by a value of their own, remove, and test labels and %s", i+1, strings.Join(tested, ", "))
 		}
 		steps[i] = s
 	}
@@ -50,10 +50,14 @@ var tested = []string{"/metadata/name", "/metadata/namespace", "/metadata/uid", 
 
 // literal reports whether all that a step tells of a Secret may be told.
 func (s step) literal() bool {
-	switch s.Op {
-	case "add", "replace", "remove":
+	switch {
+	case s.Op == "remove":
 		return true
-	case "test":
+	case s.Value == nil: // API servers panic over some of these
+		return false
+	case s.Op == "add", s.Op == "replace":
+		return true
+	case s.Op == "test":
 		label, is := strings.CutPrefix(s.Path, "/metadata/labels/")
 		return slices.Contains(tested, s.Path) || is && !strings.Contains(label, "/")
 	}

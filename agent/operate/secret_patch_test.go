@@ -87,6 +87,7 @@ func TestNoPatchMovesTheDataOfASecret(t *testing.T) {
 		`[{"op":"test","path":"","value":{}}]`,
 		`[{"op":"test","path":"/metadata/annotations/example.com~1note","value":"` + inNote + `"}]`,
 		`[{"op":"COPY","from":"/data/password","path":"/metadata/annotations/x"}]`,
+		`[{"op":"replace","path":""}]`,
 		"- {op: copy, from: /data/password, path: /metadata/annotations/x}",
 	} {
 		for _, kind := range []string{"secret", "Secrets", "secret."} {
