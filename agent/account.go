@@ -50,6 +50,7 @@ func (a *account) run(ctx context.Context) error {
 	if err != nil {
 		return nil // ctx has ended
 	}
+	defer cluster.Close()
 	defer a.agent.link.Deregister(a.cfg.Name)
 	return a.serve(ctx, cluster)
 }
@@ -77,15 +78,24 @@ func (a *account) identify(ctx context.Context) (*watch.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.introduce(ctx, cluster); err != nil {
+		cluster.Close()
+		return nil, err
+	}
+	return cluster, nil
+}
+
+// introduce registers a cluster that can be reached.
+func (a *account) introduce(ctx context.Context, cluster *watch.Cluster) error {
 	identity, namespaces, err := cluster.Identify(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.employ(cluster); err != nil {
-		return nil, err
+		return err
 	}
 	a.set("registered", nil)
-	return cluster, a.register(identity, namespaces)
+	return a.register(identity, namespaces)
 }
 
 func (a *account) register(identity vedette.Cluster, namespaces []string) error {

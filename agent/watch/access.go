@@ -15,9 +15,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Access says how to reach a cluster. The first of KubeconfigContents,
-// KubeconfigFile and InCluster that is set counts; with none of them it is the
-// kubeconfig that kubectl would use.
+// Access says how to reach a cluster. The first of InCluster, KubeconfigContents
+// and KubeconfigFile that is set counts, as in Clouddriver; with none of them it is
+// the kubeconfig that kubectl would use.
 type Access struct {
 	KubeconfigFile     string
 	KubeconfigContents []byte
@@ -45,6 +45,8 @@ func (a Access) restConfig() (*rest.Config, error) {
 
 func (a Access) load() (*rest.Config, error) {
 	switch {
+	case a.InCluster:
+		return inCluster(a.ServiceAccountDir)
 	case len(a.KubeconfigContents) > 0:
 		raw, err := clientcmd.Load(a.KubeconfigContents)
 		if err != nil {
@@ -53,8 +55,6 @@ func (a Access) load() (*rest.Config, error) {
 		return a.choose(*raw, "the kubeconfig given")
 	case a.KubeconfigFile != "":
 		return a.loadFile(a.KubeconfigFile)
-	case a.InCluster:
-		return inCluster(a.ServiceAccountDir)
 	}
 	raw, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
 	if err != nil {
@@ -122,7 +122,9 @@ func checkExec(cfg *rest.Config) error {
 	if cfg.ExecProvider == nil {
 		return nil
 	}
-	cfg.ExecProvider.StdinUnavailable = true
+	if cfg.ExecProvider.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
+		return vedette.Errorf(vedette.Invalid, "the kubeconfig signs in by running %q: %w: use a token, a certificate or another program", cfg.ExecProvider.Command, errInteractive)
+	}
 	if _, err := exec.LookPath(cfg.ExecProvider.Command); err != nil {
 		return vedette.Errorf(vedette.Invalid,
 			"the kubeconfig signs in by running %q, which can't be run here (%w): install it beside the agent, or use a token or a certificate",

@@ -47,6 +47,9 @@ type Cluster struct {
 	base *url.URL
 	opts Options
 
+	exec *signIn            // nil where no program signs in
+	end  context.CancelFunc // ends what runs for the cluster beside requests
+
 	lanes lanes
 	mu    sync.Mutex
 	dial  *dialing
@@ -71,6 +74,9 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{cfg: cfg, base: base, opts: opts}
+	if err := c.prepareExec(); err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "read how the kubeconfig for %s signs in: %w", base, err)
+	}
 	c.lanes.most = opts.Streams
 	c.lanes.open = c.openLane
 	if err := c.dialAnew(); err != nil {
@@ -91,8 +97,25 @@ func baseURL(cfg *rest.Config) (*url.URL, error) {
 // Host returns the address of the API server, "https://10.0.0.1:6443".
 func (c *Cluster) Host() string { return c.base.String() }
 
-// Close gives up idle connections. Requests under way end with their contexts.
+// prepareExec prepares to run the kubeconfig's program, where there is one.
+func (c *Cluster) prepareExec() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.end = cancel
+	if c.cfg.ExecProvider == nil {
+		return nil
+	}
+	p, err := programOf(c.cfg)
+	c.exec = &signIn{ctx: ctx, run: p.run, rotated: c.renewNow}
+	return err
+}
+
+// Close gives up idle connections, and ends a program that signs in. Requests under
+// way end with their contexts.
 func (c *Cluster) Close() {
+	c.end()
+	if c.exec != nil {
+		c.exec.wait()
+	}
 	c.lanes.renew()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +125,7 @@ func (c *Cluster) Close() {
 
 // dialAnew builds the transports from the credentials as they are now.
 func (c *Cluster) dialAnew() error {
-	d, err := newDialing(c.cfg)
+	d, err := newDialing(c.cfg, c.exec)
 	if err != nil {
 		return err
 	}
@@ -127,10 +150,15 @@ func (c *Cluster) renew() {
 	c.mu.Lock()
 	fresh := time.Since(c.since) < 10*time.Second
 	c.mu.Unlock()
-	if fresh || c.dialAnew() != nil {
-		return
+	if !fresh {
+		c.renewNow()
 	}
-	c.lanes.renew()
+}
+
+func (c *Cluster) renewNow() {
+	if c.dialAnew() == nil {
+		c.lanes.renew()
+	}
 }
 
 func (c *Cluster) dialed() *dialing {

@@ -38,11 +38,15 @@ type dialing struct {
 	conf *transport.Config
 	tls  *tls.Config
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	exec *signIn // nil where no program signs in
 }
 
 // newDialing reads certificates and keys. It is done anew after a failed
-// handshake or a 401, because files may have been renewed.
-func newDialing(cfg *rest.Config) (*dialing, error) {
+// handshake or a 401, because files may have been renewed. A program that signs in
+// counts where nothing else does, as for client-go.
+func newDialing(cfg *rest.Config, exec *signIn) (*dialing, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.ExecProvider = nil
 	conf, err := cfg.TransportConfig()
 	if err != nil {
 		return nil, err
@@ -55,8 +59,9 @@ func newDialing(cfg *rest.Config) (*dialing, error) {
 		t = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	d := &dialing{conf: conf, tls: t, dial: keepAliveDialer().DialContext}
-	if conf.DialHolder != nil { // an exec plugin closes its connections when its certificate changes
-		d.dial = conf.DialHolder.Dial
+	if exec != nil && !conf.HasTokenAuth() && !conf.HasBasicAuth() && !conf.HasCertAuth() {
+		d.exec = exec
+		d.tls.GetClientCertificate = exec.certificate
 	}
 	return d, nil
 }
@@ -102,5 +107,8 @@ func (d *dialing) transport(window int) *http.Transport {
 
 // signed adds what a request needs to be let in.
 func (d *dialing) signed(rt http.RoundTripper) (http.RoundTripper, error) {
+	if d.exec != nil {
+		rt = signing{d.exec, rt}
+	}
 	return transport.HTTPWrappersForConfig(d.conf, rt)
 }

@@ -1,0 +1,133 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientauthentication "k8s.io/client-go/pkg/apis/clientauthentication/v1"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	mostCredentials = 1 << 20 // bytes that a program may print
+	mostComplaint   = 1 << 10 // bytes of its errors that are told
+)
+
+// program is the program by which a kubeconfig signs in.
+type program struct {
+	command string
+	args    []string
+	env     []string
+	version string // of the API in which it answers
+}
+
+// programOf reads what a kubeconfig says of its program.
+func programOf(cfg *rest.Config) (*program, error) {
+	e := cfg.ExecProvider
+	info := clientauthentication.ExecCredential{}
+	info.APIVersion, info.Kind = e.APIVersion, "ExecCredential"
+	if e.ProvideClusterInfo {
+		cluster, err := rest.ConfigToExecCluster(cfg)
+		if err != nil {
+			return nil, err
+		}
+		info.Spec.Cluster = &clientauthentication.Cluster{
+			Server: cluster.Server, TLSServerName: cluster.TLSServerName, InsecureSkipTLSVerify: cluster.InsecureSkipTLSVerify,
+			CertificateAuthorityData: cluster.CertificateAuthorityData, ProxyURL: cluster.ProxyURL, DisableCompression: cluster.DisableCompression,
+		}
+		if cluster.Config != nil {
+			raw, err := json.Marshal(cluster.Config)
+			if err != nil {
+				return nil, err
+			}
+			info.Spec.Cluster.Config = runtime.RawExtension{Raw: raw}
+		}
+	}
+	encoded, err := json.Marshal(info)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{command: e.Command, args: e.Args, version: e.APIVersion}
+	for _, v := range e.Env {
+		p.env = append(p.env, v.Name+"="+v.Value)
+	}
+	p.env = append(p.env, "KUBERNETES_EXEC_INFO="+string(encoded))
+	return p, nil
+}
+
+// run runs the program until it ends or ctx does, with all that it started.
+func (p *program) run(ctx context.Context) (*execCredentials, error) {
+	cmd := exec.CommandContext(ctx, p.command, p.args...)
+	cmd.Env = append(os.Environ(), p.env...)
+	answer, complaint := &head{most: mostCredentials}, &head{most: mostComplaint}
+	cmd.Stdout, cmd.Stderr = answer, complaint
+	cmd.WaitDelay = 2 * time.Second // for what it started and left behind with its output open
+	killGroup(cmd)
+	err := cmd.Run()
+	said := strings.ToValidUTF8(strings.TrimSpace(complaint.String()), "?")
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s did not end in time and was ended: %w", p.command, ctx.Err())
+	case err != nil && said != "":
+		return nil, fmt.Errorf("run %s: %w: %s", p.command, err, said)
+	case err != nil:
+		return nil, fmt.Errorf("run %s: %w", p.command, err)
+	}
+	creds, err := p.read(answer.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("read what %s printed: %w", p.command, err)
+	}
+	return creds, nil
+}
+
+// read reads an ExecCredential. No error holds any of it.
+func (p *program) read(printed []byte) (*execCredentials, error) {
+	var answer clientauthentication.ExecCredential
+	if err := json.Unmarshal(printed, &answer); err != nil {
+		return nil, fmt.Errorf("it is not JSON of an ExecCredential, in %d bytes", len(printed))
+	}
+	s := answer.Status
+	switch {
+	case answer.Kind != "ExecCredential" || answer.APIVersion != p.version:
+		return nil, fmt.Errorf("it is a %.40q of %.60q, and an ExecCredential of %q was asked for", answer.Kind, answer.APIVersion, p.version)
+	case s == nil || s.Token == "" && s.ClientCertificateData == "" && s.ClientKeyData == "":
+		return nil, errors.New("it holds neither a token nor a certificate")
+	}
+	creds := &execCredentials{token: s.Token}
+	if s.ExpirationTimestamp != nil {
+		creds.expires = s.ExpirationTimestamp.Time
+	}
+	if s.ClientCertificateData != "" || s.ClientKeyData != "" {
+		cert, err := tls.X509KeyPair([]byte(s.ClientCertificateData), []byte(s.ClientKeyData))
+		if err != nil {
+			return nil, errors.New("its certificate and key can't be read, or don't belong together")
+		}
+		creds.cert = &cert
+	}
+	return creds, nil
+}
+
+// head keeps the beginning of what is written to it.
+type head struct {
+	bytes.Buffer
+	most int
+}
+
+// Write takes all, and keeps what there is room for.
+func (h *head) Write(b []byte) (int, error) {
+	_, _ = h.Buffer.Write(b[:max(0, min(len(b), h.most-h.Len()))]) // which does not fail
+	return len(b), nil
+}
+
+// ReadFrom keeps io.Copy from going past Write.
+func (h *head) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{h}, r) }
