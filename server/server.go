@@ -38,6 +38,7 @@ import (
 // Config is all that a server must know.
 type Config struct {
 	ID      vedette.ServerID
+	Host    string // that it runs on
 	Version string
 
 	REST    string // address to listen on, host:port
@@ -107,13 +108,25 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work opens the store and runs what stands on it, in the order of the flow.
+// work opens the store and works while it is this server's.
 func (s *Server) work(ctx context.Context) error {
 	st, err := s.openStore(ctx)
 	if err != nil {
 		return errors.Join(err, s.grpc.Close())
 	}
 	defer st.Close()
+	held := s.holdLease(ctx, st)
+	err = s.workOn(ctx, held, st)
+	if lost := held.end(); lost != nil {
+		return lost // what else went wrong went wrong because of that
+	}
+	return err
+}
+
+// workOn runs what stands on the store, in the order of the flow.
+func (s *Server) workOn(ctx context.Context, held *tenancy, st *store.Store) error {
+	ctx, cancel := held.within(ctx)
+	defer cancel()
 	book := accounts.New(s.cfg.Accounts, st, s.log)
 	seats := roster.New(s.cfg.ID, st, book, s.log)
 	hub := ingest.NewHub()
@@ -136,7 +149,7 @@ func (s *Server) work(ctx context.Context) error {
 	group.Go(func() error { return book.Run(ctx) })
 	group.Go(func() error { return seats.Run(ctx) })
 	// Agents stay until the tasks have ended, which reach clusters through them.
-	served, leave := context.WithCancel(context.WithoutCancel(ctx))
+	served, leave := context.WithCancel(held.ctx)
 	group.Go(func() error { defer leave(); return tasks.Run(ctx) })
 	group.Go(func() error { return desk.Run(served) })
 	group.Go(func() error { return s.serveGRPC(served, door) })
@@ -147,8 +160,10 @@ func (s *Server) work(ctx context.Context) error {
 // answers with what waiting can't cure.
 func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 	var st *store.Store
+	cfg := s.cfg.Store
+	cfg.Server, cfg.Host = s.cfg.ID, s.cfg.Host
 	err := s.patiently(ctx, func() (err error) {
-		st, err = store.Open(ctx, s.cfg.Store)
+		st, err = store.Open(ctx, cfg)
 		return err
 	})
 	return st, err
