@@ -223,14 +223,18 @@ func (s *Server) serveREST(ctx context.Context) error {
 	return nil
 }
 
+func (s *Server) credentials() credentials.TransportCredentials {
+	refused := newRefusals(s.log)
+	if s.cfg.GRPCTLS == nil {
+		return telling{insecure.NewCredentials(), refused, true}
+	}
+	return telling{credentials.NewTLS(s.cfg.GRPCTLS), refused, false}
+}
+
 // serveGRPC lets agents in. When ctx ends it asks them to leave first, so that
 // they go elsewhere before the connection breaks.
 func (s *Server) serveGRPC(ctx context.Context, door *gate.Gate) error {
-	creds := insecure.NewCredentials()
-	if s.cfg.GRPCTLS != nil {
-		creds = credentials.NewTLS(s.cfg.GRPCTLS)
-	}
-	srv := grpc.NewServer(grpc.Creds(creds),
+	srv := grpc.NewServer(grpc.Creds(s.credentials()),
 		grpc.MaxRecvMsgSize(1<<20), // a piece has 64 KiB; a registration with many namespaces may have more
 		grpc.ReadBufferSize(8<<10), grpc.WriteBufferSize(8<<10),
 		grpc.ConnectionTimeout(20*time.Second),
