@@ -37,6 +37,7 @@ import (
 // Config is all that a server must know.
 type Config struct {
 	ID      vedette.ServerID
+	Host    string // that it runs on
 	Version string
 
 	REST    string // address to listen on, host:port
@@ -106,13 +107,25 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work opens the store and runs what stands on it, in the order of the flow.
+// work opens the store and works while it is this server's.
 func (s *Server) work(ctx context.Context) error {
 	st, err := s.openStore(ctx)
 	if err != nil {
 		return errors.Join(err, s.grpc.Close())
 	}
 	defer st.Close()
+	held := s.holdLease(ctx, st)
+	err = s.workOn(ctx, held, st)
+	if lost := held.end(); lost != nil {
+		return lost // what else went wrong went wrong because of that
+	}
+	return err
+}
+
+// workOn runs what stands on the store, in the order of the flow.
+func (s *Server) workOn(ctx context.Context, held *tenancy, st *store.Store) error {
+	ctx, cancel := held.within(ctx)
+	defer cancel()
 	book := accounts.New(s.cfg.Accounts, st, s.log)
 	seats := roster.New(s.cfg.ID, st, book, s.log)
 	hub := ingest.NewHub()
@@ -138,7 +151,7 @@ func (s *Server) work(ctx context.Context) error {
 	// go elsewhere at once.
 	stopDrain := context.AfterFunc(ctx, door.Drain)
 	defer stopDrain()
-	served, leave := context.WithCancel(context.WithoutCancel(ctx))
+	served, leave := context.WithCancel(held.ctx)
 	group.Go(func() error { defer leave(); return tasks.Run(ctx) })
 	group.Go(func() error { return desk.Run(served) })
 	group.Go(func() error { return s.serveGRPC(served, door) })
@@ -149,8 +162,10 @@ func (s *Server) work(ctx context.Context) error {
 // answers with what waiting can't cure.
 func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 	var st *store.Store
+	cfg := s.cfg.Store
+	cfg.Server, cfg.Host = s.cfg.ID, s.cfg.Host
 	err := s.patiently(ctx, func() (err error) {
-		st, err = store.Open(ctx, s.cfg.Store)
+		st, err = store.Open(ctx, cfg)
 		return err
 	})
 	return st, err
@@ -210,14 +225,18 @@ func (s *Server) serveREST(ctx context.Context) error {
 	return nil
 }
 
+func (s *Server) credentials() credentials.TransportCredentials {
+	refused := newRefusals(s.log)
+	if s.cfg.GRPCTLS == nil {
+		return telling{insecure.NewCredentials(), refused, true}
+	}
+	return telling{credentials.NewTLS(s.cfg.GRPCTLS), refused, false}
+}
+
 // serveGRPC lets agents in. When ctx ends it asks them to leave first, so that
 // they go elsewhere before the connection breaks.
 func (s *Server) serveGRPC(ctx context.Context, door *gate.Gate) error {
-	creds := insecure.NewCredentials()
-	if s.cfg.GRPCTLS != nil {
-		creds = credentials.NewTLS(s.cfg.GRPCTLS)
-	}
-	srv := grpc.NewServer(append(gate.ServerOptions(), grpc.Creds(creds))...)
+	srv := grpc.NewServer(append(gate.ServerOptions(), grpc.Creds(s.credentials()))...)
 	door.Serve(srv)
 	healthpb.RegisterHealthServer(srv, health.NewServer())
 	reflection.Register(srv)

@@ -75,6 +75,12 @@ func show(cfg *config.Config) error {
 	for _, kv := range cfg.Effective() {
 		fmt.Println(kv.String())
 	}
+	for _, warning := range cfg.Warnings() {
+		fmt.Fprintln(os.Stderr, "warning:", warning)
+	}
+	for _, notice := range cfg.Notices() {
+		fmt.Fprintln(os.Stderr, "note:", notice)
+	}
 	for _, unused := range cfg.Unused() {
 		fmt.Fprintln(os.Stderr, "without effect:", unused)
 	}
@@ -92,10 +98,11 @@ func serve(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	log.Info("vedette-server", "version", version.String(), "config", cfg.Path, "server", settings.ID, "database", cfg.Database().String())
-	for _, notice := range append(cfg.Notices(), cfg.RESTListen().Notice, cfg.GRPCListen().Notice) {
-		if notice != "" {
-			log.Info(notice)
-		}
+	for _, warning := range cfg.Warnings() {
+		log.Warn(warning)
+	}
+	for _, notice := range cfg.Notices() {
+		log.Info(notice)
 	}
 	for _, key := range cfg.Unused() {
 		log.Info("setting without effect in this version", "key", key)

@@ -28,7 +28,7 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		return server.Config{}, fmt.Errorf("find this server's name: %w", err)
 	}
 	settings := server.Config{
-		ID: vedette.ServerID(hostname), Version: version.String(),
+		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(),
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, GRPC: cfg.GRPCListen().Address,
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},

@@ -3,6 +3,7 @@ package keypair
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -14,7 +15,7 @@ import (
 type Server struct {
 	Own         Files
 	ClientAuth  tls.ClientAuthType
-	Authorities string // PEM file with those who sign client certificates; empty for the system's
+	Authorities string // PEM file with those who sign client certificates; needed where ClientAuth checks them
 	MinVersion  uint16 // 0 for TLS 1.2
 }
 
@@ -37,9 +38,16 @@ func ClientAuth(word string) (tls.ClientAuthType, error) {
 	return tls.NoClientCert, fmt.Errorf("client certificates are treated as none, request, any, want, need, optional or require say, and %q stands there", word)
 }
 
+// Checks reports whether client certificates are checked, for which there must be
+// authorities. Those of the system sign certificates for anyone who has a host.
+func Checks(auth tls.ClientAuthType) bool { return auth >= tls.VerifyClientCertIfGiven }
+
 // Config makes a server's TLS configuration. Certificate and authorities follow
 // their files: each handshake sees what stands there then.
 func (s Server) Config() (*tls.Config, error) {
+	if Checks(s.ClientAuth) && s.Authorities == "" {
+		return nil, errors.New("client certificates are to be checked, and no file with the authorities that sign them is configured")
+	}
 	pair, err := Open(s.Own)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"fmt"
 	"strings"
 
@@ -38,7 +39,8 @@ func (c *Config) checkREST(s SSL) {
 	if !s.Enabled && s.CertFile != "" {
 		c.notice("server.ssl.certFile", "server.ssl.certFile is set and server.ssl.enabled is not: the REST API is plain HTTP")
 	}
-	c.checkClientAuth("server.ssl.clientAuth", s.ClientAuth)
+	c.checkClientAuth(clientAuth{key: "server.ssl.clientAuth", word: s.ClientAuth,
+		enabledKey: "server.ssl.enabled", enabled: s.Enabled, trustKey: "server.ssl.cacertFile", trust: s.CACertFile})
 	c.checkFile("server.ssl.certFile", s.CertFile)
 	c.checkFile("server.ssl.keyFile", s.KeyFile)
 	c.checkFile("server.ssl.cacertFile", s.CACertFile)
@@ -59,7 +61,24 @@ func (c *Config) checkGRPC(s Security) {
 	if !s.Enabled && s.CertificateChain != "" {
 		c.notice(at+"certificateChain", "grpc.server.security.certificateChain is set and grpc.server.security.enabled is not: agents connect in plaintext")
 	}
-	c.checkClientAuth(at+"clientAuth", s.ClientAuth)
+	c.checkClientAuth(clientAuth{key: at + "clientAuth", word: s.ClientAuth,
+		enabledKey: at + "enabled", enabled: s.Enabled, trustKey: at + "trustCertCollection", trust: s.TrustCertCollection})
+	c.checkOpenPort()
+}
+
+// checkOpenPort refuses to let anyone register accounts by oversight.
+func (c *Config) checkOpenPort() {
+	s, l := c.GRPC.Server, c.GRPCListen()
+	if l.Warning == "" || s.AllowUnauthenticated {
+		return
+	}
+	key := "grpc.server.address"
+	if s.Address == "" {
+		key = "grpc.server.security.enabled"
+	}
+	c.problem(key, "%q lets agents connect to %s from other machines, and nothing asks who they are. Set %q to REQUIRE with %q, "+
+		"or, where the network keeps strangers from the port, %q to true; docs/securing.md says more",
+		key, l.Address, "grpc.server.security.clientAuth", "grpc.server.security.trustCertCollection", "grpc.server.allowUnauthenticated")
 }
 
 func (c *Config) checkProtocols(key string, protocols []string) {
@@ -81,9 +100,26 @@ func (c *Config) checkFile(key, file string) {
 	}
 }
 
-func (c *Config) checkClientAuth(key, word string) {
-	if _, err := keypair.ClientAuth(word); err != nil {
-		c.problem(key, "%q: %s", key, err)
+// clientAuth is what a port asks of its clients' certificates.
+type clientAuth struct {
+	key, word       string
+	enabledKey      string
+	enabled         bool
+	trustKey, trust string
+}
+
+// checkClientAuth refuses what would let in more than it says.
+func (c *Config) checkClientAuth(a clientAuth) {
+	auth, err := keypair.ClientAuth(a.word)
+	switch {
+	case err != nil:
+		c.problem(a.key, "%q: %s", a.key, err)
+	case auth != tls.NoClientCert && !a.enabled:
+		c.problem(a.key, "%q is %s, and %q is not true: without TLS no certificate is asked for", a.key, a.word, a.enabledKey)
+	case auth == tls.NoClientCert && a.enabled && a.trust != "":
+		c.notice(a.trustKey, fmt.Sprintf("%s is set and %s is not: clients are not asked for certificates", a.trustKey, a.key))
+	case keypair.Checks(auth) && a.trust == "":
+		c.problem(a.key, "%q is %s, and %q is missing: name the file with the authorities that sign the clients' certificates", a.key, a.word, a.trustKey)
 	}
 }
 

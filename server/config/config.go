@@ -4,6 +4,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -44,7 +45,18 @@ func (c *Config) Unused() []string { return c.report.Unused() }
 
 // Notices are things about the configuration that an operator should know and
 // that are no errors.
-func (c *Config) Notices() []string { return c.notices }
+func (c *Config) Notices() []string {
+	return slices.Concat(c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice))
+}
+
+// Warnings are things about the configuration that leave a door open.
+func (c *Config) Warnings() []string {
+	return nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning)
+}
+
+func nonEmpty(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+}
 
 // Effective lists all settings as they count, secrets masked.
 func (c *Config) Effective() []configfile.KeyValue { return configfile.Effective(c, c.report) }

@@ -46,6 +46,9 @@ func describe(c *Config, err error) string {
 		return fmt.Sprintf("error (%s)\n%s\n", vedette.KindOf(err), err)
 	}
 	var out strings.Builder
+	for _, warning := range c.Warnings() {
+		fmt.Fprintf(&out, "warning %s\n", warning)
+	}
 	for _, notice := range c.Notices() {
 		fmt.Fprintf(&out, "notice %s\n", notice)
 	}
@@ -57,7 +60,7 @@ func describe(c *Config, err error) string {
 			fmt.Fprintf(&out, "%s\n", kv)
 		}
 	}
-	fmt.Fprintf(&out, "database %s\nREST %+v\ngRPC %+v\n", c.Database(), c.RESTListen(), c.GRPCListen())
+	fmt.Fprintf(&out, "database %s\nREST %s\ngRPC %s\n", c.Database(), c.RESTListen().Address, c.GRPCListen().Address)
 	return out.String()
 }
 
@@ -72,8 +75,8 @@ func TestDefaults(t *testing.T) {
 	if c.Database().Reveal() != "sqlite:/var/lib/vedette/vedette.db" || c.Accounts.Grace() != 10*time.Minute || c.Agents.Pulse() != 3*time.Second {
 		t.Errorf("got %s, %s, %s", c.Database(), c.Accounts.Grace(), c.Agents.Pulse())
 	}
-	if len(c.Notices()) != 1 {
-		t.Errorf("got notices %q, want one that there is no file", c.Notices())
+	if len(c.Notices()) != 3 || len(c.Warnings()) != 0 {
+		t.Errorf("got notices %q and warnings %q, want one that there is no file, and one of each port", c.Notices(), c.Warnings())
 	}
 }
 
@@ -102,30 +105,57 @@ func TestSearch(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
+	const (
+		restTLS = "server.ssl: {enabled: true, certFile: c}\n"
+		grpcTLS = "grpc.server.security: {enabled: true, certificateChain: c, privateKey: k}\n"
+		anyone  = "grpc.server.allowUnauthenticated: true\n"
+	)
 	for _, tt := range []struct {
 		why, file, rest, grpc string
-		notices               int
+		notices, warnings     int
 	}{
-		{"safe by default", "", "127.0.0.1:7002", "127.0.0.1:9091", 2},
-		{"TLS opens all addresses", "server.ssl: {enabled: true, certFile: c}\ngrpc.server.security: {enabled: true, certificateChain: c, privateKey: k}", ":7002", ":9091", 0},
-		{"a star means all", "server.address: '*'\ngrpc.server.address: '*'", ":7002", ":9091", 0},
-		{"an address counts", "server.address: 10.0.0.1\ngrpc.server.address: ::1", "10.0.0.1:7002", "[::1]:9091", 0},
-		{"one of both", "server: {address: '[::1]', port: 1}\ngrpc.server.port: 2", "[::1]:1", "127.0.0.1:2", 1},
+		{"safe by default", "", "127.0.0.1:7002", "127.0.0.1:9091", 2, 0},
+		{"TLS opens all addresses", anyone + restTLS + grpcTLS, ":7002", ":9091", 0, 2},
+		{"a star means all", anyone + "server.address: '*'\ngrpc.server.address: '*'", ":7002", ":9091", 0, 2},
+		{"an address counts", "server.address: 10.0.0.1\ngrpc.server.address: ::1", "10.0.0.1:7002", "[::1]:9091", 0, 1},
+		{"this machine by name", "server.address: localhost\ngrpc.server.address: LOCALHOST", "localhost:7002", "LOCALHOST:9091", 0, 0},
+		{"one of both", "server: {address: '[::1]', port: 1}\ngrpc.server.port: 2", "[::1]:1", "127.0.0.1:2", 1, 0},
+		{"TLS on the loopback address", "server.address: 127.0.0.1\ngrpc.server.address: 127.0.0.1\n" + restTLS + grpcTLS, "127.0.0.1:7002", "127.0.0.1:9091", 0, 0},
 	} {
 		c, err := parse("c.yml", []byte(tt.file), nil)
 		if err != nil {
 			t.Errorf("%s: %v", tt.why, err)
 			continue
 		}
-		rest, grpc := c.RESTListen(), c.GRPCListen()
-		notices := 0
-		for _, l := range []Listen{rest, grpc} {
-			if l.Notice != "" {
-				notices++
-			}
+		rest, grpc := c.RESTListen().Address, c.GRPCListen().Address
+		if rest != tt.rest || grpc != tt.grpc || len(c.Notices()) != tt.notices || len(c.Warnings()) != tt.warnings {
+			t.Errorf("%s: got %s and %s, notices %q, warnings %q", tt.why, rest, grpc, c.Notices(), c.Warnings())
 		}
-		if rest.Address != tt.rest || grpc.Address != tt.grpc || notices != tt.notices {
-			t.Errorf("%s: got %+v and %+v", tt.why, rest, grpc)
+	}
+}
+
+// TestOpenPorts asks that nobody lets strangers register accounts by oversight.
+func TestOpenPorts(t *testing.T) {
+	const tls = "grpc.server.security: {enabled: true, certificateChain: c, privateKey: k, "
+	for _, tt := range []struct {
+		why, file string
+		refused   bool
+	}{
+		{"plaintext on all addresses", "grpc.server.address: '*'", true},
+		{"plaintext on one address", "grpc.server.address: 10.0.0.1", true},
+		{"a name that may be any address", "grpc.server.address: vedette.example.com", true},
+		{"the predecessor's form", "kubesvc.grpc.server.address: '*'", true},
+		{"TLS without client certificates", tls + "clientAuth: NONE}", true},
+		{"certificates that nobody checks", tls + "clientAuth: any}", true},
+		{"certificates that may be left out", tls + "clientAuth: OPTIONAL, trustCertCollection: t}", true},
+		{"certificates that are checked", tls + "clientAuth: REQUIRE, trustCertCollection: t}", false},
+		{"on demand", "grpc.server: {address: '*', allowUnauthenticated: true}", false},
+		{"on demand, in the predecessor's form", "armory.kubesvc.grpc.server: {address: '*', allowUnauthenticated: true}", false},
+		{"the loopback address", "grpc.server.address: 127.0.0.1", false},
+	} {
+		_, err := parse("c.yml", []byte(tt.file), nil)
+		if refused := err != nil && strings.Contains(err.Error(), "grpc.server.allowUnauthenticated"); refused != tt.refused || !refused && err != nil {
+			t.Errorf("%s: got %v", tt.why, err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type SSL struct {
 	KeyFile string `config:"keyFile"`
 	// Password of the key, where it is encrypted PKCS#8.
 	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
-	// PEM file with those who sign client certificates. It is read again when it changes.
+	// PEM file with those who sign client certificates, needed for want and need. It is read again when it changes.
 	CACertFile string `config:"cacertFile"`
 	// Client certificates: none, request (ask), any (insist on one, whoever signed it), want (check one that comes), need (insist on a good one).
 	ClientAuth string `config:"clientAuth" default:"none"`
@@ -50,8 +50,10 @@ type GRPCServer struct {
 	// Port for agents.
 	Port int `config:"port" default:"9091"`
 	// Address to listen on; * for all. By default all with grpc.server.security.enabled, and only the loopback address without.
-	Address  string   `config:"address"`
-	Security Security `config:"security"`
+	Address string `config:"address"`
+	// Let agents connect from other machines without a certificate: whoever can reach the port may register accounts then. Without it, the server does not start with such a port.
+	AllowUnauthenticated bool     `config:"allowUnauthenticated" default:"false"`
+	Security             Security `config:"security"`
 	// Serve gRPC's health service: it always is served.
 	HealthServiceEnabled bool `config:"healthServiceEnabled,unused" default:"true"`
 	// Biggest message: agents cut what is bigger into pieces.
@@ -68,9 +70,9 @@ type Security struct {
 	PrivateKey string `config:"privateKey"`
 	// Password of the key, where it is encrypted PKCS#8.
 	PrivateKeyPassword configfile.Secret `config:"privateKeyPassword"`
-	// Certificates of agents: NONE, OPTIONAL (check one that comes) or REQUIRE.
+	// Certificates of agents: NONE, OPTIONAL (check one that comes) or REQUIRE. The latter two need trustCertCollection.
 	ClientAuth string `config:"clientAuth" default:"NONE"`
-	// PEM file with those who sign agents' certificates; by default the system's. It is read again when it changes.
+	// PEM file with those who sign agents' certificates. It is read again when it changes.
 	TrustCertCollection string `config:"trustCertCollection"`
 	// Versions of TLS to accept: TLSv1.2 and TLSv1.3. Older ones never are.
 	Protocols []string `config:"protocols"`
@@ -96,18 +98,47 @@ type GRPCAuth struct {
 type Listen struct {
 	Address string // "127.0.0.1:9091"
 	Notice  string // says that only this machine can connect, and what to do; empty where that was not decided for the user
+	Warning string // says who can connect without showing who they are; empty where nobody can
 }
 
 // GRPCListen is where agents connect.
 func (c *Config) GRPCListen() Listen {
 	s := c.GRPC.Server
-	return listen(s.Address, s.Port, s.Security.Enabled, "grpc.server.address", "grpc.server.security.enabled")
+	l := listen(s.Address, s.Port, s.Security.Enabled, "grpc.server.address", "grpc.server.security.enabled")
+	if !l.isLocal() && !s.Security.authenticates() {
+		l.Warning = fmt.Sprintf("agents that connect to %s need not show who they are: whoever can reach the port may register accounts and is sent what is deployed to them. "+
+			"Set grpc.server.security.clientAuth to REQUIRE, as docs/securing.md says", l.Address)
+	}
+	return l
 }
 
 // RESTListen is where the REST API is.
 func (c *Config) RESTListen() Listen {
 	s := c.Server
-	return listen(s.Address, s.Port, s.SSL.Enabled, "server.address", "server.ssl.enabled")
+	l := listen(s.Address, s.Port, s.SSL.Enabled, "server.address", "server.ssl.enabled")
+	if !l.isLocal() && !s.SSL.authenticates() {
+		l.Warning = fmt.Sprintf("the REST API on %s does not ask callers who they are: whoever can reach the port may read all accounts, and change them by a request that names a user and accounts in its headers. "+
+			"Let only Spinnaker's services reach it, or set server.ssl.clientAuth to need, as docs/securing.md says", l.Address)
+	}
+	return l
+}
+
+// isLocal reports whether only this machine can connect.
+func (l Listen) isLocal() bool {
+	host, _, err := net.SplitHostPort(l.Address)
+	return err == nil && (strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback())
+}
+
+// authenticates reports whether everyone who connects has shown a good certificate.
+func (s Security) authenticates() bool {
+	auth, err := keypair.ClientAuth(s.ClientAuth)
+	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
+}
+
+// authenticates reports whether everyone who connects has shown a good certificate.
+func (s SSL) authenticates() bool {
+	auth, err := keypair.ClientAuth(s.ClientAuth)
+	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
 }
 
 // listen is safe by default: without TLS and without a word of the user about
@@ -116,7 +147,7 @@ func listen(address string, port int, secured bool, addressKey, securityKey stri
 	switch {
 	case address == "" && !secured:
 		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		return Listen{at, fmt.Sprintf("listening on %s only: set %s (\"*\" for all addresses) or %s to let others connect", at, addressKey, securityKey)}
+		return Listen{Address: at, Notice: fmt.Sprintf("listening on %s only: set %s (\"*\" for all addresses) or %s to let others connect", at, addressKey, securityKey)}
 	case address == "*":
 		address = ""
 	}

@@ -27,7 +27,7 @@ type book interface {
 	Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error
 	Seen(ctx context.Context, account vedette.AccountName, term vedette.Term, at time.Time) error
 	Marks(ctx context.Context, account vedette.AccountName) ([]store.FeedStatus, error)
-	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	ReleaseAll(ctx context.Context) error
 }
 
 // registrar decides who may register an account. It returns what is stored of it,
@@ -81,21 +81,7 @@ func New(server vedette.ServerID, b book, r registrar, log *slog.Logger) *Roster
 // Recover releases the accounts that a former process of this store held when
 // it ended: none of their agents is connected to this one yet. It is called
 // once, before the first agent is let in.
-func (r *Roster) Recover(ctx context.Context) error {
-	rows, err := r.book.Accounts(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if row.Holder == "" {
-			continue
-		}
-		if err := r.book.Release(ctx, row.Name, row.Term); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (r *Roster) Recover(ctx context.Context) error { return r.book.ReleaseAll(ctx) }
 
 // Run gives seats that the store would not give when they fell vacant to those
 // who wait for them, and keeps in the store how fresh each account is, so that

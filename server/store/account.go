@@ -229,6 +229,16 @@ func (s *Store) Release(ctx context.Context, account vedette.AccountName, term v
 	return s.explain("release account "+string(account), err)
 }
 
+// ReleaseAll says that no agent serves any account, and refuses whoever held one by
+// its term. It is for a server that starts: the one before may have been frozen in
+// the midst of a commit.
+func (s *Store) ReleaseAll(ctx context.Context) error {
+	now := micros(time.Now())
+	_, err := s.writeOne(ctx, `UPDATE accounts SET holder = '', server = '', term = term + 1, orphaned = CASE WHEN orphaned > 0 THEN orphaned ELSE ? END
+		WHERE name IS NOT NULL AND holder <> ''`, now)
+	return s.explain("release all accounts", err)
+}
+
 // Seen notes that the account's agent was there at a time, and that its live
 // feeds were complete.
 func (s *Store) Seen(ctx context.Context, account vedette.AccountName, term vedette.Term, at time.Time) error {

@@ -23,6 +23,7 @@ type dialect struct {
 	arrays     bool   // a list of numbers is one parameter
 	inOrder    string // a join whose tables are read in the order of the text
 	byKey      string // behind objects, has them found by their key and read in its order
+	clock      string // its time in microseconds since 1970; empty where no other process can use the database
 	forUpdate  string // appended to a SELECT that locks its rows
 	purge      string // deletes the first rows, by table, condition, order and number
 	isolation  sql.IsolationLevel

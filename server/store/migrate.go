@@ -33,6 +33,17 @@ func (s *Store) isAt(ctx context.Context, provider *goose.Provider) bool {
 	return err == nil && stored == sources[len(sources)-1].Version
 }
 
+// leaseVersion is the version of the schema that brought the lease.
+const leaseVersion = 6
+
+// knowsLease reports whether the schema has a table for the lease. Where the
+// database does not answer, what follows says so.
+func (s *Store) knowsLease(ctx context.Context) bool {
+	var stored int64
+	err := s.one(ctx, into(&stored), `SELECT MAX(version_id) FROM schema_version`)
+	return err == nil && stored >= leaseVersion
+}
+
 // versions returns the schema's version and the one that this program knows.
 func (s *Store) versions(ctx context.Context, provider *goose.Provider) (stored, known int64, err error) {
 	err = s.patiently(ctx, func(ctx context.Context) (err error) {

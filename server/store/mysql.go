@@ -31,6 +31,7 @@ func mysqlDialect() dialect {
 		inOrder:    "STRAIGHT_JOIN",              // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
 		byKey:      " FORCE INDEX (objects_key)", // MySQL prefers to read and sort the whole table, and MariaDB to begin with the first row each time
 		purge:      `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
+		clock:      `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`, // UNIX_TIMESTAMP goes wrong where the session's time zone repeats an hour
 		forUpdate:  " FOR UPDATE",
 		lookup:     mysqlLookup,
 		upsert:     w.upsert,

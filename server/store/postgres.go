@@ -28,6 +28,7 @@ func postgresDialect() dialect {
 		arrays:     true,
 		inOrder:    "JOIN", // its planner knows
 		purge:      purgeByID,
+		clock:      `(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`,
 		forUpdate:  " FOR UPDATE",
 		isolation:  sql.LevelReadCommitted,
 		lookup:     postgresLookup,

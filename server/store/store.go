@@ -18,6 +18,10 @@ type Config struct {
 	// latter two is passed on to their drivers.
 	URL string
 	Log *slog.Logger // nil: nothing is logged
+	// Server takes the lease of the database, so that no other server uses it at the
+	// same time. Empty takes none, as tools and tests do that only read or are alone.
+	Server vedette.ServerID
+	Host   string // that the server runs on
 	// MaxConns bounds the connections to the database; 0 means 16. Each costs a
 	// PostgreSQL server a process of some 10 MB.
 	MaxConns int
@@ -40,6 +44,7 @@ type Store struct {
 	litter   litter
 	texts    statements     // of db
 	looks    statements     // of reader
+	lease    *lease         // nil where none is needed
 	cleanup  []func() error // in reverse order of their making
 	opened   atomic.Bool    // the database has let us in
 	renew    func()         // closes the connections that nobody uses; nil where none can be lost
@@ -85,7 +90,7 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	if err := s.patiently(ctx, s.db.PingContext); err != nil {
 		return err
 	}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.claimAndMigrate(ctx, cfg); err != nil {
 		return err
 	}
 	if s.dialect.prepare != nil {
@@ -96,9 +101,37 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	return s.kinds.load(ctx, s)
 }
 
+// claimAndMigrate takes the lease before the schema is changed, which a server that
+// runs would not survive. A schema that knows no lease yet is changed before.
+func (s *Store) claimAndMigrate(ctx context.Context, cfg Config) error {
+	if cfg.Server == "" || s.dialect.clock == "" {
+		return s.migrate(ctx)
+	}
+	l := newLease(s, cfg)
+	known := s.knowsLease(ctx)
+	if known {
+		if err := l.claim(ctx); err != nil {
+			return err
+		}
+		s.lease = l
+	}
+	if err := s.migrate(ctx); err != nil || known {
+		return err
+	}
+	if err := l.claim(ctx); err != nil {
+		return err
+	}
+	s.lease = l
+	return nil
+}
+
 // Close waits for what is under way and lets go of the database.
 func (s *Store) Close() error {
 	errs := []error{s.texts.close(), s.looks.close()}
+	if err := s.lease.release(); err != nil {
+		s.log.Warn("the lease of the database could not be given up; the next server waits until it is over", "error", err)
+	}
+	s.lease = nil
 	for i := len(s.cleanup) - 1; i >= 0; i-- {
 		errs = append(errs, s.cleanup[i]())
 	}
@@ -140,6 +173,9 @@ func (s *Store) writeOne(ctx context.Context, query string, args ...any) (n int6
 }
 
 func (s *Store) execute(ctx context.Context, query string, args ...any) (n int64, err error) {
+	if err := s.lease.check(ctx); err != nil {
+		return 0, err
+	}
 	if prepared := s.texts[query]; prepared != nil {
 		err = s.patiently(ctx, func(ctx context.Context) (err error) {
 			n, err = affected(prepared.ExecContext(ctx, args...))
@@ -173,16 +209,27 @@ func (s *Store) attempts(try func() error) error {
 }
 
 func (s *Store) attempt(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
+	if err := s.lease.check(ctx); err != nil {
+		return err
+	}
 	return s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
-		began, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
-		if err != nil {
-			return err
-		}
-		if err := do(ctx, &tx{Tx: began, store: s, dialect: &s.dialect, now: time.Now()}); err != nil {
-			return errors.Join(err, ignoreDone(began.Rollback()))
-		}
-		return began.Commit()
+		return s.transact(ctx, conn, do, s.lease.recheck)
 	})
+}
+
+// transact runs do in a transaction, which is committed unless do fails, or then may.
+func (s *Store) transact(ctx context.Context, conn *sql.Conn, do func(ctx context.Context, tx *tx) error, may func() error) error {
+	began, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
+	if err != nil {
+		return err
+	}
+	if err = do(ctx, &tx{Tx: began, store: s, dialect: &s.dialect, now: time.Now()}); err == nil {
+		err = may()
+	}
+	if err != nil {
+		return errors.Join(err, ignoreDone(began.Rollback()))
+	}
+	return began.Commit()
 }
 
 // ignoreDone drops the complaint that a transaction was rolled back already,

@@ -1,0 +1,269 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// journal is a log that tests read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+// matching returns the lines that hold all the parts.
+func (j *journal) matching(parts ...string) (lines []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for line := range strings.Lines(j.text.String()) {
+		all := true
+		for _, part := range parts {
+			all = all && strings.Contains(line, part)
+		}
+		if all {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// await returns the first line that holds all the parts. The server may say it a
+// little after the other side has noticed.
+func (j *journal) await(t *testing.T, parts ...string) string {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
+		if lines := j.matching(parts...); len(lines) > 0 {
+			return lines[0]
+		}
+	}
+	t.Fatalf("the log never says %q:\n%s", parts, strings.Join(j.matching(), ""))
+	return ""
+}
+
+// signer is an authority for certificates.
+type signer struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newSigner(t *testing.T, name string) signer {
+	s := signer{t: t}
+	_, s.cert, s.key = s.issue(name, time.Now().Add(time.Hour), true)
+	return s
+}
+
+// issue makes a certificate that ends at a time.
+func (s signer) issue(name string, end time.Time, authority bool) (tls.Certificate, *x509.Certificate, *ecdsa.PrivateKey) {
+	s.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: end.Add(-2 * time.Hour), NotAfter: end, IsCA: authority, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
+	parent, with := s.cert, s.key
+	if parent == nil {
+		parent, with = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), with)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}, cert, key
+}
+
+func (s signer) leaf(name string, end time.Time) tls.Certificate {
+	cert, _, _ := s.issue(name, end, false)
+	return cert
+}
+
+func (s signer) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(s.cert)
+	return pool
+}
+
+// serveLogged runs a server whose log can be read.
+func serveLogged(t *testing.T, cfg Config) (*Server, *journal) {
+	t.Helper()
+	book := &journal{}
+	s, err := Listen(cfg, slog.New(slog.NewTextHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	awaitHealth(t, s, up)
+	return s, book
+}
+
+// call asks over gRPC how the server is.
+func call(t *testing.T, s *Server, creds credentials.TransportCredentials) error {
+	t.Helper()
+	conn, err := grpc.NewClient(s.GRPC().String(), grpc.WithTransportCredentials(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, err = healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	return err
+}
+
+// TestRefusedAgentsAreLogged connects agents that a server with TLS must refuse,
+// and reads what its log says of each.
+func TestRefusedAgentsAreLogged(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	ca, foreign := newSigner(t, "ca"), newSigner(t, "foreign")
+	client := func(own ...tls.Certificate) *tls.Config {
+		return &tls.Config{RootCAs: ca.pool(), Certificates: own, MinVersion: tls.VersionTLS12}
+	}
+	distrustful := client(ca.leaf("agent", later))
+	distrustful.RootCAs = foreign.pool()
+	// As its library would leave out a certificate that the server can't check.
+	stubborn := client()
+	stranger := foreign.leaf("stranger", later)
+	stubborn.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &stranger, nil }
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		t.Run(tls.VersionName(version), func(t *testing.T) {
+			for _, tt := range []struct {
+				why    string
+				creds  credentials.TransportCredentials
+				reason []string // none where it gets in
+			}{
+				{"a good certificate", credentials.NewTLS(client(ca.leaf("agent", later))), nil},
+				{"no certificate", credentials.NewTLS(client()), []string{"it showed no client certificate", "clouddriver.tls.clientCertFile"}},
+				{"a foreign certificate", credentials.NewTLS(stubborn), []string{"CN=stranger", "grpc.server.security.trustCertCollection"}},
+				{"an expired certificate", credentials.NewTLS(client(ca.leaf("old", time.Now().Add(-time.Hour)))), []string{"CN=old", "is valid from"}},
+				{"plaintext", insecure.NewCredentials(), []string{"does not speak TLS", "clouddriver.insecure"}},
+				{"one that does not trust the server", credentials.NewTLS(distrustful), []string{"does not trust this server's certificate"}},
+			} {
+				t.Run(tt.why, func(t *testing.T) {
+					cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
+					cfg.GRPCTLS = &tls.Config{Certificates: []tls.Certificate{ca.leaf("server", later)}, ClientCAs: ca.pool(),
+						ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: version, MaxVersion: version}
+					s, book := serveLogged(t, cfg)
+					err := call(t, s, tt.creds)
+					if (err == nil) != (tt.reason == nil) {
+						t.Errorf("got %v", err)
+					}
+					if tt.reason == nil {
+						if refused := book.matching("level=WARN"); len(refused) > 0 {
+							t.Errorf("the log says %q", refused)
+						}
+						return
+					}
+					line := book.await(t, append(tt.reason, "level=WARN", "connection of an agent refused", "peer=127.0.0.1:")...)
+					if refused := book.matching("connection of an agent refused"); len(refused) != 1 {
+						t.Errorf("the log says %q besides %q", refused, line)
+					}
+				})
+			}
+		})
+	}
+}
+
+func TestAgentWithTLSAtAPlaintextPort(t *testing.T) {
+	s, book := serveLogged(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
+	if err := call(t, s, insecure.NewCredentials()); err != nil {
+		t.Error(err)
+	}
+	if err := call(t, s, credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})); err == nil {
+		t.Error("TLS was taken by a plaintext port")
+	}
+	book.await(t, "level=WARN", "it speaks TLS, and this port is plaintext")
+}
+
+// TestHealthChecksAreNoRefusals opens and closes connections, as load balancers do.
+func TestHealthChecksAreNoRefusals(t *testing.T) {
+	ca := newSigner(t, "ca")
+	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
+	cfg.GRPCTLS = &tls.Config{Certificates: []tls.Certificate{ca.leaf("server", time.Now().Add(time.Hour))}, MinVersion: tls.VersionTLS12}
+	s, book := serveLogged(t, cfg)
+	conn, err := net.Dial("tcp", s.GRPC().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := call(t, s, credentials.NewTLS(&tls.Config{RootCAs: ca.pool(), MinVersion: tls.VersionTLS12})); err != nil {
+		t.Error(err)
+	}
+	if found := book.matching("level=WARN"); len(found) > 0 {
+		t.Errorf("the log says %q", found)
+	}
+}
+
+func TestRefusalsAreLimited(t *testing.T) {
+	r, now := newRefusals(quiet), time.Now()
+	told := 0
+	for range 1000 {
+		if _, tell := r.due(refusal{"10.0.0.1", "none"}, now); tell {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("one host was told of %d times at once", told)
+	}
+	if _, tell := r.due(refusal{"10.0.0.1", "plaintext"}, now); !tell {
+		t.Error("another reason of the host was not told")
+	}
+	if unsaid, tell := r.due(refusal{"10.0.0.1", "none"}, now.Add(refusalPause)); !tell || unsaid != 999 {
+		t.Errorf("after a minute: told %v, with %d not told before", tell, unsaid)
+	}
+	told = 0
+	for i := range 5 * mostRefusals {
+		if _, tell := r.due(refusal{fmt.Sprint("host-", i), "none"}, now); tell {
+			told++
+		}
+	}
+	if told > mostRefusals+1 || len(r.known) > mostRefusals+1 {
+		t.Errorf("%d hosts made %d lines and %d entries", 5*mostRefusals, told, len(r.known))
+	}
+	if _, tell := r.due(refusal{"host-late", "none"}, now.Add(2*refusalPause)); !tell {
+		t.Error("a new host was not told of when the others were quiet")
+	}
+}

@@ -1,0 +1,299 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// lease lets one server at a time write to a database that many could reach. Its
+// row names the process that has it, which renews it each second. A server that
+// can't stop another one, because that is frozen or cut off, can still take the
+// lease over once it has not been renewed for a while; the other one finds out
+// before it writes again.
+//
+// A nil lease lets everyone write. SQLite needs none: its file is locked by the
+// process, and the system frees it when that ends.
+type lease struct {
+	store  *Store
+	server vedette.ServerID
+	host   string
+	token  string        // of this process
+	turn   chan struct{} // holds a token while the database is asked to renew
+
+	mu        sync.Mutex
+	confirmed time.Time // when the database was last asked, successfully
+	lost      error
+}
+
+const (
+	renewEvery = time.Second
+	// ownTerm is for how long a lease counts that is not renewed, to who starts the
+	// same server on the same host again: little is risked, for most likely that
+	// has killed the one before.
+	ownTerm = 3 * time.Second
+	// strangeTerm is the same to every other server.
+	strangeTerm = 10 * time.Second
+)
+
+func newLease(s *Store, cfg Config) *lease {
+	return &lease{store: s, server: cfg.Server, host: cfg.Host, token: rand.Text(), turn: make(chan struct{}, 1)}
+}
+
+// leaseRow is the lease as it is stored. Times are microseconds by the database's
+// clock.
+type leaseRow struct {
+	server, host, token string
+	taken, renewed, now int64
+}
+
+func (r leaseRow) age() time.Duration { return time.Duration(r.now-r.renewed) * time.Microsecond }
+
+// sighting is a lease of another process, as it was first seen.
+type sighting struct {
+	row leaseRow
+	at  time.Time // by our own clock
+}
+
+// verdict is what to do about a lease.
+type verdict string
+
+const (
+	takeLease   verdict = "take"
+	awaitLease  verdict = "wait"
+	refuseLease verdict = "refuse"
+)
+
+// judge decides by the second sight of a lease. A lease that was renewed since the
+// first is alive. One that was not is over when it is old by the database's
+// clock, or has been watched for as long: that clock may have been set back.
+// Its age alone does not count at first sight, for the clock may just have been
+// set forward.
+func (s sighting) judge(row leaseRow, watched, term time.Duration) verdict {
+	switch {
+	case row.token == "":
+		return takeLease
+	case row.token != s.row.token || row.renewed != s.row.renewed:
+		return refuseLease
+	case watched >= renewEvery*3/2 && (row.age() >= term || watched >= term):
+		return takeLease
+	}
+	return awaitLease
+}
+
+// claim takes the lease, which takes as long as another process may be alive that
+// has it. The error is vedette.Conflict where one is.
+func (l *lease) claim(ctx context.Context) error {
+	var first sighting
+	for {
+		decided, row, err := l.try(ctx, &first)
+		switch {
+		case err != nil:
+			return err
+		case decided == takeLease:
+			return nil
+		case decided == refuseLease:
+			return inUse(row)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(renewEvery / 4):
+		}
+	}
+}
+
+func (l *lease) try(ctx context.Context, first *sighting) (decided verdict, row leaseRow, err error) {
+	began := time.Now()
+	err = l.store.unleased(ctx, func(ctx context.Context, tx *tx) error {
+		if row, err = readLease(ctx, tx); err != nil {
+			return err
+		}
+		if first.at.IsZero() {
+			*first = sighting{row, began}
+			l.announce(row)
+		}
+		if decided = first.judge(row, began.Sub(first.at), l.termOf(row)); row.token == l.token {
+			decided = takeLease // by a commit whose answer was lost
+		}
+		if decided != takeLease {
+			return nil
+		}
+		_, err := tx.exec(ctx, `UPDATE lease SET server = ?, host = ?, token = ?, taken = `+tx.dialect.clock+`, renewed = `+tx.dialect.clock+` WHERE id = 1`,
+			string(l.server), l.host, l.token)
+		return err
+	})
+	if err == nil && decided == takeLease {
+		l.confirm(began)
+	}
+	return decided, row, err
+}
+
+func readLease(ctx context.Context, tx *tx) (row leaseRow, err error) {
+	err = tx.queryRow(ctx, `SELECT server, host, token, taken, renewed, `+tx.dialect.clock+` FROM lease WHERE id = 1`+tx.dialect.forUpdate).
+		Scan(&row.server, &row.host, &row.token, &row.taken, &row.renewed, &row.now)
+	if errors.Is(err, sql.ErrNoRows) {
+		_, err = tx.exec(ctx, `INSERT INTO lease (id, server, host, token, taken, renewed) VALUES (1, '', '', '', 0, 0)`)
+	}
+	return row, err
+}
+
+func (l *lease) termOf(row leaseRow) time.Duration {
+	if row.server == string(l.server) && row.host == l.host {
+		return ownTerm
+	}
+	return strangeTerm
+}
+
+// announce says why the start takes longer.
+func (l *lease) announce(row leaseRow) {
+	if row.token != "" {
+		l.store.log.Info("another process has used the database, and has not said that it ended; it is watched for a sign of life",
+			"server", row.server, "host", row.host, "seen", row.age().Round(time.Millisecond), "atMost", l.termOf(row))
+	}
+}
+
+// inUse names the process that has the lease.
+func inUse(row leaseRow) error {
+	return vedette.Errorf(vedette.Conflict, "the database is used by another server: %s on host %s, which started at %s and was last seen %v before %s by the database's clock. "+
+		"Several servers on one database are not supported yet: stop that one, or give this one a database of its own",
+		row.server, row.host, timeOf(row.taken).Format(time.RFC3339), max(0, row.age()).Round(time.Millisecond), timeOf(row.now).Format(time.RFC3339))
+}
+
+func (l *lease) confirm(at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.confirmed = at
+}
+
+// fresh reports whether the lease is surely ours. Time is measured by both of the
+// clocks that we have: the monotonic one stands still while a machine is suspended,
+// and the other one may be set. Either only makes us ask the database.
+func (l *lease) fresh() (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	elapsed := max(now.Sub(l.confirmed), now.Round(0).Sub(l.confirmed.Round(0)).Abs())
+	return elapsed < ownTerm, l.lost
+}
+
+// check returns an error unless the lease is ours, and renews it where that is not
+// sure.
+func (l *lease) check(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	if fresh, err := l.fresh(); fresh || err != nil {
+		return err
+	}
+	return l.renew(ctx)
+}
+
+var errDoubtful = vedette.Errorf(vedette.Unavailable, "this server could not confirm in time that the database is still its own")
+
+// recheck is check for the midst of a transaction: nothing can be asked there.
+func (l *lease) recheck() error {
+	if l == nil {
+		return nil
+	}
+	fresh, err := l.fresh()
+	if err == nil && !fresh {
+		err = errDoubtful
+	}
+	return err
+}
+
+// renew asks the database whether the lease is still ours. The error is lost's
+// where it is not, and stays that.
+func (l *lease) renew(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	began := time.Now()
+	var row leaseRow
+	err := l.store.unleased(ctx, func(ctx context.Context, tx *tx) (err error) {
+		if row, err = readLease(ctx, tx); err != nil || row.token != l.token {
+			return err
+		}
+		_, err = tx.exec(ctx, `UPDATE lease SET renewed = `+tx.dialect.clock+` WHERE id = 1`)
+		return err
+	})
+	if err != nil {
+		return l.store.explain("renew the lease of the database", err)
+	}
+	if row.token != l.token {
+		return l.lose(row)
+	}
+	l.confirm(began)
+	return nil
+}
+
+// ErrLeaseLost says that another server has taken the database over.
+var ErrLeaseLost = errors.New("the lease of the database is lost")
+
+// lose notes that nothing may be written any more. Writers are told that the
+// database is unavailable, so that nobody takes their data for the reason.
+func (l *lease) lose(row leaseRow) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost = fmt.Errorf("%w: %w", vedette.Errorf(vedette.Unavailable, "server %s on host %s has taken the database over since %s, as this one had not renewed its lease; this one ends",
+		row.server, row.host, timeOf(row.taken).Format(time.RFC3339)), ErrLeaseLost)
+	return l.lost
+}
+
+// release gives the lease up, so that the next server need not wait.
+func (l *lease) release() error {
+	if l == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), ownTerm)
+	defer cancel()
+	return l.store.unleased(ctx, func(ctx context.Context, tx *tx) error {
+		_, err := tx.exec(ctx, `UPDATE lease SET token = '' WHERE id = 1 AND token = ?`, l.token)
+		return err
+	})
+}
+
+// KeepLease renews the lease until ctx ends. Its error is ErrLeaseLost where
+// another server has taken the database over; the caller must end then. Without a
+// lease it only waits.
+func (s *Store) KeepLease(ctx context.Context) error {
+	if s.lease == nil {
+		<-ctx.Done()
+		return nil
+	}
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			err := s.lease.renew(ctx)
+			if errors.Is(err, ErrLeaseLost) {
+				return err
+			}
+			if err != nil && ctx.Err() == nil {
+				s.log.Warn("the lease of the database could not be renewed; tried again", "error", err)
+			}
+		}
+	}
+}
+
+// unleased runs do in one transaction, past the turnstile and the lease.
+func (s *Store) unleased(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
+	return s.attempts(func() error {
+		return s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
+			return s.transact(ctx, conn, do, func() error { return nil })
+		})
+	})
+}

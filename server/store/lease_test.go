@@ -1,0 +1,214 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/test/databases"
+)
+
+func TestLeaseVerdicts(t *testing.T) {
+	const start = 1_000_000_000
+	at := func(renewed, now time.Duration) leaseRow {
+		return leaseRow{server: "s1", host: "h1", token: "t1", renewed: start + renewed.Microseconds(), now: start + now.Microseconds()}
+	}
+	first := sighting{row: at(0, 0)}
+	renewed := at(time.Second, time.Second)
+	other := at(0, time.Hour)
+	other.token = "t2"
+	for _, tt := range []struct {
+		why     string
+		row     leaseRow
+		watched time.Duration
+		want    verdict
+	}{
+		{"nobody has it", leaseRow{}, 0, takeLease},
+		{"first sight of a young one", at(0, 0), 0, awaitLease},
+		{"first sight of an old one, by a clock that may just have been set", at(0, time.Hour), 0, awaitLease},
+		{"still as it was, and old", at(0, time.Hour), 2 * time.Second, takeLease},
+		{"still as it was, and young", at(0, 2*time.Second), 2 * time.Second, awaitLease},
+		{"still as it was, for its whole term", at(0, 10*time.Second), 10 * time.Second, takeLease},
+		{"still as it was, by a clock that was set back", at(0, -time.Hour), 9 * time.Second, awaitLease},
+		{"the same for its whole term", at(0, -time.Hour), 10 * time.Second, takeLease},
+		{"renewed", renewed, 2 * time.Second, refuseLease},
+		{"renewed, and watched for long because we were frozen", renewed, time.Hour, refuseLease},
+		{"taken by another meanwhile", other, time.Hour, refuseLease},
+	} {
+		if got := first.judge(tt.row, tt.watched, strangeTerm); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.why, got, tt.want)
+		}
+	}
+}
+
+// leased runs a test on each database that has a lease.
+func leased(t *testing.T, test func(t *testing.T, url string)) {
+	t.Run("PostgreSQL", func(t *testing.T) { t.Parallel(); test(t, databases.PostgreSQL(t)) })
+	t.Run("MariaDB", func(t *testing.T) { t.Parallel(); test(t, databases.MariaDB(t)) })
+}
+
+func openAs(t *testing.T, url string, server vedette.ServerID) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Config{URL: url, Server: server, Host: "h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// keep renews a store's lease until the function that it returns is called.
+func keep(t *testing.T, s *Store) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := s.KeepLease(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+func shut(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOneServerPerDatabase has a second server start, of another and of the same
+// name, which is refused however often it tries, until the first has ended.
+func TestOneServerPerDatabase(t *testing.T) {
+	leased(t, func(t *testing.T, url string) {
+		first := openAs(t, url, "s1")
+		stop := keep(t, first)
+		for _, name := range []vedette.ServerID{"s2", "s1"} {
+			_, err := Open(t.Context(), Config{URL: url, Server: name, Host: "h"})
+			if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "s1 on host h") || !strings.Contains(err.Error(), "last seen") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if _, err := first.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
+			t.Errorf("the first writes no more: %v", err)
+		}
+		stop()
+		shut(t, first)
+		second := openAs(t, url, "s2")
+		defer shut(t, second)
+		if err := second.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSuccessorOfAServerThatWasKilled starts a server while the lease of the one
+// before has not ended. The first then wakes up, and must write nothing.
+func TestSuccessorOfAServerThatWasKilled(t *testing.T) {
+	for _, name := range []vedette.ServerID{"s1", "s2"} {
+		t.Run(string(name), func(t *testing.T) {
+			t.Parallel()
+			leased(t, func(t *testing.T, url string) {
+				frozen := openAs(t, url, "s1")
+				defer shut(t, frozen)
+				if _, err := frozen.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
+					t.Fatal(err)
+				}
+				term, err := frozen.Take(t.Context(), "prod", Holder{Agent: "a1", Server: "s1"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				next := openAs(t, url, name) // waits for the term of the lease
+				defer shut(t, next)
+				defer keep(t, next)()
+				if err := next.ReleaseAll(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wakesUp(t, frozen, term)
+				if row, err := next.Account(t.Context(), "prod"); err != nil || row.Term <= term || row.Holder != "" {
+					t.Errorf("got %+v, %v", row, err)
+				}
+			})
+		})
+	}
+}
+
+// wakesUp asks that a server that has lost its lease can't write, by whichever way,
+// and is told.
+func wakesUp(t *testing.T, s *Store, term vedette.Term) {
+	t.Helper()
+	for what, write := range map[string]func() error{
+		"register": func() error {
+			_, err := s.Register(t.Context(), vedette.Account{Name: "late", Cluster: vedette.Cluster{UID: "x"}})
+			return err
+		},
+		"commit":  func() error { _, err := s.Declare(t.Context(), "prod", term, nil, nil); return err },
+		"release": func() error { return s.Release(t.Context(), "prod", term) },
+		"remove":  func() error { return s.RemoveAccount(t.Context(), "prod") },
+	} {
+		if err := write(); !errors.Is(err, ErrLeaseLost) || vedette.KindOf(err) != vedette.Unavailable {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	if err := s.KeepLease(t.Context()); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("KeepLease returned %v", err)
+	}
+}
+
+// TestFrozenInATransaction freezes a server between the last statement of a
+// transaction and its commit.
+func TestFrozenInATransaction(t *testing.T) {
+	leased(t, func(t *testing.T, url string) {
+		s := openAs(t, url, "s1")
+		defer shut(t, s)
+		err := s.write(t.Context(), func(ctx context.Context, tx *tx) error {
+			_, err := tx.exec(ctx, `UPDATE counters SET value = value + 1000 WHERE name = 'term'`)
+			s.lease.confirm(time.Now().Add(-ownTerm)) // as if so much time had passed
+			return err
+		})
+		if vedette.KindOf(err) != vedette.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		var value int64
+		if err := s.one(t.Context(), into(&value), `SELECT value FROM counters WHERE name = 'term'`); err != nil || value != 0 {
+			t.Errorf("the counter is %d, %v", value, err)
+		}
+		if err := s.write(t.Context(), func(context.Context, *tx) error { return nil }); err != nil {
+			t.Errorf("the lease is its own, and yet: %v", err)
+		}
+	})
+}
+
+// TestServersThatStartTogether lets one of several win.
+func TestServersThatStartTogether(t *testing.T) {
+	leased(t, func(t *testing.T, url string) {
+		shut(t, openAs(t, url, "s0")) // makes the schema
+		var wg sync.WaitGroup
+		won := make(chan func(), 4)
+		for range 4 {
+			wg.Go(func() {
+				s, err := Open(t.Context(), Config{URL: url, Server: "s", Host: "h"})
+				if err == nil {
+					stop := keep(t, s)
+					won <- func() { stop(); shut(t, s) }
+					return
+				}
+				if vedette.KindOf(err) != vedette.Conflict {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		close(won)
+		n := 0
+		for end := range won {
+			n++
+			end()
+		}
+		if n != 1 {
+			t.Errorf("%d servers use the database", n)
+		}
+	})
+}
