@@ -55,7 +55,18 @@ func (db *database) parts() []part {
 			{"is frozen", did(db.pause), did(db.resume), longest, 1},
 		}},
 		{"way to the database", proxyFaults(db.proxy)},
+		{"answers of the database", db.refusals()},
 	}
+}
+
+// refusals are errors that the database answers some statements with.
+func (db *database) refusals() []fault {
+	var faults []fault
+	for i, code := range db.errors {
+		answer := did(func() { db.refuser.Answer(code, 1+i%4) })
+		faults = append(faults, fault{"are error " + code, answer, did(db.refuser.Heal), 8 * time.Second, 1})
+	}
+	return faults
 }
 
 // longest is how long something may be frozen: longer than any deadline within our

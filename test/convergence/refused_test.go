@@ -10,6 +10,29 @@ import (
 	"time"
 )
 
+// TestDatabaseAnswersErrors has the database answer statements with each of its own
+// errors in turn, while the cluster changes. None of them is an object's fault: all
+// changes are there in the end, and none was left out on the way.
+func TestDatabaseAnswersErrors(t *testing.T) {
+	names := everyDatabase()
+	if *oneDB == "" {
+		names = []string{"mariadb", "postgres"}
+	}
+	on(t, names, lone, func(t *testing.T, w *world) {
+		w.changing(func(ctx context.Context) {
+			for i, code := range w.db.errors {
+				w.db.refuser.Answer(code, 1+i%4)
+				idle(ctx, 700*time.Millisecond)
+				w.db.refuser.Heal()
+				idle(ctx, 300*time.Millisecond)
+			}
+		})
+		w.settle()
+		w.leftNothingOut(t)
+		t.Logf("%d statements were answered with errors", w.db.refuser.Refused())
+	})
+}
+
 // TestSlowDatabases freezes what keeps the data for longer than a statement may take.
 func TestSlowDatabases(t *testing.T) {
 	const long = 17 * time.Second
