@@ -33,6 +33,7 @@ import (
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
+	"github.com/vedette-io/vedette/wire"
 )
 
 // Config is all that a server must know.
@@ -215,7 +216,7 @@ func (s *Server) serveGRPC(ctx context.Context, door *gate.Gate) error {
 	if s.cfg.GRPCTLS != nil {
 		creds = credentials.NewTLS(s.cfg.GRPCTLS)
 	}
-	srv := grpc.NewServer(grpc.Creds(creds),
+	srv := grpc.NewServer(grpc.Creds(creds), grpc.ForceServerCodecV2(wire.Codec()),
 		grpc.MaxRecvMsgSize(1<<20), // a piece has 64 KiB; a registration with many namespaces may have more
 		grpc.ReadBufferSize(8<<10), grpc.WriteBufferSize(8<<10),
 		grpc.ConnectionTimeout(20*time.Second),

@@ -1,10 +1,9 @@
 package wire
 
 import (
-	"fmt"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/vedette-io/vedette"
 )
@@ -46,17 +45,14 @@ type Step = isRecord_Step
 // EncodeStep encodes a record that holds a step and nothing else: the account,
 // term and feed are written before it when it is sent.
 func EncodeStep(step Step) ([]byte, error) {
-	b, err := proto.Marshal(&Record{Step: step})
-	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", step, err)
-	}
-	return b, nil
+	return Marshal(&Record{Step: step})
 }
 
 // AppendHeader encodes what a record says besides its step: the step was encoded
 // when it came up, and the term may have changed by the time that it is sent.
 func AppendHeader(b []byte, account vedette.AccountName, term vedette.Term, feed vedette.Feed) []byte {
-	b = appendText(b, recordAccount, string(account))
+	feed.Kind.Group, feed.Kind.Name, feed.Namespace = validText(feed.Kind.Group), validText(feed.Kind.Name), validText(feed.Namespace)
+	b = appendText(b, recordAccount, validText(string(account)))
 	b = appendNumber(b, recordTerm, uint64(term))
 	if feed == (vedette.Feed{}) {
 		return b
@@ -76,6 +72,7 @@ func AppendHeader(b []byte, account vedette.AccountName, term vedette.Term, feed
 // cost as much as redaction did, and because the body, by far the largest part,
 // is copied once then, from where redaction left it.
 func EncodeUpsert(o vedette.Object, live bool) []byte {
+	repairObject(&o)
 	inner := sizeUpsert(&o, live)
 	b := make([]byte, 0, protowire.SizeTag(recordUpsert)+protowire.SizeBytes(inner))
 	b = protowire.AppendTag(b, recordUpsert, protowire.BytesType)
@@ -92,6 +89,32 @@ func EncodeUpsert(o vedette.Object, live bool) []byte {
 	b = appendText(b, upsertSummary, o.Summary)
 	b = appendText(b, upsertBody, o.Body)
 	return appendNumber(b, upsertLive, protowire.EncodeBool(live))
+}
+
+// repairObject makes the texts of an object's header valid UTF-8, as Marshal does. The
+// body and the summary are bytes.
+func repairObject(o *vedette.Object) {
+	for _, s := range []*string{&o.Namespace, &o.Name, &o.UID, &o.ResourceVersion, &o.APIVersion,
+		&o.Owner.Kind.Group, &o.Owner.Kind.Name, &o.Owner.Name, &o.Owner.UID} {
+		*s = validText(*s)
+	}
+	o.Labels, o.Annotations = validMap(o.Labels), validMap(o.Annotations)
+}
+
+// validMap returns the map where it is valid UTF-8, or else a copy that is.
+func validMap(m map[string]string) map[string]string {
+	valid := true
+	for k, v := range m {
+		valid = valid && utf8.ValidString(k) && utf8.ValidString(v)
+	}
+	if valid {
+		return m
+	}
+	repaired := make(map[string]string, len(m))
+	for k, v := range m {
+		repaired[validText(k)] = validText(v)
+	}
+	return repaired
 }
 
 func sizeUpsert(o *vedette.Object, live bool) int {

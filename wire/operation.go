@@ -8,8 +8,20 @@ import (
 )
 
 // FromOperation encodes an operation. Its deadline becomes the time that is left
-// of it, since the two clocks need not agree.
+// of it, since the two clocks need not agree. An operation of which a name is not
+// valid UTF-8 is vedette.Invalid: repaired, it would name another object.
 func FromOperation(op vedette.Operation, now time.Time) (*Operation, error) {
+	o, err := encodeOperation(op, now)
+	if err != nil {
+		return nil, err
+	}
+	if name, valid := validNames(o.ProtoReflect()); !valid {
+		return nil, vedette.Errorf(vedette.Invalid, "%q is not valid UTF-8, so that no cluster can know it by that name", name)
+	}
+	return o, nil
+}
+
+func encodeOperation(op vedette.Operation, now time.Time) (*Operation, error) {
 	o := &Operation{Id: string(op.ID), Account: string(op.Account)}
 	if !op.Deadline.IsZero() {
 		o.TimeoutMillis = max(1, op.Deadline.Sub(now).Milliseconds())

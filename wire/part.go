@@ -12,9 +12,9 @@ func Split(m *OperationsDown) ([]*OperationsDown, error) {
 	if proto.Size(m) <= MaxPiece {
 		return []*OperationsDown{m}, nil
 	}
-	b, err := proto.Marshal(m)
+	b, err := Marshal(m)
 	if err != nil {
-		return nil, fmt.Errorf("encode a message to cut it: %w", err)
+		return nil, fmt.Errorf("cut a message: %w", err)
 	}
 	var parts []*OperationsDown
 	for len(b) > 0 {
@@ -43,7 +43,7 @@ func (j *Joiner) Join(m *OperationsDown) (*OperationsDown, error) {
 		return nil, nil
 	}
 	whole := &OperationsDown{}
-	err := proto.Unmarshal(j.parts, whole)
+	err := Unmarshal(j.parts, whole)
 	j.parts = nil // the message has copies of its bytes
 	if err != nil {
 		return nil, fmt.Errorf("decode a message of many parts: %w", err)

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
-	"google.golang.org/protobuf/proto"
 )
 
 const (
@@ -106,10 +106,38 @@ func (w *Writer) pieces(end bool) []*Data {
 	return pieces
 }
 
+// Budget is what a Reader takes memory from. Reserve waits until there is room, or
+// fails, which ends the stream.
+type Budget interface {
+	Reserve(bytes int) error
+	Release(bytes int)
+}
+
+// unlimited is a budget of those who trust their peer.
+type unlimited struct{}
+
+func (unlimited) Reserve(int) error { return nil }
+func (unlimited) Release(int)       {}
+
+const (
+	// DecoderMemory is about what a Reader holds from a frame's beginning to its end,
+	// in bytes: the window, and blocks.
+	DecoderMemory = 1 << 20
+	// smallRecord is a size in bytes up to which records share a buffer that stays.
+	smallRecord = 64 << 10
+)
+
 // Reader turns pieces back into records. It is for one goroutine.
+//
+// It takes no memory because a peer says that there is something to come, only for
+// what has come, and asks its budget before: for a frame, DecoderMemory; for a
+// record beyond 64 KiB, twice its bytes until the next is asked for, because it is
+// there encoded and decoded.
 type Reader struct {
 	next  func() (*Data, error)
 	pool  *Decoders
+	mem   Budget
+	taken int // of the budget, for the last record
 	piece []byte
 	end   bool // the piece is the last of its frame
 	dec   *zstd.Decoder
@@ -129,9 +157,12 @@ func (d *Decoders) get() *zstd.Decoder {
 }
 
 // NewReader returns a reader of the pieces that next gives. An error of next is
-// returned by Next.
-func NewReader(next func() (*Data, error), pool *Decoders) *Reader {
-	return &Reader{next: next, pool: pool}
+// returned by Next, as is one of the budget, which may be nil for no limit.
+func NewReader(next func() (*Data, error), pool *Decoders, mem Budget) *Reader {
+	if mem == nil {
+		mem = unlimited{}
+	}
+	return &Reader{next: next, pool: pool, mem: mem}
 }
 
 // Next decodes the next record into rec and returns the record's size in
@@ -141,21 +172,40 @@ func (r *Reader) Next(rec *Record) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if cap(r.buf) < size || cap(r.buf) > 1<<20 && size < 1<<16 {
-		r.buf = make([]byte, size)
+	buf, err := r.record(size)
+	if err != nil {
+		return 0, err
 	}
-	buf := r.buf[:size]
+	if err := Unmarshal(buf, rec); err != nil {
+		return 0, err
+	}
+	return size, nil
+}
+
+// record reads an encoded record. Its bytes are valid until the next.
+func (r *Reader) record(size int) ([]byte, error) {
+	r.mem.Release(r.taken)
+	r.taken = 0
+	if first := min(size, smallRecord); len(r.buf) < first {
+		r.buf = make([]byte, first)
+	}
+	buf := r.buf
 	for read := 0; read < size; {
-		n, err := r.read(buf[read:])
+		if read == len(buf) {
+			grown := min(2*len(buf), size)
+			if err := r.mem.Reserve(2 * (grown - len(buf))); err != nil {
+				return nil, err
+			}
+			r.taken += 2 * (grown - len(buf))
+			buf = slices.Grow(buf, grown-len(buf))[:grown]
+		}
+		n, err := r.read(buf[read:min(len(buf), size)])
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		read += n
 	}
-	if err := proto.Unmarshal(buf, rec); err != nil {
-		return 0, fmt.Errorf("decode record of %d bytes: %w", size, err)
-	}
-	return size, nil
+	return buf[:size], nil
 }
 
 func (r *Reader) length() (int, error) {
@@ -210,6 +260,10 @@ func (r *Reader) open() error {
 	if err := r.fill(); err != nil {
 		return err
 	}
+	if err := r.mem.Reserve(DecoderMemory); err != nil {
+		r.err = err
+		return err
+	}
 	r.dec = r.pool.get()
 	if err := r.dec.Reset((*source)(r)); err != nil {
 		return fmt.Errorf("begin compressed frame: %w", err)
@@ -219,7 +273,7 @@ func (r *Reader) open() error {
 
 func newDecoder() *zstd.Decoder {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(Window), zstd.WithDecoderMaxMemory(64<<20))
+		zstd.WithDecoderMaxWindow(Window), zstd.WithDecoderMaxMemory(2*MaxRecord))
 	if err != nil {
 		panic(err) // the options are constants
 	}
@@ -231,7 +285,8 @@ func (r *Reader) Release() {
 	if r.dec != nil {
 		_ = r.dec.Reset(nil) // lets go of the source; it can't fail
 		r.pool.pool.Put(r.dec)
-		r.dec = nil
+		r.dec, r.buf = nil, nil
+		r.mem.Release(DecoderMemory)
 	}
 }
 

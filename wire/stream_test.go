@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func TestStreamCarriesRecords(t *testing.T) {
 		d, err := next()
 		frameEnded = d.GetEndOfFrame()
 		return d, err
-	}, new(Decoders))
+	}, new(Decoders), nil)
 	for i, want := range sent {
 		var got Record
 		if _, err := r.Next(&got); err != nil {
@@ -106,7 +107,7 @@ func TestFlushedRecordsArriveAtOnce(t *testing.T) {
 		d := queue[0]
 		queue = queue[1:]
 		return d, nil
-	}, new(Decoders))
+	}, new(Decoders), nil)
 	for i := range 100 {
 		if err := w.Write(encode(t, upsert(fmt.Sprint(i), nil))); err != nil {
 			t.Fatal(err)
@@ -141,7 +142,7 @@ func TestPiecesStaySmall(t *testing.T) {
 		}
 	}
 	var rec Record
-	if size, err := NewReader(pieces(cloned(got), io.EOF), new(Decoders)).Next(&rec); err != nil || size < len(noise) || !bytes.Equal(rec.GetUpsert().GetBody(), noise) {
+	if size, err := NewReader(pieces(cloned(got), io.EOF), new(Decoders), nil).Next(&rec); err != nil || size < len(noise) || !bytes.Equal(rec.GetUpsert().GetBody(), noise) {
 		t.Errorf("the record came back with %d bytes, %v", size, err)
 	}
 }
@@ -165,7 +166,7 @@ func TestBadStreams(t *testing.T) {
 		"a cut frame":         {[]*Data{{Zstd: garbage[0].Zstd[:6], EndOfFrame: true}}, "decompress records"},
 		"an empty last piece": {nil, "EOF"},
 	} {
-		_, err := NewReader(pieces(tt.list, io.EOF), new(Decoders)).Next(&Record{})
+		_, err := NewReader(pieces(tt.list, io.EOF), new(Decoders), nil).Next(&Record{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want an error with %q", why, err, tt.want)
 		}
@@ -178,7 +179,7 @@ func FuzzReader(f *testing.F) {
 	good, _ := w.Flush()
 	f.Add(good[0].Zstd, true)
 	f.Fuzz(func(t *testing.T, b []byte, end bool) {
-		r := NewReader(pieces([]*Data{{Zstd: b, EndOfFrame: end}}, io.EOF), new(Decoders))
+		r := NewReader(pieces([]*Data{{Zstd: b, EndOfFrame: end}}, io.EOF), new(Decoders), nil)
 		defer r.Release()
 		for range 100 {
 			if _, err := r.Next(&Record{}); err != nil {
@@ -186,4 +187,57 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// budget notes what a reader takes.
+type budget struct{ used, most, limit int }
+
+func (b *budget) Reserve(n int) error {
+	b.used += n
+	b.most = max(b.most, b.used)
+	if b.used > b.limit {
+		return errors.New("no memory")
+	}
+	return nil
+}
+
+func (b *budget) Release(n int) { b.used -= n }
+
+// TestNothingIsTakenForWhatIsClaimed holds that a record takes memory as it comes, and
+// not because a peer says how long it will be.
+func TestNothingIsTakenForWhatIsClaimed(t *testing.T) {
+	var w Writer
+	_ = w.Write() // a length of 0 begins the frame
+	claim, _ := w.Flush()
+	w.open()
+	_, _ = w.enc.Write(append(binary.AppendUvarint(nil, MaxRecord), make([]byte, 100_000)...))
+	more, _ := w.Flush()
+	b := &budget{limit: 64 << 20}
+	r := NewReader(pieces(append(cloned(claim), cloned(more)...), io.EOF), new(Decoders), b)
+	if _, err := r.Next(&Record{}); err != nil {
+		t.Fatal(err)
+	}
+	var rec Record
+	if _, err := r.Next(&rec); err == nil {
+		t.Fatal("a record of 32 MiB is there after 100,000 bytes")
+	}
+	if got, want := b.most, DecoderMemory+4*smallRecord; got > want {
+		t.Errorf("%d bytes were taken for 100,000, want %d", got, want)
+	}
+	r.Release()
+	if got := b.used; got > 4*smallRecord {
+		t.Errorf("%d bytes stay taken when the frame is let go", got)
+	}
+}
+
+// TestABombIsStoppedByTheBudget has some KiB that become 32 MiB.
+func TestABombIsStoppedByTheBudget(t *testing.T) {
+	var w Writer
+	_ = w.Write(make([]byte, 31<<20))
+	bomb, _ := w.Flush()
+	b := &budget{limit: 8 << 20}
+	r := NewReader(pieces(cloned(bomb), io.EOF), new(Decoders), b)
+	if _, err := r.Next(&Record{}); err == nil || !strings.Contains(err.Error(), "no memory") || b.most > 2*b.limit {
+		t.Errorf("a bomb is read: %v, with %d bytes taken", err, b.most)
+	}
 }

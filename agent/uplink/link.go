@@ -228,9 +228,9 @@ func (l *link) listen(ctx context.Context) error {
 const idlePulses = 3
 
 func (l *link) sendPulse() error {
-	rec, err := proto.Marshal(&wire.Record{Step: &wire.Record_Pulse{Pulse: l.pulseOf(l.uplink.box.Behind(), time.Now())}})
+	rec, err := wire.EncodeStep(&wire.Record_Pulse{Pulse: l.pulseOf(l.uplink.box.Behind(), time.Now())})
 	if err != nil {
-		return fmt.Errorf("encode pulse: %w", err)
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -122,7 +122,7 @@ func (o *operations) answer(out vedette.Outcome) {
 
 // bulk sends an outcome on a stream of its own.
 func (o *operations) bulk(encoded *wire.Outcome) {
-	b, err := proto.Marshal(encoded)
+	b, err := wire.Marshal(encoded)
 	if err == nil {
 		err = o.send(&wire.AnswerPiece{Operation: encoded.GetId()}, func(w *wire.AnswerWriter) error {
 			_, err := w.Write(b)

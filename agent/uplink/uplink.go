@@ -202,6 +202,7 @@ func (u *Uplink) dial() (*grpc.ClientConn, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
 		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10),
 		grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec())),
 	}, u.cfg.DialOptions...)...)
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "%q is no address of a server: %w", u.cfg.Target, err)

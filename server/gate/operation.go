@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/dispatch"
@@ -198,7 +197,7 @@ func takeOutcome(v *visit, id vedette.OperationID, r io.Reader) error {
 		return nil
 	}
 	var out wire.Outcome
-	if err := proto.Unmarshal(b, &out); err != nil || vedette.OperationID(out.GetId()) != id {
+	if err := wire.Unmarshal(b, &out); err != nil || vedette.OperationID(out.GetId()) != id {
 		return status.Errorf(codes.InvalidArgument, "the outcome of %s can't be decoded: %v", id, err)
 	}
 	v.Outcome(wire.ToOutcome(&out))

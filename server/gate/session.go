@@ -183,7 +183,7 @@ func (s *session) decode(ctx context.Context, lane *ingest.Lane) error {
 			return nil, io.EOF
 		}
 		return d, nil
-	}, &s.gate.decoders)
+	}, &s.gate.decoders, nil)
 	defer reader.Release()
 	clock := agentClock{welcomed: s.welcomed}
 	for {

@@ -1,0 +1,36 @@
+package vedette
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// cut ends a text that was too long.
+const cut = "…"
+
+// CleanText returns a text that came from a cluster, a proxy or a peer as it may be
+// sent, stored and shown: valid UTF-8, without control characters other than
+// line feed and tab, and at most limit bytes long. Invalid bytes become U+FFFD,
+// control characters become spaces, and a text that is cut ends in "…". A text
+// that is clean is returned as it is.
+func CleanText(s string, limit int) string {
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, isControl) {
+		s = strings.Map(func(r rune) rune {
+			if isControl(r) {
+				return ' '
+			}
+			return r // of an invalid byte it is U+FFFD already
+		}, s[:min(len(s), limit+1)])
+	}
+	if len(s) <= limit {
+		return s
+	}
+	end := max(0, limit-len(cut))
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + cut
+}
+
+func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }

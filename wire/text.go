@@ -1,0 +1,234 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Limits of the texts for people that a message may carry, in bytes.
+const (
+	maxText     = 64 << 10 // of an outcome: the cluster's whole answer
+	maxNote     = 8 << 10  // of an account, feed or connection
+	maxWarnings = 1000     // of an outcome
+)
+
+// Marshal encodes a message of the protocol. Clusters and proxies say things that
+// are not UTF-8, which protobuf refuses, and a message that cannot be sent ends
+// its stream. So the texts for people are cleaned (vedette.CleanText), and in any
+// other string invalid bytes become U+FFFD. The message itself stays as it is.
+func Marshal(m proto.Message) ([]byte, error) {
+	m = cleaned(m)
+	b, err := proto.Marshal(m)
+	if err == nil {
+		return b, nil
+	}
+	if b, err = proto.Marshal(repaired(m)); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", nameOf(m), err)
+	}
+	return b, nil
+}
+
+// Unmarshal decodes a message of the protocol, of whose strings a peer may have
+// taken no care: invalid bytes become U+FFFD, and texts for people are cleaned.
+// The message shares no memory with b.
+func Unmarshal(b []byte, m proto.Message) error {
+	md := m.ProtoReflect().Descriptor()
+	if err := checkFields(b, md); err != nil {
+		return fmt.Errorf("decode %s: %w", nameOf(m), err)
+	}
+	err := proto.Unmarshal(b, m)
+	if err != nil {
+		err = proto.Unmarshal(repairEncoded(b, md, 0), m)
+	}
+	if err != nil {
+		return fmt.Errorf("decode %s: %w", nameOf(m), err)
+	}
+	cleanTexts(m)
+	return nil
+}
+
+func nameOf(m proto.Message) string {
+	return strings.ToLower(string(m.ProtoReflect().Descriptor().Name()))
+}
+
+// text is a field for people.
+type text struct {
+	field *string
+	limit int
+}
+
+func (t text) clean() string { return vedette.CleanText(*t.field, t.limit) }
+
+// textsOf returns the fields of a message that are texts for people. Every message
+// that has one is listed here; a test compares.
+func textsOf(m proto.Message) []text {
+	switch m := m.(type) {
+	case *AgentMessage:
+		if t := m.GetTrouble(); t != nil {
+			return []text{{&t.Message, maxNote}}
+		}
+	case *Record:
+		if s := m.GetStatus(); s != nil {
+			return []text{{&s.Message, maxNote}}
+		}
+	case *ServerMessage:
+		if a := m.GetAssignment(); a != nil {
+			return []text{{&a.Message, maxNote}}
+		}
+		if g := m.GetGoodbye(); g != nil {
+			return []text{{&g.Reason, maxNote}}
+		}
+	case *OperationsUp:
+		if out := m.GetOutcome(); out != nil {
+			return textsOf(out)
+		}
+	case *Outcome:
+		texts := []text{{&m.Reason, maxNote}, {&m.Message, maxText}}
+		for i := range m.GetWarnings() {
+			texts = append(texts, text{&m.Warnings[i], maxNote})
+		}
+		return texts
+	case *AnswerPiece:
+		return []text{{&m.BrokeOff, maxNote}}
+	}
+	return nil
+}
+
+// cleaned returns the message, or a copy of it whose texts are clean.
+func cleaned(m proto.Message) proto.Message {
+	for _, t := range textsOf(m) {
+		if t.clean() != *t.field {
+			m = proto.Clone(m)
+			cleanTexts(m)
+			break
+		}
+	}
+	return m
+}
+
+func cleanTexts(m proto.Message) {
+	if out, ok := m.(*Outcome); ok && len(out.GetWarnings()) > maxWarnings {
+		out.Warnings = out.Warnings[:maxWarnings]
+	}
+	for _, t := range textsOf(m) {
+		if clean := t.clean(); clean != *t.field {
+			*t.field = clean
+		}
+	}
+}
+
+// validNames reports whether every string of a message is valid UTF-8, or else
+// returns one that is not.
+func validNames(m protoreflect.Message) (invalid string, valid bool) {
+	valid = true
+	visit := func(fd protoreflect.FieldDescriptor, v protoreflect.Value) {
+		switch {
+		case fd.Kind() == protoreflect.StringKind && !utf8.ValidString(v.String()):
+			invalid, valid = v.String(), false
+		case fd.Kind() == protoreflect.MessageKind:
+			if name, ok := validNames(v.Message()); !ok {
+				invalid, valid = name, false
+			}
+		}
+	}
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if !fd.IsList() {
+			visit(fd, v) // operations have no maps
+			return valid
+		}
+		for i := 0; i < v.List().Len() && valid; i++ {
+			visit(fd, v.List().Get(i))
+		}
+		return valid
+	})
+	return invalid, valid
+}
+
+func validText(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
+
+// repaired returns a copy of a message in which every string is valid UTF-8.
+func repaired(m proto.Message) proto.Message {
+	m = proto.Clone(m)
+	repair(m.ProtoReflect())
+	return m
+}
+
+func repair(m protoreflect.Message) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.IsMap():
+			m.Set(fd, protoreflect.ValueOfMap(repairMap(m.NewField(fd).Map(), v.Map())))
+		case fd.IsList():
+			for i, list := 0, v.List(); i < list.Len(); i++ {
+				repairValue(fd, list.Get(i), func(v protoreflect.Value) { list.Set(i, v) })
+			}
+		default:
+			repairValue(fd, v, func(v protoreflect.Value) { m.Set(fd, v) })
+		}
+		return true
+	})
+}
+
+func repairValue(fd protoreflect.FieldDescriptor, v protoreflect.Value, set func(protoreflect.Value)) {
+	switch fd.Kind() {
+	case protoreflect.StringKind:
+		set(protoreflect.ValueOfString(validText(v.String())))
+	case protoreflect.MessageKind:
+		repair(v.Message())
+	}
+}
+
+// repairMap copies a map of strings, which all maps of the protocol are.
+func repairMap(to, from protoreflect.Map) protoreflect.Map {
+	from.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
+		to.Set(protoreflect.ValueOfString(validText(k.String())).MapKey(), protoreflect.ValueOfString(validText(v.String())))
+		return true
+	})
+	return to
+}
+
+// maxNesting bounds how deep messages are looked into. The deepest that is not a
+// lie, the record of an object with an owner, has 4 levels.
+const maxNesting = 16
+
+// repairEncoded returns an encoded message in which every string is valid UTF-8.
+// What cannot be decoded is left to protobuf to complain of.
+func repairEncoded(b []byte, md protoreflect.MessageDescriptor, depth int) []byte {
+	var out []byte
+	for len(b) > 0 {
+		number, wireType, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return append(out, b...)
+		}
+		size := protowire.ConsumeFieldValue(number, wireType, b[n:])
+		if size < 0 {
+			return append(out, b...)
+		}
+		fd := md.Fields().ByNumber(number)
+		if wireType != protowire.BytesType || fd == nil || depth > maxNesting {
+			out = append(out, b[:n+size]...)
+		} else {
+			value, _ := protowire.ConsumeBytes(b[n:])
+			out = protowire.AppendBytes(append(out, b[:n]...), repairField(value, fd, depth))
+		}
+		b = b[n+size:]
+	}
+	return out
+}
+
+func repairField(value []byte, fd protoreflect.FieldDescriptor, depth int) []byte {
+	switch fd.Kind() {
+	case protoreflect.StringKind:
+		return []byte(validText(string(value)))
+	case protoreflect.MessageKind:
+		return repairEncoded(value, fd.Message(), depth+1)
+	}
+	return value
+}

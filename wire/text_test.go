@@ -1,0 +1,255 @@
+package wire_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// messages calls f with an empty message of each type of the protocol.
+func messages(t *testing.T, f func(t *testing.T, empty func() proto.Message)) {
+	all := wire.File_vedette_proto.Messages()
+	for i := range all.Len() {
+		md := all.Get(i)
+		t.Run(string(md.Name()), func(t *testing.T) {
+			f(t, func() proto.Message { return known(t, md) })
+		})
+	}
+}
+
+// known returns a message of the generated type.
+func known(t *testing.T, md protoreflect.MessageDescriptor) proto.Message {
+	mt, err := protoregistry.GlobalTypes.FindMessageByName(md.FullName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mt.New().Interface()
+}
+
+// fill sets every field that may hold a string, at any depth, to text. Of a oneof it
+// sets the case with the given number, or the first.
+func fill(m protoreflect.Message, text string, depth, choice int) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		fd := fields.Get(i)
+		if oneof := fd.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() && oneof.Fields().Get(choice%oneof.Fields().Len()) != fd {
+			continue
+		}
+		switch {
+		case fd.IsMap():
+			m.Mutable(fd).Map().Set(protoreflect.ValueOfString(text).MapKey(), protoreflect.ValueOfString(text))
+		case fd.Kind() == protoreflect.StringKind && fd.IsList():
+			m.Mutable(fd).List().Append(protoreflect.ValueOfString(text))
+		case fd.Kind() == protoreflect.StringKind:
+			m.Set(fd, protoreflect.ValueOfString(text))
+		case fd.Kind() == protoreflect.BytesKind && !fd.IsList():
+			m.Set(fd, protoreflect.ValueOfBytes([]byte("\xffbytes\x00")))
+		case fd.Kind() == protoreflect.MessageKind && depth > 0 && fd.IsList():
+			fill(m.Mutable(fd).List().AppendMutable().Message(), text, depth-1, choice)
+		case fd.Kind() == protoreflect.MessageKind && depth > 0:
+			fill(m.Mutable(fd).Message(), text, depth-1, choice)
+		}
+	}
+}
+
+const mostChoices = 32 // more than any oneof has
+
+// TestEveryStringMayBeBytes encodes each message with bytes that are not UTF-8 in
+// each string. All of it arrives but those bytes.
+func TestEveryStringMayBeBytes(t *testing.T) {
+	messages(t, func(t *testing.T, empty func() proto.Message) {
+		for choice := range mostChoices {
+			m, want := empty(), empty()
+			fill(m.ProtoReflect(), "Acc\xe8s", 4, choice)
+			fill(want.ProtoReflect(), "Acc\uFFFDs", 4, choice)
+			b, err := wire.Marshal(m)
+			if err != nil {
+				t.Fatalf("encode: %v", err)
+			}
+			got := empty()
+			if err := proto.Unmarshal(b, got); err != nil || !proto.Equal(got, want) {
+				t.Fatalf("%v arrived of %v: %v", got, m, err)
+			}
+			if data, err := wire.Codec().Marshal(m); err != nil || !proto.Equal(got, decode(t, data, empty())) {
+				t.Fatalf("the codec encodes otherwise: %v", err)
+			}
+		}
+	})
+}
+
+func decode(t *testing.T, data mem.BufferSlice, m proto.Message) proto.Message {
+	if err := wire.Codec().Unmarshal(data, m); err != nil {
+		t.Error(err)
+	}
+	return m
+}
+
+// TestEveryStringOfAPeerMayBeBytes decodes what a peer encodes that takes no care.
+func TestEveryStringOfAPeerMayBeBytes(t *testing.T) {
+	const placeholder = "Qplace~holderQ"
+	messages(t, func(t *testing.T, empty func() proto.Message) {
+		for choice := range mostChoices {
+			m := empty()
+			fill(m.ProtoReflect(), placeholder, 4, choice)
+			b, err := proto.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b = bytes.ReplaceAll(b, []byte(placeholder), []byte(strings.Replace(placeholder, "~", "\xe8", 1)))
+			got, want := empty(), empty()
+			fill(want.ProtoReflect(), strings.Replace(placeholder, "~", "\uFFFD", 1), 4, choice)
+			if err := wire.Unmarshal(b, got); err != nil || !proto.Equal(got, want) {
+				t.Fatalf("decoded %v, %v", got, err)
+			}
+			if viaCodec := decode(t, mem.BufferSlice{mem.SliceBuffer(b)}, empty()); !proto.Equal(viaCodec, want) {
+				t.Fatalf("the codec decodes %v", viaCodec)
+			}
+		}
+	})
+}
+
+// TestTextsForPeople asks for no control characters in any field whose name says that
+// it is a text for people.
+func TestTextsForPeople(t *testing.T) {
+	prose := map[protoreflect.Name]bool{"message": true, "reason": true, "broke_off": true, "warnings": true}
+	messages(t, func(t *testing.T, empty func() proto.Message) {
+		for choice := range mostChoices {
+			m := empty()
+			fill(m.ProtoReflect(), "\x1b[31m\x00", 4, choice)
+			b, err := wire.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, received := empty(), empty()
+			if err := proto.Unmarshal(b, got); err != nil {
+				t.Fatal(err)
+			}
+			b, err = proto.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := wire.Unmarshal(b, received); err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range []proto.Message{got, received} {
+				if !isTop(m) {
+					continue
+				}
+				walkStrings(m.ProtoReflect(), func(fd protoreflect.FieldDescriptor, text string) {
+					if prose[fd.Name()] && strings.ContainsAny(text, "\x1b\x00") {
+						t.Errorf("%s holds control characters: %q", fd.FullName(), text)
+					}
+				})
+			}
+		}
+	})
+}
+
+// isTop reports whether a message travels by itself.
+func isTop(m proto.Message) bool {
+	switch m.(type) {
+	case *wire.AgentMessage, *wire.ServerMessage, *wire.OperationsUp, *wire.OperationsDown, *wire.AnswerPiece, *wire.AnswerEnd, *wire.Record, *wire.Outcome:
+		return true
+	}
+	return false
+}
+
+func walkStrings(m protoreflect.Message, f func(protoreflect.FieldDescriptor, string)) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		one := func(v protoreflect.Value) {
+			switch {
+			case fd.Kind() == protoreflect.StringKind:
+				f(fd, v.String())
+			case fd.Kind() == protoreflect.MessageKind:
+				walkStrings(v.Message(), f)
+			}
+		}
+		switch {
+		case fd.IsMap():
+		case fd.IsList():
+			for i := range v.List().Len() {
+				one(v.List().Get(i))
+			}
+		default:
+			one(v)
+		}
+		return true
+	})
+}
+
+// TestLongTextsAreCut holds that no text fills a message.
+func TestLongTextsAreCut(t *testing.T) {
+	long := strings.Repeat("ä", 1<<20)
+	b, err := wire.Marshal(&wire.AgentMessage{Message: &wire.AgentMessage_Trouble{Trouble: &wire.Trouble{Account: "prod", Message: long}}})
+	if err != nil || len(b) > 10<<10 {
+		t.Errorf("the trouble of an account takes %d bytes, %v", len(b), err)
+	}
+	var m wire.AgentMessage
+	if err := wire.Unmarshal(b, &m); err != nil || !utf8.ValidString(m.GetTrouble().GetMessage()) || m.GetTrouble().GetAccount() != "prod" {
+		t.Errorf("the trouble arrives as %.100v, %v", &m, err)
+	}
+}
+
+// TestGiantCounts holds that a message which is small on the wire and giant in memory
+// is refused before it is decoded.
+func TestGiantCounts(t *testing.T) {
+	feeds := bytes.Repeat([]byte{0x0a, 0x00}, 8<<20) // empty DeclaredFeeds
+	record := protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), feeds)
+	var err error
+	allocated := testing.AllocsPerRun(1, func() { err = wire.Unmarshal(record, &wire.Record{}) })
+	if err == nil || allocated > 1000 {
+		t.Errorf("8 million feeds are decoded in %.0f allocations: %v", allocated, err)
+	}
+}
+
+// TestNamesOfOperationsAreNotRepaired holds that no operation reaches another object
+// than the one that it was meant for.
+func TestNamesOfOperationsAreNotRepaired(t *testing.T) {
+	bad := vedette.Target{Kind: "pod", Namespace: "default", Name: "\xff"}
+	for _, args := range []vedette.Args{
+		vedette.GetArgs{Target: bad}, vedette.DeleteArgs{Target: bad}, vedette.LogsArgs{Target: bad}, vedette.ListArgs{LabelSelector: "\xff"},
+		vedette.PruneArgs{Kinds: []string{"v1/Pod", "\xff"}}, vedette.ApplyArgs{Namespace: "\xff"}, vedette.MetricsArgs{Name: "\xff"},
+	} {
+		for _, dry := range []bool{false, true} {
+			if _, err := wire.FromOperation(vedette.Operation{ID: "op1", Account: "prod", Args: args, DryRun: dry}, time.Now()); vedette.KindOf(err) != vedette.Invalid {
+				t.Errorf("%s (dry run: %v) of a name that is not UTF-8: %v", args.Verb(), dry, err)
+			}
+		}
+	}
+	if _, err := wire.FromOperation(vedette.Operation{ID: "op1", Args: vedette.ApplyArgs{Manifest: []byte("\xff")}}, time.Now()); err != nil {
+		t.Errorf("a manifest may be any bytes: %v", err)
+	}
+}
+
+// TestObjectsOfOddAPIServers holds that the hand-written encoding of objects is valid
+// for servers that take no care.
+func TestObjectsOfOddAPIServers(t *testing.T) {
+	odd := vedette.Object{
+		Key: vedette.Key{Kind: vedette.Kind{Group: "g\xff", Name: "K\xff"}, Namespace: "n\xff", Name: "a\xff"}, UID: "\xff", ResourceVersion: "1\xff",
+		APIVersion: "\xff", Owner: vedette.Owner{Kind: vedette.Kind{Name: "\xff"}, Name: "\xff", UID: "\xff"},
+		Labels: map[string]string{"\xff": "a", "b": "\xff"}, Annotations: map[string]string{"c": "\xff"}, Body: []byte("{\xff}"),
+	}
+	b := wire.AppendHeader(nil, "prod\xff", 7, vedette.Feed{Kind: odd.Kind, Namespace: "n\xff"})
+	var rec wire.Record
+	if err := proto.Unmarshal(append(b, wire.EncodeUpsert(odd, true)...), &rec); err != nil {
+		t.Fatal(err)
+	}
+	u := rec.GetUpsert()
+	if u.GetName() != "a\uFFFD" || u.GetLabels()["b"] != "\uFFFD" || string(u.GetBody()) != "{\xff}" || rec.GetFeed().GetKind().GetGroup() != "g\uFFFD" || !u.GetLive() {
+		t.Errorf("the object arrives as %v", &rec)
+	}
+	if odd.Labels["b"] != "\xff" {
+		t.Error("the caller's object was changed")
+	}
+}
