@@ -31,6 +31,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/occasional"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -88,21 +89,24 @@ type Dispatch struct {
 	log   *slog.Logger
 	diary *diary
 
+	forged, late occasional.Limit // outcomes of operations that their sender does not hold, or that have ended
+
 	life   context.Context // of what changes something; ends with Run
 	end    context.CancelFunc
 	living sync.WaitGroup
 
 	mu      sync.Mutex
 	visits  map[*roster.Member]*Visit
-	waiting map[vedette.OperationID]chan vedette.Outcome // for operations that are not answered
-	news    chan struct{}                                // closed and replaced when an agent comes or goes
+	waiting map[vedette.OperationID]*pending // the operations that are not answered
+	news    chan struct{}                    // closed and replaced when an agent comes or goes
 }
 
 // New returns a Dispatch without agents.
 func New(cfg Config, s seats, b book, h hub, log *slog.Logger) *Dispatch {
 	cfg.defaults()
 	d := &Dispatch{cfg: cfg, seats: s, book: b, hub: h, log: log, diary: newDiary(cfg, b, log),
-		visits: map[*roster.Member]*Visit{}, waiting: map[vedette.OperationID]chan vedette.Outcome{}, news: make(chan struct{})}
+		visits: map[*roster.Member]*Visit{}, waiting: map[vedette.OperationID]*pending{}, news: make(chan struct{})}
+	d.forged.Interval, d.late.Interval = time.Minute, time.Second
 	d.life, d.end = context.WithCancel(context.Background())
 	s.OnSeated(d.tell)
 	return d
@@ -138,7 +142,13 @@ func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome
 	if op.Deadline.IsZero() {
 		op.Deadline = now.Add(d.cfg.Timeout)
 	}
-	e := &errand{op: op, target: targetOf(op.Args), accepted: now}
+	if err := checkNames(op); err != nil {
+		out := failure(http.StatusBadRequest, "BadRequest", err.Error())
+		out.ID = op.ID
+		return out
+	}
+	op.User, op.Origin = vedette.CleanText(op.User, maxNote), vedette.CleanText(op.Origin, maxNote)
+	e := &errand{op: op, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
 	end := d.makeWay(e)
 	if op.Reads() {
 		defer end()

@@ -77,7 +77,7 @@ func (e *errand) explain(out vedette.Outcome) vedette.Outcome {
 func (d *Dispatch) carry(ctx context.Context, e *errand) vedette.Outcome {
 	ctx, cancel := context.WithDeadline(ctx, e.op.Deadline.Add(d.cfg.Grace))
 	defer cancel()
-	outcome := d.await(e.op.ID)
+	outcome := d.await(e.op)
 	defer d.forgo(e.op.ID)
 	for {
 		visit, out := d.visitFor(ctx, e, outcome)
@@ -100,12 +100,12 @@ func (d *Dispatch) carry(ctx context.Context, e *errand) vedette.Outcome {
 
 // await makes the place where an outcome is put, from whichever connection it
 // comes.
-func (d *Dispatch) await(id vedette.OperationID) <-chan vedette.Outcome {
-	outcome := make(chan vedette.Outcome, 1)
+func (d *Dispatch) await(op vedette.Operation) <-chan vedette.Outcome {
+	p := newPending(op)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.waiting[id] = outcome
-	return outcome
+	d.waiting[op.ID] = p
+	return p.outcome
 }
 
 // send gives an operation to an agent, unless its outcome has come meanwhile: the
@@ -113,7 +113,8 @@ func (d *Dispatch) await(id vedette.OperationID) <-chan vedette.Outcome {
 func (d *Dispatch) send(v *Visit, op vedette.Operation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.waiting[op.ID] != nil {
+	if p := d.waiting[op.ID]; p != nil {
+		p.holders[v.holder()] = true
 		v.line.Send(op)
 	}
 }

@@ -62,6 +62,7 @@ func TestCommitsMakeWay(t *testing.T) {
 				s.do("op", tt.args)
 				s.makesWay(tt.want, "before an agent is there")
 				a := s.connect("a", "1")
+				s.heard() // it is sent
 				a.done("op")
 				s.makesWay(false, "after it was answered")
 			})
@@ -72,6 +73,7 @@ func TestCommitsMakeWay(t *testing.T) {
 		leave()
 		s.makesWay(true, "after the caller left")
 		a := s.connect("a", "1")
+		s.heard()
 		a.done("op")
 		s.makesWay(false, "after it ended")
 		s.do("op", scale)

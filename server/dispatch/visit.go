@@ -68,24 +68,26 @@ func (d *Dispatch) tellLocked() {
 }
 
 // Outcome hands an outcome to who waits for it, and reports whether anyone does.
-// The agent may forget it either way: what nobody waits for was answered or given
-// up before.
+// Only a process that was sent the operation can answer it. The agent may forget it
+// either way: what nobody waits for was answered or given up before.
 func (v *Visit) Outcome(out vedette.Outcome) bool {
 	d := v.dispatch
 	d.mu.Lock()
-	waiting := d.waiting[out.ID]
-	delete(d.waiting, out.ID)
+	p, held := d.heldLocked(v, out.ID)
+	if held {
+		delete(d.waiting, out.ID)
+	}
 	d.mu.Unlock()
 	if out.Stream == nil {
 		v.line.Forget(out.ID)
 	} else {
 		out.Stream = &stream{ReadCloser: out.Stream, cancel: sync.OnceFunc(func() { v.line.Cancel(out.ID) })}
 	}
-	if waiting == nil {
-		d.log.Info("outcome that nobody waits for", "operation", out.ID, "agent", v.member.ID, "state", out.State, "message", out.Message)
+	if !held {
+		v.refused(out.ID, p != nil)
 		return false
 	}
-	waiting <- out
+	p.outcome <- out
 	return true
 }
 

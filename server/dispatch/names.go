@@ -1,0 +1,60 @@
+package dispatch
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vedette-io/vedette"
+)
+
+// checkNames refuses an operation that names something no cluster can have: neither
+// the protocol nor the history can carry it.
+func checkNames(op vedette.Operation) error {
+	for _, name := range []string{string(op.ID), string(op.Account)} {
+		if !isName(name) {
+			return badName(name)
+		}
+	}
+	if op.Args == nil {
+		return nil
+	}
+	return checkStrings(reflect.ValueOf(op.Args))
+}
+
+// checkStrings looks at all strings of a verb's arguments. Manifests and patches are
+// bytes, of which the cluster judges.
+func checkStrings(v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.String:
+		if !isName(v.String()) {
+			return badName(v.String())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if err := checkStrings(v.Field(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.String {
+			return nil
+		}
+		for i := range v.Len() {
+			if err := checkStrings(v.Index(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func isName(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+
+func badName(s string) error {
+	return vedette.Errorf(vedette.Invalid, "%s is not a name: it must be valid UTF-8 without NUL", fmt.Sprintf("%.100q", s))
+}
+
+// maxNote bounds what an operation says of its caller, in bytes.
+const maxNote = 1000
