@@ -20,7 +20,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/vedette-io/vedette"
@@ -33,7 +32,6 @@ import (
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
-	"github.com/vedette-io/vedette/wire"
 )
 
 // Config is all that a server must know.
@@ -136,7 +134,10 @@ func (s *Server) work(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return book.Run(ctx) })
 	group.Go(func() error { return seats.Run(ctx) })
-	// Agents stay until the tasks have ended, which reach clusters through them.
+	// Agents stay until the tasks have ended, which reach clusters through them. Others
+	// go elsewhere at once.
+	stopDrain := context.AfterFunc(ctx, door.Drain)
+	defer stopDrain()
 	served, leave := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { defer leave(); return tasks.Run(ctx) })
 	group.Go(func() error { return desk.Run(served) })
@@ -216,12 +217,7 @@ func (s *Server) serveGRPC(ctx context.Context, door *gate.Gate) error {
 	if s.cfg.GRPCTLS != nil {
 		creds = credentials.NewTLS(s.cfg.GRPCTLS)
 	}
-	srv := grpc.NewServer(grpc.Creds(creds), grpc.ForceServerCodecV2(wire.Codec()),
-		grpc.MaxRecvMsgSize(1<<20), // a piece has 64 KiB; a registration with many namespaces may have more
-		grpc.ReadBufferSize(8<<10), grpc.WriteBufferSize(8<<10),
-		grpc.ConnectionTimeout(20*time.Second),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-	)
+	srv := grpc.NewServer(append(gate.ServerOptions(), grpc.Creds(creds))...)
 	door.Serve(srv)
 	healthpb.RegisterHealthServer(srv, health.NewServer())
 	reflection.Register(srv)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
@@ -118,7 +118,7 @@ func newStage(t *testing.T, dir string) *stage {
 	go func() { _ = seats.Run(ctx) }()
 	door := gate.New(gate.Config{Server: "s1", Version: "1.0", Kinds: []string{"Pod"}},
 		ingest.New(ingest.Config{}, st, hub, log), seats, desk, log)
-	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, seats: seats, server: grpc.NewServer(), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
+	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, seats: seats, server: grpc.NewServer(gate.ServerOptions()...), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
 	door.Serve(s.server)
 	go func() { _ = s.server.Serve(s.listen) }()
 	return s
@@ -172,6 +172,9 @@ func (s *stage) do(words []string) {
 		}
 		time.Sleep(d) // the bubble's clock
 		return
+	case "troubles":
+		s.troubles(words[1])
+		return
 	case "ask":
 		s.ask(words[1], words[2], words[3])
 		return
@@ -180,6 +183,11 @@ func (s *stage) do(words []string) {
 	if words[0] == "connect" {
 		s.agents[name] = s.connect(name, words[2:])
 		return
+	}
+	for i, w := range words {
+		if unescaped, err := url.PathUnescape(w); err == nil {
+			words[i] = unescaped
+		}
 	}
 	s.agents[name].do(words[0], words[2:])
 }
@@ -196,6 +204,15 @@ func (s *stage) account(name string) {
 	for _, m := range s.seats.Members() {
 		if a, ok := m.Roles()[row.Name]; ok {
 			s.say("%s", strings.TrimSpace(fmt.Sprintf("%s is shown as %s %s", m.ID, a.Role, a.Message)))
+		}
+	}
+}
+
+// troubles says what the roster has of an account that can't be reported.
+func (s *stage) troubles(account string) {
+	for _, m := range s.seats.Members() {
+		if role := m.Roles()[vedette.AccountName(account)]; role.Message != "" {
+			s.say("%s: %s %s: %q", m.ID, account, role.Role, role.Message)
 		}
 	}
 }
@@ -225,6 +242,7 @@ type player struct {
 	name   string
 	conn   *grpc.ClientConn
 	stream grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
+	ctx    context.Context // of all its streams
 	cancel context.CancelFunc
 	writer wire.Writer
 	terms  map[string]int64
@@ -235,6 +253,7 @@ type player struct {
 
 func (s *stage) connect(name string, words []string) *player {
 	conn, err := grpc.NewClient("passthrough:///stage", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec())),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return s.listen.Dial() }))
 	if err != nil {
 		s.t.Fatal(err)
@@ -244,7 +263,7 @@ func (s *stage) connect(name string, words []string) *player {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p := &player{stage: s, name: name, conn: conn, stream: stream, cancel: cancel, terms: map[string]int64{}}
+	p := &player{stage: s, name: name, conn: conn, stream: stream, ctx: ctx, cancel: cancel, terms: map[string]int64{}}
 	hello := &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: name, AgentVersion: "1.0"}
 	for _, w := range words {
 		if _, err := fmt.Sscanf(w, "protocol=%d", &hello.OldestProtocol); err == nil {
@@ -307,6 +326,8 @@ func (p *player) do(verb string, words []string) {
 		p.register(words)
 	case "deregister":
 		p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: words[0]}}})
+	case "trouble":
+		p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Trouble{Trouble: &wire.Trouble{Account: words[0], Message: strings.Join(words[1:], " ")}}})
 	case "cut":
 		p.cut()
 	case "attach":
@@ -338,7 +359,7 @@ func (p *player) record(verb string, words []string) {
 	var name, version string
 	for _, w := range words[1:] {
 		if _, err := fmt.Sscanf(w, "term=%d", &rec.Term); err != nil {
-			name, version, _ = strings.Cut(strings.ReplaceAll(w, "%00", "\x00"), "@")
+			name, version, _ = strings.Cut(w, "@")
 		}
 	}
 	upsert := &wire.Upsert{Namespace: "default", Name: name, Uid: "uid-" + name, ResourceVersion: version, ApiVersion: "v1", Body: []byte(`{"v":` + version + `}`)}
@@ -370,7 +391,7 @@ func (p *player) record(verb string, words []string) {
 }
 
 func (p *player) write(rec *wire.Record) {
-	b, err := proto.Marshal(rec)
+	b, err := wire.Marshal(rec)
 	if err != nil {
 		p.stage.t.Fatal(err)
 	}

@@ -13,8 +13,11 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/occasional"
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
@@ -34,6 +37,13 @@ type Config struct {
 	// Kinds that are cached for accounts that name none; nil means vedette.DefaultKinds.
 	Kinds []string
 	Lifts []vedette.Lift
+	// Greeting is how long an agent may take for the first message of a stream. Zero
+	// means 10 seconds.
+	Greeting time.Duration
+	// Memory bounds what agents make the gate hold, in bytes; see the comment of
+	// memory. Zero means a third of what the process may have (GOMEMLIMIT), or 160
+	// MiB where that is not said.
+	Memory int64
 }
 
 // Interval is Pulse, or its default.
@@ -48,6 +58,12 @@ func (c *Config) defaults() {
 	}
 	if c.Credit == 0 {
 		c.Credit = 4 << 20
+	}
+	if c.Greeting == 0 {
+		c.Greeting = 10 * time.Second
+	}
+	if c.Memory == 0 {
+		c.Memory = memoryLimit()
 	}
 	if c.Kinds == nil {
 		c.Kinds = vedette.DefaultKinds
@@ -64,16 +80,23 @@ type Gate struct {
 	log      *slog.Logger
 	decoders wire.Decoders
 	lifted   string // stands for what agents are asked to lift; part of an account's shape
+	memory   *memory
+	quiet    sync.Mutex       // held while the pulses of an agent without accounts are decoded
+	foreign  occasional.Limit // what agents say of accounts that are not theirs
+	refused  occasional.Limit // agents that are not let in
 
 	mu       sync.Mutex
 	sessions map[string]*session // by token
+	draining bool
 }
 
 // New returns a gate in front of an ingest, a roster and a dispatch; without a
 // dispatch, agents are given no operations.
 func New(cfg Config, in *ingest.Ingest, r *roster.Roster, d *dispatch.Dispatch, log *slog.Logger) *Gate {
 	cfg.defaults()
-	return &Gate{cfg: cfg, ingest: in, roster: r, dispatch: d, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[string]*session{}}
+	g := &Gate{cfg: cfg, ingest: in, roster: r, dispatch: d, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[string]*session{}, memory: newMemory(cfg.Memory)}
+	g.foreign.Interval, g.refused.Interval = time.Minute, time.Minute
+	return g
 }
 
 // shapeOf folds lifts into a short text: when a server asks for other fields
@@ -91,21 +114,51 @@ func (g *Gate) Serve(s grpc.ServiceRegistrar) {
 // Connect serves one agent. gRPC calls it.
 func (g *Gate) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {
 	s := newSession(g, stream)
-	g.mu.Lock()
-	g.sessions[s.token] = s
-	g.mu.Unlock()
-	defer func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(g.sessions, s.token)
-	}()
-	return s.run(stream.Context())
+	defer s.share.close()
+	if !g.enter(s) {
+		return errDraining
+	}
+	defer g.leave(s)
+	return s.run()
 }
 
-// Goodbye asks every agent to connect elsewhere, and waits until they have left
-// or ctx ends.
+var errDraining = status.Error(codes.Unavailable, "the server is going away and takes no agents; connect again, to another one")
+
+// enter takes a session in, unless the gate drains.
+func (g *Gate) enter(s *session) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.draining {
+		g.sessions[s.token] = s
+	}
+	return !g.draining
+}
+
+func (g *Gate) leave(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.sessions, s.token)
+}
+
+// Drain lets no agent in from now on. Those that are connected stay until Goodbye.
+func (g *Gate) Drain() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.draining = true
+}
+
+// Draining reports whether the gate lets no agents in.
+func (g *Gate) Draining() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.draining
+}
+
+// Goodbye asks every agent to connect elsewhere, lets none in, and waits until they
+// have left or ctx ends.
 func (g *Gate) Goodbye(ctx context.Context, reason string) {
 	g.mu.Lock()
+	g.draining = true
 	for _, s := range g.sessions {
 		s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Goodbye{Goodbye: &wire.Goodbye{Reason: reason}}})
 	}

@@ -2,9 +2,6 @@ package gate
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -28,41 +25,64 @@ type operationsService struct {
 // visit is an agent's stream of operations.
 type visit struct {
 	*dispatch.Visit
+	share   *share // of the session's memory
 	mu      sync.Mutex
 	waiting []*wire.OperationsDown
+	bytes   int // of waiting
 	ready   chan struct{}
 }
 
 // Serve gives an agent operations, and takes their outcomes. gRPC calls it.
 func (o operationsService) Serve(stream grpc.BidiStreamingServer[wire.OperationsUp, wire.OperationsDown]) error {
-	first, err := stream.Recv()
+	first, err := firstOf(stream.Context(), stream.Recv, o.cfg.Greeting)
 	if err != nil {
 		return err
 	}
-	s := o.session(stream.Context(), first.GetAttach().GetSession())
+	attach := first.GetAttach()
+	if len(attach.GetProcess()) > maxName {
+		return status.Errorf(codes.InvalidArgument, "the name of the process has %d bytes; %d are the most", len(attach.GetProcess()), maxName)
+	}
+	s := o.session(stream.Context(), attach.GetSession())
 	if s == nil {
 		return errNoSession
 	}
-	v := &visit{ready: make(chan struct{}, 1)}
-	v.Visit = o.dispatch.Attach(s.member, first.GetAttach().GetProcess(), v)
+	if !s.serving.CompareAndSwap(false, true) {
+		return errTwoStreams
+	}
+	defer s.serving.Store(false)
+	v := &visit{ready: make(chan struct{}, 1), share: s.share}
+	v.Visit = o.dispatch.Attach(s.member, attach.GetProcess(), v)
 	defer v.Leave()
 	s.visit.Store(v)
-	defer s.visit.CompareAndSwap(v, nil)
-	group, ctx := errgroup.WithContext(stream.Context())
+	defer s.visit.Store(nil)
+	during, end := s.during(stream.Context())
+	defer end()
+	group, ctx := errgroup.WithContext(during)
 	group.Go(func() error { return v.send(ctx, stream.Send) })
 	group.Go(func() error { return v.receive(stream) })
 	<-ctx.Done() // a stream that waits in Recv ends with its handler, not with its group
 	return statusOf(context.Cause(ctx))
 }
 
-var errNoSession = status.Error(codes.FailedPrecondition, "the stream names no session of this server; connect again")
+var (
+	errNoSession    = status.Error(codes.FailedPrecondition, "the stream names no session of this server; connect again")
+	errSessionEnded = status.Error(codes.Canceled, "the agent's session has ended; connect again")
+	errTwoStreams   = status.Error(codes.FailedPrecondition, "the session has a stream of operations already")
+)
 
-// session finds an agent's session by the name that its Welcome gave it. The
-// agent may be quicker than the roster, which it is waited for; nil where there is
-// no such session.
+// during returns a context that ends with the session too.
+func (s *session) during(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(errSessionEnded) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// session finds an agent's session by the name that its Welcome gave it, for a stream
+// of the same agent. The agent may be quicker than the roster, which it is waited
+// for; nil where there is no such session.
 func (g *Gate) session(ctx context.Context, token string) *session {
 	s := g.named(token)
-	if s == nil {
+	if s == nil || s.peer != identityOf(ctx) {
 		return nil
 	}
 	select {
@@ -95,10 +115,19 @@ func (v *visit) receive(stream grpc.BidiStreamingServer[wire.OperationsUp, wire.
 func (v *visit) Send(op vedette.Operation) {
 	encoded, err := wire.FromOperation(op, time.Now())
 	if err != nil {
-		go v.Outcome(vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusInternalServerError, Reason: "InternalError", Message: err.Error()})
+		go v.Outcome(unsendable(op.ID, err))
 		return
 	}
 	v.put(&wire.OperationsDown{Message: &wire.OperationsDown_Operation{Operation: encoded}})
+}
+
+// unsendable ends an operation that the protocol has no words for.
+func unsendable(id vedette.OperationID, err error) vedette.Outcome {
+	out := vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusInternalServerError, Reason: "InternalError", Message: err.Error()}
+	if vedette.KindOf(err) == vedette.Invalid {
+		out.Status, out.Reason = http.StatusBadRequest, "BadRequest"
+	}
+	return out
 }
 
 // Cancel implements dispatch.Line.
@@ -115,18 +144,20 @@ func (v *visit) put(m *wire.OperationsDown) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.waiting = append(v.waiting, m)
+	v.bytes += sizeOf(m)
+	v.share.grow(sizeOf(m))
 	select {
 	case v.ready <- struct{}{}:
 	default:
 	}
 }
 
-func (v *visit) take() []*wire.OperationsDown {
+func (v *visit) take() (taken []*wire.OperationsDown, bytes int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	taken := v.waiting
-	v.waiting = nil
-	return taken
+	taken, bytes = v.waiting, v.bytes
+	v.waiting, v.bytes = nil, 0
+	return taken, bytes
 }
 
 func (v *visit) send(ctx context.Context, send func(*wire.OperationsDown) error) error {
@@ -136,84 +167,28 @@ func (v *visit) send(ctx context.Context, send func(*wire.OperationsDown) error)
 			return context.Cause(ctx)
 		case <-v.ready:
 		}
-		for _, m := range v.take() {
-			parts, err := wire.Split(m)
-			if err != nil {
+		messages, bytes := v.take()
+		for _, m := range messages {
+			if err := v.sendParts(m, send); err != nil {
 				return err
 			}
-			for _, part := range parts {
-				if err := send(part); err != nil {
-					return err
-				}
-			}
 		}
+		v.share.release(bytes)
 	}
 }
 
-// mostAnswer bounds an outcome: a list of some ten thousand objects.
-const mostAnswer = 256 << 20
-
-// Answer takes one outcome that is too big for the stream of all, or a log. gRPC
-// calls it.
-func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
-	first, err := stream.Recv()
+// sendParts sends a message, in parts where it is big. One that can't be encoded ends
+// its operation and nothing else.
+func (v *visit) sendParts(m *wire.OperationsDown, send func(*wire.OperationsDown) error) error {
+	parts, err := wire.Split(m)
 	if err != nil {
-		return err
-	}
-	s := o.session(stream.Context(), first.GetSession())
-	if s == nil {
-		return errNoSession
-	}
-	v := s.visit.Load()
-	if v == nil {
-		return errNoSession
-	}
-	id := vedette.OperationID(first.GetOperation())
-	log := first.GetLog()
-	reader, err := wire.NewAnswerReader(first, stream.Recv)
-	if err != nil {
-		return status.Error(codes.InvalidArgument, err.Error())
-	}
-	defer reader.Close()
-	if log {
-		err = takeLog(v, id, reader)
-	} else {
-		err = takeOutcome(v, id, reader)
-	}
-	if err != nil {
-		return err
-	}
-	return stream.SendAndClose(&wire.AnswerEnd{})
-}
-
-func takeOutcome(v *visit, id vedette.OperationID, r io.Reader) error {
-	b, err := io.ReadAll(io.LimitReader(r, mostAnswer+1))
-	if err != nil {
-		return fmt.Errorf("read the outcome of %s: %w", id, err)
-	}
-	if len(b) > mostAnswer {
-		v.Outcome(vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
-			Message: fmt.Sprintf("the answer has more than %d bytes; ask for less, by namespace or selector", mostAnswer)})
+		v.Outcome(unsendable(vedette.OperationID(m.GetOperation().GetId()), err))
 		return nil
 	}
-	var out wire.Outcome
-	if err := wire.Unmarshal(b, &out); err != nil || vedette.OperationID(out.GetId()) != id {
-		return status.Errorf(codes.InvalidArgument, "the outcome of %s can't be decoded: %v", id, err)
+	for _, part := range parts {
+		if err := send(part); err != nil {
+			return err
+		}
 	}
-	v.Outcome(wire.ToOutcome(&out))
 	return nil
-}
-
-// takeLog hands a log to who asked for it, at the pace at which that reads.
-func takeLog(v *visit, id vedette.OperationID, r io.Reader) error {
-	out, in := io.Pipe()
-	if !v.Outcome(vedette.Outcome{ID: id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
-		return status.Error(codes.Canceled, "nobody waits for this log")
-	}
-	_, err := io.Copy(in, r)
-	_ = in.CloseWithError(err) // nil is EOF; it never fails
-	if errors.Is(err, io.ErrClosedPipe) {
-		return status.Error(codes.Canceled, "the log is read no more")
-	}
-	return err
 }

@@ -15,7 +15,7 @@ import (
 func (s *stage) ask(id, account, verb string) {
 	web := vedette.Target{Kind: "deployment", Namespace: "default", Name: "web"}
 	args := map[string]vedette.Args{
-		"get": vedette.GetArgs{Target: web}, "scale": vedette.ScaleArgs{Target: web, Replicas: 3}, "restart": vedette.RestartArgs{Target: web},
+		"get": vedette.GetArgs{Target: web}, "get-bytes": vedette.GetArgs{Target: vedette.Target{Kind: "pod", Name: "\xff"}}, "scale": vedette.ScaleArgs{Target: web, Replicas: 3}, "restart": vedette.RestartArgs{Target: web},
 		"logs":  vedette.LogsArgs{Target: vedette.Target{Namespace: "default", Name: "web-0"}},
 		"apply": vedette.ApplyArgs{Manifest: []byte(strings.Repeat("x", 200_000))},
 	}[verb]
@@ -38,13 +38,16 @@ func read(out vedette.Outcome) string {
 
 // attach opens the agent's stream of operations: process [session].
 func (p *player) attach(words []string) {
-	stream, err := wire.NewOperationsClient(p.conn).Serve(p.stream.Context())
+	stream, err := wire.NewOperationsClient(p.conn).Serve(p.ctx)
 	if err != nil {
 		p.stage.t.Fatal(err)
 	}
 	session := p.session
 	if len(words) > 1 {
 		session = words[1]
+	}
+	if other := p.stage.agents[session]; other != nil { // whose session it is to be
+		session = other.session
 	}
 	p.operations = stream
 	if err := stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Attach{Attach: &wire.Attach{Process: words[0], Session: session}}}); err != nil {
@@ -58,7 +61,11 @@ func (p *player) listenForOperations() {
 	for parts := 1; ; parts++ {
 		m, err := p.operations.Recv()
 		if err != nil {
-			p.stage.say("%s: takes no operations: %s", p.name, status.Convert(err).Message())
+			why := status.Convert(err).Message()
+			if p.ctx.Err() != nil { // both ends end it
+				why = p.ctx.Err().Error()
+			}
+			p.stage.say("%s: takes no operations: %s", p.name, why)
 			return
 		}
 		if m, err = joiner.Join(m); err != nil {
@@ -114,7 +121,7 @@ func (p *player) answer(id string, words []string) {
 }
 
 func (p *player) answerApart(id string, log bool, b []byte) {
-	stream, err := wire.NewOperationsClient(p.conn).Answer(p.stream.Context())
+	stream, err := wire.NewOperationsClient(p.conn).Answer(p.ctx)
 	if err != nil {
 		p.stage.t.Error(err)
 		return

@@ -4,21 +4,29 @@ import (
 	"context"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/vedette-io/vedette/wire"
 )
 
 // outbound holds what waits to be sent to an agent. It never makes those wait
-// who answer: what they say is small, and bounded by what the agent asked for.
+// who answer: what they say counts against the agent's share of the gate's memory.
 // Acknowledgements are cumulative, so a later one takes an earlier one's place.
 // What is put is encoded when it is sent, so nothing in it may change any more.
 type outbound struct {
+	share *share
+
 	mu      sync.Mutex
 	waiting []*wire.ServerMessage
+	bytes   int // of waiting
 	ready   chan struct{}
 }
 
-func newOutbound() *outbound { return &outbound{ready: make(chan struct{}, 1)} }
+func newOutbound(s *share) *outbound {
+	return &outbound{share: s, ready: make(chan struct{}, 1)}
+}
 
+// put adds a message, which is the outbound's from then on.
 func (o *outbound) put(m *wire.ServerMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -26,6 +34,9 @@ func (o *outbound) put(m *wire.ServerMessage) {
 		o.waiting[n-1] = m
 	} else {
 		o.waiting = append(o.waiting, m)
+		size := sizeOf(m)
+		o.bytes += size
+		o.share.grow(size)
 	}
 	select {
 	case o.ready <- struct{}{}:
@@ -33,12 +44,15 @@ func (o *outbound) put(m *wire.ServerMessage) {
 	}
 }
 
-func (o *outbound) take() []*wire.ServerMessage {
+// sizeOf is about what a message takes while it waits.
+func sizeOf(m proto.Message) int { return 100 + proto.Size(m) }
+
+func (o *outbound) take() (taken []*wire.ServerMessage, bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	taken := o.waiting
-	o.waiting = nil
-	return taken
+	taken, bytes = o.waiting, o.bytes
+	o.waiting, o.bytes = nil, 0
+	return taken, bytes
 }
 
 // run sends until ctx ends.
@@ -49,10 +63,12 @@ func (o *outbound) run(ctx context.Context, send func(*wire.ServerMessage) error
 			return context.Cause(ctx)
 		case <-o.ready:
 		}
-		for _, m := range o.take() {
+		messages, bytes := o.take()
+		for _, m := range messages {
 			if err := send(m); err != nil {
 				return err
 			}
 		}
+		o.share.release(bytes)
 	}
 }

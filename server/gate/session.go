@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/wire"
 )
@@ -33,35 +32,43 @@ type session struct {
 	stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]
 	out    *outbound
 	pieces chan *wire.Data // closed by receive
-	member *roster.Member  // set before joined is closed
+	share  *share          // of the gate's memory
+	peer   string          // the client certificate's digest, which its other streams must have too
+	hangUp context.CancelCauseFunc
+	member *roster.Member // set before joined is closed
 	joined chan struct{}
 	ctx    context.Context // the session's, for work that answers of the roster cause
 	log    *slog.Logger
 
+	accounts
 	welcomed time.Time             // when Welcome was sent, just before
 	visit    atomic.Pointer[visit] // nil while the agent takes no operations
+	serving  atomic.Bool           // it has a stream of operations
 
 	waitingSince atomic.Int64 // when receive began to wait, nanoseconds; 0 while it does not wait
 }
 
 func newSession(g *Gate, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
-	return &session{gate: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, out: newOutbound(), pieces: make(chan *wire.Data), log: g.log}
+	s := &session{gate: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data), accounts: newAccounts(), log: g.log}
+	s.ctx, s.hangUp = context.WithCancelCause(stream.Context())
+	s.share = g.memory.open(sourceOf(s.ctx), s.hangUp)
+	s.share.grow(sessionMemory)
+	s.out, s.peer = newOutbound(s.share), identityOf(s.ctx)
+	return s
 }
 
 var errSilent = errors.New("the agent was not heard for three pulses")
 
-func (s *session) run(ctx context.Context) error {
+func (s *session) run() error {
+	defer s.hangUp(nil)
 	hello, err := s.greet()
 	if err != nil {
 		return err
 	}
 	s.log = s.log.With("agent", hello.GetAgentId())
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(s.ctx)
 	s.ctx = ctx
-	s.member = s.gate.roster.Join(roster.Agent{
-		ID: vedette.AgentID(hello.GetAgentId()), Version: hello.GetAgentVersion(), Hostname: hello.GetHostname(),
-		ZoneID: hello.GetZoneId(), Connected: time.Now(),
-	}, s.assign)
+	s.member = s.gate.roster.Join(agentOf(hello), s.assign)
 	close(s.joined)
 	s.log.Info("agent connected", "version", hello.GetAgentVersion())
 	lane := s.gate.ingest.Lane(s, s.log)
@@ -71,6 +78,10 @@ func (s *session) run(ctx context.Context) error {
 	group.Go(func() error { return s.pulse(ctx) })
 	group.Go(func() error { return s.receive(ctx) })
 	return s.leave(group)
+}
+
+func agentOf(h *wire.Hello) roster.Agent {
+	return roster.Agent{ID: vedette.AgentID(h.GetAgentId()), Version: h.GetAgentVersion(), Hostname: h.GetHostname(), ZoneID: h.GetZoneId(), Connected: time.Now()}
 }
 
 // leave ends the session: the accounts are given on at once, so that those who
@@ -109,13 +120,13 @@ func statusOf(err error) error {
 
 // greet exchanges Hello and Welcome.
 func (s *session) greet() (*wire.Hello, error) {
-	first, err := s.stream.Recv()
+	first, err := firstOf(s.ctx, s.stream.Recv, s.gate.cfg.Greeting)
 	if err != nil {
 		return nil, err
 	}
 	hello := first.GetHello()
-	if hello == nil || hello.GetAgentId() == "" {
-		return nil, status.Error(codes.InvalidArgument, "the first message must be a Hello that names the agent")
+	if err := checkHello(hello); err != nil {
+		return nil, err
 	}
 	protocol, ok := wire.Agree(hello.GetOldestProtocol(), hello.GetNewestProtocol())
 	if !ok {
@@ -168,41 +179,11 @@ func (s *session) handle(ctx context.Context, m *wire.AgentMessage) error {
 	case *wire.AgentMessage_Register:
 		return s.register(ctx, m.Register)
 	case *wire.AgentMessage_Trouble:
-		s.member.Trouble(vedette.AccountName(m.Trouble.GetAccount()), m.Trouble.GetMessage())
+		s.trouble(m.Trouble)
 	case *wire.AgentMessage_Deregister:
-		s.member.Deregister(ctx, vedette.AccountName(m.Deregister.GetAccount()))
+		s.deregister(ctx, vedette.AccountName(m.Deregister.GetAccount()))
 	}
 	return nil
-}
-
-// decode turns pieces into steps for the lane.
-func (s *session) decode(ctx context.Context, lane *ingest.Lane) error {
-	reader := wire.NewReader(func() (*wire.Data, error) {
-		d, ok := <-s.pieces
-		if !ok {
-			return nil, io.EOF
-		}
-		return d, nil
-	}, &s.gate.decoders, nil)
-	defer reader.Release()
-	clock := agentClock{welcomed: s.welcomed}
-	for {
-		var rec wire.Record
-		size, err := reader.Next(&rec)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return vedette.Errorf(vedette.Invalid, "read the agent's records: %w", err)
-		}
-		step := stepOf(&rec, size)
-		if p := rec.GetPulse(); p != nil {
-			step.Time = clock.at(p, time.Now())
-		}
-		if err := lane.Put(ctx, step); err != nil {
-			return err
-		}
-	}
 }
 
 // pulse lets the agent hear us, and listens for it. Time in which we did not

@@ -34,6 +34,8 @@ type task struct {
 
 func (t *task) isPulse() bool { return t.batch == nil && t.step.Type == Pulse }
 
+func (t *task) isSkip() bool { return t.batch == nil && t.step.Type == Skip }
+
 func (t *task) account() vedette.AccountName {
 	if t.batch != nil {
 		return t.batch.account
@@ -75,6 +77,9 @@ func (w *work) place(s Step) *task {
 		delete(w.open, s.Account)
 		return w.append(&task{step: s})
 	case Pulse:
+		return w.append(&task{step: s})
+	case Skip:
+		w.rows++
 		return w.append(&task{step: s})
 	}
 	w.rows++

@@ -188,6 +188,9 @@ func (l *Lane) start(ctx context.Context, group *errgroup.Group, t *task) error 
 		l.replies.Fresh(t.step.Time)
 		return l.finish(t)
 	}
+	if t.isSkip() {
+		return l.finish(t)
+	}
 	q, stalled := l.enqueue(t)
 	if stalled {
 		return nil

@@ -41,4 +41,5 @@ const (
 	Bookmark
 	Status
 	Pulse
+	Skip // changes nothing, and is acknowledged like any other
 )

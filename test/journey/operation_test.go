@@ -66,7 +66,7 @@ func wireServer(t *testing.T) *wired {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rpc := grpc.NewServer()
+	rpc := grpc.NewServer(gate.ServerOptions()...)
 	door.Serve(rpc)
 	stopGRPC := running(t, func(context.Context) error { return rpc.Serve(listener) })
 	stopDispatch := running(t, w.Run)

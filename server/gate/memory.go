@@ -1,0 +1,177 @@
+package gate
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// memory bounds what agents make the gate hold: decompression, records that are not
+// complete, answers, and what they don't read. One that wants more than there is
+// waits, unless another source of connections holds more than its own: that one's
+// greatest session ends then. So whoever floods the server displaces itself, and
+// an agent of another host goes on.
+type memory struct {
+	limit int64
+
+	mu     sync.Mutex
+	used   int64
+	shares map[*share]bool
+	freed  chan struct{} // closed and replaced when memory is released
+}
+
+// share is what one session holds.
+type share struct {
+	memory *memory
+	source string      // of the connection: a client certificate, or else a host
+	end    func(error) // ends the session; does not wait
+
+	// Guarded by memory.mu.
+	held  int64
+	ended bool // was told to end
+}
+
+// What the gate may hold where nothing says how much memory the process may have,
+// and how long an agent waits for its part.
+const (
+	defaultMemory = 160 << 20
+	memoryWait    = 30 * time.Second
+)
+
+var (
+	errNoMemory = vedette.Errorf(vedette.Unavailable, "the server has no memory for more at the moment; the agent connects again. If it happens often, give the server more memory (GOMEMLIMIT)")
+	errDisplace = vedette.Errorf(vedette.Unavailable, "the server needed the memory that this agent took, which was the most; the agent connects again. If it happens often, give the server more memory (GOMEMLIMIT)")
+)
+
+// memoryLimit is a third of what the process may have.
+func memoryLimit() int64 {
+	limit := debug.SetMemoryLimit(-1) // only reads it
+	if limit > 1<<50 {
+		return defaultMemory
+	}
+	return max(limit/3, 32<<20)
+}
+
+func newMemory(limit int64) *memory {
+	return &memory{limit: limit, shares: map[*share]bool{}, freed: make(chan struct{})}
+}
+
+// open begins a share. Its owner closes it.
+func (m *memory) open(source string, end func(error)) *share {
+	s := &share{memory: m, source: source, end: end}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shares[s] = true
+	return s
+}
+
+// close gives all back.
+func (s *share) close() {
+	m := s.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.shares, s)
+	s.releaseLocked(s.held)
+}
+
+// release gives n bytes back.
+func (s *share) release(n int) {
+	m := s.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.releaseLocked(min(int64(n), s.held))
+}
+
+func (s *share) releaseLocked(n int64) {
+	m := s.memory
+	s.held -= n
+	m.used -= n
+	close(m.freed)
+	m.freed = make(chan struct{})
+}
+
+// reserve takes n bytes, and waits until there are as many.
+func (s *share) reserve(ctx context.Context, n int) error {
+	patience := time.NewTimer(memoryWait)
+	defer patience.Stop()
+	for {
+		freed, err := s.try(int64(n))
+		if freed == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-patience.C:
+			return errNoMemory
+		case <-freed:
+		}
+	}
+}
+
+// try takes n bytes, or returns what to wait for.
+func (s *share) try(n int64) (freed <-chan struct{}, err error) {
+	m := s.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.shares[s] || s.held+n > m.limit {
+		return nil, errNoMemory
+	}
+	if m.used+n <= m.limit {
+		s.held += n
+		m.used += n
+		return nil, nil
+	}
+	m.displaceLocked(s.source, n)
+	return m.freed, nil
+}
+
+// grow takes n bytes without waiting, for what must not wait. Where that is too
+// much, the session that holds the most ends, which may be this one.
+func (s *share) grow(n int) {
+	m := s.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.shares[s] {
+		return
+	}
+	s.held += int64(n)
+	m.used += int64(n)
+	if m.used > m.limit {
+		m.displaceLocked("", 0)
+	}
+}
+
+// displaceLocked ends the greatest session of the source that holds the most, if that
+// is more than one who asks would have with n bytes more.
+func (m *memory) displaceLocked(asks string, n int64) {
+	bySource := map[string]int64{}
+	for s := range m.shares {
+		if s.ended {
+			return // it gives its memory back soon
+		}
+		bySource[s.source] += s.held
+	}
+	most, held := "", int64(0)
+	for source, bytes := range bySource {
+		if bytes > held {
+			most, held = source, bytes
+		}
+	}
+	if asks != "" && (most == asks || held <= bySource[asks]+n) {
+		return
+	}
+	var greatest *share
+	for s := range m.shares {
+		if s.source == most && (greatest == nil || s.held > greatest.held) {
+			greatest = s
+		}
+	}
+	if greatest != nil {
+		greatest.ended = true
+		go greatest.end(errDisplace)
+	}
+}

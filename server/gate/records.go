@@ -1,0 +1,174 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// records turns an agent's pieces into steps for the lane. Before the agent holds an
+// account, all that it has to say are pulses: nothing is decompressed for more.
+type records struct {
+	session *session
+	ctx     context.Context
+	lane    *ingest.Lane
+	early   []*wire.Data // of the frame that is open, while no account was held yet
+	size    int          // of early
+	begun   bool         // an account was held
+	clock   agentClock
+}
+
+func (s *session) decode(ctx context.Context, lane *ingest.Lane) error {
+	r := &records{session: s, ctx: ctx, lane: lane, clock: agentClock{welcomed: s.welcomed}}
+	reader := wire.NewReader(r.piece, &s.gate.decoders, r)
+	defer reader.Release()
+	for {
+		var rec wire.Record
+		size, err := reader.Next(&rec)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return unreadable(err)
+		}
+		if err := lane.Put(ctx, r.stepOf(&rec, size)); err != nil {
+			return err
+		}
+	}
+}
+
+func unreadable(err error) error {
+	if vedette.KindOf(err) == vedette.Unavailable {
+		return err // of our memory, not of what the agent says
+	}
+	return vedette.Errorf(vedette.Invalid, "read the agent's records: %w", err)
+}
+
+// Reserve implements wire.Budget.
+func (r *records) Reserve(n int) error { return r.session.share.reserve(r.ctx, n) }
+
+// Release implements wire.Budget.
+func (r *records) Release(n int) { r.session.share.release(n) }
+
+// piece returns the next piece that is to be decompressed.
+func (r *records) piece() (*wire.Data, error) {
+	for {
+		if r.begun && len(r.early) > 0 {
+			first := r.early[0]
+			r.early = r.early[1:]
+			return first, nil
+		}
+		d, ok := <-r.session.pieces
+		if !ok {
+			return nil, io.EOF
+		}
+		if r.begun {
+			return d, nil
+		}
+		if err := r.wait(d); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wait keeps a piece until an account is held. Of a frame that ends before that only
+// the pulses count.
+func (r *records) wait(d *wire.Data) error {
+	r.begun = r.session.hasHeld()
+	r.early = append(r.early, d)
+	r.size += len(d.GetZstd())
+	switch {
+	case r.begun:
+		return nil
+	case r.size > maxEarly:
+		return vedette.Errorf(vedette.Invalid, "%d bytes of records came before the agent held an account", r.size)
+	case !d.GetEndOfFrame():
+		return nil
+	}
+	frame := r.early
+	r.early, r.size = nil, 0
+	return r.pulses(frame)
+}
+
+// maxPulses of one frame: an agent ends its frame after a few.
+const maxPulses = 64
+
+// pulses puts what a frame of an agent without accounts says.
+func (r *records) pulses(frame []*wire.Data) error {
+	g := r.session.gate
+	g.quiet.Lock() // one decoder is enough for all of them
+	defer g.quiet.Unlock()
+	reader := wire.NewReader(func() (*wire.Data, error) {
+		if len(frame) == 0 {
+			return nil, io.EOF
+		}
+		d := frame[0]
+		frame = frame[1:]
+		return d, nil
+	}, &g.decoders, nothingBig{})
+	defer reader.Release()
+	for range maxPulses {
+		var rec wire.Record
+		size, err := reader.Next(&rec)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if rec.GetPulse() == nil || size > maxEarlyRecord {
+			continue
+		}
+		if err := r.lane.Put(r.ctx, r.stepOf(&rec, size)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nothingBig is a budget for a decoder and nothing else.
+type nothingBig struct{}
+
+func (nothingBig) Reserve(n int) error {
+	if n > wire.DecoderMemory {
+		return vedette.Errorf(vedette.Invalid, "a large record came before the agent held an account")
+	}
+	return nil
+}
+
+func (nothingBig) Release(int) {}
+
+// stepOf translates a record, if it is of an account that this session holds in the
+// record's term. Others count, because records are acknowledged by number, and
+// change nothing: of an account that was lost while they were on their way, or of one
+// that is another agent's.
+func (r *records) stepOf(rec *wire.Record, size int) ingest.Step {
+	s := r.session
+	if p := rec.GetPulse(); p != nil {
+		step := stepOf(rec, size)
+		step.Time = r.clock.at(p, time.Now())
+		return step
+	}
+	name, term := vedette.AccountName(rec.GetAccount()), vedette.Term(rec.GetTerm())
+	held, was := s.holds(name, term)
+	if held {
+		return stepOf(rec, size)
+	}
+	if !was {
+		s.foreign("records", name)
+	}
+	return ingest.Step{Type: ingest.Skip, Size: size}
+}
+
+// foreign counts what an agent says of an account that it does not have.
+func (s *session) foreign(what string, account vedette.AccountName) {
+	if n, ok := s.gate.foreign.Pass(); ok {
+		s.log.Warn("agent speaks of an account that it does not have; that changes nothing", "what", what,
+			"account", vedette.CleanText(string(account), maxName), "count", n)
+	}
+}
