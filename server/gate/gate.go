@@ -40,9 +40,9 @@ type Config struct {
 	// Greeting is how long an agent may take for the first message of a stream. Zero
 	// means 10 seconds.
 	Greeting time.Duration
-	// Memory bounds what agents make the gate hold, in bytes; see the comment of
-	// memory. Zero means a third of what the process may have (GOMEMLIMIT), or 160
-	// MiB where that is not said.
+	// Memory bounds what agents make the gate hold, in bytes, besides what waits for
+	// the database: 32 KiB for each that is connected, 1 MiB for each that sends
+	// changes, and large records and answers on their way. Zero means 160 MiB.
 	Memory int64
 }
 
@@ -63,7 +63,7 @@ func (c *Config) defaults() {
 		c.Greeting = 10 * time.Second
 	}
 	if c.Memory == 0 {
-		c.Memory = memoryLimit()
+		c.Memory = 160 << 20
 	}
 	if c.Kinds == nil {
 		c.Kinds = vedette.DefaultKinds

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -34,26 +33,13 @@ type share struct {
 	ended bool // was told to end
 }
 
-// What the gate may hold where nothing says how much memory the process may have,
-// and how long an agent waits for its part.
-const (
-	defaultMemory = 160 << 20
-	memoryWait    = 30 * time.Second
-)
+// memoryWait is how long an agent waits for its part.
+const memoryWait = 30 * time.Second
 
 var (
-	errNoMemory = vedette.Errorf(vedette.Unavailable, "the server has no memory for more at the moment; the agent connects again. If it happens often, give the server more memory (GOMEMLIMIT)")
-	errDisplace = vedette.Errorf(vedette.Unavailable, "the server needed the memory that this agent took, which was the most; the agent connects again. If it happens often, give the server more memory (GOMEMLIMIT)")
+	errNoMemory = vedette.Errorf(vedette.Unavailable, "the server has no memory for what the agent sends; it connects again. If this happens often, raise the server's agents.memoryBytes")
+	errDisplace = vedette.Errorf(vedette.Unavailable, "the server needed the memory that the agent took, and its host takes the most; it connects again. If this happens often, raise the server's agents.memoryBytes")
 )
-
-// memoryLimit is a third of what the process may have.
-func memoryLimit() int64 {
-	limit := debug.SetMemoryLimit(-1) // only reads it
-	if limit > 1<<50 {
-		return defaultMemory
-	}
-	return max(limit/3, 32<<20)
-}
 
 func newMemory(limit int64) *memory {
 	return &memory{limit: limit, shares: map[*share]bool{}, freed: make(chan struct{})}

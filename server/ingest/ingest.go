@@ -26,7 +26,7 @@ type writer interface {
 // Config bounds what ingest holds.
 type Config struct {
 	// Bytes of records, of all agents together, that may be in memory at once,
-	// waiting for the database. Zero means 256 MiB.
+	// waiting for the database. Zero means 96 MiB.
 	Bytes int64
 }
 
@@ -43,7 +43,7 @@ type Ingest struct {
 // New returns an Ingest that writes to st and tells hub what was written.
 func New(cfg Config, st writer, hub *Hub, log *slog.Logger) *Ingest {
 	if cfg.Bytes == 0 {
-		cfg.Bytes = 256 << 20
+		cfg.Bytes = 96 << 20
 	}
 	return &Ingest{store: st, hub: hub, log: log, limit: cfg.Bytes, budget: semaphore.NewWeighted(cfg.Bytes)}
 }
