@@ -143,8 +143,26 @@ func (o *operations) log(out vedette.Outcome) {
 	err := o.send(&wire.AnswerPiece{Operation: string(out.ID), Log: true}, func(w *wire.AnswerWriter) error {
 		return copyLog(w, out.Stream)
 	})
-	if err != nil {
+	if errors.Is(err, errNotTaken) {
+		o.uplink.log.Warn("log closed", "operation", out.ID, "error", err)
+	} else if err != nil {
 		o.uplink.log.Debug("log not sent to its end", "operation", out.ID, "error", err)
+	}
+}
+
+// logPatience is how long a piece of a log waits for the server to take it. A log
+// that has nothing to send waits for nobody. It is a little more than the server
+// gives its reader, so that the server can say why it ends.
+const logPatience = 90 * time.Second
+
+var errNotTaken = fmt.Errorf("the server took nothing of the log for %v: its reader has stopped, or the connection", logPatience)
+
+// impatient has a send that takes too long end what it is part of.
+func impatient(send func(*wire.AnswerPiece) error, end context.CancelCauseFunc) func(*wire.AnswerPiece) error {
+	return func(p *wire.AnswerPiece) error {
+		alarm := time.AfterFunc(logPatience, func() { end(errNotTaken) })
+		defer alarm.Stop()
+		return send(p)
 	}
 }
 
@@ -176,15 +194,19 @@ func copyLog(w *wire.AnswerWriter, log io.Reader) error {
 
 func (o *operations) send(first *wire.AnswerPiece, write func(*wire.AnswerWriter) error) error {
 	first.Session = o.session
-	ctx, cancel := context.WithCancel(o.ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(o.ctx)
+	defer cancel(nil)
 	stream, err := o.client.Answer(ctx)
 	if err != nil {
 		return err
 	}
-	if err := write(wire.NewAnswerWriter(first, stream.Send)); err != nil {
+	send := stream.Send
+	if first.GetLog() {
+		send = impatient(send, cancel)
+	}
+	if err := write(wire.NewAnswerWriter(first, send)); err != nil {
 		_, why := stream.CloseAndRecv() // the server says why it wants no more
-		return errors.Join(err, why)
+		return errors.Join(err, why, context.Cause(ctx))
 	}
 	_, err = stream.CloseAndRecv()
 	return err

@@ -14,3 +14,9 @@ type Glob = glob
 
 // Match is for tests.
 func (g glob) Match(text string) bool { return g.match(text) }
+
+// CopyLog is for tests.
+var CopyLog = copyLog
+
+// LogPatience is for tests.
+const LogPatience = logPatience

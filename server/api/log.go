@@ -82,8 +82,11 @@ func openLog(w http.ResponseWriter) {
 
 // copyLog sends a log. One that is followed is open before it says anything, which
 // may take hours.
+//
+// A reader that takes nothing for logPatience loses its log: agents read few logs at
+// once. A log that is silent stays open.
 func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
-	flush := http.NewResponseController(w).Flush
+	control := http.NewResponseController(w)
 	opened := false
 	open := func() {
 		if !opened {
@@ -93,7 +96,7 @@ func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
 	}
 	if follow {
 		open()
-		if err := flush(); err != nil {
+		if err := writeWithin(control, logPatience, control.Flush); err != nil {
 			return nil // the reader is gone
 		}
 	}
@@ -102,8 +105,8 @@ func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
 		n, err := log.Read(buf)
 		if n > 0 {
 			open()
-			if _, gone := w.Write(buf[:n]); gone != nil || flush() != nil {
-				return nil
+			if err := writeWithin(control, logPatience, func() error { return writeAndFlush(w, control, buf[:n]) }); err != nil {
+				return nil // the reader is gone, or has stopped
 			}
 		}
 		switch {
@@ -116,6 +119,24 @@ func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+// logPatience is how long a reader of a log may take for a piece of 32 KiB.
+const logPatience = time.Minute
+
+// writeWithin has a write fail that the reader does not take in time. Where a
+// connection knows no deadlines, it waits.
+func writeWithin(c *http.ResponseController, patience time.Duration, write func() error) error {
+	_ = c.SetWriteDeadline(time.Now().Add(patience))
+	defer func() { _ = c.SetWriteDeadline(time.Time{}) }() // which would end what is silent on HTTP/2
+	return write()
+}
+
+func writeAndFlush(w io.Writer, c *http.ResponseController, b []byte) error {
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	return c.Flush()
 }
 
 func parseLogs(values url.Values) (vedette.Operation, error) {

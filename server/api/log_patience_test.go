@@ -1,0 +1,82 @@
+package api_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette/server/api"
+)
+
+// oneConn is a listener with one connection.
+type oneConn chan net.Conn
+
+func (l oneConn) Accept() (net.Conn, error) {
+	c, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (l oneConn) Close() error { return nil }
+func (oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// following serves a log to a reader over a connection that holds nothing.
+func following(t *testing.T, log io.Reader, read func(net.Conn)) (took time.Duration) {
+	client, server := net.Pipe()
+	ended := make(chan time.Time, 1)
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = api.CopyLog(w, log, true)
+		ended <- time.Now()
+	})}
+	conns := make(oneConn, 1)
+	conns <- server
+	go func() { _ = srv.Serve(conns) }()
+	defer func() { close(conns); _ = srv.Close(); _ = client.Close() }()
+	began := time.Now()
+	_, _ = fmt.Fprint(client, "GET / HTTP/1.1\r\nHost: vedette\r\n\r\n")
+	read(client)
+	return (<-ended).Sub(began)
+}
+
+// TestAReaderThatStopsLosesItsLog holds that the handler of a log ends when its reader
+// takes nothing for a minute, and that a log which is silent for longer stays open.
+func TestAReaderThatStopsLosesItsLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endless := io.MultiReader(strings.NewReader(strings.Repeat("line\n", 1<<20)), strings.NewReader(strings.Repeat("line\n", 1<<20)))
+		took := following(t, endless, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) })
+		if took != api.LogPatience {
+			t.Errorf("the log ended after %v, want %v", took, api.LogPatience)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		log, in := io.Pipe()
+		go func() {
+			for range 3 {
+				time.Sleep(3 * time.Hour)
+				_, _ = io.WriteString(in, "line\n")
+			}
+			_ = in.Close()
+		}()
+		var body []byte
+		following(t, log, func(c net.Conn) {
+			r, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err = io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if string(body) != "line\nline\nline\n" {
+			t.Errorf("the reader got %q", body)
+		}
+	})
+}
