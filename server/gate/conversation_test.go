@@ -95,7 +95,7 @@ type stage struct {
 	stop     context.CancelFunc
 	store    *store.Store
 	dispatch *dispatch.Dispatch
-	roster   *roster.Roster
+	seats    *roster.Roster
 	server   *grpc.Server
 	listen   *bufconn.Listener
 	agents   map[string]*player
@@ -118,7 +118,7 @@ func newStage(t *testing.T, dir string) *stage {
 	go func() { _ = seats.Run(ctx) }()
 	door := gate.New(gate.Config{Server: "s1", Version: "1.0", Kinds: []string{"Pod"}},
 		ingest.New(ingest.Config{}, st, hub, log), seats, desk, log)
-	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, roster: seats, server: grpc.NewServer(gate.ServerOptions()...), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
+	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, seats: seats, server: grpc.NewServer(gate.ServerOptions()...), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
 	door.Serve(s.server)
 	go func() { _ = s.server.Serve(s.listen) }()
 	return s
@@ -201,7 +201,7 @@ func (s *stage) account(name string) {
 		return
 	}
 	s.say("environment %s, %s", row.Properties.Environment, row.Properties.Permissions)
-	for _, m := range s.roster.Members() {
+	for _, m := range s.seats.Members() {
 		if a, ok := m.Roles()[row.Name]; ok {
 			s.say("%s", strings.TrimSpace(fmt.Sprintf("%s is shown as %s %s", m.ID, a.Role, a.Message)))
 		}
@@ -210,7 +210,7 @@ func (s *stage) account(name string) {
 
 // troubles says what the roster has of an account that can't be reported.
 func (s *stage) troubles(account string) {
-	for _, m := range s.roster.Members() {
+	for _, m := range s.seats.Members() {
 		if role := m.Roles()[vedette.AccountName(account)]; role.Message != "" {
 			s.say("%s: %s %s: %q", m.ID, account, role.Role, role.Message)
 		}

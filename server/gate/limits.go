@@ -22,7 +22,6 @@ const (
 	accountMemory  = 1 << 10   // bytes, that an account takes besides what is said of it
 	maxEarly       = 64 << 10  // bytes, compressed, of records before the first account is held
 	maxEarlyRecord = 1 << 10   // bytes, of a record in them: they are pulses
-	maxUnread      = 2 << 20   // bytes, that wait to be sent before an index waits
 )
 
 // checkHello refuses an agent whose names can't be shown.

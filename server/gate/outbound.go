@@ -10,10 +10,9 @@ import (
 )
 
 // outbound holds what waits to be sent to an agent. It never makes those wait
-// who answer, but for an index: what they say is small, and counts against the
-// agent's share of the gate's memory. Acknowledgements are cumulative, so a later one
-// takes an earlier one's place. What is put is encoded when it is sent, so nothing in
-// it may change any more.
+// who answer: what they say counts against the agent's share of the gate's memory.
+// Acknowledgements are cumulative, so a later one takes an earlier one's place.
+// What is put is encoded when it is sent, so nothing in it may change any more.
 type outbound struct {
 	share *share
 
@@ -21,11 +20,10 @@ type outbound struct {
 	waiting []*wire.ServerMessage
 	bytes   int // of waiting
 	ready   chan struct{}
-	sent    chan struct{} // closed and replaced when waiting was taken
 }
 
 func newOutbound(s *share) *outbound {
-	return &outbound{share: s, ready: make(chan struct{}, 1), sent: make(chan struct{})}
+	return &outbound{share: s, ready: make(chan struct{}, 1)}
 }
 
 // put adds a message, which is the outbound's from then on.
@@ -49,38 +47,12 @@ func (o *outbound) put(m *wire.ServerMessage) {
 // sizeOf is about what a message takes while it waits.
 func sizeOf(m proto.Message) int { return 100 + proto.Size(m) }
 
-// putInTurn is put for what is large: it waits while much waits already.
-func (o *outbound) putInTurn(ctx context.Context, m *wire.ServerMessage) error {
-	for {
-		o.mu.Lock()
-		full, sent := o.bytes > maxUnread, o.sent
-		o.mu.Unlock()
-		if !full {
-			o.put(m)
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-sent:
-		}
-	}
-}
-
 func (o *outbound) take() (taken []*wire.ServerMessage, bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	taken, bytes = o.waiting, o.bytes
 	o.waiting, o.bytes = nil, 0
 	return taken, bytes
-}
-
-// wake lets those go on that wait for room.
-func (o *outbound) wake() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	close(o.sent)
-	o.sent = make(chan struct{})
 }
 
 // run sends until ctx ends.
@@ -98,6 +70,5 @@ func (o *outbound) run(ctx context.Context, send func(*wire.ServerMessage) error
 			}
 		}
 		o.share.release(bytes)
-		o.wake()
 	}
 }

@@ -212,12 +212,12 @@ func (s *session) Ack(n uint64) error {
 	return nil
 }
 
-// Index implements the lane's replies. It waits while the agent does not read: an
-// index may be large, and only this agent's changes wait behind it.
+// Index implements the lane's replies.
 func (s *session) Index(account vedette.AccountName, feed vedette.Feed, digests []uint64, last bool) error {
-	return s.out.putInTurn(s.ctx, &wire.ServerMessage{Message: &wire.ServerMessage_Index{Index: &wire.Index{
+	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Index{Index: &wire.Index{
 		Account: string(account), Feed: wire.FromFeed(feed), Digests: digests, Last: last,
 	}}})
+	return nil
 }
 
 // Void implements the lane's replies.
