@@ -25,7 +25,7 @@ import (
 type book interface {
 	Take(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error)
 	Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error
-	Seen(ctx context.Context, account vedette.AccountName, term vedette.Term, at time.Time) error
+	Seen(ctx context.Context, sightings []store.Sighting) error
 	Marks(ctx context.Context, account vedette.AccountName) ([]store.FeedStatus, error)
 	ReleaseAll(ctx context.Context) error
 }
@@ -66,6 +66,8 @@ type Roster struct {
 	registrar registrar
 	log       *slog.Logger
 
+	recorded map[vedette.AccountName]store.Sighting // what is stored of freshness; recordSeen's own
+
 	mu      sync.Mutex
 	seats   map[vedette.AccountName]*seat
 	members map[*Member]bool
@@ -87,31 +89,54 @@ func (r *Roster) Recover(ctx context.Context) error { return r.book.ReleaseAll(c
 // who wait for them, and keeps in the store how fresh each account is, so that
 // it is known after a restart. It returns when ctx ends.
 func (r *Roster) Run(ctx context.Context) error {
-	vacant, seen := time.NewTicker(time.Second), time.NewTicker(15*time.Second)
-	defer vacant.Stop()
-	defer seen.Stop()
+	var group errgroup.Group
+	group.Go(func() error { // apart, because it may wait for the database
+		every(ctx, 15*time.Second, func() { r.recordSeen(ctx) })
+		return nil
+	})
+	every(ctx, time.Second, func() { r.eachSeat(func(s *seat) { s.fill(ctx) }) })
+	return group.Wait()
+}
+
+// every does something again and again, until ctx ends.
+func every(ctx context.Context, pause time.Duration, do func()) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-vacant.C:
-			r.eachSeat(func(s *seat) { s.fill(ctx) })
-		case <-seen.C:
-			r.recordSeen(ctx)
+			return
+		case <-tick.C:
+			do()
 		}
 	}
 }
 
+// recordSeen stores the freshness of those accounts that have got fresher.
 func (r *Roster) recordSeen(ctx context.Context) {
-	r.eachSeat(func(s *seat) {
+	var news []store.Sighting
+	recorded := map[vedette.AccountName]store.Sighting{}
+	for _, s := range r.allSeats() {
 		m, term := s.current()
 		if m == nil {
-			return
+			continue
 		}
-		if err := r.book.Seen(ctx, s.account, term, m.FreshOf(s.account)); err != nil && ctx.Err() == nil {
-			r.log.Warn("freshness could not be stored; tried again", "account", s.account, "error", err)
+		now := store.Sighting{Account: s.account, Term: term, At: m.FreshOf(s.account)}
+		if before := r.recorded[s.account]; !now.At.IsZero() && (before.Term != term || now.At.After(before.At)) {
+			news = append(news, now)
 		}
-	})
+		recorded[s.account] = now
+	}
+	if len(news) == 0 {
+		return
+	}
+	if err := r.book.Seen(ctx, news); err != nil {
+		if ctx.Err() == nil {
+			r.log.Warn("freshness could not be stored; tried again", "accounts", len(news), "error", err)
+		}
+		return
+	}
+	r.recorded = recorded
 }
 
 // seatsAtOnce is how many seats are looked after at once: an account that is locked

@@ -18,6 +18,7 @@ import (
 type ledger struct {
 	mu   sync.Mutex
 	rows map[vedette.AccountName]*store.AccountRow
+	seen []int         // how many accounts each call of Seen told of
 	hung chan struct{} // closed when the store answers again; nil while it answers
 }
 
@@ -97,7 +98,10 @@ func (l *ledger) Release(ctx context.Context, account vedette.AccountName, term 
 	return nil
 }
 
-func (l *ledger) Seen(ctx context.Context, _ vedette.AccountName, _ vedette.Term, _ time.Time) error {
+func (l *ledger) Seen(ctx context.Context, sightings []store.Sighting) error {
+	l.mu.Lock()
+	l.seen = append(l.seen, len(sightings))
+	l.mu.Unlock()
 	return l.answer(ctx)
 }
 

@@ -171,6 +171,9 @@ func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder)
 				return err
 			}
 		}
+		if err := keepSeen(ctx, tx, `account_id = ?`, id); err != nil {
+			return err
+		}
 		if _, err := tx.exec(ctx, `UPDATE feeds SET state = ?, message = '' WHERE account_id = ? AND state IN (?, ?)`,
 			string(vedette.FeedPending), id, string(vedette.FeedLive), string(vedette.FeedSyncing)); err != nil {
 			return err
@@ -233,35 +236,26 @@ func (s *Store) Release(ctx context.Context, account vedette.AccountName, term v
 // its term. It is for a server that starts: the one before may have been frozen in
 // the midst of a commit.
 func (s *Store) ReleaseAll(ctx context.Context) error {
-	now := micros(time.Now())
-	_, err := s.writeOne(ctx, `UPDATE accounts SET holder = '', server = '', term = term + 1, orphaned = CASE WHEN orphaned > 0 THEN orphaned ELSE ? END
-		WHERE name IS NOT NULL AND holder <> ''`, now)
-	return s.explain("release all accounts", err)
-}
-
-// Seen notes that the account's agent was there at a time, and that its live
-// feeds were complete.
-func (s *Store) Seen(ctx context.Context, account vedette.AccountName, term vedette.Term, at time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
-		id, err := lockAccount(ctx, tx, account, term)
-		if err != nil {
+		if err := keepSeen(ctx, tx, `1 = 1`); err != nil {
 			return err
 		}
-		if _, err := tx.exec(ctx, `UPDATE accounts SET last_seen = ? WHERE id = ? AND last_seen < ?`, micros(at), id, micros(at)); err != nil {
+		if err := keepSeenOfAccounts(ctx, tx, `1 = 1`); err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `UPDATE feeds SET seen = ? WHERE account_id = ? AND state = ? AND seen < ?`, micros(at), id, string(vedette.FeedLive), micros(at))
+		_, err := tx.exec(ctx, `UPDATE accounts SET holder = '', server = '', term = term + 1, orphaned = CASE WHEN orphaned > 0 THEN orphaned ELSE ? END
+			WHERE name IS NOT NULL AND holder <> ''`, micros(tx.now))
 		return err
 	})
-	return s.explain("note that account "+string(account)+" was seen", err)
+	return s.explain("release all accounts", err)
 }
 
 const selectTerm = `SELECT id, term FROM accounts WHERE name = ?`
 
-const selectAccount = selectAccounts + ` AND name = ?`
+const selectAccount = selectAccounts + ` AND a.name = ?`
 
-const selectAccounts = `SELECT name, cluster_uid, host, fingerprint, version, shape, properties, namespaces, term, holder, server, registered, last_seen, orphaned, permitted_by
-	FROM accounts WHERE name IS NOT NULL`
+const selectAccounts = `SELECT a.name, a.cluster_uid, a.host, a.fingerprint, a.version, a.shape, a.properties, a.namespaces, a.term, a.holder, a.server, a.registered, a.last_seen, a.orphaned, a.permitted_by, COALESCE(fr.seen, 0)
+	FROM accounts a` + joinFreshness + `WHERE a.name IS NOT NULL`
 
 // Accounts returns all accounts by name.
 func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
@@ -270,7 +264,7 @@ func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
 		a, err := scanAccount(rows)
 		accounts = append(accounts, a)
 		return err
-	}, selectAccounts+` ORDER BY name`)
+	}, selectAccounts+` ORDER BY a.name`)
 	return accounts, s.explain("read the accounts", err)
 }
 
@@ -290,15 +284,15 @@ func scanAccount(row scanner) (AccountRow, error) {
 	var a AccountRow
 	var name, holder, server, properties, permittedBy string
 	var namespaces sql.NullString
-	var term, registered, seen, orphaned int64
+	var term, registered, seen, orphaned, sighted int64
 	err := row.Scan(&name, &a.Cluster.UID, &a.Cluster.Host, &a.Cluster.Fingerprint, &a.Cluster.Version, &a.Shape, &properties, &namespaces,
-		&term, &holder, &server, &registered, &seen, &orphaned, &permittedBy)
+		&term, &holder, &server, &registered, &seen, &orphaned, &permittedBy, &sighted)
 	if err != nil {
 		return a, err
 	}
 	a.Name, a.Term, a.Holder, a.Server = vedette.AccountName(name), vedette.Term(term), vedette.AgentID(holder), vedette.ServerID(server)
 	a.PermittedBy = vedette.AgentID(permittedBy)
-	a.Registered, a.LastSeen, a.Orphaned = timeOf(registered), timeOf(seen), timeOf(orphaned)
+	a.Registered, a.LastSeen, a.Orphaned = timeOf(registered), timeOf(max(seen, sighted)), timeOf(orphaned)
 	if err := json.Unmarshal([]byte(properties), &a.Properties); err != nil {
 		return a, fmt.Errorf("read the properties of account %s: %w", name, err)
 	}

@@ -83,6 +83,9 @@ func beginFeed(ctx context.Context, tx *tx, account vedette.AccountName, term ve
 	if err != nil {
 		return "", err
 	}
+	if err := keepSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.kind, feed.namespace); err != nil {
+		return "", err
+	}
 	_, err = tx.exec(ctx, `UPDATE feeds SET mark = '', state = ?, message = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
 		string(vedette.FeedSyncing), id, feed.kind, feed.namespace)
 	return mark, err
@@ -106,9 +109,8 @@ func (s *Store) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]F
 		f, err := scanFeed(rows)
 		feeds = append(feeds, f)
 		return err
-	}, `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, f.message, f.objects, f.synced, f.seen, f.version, f.plural, f.singular, f.short_names, f.namespaced
-		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id
-		WHERE `+where+` ORDER BY a.name, k.name, k.grp, f.namespace`, args...)
+	}, `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, f.message, f.objects, f.synced, f.seen, COALESCE(fr.seen, 0), f.version, f.plural, f.singular, f.short_names, f.namespaced
+		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`+joinFreshness+`WHERE `+where+` ORDER BY a.name, k.name, k.grp, f.namespace`, args...)
 	return feeds, s.explain("read the feeds", err)
 }
 
@@ -127,14 +129,17 @@ func accountCondition(accounts []vedette.AccountName) (string, []any) {
 func scanFeed(row scanner) (FeedStatus, error) {
 	var f FeedStatus
 	var account, mark, state, short string
-	var synced, seen int64
+	var synced, seen, sighted int64
 	r := &f.Resource
-	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &state, &f.Message, &f.Objects, &synced, &seen,
+	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &state, &f.Message, &f.Objects, &synced, &seen, &sighted,
 		&r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced)
 	if err != nil {
 		return f, err
 	}
 	f.Account, f.Mark, f.State = vedette.AccountName(account), vedette.Mark(mark), vedette.FeedState(state)
+	if f.State == vedette.FeedLive {
+		seen = max(seen, sighted)
+	}
 	f.Synced, f.Seen, r.Kind = timeOf(synced), timeOf(seen), f.Feed.Kind
 	return f, json.Unmarshal([]byte(short), &r.ShortNames)
 }
@@ -276,6 +281,11 @@ func (s *Store) feedRows(ctx context.Context, account int64, feed feedKey, after
 
 // updateFeed writes what a batch says of a feed, and how many rows it gained.
 func updateFeed(ctx context.Context, tx *tx, account int64, key feedKey, u FeedUpdate, gained int64) error {
+	if u.State != "" && u.State != vedette.FeedLive {
+		if err := keepSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, account, key.kind, key.namespace); err != nil {
+			return err
+		}
+	}
 	set, args := `objects = objects + ?`, []any{gained}
 	if u.Mark != nil {
 		set, args = set+`, mark = ?`, append(args, string(*u.Mark))

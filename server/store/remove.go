@@ -77,6 +77,9 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, w
 		if err != nil {
 			return err
 		}
+		if err := endSightings(ctx, tx, id, account); err != nil {
+			return err
+		}
 		if _, err := tx.exec(ctx, `UPDATE counters SET value = ? WHERE name = 'term' AND value < ?`, term+1, term+1); err != nil {
 			return err
 		}

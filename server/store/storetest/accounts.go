@@ -194,9 +194,7 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		w := join(t, s, "prod")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
 		at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
-		if err := s.Seen(t.Context(), "prod", w.term, at); err != nil {
-			t.Fatal(err)
-		}
+		seen(t, w, at)
 		if row := only(t, s); !row.LastSeen.Equal(at) {
 			t.Errorf("last seen %v, want %v", row.LastSeen, at)
 		}
@@ -209,8 +207,50 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 				t.Errorf("feed %s in state %s was seen %v", f.Feed, f.State, f.Seen)
 			}
 		}
-		if err := s.Seen(t.Context(), "prod", w.term-1, at); !errors.Is(err, store.ErrTerm) {
-			t.Errorf("an old term: got %v", err)
+	},
+	"what was seen stays when a feed is live no more, or a term ends": func(t *testing.T, s *store.Store) {
+		at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
+		live := store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}, {Feed: feedOf(services), State: vedette.FeedLive}}}
+		for why, end := range map[string]func(t *testing.T, w *writer){
+			"failing": func(t *testing.T, w *writer) {
+				w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedFailing}}})
+			},
+			"listed":   func(t *testing.T, w *writer) { beginListing(t, w) },
+			"taken":    func(t *testing.T, w *writer) { take(t, s, w.account) },
+			"released": func(t *testing.T, w *writer) { release(t, w) },
+			"started": func(t *testing.T, _ *writer) {
+				if err := s.ReleaseAll(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"retired": func(t *testing.T, w *writer) {
+				release(t, w)
+				if _, err := s.RetireOrphan(t.Context(), w.account, w.term); err != nil {
+					t.Fatal(err)
+				}
+				register(t, s, w.account)
+			},
+		} {
+			w := join(t, s, vedette.AccountName(why))
+			w.commit(live)
+			seen(t, w, at)
+			end(t, w)
+			if f := feedNamed(t, s, w.account, feedOf(pods)); !f.Seen.Equal(at) {
+				t.Errorf("%s: the feed was seen %v, want %v", why, f.Seen, at)
+			}
+		}
+	},
+	"what a former cacher saw does not count": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		now := take(t, s, "prod")
+		now.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
+		at := time.Now().Add(time.Hour)
+		seen(t, w, at)
+		if f := feedNamed(t, s, "prod", feedOf(pods)); !f.Seen.Before(at) {
+			t.Errorf("the feed was seen %v", f.Seen)
+		}
+		if row := only(t, s); !row.LastSeen.Before(at) {
+			t.Errorf("the account was seen %v", row.LastSeen)
 		}
 	},
 	"an account that is not there is said to be so": func(t *testing.T, s *store.Store) {
@@ -317,4 +357,18 @@ func only(t *testing.T, s *store.Store) store.AccountRow {
 		t.Fatalf("accounts %v, %v", accounts, err)
 	}
 	return accounts[0]
+}
+
+func seen(t *testing.T, w *writer, at time.Time) {
+	t.Helper()
+	if err := w.s.Seen(t.Context(), []store.Sighting{{Account: w.account, Term: w.term, At: at}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func beginListing(t *testing.T, w *writer) {
+	t.Helper()
+	if err := w.s.Begin(t.Context(), w.account, w.term, feedOf(pods)); err != nil {
+		t.Fatal(err)
+	}
 }
