@@ -192,7 +192,12 @@ func TestWarningsAreBounded(t *testing.T) {
 		for _, text := range texts {
 			noteWarnings(ctx, http.Header{"Warning": {`299 - "` + text + `"`}})
 		}
-		veilWarnings(ctx, func(text string) string { return strings.ReplaceAll(text, "x", "y") })
+		veilWarnings(ctx, func(texts []string) []string {
+			for i, text := range texts {
+				texts[i] = strings.ReplaceAll(text, "x", "y")
+			}
+			return texts
+		})
 		return w.told()
 	}
 	var many []string

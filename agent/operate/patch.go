@@ -21,8 +21,8 @@ func (o *Operator) patch(ctx context.Context, a vedette.PatchArgs) result {
 	if err != nil {
 		return failed(err)
 	}
-	if p.secret() && contentType == typeJSONPatch {
-		if body, err = secretSteps(body); err != nil {
+	if contentType == typeJSONPatch {
+		if body, err = o.checkSteps(ctx, p, body); err != nil {
 			return failed(err)
 		}
 	}

@@ -35,11 +35,12 @@ func veilOf(ctx context.Context, submitted func() []byte, err error) error {
 		return nil
 	}
 	values := mask.Of(submitted())
-	veilWarnings(ctx, func(text string) string {
-		if utf8.RuneCountInString(text) == cutWarning {
-			return values.HideCut(text)
+	veilWarnings(ctx, func(texts []string) []string {
+		said := make([]mask.Text, len(texts))
+		for i, text := range texts {
+			said[i] = mask.Text{Said: text, Cut: utf8.RuneCountInString(text) == cutWarning}
 		}
-		return values.Hide(text)
+		return values.HideAll(said)
 	})
 	if err == nil {
 		return nil

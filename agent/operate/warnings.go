@@ -100,7 +100,7 @@ func (w *warnings) told() []string {
 }
 
 // veilWarnings rewrites what was warned of so far. What hides bytes may tear letters.
-func veilWarnings(ctx context.Context, hide func(text string) string) {
+func veilWarnings(ctx context.Context, hide func(texts []string) []string) {
 	w, ok := ctx.Value(warningsKey{}).(*warnings)
 	if !ok {
 		return
@@ -109,8 +109,8 @@ func veilWarnings(ctx context.Context, hide func(text string) string) {
 	defer w.mu.Unlock()
 	texts, more := w.texts, w.more
 	w.texts, w.bytes, w.more = nil, 0, false
-	for _, text := range texts {
-		w.addLocked(strings.ToValidUTF8(hide(text), "\uFFFD"))
+	for _, text := range hide(texts) {
+		w.addLocked(strings.ToValidUTF8(text, "\uFFFD"))
 	}
 	w.more = w.more || more
 }

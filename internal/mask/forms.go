@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// add adds a value in all its forms, and what it decodes to where it is base64.
+// add adds a value, and what it decodes to where it is base64.
 func (v Values) add(value string, least int) {
 	v.addText(value, least)
 	compact := strings.Join(strings.Fields(value), "")
@@ -23,12 +23,15 @@ func (v Values) add(value string, least int) {
 
 // addText adds a text, its lines, and the texts in it where it is JSON.
 func (v Values) addText(text string, least int) {
-	v.addForms(text, least)
-	v.addForms(strings.TrimSpace(text), least)
-	for line := range strings.Lines(text) {
-		v.addLine(strings.TrimSpace(line))
+	v.put(text, least)
+	text = strings.TrimSpace(text)
+	v.put(text, least)
+	if lines := strings.Count(text, "\n") + 1; lines <= mostLines {
+		for line := range strings.Lines(text) {
+			v.addLine(strings.TrimSpace(line))
+		}
 	}
-	if text = strings.TrimSpace(text); text == "" || text[0] != '{' && text[0] != '[' {
+	if text == "" || text[0] != '{' && text[0] != '[' {
 		return
 	}
 	if tree, err := decode([]byte(text)); err == nil {
@@ -36,13 +39,17 @@ func (v Values) addText(text string, least int) {
 	}
 }
 
+// mostLines bounds the lines of a value that are looked for one by one. Of a longer value
+// 12 bytes in a row are hidden still.
+const mostLines = 1000
+
 // addLine adds a line, and what stands in it behind a name, as in YAML and in files of
 // environment variables.
 func (v Values) addLine(line string) {
-	v.addForms(line, leastPart)
+	v.put(line, leastPart)
 	for _, separator := range []string{": ", "="} {
 		if _, value, found := strings.Cut(line, separator); found {
-			v.addForms(strings.Trim(strings.TrimSpace(value), `"'`), leastPart)
+			v.put(strings.Trim(strings.TrimSpace(value), `"'`), leastPart)
 		}
 	}
 }
@@ -60,59 +67,70 @@ func (v Values) addParts(tree any) {
 			v.addParts(element)
 		}
 	case string:
-		v.addForms(t, leastPart)
+		v.put(t, leastPart)
 		if decoded, err := base64.StdEncoding.DecodeString(t); err == nil {
-			v.addForms(string(decoded), leastPart)
+			v.put(string(decoded), leastPart)
 		}
 	}
 }
 
 // addNumber adds a number as it is written, and as Go prints what it is decoded to.
 func (v Values) addNumber(n json.Number) {
-	v.addForms(n.String(), leastHidden)
+	v.put(n.String(), leastHidden)
 	if f, err := n.Float64(); err == nil {
-		v.addForms(fmt.Sprint(f), leastHidden)
-		v.addForms(strconv.FormatFloat(f, 'f', -1, 64), leastHidden)
+		v.put(fmt.Sprint(f), leastHidden)
+		v.put(strconv.FormatFloat(f, 'f', -1, 64), leastHidden)
 	}
 }
 
-// addForms adds the forms of a text of at least so many bytes. A shorter text of a value
-// is hidden where it stands alone between quotes.
-func (v Values) addForms(text string, least int) {
+// put adds a text of at least so many bytes. A shorter text is added where it is a value
+// of its own, which is hidden between quotes.
+func (v Values) put(text string, least int) {
 	if text == "" || len(text) < least && least > leastHidden {
 		return
 	}
+	if before, there := v.texts[text]; !there || least < before {
+		v.texts[text] = least
+	}
+}
+
+// mostForms is how long a text may be that is looked for in all forms, in bytes. Longer
+// ones are looked for as they are, escaped and in base64.
+const mostForms = 4 << 10
+
+// look looks for the forms of a text.
+func (s *search) look(text string, least int) {
 	if len(text) < least {
 		for _, quote := range []string{`"`, `\"`, "'", "`"} {
-			v.forms[quote+text+quote] = true
+			s.find(quote + text + quote)
 		}
 	}
-	v.put(text, escaped(text), jsonEscaped(text), base64.StdEncoding.EncodeToString([]byte(text)), base64.URLEncoding.EncodeToString([]byte(text)))
-	if len(text) <= mostForms {
-		v.putRare(text)
-	}
-}
-
-// mostForms is how long a text may be that is looked for in all forms, in bytes: some
-// take six times its size. Longer ones are looked for as they are, escaped and in
-// base64.
-const mostForms = 64 << 10
-
-func (v Values) putRare(text string) {
 	raw := []byte(text)
-	digits := hex.EncodeToString(raw)
-	v.put(escaped(escaped(text)), strip(strconv.QuoteToASCII(text)),
-		base64.RawStdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
-		digits, strings.ToUpper(digits), fmt.Sprintf("% x", raw),
-		url.QueryEscape(text), url.PathEscape(text), strip(fmt.Sprint(raw)), commaSeparated(raw))
+	s.find(text)
+	s.find(escaped(text))
+	s.find(jsonEscaped(text))
+	s.find(base64.StdEncoding.EncodeToString(raw))
+	s.find(base64.URLEncoding.EncodeToString(raw))
+	if len(text) > mostForms {
+		return
+	}
+	s.find(base64.RawStdEncoding.EncodeToString(raw))
+	s.find(base64.RawURLEncoding.EncodeToString(raw))
+	s.find(escaped(escaped(text)))
+	s.find(strip(strconv.QuoteToASCII(text)))
+	s.find(url.QueryEscape(text))
+	s.find(url.PathEscape(text))
+	s.lookForDigits(raw)
 }
 
-func (v Values) put(forms ...string) {
-	for _, form := range forms {
-		if len(form) >= leastHidden {
-			v.forms[form] = true
-		}
-	}
+// lookForDigits looks for bytes as they are printed one by one.
+func (s *search) lookForDigits(raw []byte) {
+	digits := hex.EncodeToString(raw)
+	s.find(digits)
+	s.find(strings.ToUpper(digits))
+	s.find(fmt.Sprintf("% x", raw))
+	s.find(strip(fmt.Sprint(raw)))
+	s.find(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", raw), "[]byte{"), "}"))
 }
 
 func strip(quoted string) string { return quoted[1 : len(quoted)-1] }
@@ -126,9 +144,4 @@ func jsonEscaped(text string) string {
 		panic(err)
 	}
 	return strip(string(quoted))
-}
-
-// commaSeparated is a text as %#v prints its bytes.
-func commaSeparated(raw []byte) string {
-	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", raw), "[]byte{"), "}")
 }

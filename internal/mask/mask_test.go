@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func TestPlaces(t *testing.T) {
 		`[{"op":"add","path":"/metadata/labels/x","value":"hunter2"}]`:                     "hunter2",
 		`["hunter2"]`: "***",
 		`"hunter2"`:   "***",
-		`{"data":`:    "(not shown: what was submitted can't be read, so that its values can't be hidden)",
+		`{"data":`:    "(not shown: it may quote the Secret)",
 	} {
 		if got := mask.Of([]byte(submitted)).Hide("hunter2"); got != want {
 			t.Errorf("of %s %q is left, want %q", submitted, got, want)
@@ -105,15 +106,28 @@ func TestPlaces(t *testing.T) {
 // text was cut, and only there.
 func TestCut(t *testing.T) {
 	v := mask.Of(manifestOf(t, "hunter2"))
-	if got := v.HideCut("it is hun"); got != "it is ***" {
-		t.Errorf("%q", got)
+	said := []mask.Text{{"it is hun", true}, {"it is hun", false}, {"", true}, {"hun", false}, {"ter2 it is hunter2 hunt", true}}
+	if got, want := v.HideAll(said), []string{"it is ***", "it is hun", "", "hun", "ter2 it is *** ***"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
-	if got := v.Hide("it is hun"); got != "it is hun" {
-		t.Errorf("%q", got)
-	}
-	long := strings.Repeat("x", 64<<10-3) + "hunter2"
-	if got := v.Hide(long); len(got) != 64<<10 || !strings.HasSuffix(got, "x***") {
+	long := strings.Repeat("x", 16<<10-3) + "hunter2"
+	if got := v.Hide(long); len(got) != 16<<10 || !strings.HasSuffix(got, "x***") {
 		t.Errorf("%d bytes, %q", len(got), got[len(got)-9:])
+	}
+}
+
+// TestTooManyValues holds that nothing is told where there are too many to look for.
+func TestTooManyValues(t *testing.T) {
+	many := make([]int, 30_000)
+	for i := range many {
+		many[i] = i
+	}
+	v := mask.Of([]byte(`{"data":` + encode(t, many) + `}`))
+	if got := v.Hide("nothing"); got != "(not shown: it may quote the Secret)" {
+		t.Errorf("%q", got)
+	}
+	if got := v.Hide(""); got != "" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -132,6 +146,25 @@ func TestSecretManifest(t *testing.T) {
 		if got := mask.SecretManifest([]byte(manifest)); got != want {
 			t.Errorf("%s: %v", manifest, got)
 		}
+	}
+}
+
+// BenchmarkHide hides what is in the largest Secrets that API servers take, in one value
+// or in many, in a long message.
+func BenchmarkHide(b *testing.B) {
+	many := map[string]string{}
+	for i := range 9_000 {
+		many[fmt.Sprint("k", i)] = fmt.Sprint(i * 7919)
+	}
+	text := strings.Repeat("metadata.name: Invalid value: it is 7919 and not a name; ", 1200)
+	for name, data := range map[string]any{"one": map[string]string{"a": strings.Repeat("0123456789abcdefghijklmnopqrstuv\n", 32<<10)}, "many": many} {
+		submitted := []byte(encode(b, map[string]any{"kind": "Secret", "stringData": data}))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				mask.Of(submitted).Hide(text)
+			}
+		})
 	}
 }
 

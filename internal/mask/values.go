@@ -8,13 +8,13 @@ import (
 )
 
 // Of returns the values that a Secret's manifest or a patch of one holds, as JSON. A
-// JSON patch is a list. Where that can't be read, all is hidden.
+// JSON patch is a list. Where that can't be read, or holds too many values, all is hidden.
 func Of(submitted []byte) Values {
 	tree, err := decode(submitted)
 	if err != nil {
 		return Values{hidden: true}
 	}
-	v := Values{forms: map[string]bool{}}
+	v := Values{texts: map[string]int{}}
 	switch t := tree.(type) {
 	case map[string]any:
 		v.addManifest(t)
@@ -25,8 +25,12 @@ func Of(submitted []byte) Values {
 	default:
 		v.addAll(t, leastHidden)
 	}
-	return v
+	return Values{v.texts, len(v.texts) > mostTexts}
 }
+
+// mostTexts bounds the texts that are looked for. To look for as many takes about a
+// second.
+const mostTexts = 20_000
 
 // Secret reports whether a name of a kind, as users write them, is that of Secrets or of
 // a list of them, of whatever API group.
