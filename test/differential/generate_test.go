@@ -143,7 +143,7 @@ const (
 
 // step is one thing that is done to the object, on both sides.
 type step struct {
-	does     string // apply, patch, foreign, scale, delete
+	does     string // apply, replace, patch, foreign, scale, delete
 	way      way    // of an apply
 	kubectl  bool   // kubectl applies it on both sides
 	body     object // a manifest, or a patch
@@ -185,6 +185,9 @@ func (s sequence) step(i int, random *rand.Rand, ours, theirs, patches *generato
 		return step{does: "scale", replicas: random.IntN(3)}
 	case i > 0 && n < 7 && !s.kind.stays:
 		return step{does: "delete"}
+	}
+	if i > 0 && n < 8 {
+		return step{does: "replace", body: s.kind.manifest(ours)}
 	}
 	ways := modes[s.mode]
 	made := step{does: "apply", way: ways[random.IntN(len(ways))], body: s.kind.manifest(ours)}

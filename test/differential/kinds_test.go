@@ -93,7 +93,7 @@ var kinds = []*kind{
 		template: object{"data": object{"a": one{"1", "2"}}},
 		others:   object{"!data": object{"injected": one{"1", "2"}}}},
 	{apiVersion: "v1", name: "Secret", path: "/api/v1", plural: "secrets", secret: true,
-		template: object{"!data": object{"!kept": "a2VwdA==", "a": one{"YQ==", "Yg=="}, "b": "Yg==", "c": "Yw=="}, "type": "Opaque"},
+		template: object{"!data": object{"!kept": "a2VwdA==", "a": one{"YQ==", "Yg=="}, "b": "Yg==", "c": "Yw=="}, "type": "Opaque", "stringData": object{"text": one{"1", "2"}}},
 		others:   object{"data": object{"injected": "aQ=="}}},
 	{apiVersion: "v1", name: "Service", path: "/api/v1", plural: "services",
 		template: object{"!spec": object{"selector": object{"a": one{"1", "2"}, "b": "b", "c": "c"}, "type": one{"ClusterIP", "ClusterIP", "ExternalName"}, "externalName": "example.com",

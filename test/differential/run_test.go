@@ -50,9 +50,14 @@ func (w *world) run(t *testing.T, sequences []sequence) *batch {
 func (b *batch) due(at int) []task {
 	var due []task
 	for n, s := range b.sequences {
-		if at < len(s.steps) && b.found[n] == nil && !b.over[n] {
-			due = append(due, task{n, s.kind, s.steps[at]})
+		if at >= len(s.steps) || b.found[n] != nil || b.over[n] {
+			continue
 		}
+		t := task{n, s.kind, s.steps[at]}
+		if t.step.does == "replace" && b.lives[n][0] == nil { // kubectl creates nothing then
+			t.step.does, t.step.way = "apply", clientSide
+		}
+		due = append(due, t)
 	}
 	return due
 }

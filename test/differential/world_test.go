@@ -163,6 +163,11 @@ func (s *side) takeOne(ctx context.Context, t task) error {
 	switch t.step.does {
 	case "apply":
 		return s.operate(ctx, vedette.ApplyArgs{Manifest: encode(s.named(t.kind, t.n, t.step.body)), Namespace: s.namespace, Strategy: strategies[t.step.way]})
+	case "replace":
+		if s.byKubectl {
+			return s.kubectlReplace(ctx, t)
+		}
+		return s.operate(ctx, vedette.ApplyArgs{Manifest: encode(s.named(t.kind, t.n, t.step.body)), Namespace: s.namespace, Strategy: vedette.ReplaceObject})
 	case "scale":
 		if s.byKubectl {
 			_, err := s.plane.Kubectl(ctx, "-n", s.namespace, "scale", t.kind.plural, s.objectName(t.kind, t.n), fmt.Sprint("--replicas=", t.step.replicas))
@@ -228,6 +233,15 @@ func (s *side) kubectlApply(ctx context.Context, w way, tasks []task, r *results
 		r.note(t.n, about(s.objectName(t.kind, t.n), err))
 	}
 	return nil
+}
+
+func (s *side) kubectlReplace(ctx context.Context, t task) error {
+	file := filepath.Join(s.dir, fmt.Sprintf("replace-%d.json", t.n))
+	if err := os.WriteFile(file, encode(s.named(t.kind, t.n, t.step.body)), 0o600); err != nil {
+		return err
+	}
+	_, err := s.plane.Kubectl(ctx, "-n", s.namespace, "replace", "-f", file)
+	return err
 }
 
 // about is what kubectl says of one of many objects.
