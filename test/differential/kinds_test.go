@@ -107,7 +107,7 @@ var kinds = []*kind{
 	{apiVersion: "v1", name: "PersistentVolumeClaim", path: "/api/v1", plural: "persistentvolumeclaims", stays: true,
 		template: object{"!spec": object{"!accessModes": []any{"ReadWriteOnce"}, "storageClassName": "s", "!resources": object{"!requests": object{"!storage": one{"1Gi", "2Gi"}}}}}},
 	{apiVersion: "v1", name: "LimitRange", path: "/api/v1", plural: "limitranges",
-		template: object{"!spec": object{"!limits": list{object{"!type": "Pod", "max": object{"cpu": one{"9", "8"}, "memory": "9Gi"}}, object{"!type": "PersistentVolumeClaim", "max": object{"storage": "9Gi"}}}}}},
+		template: object{"!spec": object{"!limits": list{object{"!type": "example.com/Other", "max": object{"cpu": one{"9", "8"}, "memory": "9Gi"}}, object{"!type": "PersistentVolumeClaim", "max": object{"storage": "9Gi"}}}}}},
 	{apiVersion: "apps/v1", name: "Deployment", path: "/apis/apps/v1", plural: "deployments", scales: true, others: podOthers,
 		template: object{"!spec": object{"replicas": one{1, 2, 0}, "!selector": selector, "minReadySeconds": one{0, 5}, "revisionHistoryLimit": one{3, 10}, "paused": one{true, false},
 			"strategy":  one{object{"type": "RollingUpdate", "rollingUpdate": object{"maxSurge": "50%"}}, object{"type": "Recreate"}, object{"type": "Recreate", "rollingUpdate": nil}, object{}},

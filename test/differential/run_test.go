@@ -28,6 +28,7 @@ type batch struct {
 	repeats   map[int]bool // sequences whose live or new object repeats a port
 	found     []*finding   // by sequence; a sequence that has one is over
 	steps     int          // that were taken
+	done      int          // of those, what succeeded on both sides
 }
 
 // run carries out sequences, and returns what it finds, by sequence.
@@ -178,6 +179,9 @@ func (b *batch) look(ctx context.Context, tasks []task) error {
 
 func (b *batch) compare(at int, t task, theirs, ours error, contentOnly bool) {
 	a, o := forget(b.lives[t.n][0], b.sides[0], t.kind), forget(b.lives[t.n][1], b.sides[1], t.kind)
+	if theirs == nil && ours == nil {
+		b.done++
+	}
 	if contentOnly {
 		a, o = forgetManagers(a), forgetManagers(o)
 		if theirs != nil || ours != nil || b.repeats[t.n] { // either may see a conflict where the other has none
