@@ -2,6 +2,7 @@
 # make demo      two real clusters, a server and two agents; Ctrl-C ends it
 # make test      all tests, with what they need
 # make convergence SEEDS=50   breaks everything at random, and compares
+# make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
 
@@ -17,7 +18,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 TOOL := go tool -modfile=tools/go.mod
 
-.PHONY: all build demo test test-race test-databases controlplane convergence lint fmt generate verify-generate bench bench-ops clean
+.PHONY: all build demo test test-race test-databases controlplane convergence differential lint fmt generate verify-generate bench bench-ops clean
 
 all: build lint test
 
@@ -52,6 +53,11 @@ FROM ?= 1
 SKEW ?= 0s
 convergence: controlplane test-databases
 	go test ./test/convergence -run Convergence -timeout 24h -seeds $(SEEDS) -from $(FROM) -skew $(SKEW) $(if $(DB),-db $(DB)) -v
+
+# Random manifests through kubectl and through us: SEEDS sequences of each mode, from
+# FROM on; MODE is client, server or mixed, and all of them if not given.
+differential: controlplane
+	go test ./test/differential -tags $(TAGS) -run Differential -timeout 24h -seeds $(SEEDS) -from $(FROM) $(if $(MODE),-mode $(MODE)) -v
 
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

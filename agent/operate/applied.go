@@ -8,23 +8,20 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// pick returns the part of a value that fields name and others do not; nil for none. A
-// name begins with f: for a member, k: for the element of a list that has these members,
+// pick returns the part of a value that fields name and others do not, and whether there
+// is any. A name begins with f: for a member, k: for the element of a list that has these members,
 // v: for the element that is this value. What names nothing below it is whole.
-func pick(value any, fields, others object) any {
+func pick(value any, fields, others object) (any, bool) {
 	if leaf(fields) {
-		if others != nil {
-			return nil
-		}
-		return value
+		return value, others == nil
 	}
 	switch v := value.(type) {
 	case object:
-		return pickMembers(v, fields, others)
+		return pickMembers(v, fields, others), true
 	case []any:
-		return pickElements(v, fields, others)
+		return pickElements(v, fields, others), true
 	}
-	return value
+	return value, true
 }
 
 // leaf reports whether fields name a value as a whole.
@@ -33,7 +30,7 @@ func leaf(fields object) bool {
 	return len(fields) == 0 || len(fields) == 1 && self
 }
 
-func pickMembers(o, fields, others object) any {
+func pickMembers(o, fields, others object) object {
 	picked := object{}
 	for path, below := range fields {
 		name, isMember := strings.CutPrefix(path, "f:")
@@ -43,7 +40,7 @@ func pickMembers(o, fields, others object) any {
 		}
 		inner, _ := below.(object)
 		theirs, _ := others[path].(object)
-		if part := pick(value, inner, theirs); part != nil {
+		if part, is := pick(value, inner, theirs); is {
 			picked[name] = part
 		}
 	}
@@ -51,7 +48,7 @@ func pickMembers(o, fields, others object) any {
 }
 
 // pickElements keeps the order of the list.
-func pickElements(list []any, fields, others object) any {
+func pickElements(list []any, fields, others object) []any {
 	picked := []any{}
 	for _, element := range list {
 		for path, below := range fields {
@@ -74,10 +71,9 @@ func pickElement(element any, path string, below, others object) (any, bool) {
 	if !isObject {
 		return element, others == nil
 	}
-	part, _ := pick(o, below, others).(object)
-	merged := maps.Clone(part)
-	if merged == nil {
-		merged = object{}
+	merged := object{}
+	if part, is := pick(o, below, others); is {
+		maps.Copy(merged, part.(object)) // of an object it is one
 	}
 	maps.Copy(merged, keysOf(path)) // a merge needs them, owned or not
 	return merged, true

@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -49,11 +50,24 @@ func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.Appl
 }
 
 func (o *Operator) applyByMode(ctx context.Context, p place, m manifest, a vedette.ApplyArgs) result {
-	w := o.way(p, m, a)
-	if w.serverSide {
-		return o.applyServerSide(ctx, p, m, w)
+	var r result
+	if w := o.way(p, m, a); w.serverSide {
+		r = o.applyServerSide(ctx, p, m, w)
+	} else {
+		r = o.applyClientSide(ctx, p, m)
 	}
-	return o.applyClientSide(ctx, p, m)
+	warnOfDeletion(ctx, p, r.Objects)
+	return r
+}
+
+// warnOfDeletion warns that what was applied goes away all the same.
+func warnOfDeletion(ctx context.Context, p place, applied []json.RawMessage) {
+	var o struct {
+		Metadata struct{ DeletionTimestamp string }
+	}
+	if len(applied) == 1 && json.Unmarshal(applied[0], &o) == nil && o.Metadata.DeletionTimestamp != "" {
+		warn(ctx, fmt.Sprintf("%s is being deleted, with what was applied to it: apply it again once it is gone", p.key()))
+	}
 }
 
 func (o *Operator) way(p place, m manifest, a vedette.ApplyArgs) way {

@@ -38,7 +38,7 @@ func TestNullsAreLeftOut(t *testing.T) {
 	}
 	b.kubectlApply(nulls(), "--validate=false") // it can't validate nulls in a List
 	check("kubectl")
-	b.kubectl("delete", "deployment/d", "service/s", "thing/t")
+	b.kubectl("delete", "deployment/d", "service/s", "things."+b.group()+"/t")
 	b.applyAll(vedette.ClientSide, nulls())
 	check("created")
 	b.applyAll(vedette.ClientSide, nulls())

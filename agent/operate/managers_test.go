@@ -97,3 +97,19 @@ func TestWhatCantBeTakenOver(t *testing.T) {
 		})
 	}
 }
+
+// TestAppliesWarnOfDeletion applies to what waits for a finalizer, as kubectl does.
+func TestAppliesWarnOfDeletion(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	doomed := configMap("c", object{"a": "1"})
+	doomed["metadata"].(object)["finalizers"] = []any{"example.com/wait"}
+	b.apply(vedette.ClientSide, doomed)
+	b.done(vedette.DeleteArgs{Target: b.target("configmap", "c"), NoWait: true})
+	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerSide} {
+		out := b.apply(s, doomed)
+		if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "is being deleted") {
+			t.Errorf("%q warns %q", s, out.Warnings)
+		}
+	}
+	must(t, plane.Patch(t.Context(), b.path(core, "configmaps", "c"), object{"metadata": object{"finalizers": nil}}))
+}

@@ -89,11 +89,7 @@ func firstSet(a, b object) object {
 // empty looks in the managed fields as one that is owned as a whole; that others own
 // something in it tells the difference.
 func (o ownership) original(tree object) object {
-	picked, _ := pick(tree, o.applied, o.others).(object)
-	if picked == nil || o.applied == nil {
-		return object{}
-	}
-	return picked
+	return pickMembers(tree, o.applied, o.others)
 }
 
 // nameData puts the keys of a Secret's data into one that was read without, as far as
@@ -173,17 +169,16 @@ func spareElements(wanted, live []any, applied, others object) []any {
 
 // remainder is the part of a map or a list that others own; nil of anything else.
 func remainder(value any, others object) any {
-	switch value.(type) {
+	switch v := value.(type) {
 	case object:
 		if leaf(others) {
 			return object{}
 		}
-		return pick(value, others, nil)
+		return pickMembers(v, others, nil)
 	case []any:
-		if leaf(others) {
-			return nil
+		if !leaf(others) {
+			return pickElements(v, others, nil)
 		}
-		return pick(value, others, nil)
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func TestOthersMembersStay(t *testing.T) {
 		thing := func(spec object) object {
 			return object{"apiVersion": b.group() + "/v1", "kind": "Thing", "metadata": object{"name": name}, "spec": spec}
 		}
-		b.apply(vedette.ServerForce, thing(object{"a": object{"ours": 9007199254740993}, "b": object{}, "c": 1}))
+		b.apply(vedette.ServerForce, thing(object{"a": object{"ours": 9007199254740993}, "b": object{}, "c": 1, "e": nil}))
 		b.foreign(mergePatch, b.path("/apis/"+b.group()+"/v1", "things", name), object{"spec": object{"a": object{"injected": 9007199254740993}, "b": object{"injected": 1}}})
 		out := b.apply(vedette.ClientSide, thing(tt.after))
 		var live struct{ Spec json.RawMessage }

@@ -79,6 +79,9 @@ func TestVersions(t *testing.T) {
 	}{
 		{"a ConfigMap", operate.Mode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
 		{"a ConfigMap client-side", operate.Mode{}, vedette.ClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
+		{"a ConfigMap with nulls", operate.Mode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a ConfigMap with nulls client-side", operate.Mode{}, vedette.ClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a ConfigMap with nulls created", operate.Mode{}, vedette.CreateOnly, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
 		{"a Secret", operate.Mode{}, "", "secrets", secretOf},
 		{"a Secret client-side", operate.Mode{}, vedette.ClientSide, "secrets", secretOf},
 		{"a Secret replaced", operate.Mode{}, vedette.ReplaceObject, "secrets", secretOf},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 
@@ -23,6 +24,7 @@ type aims struct {
 	verb          string // in sentences about all: "delete"; empty where --all is no flag
 	manner        manner
 	live          bool // lines are told as they come
+	unread        []error
 }
 
 func (a *aims) flags(cmd *cobra.Command) {
@@ -119,16 +121,21 @@ func (a *aims) parseFiles(args []string, stdin io.Reader) ([]aim, error) {
 	if len(args) > 0 {
 		return nil, vedette.Errorf(vedette.Invalid, "-f names objects, and so does %s: leave one out", args[0])
 	}
-	docs, err := a.load(stdin)
+	files, err := a.load(stdin)
 	if err != nil {
 		return nil, err
 	}
+	a.unread = files.unread
 	var all []aim
-	for _, d := range docs {
+	for _, d := range files.documents {
 		if d.Metadata.Name == "" {
-			return nil, vedette.Errorf(vedette.Invalid, "%s: the %s has a generateName only, so that no object can be found by it", d.source, d.Kind)
+			a.unread = append(a.unread, vedette.Errorf(vedette.Invalid, "%s: the %s has a generateName only, so that no object can be found by it", d.source, d.Kind))
+			continue
 		}
 		all = append(all, aim{kind: d.Kind, apiVersion: d.APIVersion, namespace: d.Metadata.Namespace, name: d.Metadata.Name})
+	}
+	if len(all) == 0 {
+		return nil, errors.Join(a.unread...)
 	}
 	return all, nil
 }
@@ -148,7 +155,7 @@ func (a *aims) each(cmd *cobra.Command, args []string, do func(ctx context.Conte
 			return err
 		}
 	}
-	c.live = a.live
+	c.live, c.unread = a.live, a.unread
 	return c.each(cmd.Context(), func(ctx context.Context, h *hand) error {
 		for _, one := range all {
 			if one.account != "" && one.account != h.account && h.account != "" {

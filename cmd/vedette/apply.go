@@ -19,7 +19,7 @@ const applyLong = `Bring objects to what manifests say, in one cluster or in sev
 The agents apply as kubectl does: by a three-way merge with what was applied last, or
 by the API server with --server-side. What kubectl or Spinnaker applied goes on to be
 merged. Objects are applied in the order in which they stand in the files; one that
-fails does not keep the others, or other clusters, from going on.`
+fails, or can't be read, does not keep the others, or other clusters, from going on.`
 
 const applyExample = `  vedette apply -f web.yaml
   vedette apply -f manifests/ -R -n shop --account 'prod-*' --wait
@@ -50,7 +50,7 @@ func newApply() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			docs, err := o.load(cmd.InOrStdin())
+			files, err := o.load(cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,8 @@ func newApply() *cobra.Command {
 					return err
 				}
 			}
-			return c.each(cmd.Context(), func(ctx context.Context, h *hand) error { return o.run(ctx, h, docs) })
+			c.unread = files.unread
+			return c.each(cmd.Context(), func(ctx context.Context, h *hand) error { return o.run(ctx, h, files.documents) })
 		},
 	}
 	flags := cmd.Flags()
@@ -175,7 +176,11 @@ func (o applyOptions) await(ctx context.Context, h *hand, applied []rollout) err
 // to what is there tells it.
 func (o applyOptions) apply(ctx context.Context, h *hand, d document) (client.Outcome, bool, error) {
 	var before client.Outcome
-	if !o.serverSide && d.Metadata.Name != "" && o.manner.dry() && !o.manner.local() {
+	if d.Metadata.Name == "" {
+		h.fail("%s of %s has a generateName and no name: each apply would make another object. Name it, or create it by POST /vedette/v1/operations with the strategy create", d.label(), d.source)
+		return before, false, nil
+	}
+	if !o.serverSide && o.manner.dry() && !o.manner.local() {
 		get := d.on(vedette.VerbGet)
 		get.Timeout = o.timeout
 		out, err := h.look(ctx, "read "+d.label(), get)
@@ -206,7 +211,7 @@ func (o applyOptions) strategy(d document) vedette.Strategy {
 		return vedette.ServerForce
 	case o.serverSide:
 		return vedette.ServerSide
-	case o.prune && d.Metadata.Name != "" && !(d.APIVersion == "v1" && d.Kind == "Secret"):
+	case o.prune && !(d.APIVersion == "v1" && d.Kind == "Secret"):
 		return vedette.ClientSide
 	}
 	return vedette.ByMode

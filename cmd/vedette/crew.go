@@ -24,8 +24,9 @@ type crew struct {
 	client   *client.Client
 	origin   string // of its operations: "vedette apply"
 	accounts []string
-	manner   manner // how what they change is changed, and told
-	live     bool   // lines are printed as they come, not account by account
+	manner   manner  // how what they change is changed, and told
+	live     bool    // lines are printed as they come, not account by account
+	unread   []error // what of the files can't be used
 	spin     *spinner
 
 	mu          sync.Mutex
@@ -112,6 +113,9 @@ func (f failures) Error() string { return fmt.Sprintf("%d of %d failed", f.faile
 func (c *crew) each(ctx context.Context, work func(ctx context.Context, h *hand) error) error {
 	defer c.spin.stop()
 	c.hands, c.turn = nil, 0
+	for _, err := range c.unread {
+		fmt.Fprintln(c.errOut, "Error:", err)
+	}
 	for i, account := range c.accounts {
 		c.hands = append(c.hands, &hand{crew: c, account: account, at: i})
 	}
@@ -131,7 +135,7 @@ func (c *crew) each(ctx context.Context, work func(ctx context.Context, h *hand)
 	if err := c.printObjects(); err != nil {
 		return err
 	}
-	var f failures
+	f := failures{failed: len(c.unread), of: len(c.unread)}
 	for _, h := range c.hands {
 		f.failed, f.of = f.failed+h.failed, f.of+h.failed+h.done
 	}

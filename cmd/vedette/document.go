@@ -48,30 +48,54 @@ type documents struct {
 	selector  string
 }
 
-// load reads all objects of the files, in the order in which they stand there.
-func (d documents) load(stdin io.Reader) ([]document, error) {
+// loaded are the objects of files, and what of the files can't be used. That keeps the
+// rest from nothing, as with kubectl.
+type loaded struct {
+	documents []document
+	unread    []error
+}
+
+func (l *loaded) add(other loaded) {
+	l.documents, l.unread = append(l.documents, other.documents...), append(l.unread, other.unread...)
+}
+
+// load reads all objects of the files, in the order in which they stand there. It fails
+// where there is none.
+func (d documents) load(stdin io.Reader) (loaded, error) {
 	chosen, err := labels.Parse(d.selector)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the label selector %q cannot be read: %w", d.selector, err)
+		return loaded{}, vedette.Errorf(vedette.Invalid, "the label selector %q cannot be read: %w", d.selector, err)
 	}
-	var all []document
+	var all loaded
 	for _, name := range d.files {
 		found, err := d.loadFrom(name, stdin)
 		if err != nil {
-			return nil, err
+			return loaded{}, err
 		}
-		all = append(all, found...)
+		all.add(found)
 	}
-	all = slices.DeleteFunc(all, func(o document) bool { return !chosen.Matches(labels.Set(o.Metadata.Labels)) })
-	for i := range all {
-		if err := all[i].place(d.namespace); err != nil {
-			return nil, err
+	all.documents = slices.DeleteFunc(all.documents, func(o document) bool { return !chosen.Matches(labels.Set(o.Metadata.Labels)) })
+	all.place(d.namespace)
+	switch {
+	case len(all.documents) > 0:
+		return all, nil
+	case len(all.unread) > 0:
+		return loaded{}, errors.Join(all.unread...)
+	}
+	return loaded{}, vedette.Errorf(vedette.Invalid, "no objects were found in %s", strings.Join(d.files, ", "))
+}
+
+// place puts the objects that name no namespace into the one of the flag.
+func (l *loaded) place(namespace string) {
+	var placed []document
+	for _, d := range l.documents {
+		if err := d.place(namespace); err != nil {
+			l.unread = append(l.unread, err)
+		} else {
+			placed = append(placed, d)
 		}
 	}
-	if len(all) == 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "no objects were found in %s", strings.Join(d.files, ", "))
-	}
-	return all, nil
+	l.documents = placed
 }
 
 // place puts an object that names no namespace into the one of the flag.
@@ -85,29 +109,25 @@ func (d *document) place(namespace string) error {
 	return nil
 }
 
-func (d documents) loadFrom(name string, stdin io.Reader) ([]document, error) {
+func (d documents) loadFrom(name string, stdin io.Reader) (loaded, error) {
 	if name == "-" {
-		return readDocuments(stdin, "stdin")
+		return readDocuments(stdin, "stdin"), nil
 	}
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
-		return nil, vedette.Errorf(vedette.Invalid, "%s is not fetched: write `curl -sSL %s | vedette … -f -`", name, name)
+		return loaded{}, vedette.Errorf(vedette.Invalid, "%s is not fetched: write `curl -sSL %s | vedette … -f -`", name, name)
 	}
 	paths, err := d.paths(name)
 	if err != nil {
-		return nil, err
+		return loaded{}, err
 	}
-	var all []document
+	var all loaded
 	for _, path := range paths {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, fmt.Errorf("read manifests: %w", err)
+			return loaded{}, fmt.Errorf("read manifests: %w", err)
 		}
-		found, err := readDocuments(file, path)
+		all.add(readDocuments(file, path))
 		file.Close()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
 	}
 	return all, nil
 }
@@ -142,49 +162,68 @@ func (d documents) paths(name string) ([]string, error) {
 	return paths, nil
 }
 
-// readDocuments takes a stream of YAML or JSON documents apart.
-func readDocuments(r io.Reader, source string) ([]document, error) {
+// readDocuments takes a stream of YAML or JSON documents apart. A document of YAML that
+// is broken ends at the next ---; what comes after broken JSON can't be told apart.
+func readDocuments(r io.Reader, source string) loaded {
 	decoder := yaml.NewYAMLOrJSONDecoder(r, 4096)
-	var all []document
+	var all loaded
+	broken := false // in another way than YAML is
 	for n := 1; ; n++ {
 		var raw json.RawMessage
 		err := decoder.Decode(&raw)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, vedette.Errorf(vedette.Invalid, "%s: document %d cannot be read: %w", source, n, err)
+		var inYAML yaml.YAMLSyntaxError
+		switch {
+		case errors.Is(err, io.EOF), err != nil && broken && !errors.As(err, &inYAML):
+			return all
+		case err != nil:
+			broken = broken || !errors.As(err, &inYAML)
+			all.unread = append(all.unread, vedette.Errorf(vedette.Invalid, "%s: document %d cannot be read: %w", source, n, err))
+			continue
 		}
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 			continue
 		}
-		found, err := flatten(raw, source)
-		if err != nil {
-			return nil, vedette.Errorf(vedette.Invalid, "%s: document %d: %w", source, n, err)
-		}
-		all = append(all, found...)
+		all.flatten(raw, fmt.Sprintf("%s: document %d", source, n), document{source: source})
 	}
 }
 
-// flatten takes lists apart.
-func flatten(raw json.RawMessage, source string) ([]document, error) {
-	d := document{raw: raw, source: source}
+// flatten adds an object, or those of a list. One of a list that does not say its kind
+// has the kind that the list is for.
+func (l *loaded) flatten(raw json.RawMessage, where string, list document) {
+	d := document{raw: raw, source: list.source}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return nil, fmt.Errorf("it is no object of Kubernetes: %w", err)
+		l.unread = append(l.unread, vedette.Errorf(vedette.Invalid, "%s: it is no object of Kubernetes: %w", where, err))
+		return
 	}
-	var list struct{ Items []json.RawMessage }
-	if !strings.HasSuffix(d.Kind, "List") || json.Unmarshal(raw, &list) != nil || list.Items == nil && d.Kind != "List" {
-		return []document{d}, d.check()
-	}
-	var all []document
-	for _, item := range list.Items {
-		found, err := flatten(item, source)
-		if err != nil {
-			return nil, err
+	d.completeFrom(list)
+	var items struct{ Items []json.RawMessage }
+	if !strings.HasSuffix(d.Kind, "List") || json.Unmarshal(raw, &items) != nil || items.Items == nil && d.Kind != "List" {
+		if err := d.check(); err != nil {
+			l.unread = append(l.unread, vedette.Errorf(vedette.Invalid, "%s: %w", where, err))
+			return
 		}
-		all = append(all, found...)
+		l.documents = append(l.documents, d)
+		return
 	}
-	return all, nil
+	for _, item := range items.Items {
+		l.flatten(item, where, d)
+	}
+}
+
+// completeFrom takes the kind that a list is for, as of ConfigMapList.
+func (d *document) completeFrom(list document) {
+	kind := strings.TrimSuffix(list.Kind, "List")
+	if d.Kind != "" || d.APIVersion != "" || kind == "" {
+		return
+	}
+	tree, err := decodeManifest(d.raw)
+	if err != nil || tree == nil {
+		return // what is wrong with it will be told
+	}
+	tree["kind"], tree["apiVersion"] = kind, list.APIVersion
+	if raw, err := json.Marshal(tree); err == nil {
+		d.raw, d.Kind, d.APIVersion = raw, kind, list.APIVersion
+	}
 }
 
 func (d document) check() error {

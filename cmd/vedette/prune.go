@@ -87,7 +87,7 @@ func (k *keeping) add(ctx context.Context, h *hand, d document, out client.Outco
 // pruneUnapplied deletes what is applied no more, unless something could not be
 // applied: it may be what the rest depends on.
 func (o applyOptions) pruneUnapplied(ctx context.Context, h *hand, kept keeping) error {
-	if h.failed > 0 {
+	if h.failed > 0 || len(h.crew.unread) > 0 {
 		h.warn("Nothing is pruned in %s: not all could be applied.", h.account)
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +34,15 @@ func newScale() *cobra.Command {
 			if err := o.manner.validate("json", "yaml"); err != nil {
 				return err
 			}
-			return o.named(cmd, args, o.scale)
+			var chosen atomic.Int64
+			err := o.named(cmd, args, func(ctx context.Context, h *hand, one aim) error {
+				chosen.Add(1)
+				return o.scale(ctx, h, one)
+			})
+			if err == nil && chosen.Load() == 0 {
+				return vedette.Errorf(vedette.NotFound, "nothing was scaled: no object was chosen")
+			}
+			return err
 		},
 	}
 	o.flags(cmd)

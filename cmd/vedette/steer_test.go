@@ -42,7 +42,7 @@ func TestFlagsBecomeOperations(t *testing.T) {
 		{"apply -f testdata/refused.yaml --validate=false", `"Fields":"ignore"`},
 		{"apply -f testdata/refused.yaml --validate", `"Fields":"strict"`},
 		{"scale deploy/api -n shop --replicas 7", `"Name":"api","Replicas":7`},
-		{"scale deploy -l a=b -n shop --replicas 7", `"Kind":"deploy","APIVersion":"","Namespace":"shop","Name":"","LabelSelector":"a=b","FieldSelector":""`},
+		{"rollout restart deploy -l a=b -n shop", `"Kind":"deploy","APIVersion":"","Namespace":"shop","Name":"","LabelSelector":"a=b","FieldSelector":""`},
 		{"rollout undo deploy/api -n shop --to-revision 3", `"Name":"api","Revision":3,"RevisionsBack":0`},
 		{"rollout undo -f testdata/manifests/shop.yaml -l tier=front", `"Kind":"Deployment","APIVersion":"apps/v1","Namespace":"","Name":"web","Revision":0`},
 		{"logs api-1 -n shop -p --timestamps --since 90s --tail 3",
@@ -314,9 +314,8 @@ func FuzzReadDocuments(f *testing.F) {
 	f.Add("a: b\n---\n{}")
 	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"A","metadata":{"name":"x"}}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		docs, err := readDocuments(strings.NewReader(text), "x")
-		for _, d := range docs {
-			if err == nil && (d.Kind == "" || d.APIVersion == "" || d.Metadata.Name+d.Metadata.GenerateName == "" || !json.Valid(d.raw)) {
+		for _, d := range readDocuments(strings.NewReader(text), "x").documents {
+			if d.Kind == "" || d.APIVersion == "" || d.Metadata.Name+d.Metadata.GenerateName == "" || !json.Valid(d.raw) {
 				t.Errorf("%q gave %+v", text, d)
 			}
 		}

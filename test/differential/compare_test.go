@@ -1,0 +1,139 @@
+//go:build linux
+
+package differential
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// forget takes out of an object what two of the same may differ in: names of
+// namespaces, uids, times, and what the API server allocates.
+func forget(o object, s *side, k *kind) object {
+	if o == nil {
+		return nil
+	}
+	text := strings.ReplaceAll(string(encode(o)), s.namespace, "NAMESPACE")
+	if uid, _ := dig(o, "metadata", "uid").(string); uid != "" {
+		text = strings.ReplaceAll(text, uid, "UID")
+	}
+	var same object
+	if err := json.Unmarshal([]byte(text), &same); err != nil {
+		panic(err)
+	}
+	meta := same["metadata"].(object)
+	delete(meta, "resourceVersion")
+	delete(meta, "creationTimestamp")
+	delete(meta, "deletionTimestamp")
+	sortManagers(meta)
+	if spec, is := same["spec"].(object); is && k.name == "Service" {
+		for _, allocated := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
+			if spec[allocated] != nil && spec["type"] != "ExternalName" {
+				spec[allocated] = "allocated"
+			}
+		}
+	}
+	if k.secret { // a Secret's annotation is a copy of its data: we don't keep it beside server-side applies
+		forgetAnnotation(meta)
+		delete(meta, "managedFields")
+	}
+	return same
+}
+
+func forgetAnnotation(meta object) {
+	annotations, _ := meta["annotations"].(object)
+	delete(annotations, lastApplied)
+	delete(annotations, "deprecated.daemonset.template.generation") // counts writes
+	if len(annotations) == 0 {
+		delete(meta, "annotations")
+	}
+}
+
+// forgetManagers leaves only what an object says. A server-side apply stores the nulls of
+// a custom resource, and a merge removes them.
+func forgetManagers(o object) object {
+	if o != nil {
+		forgetNulls(o)
+		delete(o["metadata"].(object), "managedFields")
+		delete(o["metadata"].(object), "generation")
+		forgetAnnotation(o["metadata"].(object))
+	}
+	return o
+}
+
+func sortManagers(meta object) {
+	entries, _ := meta["managedFields"].([]any)
+	for _, e := range entries {
+		delete(e.(object), "time")
+	}
+	slices.SortFunc(entries, func(a, b any) int { return cmp.Compare(string(encode(a)), string(encode(b))) })
+}
+
+// dig returns what stands at a path of members.
+func dig(from any, path ...string) any {
+	for _, name := range path {
+		o, _ := from.(object)
+		from = o[name]
+	}
+	return from
+}
+
+// differences tells in what two values differ, a line for each.
+func differences(path string, a, b any) []string {
+	x, areObjects := a.(object)
+	y, too := b.(object)
+	if !areObjects || !too {
+		l, areLists := a.([]any)
+		m, too := b.([]any)
+		if areLists && too && len(l) == len(m) {
+			return listDifferences(path, l, m)
+		}
+		if string(encode(a)) == string(encode(b)) {
+			return nil
+		}
+		return []string{fmt.Sprintf("%s\n    kubectl: %s\n    vedette: %s", path, encode(a), encode(b))}
+	}
+	members := maps.Clone(x)
+	maps.Copy(members, y)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		_, inX := x[name]
+		_, inY := y[name]
+		switch {
+		case !inX:
+			all = append(all, fmt.Sprintf("%s.%s\n    vedette only: %s", path, name, encode(y[name])))
+		case !inY:
+			all = append(all, fmt.Sprintf("%s.%s\n    kubectl only: %s", path, name, encode(x[name])))
+		default:
+			all = append(all, differences(path+"."+name, x[name], y[name])...)
+		}
+	}
+	return all
+}
+
+func listDifferences(path string, a, b []any) (all []string) {
+	for i := range a {
+		all = append(all, differences(fmt.Sprintf("%s[%d]", path, i), a[i], b[i])...)
+	}
+	return all
+}
+
+func forgetNulls(v any) {
+	switch v := v.(type) {
+	case object:
+		maps.DeleteFunc(v, func(_ string, member any) bool { return member == nil })
+		for _, member := range v {
+			forgetNulls(member)
+		}
+	case []any:
+		for _, element := range v {
+			forgetNulls(element)
+		}
+	}
+}

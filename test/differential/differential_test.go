@@ -1,0 +1,111 @@
+//go:build linux
+
+package differential
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	seeds   = flag.Int("seeds", 15, "how many sequences to run in each mode")
+	first   = flag.Uint64("from", 1, "the seed of the first")
+	oneMode = flag.String("mode", "", "run only this one of the modes client, server and mixed")
+)
+
+// batchSize bounds the objects that kubectl applies in one process.
+const batchSize = 60
+
+// TestDifferential applies random sequences of manifests by kubectl and by an agent's
+// operator, and holds that the objects are the same after each step.
+func TestDifferential(t *testing.T) {
+	w := newWorld(t)
+	for _, mode := range []string{"client", "server", "mixed"} {
+		if *oneMode != "" && mode != *oneMode {
+			continue
+		}
+		t.Run(mode, func(t *testing.T) {
+			var all []sequence
+			for i := range *seeds {
+				all = append(all, newSequence(*first+uint64(i), mode))
+			}
+			began, steps, done := time.Now(), 0, 0
+			for some := range slices.Chunk(all, batchSize) {
+				b := w.run(t, some)
+				steps, done = steps+b.steps, done+b.done
+				b.report(t)
+			}
+			t.Logf("%d sequences, %d steps, of which %d were taken and not refused, %v", len(all), steps, done, time.Since(began).Round(time.Second))
+			if len(all) >= 10 && 2*done < steps {
+				t.Error("most steps are refused: what is refused compares little")
+			}
+		})
+	}
+}
+
+// mostShrunk bounds the sequences of a batch that are made shorter: whoever reads a
+// report mends the first few.
+const mostShrunk = 3
+
+func (b *batch) report(t *testing.T) {
+	t.Helper()
+	shrunk := 0
+	for n, f := range b.found {
+		if f == nil {
+			continue
+		}
+		s := b.sequences[n]
+		s.steps = s.steps[:f.after+1]
+		if shrunk++; shrunk <= mostShrunk {
+			s, f = b.world.shrink(t, s, f)
+		}
+		t.Errorf("%s %s of seed %d differs after the last of:\n%s\nby%s\nrun it again: make differential FROM=%d SEEDS=1 MODE=%s",
+			s.kind.name, s.mode, s.seed, s.describe(), f.text, s.seed, s.mode)
+	}
+}
+
+// shrink looks for the shortest sequence that differs as well, by leaving out steps one
+// at a time.
+func (w *world) shrink(t *testing.T, s sequence, f *finding) (sequence, *finding) {
+	t.Helper()
+	for len(s.steps) > 1 {
+		var shorter []sequence
+		for i := range s.steps[:len(s.steps)-1] {
+			candidate := s
+			candidate.steps = slices.Delete(slices.Clone(s.steps), i, i+1)
+			shorter = append(shorter, candidate)
+		}
+		b := w.run(t, shorter)
+		i := slices.IndexFunc(b.found, func(f *finding) bool { return f != nil })
+		if i < 0 {
+			break
+		}
+		s, f = shorter[i], b.found[i]
+		s.steps = s.steps[:f.after+1]
+	}
+	return s, f
+}
+
+func (s sequence) describe() string {
+	var lines []string
+	for i, step := range s.steps {
+		line := fmt.Sprintf("  %d. %s", i+1, step.does)
+		switch {
+		case step.does == "scale":
+			line += fmt.Sprint(" ", step.replicas)
+		case step.does == "apply" && step.kubectl:
+			line += fmt.Sprintf(" (%s, by kubectl on both sides)", step.way)
+		case step.does == "apply":
+			line += fmt.Sprintf(" (%s)", step.way)
+		}
+		if step.body != nil {
+			line += " " + string(encode(step.body))
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
