@@ -20,8 +20,26 @@ type door struct {
 	server *httptest.Server
 	pass   http.Handler
 
-	mu   sync.Mutex
-	stop *stop
+	mu    sync.Mutex
+	stop  *stop
+	spoil func(http.Handler) http.Handler // what stands before the cluster; nil for nothing
+}
+
+// spoiled puts something before the cluster, or takes it away where it is nil.
+func (d *door) spoiled(by func(http.Handler) http.Handler) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spoil = by
+}
+
+// way is what answers requests now.
+func (d *door) way() http.Handler {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.spoil != nil {
+		return d.spoil(d.pass)
+	}
+	return d.pass
 }
 
 // stop is what is done to the next request that changes something.
@@ -73,7 +91,7 @@ func (d *door) take(r *http.Request) *stop {
 func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	s := d.take(r)
 	if s == nil {
-		d.pass.ServeHTTP(w, r)
+		d.way().ServeHTTP(w, r)
 		return
 	}
 	body, err := io.ReadAll(r.Body) // until it has been read nobody hears that the agent is gone

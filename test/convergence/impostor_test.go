@@ -1,0 +1,113 @@
+package convergence
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/test/proxy"
+)
+
+// TestTwoClustersBehindOneAddress has two clusters that are reached by one address,
+// as clusters are by their in-cluster one, and that hide who they are. The second
+// agent names its account like the first one's. It must get nothing, and change
+// nothing, also while the first is away.
+func TestTwoClustersBehindOneAddress(t *testing.T) {
+	s := shape{clusters: 2, accounts: []int{0}, outbox: "8MiB", grace: "10m"}
+	for _, name := range anyDatabase() {
+		w := newWorld(t, makers[name](t), s)
+		way := proxy.New(t, address(w.clusters[0]))
+		for i, c := range w.clusters {
+			c.prepareGuest(w, fmt.Sprintf("in-c%d", i))
+		}
+		first := w.addGuest("a0", w.clusters[0], way)
+		stored := func(names ...string) func(context.Context) bool {
+			return func(ctx context.Context) bool { return slices.Equal(w.configMaps(ctx), names) }
+		}
+		if !w.within(patience, stored("in-c0")) {
+			t.Fatalf("stored are %v", w.configMaps(t.Context()))
+		}
+		way.SetTarget(address(w.clusters[1]))
+		way.Cut()
+		second := w.addGuest("a1", w.clusters[1], way)
+		if !w.within(patience, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
+			t.Errorf("the second cluster is %q under the first one's name, and a refusal was due", second.role(t.Context(), "account-0"))
+		}
+		first.stop() // and now nobody holds the name
+		second.kill()
+		second.start()
+		if !w.within(patience, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
+			t.Errorf("with the first agent away, the second cluster is %q", second.role(t.Context(), "account-0"))
+		}
+		way.SetTarget(address(w.clusters[0]))
+		way.Cut()
+		first.start()
+		if err := w.clusters[0].Create(t.Context(), configMap.list(namespaces[0]), plain("later")); err != nil {
+			t.Fatal(err)
+		}
+		if !w.within(patience, stored("in-c0", "later")) {
+			t.Errorf("stored are %v", w.configMaps(t.Context()))
+		}
+	}
+}
+
+func address(c *cluster) string { return strings.TrimPrefix(c.URL, "https://") }
+
+func plain(name string) object {
+	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}}
+}
+
+// prepareGuest makes one object, and lets the group of guests read nothing but
+// ConfigMaps.
+func (c *cluster) prepareGuest(w *world, name string) {
+	rules := []object{{"apiGroups": []string{""}, "resources": []string{"configmaps"}, "verbs": []string{"get", "list", "watch"}}}
+	for _, step := range []struct {
+		path string
+		what object
+	}{
+		{nsKind.list(""), object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": namespaces[0]}}},
+		{configMap.list(namespaces[0]), plain(name)},
+		{"/apis/rbac.authorization.k8s.io/v1/clusterroles", object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+			"metadata": object{"name": "guest"}, "rules": rules}},
+		{"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+			"metadata": object{"name": "guest"}, "roleRef": object{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "guest"},
+			"subjects": []object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "guests"}}}},
+	} {
+		must(w.t, c.Create(w.t.Context(), step.path, step.what))
+	}
+}
+
+// addGuest starts an agent that may read one namespace's ConfigMaps of a cluster, and
+// reaches it by an address that leads there or elsewhere.
+func (w *world) addGuest(id string, c *cluster, way *proxy.Proxy) *agent {
+	path, err := c.UserKubeconfig(id, "guests")
+	must(w.t, err)
+	text, err := os.ReadFile(path)
+	must(w.t, err)
+	kubeconfig := w.write(id+".kubeconfig", strings.ReplaceAll(string(text), c.URL, "https://"+way.Address()))
+	port := freePort(w.t)
+	a := &agent{id: id, link: proxy.New(w.t, w.serverAt), health: fmt.Sprintf("http://127.0.0.1:%d/health", port)}
+	account := fmt.Sprintf("  - {name: account-0, kubeconfigFile: %q, kinds: [ConfigMap], namespaces: [%s]}\n", kubeconfig, namespaces[0])
+	config := w.write(id+".yml", fmt.Sprintf(agentConfig, id, a.link.Address(), port, "8MiB", account))
+	a.process = w.process(id, "vedette-agent", "--config", config)
+	w.agents = append(w.agents, a)
+	return a
+}
+
+// configMaps are the names of those stored, in order.
+func (w *world) configMaps(ctx context.Context) (names []string) {
+	err := w.each(ctx, `SELECT o.name FROM objects o JOIN kinds k ON k.id = o.kind_id WHERE k.name = 'ConfigMap' AND o.name <> 'kube-root-ca.crt' ORDER BY o.name`, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		names = append(names, name)
+		return err
+	})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return names
+}

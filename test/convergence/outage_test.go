@@ -1,0 +1,44 @@
+package convergence
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestOutageLongerThanGrace stops everything for longer than accounts are kept
+// without agents, as for a move, and starts the server first: the accounts could not
+// be spoken for meanwhile, so nothing of them may be missing when it is back.
+func TestOutageLongerThanGrace(t *testing.T) {
+	s := lone
+	s.grace = "8s"
+	on(t, anyDatabase(), s, func(t *testing.T, w *world) {
+		id := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`)
+		objects := w.count(t.Context(), `SELECT COUNT(*) FROM objects`)
+		w.agents[0].stop()
+		w.server.stop()
+		idle(t.Context(), 10*time.Second)
+		w.server.start()
+		w.serving()
+		idle(t.Context(), 3*time.Second)
+		if n := w.count(t.Context(), `SELECT COUNT(*) FROM objects`); n != objects {
+			t.Errorf("%d objects were stored before the outage, and %d are after it", objects, n)
+		}
+		w.agents[0].start()
+		w.settle()
+		if now := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`); now != id {
+			t.Errorf("the account was made anew: its row is %d and was %d", now, id)
+		}
+	})
+}
+
+// serving waits until the server answers for its accounts.
+func (w *world) serving() {
+	w.t.Helper()
+	var list struct{ Items []struct{ Name string } }
+	if !w.within(patience, func(ctx context.Context) bool {
+		return getJSON(ctx, w.rest+"/vedette/v1/accounts", &list) == nil && len(list.Items) > 0
+	}) {
+		w.t.Fatal("the server does not serve its accounts")
+	}
+}
