@@ -18,11 +18,24 @@ import (
 type catalog struct {
 	store status
 
-	mu   sync.Mutex
-	last *inventory
+	mu      sync.Mutex
+	last    *inventory
+	reading *reading // nil while nobody reads
 }
 
-const catalogAge = time.Second
+const (
+	catalogAge = time.Second
+	// mostReading bounds a reading, for which its readers may wait less.
+	mostReading = 30 * time.Second
+)
+
+// reading is one look at the store that all who ask meanwhile wait for.
+type reading struct {
+	began time.Time
+	done  chan struct{} // closed when what follows is there
+	found *inventory
+	err   error
+}
 
 // inventory is what was there at one time. It is not changed once it is made.
 type inventory struct {
@@ -34,19 +47,52 @@ type inventory struct {
 
 func (c *catalog) get(ctx context.Context) (*inventory, error) { return c.since(ctx, catalogAge) }
 
-// since returns what was read no longer ago than age.
+// since returns what was read no longer ago than age. It waits for the store as long
+// as ctx lets it, whoever else waits.
 func (c *catalog) since(ctx context.Context, age time.Duration) (*inventory, error) {
+	asked := time.Now()
+	for {
+		last, r, own := c.look(ctx, age)
+		if last != nil {
+			return last, nil
+		}
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if r.err != nil || own || asked.Sub(r.began) < age {
+			return r.found, r.err
+		}
+	}
+}
+
+// look returns what was read no longer ago than age, or else a reading to wait for: one
+// of its own, if there was none.
+func (c *catalog) look(ctx context.Context, age time.Duration) (last *inventory, r *reading, own bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last != nil && time.Since(c.last.read) < age {
-		return c.last, nil
+		return c.last, nil, false
 	}
-	i, err := readInventory(ctx, c.store)
-	if err != nil {
-		return nil, err
+	if c.reading != nil {
+		return nil, c.reading, false
 	}
-	c.last = i
-	return i, nil
+	c.reading = &reading{began: time.Now(), done: make(chan struct{})}
+	go c.read(context.WithoutCancel(ctx), c.reading)
+	return nil, c.reading, true
+}
+
+func (c *catalog) read(ctx context.Context, r *reading) {
+	ctx, cancel := context.WithTimeout(ctx, mostReading)
+	defer cancel()
+	r.found, r.err = readInventory(ctx, c.store)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reading = nil; r.err == nil {
+		c.last = r.found
+	}
+	close(r.done)
 }
 
 func readInventory(ctx context.Context, s status) (*inventory, error) {

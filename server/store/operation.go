@@ -55,6 +55,8 @@ var operationColumns = []column{{"id", "text"}, {"account", "text"}, {"agent", "
 
 const selectOperations = `SELECT id, account, agent, server, verb, dry_run, target, username, origin, state, status, reason, message, accepted, due, sent, ended FROM operations`
 
+var beginOperation = insertText("operations", operationColumns, 1, "")
+
 // operationEnds are the columns that the end of an operation decides. The state
 // comes last: MySQL sets one column after the other, and only a pending row may
 // change.
@@ -91,7 +93,7 @@ func (s *Store) BeginOperation(ctx context.Context, o OperationRow) error {
 		return fmt.Errorf("%s: %w", deed, err)
 	}
 	o.State = Pending
-	_, err := s.writeOne(ctx, insertText("operations", operationColumns, 1, ""), o.values()...)
+	_, err := s.writeOne(ctx, beginOperation, o.values()...)
 	if err != nil && s.dialect.taken(err) {
 		err = vedette.Errorf(vedette.Conflict, "the operation %s was accepted before", o.ID)
 	}

@@ -20,13 +20,16 @@ import (
 // The settings stand in the URL because there they reach every connection of a
 // pool. With WAL, synchronous=NORMAL may lose the last commits when the machine
 // loses power, never the file's consistency; a mark is lost with its data then,
-// so that the work is repeated.
+// so that the work is repeated. What must not be lost, because something is done in a
+// cluster on the strength of it, is written with synchronous=FULL, which waits for the
+// disk, and with it all that was committed before.
 const (
-	sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
+	sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)" +
 		"&_pragma=temp_store(MEMORY)&_pragma=cache_size(-16384)&_pragma=journal_size_limit(67108864)"
-	sqliteWriter = "&_txlock=immediate"
-	sqliteReader = "&_pragma=query_only(1)"
-	sqliteConns  = 4 // readers
+	sqliteWriter  = "&_txlock=immediate&_pragma=synchronous(NORMAL)"
+	sqliteDurable = "&_txlock=immediate&_pragma=synchronous(FULL)"
+	sqliteReader  = "&_pragma=query_only(1)"
+	sqliteConns   = 4 // readers
 )
 
 func sqliteDialect() dialect {
@@ -71,6 +74,11 @@ func connectSQLite(ctx context.Context, s *Store, cfg Config) error {
 	s.migrator = s.db
 	s.db.SetMaxOpenConns(1)
 	s.cleanup = append(s.cleanup, s.db.Close)
+	if s.durable, err = sql.Open("sqlite", dsn+sqliteDurable); err != nil {
+		return err
+	}
+	s.durable.SetMaxOpenConns(1)
+	s.cleanup = append(s.cleanup, s.durable.Close)
 	if s.reader, err = sql.Open("sqlite", dsn+sqliteReader); err != nil {
 		return err
 	}
@@ -135,9 +143,13 @@ func sqlitePrepare(ctx context.Context, s *Store) error {
 	// What each operation reads and writes: its parser takes as long as the rest.
 	lookups = append(lookups, selectGround, selectAccount)
 	d := sqliteDialect()
-	upserts = append(upserts, selectTerm, insertText("operations", operationColumns, 1, ""),
-		insertText("operations", operationColumns, 1, d.orUpdate(whilePending, operationEnds)))
+	upserts = append(upserts, selectTerm, insertText("operations", operationColumns, 1, d.orUpdate(whilePending, operationEnds)))
 	if err := s.texts.prepare(ctx, s.db, upserts...); err != nil {
+		return err
+	}
+	// What precedes an effect: after a power failure an id that was acted on must not
+	// be new, nor a task begin again where it has been.
+	if err := s.texts.prepare(ctx, s.durable, beginOperation, insertTask, saveTask, takeTask); err != nil {
 		return err
 	}
 	return s.looks.prepare(ctx, s.reader, lookups...)

@@ -32,6 +32,7 @@ type Store struct {
 	dialect  dialect
 	db       *sql.DB // writes; of SQLite a single connection
 	reader   *sql.DB // the same as db but for SQLite, whose readers don't wait for the writer
+	durable  *sql.DB // of SQLite: what its statements commit outlives a power failure; nil where all does
 	migrator *sql.DB // the same as db, but for what bounds its statements
 	log      *slog.Logger
 	kinds    kindTable

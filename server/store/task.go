@@ -44,6 +44,11 @@ const selectTasks = `SELECT id, COALESCE(request, ''), server, application, user
 
 const insertTask = `INSERT INTO tasks (id, request, server, application, username, state, created, seen, ended, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
+const saveTask = `UPDATE tasks SET state = ?, body = ?, seen = ?, ended = ? WHERE id = ? AND server = ? AND state = 'running'`
+
+const takeTask = `UPDATE tasks SET server = ?, state = 'running', seen = ?, ended = 0
+	WHERE id = ? AND server = ? AND (state = 'retryable' OR state = 'running' AND server <> ?)`
+
 // CreateTask stores a task, unless one with its RequestID is stored already: then
 // that is returned, and false, also where two servers are asked at once. The
 // error is vedette.Conflict where another task has its ID.
@@ -121,7 +126,7 @@ func (s *Store) SaveTask(ctx context.Context, t TaskRow) error {
 		return fmt.Errorf("%s: %w", deed, err)
 	}
 	t.endNow()
-	n, err := s.writeOne(ctx, `UPDATE tasks SET state = ?, body = ?, seen = ?, ended = ? WHERE id = ? AND server = ? AND state = 'running'`,
+	n, err := s.writeOne(ctx, saveTask,
 		string(t.State), body, micros(t.Seen), micros(t.Ended), clean(t.ID, maxShort), clean(string(t.Server), maxShort))
 	if err == nil && n == 0 {
 		err = s.refusal(ctx, &t)
@@ -183,8 +188,7 @@ func (s *Store) AbandonedTasks(ctx context.Context, server vedette.ServerID, see
 func (s *Store) TakeTask(ctx context.Context, id string, from, to vedette.ServerID) (TaskRow, error) {
 	deed := fmt.Sprintf("take task %.60s from server %s", id, from)
 	owner, taker := clean(string(from), maxShort), clean(string(to), maxShort)
-	n, err := s.writeOne(ctx, `UPDATE tasks SET server = ?, state = 'running', seen = ?, ended = 0
-		WHERE id = ? AND server = ? AND (state = 'retryable' OR state = 'running' AND server <> ?)`,
+	n, err := s.writeOne(ctx, takeTask,
 		taker, micros(time.Now()), clean(id, maxShort), owner, taker)
 	if err != nil {
 		return TaskRow{}, s.explain(deed, err)
