@@ -35,9 +35,9 @@ func (r *refusal) conceal(p place) {
 	}
 }
 
-// holdsData fits texts in which an object or a patch with a Secret's data is quoted,
-// as JSON, however often escaped, or as Go prints it.
-var holdsData = regexp.MustCompile(`(data|Data|stringData)\\*"?:\s*(\{|map\[)`)
+// holdsData fits texts in which an object or a patch with a Secret's data is quoted: as
+// JSON, however often escaped, as Go prints it, or as YAML.
+var holdsData = regexp.MustCompile(`[dD]ata\\*"?\s*:(\s|\\+[nrt])*(\{|\w*map\[)|[dD]ata:\s*(\n|\\+n)\s*\\*"?[\w.-]+\\*"?:`)
 
 // withoutValue is what a cause says, without the value that it quotes. A value that
 // is not quoted as a string has no end that can be found.

@@ -46,6 +46,22 @@ func TestNoRefusalQuotesASecret(t *testing.T) {
 	}
 }
 
+// TestRefusalsOfSecretsAreUseful holds that what is told says what is wrong.
+func TestRefusalsOfSecretsAreUseful(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.guarded("s")
+	b.done(b.patchOf("s", vedette.MergePatch, `{"immutable":true}`))
+	b.fails(b.patchOf("s", vedette.MergePatch, `{"stringData":{"password":"other"}}`), 422, "Secret \"s\" is invalid: data: Forbidden: field is immutable when `immutable` is set")
+	b.fails(b.patchOf("s", vedette.MergePatch, `{"type":"other"}`), 422, `Secret "s" is invalid: type: Invalid value: field is immutable`)
+	secret := func(name string, data object) vedette.ApplyArgs {
+		return vedette.ApplyArgs{Namespace: b.namespace, Strategy: vedette.ServerSide,
+			Manifest: encode(t, object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": name}, "data": data})}
+	}
+	b.fails(secret("s", object{guardedKey: "b3RoZXI="}), 409, "Apply failed with 1 conflict", ".data.password")
+	b.fails(secret("t", object{"a key": "b3RoZXI="}), 422, `Secret "t" is invalid: data[a key]: Invalid value: a valid config key must consist of alphanumeric characters`)
+	b.fails(secret("t", object{"a": "not base64"}), 500, "illegal base64 data at input byte 3")
+}
+
 // TestNoRefusalQuotesWhatRulesRedact does it for other kinds, of which rules redact
 // some values: what does not fit is told without the object.
 func TestNoRefusalQuotesWhatRulesRedact(t *testing.T) {
@@ -77,6 +93,10 @@ func TestWhatOlderAPIServersQuote(t *testing.T) {
 		{"without causes", status(`Secret "s" is invalid: `+document, ""), "its words are not shown, since they quote Secret"},
 		{"as Go prints", status(`bad: map[data:map[password:`+inData+`]]`, ""), "its words are not shown"},
 		{"escaped", status(string(encode(t, document)), ""), "its words are not shown"},
+		{"laid out", "{\n  \"data\" : {\n \"password\": \"" + inData + "\"}}", "its words are not shown"},
+		{"as YAML", "kind: Secret\ndata:\n  password: " + inData, "its words are not shown"},
+		{"as YAML within JSON", status("bad:\n"+`"data:\\n  password: `+inData+`"`, ""), "its words are not shown"},
+		{"a struct", status(`&Secret{Data:map[string][]uint8{"p": `+inData+`}}`, ""), "its words are not shown"},
 		{"no Status", document, "its words are not shown"},
 		{"several", status("x", `{"reason":"FieldValueRequired","field":"data[a]","message":"Required value: say it"},{"reason":"FieldValueNotSupported","field":"type","message":`+
 			string(encode(t, `Unsupported value: "`+inData+`": supported values: "A", "B"`))+`}`),
