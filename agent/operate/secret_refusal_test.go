@@ -116,3 +116,26 @@ func TestWhatOlderAPIServersQuote(t *testing.T) {
 		})
 	}
 }
+
+// TestNoRefusalQuotesAnEmbeddedSecret has an API server refuse an object that embeds a
+// Secret, for a value in it.
+func TestNoRefusalQuotesAnEmbeddedSecret(t *testing.T) {
+	work := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "w"},
+		"spec": object{"manifests": []any{object{"kind": "Secret", "data": object{"password": inData}}}, "ref": object{"kind": "Secret", "name": "open-name"}}}
+	b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !writes(r) {
+			return false
+		}
+		w.Header().Set("Warning", `299 - "it is `+inData+`"`)
+		status(w, http.StatusUnprocessableEntity, "Invalid", `spec.manifests[0].data.password: Invalid value: "`+inData+`" of open-name`)
+		return true
+	})
+	for _, args := range []vedette.Args{
+		vedette.ApplyArgs{Manifest: encode(t, work), Namespace: b.namespace, Strategy: vedette.CreateOnly},
+		vedette.PatchArgs{Target: b.target("cm", "w"), Type: vedette.MergePatch, Patch: encode(t, object{"spec": work["spec"]})},
+		vedette.PatchArgs{Target: b.target("cm", "w"), Type: vedette.JSONPatch, Patch: encode(t, []any{object{"op": "add", "path": "/spec", "value": work["spec"]}})},
+	} {
+		out := b.fails(args, 422, `spec.manifests[0].data.password: Invalid value: "***" of open-name`)
+		b.lacks(string(args.Verb()), encode(t, out), inData)
+	}
+}
