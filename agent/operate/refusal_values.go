@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -33,6 +34,18 @@ func (r *refusal) conceal(p place) {
 	if p.secret() && holdsData.MatchString(r.Message) {
 		r.Message = fmt.Sprintf("the API server refused the request: its words are not shown, since they quote %s %q", p.Kind, p.name)
 	}
+}
+
+// withholdWarnings takes away the warnings about a Secret in which its data is quoted.
+func withholdWarnings(ctx context.Context) {
+	veilWarnings(ctx, func(texts []string) []string {
+		for i, text := range texts {
+			if holdsData.MatchString(text) {
+				texts[i] = "a warning is not shown, since it quotes a Secret"
+			}
+		}
+		return texts
+	})
 }
 
 // holdsData fits texts in which an object or a patch with a Secret's data is quoted: as

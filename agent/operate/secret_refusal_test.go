@@ -139,3 +139,24 @@ func TestNoRefusalQuotesAnEmbeddedSecret(t *testing.T) {
 		b.lacks(string(args.Verb()), encode(t, out), inData)
 	}
 }
+
+// TestNoWarningQuotesASecret has an API server quote a whole Secret in a warning, whose
+// values no operation holds.
+func TestNoWarningQuotesASecret(t *testing.T) {
+	b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if strings.Contains(r.URL.Path, "/secrets") {
+			w.Header().Add("Warning", `299 - "it was {\"kind\":\"Secret\",\"data\":{\"a\":\"`+inData+`\"}}"`)
+			w.Header().Add("Warning", `299 - "of no data: it is old"`)
+		}
+		return false
+	})
+	b.guarded("s")
+	for _, args := range []vedette.Args{
+		vedette.GetArgs{Target: b.target("secret", "s")}, vedette.ListArgs{Target: b.target("secret", "")},
+		b.patchOf("s", vedette.MergePatch, `{"stringData":{"a":"other"}}`), vedette.DeleteArgs{Target: b.target("secret", "s")},
+	} {
+		out := b.done(args)
+		b.warns(out, "a warning is not shown, since it quotes a Secret", "of no data: it is old")
+		b.lacks(string(args.Verb()), encode(t, out), inData)
+	}
+}
