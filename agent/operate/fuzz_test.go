@@ -169,7 +169,7 @@ func FuzzWarnings(f *testing.F) {
 		if len(value) < 3 || !utf8.ValidString(value) || strings.Contains(unkept, value) || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") {
 			value = "so that nothing is"
 		}
-		if err := veilPatch(ctx, manifest{object: object{"data": value}}.raw(), nil); err != nil {
+		if err := veilPatch(ctx, place{Resource: vedette.Resource{Kind: secretKind}}, manifest{object: object{"data": value}}.raw(), nil); err != nil {
 			t.Error(err)
 		}
 		told, bytes := w.told(), 0
@@ -228,10 +228,10 @@ func TestVeilOfAPatchThatCantBeRead(t *testing.T) {
 	ctx, w := withWarnings(t.Context())
 	noteWarnings(ctx, http.Header{"Warning": {`299 - "it is hunter2"`, `299 - "it was hunter1"`}})
 	patch := []byte(`[{"op":"add","path":"/data/p","value":"hunter2"},{"op":"add","path":"/n","value":1e}]`)
-	if err := veilPatch(ctx, patch, nil); err != nil {
+	if err := veilPatch(ctx, place{Resource: vedette.Resource{Kind: secretKind}}, patch, nil); err != nil {
 		t.Error(err)
 	}
-	err := veilPatch(ctx, patch, &refusal{Status: 422, Message: "hunter2 is too short"})
+	err := veilPatch(ctx, place{Resource: vedette.Resource{Kind: secretKind}}, patch, &refusal{Status: 422, Message: "hunter2 is too short"})
 	if told := w.told(); err == nil || strings.Contains(err.Error(), "hunter") || len(told) != 1 || strings.Contains(told[0], "hunter") {
 		t.Errorf("it tells %v, %q", err, told)
 	}

@@ -27,9 +27,7 @@ func (o *Operator) patch(ctx context.Context, a vedette.PatchArgs) result {
 		}
 	}
 	raw, status, err := o.patchObject(ctx, p, contentType, body)
-	if p.secret() {
-		err = veilPatch(ctx, body, err)
-	}
+	err = veilPatch(ctx, p, body, err)
 	if err != nil {
 		return failed(err)
 	}

@@ -100,6 +100,9 @@ func (o *Operator) do(ctx context.Context, p place, c call) ([]byte, int, error)
 	if r := refusalOf(err); r != nil {
 		r.conceal(p)
 	}
+	if p.secret() && warned(ctx) {
+		withholdWarnings(ctx)
+	}
 	if status == http.StatusNotFound && kindless(err) {
 		o.forget()
 	}

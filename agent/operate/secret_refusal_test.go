@@ -46,6 +46,22 @@ func TestNoRefusalQuotesASecret(t *testing.T) {
 	}
 }
 
+// TestRefusalsOfSecretsAreUseful holds that what is told says what is wrong.
+func TestRefusalsOfSecretsAreUseful(t *testing.T) {
+	b := newBench(t, operate.Config{})
+	b.guarded("s")
+	b.done(b.patchOf("s", vedette.MergePatch, `{"immutable":true}`))
+	b.fails(b.patchOf("s", vedette.MergePatch, `{"stringData":{"password":"other"}}`), 422, "Secret \"s\" is invalid: data: Forbidden: field is immutable when `immutable` is set")
+	b.fails(b.patchOf("s", vedette.MergePatch, `{"type":"other"}`), 422, `Secret "s" is invalid: type: Invalid value: field is immutable`)
+	secret := func(name string, data object) vedette.ApplyArgs {
+		return vedette.ApplyArgs{Namespace: b.namespace, Strategy: vedette.ServerSide,
+			Manifest: encode(t, object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": name}, "data": data})}
+	}
+	b.fails(secret("s", object{guardedKey: "b3RoZXI="}), 409, "Apply failed with 1 conflict", ".data.password")
+	b.fails(secret("t", object{"a key": "b3RoZXI="}), 422, `Secret "t" is invalid: data[a key]: Invalid value: a valid config key must consist of alphanumeric characters`)
+	b.fails(secret("t", object{"a": "not base64"}), 500, "illegal base64 data at input byte 3")
+}
+
 // TestNoRefusalQuotesWhatRulesRedact does it for other kinds, of which rules redact
 // some values: what does not fit is told without the object.
 func TestNoRefusalQuotesWhatRulesRedact(t *testing.T) {
@@ -77,6 +93,10 @@ func TestWhatOlderAPIServersQuote(t *testing.T) {
 		{"without causes", status(`Secret "s" is invalid: `+document, ""), "its words are not shown, since they quote Secret"},
 		{"as Go prints", status(`bad: map[data:map[password:`+inData+`]]`, ""), "its words are not shown"},
 		{"escaped", status(string(encode(t, document)), ""), "its words are not shown"},
+		{"laid out", "{\n  \"data\" : {\n \"password\": \"" + inData + "\"}}", "its words are not shown"},
+		{"as YAML", "kind: Secret\ndata:\n  password: " + inData, "its words are not shown"},
+		{"as YAML within JSON", status("bad:\n"+`"data:\\n  password: `+inData+`"`, ""), "its words are not shown"},
+		{"a struct", status(`&Secret{Data:map[string][]uint8{"p": `+inData+`}}`, ""), "its words are not shown"},
 		{"no Status", document, "its words are not shown"},
 		{"several", status("x", `{"reason":"FieldValueRequired","field":"data[a]","message":"Required value: say it"},{"reason":"FieldValueNotSupported","field":"type","message":`+
 			string(encode(t, `Unsupported value: "`+inData+`": supported values: "A", "B"`))+`}`),
@@ -94,5 +114,49 @@ func TestWhatOlderAPIServersQuote(t *testing.T) {
 			out := b.fails(b.patchOf("s", vedette.MergePatch, `{"type":"x"}`), 422, tt.want)
 			b.lacks(tt.why, encode(t, out), inData)
 		})
+	}
+}
+
+// TestNoRefusalQuotesAnEmbeddedSecret has an API server refuse an object that embeds a
+// Secret, for a value in it.
+func TestNoRefusalQuotesAnEmbeddedSecret(t *testing.T) {
+	work := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "w"},
+		"spec": object{"manifests": []any{object{"kind": "Secret", "data": object{"password": inData}}}, "ref": object{"kind": "Secret", "name": "open-name"}}}
+	b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !writes(r) {
+			return false
+		}
+		w.Header().Set("Warning", `299 - "it is `+inData+`"`)
+		status(w, http.StatusUnprocessableEntity, "Invalid", `spec.manifests[0].data.password: Invalid value: "`+inData+`" of open-name`)
+		return true
+	})
+	for _, args := range []vedette.Args{
+		vedette.ApplyArgs{Manifest: encode(t, work), Namespace: b.namespace, Strategy: vedette.CreateOnly},
+		vedette.PatchArgs{Target: b.target("cm", "w"), Type: vedette.MergePatch, Patch: encode(t, object{"spec": work["spec"]})},
+		vedette.PatchArgs{Target: b.target("cm", "w"), Type: vedette.JSONPatch, Patch: encode(t, []any{object{"op": "add", "path": "/spec", "value": work["spec"]}})},
+	} {
+		out := b.fails(args, 422, `spec.manifests[0].data.password: Invalid value: "***" of open-name`)
+		b.lacks(string(args.Verb()), encode(t, out), inData)
+	}
+}
+
+// TestNoWarningQuotesASecret has an API server quote a whole Secret in a warning, whose
+// values no operation holds.
+func TestNoWarningQuotesASecret(t *testing.T) {
+	b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if strings.Contains(r.URL.Path, "/secrets") {
+			w.Header().Add("Warning", `299 - "it was {\"kind\":\"Secret\",\"data\":{\"a\":\"`+inData+`\"}}"`)
+			w.Header().Add("Warning", `299 - "of no data: it is old"`)
+		}
+		return false
+	})
+	b.guarded("s")
+	for _, args := range []vedette.Args{
+		vedette.GetArgs{Target: b.target("secret", "s")}, vedette.ListArgs{Target: b.target("secret", "")},
+		b.patchOf("s", vedette.MergePatch, `{"stringData":{"a":"other"}}`), vedette.DeleteArgs{Target: b.target("secret", "s")},
+	} {
+		out := b.done(args)
+		b.warns(out, "a warning is not shown, since it quotes a Secret", "of no data: it is old")
+		b.lacks(string(args.Verb()), encode(t, out), inData)
 	}
 }

@@ -11,30 +11,35 @@ import (
 
 // veil takes the values of a Secret's manifest out of what was said of it, which is
 // the text and the reason of an error, nil for none, and warnings: API servers quote
-// what they can't take, and webhooks what they like. What is said of other kinds passes.
+// what they can't take, and webhooks what they like. Of a manifest of another kind these
+// are the values of the Secrets that it embeds.
 func veil(ctx context.Context, m manifest, err error) error {
-	if !m.secret() {
-		return err
+	of := mask.In
+	if m.secret() {
+		of = mask.Of
 	}
-	return veilOf(ctx, m.raw, err)
+	return veilOf(ctx, func() mask.Values { return of(m.raw()) }, err)
 }
 
 // secret reports whether a manifest is that of a Secret. One that was located says its
 // kind as the cluster does, whatever its user wrote.
 func (m manifest) secret() bool { return mask.Secret(text(m.object, "kind")) }
 
-// veilPatch does the same for a patch of a Secret, whatever it changes.
-func veilPatch(ctx context.Context, patch []byte, err error) error {
-	return veilOf(ctx, func() []byte { return patch }, err)
+// veilPatch does the same for a patch of an object at a place.
+func veilPatch(ctx context.Context, p place, patch []byte, err error) error {
+	of := mask.In
+	if p.secret() {
+		of = mask.Of
+	}
+	return veilOf(ctx, func() mask.Values { return of(patch) }, err)
 }
 
-// veilOf does the same for what submitted returns, which is asked for only where
-// something was said.
-func veilOf(ctx context.Context, submitted func() []byte, err error) error {
+// veilOf does the same for values, which are asked for only where something was said.
+func veilOf(ctx context.Context, of func() mask.Values, err error) error {
 	if err == nil && !warned(ctx) {
 		return nil
 	}
-	values := mask.Of(submitted())
+	values := of()
 	veilWarnings(ctx, func(texts []string) []string {
 		said := make([]mask.Text, len(texts))
 		for i, text := range texts {

@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/redact"
 )
 
 // TestOperateOf carries settings of operations from the file to where they count.
@@ -47,5 +48,23 @@ func TestOperateOf(t *testing.T) {
 		if err := operateOf(cfg.Kubernetes).ServerSideApply.Validate(); err != nil {
 			t.Errorf("%s: %v", tt.why, err)
 		}
+	}
+}
+
+// TestRedactionSettings carries the rules of redaction from the file to where they count.
+func TestRedactionSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yml")
+	rules := "clouddriver.grpc: server:9091\nredact: {annotations: [a], configMapKeys: [b], environment: [c], secretAnnotations: [d]}\n"
+	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := settingsOf(cfg)
+	want := redact.Config{Annotations: []string{"a"}, ConfigMapKeys: []string{"b"}, Environment: []string{"c"}, SecretAnnotations: []string{"d"}}
+	if err != nil || !reflect.DeepEqual(settings.Redact, want) {
+		t.Errorf("%+v, %v; want %+v", settings.Redact, err, want)
 	}
 }

@@ -102,6 +102,24 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestEmbedded holds what of a manifest of another kind counts as a value of a Secret.
+func TestEmbedded(t *testing.T) {
+	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"a":"hunter2"}}`
+	for submitted, want := range map[string]string{
+		`{"kind":"Work","spec":{"manifests":[{"kind":"ConfigMap"},` + secret + `]}}`:                                "***",
+		`{"kind":"Work","spec":{"list":{"kind":"SecretList","items":[{"data":{"a":"aHVudGVyMg=="}}]}}}`:             "***",
+		`{"kind":"Work","metadata":{"annotations":{"a/applied":` + encode(t, `{"x":`+encode(t, secret)+`}`) + `}}}`: "***",
+		`[{"op":"add","path":"/spec/one","value":` + secret + `}]`:                                                  "***",
+		`{"kind":"ConfigMap","data":{"a":"hunter2"},"ref":{"kind":"Secret","name":"hunter2"}}`:                      "hunter2",
+		`{"kind":"Work","spec":{"secret":"hunter2"}}`:                                                               "hunter2",
+		`kind: Work`: "hunter2",
+	} {
+		if got := mask.In([]byte(submitted)).Hide("hunter2"); got != want {
+			t.Errorf("of %s %q is left, want %q", submitted, got, want)
+		}
+	}
+}
+
 // TestCut holds that the beginning of a value at the end of a text is hidden where the
 // text was cut, and only there.
 func TestCut(t *testing.T) {

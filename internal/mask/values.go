@@ -28,6 +28,49 @@ func Of(submitted []byte) Values {
 	return Values{v.texts, len(v.texts) > mostTexts}
 }
 
+// In returns the values of the Secrets that a manifest or a patch of another kind holds, as
+// JSON: as objects that call themselves Secrets, at any depth, or as text of JSON.
+func In(submitted []byte) Values {
+	tree, err := decode(submitted)
+	if err != nil || !bytes.Contains(submitted, []byte("ecret")) {
+		return Values{}
+	}
+	v := Values{texts: map[string]int{}}
+	v.addEmbedded(tree, false, mostLayers)
+	return Values{v.texts, len(v.texts) > mostTexts}
+}
+
+// mostLayers is how many layers of JSON in texts of JSON are looked through.
+const mostLayers = 4
+
+// addEmbedded goes through a tree, of which nothing but data counts: what calls itself a
+// Secret may be a reference to one.
+func (v Values) addEmbedded(tree any, secret bool, layers int) {
+	switch t := tree.(type) {
+	case map[string]any:
+		kind, _ := t["kind"].(string)
+		secret = secret || Secret(kind)
+		for name, member := range t {
+			if secret && (name == "data" || name == "stringData") {
+				v.addAll(member, leastHidden)
+			} else {
+				v.addEmbedded(member, secret, layers)
+			}
+		}
+	case []any:
+		for _, element := range t {
+			v.addEmbedded(element, secret, layers)
+		}
+	case string:
+		if layers == 0 || !strings.Contains(t, "ecret") {
+			return
+		}
+		if inner, err := decode([]byte(t)); err == nil {
+			v.addEmbedded(inner, secret, layers-1)
+		}
+	}
+}
+
 // mostTexts bounds the texts that are looked for. To look for as many takes about a
 // second.
 const mostTexts = 20_000

@@ -5,38 +5,38 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
-// veil takes the values of a Secret that an operation writes out of what is told of its
+// veil takes the values of Secrets that an operation writes out of what is told of its
 // end. A cluster may quote what it refuses, and the agent hides that by the same rules;
 // this is for agents that do not, or know fewer of them.
 func veil(args vedette.Args, out vedette.Outcome) vedette.Outcome {
-	submitted := secretIn(args)
-	if submitted == nil || out.Message == "" && out.Reason == "" {
+	if out.Message == "" && out.Reason == "" {
 		return out
 	}
-	values := mask.Of(submitted)
+	values := valuesOf(args)
 	out.Message, out.Reason = values.Hide(out.Message), values.Hide(out.Reason)
 	return out
 }
 
-// secretIn returns the manifest or the patch of a Secret that an operation has, and else
-// nil.
-func secretIn(args vedette.Args) []byte {
+// valuesOf returns the values of the Secret whose manifest or patch an operation has, or
+// of those that are embedded in it.
+func valuesOf(args vedette.Args) mask.Values {
 	switch a := args.(type) {
 	case vedette.PatchArgs:
 		if mask.Secret(a.Kind) {
-			return a.Patch
+			return mask.Of(a.Patch)
 		}
+		return mask.In(a.Patch)
 	case vedette.ApplyArgs:
-		return ofSecret(a.Manifest)
+		return valuesIn(a.Manifest)
 	case vedette.VersionArgs:
-		return ofSecret(a.Manifest)
+		return valuesIn(a.Manifest)
 	}
-	return nil
+	return mask.Values{}
 }
 
-func ofSecret(manifest []byte) []byte {
+func valuesIn(manifest []byte) mask.Values {
 	if mask.SecretManifest(manifest) {
-		return manifest
+		return mask.Of(manifest)
 	}
-	return nil
+	return mask.In(manifest)
 }
