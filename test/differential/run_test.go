@@ -25,6 +25,7 @@ type batch struct {
 	sequences []sequence
 	lives     [][2]object  // as they are in the cluster
 	over      map[int]bool // sequences that can't go on
+	shared    map[int]bool // sequences whose object another manager applied too
 	repeats   map[int]bool // sequences whose live or new object repeats a port
 	found     []*finding   // by sequence; a sequence that has one is over
 	steps     int          // that were taken
@@ -34,7 +35,7 @@ type batch struct {
 // run carries out sequences, and returns what it finds, by sequence.
 func (w *world) run(t *testing.T, sequences []sequence) *batch {
 	t.Helper()
-	b := &batch{world: w, sides: w.newSides(t), sequences: sequences, over: map[int]bool{}, lives: make([][2]object, len(sequences)), found: make([]*finding, len(sequences))}
+	b := &batch{world: w, sides: w.newSides(t), sequences: sequences, over: map[int]bool{}, shared: map[int]bool{}, lives: make([][2]object, len(sequences)), found: make([]*finding, len(sequences))}
 	for at := 0; ; at++ {
 		due := b.due(at)
 		if len(due) == 0 {
@@ -67,6 +68,7 @@ func (b *batch) take(ctx context.Context, at int, due []task) error {
 	var departing, plain []task
 	b.repeats = map[int]bool{}
 	for _, t := range due {
+		b.shared[t.n] = b.lives[t.n][0] != nil && b.shared[t.n] || t.step.does == "foreign"
 		if b.departs(t) {
 			b.repeats[t.n] = repeatsPort(t.step.body) || repeatsPort(b.lives[t.n][0])
 			departing = append(departing, t)
@@ -184,7 +186,9 @@ func (b *batch) compare(at int, t task, theirs, ours error, contentOnly bool) {
 	}
 	if contentOnly {
 		a, o = forgetManagers(a), forgetManagers(o)
-		if theirs != nil || ours != nil || b.repeats[t.n] { // either may see a conflict where the other has none
+		// Either may see a conflict where the other has none. And a server-side apply takes over
+		// what another manager applied too, if it is atomic, where a merge leaves it.
+		if theirs != nil || ours != nil || b.repeats[t.n] || b.shared[t.n] {
 			return
 		}
 	}
