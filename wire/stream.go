@@ -138,6 +138,7 @@ type Reader struct {
 	pool  *Decoders
 	mem   Budget
 	taken int // of the budget, for the last record
+	most  int // bytes of a record
 	piece []byte
 	end   bool // the piece is the last of its frame
 	dec   *zstd.Decoder
@@ -162,8 +163,11 @@ func NewReader(next func() (*Data, error), pool *Decoders, mem Budget) *Reader {
 	if mem == nil {
 		mem = unlimited{}
 	}
-	return &Reader{next: next, pool: pool, mem: mem}
+	return &Reader{next: next, pool: pool, mem: mem, most: MaxRecord}
 }
+
+// Limit bounds one record to fewer bytes than MaxRecord.
+func (r *Reader) Limit(bytes int) { r.most = bytes }
 
 // Next decodes the next record into rec and returns the record's size in
 // bytes before compression.
@@ -223,8 +227,8 @@ func (r *Reader) length() (int, error) {
 			return 0, errors.New("decode record: its length is no varint")
 		}
 	}
-	if size > MaxRecord {
-		return 0, fmt.Errorf("decode record: %d bytes are more than the %d that a record may have", size, MaxRecord)
+	if size > uint64(r.most) {
+		return 0, fmt.Errorf("decode record: %d bytes are more than the %d that a record may have", size, r.most)
 	}
 	return int(size), nil
 }

@@ -96,6 +96,7 @@ type stage struct {
 	store    *store.Store
 	dispatch *dispatch.Dispatch
 	seats    *roster.Roster
+	door     *gate.Gate
 	server   *grpc.Server
 	listen   *bufconn.Listener
 	agents   map[string]*player
@@ -118,7 +119,7 @@ func newStage(t *testing.T, dir string) *stage {
 	go func() { _ = seats.Run(ctx) }()
 	door := gate.New(gate.Config{Server: "s1", Version: "1.0", Kinds: []string{"Pod"}},
 		ingest.New(ingest.Config{}, st, hub, log), seats, desk, log)
-	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, seats: seats, server: grpc.NewServer(gate.ServerOptions()...), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
+	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, seats: seats, door: door, server: grpc.NewServer(gate.ServerOptions()...), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
 	door.Serve(s.server)
 	go func() { _ = s.server.Serve(s.listen) }()
 	return s
@@ -172,6 +173,12 @@ func (s *stage) do(words []string) {
 		}
 		time.Sleep(d) // the bubble's clock
 		return
+	case "drain":
+		s.door.Drain()
+		return
+	case "goodbye":
+		go s.door.Goodbye(s.ctx, "the server is going away")
+		return
 	case "troubles":
 		s.troubles(words[1])
 		return
@@ -185,6 +192,7 @@ func (s *stage) do(words []string) {
 		return
 	}
 	for i, w := range words {
+		w = strings.ReplaceAll(w, "LONG", strings.Repeat("long", 100_000))
 		if unescaped, err := url.PathUnescape(w); err == nil {
 			words[i] = unescaped
 		}
@@ -269,8 +277,13 @@ func (s *stage) connect(name string, words []string) *player {
 		if _, err := fmt.Sscanf(w, "protocol=%d", &hello.OldestProtocol); err == nil {
 			hello.NewestProtocol = hello.OldestProtocol
 		}
+		if id, ok := strings.CutPrefix(w, "as="); ok {
+			hello.AgentId, _ = url.PathUnescape(strings.ReplaceAll(id, "LONG", strings.Repeat("long", 100)))
+		}
 	}
-	p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: hello}})
+	if !slices.Contains(words, "silently") {
+		_ = stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: hello}}) // listen says why it can't
+	}
 	go p.listen()
 	return p
 }

@@ -33,8 +33,11 @@ type share struct {
 	ended bool // was told to end
 }
 
-// memoryWait is how long an agent waits for its part.
-const memoryWait = 30 * time.Second
+// How long an agent waits for its part, and one that connects.
+const (
+	memoryWait  = 30 * time.Second
+	sessionWait = 5 * time.Second
+)
 
 var (
 	errNoMemory = vedette.Errorf(vedette.Unavailable, "the server has no memory for what the agent sends; it connects again. If this happens often, raise the server's agents.memoryBytes")
@@ -54,7 +57,7 @@ func (m *memory) open(source string, end func(error)) *share {
 	return s
 }
 
-// close gives all back.
+// close gives all back. It may be called again.
 func (s *share) close() {
 	m := s.memory
 	m.mu.Lock()
@@ -80,8 +83,10 @@ func (s *share) releaseLocked(n int64) {
 }
 
 // reserve takes n bytes, and waits until there are as many.
-func (s *share) reserve(ctx context.Context, n int) error {
-	patience := time.NewTimer(memoryWait)
+func (s *share) reserve(ctx context.Context, n int) error { return s.reserveWithin(ctx, n, memoryWait) }
+
+func (s *share) reserveWithin(ctx context.Context, n int, wait time.Duration) error {
+	patience := time.NewTimer(wait)
 	defer patience.Stop()
 	for {
 		freed, err := s.try(int64(n))

@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/wire"
@@ -98,10 +100,24 @@ func (r *records) wait(d *wire.Data) error {
 // maxPulses of one frame: an agent ends its frame after a few.
 const maxPulses = 64
 
-// pulses puts what a frame of an agent without accounts says.
+// pulses puts what a frame of an agent without accounts says. Whatever is no pulse is
+// passed over: it is nothing that an honest agent sends.
 func (r *records) pulses(frame []*wire.Data) error {
-	g := r.session.gate
-	g.quiet.Lock() // one decoder is enough for all of them
+	for _, rec := range r.session.gate.quietRecords(frame) {
+		if rec.GetPulse() == nil {
+			continue
+		}
+		if err := r.lane.Put(r.ctx, r.stepOf(rec, proto.Size(rec))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quietRecords decodes a whole frame of small records, up to the first that is not
+// small. One decoder is enough for all agents that have nothing to report.
+func (g *Gate) quietRecords(frame []*wire.Data) (records []*wire.Record) {
+	g.quiet.Lock()
 	defer g.quiet.Unlock()
 	reader := wire.NewReader(func() (*wire.Data, error) {
 		if len(frame) == 0 {
@@ -110,38 +126,18 @@ func (r *records) pulses(frame []*wire.Data) error {
 		d := frame[0]
 		frame = frame[1:]
 		return d, nil
-	}, &g.decoders, nothingBig{})
+	}, &g.decoders, nil)
+	reader.Limit(maxEarlyRecord)
 	defer reader.Release()
 	for range maxPulses {
-		var rec wire.Record
-		size, err := reader.Next(&rec)
-		if errors.Is(err, io.EOF) {
-			return nil
+		rec := &wire.Record{}
+		if _, err := reader.Next(rec); err != nil {
+			return records
 		}
-		if err != nil {
-			return err
-		}
-		if rec.GetPulse() == nil || size > maxEarlyRecord {
-			continue
-		}
-		if err := r.lane.Put(r.ctx, r.stepOf(&rec, size)); err != nil {
-			return err
-		}
+		records = append(records, rec)
 	}
-	return nil
+	return records
 }
-
-// nothingBig is a budget for a decoder and nothing else.
-type nothingBig struct{}
-
-func (nothingBig) Reserve(n int) error {
-	if n > wire.DecoderMemory {
-		return vedette.Errorf(vedette.Invalid, "a large record came before the agent held an account")
-	}
-	return nil
-}
-
-func (nothingBig) Release(int) {}
 
 // stepOf translates a record, if it is of an account that this session holds in the
 // record's term. Others count, because records are acknowledged by number, and

@@ -52,7 +52,6 @@ func newSession(g *Gate, stream grpc.BidiStreamingServer[wire.AgentMessage, wire
 	s := &session{gate: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data), accounts: newAccounts(), log: g.log}
 	s.ctx, s.hangUp = context.WithCancelCause(stream.Context())
 	s.share = g.memory.open(sourceOf(s.ctx), s.hangUp)
-	s.share.grow(sessionMemory)
 	s.out, s.peer = newOutbound(s.share), identityOf(s.ctx)
 	return s
 }
@@ -61,6 +60,9 @@ var errSilent = errors.New("the agent was not heard for three pulses")
 
 func (s *session) run() error {
 	defer s.hangUp(nil)
+	if err := s.share.reserveWithin(s.ctx, sessionMemory, sessionWait); err != nil {
+		return statusOf(err)
+	}
 	hello, err := s.greet()
 	if err != nil {
 		return err
@@ -89,6 +91,7 @@ func agentOf(h *wire.Hello) roster.Agent {
 // or the network are waited for.
 func (s *session) leave(group *errgroup.Group) error {
 	<-s.ctx.Done()
+	s.share.close() // others need not wait for our database
 	cause := context.Cause(s.ctx)
 	after, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
 	defer cancel()

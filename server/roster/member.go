@@ -57,7 +57,7 @@ func (m *Member) Leave(ctx context.Context) {
 	m.mu.Unlock()
 	var vacant []*seat // all are left before the store is asked about any
 	for name := range accounts {
-		if s := m.roster.seat(name); s.dismiss(m) {
+		if s := m.roster.seatOf(name); s != nil && s.dismiss(m) {
 			vacant = append(vacant, s)
 		}
 	}
@@ -87,7 +87,9 @@ func (m *Member) registration(name vedette.AccountName) vedette.Account {
 
 // Deregister gives the role in an account back.
 func (m *Member) Deregister(ctx context.Context, name vedette.AccountName) {
-	m.roster.seat(name).remove(ctx, m)
+	if s := m.roster.seatOf(name); s != nil {
+		s.remove(ctx, m)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.roles, name)

@@ -173,6 +173,14 @@ func (r *Roster) seat(name vedette.AccountName) *seat {
 	return s
 }
 
+// seatOf returns an account's seat, or nil where no agent ever registered it: agents
+// may speak of accounts that they can't reach, and of any that they make up.
+func (r *Roster) seatOf(name vedette.AccountName) *seat {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seats[name]
+}
+
 // Fresh returns up to when an account is known to be complete, and whether an
 // agent is reporting it now.
 func (r *Roster) Fresh(account vedette.AccountName) (at time.Time, live bool) {

@@ -3,6 +3,7 @@ package roster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -320,6 +321,24 @@ func TestAllAgentsMustAgree(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		if p := w.row("prod").Properties.Permissions; wide.Exceeds(p) {
 			t.Errorf("they are %s though both agents agree", p)
+		}
+	})
+}
+
+// TestNoSeatForWhatIsOnlySpokenOf holds that accounts which an agent makes up take no
+// memory beyond its connection.
+func TestNoSeatForWhatIsOnlySpokenOf(t *testing.T) {
+	inBubble(t, func(t *testing.T, w world) {
+		m, _ := w.connect("a")
+		w.register(m, nil)
+		for i := range 1000 {
+			m.Trouble(vedette.AccountName(fmt.Sprint("made-up-", i)), "it can't be reached")
+			m.Deregister(t.Context(), vedette.AccountName(fmt.Sprint("made-up-", i)))
+			m.Trouble(vedette.AccountName(fmt.Sprint("made-up-", i)), "it can't be reached")
+		}
+		m.Leave(t.Context())
+		if got := len(w.allSeats()); got != 1 {
+			t.Errorf("%d seats are kept, want that of the one account that was registered", got)
 		}
 	})
 }

@@ -1,0 +1,199 @@
+package hostile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette/test/ports"
+)
+
+// server is a vedette-server, as it is built for its users: what it takes is measured.
+type server struct {
+	t    *testing.T
+	grpc string
+	rest string
+	log  string
+	pid  int
+	done chan struct{} // closed when it has ended
+}
+
+const serverConfig = `
+server: {port: %d}
+grpc: {server: {port: %d}}
+sql: {url: "sqlite:%s"}
+`
+
+// build builds a server, without the race detector, whose memory would be measured.
+func build(t *testing.T, dir string) (binary string) {
+	t.Helper()
+	binary = filepath.Join(dir, "vedette-server")
+	build := exec.Command("go", "build", "-tags", "grpcnotrace,disable_grpc_modules", "-o", binary, "github.com/vedette-io/vedette/cmd/vedette-server")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the server: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// startServer builds and starts a server. It ends with the test.
+func startServer(t *testing.T) *server {
+	t.Helper()
+	dir := t.TempDir()
+	binary := build(t, dir)
+	rest, grpc := port(t), port(t)
+	config := filepath.Join(dir, "server.yml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, serverConfig, rest, grpc, filepath.Join(dir, "v.db")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, grpc: fmt.Sprintf("127.0.0.1:%d", grpc), rest: fmt.Sprintf("http://127.0.0.1:%d", rest), log: filepath.Join(dir, "server.log"), done: make(chan struct{})}
+	s.start(exec.Command(binary, "--config", config))
+	await(t, "the server is ready", func() error {
+		_, err := s.get("/vedette/v1/accounts")
+		return err
+	})
+	return s
+}
+
+func port(t *testing.T) int {
+	t.Helper()
+	p, err := ports.Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (s *server) start(cmd *exec.Cmd) {
+	s.t.Helper()
+	log, err := os.Create(s.log)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // which the kernel's death signal is tied to
+		defer runtime.UnlockOSThread()
+		defer close(s.done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		s.t.Fatal(err)
+	}
+	s.pid = cmd.Process.Pid
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-s.done
+		if s.t.Failed() {
+			text, _ := os.ReadFile(s.log)
+			s.t.Logf("the server said:\n%s", text[max(0, len(text)-4000):])
+		}
+	})
+}
+
+// peak returns the most memory that the server ever took, in bytes.
+func (s *server) peak() int64 {
+	s.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
+	if err != nil {
+		s.t.Fatalf("the server has ended: %v", err)
+	}
+	kib := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if kib == nil {
+		s.t.Fatalf("no VmHWM in %s", status)
+	}
+	n, err := strconv.ParseInt(string(kib[1]), 10, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n << 10
+}
+
+// patience bounds what a condition is waited for.
+const patience = 90 * time.Second
+
+// await waits until a condition holds.
+func await(t *testing.T, what string, condition func() error) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		err := condition()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > patience {
+			t.Fatalf("%s: not after %v: %v", what, patience, err)
+		}
+	}
+}
+
+var client = http.Client{Timeout: 20 * time.Second}
+
+// get reads an answer of REST.
+func (s *server) get(path string) ([]byte, error) {
+	response, err := client.Get(s.rest + path)
+	if err != nil {
+		return nil, err
+	}
+	return read(response)
+}
+
+func read(response *http.Response) ([]byte, error) {
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= 300 {
+		err = fmt.Errorf("%s: %.300s", response.Status, body)
+	}
+	return body, err
+}
+
+// versions returns the resourceVersion of each object of an account, by name.
+func (s *server) versions(account string) (map[string]string, error) {
+	body, err := s.get("/vedette/v1/objects?limit=1000&account=" + account)
+	if err != nil {
+		return nil, err
+	}
+	var page struct {
+		Items []struct{ Name, ResourceVersion string }
+	}
+	if err := json.Unmarshal(body, &page); err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, o := range page.Items {
+		found[o.Name] = o.ResourceVersion
+	}
+	return found, nil
+}
+
+// do has an operation carried out, and returns its outcome.
+func (s *server) do(operation string) (string, error) {
+	response, err := client.Post(s.rest+"/vedette/v1/operations", "application/json", strings.NewReader(operation))
+	if err != nil {
+		return "", err
+	}
+	body, err := read(response)
+	if err != nil && len(body) == 0 {
+		return "", errors.Join(err, errors.New("no outcome"))
+	}
+	return string(bytes.TrimSpace(body)), nil
+}
