@@ -45,6 +45,8 @@ type Config struct {
 	// RESTHosts are names that REST may be called by where it listens on a loopback
 	// address, besides addresses and localhost.
 	RESTHosts []string
+	// ReadBytes is the memory that answers to readers may take together; 0 means 64 MiB.
+	ReadBytes int64
 	GRPC      string
 	GRPCTLS   *tls.Config // nil speaks plain text
 

@@ -3,8 +3,10 @@ package api
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/nearest"
@@ -17,16 +19,19 @@ import (
 // most once in catalogAge, and once more where something is missing from it.
 type catalog struct {
 	store status
-
-	mu   sync.Mutex
-	last *inventory
+	reads singleflight.Group
+	last  atomic.Pointer[inventory]
 }
 
 const catalogAge = time.Second
 
+// catalogPatience is how long a read may take. Those who wait for it leave when
+// their requests end.
+const catalogPatience = 30 * time.Second
+
 // inventory is what was there at one time. It is not changed once it is made.
 type inventory struct {
-	read     time.Time
+	read     time.Time          // when reading began
 	accounts []store.AccountRow // by name
 	feeds    []store.FeedStatus // by account, kind and namespace
 	byName   map[vedette.AccountName][]store.FeedStatus
@@ -34,19 +39,45 @@ type inventory struct {
 
 func (c *catalog) get(ctx context.Context) (*inventory, error) { return c.since(ctx, catalogAge) }
 
-// since returns what was read no longer ago than age.
+// since returns what was read no longer ago than age. One read serves all who wait
+// for one that begins after they came.
 func (c *catalog) since(ctx context.Context, age time.Duration) (*inventory, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last != nil && time.Since(c.last.read) < age {
-		return c.last, nil
+	oldest := time.Now().Add(-age)
+	for {
+		if i := c.recent(oldest); i != nil {
+			return i, nil
+		}
+		done := c.reads.DoChan("", func() (any, error) { return nil, c.refresh(context.WithoutCancel(ctx), oldest) })
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case result := <-done:
+			if result.Err != nil {
+				return nil, result.Err
+			}
+		}
 	}
+}
+
+// recent returns what was read since then, nil where nothing was.
+func (c *catalog) recent(oldest time.Time) *inventory {
+	if i := c.last.Load(); i != nil && !i.read.Before(oldest) {
+		return i
+	}
+	return nil
+}
+
+func (c *catalog) refresh(ctx context.Context, oldest time.Time) error {
+	if c.recent(oldest) != nil { // a read has ended while this one was on its way
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, catalogPatience)
+	defer cancel()
 	i, err := readInventory(ctx, c.store)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.last.Store(i)
 	}
-	c.last = i
-	return i, nil
+	return err
 }
 
 func readInventory(ctx context.Context, s status) (*inventory, error) {

@@ -95,10 +95,16 @@ func writeError(w http.ResponseWriter, status int, exception, message string) {
 	writeBody(w, errorBody{Status: status, Exception: exception, Message: message})
 }
 
+// retryAfter is after how many seconds to try again what can't be answered now.
+const retryAfter = "5"
+
 // writeBody completes an error and sends it.
 func writeBody(w http.ResponseWriter, b errorBody) {
 	b.Timestamp, b.Error = time.Now().UTC().Format("2006-01-02T15:04:05.000+00:00"), http.StatusText(b.Status)
 	w.Header().Set("Content-Type", "application/json")
+	if b.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
 	w.WriteHeader(b.Status)
 	// The reader may be gone; there is no one else to tell.
 	_ = json.NewEncoder(w).Encode(b)
