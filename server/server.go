@@ -29,6 +29,7 @@ import (
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
@@ -205,7 +206,7 @@ func (s *Server) patiently(ctx context.Context, do func() error) error {
 
 func (s *Server) serveREST(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: guarded(s.face, s.rest.Addr(), s.cfg.RESTHosts), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: middleware.Deadlines(guarded(s.face, s.rest.Addr(), s.cfg.RESTHosts)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), TLSConfig: s.cfg.RESTTLS,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}

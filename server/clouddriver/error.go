@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -87,6 +88,8 @@ func peculiar(err error) (errorBody, bool) {
 	case errors.As(err, &large):
 		return errorBody{Status: http.StatusRequestEntityTooLarge, Exception: "java.lang.IllegalArgumentException",
 			Message: fmt.Sprintf("the body is larger than %d MiB, which is more than this server takes", large.Limit>>20)}, true
+	case errors.Is(err, middleware.ErrSlowBody):
+		return errorBody{Status: http.StatusRequestTimeout, Exception: "java.lang.IllegalArgumentException", Message: err.Error()}, true
 	}
 	return errorBody{}, false
 }
