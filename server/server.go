@@ -29,6 +29,7 @@ import (
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
@@ -45,6 +46,8 @@ type Config struct {
 	// RESTHosts are names that REST may be called by where it listens on a loopback
 	// address, besides addresses and localhost.
 	RESTHosts []string
+	// ReadBytes is the memory that answers to readers may take together; 0 means 64 MiB.
+	ReadBytes int64
 	GRPC      string
 	GRPCTLS   *tls.Config // nil speaks plain text
 
@@ -203,7 +206,7 @@ func (s *Server) patiently(ctx context.Context, do func() error) error {
 
 func (s *Server) serveREST(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: guarded(s.face, s.rest.Addr(), s.cfg.RESTHosts), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: middleware.Deadlines(guarded(s.face, s.rest.Addr(), s.cfg.RESTHosts)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), TLSConfig: s.cfg.RESTTLS,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}

@@ -14,10 +14,15 @@ import (
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 )
+
+// streamBytes bounds the streams of changes, of which each takes 512 KiB while it
+// waits. A stream lasts, so that who finds no room is told so soon.
+const streamBytes = 128 << 20
 
 // views are all that readers can ask for.
 func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Gate, desk *dispatch.Dispatch, tasks *task.Tasks) (http.Handler, error) {
@@ -29,12 +34,15 @@ func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, d
 	if err != nil {
 		return nil, err
 	}
+	reads := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes})
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
+		Reads: reads, Streams: readlimit.New(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
 		Store: st, Hub: hub, Fleet: fleet{seats, s.cfg.ID}, Operations: desk, Log: s.log, Version: s.cfg.Version,
 		StaleAfter: 4 * s.cfg.Gate.Interval(), Authority: authority,
 	}))
 	cfg := s.cfg.Clouddriver
+	cfg.Reads = reads
 	cfg.Store, cfg.Agents, cfg.Log, cfg.Authority, cfg.Dispatch, cfg.Tasks = st, door.Agents, s.log, authority, desk, tasks
 	cfg.Live = func(account vedette.AccountName) bool {
 		_, live := seats.Fresh(account)

@@ -29,7 +29,7 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 	}
 	settings := server.Config{
 		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(),
-		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, GRPC: cfg.GRPCListen().Address,
+		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, ReadBytes: int64(cfg.Server.ReadBytes), GRPC: cfg.GRPCListen().Address,
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{Bytes: int64(cfg.Agents.IngestBytes)},

@@ -12,18 +12,26 @@ import (
 // and the tag of what it says. The tag is a weak one: what is compressed on its
 // way is not the same bytes.
 func Write(w http.ResponseWriter, r *http.Request, body []byte, tag uint64) {
+	if Begin(w, r, tag) {
+		_, _ = w.Write(body) // a reader that is gone is no failure of ours
+	}
+}
+
+// Begin is Write for a body that the caller writes itself, piece by piece, if it
+// returns true. Else the answer is complete.
+func Begin(w http.ResponseWriter, r *http.Request, tag uint64) bool {
 	h := w.Header()
 	h.Set("ETag", text(tag))
 	h.Set("Cache-Control", "no-cache") // keep it, but ask each time
 	if matches(r, tag) {
 		h.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
-		return
+		return false
 	}
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/json")
 	}
-	_, _ = w.Write(body) // a reader that is gone is no failure of ours
+	return true
 }
 
 func text(tag uint64) string { return `W/"` + strconv.FormatUint(tag, 16) + `"` }

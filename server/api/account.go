@@ -50,10 +50,10 @@ func (a *api) listAccounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	items, now := []accountView{}, time.Now()
+	items, now, agents := []accountView{}, time.Now(), a.Fleet.Agents()
 	for _, row := range i.accounts {
 		if len(patterns) == 0 || matchAny(patterns, row.Name) {
-			items = append(items, a.accountView(row, i.byName[row.Name], now))
+			items = append(items, a.accountView(row, i.byName[row.Name], agents, now))
 		}
 	}
 	return writeJSON(w, r, list[accountView]{Items: items, Total: int64(len(items))})
@@ -69,7 +69,7 @@ func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
 		if !ok {
 			return accountView{}, i.noAccount(string(name))
 		}
-		return a.accountView(row, i.byName[name], time.Now()), nil
+		return a.accountView(row, i.byName[name], a.Fleet.Agents(), time.Now()), nil
 	})
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, view)
 }
 
-func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, now time.Time) accountView {
+func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, agents []Agent, now time.Time) accountView {
 	v := accountView{Name: row.Name, Cluster: clusterView(row.Cluster), Properties: row.Properties, Namespaces: row.Namespaces,
 		Agent: row.Holder, Server: row.Server, Registered: moment(row.Registered), LastSeen: moment(row.LastSeen), Orphaned: moment(row.Orphaned),
 		Feeds: map[vedette.FeedState]int{}}
@@ -100,15 +100,15 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, now ti
 	v.Watermark, v.LagMs = overall(fresh, now)
 	// Before the first feed is declared nothing is known of the cluster.
 	v.Stale = !connected || len(feeds) == 0 || slices.ContainsFunc(fresh, lagging)
-	v.Message = a.trouble(row.Name, row.Holder)
+	v.Message = trouble(agents, row.Name, row.Holder)
 	return v
 }
 
 // trouble is what an account's agent says of it, and what is wrong with how other
 // agents register it.
-func (a *api) trouble(account vedette.AccountName, holder vedette.AgentID) string {
+func trouble(agents []Agent, account vedette.AccountName, holder vedette.AgentID) string {
 	var messages []string
-	for _, agent := range a.Fleet.Agents() {
+	for _, agent := range agents {
 		for _, known := range agent.Accounts {
 			switch {
 			case known.Name != account:

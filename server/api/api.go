@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -73,6 +74,11 @@ type Config struct {
 	// StaleAfter is how far behind a feed may be that its agent says is live
 	// before it is called stale. Zero means 30 s, three pulses.
 	StaleAfter time.Duration
+	// Reads shares the memory of answers among those who ask for them, Streams that of
+	// streams of changes. Nil: there is no limit.
+	Reads, Streams *readlimit.Limiter
+	// PageBytes is how many bytes of objects a page holds at most. Zero means 8 MiB.
+	PageBytes int64
 	// Heartbeat is the time between two heartbeats of a stream of changes. Zero
 	// means 10 s.
 	Heartbeat time.Duration
@@ -94,6 +100,9 @@ func New(cfg Config) http.Handler {
 	}
 	if cfg.StaleAfter == 0 {
 		cfg.StaleAfter = 30 * time.Second
+	}
+	if cfg.PageBytes == 0 {
+		cfg.PageBytes = 8 << 20
 	}
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = 10 * time.Second

@@ -3,8 +3,10 @@ package api
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/nearest"
@@ -17,29 +19,19 @@ import (
 // most once in catalogAge, and once more where something is missing from it.
 type catalog struct {
 	store status
-
-	mu      sync.Mutex
-	last    *inventory
-	reading *reading // nil while nobody reads
+	reads singleflight.Group
+	last  atomic.Pointer[inventory]
 }
 
-const (
-	catalogAge = time.Second
-	// mostReading bounds a reading, for which its readers may wait less.
-	mostReading = 30 * time.Second
-)
+const catalogAge = time.Second
 
-// reading is one look at the store that all who ask meanwhile wait for.
-type reading struct {
-	began time.Time
-	done  chan struct{} // closed when what follows is there
-	found *inventory
-	err   error
-}
+// catalogPatience is how long a read may take. Those who wait for it leave when
+// their requests end.
+const catalogPatience = 30 * time.Second
 
 // inventory is what was there at one time. It is not changed once it is made.
 type inventory struct {
-	read     time.Time
+	read     time.Time          // when reading began
 	accounts []store.AccountRow // by name
 	feeds    []store.FeedStatus // by account, kind and namespace
 	byName   map[vedette.AccountName][]store.FeedStatus
@@ -47,52 +39,45 @@ type inventory struct {
 
 func (c *catalog) get(ctx context.Context) (*inventory, error) { return c.since(ctx, catalogAge) }
 
-// since returns what was read no longer ago than age. It waits for the store as long
-// as ctx lets it, whoever else waits.
+// since returns what was read no longer ago than age. One read serves all who wait
+// for one that begins after they came.
 func (c *catalog) since(ctx context.Context, age time.Duration) (*inventory, error) {
-	asked := time.Now()
+	oldest := time.Now().Add(-age)
 	for {
-		last, r, own := c.look(ctx, age)
-		if last != nil {
-			return last, nil
+		if i := c.recent(oldest); i != nil {
+			return i, nil
 		}
+		done := c.reads.DoChan("", func() (any, error) { return nil, c.refresh(context.WithoutCancel(ctx), oldest) })
 		select {
-		case <-r.done:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		}
-		if r.err != nil || own || asked.Sub(r.began) < age {
-			return r.found, r.err
+		case result := <-done:
+			if result.Err != nil {
+				return nil, result.Err
+			}
 		}
 	}
 }
 
-// look returns what was read no longer ago than age, or else a reading to wait for: one
-// of its own, if there was none.
-func (c *catalog) look(ctx context.Context, age time.Duration) (last *inventory, r *reading, own bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last != nil && time.Since(c.last.read) < age {
-		return c.last, nil, false
+// recent returns what was read since then, nil where nothing was.
+func (c *catalog) recent(oldest time.Time) *inventory {
+	if i := c.last.Load(); i != nil && !i.read.Before(oldest) {
+		return i
 	}
-	if c.reading != nil {
-		return nil, c.reading, false
-	}
-	c.reading = &reading{began: time.Now(), done: make(chan struct{})}
-	go c.read(context.WithoutCancel(ctx), c.reading)
-	return nil, c.reading, true
+	return nil
 }
 
-func (c *catalog) read(ctx context.Context, r *reading) {
-	ctx, cancel := context.WithTimeout(ctx, mostReading)
+func (c *catalog) refresh(ctx context.Context, oldest time.Time) error {
+	if c.recent(oldest) != nil { // a read has ended while this one was on its way
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, catalogPatience)
 	defer cancel()
-	r.found, r.err = readInventory(ctx, c.store)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.reading = nil; r.err == nil {
-		c.last = r.found
+	i, err := readInventory(ctx, c.store)
+	if err == nil {
+		c.last.Store(i)
 	}
-	close(r.done)
+	return err
 }
 
 func readInventory(ctx context.Context, s status) (*inventory, error) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
 )
@@ -46,6 +47,11 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	if err := s.prepare(r.Context(), as == "table"); err != nil {
 		return err
 	}
+	release, err := a.Streams.Acquire(r.Context(), readlimit.CallerOf(r), streamCost)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if r.Method == http.MethodHead {
 		s.out.open() // which would have been followed by events without end
 		return nil
@@ -53,6 +59,10 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	s.run(r.Context())
 	return nil
 }
+
+// streamCost is what a stream takes while it waits: above all the changes that its
+// reader may be behind.
+const streamCost = 512 << 10
 
 // stream is one reader of changes.
 type stream struct {
@@ -170,25 +180,42 @@ func (s *stream) list(ctx context.Context) error {
 		return nil
 	}
 	query := s.filter.query()
-	query.Limit, query.SkipTotal, query.Bodies = 500, true, query.Bodies && s.initial
+	query.Limit, query.SkipTotal, query.Bodies, query.Bytes = usualLimit, true, query.Bodies && s.initial, min(s.PageBytes, streamPage)
 	for {
-		page, err := s.Store.Objects(ctx, query)
-		if err != nil {
+		next, err := s.listPage(ctx, query)
+		if query.After = next; err != nil || next == "" {
 			return err
 		}
-		for i := range page.Items {
-			row := &page.Items[i]
-			s.show(place{row.Account, row.Key})
-			if s.initial {
-				if err := s.tell(string(store.Added), row); err != nil {
-					return err
-				}
+	}
+}
+
+// streamPage bounds a page of what is there first: a reader that takes it slowly
+// holds its memory as long.
+const streamPage = 1 << 20
+
+// listPage tells of one page, and returns the cursor of the next one.
+func (s *stream) listPage(ctx context.Context, query store.Query) (next string, err error) {
+	release, err := s.Reads.Acquire(ctx, readlimit.CallerOf(s.request), s.pageCost(query))
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	page, err := s.Store.Objects(ctx, query)
+	if err != nil {
+		return "", err
+	}
+	defer s.out.within(patience)()
+	for i := range page.Items {
+		row := &page.Items[i]
+		s.show(place{row.Account, row.Key})
+		if s.initial {
+			if err := s.tell(string(store.Added), row); err != nil {
+				return "", err
 			}
 		}
-		if query.After = page.Next; query.After == "" {
-			return nil
-		}
+		page.Items[i] = store.Row{}
 	}
+	return page.Next, nil
 }
 
 func (s *stream) show(at place) {

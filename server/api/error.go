@@ -65,6 +65,9 @@ func (a *api) explain(r *http.Request, err error) errorView {
 	return errorView{Kind: "internal", Message: "internal error", ID: id}
 }
 
+// retryAfter is after how many seconds to try again what can't be answered now.
+const retryAfter = "5"
+
 func writeError(w http.ResponseWriter, status int, kind, message string) {
 	writeErrorView(w, status, errorView{Kind: kind, Message: message})
 }
@@ -72,6 +75,9 @@ func writeError(w http.ResponseWriter, status int, kind, message string) {
 func writeErrorView(w http.ResponseWriter, status int, view errorView) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
 	w.WriteHeader(status)
 	// The reader may be gone; there is no one else to tell.
 	_ = json.NewEncoder(w).Encode(errorBody{view})

@@ -29,3 +29,6 @@ var CopyLog = copyLog
 
 // LogPatience is for tests.
 const LogPatience = logPatience
+
+// Reader is for tests that are a store.
+type Reader = reader

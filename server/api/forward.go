@@ -60,13 +60,14 @@ func (s *stream) forwardOne(ctx context.Context, c store.Change) error {
 	if c.Type == store.Deleted {
 		return s.remove(at)
 	}
-	row, err := s.Store.Object(ctx, c.Account, c.Key)
+	row, release, err := s.read(s.request, c.Account, c.Key)
 	if vedette.KindOf(err) == vedette.NotFound {
 		return nil // its deletion follows
 	}
 	if err != nil {
 		return err
 	}
+	defer release()
 	if s.shown == nil {
 		return s.tell(string(c.Type), &row)
 	}

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -35,7 +37,13 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f.Bodies = include == "body"
+	f.Bodies = include == "body" && as != "table"
+	f.Bytes = a.PageBytes
+	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerOf(r), a.pageCost(f.Query))
+	if err != nil {
+		return err
+	}
+	defer release()
 	if as == "table" {
 		return a.listTable(w, r, f)
 	}
@@ -43,8 +51,23 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeFresh(w, r, fresh, appendPage(nil, page))
+	return writePage(w, r, fresh, page)
 }
+
+// rowCost is about what a row without its body takes, with what is made of it.
+const rowCost = 4 << 10
+
+// pageCost is how much memory a page may take: its bytes as they are stored, where
+// they may not be any smaller, and unpacked.
+func (a *api) pageCost(q store.Query) int64 {
+	if q.Bodies {
+		return 2 * q.Bytes
+	}
+	return min(2*q.Bytes, rowCost*int64(cmp.Or(q.Limit, usualLimit)))
+}
+
+// usualLimit is how many objects a page holds where nobody says.
+const usualLimit = 500
 
 // list is a page of anything.
 type list[T any] struct {
@@ -70,12 +93,26 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 	}
 	fresh := a.freshOf(i, filter{accounts: []vedette.AccountName{vedette.AccountName(account)}, kinds: []vedette.Kind{key.Kind},
 		Query: store.Query{Namespace: key.Namespace}}, time.Now())
-	row, err := a.Store.Object(r.Context(), vedette.AccountName(account), key)
+	row, release, err := a.read(r, vedette.AccountName(account), key)
 	if err != nil {
 		return err
 	}
+	defer release()
 	return writeFresh(w, r, fresh, appendObject(nil, &row))
 }
+
+// read reads an object for the sender of a request. What it takes is held until it
+// is released.
+func (a *api) read(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, func(), error) {
+	return readlimit.Read(r.Context(), a.Reads, readlimit.CallerOf(r), func() (store.Row, int64, error) {
+		row, err := a.Store.Object(r.Context(), account, key)
+		return row, rowCost + objectCost*int64(len(row.Body)), err
+	})
+}
+
+// objectCost is how often an object's bytes are there while it is answered: as it was
+// read, and in the answer, which grows by doubling.
+const objectCost = 3
 
 // key reads an object's name from a path.
 func (a *api) key(r *http.Request, account string) (*inventory, vedette.Key, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/middleware"
 )
 
 // dispatcher has operations carried out. It returns when an operation has its
@@ -37,6 +38,10 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		writeError(w, http.StatusRequestEntityTooLarge, string(vedette.Invalid), fmt.Sprintf("the operation has more than %d bytes, which no API server would take", large.Limit))
+		return nil
+	}
+	if errors.Is(err, middleware.ErrSlowBody) {
+		writeError(w, http.StatusRequestTimeout, string(vedette.Invalid), err.Error())
 		return nil
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -19,7 +20,7 @@ type outcomeView struct {
 	Reason  string               `json:"reason,omitempty"`
 	Message string               `json:"message,omitempty"`
 	Keys    []objectKey          `json:"keys"`
-	Objects []json.RawMessage    `json:"objects"`
+	Objects []json.RawMessage    `json:"-"` // written by write, one after the other
 	Result  json.RawMessage      `json:"result,omitempty"`
 	// Warnings are what the cluster's API servers said besides their answers.
 	Warnings []string `json:"warnings,omitempty"`
@@ -92,6 +93,17 @@ func (v outcomeView) write(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(v.httpStatus())
-	_, _ = w.Write(body) // a caller that is gone can ask under the operation's id
+	// A caller that is gone can ask under the operation's id.
+	p := pageWriter{w: w, b: append(bytes.TrimSuffix(body, []byte("}\n")), `,"objects":[`...)}
+	for i, o := range v.Objects {
+		if i > 0 {
+			p.b = append(p.b, ',')
+		}
+		p.b = append(p.b, o...)
+		v.Objects[i] = nil
+		p.flush(pieceOfPage)
+	}
+	p.b = append(p.b, "]}\n"...)
+	p.flush(0)
 	return nil
 }

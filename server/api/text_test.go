@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/middleware"
 )
 
 // TestTextThatIsNoName sends, wherever a request may name something, what no name
@@ -52,4 +53,19 @@ func send(t *testing.T, handler http.Handler, method, path, body, user string) (
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
 	return w.Code, w.Body.String()
+}
+
+// slowBody is a body that comes too slowly.
+type slowBody struct{}
+
+func (slowBody) Read([]byte) (int, error) { return 0, middleware.ErrSlowBody }
+
+func TestBodyThatComesTooSlowly(t *testing.T) {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/vedette/v1/operations", slowBody{})
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	api.New(configOf(shop(t))).ServeHTTP(w, r)
+	if w.Code != http.StatusRequestTimeout || !strings.Contains(w.Body.String(), "too slowly") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 }

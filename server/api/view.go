@@ -118,24 +118,6 @@ func (o *object) moniker(m vedette.Moniker) {
 	o.close()
 }
 
-// appendPage writes a page of objects, without the end of its JSON object.
-func appendPage(b []byte, page store.Page) []byte {
-	b = append(b, `{"items":[`...)
-	for i := range page.Items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendObject(b, &page.Items[i])
-	}
-	b = strconv.AppendInt(append(b, `],"total":`...), page.Total, 10)
-	if page.Next != "" {
-		o := object{b}
-		o.text("cursor", page.Next)
-		b = o.b
-	}
-	return append(b, '}')
-}
-
 // moment is a time as it is answered: RFC 3339 with milliseconds, and null
 // where there is none.
 type moment time.Time

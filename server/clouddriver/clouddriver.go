@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 )
@@ -67,6 +68,9 @@ type Config struct {
 	Live func(account vedette.AccountName) bool
 	// Tasks carries operations out. Nil: there are no paths for them.
 	Tasks tasks
+	// Reads shares the memory of answers among those who ask for them. Nil: there is
+	// no limit.
+	Reads *readlimit.Limiter
 	Log   *slog.Logger // nil: nothing is logged
 
 	// PrimaryAccountTypes are the account types that make an account primary

@@ -30,20 +30,20 @@ func (a *api) listCluster(w http.ResponseWriter, r *http.Request, p parts) error
 	if err != nil {
 		return err
 	}
-	rows, err := a.cluster(r, at, p, false)
+	members, err := a.cluster(r, at, p, false)
 	var failed *readFailure
 	if errors.As(err, &failed) {
 		return &readFailure{"Failed to read " + describeCluster(p) + ": " + failed.message}
 	}
 	if vedette.KindOf(err) == vedette.NotFound { // the account
-		rows, err = nil, nil
+		members, err = nil, nil
 	}
 	if err != nil {
 		return err
 	}
 	list := []coordinates{}
-	for _, row := range rows {
-		list = append(list, coordinatesOf(row))
+	for _, m := range members {
+		list = append(list, m.coordinates)
 	}
 	return writeJSON(w, r, list)
 }
@@ -74,7 +74,7 @@ func (a *api) pickManifest(w http.ResponseWriter, r *http.Request, p parts) erro
 	if err != nil {
 		return err
 	}
-	rows, err := a.cluster(r, at, p, pick.bySize)
+	members, err := a.cluster(r, at, p, pick.bySize)
 	var failed *readFailure
 	switch {
 	case errors.As(err, &failed):
@@ -84,11 +84,11 @@ func (a *api) pickManifest(w http.ResponseWriter, r *http.Request, p parts) erro
 	case err != nil && vedette.KindOf(err) != vedette.NotFound:
 		return err
 	}
-	n := pick.at(len(rows))
-	if n < 0 || n >= len(rows) {
+	n := pick.at(len(members))
+	if n < 0 || n >= len(members) {
 		return vedette.Errorf(vedette.NotFound, "No manifests matching %s found", describeCluster(p))
 	}
-	return writeJSON(w, r, coordinatesOf(rows[n]))
+	return writeJSON(w, r, members[n].coordinates)
 }
 
 // describeCluster words a request as Clouddriver does.
@@ -113,23 +113,35 @@ func (a *api) mayRead(r *http.Request, at place, application string) error {
 	return a.Authority.Application(r.Context(), at.caller, application, authorize.Read)
 }
 
+// member is a manifest of a cluster, with what members are sorted by.
+type member struct {
+	coordinates
+	created  int64
+	replicas float64
+}
+
 // cluster returns a cluster's manifests of a kind, sorted by age or by size. As
 // in Clouddriver the annotations alone say what belongs to it, not names.
-func (a *api) cluster(r *http.Request, at place, p parts, bySize bool) ([]store.Row, error) {
-	rows, err := a.list(r.Context(), at, p["kind"], selection{application: p["app"], bodies: bySize})
-	if err != nil {
-		return nil, err
+func (a *api) cluster(r *http.Request, at place, p parts, bySize bool) ([]member, error) {
+	members := []member{}
+	for row, err := range a.list(r.Context(), at, p["kind"], selection{application: p["app"], bodies: bySize}) {
+		if err != nil {
+			return nil, err
+		}
+		if row.Annotations["moniker.spinnaker.io/cluster"] != p["cluster"] || row.Annotations["moniker.spinnaker.io/application"] != p["app"] {
+			continue
+		}
+		m := member{coordinates: coordinatesOf(row), created: row.Created}
+		if bySize {
+			m.replicas = replicas(row)
+		}
+		members = append(members, m)
 	}
-	rows = slices.DeleteFunc(rows, func(row store.Row) bool {
-		return row.Annotations["moniker.spinnaker.io/cluster"] != p["cluster"] || row.Annotations["moniker.spinnaker.io/application"] != p["app"]
+	slices.SortStableFunc(members, func(x, y member) int {
+		return cmp.Or(cmp.Compare(x.created, y.created), cmp.Compare(x.Name, y.Name))
 	})
-	slices.SortStableFunc(rows, func(x, y store.Row) int {
-		return cmp.Or(cmp.Compare(x.Created, y.Created), cmp.Compare(x.Name, y.Name))
-	})
-	if bySize {
-		slices.SortStableFunc(rows, func(x, y store.Row) int { return cmp.Compare(replicas(x), replicas(y)) })
-	}
-	return rows, nil
+	slices.SortStableFunc(members, func(x, y member) int { return cmp.Compare(x.replicas, y.replicas) })
+	return members, nil
 }
 
 func replicas(row store.Row) float64 {

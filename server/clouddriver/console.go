@@ -85,7 +85,7 @@ func (a *api) outputs(ctx context.Context, at place, pod string, containers []st
 	var all sync.WaitGroup
 	for i, container := range containers {
 		all.Go(func() {
-			text, err := a.tail(ctx, at, pod, container)
+			text, err := a.tail(ctx, at, pod, container, mostConsole/len(containers))
 			if err != nil {
 				text += err.Error()
 			}
@@ -96,31 +96,32 @@ func (a *api) outputs(ctx context.Context, at place, pod string, containers []st
 	return outputs
 }
 
-// mostConsole is what is shown of a log: its end.
+// mostConsole is what is shown of a pod's logs: their ends, in equal parts.
 const mostConsole = 4 << 20
 
-func (a *api) tail(ctx context.Context, at place, pod, container string) (string, error) {
+func (a *api) tail(ctx context.Context, at place, pod, container string, most int) (string, error) {
 	log, err := a.log(ctx, at, pod, container)
 	if err != nil {
 		return "", err
 	}
 	defer log.Close()
-	var end ending
+	end := ending{most: most}
 	_, err = io.Copy(&end, log)
 	return end.String(), err
 }
 
-// ending keeps the last mostConsole bytes of what is written to it, or some more.
+// ending keeps the last bytes of what is written to it, or some more.
 type ending struct {
-	b   []byte
-	cut bool
+	most int
+	b    []byte
+	cut  bool
 }
 
 // Write never fails.
 func (e *ending) Write(p []byte) (int, error) {
 	e.b = append(e.b, p...)
-	if len(e.b) > 2*mostConsole {
-		e.b, e.cut = append(e.b[:0], e.b[len(e.b)-mostConsole:]...), true
+	if len(e.b) > 2*e.most {
+		e.b, e.cut = append(e.b[:0], e.b[len(e.b)-e.most:]...), true
 	}
 	return len(p), nil
 }

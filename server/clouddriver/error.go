@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -87,6 +88,8 @@ func peculiar(err error) (errorBody, bool) {
 	case errors.As(err, &large):
 		return errorBody{Status: http.StatusRequestEntityTooLarge, Exception: "java.lang.IllegalArgumentException",
 			Message: fmt.Sprintf("the body is larger than %d MiB, which is more than this server takes", large.Limit>>20)}, true
+	case errors.Is(err, middleware.ErrSlowBody):
+		return errorBody{Status: http.StatusRequestTimeout, Exception: "java.lang.IllegalArgumentException", Message: err.Error()}, true
 	}
 	return errorBody{}, false
 }
@@ -95,10 +98,16 @@ func writeError(w http.ResponseWriter, status int, exception, message string) {
 	writeBody(w, errorBody{Status: status, Exception: exception, Message: message})
 }
 
+// retryAfter is after how many seconds to try again what can't be answered now.
+const retryAfter = "5"
+
 // writeBody completes an error and sends it.
 func writeBody(w http.ResponseWriter, b errorBody) {
 	b.Timestamp, b.Error = time.Now().UTC().Format("2006-01-02T15:04:05.000+00:00"), http.StatusText(b.Status)
 	w.Header().Set("Content-Type", "application/json")
+	if b.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
 	w.WriteHeader(b.Status)
 	// The reader may be gone; there is no one else to tell.
 	_ = json.NewEncoder(w).Encode(b)

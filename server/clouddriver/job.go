@@ -120,11 +120,10 @@ func (a *api) podsOf(ctx context.Context, at place, job *store.Row) ([]jobPod, e
 		return pods, nil // it would choose all pods
 	}
 	at.location = job.Namespace
-	rows, err := a.list(ctx, at, "pod", selection{selector: labels.SelectorFromSet(m.Spec.Selector.MatchLabels).String(), bodies: true})
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
+	for row, err := range a.list(ctx, at, "pod", selection{selector: labels.SelectorFromSet(m.Spec.Selector.MatchLabels).String(), bodies: true}) {
+		if err != nil {
+			return nil, err
+		}
 		pod, err := podOf(row)
 		if err != nil {
 			return nil, err

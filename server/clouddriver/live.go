@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -28,13 +29,14 @@ const (
 // place is where a reader looks, and who it is.
 type place struct {
 	caller   authorize.Caller
+	sender   string // who it is to Reads
 	account  vedette.AccountName
 	location string // a namespace; empty for none
 }
 
 // placeOf reads it from a path. Deck and Orca write "_" for no namespace.
 func placeOf(r *http.Request, p parts) place {
-	at := place{caller: authorize.CallerOf(r), account: vedette.AccountName(p["account"]), location: p["location"]}
+	at := place{caller: authorize.CallerOf(r), sender: readlimit.CallerOf(r), account: vedette.AccountName(p["account"]), location: p["location"]}
 	if at.location == "_" {
 		at.location = ""
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/manifest"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -32,10 +33,15 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p parts) error
 	if err := a.Authority.Account(r.Context(), at.caller, at.account, authorize.Read); err != nil {
 		return err
 	}
-	row, err := a.read(r.Context(), at, p["name"])
+	// What is made of an object stays while the cluster is asked about it.
+	row, release, err := readlimit.Read(r.Context(), a.Reads, at.sender, func() (store.Row, int64, error) {
+		row, err := a.read(r.Context(), at, p["name"])
+		return row, objectCost * int64(len(row.Body)), err
+	})
 	if err != nil {
 		return err
 	}
+	defer release()
 	if err := a.Authority.Application(r.Context(), at.caller, row.Moniker.App, authorize.Read); err != nil {
 		return err
 	}
@@ -52,6 +58,10 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p parts) error
 	}
 	return writeJSON(w, r, view)
 }
+
+// objectCost is how often an object's bytes are there while it is answered: as it was
+// read, as Clouddriver writes numbers, and in the answer, which grows by doubling.
+const objectCost = 5
 
 func viewOf(row *store.Row, readiness bool) (manifestView, error) {
 	judged, err := judge(row.Kind, row.Body, readiness)

@@ -104,6 +104,7 @@ const (
 	propertyMarker = "SPINNAKER_PROPERTY_"
 	configMarker   = "SPINNAKER_CONFIG_JSON="
 	longestLine    = 8 << 20
+	mostProperties = 16 << 20 // bytes of all lines that hold some
 )
 
 // extract reads the properties that stand in a log, one in a line, and the JSON
@@ -112,8 +113,14 @@ func extract(log io.Reader) (map[string]any, error) {
 	found := map[string]any{}
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, longestLine)
-	for lines.Scan() {
+	for size := 0; lines.Scan(); {
 		line := bytes.TrimSpace(lines.Bytes())
+		if !bytes.Contains(line, []byte(propertyMarker)) && !bytes.HasPrefix(line, []byte(configMarker)) {
+			continue
+		}
+		if size += len(line); size > mostProperties {
+			return nil, vedette.Errorf(vedette.Invalid, "the log's properties have more than %d bytes", mostProperties)
+		}
 		if text, ok := bytes.CutPrefix(line, []byte(configMarker)); ok {
 			if err := merge(found, text); err != nil {
 				return nil, err

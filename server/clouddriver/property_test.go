@@ -49,7 +49,7 @@ func FuzzExtract(f *testing.F) {
 }
 
 func TestConsoleShowsTheEnd(t *testing.T) {
-	var e ending
+	e := ending{most: mostConsole}
 	line := strings.Repeat("x", 999) + "\n"
 	for range 3 * mostConsole / len(line) {
 		if _, err := e.Write([]byte(line)); err != nil {

@@ -3,6 +3,7 @@ package clouddriver
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/vedette-io/vedette"
@@ -54,35 +55,70 @@ type selection struct {
 	bodies      bool
 }
 
-// list returns objects of a kind, with an error as find's.
-func (a *api) list(ctx context.Context, at place, kind string, s selection) ([]store.Row, error) {
+// list goes through the objects of a kind, with errors as find's. A page is let go of
+// before the next one is read: who needs little of an object must not keep it.
+func (a *api) list(ctx context.Context, at place, kind string, s selection) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		if err := a.eachPage(ctx, at, kind, s, func(rows []store.Row) bool { return eachRow(rows, yield) }); err != nil {
+			yield(store.Row{}, err)
+		}
+	}
+}
+
+func eachRow(rows []store.Row, yield func(store.Row, error) bool) bool {
+	for i, row := range rows {
+		rows[i] = store.Row{}
+		if !yield(row, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// eachPage hands pages to do until that returns false.
+func (a *api) eachPage(ctx context.Context, at place, kind string, s selection, do func([]store.Row) bool) error {
 	feed, err := a.feed(ctx, at.account, kind, at.location)
 	if a.elsewhere(err) {
 		rows, err := a.listLive(ctx, at, kind, s.selector)
 		if vedette.KindOf(err) == vedette.NotFound { // the kind, which says nothing of objects
 			err = &readFailure{err.Error()}
 		}
-		return rows, unread(ctx, err)
+		do(rows)
+		return unread(ctx, err)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	query := store.Query{Accounts: []vedette.AccountName{at.account}, Kinds: []vedette.Kind{feed.Feed.Kind}, Namespace: at.location,
-		Application: s.application, Selector: s.selector, Bodies: s.bodies, SkipTotal: true}
+		Application: s.application, Selector: s.selector, Bodies: s.bodies, SkipTotal: true, Bytes: pageBytes}
 	if !feed.Resource.Namespaced {
 		query.Namespace = ""
 	}
-	var rows []store.Row
 	for {
-		page, err := a.Store.Objects(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, page.Items...)
-		if query.After = page.Next; query.After == "" {
-			return rows, nil
+		next, err := a.onePage(ctx, at, query, do)
+		if query.After = next; err != nil || next == "" {
+			return err
 		}
 	}
+}
+
+// pageBytes bounds a page of what is listed, and the memory that it takes: as the
+// rows are stored, and unpacked.
+const pageBytes = 4 << 20
+
+// onePage hands one page to do, and returns the cursor of the next one, if that wants
+// it.
+func (a *api) onePage(ctx context.Context, at place, query store.Query, do func([]store.Row) bool) (next string, err error) {
+	release, err := a.Reads.Acquire(ctx, at.sender, 2*pageBytes)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	page, err := a.Store.Objects(ctx, query)
+	if err != nil || !do(page.Items) {
+		return "", err
+	}
+	return page.Next, nil
 }
 
 // elsewhere reports whether the store can't answer and the cluster may.

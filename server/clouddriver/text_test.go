@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -44,5 +45,19 @@ func TestTextThatIsNoName(t *testing.T) {
 				t.Errorf("%q reached an agent", asked)
 			}
 		})
+	}
+}
+
+// slow is a body that comes too slowly.
+type slow struct{}
+
+func (slow) Read([]byte) (int, error) { return 0, middleware.ErrSlowBody }
+
+func TestBodyThatComesTooSlowly(t *testing.T) {
+	w, _ := prod(t)
+	answer := httptest.NewRecorder()
+	clouddriver.New(clouddriver.Config{Store: w.Store, Tasks: &tasks{}}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/kubernetes/ops", slow{}))
+	if answer.Code != http.StatusRequestTimeout || !strings.Contains(answer.Body.String(), "too slowly") {
+		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 }

@@ -20,7 +20,9 @@ type Server struct {
 	Address string `config:"address"`
 	// Names that the REST API may be called by while it listens on the loopback address only, those of a proxy on the same machine: an IP address or localhost always may. Another name is refused then, as it may be that of a web page whose name server says 127.0.0.1.
 	Hosts []string `config:"hosts"`
-	SSL   SSL      `config:"ssl"`
+	// Memory that answers to readers may take together. One caller may have half of it; whoever finds none for 10 seconds is refused with 503.
+	ReadBytes configfile.Bytes `config:"readBytes" default:"64MiB"`
+	SSL       SSL              `config:"ssl"`
 }
 
 // SSL secures the REST API.

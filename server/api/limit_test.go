@@ -1,0 +1,130 @@
+package api_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/server/readlimit"
+	"github.com/vedette-io/vedette/server/readtest"
+)
+
+// heavy is a world of one account with ConfigMaps of 100 KiB that compression
+// makes no smaller.
+func heavy(t *testing.T, n int) *readtest.World {
+	w := readtest.New(t)
+	w.Account("prod", "configmaps")
+	for i := range n {
+		w.Put("prod", configMap(i, 100<<10))
+	}
+	return w
+}
+
+func configMap(i, size int) string {
+	b := make([]byte, size)
+	for n := range b {
+		b[n] = byte('a' + rand.IntN(26))
+	}
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%03d","namespace":"n"},"data":{"x":%q}}`, i, b)
+}
+
+// TestPagesOfBytes reads large objects by pages, as the command line does: each
+// answer is bounded in bytes, and together they hold everything.
+func TestPagesOfBytes(t *testing.T) {
+	const most = 350 << 10
+	world := heavy(t, 20)
+	cfg := configOf(world)
+	cfg.PageBytes = most
+	w := serve(t, cfg)
+	var names []string
+	pages := 0
+	for cursor := ""; ; pages++ {
+		_, body := w.get("/objects?limit=5000&include=body" + cursor)
+		if len(body) > most+64<<10 {
+			t.Errorf("page %d has %d bytes", pages, len(body))
+		}
+		page := read[objects](w, "/objects?limit=5000&include=body"+cursor)
+		if page.Total != 20 || len(page.Freshness) != 1 {
+			t.Errorf("page %d: a total of %d, %d feeds", pages, page.Total, len(page.Freshness))
+		}
+		for _, item := range page.Items {
+			names = append(names, item.Name)
+			if len(item.Manifest) == 0 {
+				t.Errorf("%s has no manifest", item.Name)
+			}
+		}
+		if cursor = "&cursor=" + page.Cursor; page.Cursor == "" {
+			break
+		}
+	}
+	if len(names) != 20 || names[0] != "c000" || names[19] != "c019" || pages != 6 {
+		t.Errorf("%d pages: %q", pages, names)
+	}
+	if page := read[objects](w, "/objects?limit=5000"); len(page.Items) != 20 || page.Cursor != "" {
+		t.Errorf("without manifests: %d objects", len(page.Items))
+	}
+}
+
+// TestStreamOfBytes holds that a stream tells of all that is there first, though
+// its pages are bounded too.
+func TestStreamOfBytes(t *testing.T) {
+	cfg := configOf(heavy(t, 5))
+	cfg.PageBytes = 150 << 10
+	cfg.Reads = readlimit.New(readlimit.Config{Bytes: 600 << 10})
+	s := follow(t, cfg, client.Query{Kind: "configmaps", Manifests: true})
+	s.expect("added prod/ConfigMap/n/c000", "added prod/ConfigMap/n/c001", "added prod/ConfigMap/n/c002", "added prod/ConfigMap/n/c003", "added prod/ConfigMap/n/c004", "ready")
+}
+
+// TestTagOfPage holds that a page's tag tells apart what differs in manifests only.
+func TestTagOfPage(t *testing.T) {
+	world := heavy(t, 1)
+	w := serve(t, configOf(world))
+	first, _ := w.get("/objects?include=body")
+	again, body := w.get("/objects?include=body", "If-None-Match", first.Header.Get("ETag"))
+	if again.StatusCode != http.StatusNotModified || len(body) != 0 {
+		t.Errorf("the same page: %d with %d bytes", again.StatusCode, len(body))
+	}
+	world.PutBody("prod", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c000","namespace":"n"}}`, `{"other":true}`)
+	if other, _ := w.get("/objects?include=body", "If-None-Match", first.Header.Get("ETag")); other.StatusCode != http.StatusOK {
+		t.Errorf("another page: %d", other.StatusCode)
+	}
+}
+
+// TestReadersThatFindNoMemory takes all memory of readers: whoever comes then is
+// told so, and served when there is some again.
+func TestReadersThatFindNoMemory(t *testing.T) {
+	cfg := configOf(heavy(t, 1))
+	cfg.Reads = readlimit.New(readlimit.Config{Bytes: 64 << 20, Wait: time.Millisecond})
+	cfg.Streams = readlimit.New(readlimit.Config{Bytes: 1 << 20, Wait: time.Millisecond})
+	w := serve(t, cfg)
+	held := map[*readlimit.Limiter][]func(){}
+	for _, l := range []*readlimit.Limiter{cfg.Reads, cfg.Streams} {
+		for _, name := range []string{"a", "b"} {
+			held[l] = append(held[l], l.TryAcquire(name, 64<<20)) // a share
+		}
+	}
+	for _, path := range []string{"/objects?include=body", "/objects?as=table&kind=configmaps", "/objects", "/objects/prod/configmaps/n/c000", "/changes"} {
+		response, body := w.get(path)
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
+			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		}
+	}
+	if response, body := w.get("/accounts"); response.StatusCode != http.StatusOK {
+		t.Errorf("what takes little: %d %s", response.StatusCode, body)
+	}
+	for _, release := range held[cfg.Reads] {
+		release()
+	}
+	for _, path := range []string{"/objects?include=body", "/objects/prod/configmaps/n/c000"} {
+		if response, body := w.get(path); response.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		}
+	}
+	if cfg.Reads.TryAcquire("a", 64<<20) == nil || cfg.Reads.TryAcquire("b", 64<<20) == nil {
+		t.Error("an answer has kept memory that it does not need any more")
+	}
+}

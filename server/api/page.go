@@ -1,0 +1,93 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/vedette-io/vedette/internal/tagged"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// writePage answers with a page of objects, as writeFresh does, and lets go of each
+// object as soon as it is sent: together, as one body, they would take the memory
+// of the page once more, or twice.
+func writePage(w http.ResponseWriter, r *http.Request, f freshness, page store.Page) error {
+	still, err := encode(f.still())
+	if err != nil {
+		return err
+	}
+	moving, err := encode(f)
+	if err != nil {
+		return err
+	}
+	f.header(w.Header())
+	if !tagged.Begin(w, r, pageTag(page, still)) {
+		return nil
+	}
+	p := pageWriter{w: w}
+	p.b = append(p.b, `{"items":[`...)
+	for i := range page.Items {
+		if i > 0 {
+			p.b = append(p.b, ',')
+		}
+		p.b = appendObject(p.b, &page.Items[i])
+		page.Items[i] = store.Row{}
+		p.flush(pieceOfPage)
+	}
+	p.b = append(p.b, ']')
+	p.b = append(appendPageEnd(p.b, page), ',')
+	p.b = append(p.b, moving[1:]...)
+	p.flush(0)
+	return nil
+}
+
+// pageTag sums up what a page says. What is not a manifest is small, and is written
+// once more for it.
+func pageTag(page store.Page, still []byte) uint64 {
+	tag := xxhash.New() // whose writes do not fail
+	var b []byte
+	for _, row := range page.Items {
+		body := row.Body
+		row.Body = nil
+		b = appendObject(b[:0], &row)
+		_, _ = tag.Write(b)
+		_, _ = tag.Write(body)
+	}
+	_, _ = tag.Write(appendPageEnd(b[:0], page))
+	_, _ = tag.Write(still)
+	return tag.Sum64()
+}
+
+// appendPageEnd writes what follows the objects, but for the brace.
+func appendPageEnd(b []byte, page store.Page) []byte {
+	b = strconv.AppendInt(append(b, `,"total":`...), page.Total, 10)
+	if page.Next != "" {
+		o := object{b}
+		o.text("cursor", page.Next)
+		b = o.b
+	}
+	return b
+}
+
+const pieceOfPage = 64 << 10
+
+// pageWriter writes in pieces. A reader that is gone is no failure of ours.
+type pageWriter struct {
+	w    http.ResponseWriter
+	b    []byte
+	gone bool
+}
+
+// flush sends what was gathered if it is more than so many bytes.
+func (p *pageWriter) flush(above int) {
+	if len(p.b) <= above {
+		return
+	}
+	if !p.gone {
+		_, err := p.w.Write(p.b)
+		p.gone = err != nil
+	}
+	p.b = p.b[:0]
+}
