@@ -42,7 +42,7 @@ func (o *Operator) resolve(ctx context.Context, t vedette.Target) (vedette.Resou
 
 // resolveVersion finds a kind of one version of a group, as a manifest names it.
 func (o *Operator) resolveVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
-	if strings.Count(apiVersion, "/") > 1 || !plain(strings.ReplaceAll(apiVersion, "/", "")) {
+	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !plain(part) }) {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is no apiVersion", apiVersion)
 	}
 	o.kinds.mu.Lock()
