@@ -85,7 +85,7 @@ func accountColumns(a vedette.Account) ([]any, error) {
 func register(ctx context.Context, tx *tx, a vedette.Account, columns []any) error {
 	known, err := findCluster(ctx, tx, a.Name)
 	if err == nil && !known.Same(a.Cluster) {
-		return vedette.Errorf(vedette.Conflict, "the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or remove the account first", a.Name, known, a.Cluster)
+		return vedette.Errorf(vedette.Conflict, "the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or stop the agents of the first until the account has been removed, after its grace period", a.Name, known, a.Cluster)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -147,6 +147,8 @@ type Holder struct {
 	Account *vedette.Account
 	// KeepPermissions leaves the permissions as they are stored, whatever Account has.
 	KeepPermissions bool
+	// KeepNamespaces does the same with the namespaces.
+	KeepNamespaces bool
 }
 
 // Take makes an agent the account's one cacher. From the return on, whoever held
@@ -200,7 +202,8 @@ func describe(ctx context.Context, tx *tx, id int64, h Holder) error {
 	}
 	a, by := *h.Account, string(h.Agent)
 	var uid, text, before string
-	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &text, &before)
+	var namespaces sql.NullString
+	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, namespaces, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &text, &namespaces, &before)
 	if err != nil {
 		return err
 	}
@@ -217,6 +220,9 @@ func describe(ctx context.Context, tx *tx, id int64, h Holder) error {
 	columns, err := accountColumns(a)
 	if err != nil {
 		return err
+	}
+	if h.KeepNamespaces {
+		columns[len(columns)-1] = namespaces
 	}
 	_, err = tx.exec(ctx, `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, permitted_by = ? WHERE id = ?`,
 		append(columns, clean(by, maxAccountName), id)...)
