@@ -388,6 +388,26 @@ func TestKeptWithinGrace(t *testing.T) {
 	})
 }
 
+// The server was stopped for longer than the grace period, as its database says by
+// whichever clock, and starts long before the agent is back.
+func TestKeptThroughAPlannedStop(t *testing.T) {
+	on(t, anyDatabase(), lone, func(t *testing.T, w *world) {
+		id := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`)
+		w.agents[0].pause()
+		w.server.stop()
+		if err := w.db.write(`UPDATE accounts SET orphaned = 1, last_seen = 1, holder = '', server = ''`); err != nil {
+			t.Fatal(err)
+		}
+		w.server.start()
+		idle(t.Context(), 15*time.Second) // in which the server looks for what to remove at least once
+		w.agents[0].resume()
+		w.settle()
+		if now := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`); now != id {
+			t.Errorf("the account was made anew: its row is %d and was %d", now, id)
+		}
+	})
+}
+
 // A server that we don't have takes the account away: whoever has it must not
 // write another change in its term, and may then ask for it again.
 func TestStaleTermIsRefused(t *testing.T) {
