@@ -250,17 +250,19 @@ func (l *lease) lose(row leaseRow) error {
 	return l.lost
 }
 
-// release gives the lease up, so that the next server need not wait.
+// release gives the lease up, so that the next server need not wait. It does not
+// fail: without a database, the next one waits.
 func (l *lease) release() error {
-	if l == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), ownTerm)
 	defer cancel()
-	return l.store.unleased(ctx, func(ctx context.Context, tx *tx) error {
+	err := l.store.unleased(ctx, func(ctx context.Context, tx *tx) error {
 		_, err := tx.exec(ctx, `UPDATE lease SET token = '' WHERE id = 1 AND token = ?`, l.token)
 		return err
 	})
+	if err != nil {
+		l.store.log.Warn("the lease of the database could not be given up; the next server waits until it is over", "error", err)
+	}
+	return nil
 }
 
 // KeepLease renews the lease until ctx ends. Its error is ErrLeaseLost where

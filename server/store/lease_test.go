@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"sync"
@@ -177,6 +178,20 @@ func TestFrozenInATransaction(t *testing.T) {
 		}
 		if err := s.write(t.Context(), func(context.Context, *tx) error { return nil }); err != nil {
 			t.Errorf("the lease is its own, and yet: %v", err)
+		}
+	})
+}
+
+// TestSchemaOfBeforeLeases opens a database that a server without leases has left.
+func TestSchemaOfBeforeLeases(t *testing.T) {
+	onOldSchemas(t, 4, func(t *testing.T, url string, _ *sql.DB) {
+		s := openAs(t, url, "s1")
+		defer shut(t, s)
+		if _, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
+			t.Error(err)
+		}
+		if needs := s.dialect.clock != ""; needs != (s.lease != nil) {
+			t.Errorf("%s: the lease is %v", s.dialect.name, s.lease)
 		}
 	})
 }

@@ -108,31 +108,32 @@ func (s *Store) claimAndMigrate(ctx context.Context, cfg Config) error {
 	if cfg.Server == "" || s.dialect.clock == "" {
 		return s.migrate(ctx)
 	}
-	l := newLease(s, cfg)
 	known := s.knowsLease(ctx)
 	if known {
-		if err := l.claim(ctx); err != nil {
+		if err := s.claim(ctx, cfg); err != nil {
 			return err
 		}
-		s.lease = l
 	}
 	if err := s.migrate(ctx); err != nil || known {
 		return err
 	}
+	return s.claim(ctx, cfg)
+}
+
+// claim takes the lease until Close.
+func (s *Store) claim(ctx context.Context, cfg Config) error {
+	l := newLease(s, cfg)
 	if err := l.claim(ctx); err != nil {
 		return err
 	}
 	s.lease = l
+	s.cleanup = append(s.cleanup, l.release)
 	return nil
 }
 
 // Close waits for what is under way and lets go of the database.
 func (s *Store) Close() error {
 	errs := []error{s.texts.close(), s.looks.close()}
-	if err := s.lease.release(); err != nil {
-		s.log.Warn("the lease of the database could not be given up; the next server waits until it is over", "error", err)
-	}
-	s.lease = nil
 	for i := len(s.cleanup) - 1; i >= 0; i-- {
 		errs = append(errs, s.cleanup[i]())
 	}
