@@ -30,7 +30,7 @@ func (s *session) register(ctx context.Context, r *wire.Register) error {
 		s.refuse(name, err)
 		return nil
 	}
-	if !s.know(name, 0) {
+	if !s.know(name, propertiesMemory*len(r.GetProperties())) {
 		s.refuse(name, vedette.Errorf(vedette.Invalid, "the agent has %d accounts already; no more are taken of one agent", maxAccounts))
 		return nil
 	}

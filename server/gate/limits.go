@@ -13,15 +13,18 @@ import (
 // What one agent may say of itself and its accounts. Memory that is kept for as long
 // as it is connected also counts against the gate's memory.
 const (
-	maxName        = 255       // bytes, of an agent's, a host's or a zone's name
-	maxAccounts    = 10_000    // of one agent
-	maxProperties  = 256 << 10 // bytes, of an account
-	maxIdentity    = 4 << 10   // bytes, of a cluster's identity and an account's shape, each
-	maxTrouble     = 1 << 10   // bytes, of what keeps an account from being reported
-	sessionMemory  = 32 << 10  // bytes, that a session takes by being there
-	accountMemory  = 1 << 10   // bytes, that an account takes besides what is said of it
-	maxEarly       = 64 << 10  // bytes, compressed, of records before the first account is held
-	maxEarlyRecord = 1 << 10   // bytes, of a record in them: they are pulses
+	maxName       = 255       // bytes, of an agent's, a host's or a zone's name
+	maxAccounts   = 10_000    // of one agent
+	maxProperties = 256 << 10 // bytes, of an account
+	maxIdentity   = 4 << 10   // bytes, of a cluster's identity and an account's shape, each
+	maxTrouble    = 1 << 10   // bytes, of what keeps an account from being reported
+	sessionMemory = 32 << 10  // bytes, that a session takes by being there
+	accountMemory = 1 << 10   // bytes, that an account takes besides what is said of it
+	// propertiesMemory is how much memory properties take, by a byte of their JSON: an
+	// entry of a list of short texts has four bytes there.
+	propertiesMemory = 8
+	maxEarly         = 64 << 10 // bytes, compressed, of records before the first account is held
+	maxEarlyRecord   = 1 << 10  // bytes, of a record in them: they are pulses
 )
 
 // checkHello refuses an agent whose names can't be shown.

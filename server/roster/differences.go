@@ -21,7 +21,7 @@ func differences(counts, brought vedette.Properties) string {
 		switch {
 		case a[name] == b[name]:
 		case name == "permissions":
-			names = append(names, fmt.Sprintf("permissions (%s counts, not %s)", counts.Permissions, brought.Permissions))
+			names = append(names, fmt.Sprintf("permissions (%s counts, not %s)", shorten(counts.Permissions), shorten(brought.Permissions)))
 		default:
 			names = append(names, name)
 		}

@@ -27,7 +27,7 @@ type Member struct {
 	mu         sync.Mutex
 	fresh      time.Time
 	roles      map[vedette.AccountName]Assignment
-	registered map[vedette.AccountName]vedette.Account // as the agent last said
+	registered map[vedette.AccountName]vedette.Account // as the agent last said, without namespaces
 	stall      map[vedette.AccountName]stall           // of accounts whose changes wait for the database
 	gone       bool
 }
@@ -72,10 +72,12 @@ func (m *Member) Leave(ctx context.Context) {
 // Register asks for a role in an account. The answer comes through assign; an
 // error is the store's, and the caller tries again.
 func (m *Member) Register(ctx context.Context, a vedette.Account) error {
+	namespaces := a.Namespaces
+	a.Namespaces = nil
 	m.mu.Lock()
 	m.registered[a.Name] = a
 	m.mu.Unlock()
-	return m.roster.seat(a.Name).register(ctx, m)
+	return m.roster.seat(a.Name).register(ctx, m, namespaces)
 }
 
 // registration is what the agent last said of an account.

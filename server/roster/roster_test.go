@@ -76,8 +76,11 @@ func (l *ledger) Take(ctx context.Context, account vedette.AccountName, h store.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	row := l.rows[account]
-	permissions := row.Properties.Permissions
+	permissions, namespaces := row.Properties.Permissions, row.Namespaces
 	row.Account, row.Holder = *h.Account, h.Agent
+	if h.KeepNamespaces {
+		row.Namespaces = namespaces
+	}
 	if h.KeepPermissions {
 		row.Properties.Permissions = permissions
 	} else {
@@ -299,6 +302,28 @@ func TestWiderPermissionsWait(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		if p := w.row("prod").Properties.Permissions; p != nil {
 			t.Errorf("they are still %s though the first agent is gone for good", p)
+		}
+	})
+}
+
+// TestNamespacesOutliveTheirAgent asks that they are stored and not held in memory.
+func TestNamespacesOutliveTheirAgent(t *testing.T) {
+	inBubble(t, func(t *testing.T, w world) {
+		first, _ := w.connect("a1")
+		second, heard := w.connect("a2")
+		account := prod(dev)
+		account.Namespaces = []string{"default", "shop"}
+		for _, m := range []*Member{first, second} {
+			if err := m.Register(t.Context(), account); err != nil {
+				t.Fatal(err)
+			}
+			if kept := m.registration("prod").Namespaces; kept != nil {
+				t.Errorf("%s's are kept: %q", m.ID, kept)
+			}
+		}
+		first.Leave(t.Context())
+		if heard.last() != Cacher || len(w.row("prod").Namespaces) != 2 {
+			t.Errorf("got %q and the namespaces %q", heard.last(), w.row("prod").Namespaces)
 		}
 	})
 }

@@ -60,12 +60,17 @@ func (s *seat) endTurn() { <-s.turn }
 // register puts an agent at the end of the queue, unless the account is not its
 // to serve. One that holds the seat already gets it anew: it has registered again
 // because it starts over, or because its configuration has changed.
-func (s *seat) register(ctx context.Context, m *Member) error {
+//
+// Namespaces are those of the account's cluster. They are as many as that likes, and
+// not kept for later: who takes over leaves those that are stored.
+func (s *seat) register(ctx context.Context, m *Member, namespaces []string) error {
 	if err := s.takeTurn(ctx); err != nil {
 		return err
 	}
 	defer s.endTurn()
-	row, err := s.admit(ctx, m)
+	account := m.registration(s.account)
+	account.Namespaces = namespaces
+	row, err := s.admit(ctx, m, account)
 	if err != nil || row == nil {
 		return err
 	}
@@ -73,16 +78,27 @@ func (s *seat) register(ctx context.Context, m *Member) error {
 		return nil // it has left
 	}
 	if holder, _ := s.current(); holder == nil || holder == m {
-		return s.give(ctx, m, row)
+		return s.give(ctx, m, row, store.Holder{Account: &account})
 	}
 	s.standBy(m, row)
 	return nil
 }
 
+// takeOver lets an agent of the queue have the seat, by what it registered earlier.
+// It needs the turn.
+func (s *seat) takeOver(ctx context.Context, m *Member) error {
+	account := m.registration(s.account)
+	row, err := s.admit(ctx, m, account)
+	if err != nil || row == nil {
+		return err
+	}
+	return s.give(ctx, m, row, store.Holder{Account: &account, KeepNamespaces: true})
+}
+
 // admit asks whether an agent may serve the account. The row is nil where it may
 // not; it has been told so then, and holds the seat no more.
-func (s *seat) admit(ctx context.Context, m *Member) (*store.AccountRow, error) {
-	row, err := s.roster.registrar.Register(ctx, m.registration(s.account))
+func (s *seat) admit(ctx context.Context, m *Member, account vedette.Account) (*store.AccountRow, error) {
+	row, err := s.roster.registrar.Register(ctx, account)
 	switch vedette.KindOf(err) {
 	case vedette.Invalid, vedette.Conflict, vedette.Denied:
 		s.refuse(ctx, m, err)
@@ -145,13 +161,13 @@ func (s *seat) standBy(m *Member, row *store.AccountRow) {
 }
 
 // give makes an agent the cacher, in a new term. It needs the turn. An agent that
-// left while the store was asked is not made one; the error says so.
-func (s *seat) give(ctx context.Context, m *Member, row *store.AccountRow) error {
+// left while the store was asked is not made one; the error says so. What h lacks is
+// filled in.
+func (s *seat) give(ctx context.Context, m *Member, row *store.AccountRow, h store.Holder) error {
 	s.empty()
-	account := m.registration(s.account)
 	wider := s.widening(m, row)
-	term, err := s.roster.book.Take(ctx, s.account, store.Holder{Agent: m.ID, Server: s.roster.server, Shape: account.Shape,
-		Account: &account, KeepPermissions: wider.waits()})
+	h.Agent, h.Server, h.Shape, h.KeepPermissions = m.ID, s.roster.server, h.Account.Shape, wider.waits()
+	term, err := s.roster.book.Take(ctx, s.account, h)
 	if err != nil {
 		return fmt.Errorf("make agent %s the cacher of %s: %w", m.ID, s.account, err)
 	}
@@ -324,11 +340,7 @@ func (s *seat) next(ctx context.Context) {
 		if !slices.Contains(s.waiting(), m) {
 			continue // it has left meanwhile
 		}
-		row, err := s.admit(ctx, m)
-		if err == nil && row != nil {
-			err = s.give(ctx, m, row)
-		}
-		if err != nil {
+		if err := s.takeOver(ctx, m); err != nil {
 			s.roster.log.Warn("account waits for a cacher", "account", s.account, "agent", m.ID, "error", err)
 		}
 	}

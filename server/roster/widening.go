@@ -81,11 +81,7 @@ func (s *seat) widen(ctx context.Context, holder *Member) {
 	if s.narrower(holder, w.to) || w.author != holder.ID && w.ticks < mostPatience {
 		return
 	}
-	row, err := s.admit(ctx, holder)
-	if err == nil && row != nil {
-		err = s.give(ctx, holder, row)
-	}
-	if err != nil {
+	if err := s.takeOver(ctx, holder); err != nil {
 		s.roster.log.Warn("permissions could not be changed; tried again", "account", s.account, "agent", holder.ID, "error", err)
 	}
 }
@@ -95,7 +91,7 @@ func (w *widening) log(log *slog.Logger, account vedette.AccountName, agent vede
 	if w == nil {
 		return
 	}
-	log = log.With("account", account, "agent", agent, "before", w.from.String(), "after", w.to.String(), "author", w.author)
+	log = log.With("account", account, "agent", agent, "before", shorten(w.from), "after", shorten(w.to), "author", w.author)
 	if w.waits() {
 		log.Warn("security: an agent wants to widen the permissions of an account; they stay as they are", "because", w.reason)
 		return
@@ -108,5 +104,14 @@ func (w *widening) notice() string {
 	if !w.waits() {
 		return ""
 	}
-	return "its permissions (" + w.to.String() + ") are wider than those that count (" + w.from.String() + ") and wait: " + w.reason
+	return "its permissions (" + shorten(w.to) + ") are wider than those that count (" + shorten(w.from) + ") and wait: " + w.reason
+}
+
+// shorten returns permissions for people. An agent may name thousands of roles.
+func shorten(p *vedette.Permissions) string {
+	text, most := p.String(), 500
+	if len(text) <= most {
+		return text
+	}
+	return vedette.CleanText(text[:most], most) + "…"
 }

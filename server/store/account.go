@@ -147,6 +147,8 @@ type Holder struct {
 	Account *vedette.Account
 	// KeepPermissions leaves the permissions as they are stored, whatever Account has.
 	KeepPermissions bool
+	// KeepNamespaces does the same with the namespaces.
+	KeepNamespaces bool
 }
 
 // Take makes an agent the account's one cacher. From the return on, whoever held
@@ -200,7 +202,8 @@ func describe(ctx context.Context, tx *tx, id int64, h Holder) error {
 	}
 	a, by := *h.Account, string(h.Agent)
 	var uid, text, before string
-	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &text, &before)
+	var namespaces sql.NullString
+	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, namespaces, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &text, &namespaces, &before)
 	if err != nil {
 		return err
 	}
@@ -217,6 +220,9 @@ func describe(ctx context.Context, tx *tx, id int64, h Holder) error {
 	columns, err := accountColumns(a)
 	if err != nil {
 		return err
+	}
+	if h.KeepNamespaces {
+		columns[len(columns)-1] = namespaces
 	}
 	_, err = tx.exec(ctx, `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, permitted_by = ? WHERE id = ?`,
 		append(columns, clean(by, maxAccountName), id)...)

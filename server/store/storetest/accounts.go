@@ -117,7 +117,7 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("got %+v, %v\nwant %+v", row, err, before)
 		}
 	},
-	"the cacher's word replaces what is stored, but for permissions that are kept": func(t *testing.T, s *store.Store) {
+	"the cacher's word replaces what is stored, but for what is to be kept": func(t *testing.T, s *store.Store) {
 		first := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}, Properties: vedette.Properties{Environment: "prod", Permissions: &vedette.Permissions{Read: []string{"dev"}}}}
 		if _, err := s.Register(t.Context(), first); err != nil {
 			t.Fatal(err)
@@ -130,7 +130,9 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		if row := only(t, s); !reflect.DeepEqual(row.Account, want) || row.PermittedBy != "agent-1" {
 			t.Errorf("got %+v\nwant %+v by agent-1", row, want)
 		}
-		takeAs(t, s, store.Holder{Agent: "agent-2", Account: &second})
+		third := second
+		third.Namespaces = nil
+		takeAs(t, s, store.Holder{Agent: "agent-2", Account: &third, KeepNamespaces: true})
 		if row := only(t, s); !reflect.DeepEqual(row.Account, second) || row.PermittedBy != "agent-2" {
 			t.Errorf("got %+v\nwant %+v by agent-2", row, second)
 		}
