@@ -2,6 +2,7 @@ package roster
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -77,7 +78,12 @@ func (m *Member) Register(ctx context.Context, a vedette.Account) error {
 	m.mu.Lock()
 	m.registered[a.Name] = a
 	m.mu.Unlock()
-	return m.roster.seat(a.Name).register(ctx, m, namespaces)
+	for {
+		err := m.roster.seat(a.Name).register(ctx, m, namespaces)
+		if !errors.Is(err, errDiscarded) {
+			return err
+		}
+	}
 }
 
 // registration is what the agent last said of an account.

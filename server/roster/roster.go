@@ -94,7 +94,7 @@ func (r *Roster) Run(ctx context.Context) error {
 		every(ctx, 15*time.Second, func() { r.recordSeen(ctx) })
 		return nil
 	})
-	every(ctx, time.Second, func() { r.eachSeat(func(s *seat) { s.fill(ctx) }) })
+	every(ctx, time.Second, func() { r.fillSeats(ctx) })
 	return group.Wait()
 }
 
@@ -143,11 +143,14 @@ func (r *Roster) recordSeen(ctx context.Context) {
 // in the database must not hold up all others.
 const seatsAtOnce = 8
 
-func (r *Roster) eachSeat(do func(*seat)) {
+// fillSeats looks after the seats of which there is something to do.
+func (r *Roster) fillSeats(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(seatsAtOnce)
 	for _, s := range r.allSeats() {
-		group.Go(func() error { do(s); return nil })
+		if s.unsettled() {
+			group.Go(func() error { s.fill(ctx); return nil })
+		}
 	}
 	_ = group.Wait() // none of them fails
 }
@@ -179,6 +182,20 @@ func (r *Roster) seatOf(name vedette.AccountName) *seat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.seats[name]
+}
+
+// discard forgets a seat that nobody has to do with, so that names that were asked
+// for once cost nothing. It needs the seat's turn. Who has found the seat before
+// and asks for it now is told to look again.
+func (r *Roster) discard(s *seat) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holder == nil && len(s.queue) == 0 && !s.owed {
+		s.discarded = true
+		delete(r.seats, s.account)
+	}
 }
 
 // Fresh returns up to when an account is known to be complete, and whether an

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -142,17 +143,44 @@ func (t *told) last() Role {
 	return t.roles[len(t.roles)-1]
 }
 
+// journal is a log that tests read.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+// says reports whether a line holds all the parts.
+func (j *journal) says(parts ...string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for line := range strings.Lines(j.text.String()) {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // world is a roster that runs within a bubble.
 type world struct {
 	*Roster
 	*ledger
+	*journal
 	t *testing.T
 }
 
 func inBubble(t *testing.T, test func(t *testing.T, w world)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{rows: map[vedette.AccountName]*store.AccountRow{}}
-		w := world{New("s1", l, l, slog.New(slog.DiscardHandler)), l, t}
+		book := &journal{}
+		w := world{New("s1", l, l, slog.New(slog.NewTextHandler(book, nil))), l, book, t}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- w.Run(ctx) }()
@@ -287,9 +315,15 @@ func TestWiderPermissionsWait(t *testing.T) {
 		if notice := second.Roles()["prod"].Message; !strings.Contains(notice, "READ [dev] counts, not open to everyone") {
 			t.Errorf("operators are shown %q", notice)
 		}
+		if !w.says("level=WARN", "stands by", "agent=a2", "open to everyone") {
+			t.Errorf("the log says nothing of the standby:\n%s", w.text.String())
+		}
 		first.Leave(t.Context())
 		if heard.last() != Cacher {
 			t.Fatal("the second did not take over")
+		}
+		if !w.says("level=WARN", "security: an agent wants to widen", "agent=a2", "author=a1") || w.says("have become wider") {
+			t.Errorf("the log says of what waits:\n%s", w.text.String())
 		}
 		w.register(second, nil) // once more does not help
 		time.Sleep(mostPatience*time.Second - 10*time.Second)
@@ -302,6 +336,37 @@ func TestWiderPermissionsWait(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		if p := w.row("prod").Properties.Permissions; p != nil {
 			t.Errorf("they are still %s though the first agent is gone for good", p)
+		}
+		if !w.says("level=WARN", "security: the permissions of an account have become wider", "agent=a2", `before="READ [dev]"`, `after="open to everyone"`) {
+			t.Errorf("the log says of what became wider:\n%s", w.text.String())
+		}
+	})
+}
+
+// TestNamesAreForgotten registers names that nobody asks for again, while others
+// come and go at the same time.
+func TestNamesAreForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, w world) {
+		var agents sync.WaitGroup
+		for n := range 4 {
+			agents.Go(func() {
+				for i := range 100 {
+					m, heard := w.connect(vedette.AgentID(fmt.Sprint("a", n)))
+					account := prod(dev)
+					account.Name = vedette.AccountName(fmt.Sprint("name-", (n+i)%5))
+					if err := m.Register(t.Context(), account); err != nil || heard.last() == "" {
+						t.Errorf("%v after %q", err, heard.last())
+					}
+					time.Sleep(time.Duration(i%3) * time.Second)
+					m.Leave(t.Context())
+					time.Sleep(time.Duration(i%4) * time.Second)
+				}
+			})
+		}
+		agents.Wait()
+		time.Sleep(3 * time.Second)
+		if n := len(w.allSeats()); n != 0 {
+			t.Errorf("%d seats are left of which nobody asks", n)
 		}
 	})
 }

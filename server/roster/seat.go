@@ -2,6 +2,7 @@ package roster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -21,18 +22,34 @@ type seat struct {
 	account vedette.AccountName
 	turn    chan struct{} // holds a token while somebody has the turn
 
-	mu      sync.Mutex
-	queue   []*Member
-	holder  *Member
-	term    vedette.Term
-	owed    bool // the store has not been told that nobody holds the term any more
-	pending *widening
+	mu        sync.Mutex
+	queue     []*Member
+	holder    *Member
+	term      vedette.Term
+	owed      bool // the store has not been told that nobody holds the term any more
+	discarded bool // the account has another seat, or none
+	pending   *widening
 }
 
 func (s *seat) current() (*Member, vedette.Term) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.holder, s.term
+}
+
+// unsettled reports whether fill has something to do.
+func (s *seat) unsettled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holder == nil || s.pending.waits()
+}
+
+var errDiscarded = errors.New("the seat was discarded meanwhile")
+
+func (s *seat) isDiscarded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.discarded
 }
 
 // takeTurn waits for the turn. Whoever gets it calls endTurn.
@@ -62,12 +79,16 @@ func (s *seat) endTurn() { <-s.turn }
 // because it starts over, or because its configuration has changed.
 //
 // Namespaces are those of the account's cluster. They are as many as that likes, and
-// not kept for later: who takes over leaves those that are stored.
+// not kept for later: who takes over leaves those that are stored. The error is
+// errDiscarded where the account's seat is another one by now.
 func (s *seat) register(ctx context.Context, m *Member, namespaces []string) error {
 	if err := s.takeTurn(ctx); err != nil {
 		return err
 	}
 	defer s.endTurn()
+	if s.isDiscarded() {
+		return errDiscarded
+	}
 	account := m.registration(s.account)
 	account.Namespaces = namespaces
 	row, err := s.admit(ctx, m, account)
@@ -127,7 +148,7 @@ func refusal(a vedette.Account, reason error) string {
 	if vedette.KindOf(reason) != vedette.Conflict {
 		return reason.Error()
 	}
-	message := fmt.Sprintf("the account name %s belongs to another cluster than %s: choose another name, or have the account removed. "+
+	message := fmt.Sprintf("the account name %s belongs to another cluster than %s: choose another name, or stop the agents of the other until its grace period has removed it. "+
 		"The server's log and its list of agents tell operators which cluster has the name", a.Name, a.Cluster)
 	if a.Cluster.UID == "" {
 		message += ". The agent may not read the uid of namespace kube-system, so that the cluster is known by its address and certificate only: " +
@@ -328,6 +349,7 @@ func (s *seat) fill(ctx context.Context) {
 	if err := s.release(ctx); err != nil && ctx.Err() == nil {
 		s.roster.log.Debug("account can't be released yet", "account", s.account, "error", err)
 	}
+	s.roster.discard(s)
 }
 
 // next gives the seat to the first in the queue that can be given it. A store that

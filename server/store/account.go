@@ -85,7 +85,7 @@ func accountColumns(a vedette.Account) ([]any, error) {
 func register(ctx context.Context, tx *tx, a vedette.Account, columns []any) error {
 	known, err := findCluster(ctx, tx, a.Name)
 	if err == nil && !known.Same(a.Cluster) {
-		return vedette.Errorf(vedette.Conflict, "the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or remove the account first", a.Name, known, a.Cluster)
+		return vedette.Errorf(vedette.Conflict, "the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or stop the agents of the first until the account has been removed, after its grace period", a.Name, known, a.Cluster)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
