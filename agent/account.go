@@ -33,6 +33,9 @@ type account struct {
 	indexes indexes
 	news    chan struct{} // holds a token while an assignment waits
 
+	unusable error      // why credentials could not be read again, as last logged; owned by run
+	telling  sync.Mutex // held while the server is told of the state, so that no news overtakes older news
+
 	mu       sync.Mutex
 	next     *uplink.Assignment // the latest; those before it are void
 	operator *operate.Operator  // nil until the cluster was reached
@@ -45,14 +48,24 @@ func newAccount(a *Agent, cfg Account) *account {
 	return &account{agent: a, cfg: cfg, log: a.log.With("account", cfg.Name), news: make(chan struct{}, 1), state: "reaching"}
 }
 
+// run serves the account until ctx ends. It begins anew where the kubeconfig has
+// changed: another cluster may stand there now.
 func (a *account) run(ctx context.Context) error {
-	cluster, err := a.reach(ctx)
-	if err != nil {
-		return nil // ctx has ended
+	for ctx.Err() == nil {
+		cluster, err := a.reach(ctx)
+		if err != nil {
+			return nil // ctx has ended
+		}
+		a.serveAndLeave(ctx, cluster)
 	}
+	return nil
+}
+
+func (a *account) serveAndLeave(ctx context.Context, cluster *watch.Cluster) {
 	defer cluster.Close()
 	defer a.agent.link.Deregister(a.cfg.Name)
-	return a.serve(ctx, cluster)
+	defer a.agent.box.Forget(a.cfg.Name)
+	a.serve(ctx, cluster)
 }
 
 // reach tries until the cluster has said who it is.
@@ -74,7 +87,7 @@ func patient() *backoff.ExponentialBackOff {
 }
 
 func (a *account) identify(ctx context.Context) (*watch.Cluster, error) {
-	cluster, err := watch.Connect(a.cfg.Access, watch.Options{})
+	cluster, err := watch.Connect(a.cfg.Access, a.agent.cfg.Connect)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +137,11 @@ func (a *account) takeAssignment() *uplink.Assignment {
 	return as
 }
 
-// serve does what the server decides.
-func (a *account) serve(ctx context.Context, cluster *watch.Cluster) error {
+// serve does what the server decides, until ctx ends or the cluster must be reached
+// in another way.
+func (a *account) serve(ctx context.Context, cluster *watch.Cluster) {
+	reread := time.NewTicker(a.agent.cfg.Reread)
+	defer reread.Stop()
 	var r *report
 	defer func() { r.stop() }()
 	again, wait := time.NewTimer(time.Hour), patient()
@@ -133,11 +149,16 @@ func (a *account) serve(ctx context.Context, cluster *watch.Cluster) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
+		case <-reread.C:
+			if a.outdated(cluster) {
+				return
+			}
 		case <-r.ended():
 			a.log.Error("watching ended; begun anew", "error", r.err)
 			r.stop()
 			r = nil
+			a.agent.link.Deregister(a.cfg.Name) // nobody follows the cluster meanwhile
 			again.Reset(wait.NextBackOff())
 		case <-again.C:
 			if err := a.reregister(ctx, cluster); err != nil {
@@ -161,6 +182,20 @@ func (a *account) serve(ctx context.Context, cluster *watch.Cluster) error {
 			}
 		}
 	}
+}
+
+// outdated reports whether the cluster must be reached in another way. What can't be
+// used changes nothing, and is logged once.
+func (a *account) outdated(cluster *watch.Cluster) bool {
+	changed, err := cluster.Outdated(a.cfg.Access)
+	if err != nil && (a.unusable == nil || a.unusable.Error() != err.Error()) {
+		a.log.Warn("credentials can't be read again; those that were read before go on", "error", err)
+	}
+	a.unusable = err
+	if changed {
+		a.log.Info("credentials have changed; the cluster is connected to anew")
+	}
+	return changed
 }
 
 func (a *account) reregister(ctx context.Context, cluster *watch.Cluster) error {
@@ -281,10 +316,14 @@ func (a *account) setTrouble(message string) {
 	a.set("reporting", errors.New(message))
 }
 
+// set notes how the account is and tells the server. That may wait for the server,
+// so others may look meanwhile.
 func (a *account) set(state string, err error) {
+	a.telling.Lock()
+	defer a.telling.Unlock()
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.state, a.err = state, err
+	a.mu.Unlock()
 	if state == "refused" {
 		return // the server knows, it said so
 	}

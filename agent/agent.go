@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,8 +30,13 @@ type Config struct {
 	// accounts together. Zero means 8 MiB.
 	OutboxBytes int
 	Watch       watch.Config
-	Operate     operate.Config // its Redactor and Wanted are filled in for each account
-	Desk        desk.Config
+	// Connect says how to talk to clusters.
+	Connect watch.Options
+	// Reread is how often kubeconfigs and certificates are looked at, in case they
+	// have changed. Zero means 30 s.
+	Reread  time.Duration
+	Operate operate.Config // its Redactor and Wanted are filled in for each account
+	Desk    desk.Config
 }
 
 // Account is one cluster and what to show of it.
@@ -50,6 +56,7 @@ type Agent struct {
 	log  *slog.Logger
 
 	accounts map[vedette.AccountName]*account
+	heart    heart
 
 	mu    sync.Mutex
 	terms uplink.Terms
@@ -59,6 +66,9 @@ type Agent struct {
 func New(cfg Config, log *slog.Logger) *Agent {
 	if cfg.OutboxBytes == 0 {
 		cfg.OutboxBytes = 8 << 20
+	}
+	if cfg.Reread == 0 {
+		cfg.Reread = 30 * time.Second
 	}
 	if cfg.Watch.Shared == nil {
 		cfg.Watch.Shared = watch.NewShared(0)
@@ -81,6 +91,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.beat(ctx) })
 	group.Go(func() error { return a.desk.Run(ctx) })
 	group.Go(func() error { return a.link.Run(ctx) })
 	for _, account := range a.accounts {

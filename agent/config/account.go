@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -14,7 +13,7 @@ import (
 type Account struct {
 	// Name of the account, unique in the whole installation.
 	Name string `config:"name"`
-	// File with the kubeconfig. Without it, serviceAccount and kubeconfigContents, the default kubeconfig is used, as by kubectl.
+	// File with the kubeconfig. It is read again when it changes, with the certificates that it names. Without it, serviceAccount and kubeconfigContents, the default kubeconfig is used, as by kubectl.
 	KubeconfigFile string `config:"kubeconfigFile"`
 	// The kubeconfig itself.
 	KubeconfigContents configfile.Secret `config:"kubeconfigContents"`
@@ -43,8 +42,8 @@ type Account struct {
 	CustomResourceDefinitions []CustomResourceDefinition `config:"customResourceDefinitions"`
 	// How Spinnaker treats custom kinds.
 	CustomResources []CustomResource `config:"customResources"`
-	// Milliseconds for which a resourceVersion may be resumed from without a list.
-	MaxResumableResourceAgeMs int `config:"maxResumableResourceAgeMs" default:"300000"`
+	// Milliseconds for which a resourceVersion may be resumed from without a list: the API server says itself which ones it still knows, and whatever it knows is resumed from.
+	MaxResumableResourceAgeMs int `config:"maxResumableResourceAgeMs,unused" default:"300000"`
 
 	// Roles that may use the account: a list of READ, WRITE and EXECUTE with roles each, or one map of them. Left out, the account is open to everyone.
 	Permissions Permissions `config:"permissions"`
@@ -130,9 +129,6 @@ type RawResources struct {
 	// Kinds not to show.
 	OmitKindExpressions []string `config:"omitKindExpressions" json:"omitKindExpressions,omitempty"`
 }
-
-// MaxResumableAge is MaxResumableResourceAgeMs.
-func (a Account) MaxResumableAge() time.Duration { return milliseconds(a.MaxResumableResourceAgeMs) }
 
 // AccountName is the account's name as the rest of the agent has it.
 func (a Account) AccountName() vedette.AccountName { return vedette.AccountName(a.Name) }

@@ -47,7 +47,7 @@ type TLS struct {
 	ClientKeyFile string `config:"clientKeyFile"`
 	// Password of the key, where it is encrypted PKCS#8.
 	ClientKeyFilePassword configfile.Secret `config:"clientKeyFilePassword,alias=clientKeyPassword"`
-	// PEM file with the authorities that may have signed the server's certificate; by default the system's.
+	// PEM file with the authorities that may have signed the server's certificate; by default the system's. It is read again for each connection.
 	CACertFile string `config:"cacertFile"`
 }
 

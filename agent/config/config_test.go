@@ -147,7 +147,6 @@ func TestDurations(t *testing.T) {
 		"backoff base":      {c.Clouddriver.Backoff.Base(), time.Second},
 		"backoff max":       {c.Clouddriver.Backoff.Max(), 2 * time.Minute},
 		"reconnect":         {c.Kubernetes.ReconnectTimeout(), 5 * time.Second},
-		"resumable":         {c.Kubernetes.Accounts[0].MaxResumableAge(), 5 * time.Minute},
 	} {
 		if pair[0] != pair[1] {
 			t.Errorf("%s: got %s, want %s", name, pair[0], pair[1])

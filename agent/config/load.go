@@ -71,6 +71,10 @@ func (c *Config) finish(env func(string) (string, bool)) (*Config, error) {
 		err := configfile.Join(problems)
 		return nil, vedette.Errorf(vedette.Invalid, "%w", err)
 	}
+	if c.ZoneID == "" && env != nil {
+		pod, _ := env("HOSTNAME")
+		c.ZoneID = zoneOf(pod, namespaceFile)
+	}
 	return c, c.identify(env)
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -89,9 +90,14 @@ type Uplink struct {
 	accounts   map[vedette.AccountName]*wire.Register // to be registered on every connection
 	troubles   map[vedette.AccountName]*wire.Trouble  // to be told on every connection
 	link       *link                                  // nil while not connected
-	lost       error                                  // why the last connection ended; nil while connected
-	server     string                                 // that we are or were connected to
+	status     atomic.Pointer[connection]             // changed with mu held, but never waited for
 	operations *operations                            // nil while the server takes no outcomes
+}
+
+// connection is how the connection is.
+type connection struct {
+	server string // that we are or were connected to
+	lost   error  // why the last connection ended; nil while connected
 }
 
 // New returns an uplink that sends what box holds. Nothing is dialled before Run.
@@ -105,9 +111,10 @@ func New(cfg Config, box *outbox.Box, l listener, d desk, log *slog.Logger) *Upl
 	if cfg.Process == "" {
 		cfg.Process = rand.Text()
 	}
-	return &Uplink{cfg: cfg, box: box, listener: l, desk: d, log: log, accounts: map[vedette.AccountName]*wire.Register{},
-		troubles: map[vedette.AccountName]*wire.Trouble{},
-		lost:     errors.New("not connected yet")}
+	u := &Uplink{cfg: cfg, box: box, listener: l, desk: d, log: log, accounts: map[vedette.AccountName]*wire.Register{},
+		troubles: map[vedette.AccountName]*wire.Trouble{}}
+	u.status.Store(&connection{lost: errors.New("not connected yet")})
+	return u
 }
 
 // Register asks for a role in an account, on this connection and each later one.
@@ -160,11 +167,11 @@ func (u *Uplink) controlLocked(m *wire.AgentMessage) {
 	}
 }
 
-// Status returns the server that we are connected to, or why we are not.
+// Status returns the server that we are connected to, or why we are not. It does not
+// wait, while whatever is told to the server may.
 func (u *Uplink) Status() (server string, err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.server, u.lost
+	now := u.status.Load()
+	return now.server, now.lost
 }
 
 // Run keeps the connection until ctx ends.
@@ -218,8 +225,9 @@ func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Durat
 	err := l.run(ctx, conn)
 	_ = conn.Close() // which fails only where it was done before
 	u.mu.Lock()
-	u.link, u.lost = nil, inWords(err, u.cfg)
-	err = u.lost
+	u.link = nil
+	err = inWords(err, u.cfg)
+	u.status.Store(&connection{server: u.status.Load().server, lost: err})
 	u.mu.Unlock()
 	u.box.Rewind()
 	return time.Since(started), err
@@ -230,7 +238,8 @@ func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Durat
 func (u *Uplink) welcomed(l *link, server string) []*wire.AgentMessage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.link, u.lost, u.server = l, nil, server
+	u.link = l
+	u.status.Store(&connection{server: server})
 	var first []*wire.AgentMessage
 	for _, r := range u.accounts {
 		first = append(first, &wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
 	"net/http"
 	"net/url"
@@ -43,9 +44,10 @@ func (o Options) withDefaults() Options {
 // Cluster is one API server as this agent may use it. It is safe for use by
 // many at once.
 type Cluster struct {
-	cfg  *rest.Config
-	base *url.URL
-	opts Options
+	cfg   *rest.Config
+	base  *url.URL
+	opts  Options
+	stamp [sha256.Size]byte // of cfg and the files that it names
 
 	exec *signIn            // nil where no program signs in
 	end  context.CancelFunc // ends what runs for the cluster beside requests
@@ -73,7 +75,11 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{cfg: cfg, base: base, opts: opts}
+	stamp, err := stampOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{cfg: cfg, base: base, opts: opts, stamp: stamp}
 	if err := c.prepareExec(); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "read how the kubeconfig for %s signs in: %w", base, err)
 	}

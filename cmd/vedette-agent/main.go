@@ -95,7 +95,7 @@ func serve(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	announce(cfg, log)
-	settings, err := settingsOf(cfg)
+	settings, err := settingsOf(cfg, log)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/vedette-io/vedette"
@@ -21,8 +21,8 @@ import (
 )
 
 // settingsOf turns what the user wrote into what the agent is made of.
-func settingsOf(cfg *config.Config) (agent.Config, error) {
-	link, err := uplinkOf(cfg)
+func settingsOf(cfg *config.Config, log *slog.Logger) (agent.Config, error) {
+	link, err := uplinkOf(cfg, log)
 	if err != nil {
 		return agent.Config{}, err
 	}
@@ -41,7 +41,7 @@ func settingsOf(cfg *config.Config) (agent.Config, error) {
 	return settings, nil
 }
 
-func uplinkOf(cfg *config.Config) (uplink.Config, error) {
+func uplinkOf(cfg *config.Config, log *slog.Logger) (uplink.Config, error) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		hostname = string(cfg.AgentID)
@@ -59,11 +59,11 @@ func uplinkOf(cfg *config.Config) (uplink.Config, error) {
 	if cfg.Clouddriver.IsInsecure() {
 		return link, nil
 	}
-	tlsConfig, err := cfg.Clouddriver.TLSConfig()
+	creds, err := newFollowingCreds(cfg.Clouddriver.TLSConfig, log)
 	if err != nil {
 		return link, err
 	}
-	link.TLS, link.Creds = true, credentials.NewTLS(tlsConfig)
+	link.TLS, link.Creds = true, creds
 	return link, nil
 }
 

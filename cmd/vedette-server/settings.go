@@ -72,6 +72,21 @@ func outputOf(t config.Tasks) task.OutputOf {
 // kindsOf are the kinds to cache, less those to omit.
 func kindsOf(c config.Cache) []string {
 	return slices.DeleteFunc(slices.Clone(c.Kinds), func(kind string) bool {
-		return slices.ContainsFunc(c.OmitKinds, func(omitted string) bool { return strings.EqualFold(kind, omitted) })
+		return slices.ContainsFunc(c.OmitKinds, func(omitted string) bool { return omits(omitted, kind) })
 	})
+}
+
+// omits reports whether one name of a kind covers another. A name without a group
+// means the kinds of that name in the API groups of Kubernetes itself, in both.
+func omits(omitted, kind string) bool {
+	o, k := vedette.ParseKind(strings.ToLower(omitted)), vedette.ParseKind(strings.ToLower(kind))
+	switch {
+	case o.Name != k.Name:
+		return false
+	case o.Group == "":
+		return vedette.IsNativeGroup(k.Group)
+	case k.Group == "":
+		return vedette.IsNativeGroup(o.Group)
+	}
+	return o.Group == k.Group
 }

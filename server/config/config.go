@@ -65,7 +65,7 @@ func (c *Config) Effective() []configfile.KeyValue { return configfile.Effective
 type Cache struct {
 	// Kinds to cache where an account says nothing else.
 	Kinds []string `config:"kinds" default:"ReplicaSet,Service,Ingress,DaemonSet,Deployment,Pod,StatefulSet,Job,CronJob,NetworkPolicy,Namespace,CustomResourceDefinition"`
-	// Kinds not to cache, in no account.
+	// Kinds not to cache where an account says nothing else, by the names that stand in kinds, with or without a group.
 	OmitKinds []string `config:"omitKinds"`
 	// Cache all kinds.
 	All bool `config:"all,unused" default:"false"`

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/keypair"
+)
+
+// identity makes a certificate that vouches for itself.
+func identity(t *testing.T) (tls.Certificate, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "server"}, DNSNames: []string{"server"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// TestAuthoritiesAreFollowed holds that a server whose certificate comes from a new
+// authority is trusted once that stands in the file, and that a file which can't be
+// read changes nothing.
+func TestAuthoritiesAreFollowed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	write := func(content []byte) {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, firstCA := identity(t)
+	second, secondCA := identity(t)
+	write(firstCA)
+	creds, err := newFollowingCreds(keypair.Client{ServerName: "server", Authorities: file}.Config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone := creds.Clone() // as gRPC uses it
+	trusts := func(cert tls.Certificate) bool {
+		client, server := net.Pipe()
+		defer client.Close()
+		go func() {
+			defer server.Close()
+			_ = tls.Server(server, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}).HandshakeContext(t.Context())
+		}()
+		conn, _, err := clone.ClientHandshake(t.Context(), "server", client)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	}
+	for _, step := range []struct {
+		why           string
+		file          []byte
+		first, second bool
+	}{
+		{"at first", firstCA, true, false},
+		{"while authorities change", append(append([]byte{}, firstCA...), secondCA...), true, true},
+		{"once they have changed", secondCA, false, true},
+		{"while the file is being written", []byte("-----BEGIN"), false, true},
+	} {
+		write(step.file)
+		if got := trusts(first); got != step.first {
+			t.Errorf("%s: trusts the first: %t", step.why, got)
+		}
+		if got := trusts(second); got != step.second {
+			t.Errorf("%s: trusts the second: %t", step.why, got)
+		}
+	}
+}
