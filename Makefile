@@ -47,12 +47,13 @@ test: build controlplane test-databases
 	CGO_ENABLED=1 go test $(RACE) -tags $(TAGS) -timeout 40m ./...
 
 # Seeded faults over real processes: SEEDS of each database, from FROM on, with
-# clocks that are wrong by SKEW.
+# clocks that are wrong by SKEW, and OBJECTS where many are wanted.
 SEEDS ?= 20
 FROM ?= 1
 SKEW ?= 0s
+OBJECTS ?= 50000
 convergence: controlplane test-databases
-	go test ./test/convergence -run Convergence -timeout 24h -seeds $(SEEDS) -from $(FROM) -skew $(SKEW) $(if $(DB),-db $(DB)) -v
+	go test ./test/convergence -run 'TestConvergence|TestLargeResync' -timeout 24h -seeds $(SEEDS) -from $(FROM) -skew $(SKEW) -objects $(OBJECTS) $(if $(DB),-db $(DB)) -v
 
 # Random manifests through kubectl and through us: SEEDS sequences of each mode, from
 # FROM on; MODE is client, server or mixed, and all of them if not given.

@@ -82,7 +82,7 @@ func (a *account) reach(ctx context.Context) (*watch.Cluster, error) {
 
 func patient() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = time.Second, 30*time.Second
+	b.InitialInterval, b.MaxInterval = time.Second, 15*time.Second
 	return b
 }
 

@@ -104,19 +104,27 @@ func TestFileLinks(t *testing.T) {
 	}
 }
 
-// TestGuaranteesAreTested asks that each test that the guarantees name exists.
-func TestGuaranteesAreTested(t *testing.T) {
-	text, err := os.ReadFile("guarantees.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile("`([\\w/]+)\\.(Test\\w+)`").FindAllStringSubmatch(string(text), -1)
-	if len(named) < 9 {
-		t.Errorf("the guarantees name %d tests only", len(named))
-	}
-	for _, m := range named {
-		if !hasTest(t, filepath.Join("..", m[1]), m[2]) {
-			t.Errorf("guarantees.md names %s.%s, which is not there", m[1], m[2])
+// TestNamedTestsExist asks that each test exists that the promises and the threat
+// model name. A name without a package is one of the package named before; package
+// vedette is that of the root.
+func TestNamedTestsExist(t *testing.T) {
+	for file, least := range map[string]int{"guarantees.md": 9, "security.md": 40} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile("`([\\w/]*)\\.(Test\\w+)`").FindAllStringSubmatch(string(text), -1)
+		if len(named) < least {
+			t.Errorf("%s names %d tests only", file, len(named))
+		}
+		dir := ""
+		for _, m := range named {
+			if m[1] != "" {
+				dir = strings.TrimPrefix(m[1], "vedette")
+			}
+			if !hasTest(t, filepath.Join("..", dir), m[2]) {
+				t.Errorf("%s names %q of %q, which is not there", file, m[2], dir)
+			}
 		}
 	}
 }
@@ -136,7 +144,7 @@ func hasTest(t *testing.T, dir, name string) bool {
 
 func documents(t *testing.T) []string {
 	t.Helper()
-	files := []string{"../README.md"}
+	files := []string{"../README.md", "../SECURITY.md"}
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") {
 			files = append(files, path)

@@ -189,7 +189,7 @@ func (s *Server) recover(ctx context.Context, seats *roster.Roster, desk *dispat
 // patiently tries what needs the database until that answers.
 func (s *Server) patiently(ctx context.Context, do func() error) error {
 	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 500*time.Millisecond, 15*time.Second
+	wait.InitialInterval, wait.MaxInterval = 500*time.Millisecond, 3*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
 		if err != nil && vedette.KindOf(err) != vedette.Unavailable {

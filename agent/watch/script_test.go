@@ -285,12 +285,24 @@ func connectThrough(w http.ResponseWriter, host string) {
 // TestAllFeedsComeBackTogether ends an outage that feeds wait out for an hour each,
 // and has one of them find out.
 func TestAllFeedsComeBackTogether(t *testing.T) {
+	for name, fail := range map[string]func(w http.ResponseWriter){
+		"unavailable": func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"broken off": func(w http.ResponseWriter) {
+			fmt.Fprint(w, `{"kind":"List",`)
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { testFeedsComeBack(t, fail) })
+	}
+}
+
+func testFeedsComeBack(t *testing.T, fail func(w http.ResponseWriter)) {
 	var down atomic.Bool
 	down.Store(true)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case down.Load():
-			w.WriteHeader(http.StatusServiceUnavailable)
+			fail(w)
 		case r.URL.Query().Has("watch"):
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()

@@ -55,8 +55,10 @@ func judge(err error) verdict {
 		return verdict{state: vedette.FeedDenied, pace: rarely}
 	case errors.As(err, &status):
 		return judgeStatus(status)
-	case errors.Is(err, errGarbage), brokenOff(err):
+	case errors.Is(err, errGarbage):
 		return verdict{state: vedette.FeedFailing, pace: soon, count: true}
+	case brokenOff(err): // by what is in it, or by the way to the API server
+		return verdict{state: vedette.FeedFailing, pace: soon, count: true, away: true}
 	}
 	return verdict{state: vedette.FeedFailing, pace: soon, renew: distrusted(err), away: true}
 }
@@ -92,7 +94,7 @@ func (f *feed) after(ctx context.Context, err error) error {
 	}
 	v := f.weigh(judge(err))
 	f.away.Store(v.away)
-	if v.away && codeOf(err) == 0 {
+	if v.away && codeOf(err) == 0 && !brokenOff(err) { // proxies break watches off by the minute
 		f.w.noteLost()
 	}
 	if v.renew {

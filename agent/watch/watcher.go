@@ -44,7 +44,7 @@ type Watcher struct {
 	signals  map[vedette.Kind]*feed
 	names    []string             // of the selection that mean nothing, as last logged
 	missing  map[vedette.Feed]int // how often discovery has left out feeds that were there
-	looks    int                  // the most of these that still count; see doubt
+	looks    int                  // the most of these of a feed in doubt, or else of one that was just believed to be gone
 }
 
 // NewWatcher prepares a Watcher. Run starts it.
