@@ -21,18 +21,16 @@ func newAccounts() accounts {
 	return accounts{known: map[vedette.AccountName]int{}, held: map[vedette.AccountName]vedette.Term{}}
 }
 
-// register asks the roster for a role. It runs within receive: an agent with
-// many accounts registers them one after the other, so that a storm of agents
-// asks the database as many questions at once as there are agents, not accounts.
-func (s *session) register(ctx context.Context, r *wire.Register) error {
+// register has the roster asked for a role.
+func (s *session) register(r *wire.Register) {
 	name := vedette.AccountName(r.GetAccount())
 	if err := checkRegister(r); err != nil {
 		s.refuse(name, err)
-		return nil
+		return
 	}
 	if !s.know(name, propertiesMemory*len(r.GetProperties())) {
 		s.refuse(name, vedette.Errorf(vedette.Invalid, "the agent has %d accounts already; no more are taken of one agent", maxAccounts))
-		return nil
+		return
 	}
 	account := vedette.Account{
 		Name: name, Cluster: cleanCluster(wire.ToCluster(r.GetCluster())), Namespaces: r.GetNamespaces(),
@@ -40,9 +38,9 @@ func (s *session) register(ctx context.Context, r *wire.Register) error {
 	}
 	if err := json.Unmarshal(r.GetProperties(), &account.Properties); err != nil {
 		s.refuse(name, vedette.Errorf(vedette.Invalid, "the account's properties are no JSON object that this server can read: %w", err))
-		return nil
+		return
 	}
-	return s.member.Register(ctx, account)
+	s.registrations.put(name, func(ctx context.Context) error { return s.member.Register(ctx, account) })
 }
 
 // cleanCluster makes what a cluster says of itself fit to be stored.
@@ -97,13 +95,17 @@ func (s *session) trouble(t *wire.Trouble) {
 }
 
 // deregister gives an account back that the agent has registered.
-func (s *session) deregister(ctx context.Context, name vedette.AccountName) {
+func (s *session) deregister(name vedette.AccountName) {
 	if !s.isKnown(name) {
 		s.foreign("a deregistration", name)
 		return
 	}
 	s.release(name)
-	s.member.Deregister(ctx, name)
+	s.registrations.put(name, func(ctx context.Context) error {
+		s.member.Deregister(ctx, name)
+		s.release(name) // it may have been given the account since
+		return nil
+	})
 }
 
 // holds reports whether the agent is the cacher of an account in a term, and if it

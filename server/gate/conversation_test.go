@@ -153,7 +153,20 @@ func (s *stage) said() []string {
 	slices.SortStableFunc(lines, func(a, b string) int {
 		return strings.Compare(strings.SplitN(a, " ", 2)[0], strings.SplitN(b, " ", 2)[0])
 	})
-	return lines
+	return lastAcks(lines)
+}
+
+// lastAcks leaves out acknowledgements that a later one of the same agent follows:
+// how many there are depends on how quick the store was.
+func lastAcks(lines []string) (kept []string) {
+	for i, line := range lines {
+		who, _, ack := strings.Cut(line, " hears ack ")
+		if ack && slices.ContainsFunc(lines[i+1:], func(later string) bool { return strings.HasPrefix(later, who+" hears ack ") }) {
+			continue
+		}
+		kept = append(kept, line)
+	}
+	return kept
 }
 
 func (s *stage) now() time.Time { return time.Now() }

@@ -23,8 +23,9 @@ import (
 //
 //	greeting ──Hello/Welcome──> serving ──error, silence or end of stream──> left
 //
-// While it serves, four goroutines share the work: one receives messages, one
-// decodes records into the lane, the lane commits them, one sends. Whichever
+// While it serves, five goroutines share the work: one receives messages, one
+// decodes records into the lane, the lane commits them, one asks the roster for roles,
+// one sends. Whichever
 // ends first ends the others.
 type session struct {
 	gate   *Gate
@@ -41,15 +42,16 @@ type session struct {
 	log    *slog.Logger
 
 	accounts
-	welcomed time.Time             // when Welcome was sent, just before
-	visit    atomic.Pointer[visit] // nil while the agent takes no operations
-	serving  atomic.Bool           // it has a stream of operations
+	registrations *registrations
+	welcomed      time.Time             // when Welcome was sent, just before
+	visit         atomic.Pointer[visit] // nil while the agent takes no operations
+	serving       atomic.Bool           // it has a stream of operations
 
 	waitingSince atomic.Int64 // when receive began to wait, nanoseconds; 0 while it does not wait
 }
 
 func newSession(g *Gate, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
-	s := &session{gate: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data), accounts: newAccounts(), log: g.log}
+	s := &session{gate: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data), accounts: newAccounts(), registrations: newRegistrations(), log: g.log}
 	s.ctx, s.hangUp = context.WithCancelCause(stream.Context())
 	s.share = g.memory.open(sourceOf(s.ctx), s.hangUp)
 	s.out, s.peer = newOutbound(s.share), identityOf(s.ctx)
@@ -78,6 +80,7 @@ func (s *session) run() error {
 	group.Go(func() error { return s.decode(ctx, lane) })
 	group.Go(func() error { return s.out.run(ctx, s.stream.Send) })
 	group.Go(func() error { return s.pulse(ctx) })
+	group.Go(func() error { return s.registrations.run(ctx, group, s.log) })
 	group.Go(func() error { return s.receive(ctx) })
 	return s.leave(group)
 }
@@ -180,11 +183,11 @@ func (s *session) handle(ctx context.Context, m *wire.AgentMessage) error {
 			return context.Cause(ctx)
 		}
 	case *wire.AgentMessage_Register:
-		return s.register(ctx, m.Register)
+		s.register(m.Register)
 	case *wire.AgentMessage_Trouble:
 		s.trouble(m.Trouble)
 	case *wire.AgentMessage_Deregister:
-		s.deregister(ctx, vedette.AccountName(m.Deregister.GetAccount()))
+		s.deregister(vedette.AccountName(m.Deregister.GetAccount()))
 	}
 	return nil
 }

@@ -59,10 +59,10 @@ func (l *Lane) index(ctx context.Context, s Step) error {
 }
 
 // isRefusal reports whether an error says that what was asked for will never be
-// done: the account is another's or gone, or what the agent says makes no sense. All
-// else may pass.
+// done: the account is another's or gone, what the agent says makes no sense, or what
+// it goes on from does not count any more. All else may pass.
 func isRefusal(err error) bool {
-	for _, refusal := range []error{store.ErrTerm, store.ErrNoAccount, store.ErrNoFeed} {
+	for _, refusal := range []error{store.ErrTerm, store.ErrNoAccount, store.ErrNoFeed, store.ErrRewound} {
 		if errors.Is(err, refusal) {
 			return true
 		}

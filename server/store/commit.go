@@ -14,7 +14,7 @@ import (
 // What is older than what an operation wrote through is left out, as WriteThrough
 // says. It takes one transaction, or several while somebody hurries, as MakeWay
 // says; marks are in the last. The error is ErrTerm where another agent has taken
-// the account, and ErrNoAccount where it is gone; what is returned with an error
+// the account, ErrNoAccount where it is gone, and ErrRewound; what is returned with an error
 // has changed all the same.
 func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	deed := "commit to account " + string(b.Account)
@@ -51,13 +51,19 @@ func (s *Store) turn(ctx context.Context, d *draft) (changes []Change, more bool
 		}
 	}
 	screened := s.screen(ctx, &b, d.held.covered)
+	rewound := s.rewind(&b)
 	p := newPlan(&b, d.held)
+	p.rewound = rewound
 	if changes, err = s.carryOut(ctx, p, d.packed, s.writeBehind); err != nil {
 		return nil, false, err
 	}
 	s.floors.settle(b.Account, screened)
 	d.held.forget(p)
 	d.turns++ // this one
+	if len(rewound) > 0 {
+		s.floors.forget(b.Account) // of what was
+		return changes, false, fmt.Errorf("a snapshot of %s ended: %w", rewound[0], ErrRewound)
+	}
 	return changes, more, nil
 }
 
@@ -109,7 +115,8 @@ type plan struct {
 	removes []rowKey
 	gained  map[feedKey]int64
 	feeds   map[feedKey]FeedUpdate
-	end     []any // of the operation that wrote it; nil for none
+	rewound []vedette.Feed // of which nothing counts as known any more
+	end     []any          // of the operation that wrote it; nil for none
 	changes []Change
 }
 
@@ -351,6 +358,12 @@ func (p *plan) apply(ctx context.Context, tx *tx) error {
 	for _, key := range keys {
 		if err := updateFeed(ctx, tx, p.held.account, key, p.feeds[key], p.gained[key]); err != nil {
 			return fmt.Errorf("update a feed: %w", err)
+		}
+	}
+	for _, feed := range p.rewound {
+		kind, _ := tx.store.kinds.known(feed.Kind) // the plan has found it
+		if err := voidFeed(ctx, tx, p.held.account, feedKey{kind, feed.Namespace}); err != nil {
+			return err
 		}
 	}
 	if p.end == nil {

@@ -119,6 +119,42 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("a feed that is not declared: %v", err)
 		}
 	},
+	"a cluster that goes back to an earlier state is read anew": func(t *testing.T, s *store.Store) {
+		w := join(t, s, "prod")
+		changed := object(pods, "n", "web", "1000")
+		mark := vedette.Mark("1200")
+		w.commit(store.Batch{Upserts: []vedette.Object{changed, object(services, "n", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		beginListing(t, w)
+		listed := vedette.Mark("950")
+		_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, Listed: listed, State: vedette.FeedLive}}})
+		if !errors.Is(err, store.ErrRewound) {
+			t.Fatalf("got %v", err)
+		}
+		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Mark != "" || f.State != vedette.FeedPending || f.Message == "" {
+			t.Errorf("got %+v", f)
+		}
+		equal(t, "index", index(t, s, feedOf(pods)), []uint64{vedette.Digest(changed.UID, "")})
+		equal(t, "index of another feed", index(t, s, feedOf(services)), digests(object(services, "n", "web", "7")))
+		beginListing(t, w)
+		changed.Body = []byte(`{"other":"content"}`)
+		again := vedette.Mark("1010")
+		w.commit(store.Batch{Upserts: []vedette.Object{changed}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &again, Listed: again, State: vedette.FeedLive}}})
+		rows := all(t, s, store.Query{Kinds: []vedette.Kind{pods}, Bodies: true})
+		if len(rows) != 1 || string(rows[0].Body) != string(changed.Body) {
+			t.Errorf("stored are %s", rows[0].Body)
+		}
+	},
+	"snapshots that tell nothing older are taken": func(t *testing.T, s *store.Store) {
+		for from, listed := range map[vedette.Mark]vedette.Mark{"1200": "1200", "1100": "1201", "opaque": "5", "7": "opaque", "8": "0", "": "3"} {
+			w := join(t, s, "prod")
+			w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &from, State: vedette.FeedLive}}})
+			beginListing(t, w)
+			w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, Listed: listed, State: vedette.FeedLive}}})
+			if f := feedNamed(t, s, "prod", feedOf(pods)); f.Mark != listed {
+				t.Errorf("from %q to %q: the mark is %q", from, listed, f.Mark)
+			}
+		}
+	},
 	"the index is the digests of a feed's rows": func(t *testing.T, s *store.Store) {
 		w := join(t, s, "prod", feedOf(pods), within(services, "a"), within(services, "b"))
 		o := object(pods, "n", "odd", "1")
