@@ -109,6 +109,7 @@ func TestEmbedded(t *testing.T) {
 		`{"kind":"Work","spec":{"manifests":[{"kind":"ConfigMap"},` + secret + `]}}`:                                "***",
 		`{"kind":"Work","spec":{"list":{"kind":"SecretList","items":[{"data":{"a":"aHVudGVyMg=="}}]}}}`:             "***",
 		`{"kind":"Work","metadata":{"annotations":{"a/applied":` + encode(t, `{"x":`+encode(t, secret)+`}`) + `}}}`: "***",
+		`[{"op":"add","path":"/spec/one","value":{"k\u0069nd":"S\u0065cret","data":{"a":"hunter2"}}}]`:              "***",
 		`[{"op":"add","path":"/spec/one","value":` + secret + `}]`:                                                  "***",
 		`{"kind":"ConfigMap","data":{"a":"hunter2"},"ref":{"kind":"Secret","name":"hunter2"}}`:                      "hunter2",
 		`{"kind":"Work","spec":{"secret":"hunter2"}}`:                                                               "hunter2",

@@ -32,7 +32,7 @@ func Of(submitted []byte) Values {
 // JSON: as objects that call themselves Secrets, at any depth, or as text of JSON.
 func In(submitted []byte) Values {
 	tree, err := decode(submitted)
-	if err != nil || !bytes.Contains(submitted, []byte("ecret")) {
+	if err != nil {
 		return Values{}
 	}
 	v := Values{texts: map[string]int{}}
@@ -62,7 +62,7 @@ func (v Values) addEmbedded(tree any, secret bool, layers int) {
 			v.addEmbedded(element, secret, layers)
 		}
 	case string:
-		if layers == 0 || !strings.Contains(t, "ecret") {
+		if layers == 0 || !strings.HasPrefix(strings.TrimSpace(t), "{") && !strings.HasPrefix(strings.TrimSpace(t), "[") {
 			return
 		}
 		if inner, err := decode([]byte(t)); err == nil {
