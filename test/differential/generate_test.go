@@ -35,7 +35,7 @@ func newGenerator(random *rand.Rand) *generator {
 // choose returns a number below n: mostly the same as the last time.
 func (g *generator) choose(path string, n int) int {
 	last, known := g.chosen[path]
-	if !known || g.random.IntN(5) == 0 {
+	if !known || g.random.IntN(4) == 0 {
 		last = g.random.IntN(n)
 		g.chosen[path] = last
 	}
@@ -163,10 +163,19 @@ var modes = map[string][]way{"client": {clientSide}, "server": {serverSide, forc
 
 const sequenceSteps = 8
 
+// shared are the kinds that other managers change too.
+var shared = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return k.others == nil })
+
 // newSequence makes a sequence. The same seed and mode make the same one.
 func newSequence(seed uint64, mode string) sequence {
 	random := rand.New(rand.NewPCG(seed, uint64(len(mode))))
 	s := sequence{seed: seed, mode: mode, kind: kinds[random.IntN(len(kinds))]}
+	switch random.IntN(6) { // some show more than others
+	case 0:
+		s.kind = kinds[slices.IndexFunc(kinds, func(k *kind) bool { return k.secret })]
+	case 1, 2:
+		s.kind = shared[random.IntN(len(shared))]
+	}
 	ours, theirs, patches := newGenerator(random), newGenerator(random), newGenerator(random)
 	for i := range sequenceSteps {
 		s.steps = append(s.steps, s.step(i, random, ours, theirs, patches))
