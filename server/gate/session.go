@@ -27,18 +27,19 @@ import (
 // decodes records into the lane, the lane commits them, one sends. Whichever
 // ends first ends the others.
 type session struct {
-	gate   *Gate
-	token  string // by which the agent's other streams name this session
-	stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]
-	out    *outbound
-	pieces chan *wire.Data // closed by receive
-	share  *share          // of the gate's memory
-	peer   string          // the client certificate's digest, which its other streams must have too
-	hangUp context.CancelCauseFunc
-	member *roster.Member // set before joined is closed
-	joined chan struct{}
-	ctx    context.Context // the session's, for work that answers of the roster cause
-	log    *slog.Logger
+	gate     *Gate
+	token    string // by which the agent's other streams name this session
+	stream   grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]
+	out      *outbound
+	pieces   chan *wire.Data // closed by receive
+	share    *share          // of the gate's memory
+	unstored *unstored
+	peer     string // the client certificate's digest, which its other streams must have too
+	hangUp   context.CancelCauseFunc
+	member   *roster.Member // set before joined is closed
+	joined   chan struct{}
+	ctx      context.Context // the session's, for work that answers of the roster cause
+	log      *slog.Logger
 
 	accounts
 	welcomed time.Time             // when Welcome was sent, just before
@@ -51,7 +52,7 @@ type session struct {
 func newSession(g *Gate, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
 	s := &session{gate: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data), accounts: newAccounts(), log: g.log}
 	s.ctx, s.hangUp = context.WithCancelCause(stream.Context())
-	s.share = g.memory.open(sourceOf(s.ctx), s.hangUp)
+	s.share, s.unstored = g.memory.open(sourceOf(s.ctx), s.hangUp), g.inflight.open(sourceOf(s.ctx))
 	s.out, s.peer = newOutbound(s.share), identityOf(s.ctx)
 	return s
 }
@@ -211,6 +212,7 @@ func (s *session) pulse(ctx context.Context) error {
 
 // Ack implements the lane's replies.
 func (s *session) Ack(n uint64) error {
+	s.unstored.stored(n)
 	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Ack{Ack: &wire.Ack{Records: n}}})
 	return nil
 }
