@@ -118,13 +118,21 @@ func (g *Gate) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wire.S
 	defer s.share.close()
 	defer s.unstored.close()
 	if !g.enter(s) {
-		return errDraining
+		return g.turnedAway(s.ctx, errDraining)
 	}
 	defer g.leave(s)
 	return s.run()
 }
 
 var errDraining = status.Error(codes.Unavailable, "the server is going away and takes no agents; connect again, to another one")
+
+// turnedAway logs why an agent is not let in, once a minute, and returns that.
+func (g *Gate) turnedAway(ctx context.Context, err error) error {
+	if n, ok := g.refused.Pass(); ok {
+		g.log.Warn("agent not let in", "source", sourceOf(ctx), "error", err, "count", n)
+	}
+	return err
+}
 
 // enter takes a session in, unless the gate drains.
 func (g *Gate) enter(s *session) bool {

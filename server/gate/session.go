@@ -62,11 +62,11 @@ var errSilent = errors.New("the agent was not heard for three pulses")
 func (s *session) run() error {
 	defer s.hangUp(nil)
 	if err := s.share.reserveWithin(s.ctx, sessionMemory, sessionWait); err != nil {
-		return statusOf(err)
+		return s.gate.turnedAway(s.ctx, statusOf(err))
 	}
 	hello, err := s.greet()
 	if err != nil {
-		return err
+		return s.gate.turnedAway(s.ctx, err)
 	}
 	s.log = s.log.With("agent", hello.GetAgentId())
 	group, ctx := errgroup.WithContext(s.ctx)
