@@ -132,7 +132,7 @@ const (
 // It takes no memory because a peer says that there is something to come, only for
 // what has come, and asks its budget before: for a frame, DecoderMemory; for a
 // record beyond 64 KiB, twice its bytes until the next is asked for, because it is
-// there encoded and decoded.
+// there encoded and decoded, and what its fields take.
 type Reader struct {
 	next  func() (*Data, error)
 	pool  *Decoders
@@ -172,6 +172,8 @@ func (r *Reader) Limit(bytes int) { r.most = bytes }
 // Next decodes the next record into rec and returns the record's size in
 // bytes before compression.
 func (r *Reader) Next(rec *Record) (int, error) {
+	r.mem.Release(r.taken)
+	r.taken = 0
 	size, err := r.length()
 	if err != nil {
 		return 0, err
@@ -180,16 +182,21 @@ func (r *Reader) Next(rec *Record) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := Unmarshal(buf, rec); err != nil {
-		return 0, err
+	cost, err := checkCost(buf, rec)
+	if err != nil {
+		return 0, fmt.Errorf("decode record: %w", err)
 	}
-	return size, nil
+	if cost > 0 {
+		if err := r.mem.Reserve(cost); err != nil {
+			return 0, err
+		}
+		r.taken += cost
+	}
+	return size, unmarshal(buf, rec)
 }
 
 // record reads an encoded record. Its bytes are valid until the next.
 func (r *Reader) record(size int) ([]byte, error) {
-	r.mem.Release(r.taken)
-	r.taken = 0
 	if first := min(size, smallRecord); len(r.buf) < first {
 		r.buf = make([]byte, first)
 	}

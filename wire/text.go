@@ -39,13 +39,16 @@ func Marshal(m proto.Message) ([]byte, error) {
 // taken no care: invalid bytes become U+FFFD, and texts for people are cleaned.
 // The message shares no memory with b.
 func Unmarshal(b []byte, m proto.Message) error {
-	md := m.ProtoReflect().Descriptor()
-	if err := checkFields(b, md); err != nil {
+	if _, err := checkCost(b, m); err != nil {
 		return fmt.Errorf("decode %s: %w", nameOf(m), err)
 	}
+	return unmarshal(b, m)
+}
+
+func unmarshal(b []byte, m proto.Message) error {
 	err := proto.Unmarshal(b, m)
 	if err != nil {
-		err = proto.Unmarshal(repairEncoded(b, md, 0), m)
+		err = proto.Unmarshal(repairEncoded(b, m.ProtoReflect().Descriptor(), 0), m)
 	}
 	if err != nil {
 		return fmt.Errorf("decode %s: %w", nameOf(m), err)

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -210,6 +211,34 @@ func TestGiantCounts(t *testing.T) {
 	allocated := testing.AllocsPerRun(1, func() { err = wire.Unmarshal(record, &wire.Record{}) })
 	if err == nil || allocated > 1000 {
 		t.Errorf("8 million feeds are decoded in %.0f allocations: %v", allocated, err)
+	}
+	keys := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), bytes.Repeat([]byte{0x32, 0x00}, 500_000)) // of an outcome
+	allocated = testing.AllocsPerRun(1, func() { err = wire.Unmarshal(keys, &wire.OperationsUp{}) })
+	if err == nil || allocated > 1000 {
+		t.Errorf("500,000 keys are decoded in %.0f allocations: %v", allocated, err)
+	}
+}
+
+// TestManyFeedsPass holds that the largest declaration that a store takes can be sent.
+func TestManyFeedsPass(t *testing.T) {
+	declare, marks := &wire.Declare{}, &wire.Assignment{}
+	for i := range 50_000 {
+		feed := &wire.Feed{Kind: &wire.Kind{Group: "example.com", Name: "Widget"}, Namespace: fmt.Sprint("namespace-", i)}
+		declare.Feeds = append(declare.Feeds, &wire.DeclaredFeed{Feed: feed, Version: "v1", Plural: "widgets", Singular: "widget", ShortNames: []string{"w", "wi"}, Namespaced: true})
+		marks.Marks = append(marks.Marks, &wire.Mark{Feed: feed, ResourceVersion: fmt.Sprint(i)})
+	}
+	for _, m := range []proto.Message{
+		&wire.Record{Account: "prod", Step: &wire.Record_Declare{Declare: declare}},
+		&wire.ServerMessage{Message: &wire.ServerMessage_Assignment{Assignment: marks}},
+	} {
+		b, err := wire.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := m.ProtoReflect().New().Interface()
+		if err := wire.Unmarshal(b, got); err != nil || !proto.Equal(got, m) {
+			t.Errorf("%d bytes of a %s don't pass: %v", len(b), m.ProtoReflect().Descriptor().Name(), err)
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ type Config struct {
 	Greeting time.Duration
 	// Memory bounds what agents make the gate hold, in bytes, besides what waits for
 	// the database: 32 KiB for each that is connected, 1 MiB for each that sends
-	// changes, and large records and answers on their way. Zero means 160 MiB.
+	// changes, and large records and answers on their way. Zero means 128 MiB.
 	Memory int64
 }
 
@@ -63,7 +63,7 @@ func (c *Config) defaults() {
 		c.Greeting = 10 * time.Second
 	}
 	if c.Memory == 0 {
-		c.Memory = 160 << 20
+		c.Memory = 128 << 20
 	}
 	if c.Kinds == nil {
 		c.Kinds = vedette.DefaultKinds
@@ -81,6 +81,7 @@ type Gate struct {
 	decoders wire.Decoders
 	lifted   string // stands for what agents are asked to lift; part of an account's shape
 	memory   *memory
+	inflight *inflight
 	quiet    sync.Mutex       // held while the pulses of an agent without accounts are decoded
 	foreign  occasional.Limit // what agents say of accounts that are not theirs
 	refused  occasional.Limit // agents that are not let in
@@ -94,7 +95,7 @@ type Gate struct {
 // dispatch, agents are given no operations.
 func New(cfg Config, in *ingest.Ingest, r *roster.Roster, d *dispatch.Dispatch, log *slog.Logger) *Gate {
 	cfg.defaults()
-	g := &Gate{cfg: cfg, ingest: in, roster: r, dispatch: d, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[string]*session{}, memory: newMemory(cfg.Memory)}
+	g := &Gate{cfg: cfg, ingest: in, roster: r, dispatch: d, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[string]*session{}, memory: newMemory(cfg.Memory), inflight: newInflight(in.Limit() / 4)}
 	g.foreign.Interval, g.refused.Interval = time.Minute, time.Minute
 	return g
 }
@@ -115,14 +116,23 @@ func (g *Gate) Serve(s grpc.ServiceRegistrar) {
 func (g *Gate) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {
 	s := newSession(g, stream)
 	defer s.share.close()
+	defer s.unstored.close()
 	if !g.enter(s) {
-		return errDraining
+		return g.turnedAway(s.ctx, errDraining)
 	}
 	defer g.leave(s)
 	return s.run()
 }
 
 var errDraining = status.Error(codes.Unavailable, "the server is going away and takes no agents; connect again, to another one")
+
+// turnedAway logs why an agent is not let in, once a minute, and returns that.
+func (g *Gate) turnedAway(ctx context.Context, err error) error {
+	if n, ok := g.refused.Pass(); ok {
+		g.log.Warn("agent not let in", "source", sourceOf(ctx), "error", err, "count", n)
+	}
+	return err
+}
 
 // enter takes a session in, unless the gate drains.
 func (g *Gate) enter(s *session) bool {

@@ -38,10 +38,20 @@ func (s *session) decode(ctx context.Context, lane *ingest.Lane) error {
 		if err != nil {
 			return unreadable(err)
 		}
-		if err := lane.Put(ctx, r.stepOf(&rec, size)); err != nil {
+		if err := r.put(r.stepOf(&rec, size)); err != nil {
 			return err
 		}
 	}
+}
+
+// put hands a step to the lane, when its source may have more on the way.
+func (r *records) put(step ingest.Step) error {
+	if step.Type != ingest.Pulse { // which is not acknowledged
+		if err := r.session.unstored.add(r.ctx, step.Size); err != nil {
+			return err
+		}
+	}
+	return r.lane.Put(r.ctx, step)
 }
 
 func unreadable(err error) error {

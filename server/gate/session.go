@@ -28,18 +28,19 @@ import (
 // one sends. Whichever
 // ends first ends the others.
 type session struct {
-	gate   *Gate
-	token  string // by which the agent's other streams name this session
-	stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]
-	out    *outbound
-	pieces chan *wire.Data // closed by receive
-	share  *share          // of the gate's memory
-	peer   string          // the client certificate's digest, which its other streams must have too
-	hangUp context.CancelCauseFunc
-	member *roster.Member // set before joined is closed
-	joined chan struct{}
-	ctx    context.Context // the session's, for work that answers of the roster cause
-	log    *slog.Logger
+	gate     *Gate
+	token    string // by which the agent's other streams name this session
+	stream   grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]
+	out      *outbound
+	pieces   chan *wire.Data // closed by receive
+	share    *share          // of the gate's memory
+	unstored *unstored
+	peer     string // the client certificate's digest, which its other streams must have too
+	hangUp   context.CancelCauseFunc
+	member   *roster.Member // set before joined is closed
+	joined   chan struct{}
+	ctx      context.Context // the session's, for work that answers of the roster cause
+	log      *slog.Logger
 
 	accounts
 	registrations *registrations
@@ -53,7 +54,7 @@ type session struct {
 func newSession(g *Gate, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
 	s := &session{gate: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data), accounts: newAccounts(), registrations: newRegistrations(), log: g.log}
 	s.ctx, s.hangUp = context.WithCancelCause(stream.Context())
-	s.share = g.memory.open(sourceOf(s.ctx), s.hangUp)
+	s.share, s.unstored = g.memory.open(sourceOf(s.ctx), s.hangUp), g.inflight.open(sourceOf(s.ctx))
 	s.out, s.peer = newOutbound(s.share), identityOf(s.ctx)
 	return s
 }
@@ -63,11 +64,11 @@ var errSilent = errors.New("the agent was not heard for three pulses")
 func (s *session) run() error {
 	defer s.hangUp(nil)
 	if err := s.share.reserveWithin(s.ctx, sessionMemory, sessionWait); err != nil {
-		return statusOf(err)
+		return s.gate.turnedAway(s.ctx, statusOf(err))
 	}
 	hello, err := s.greet()
 	if err != nil {
-		return err
+		return s.gate.turnedAway(s.ctx, err)
 	}
 	s.log = s.log.With("agent", hello.GetAgentId())
 	group, ctx := errgroup.WithContext(s.ctx)
@@ -214,6 +215,7 @@ func (s *session) pulse(ctx context.Context) error {
 
 // Ack implements the lane's replies.
 func (s *session) Ack(n uint64) error {
+	s.unstored.stored(n)
 	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Ack{Ack: &wire.Ack{Records: n}}})
 	return nil
 }

@@ -26,7 +26,7 @@ type writer interface {
 // Config bounds what ingest holds.
 type Config struct {
 	// Bytes of records, of all agents together, that may be in memory at once,
-	// waiting for the database. Zero means 96 MiB.
+	// waiting for the database. Zero means 64 MiB.
 	Bytes int64
 }
 
@@ -43,10 +43,13 @@ type Ingest struct {
 // New returns an Ingest that writes to st and tells hub what was written.
 func New(cfg Config, st writer, hub *Hub, log *slog.Logger) *Ingest {
 	if cfg.Bytes == 0 {
-		cfg.Bytes = 96 << 20
+		cfg.Bytes = 64 << 20
 	}
 	return &Ingest{store: st, hub: hub, log: log, limit: cfg.Bytes, budget: semaphore.NewWeighted(cfg.Bytes)}
 }
+
+// Limit returns how many bytes of records may be in memory at once.
+func (in *Ingest) Limit() int64 { return in.limit }
 
 // weigh returns what a record takes of the budget: one that is larger than all
 // of it takes it all, or it could never pass.

@@ -392,6 +392,24 @@ func (e *enemy) future() {
 	}
 }
 
+// large has many agents write large objects of their own, as fast as they are taken.
+func (e *enemy) large() {
+	body := bytes.Repeat([]byte(`{"a":"0123456789"},`), 50_000)
+	e.each(50, 10, func(i int, conn *grpc.ClientConn) {
+		account := fmt.Sprint("large-", i)
+		p := e.join(conn, account)
+		if p == nil {
+			return
+		}
+		term := p.own(account)
+		go p.drain()
+		p.tell(&wire.Record{Account: account, Term: term, Step: &wire.Record_Declare{Declare: &wire.Declare{Feeds: []*wire.DeclaredFeed{{Feed: pods(), Version: "v1", Plural: "pods", Namespaced: true}}}}})
+		for n := 0; p.tell(&wire.Record{Account: account, Term: term, Feed: pods(), Step: &wire.Record_Upsert{Upsert: &wire.Upsert{
+			Namespace: "default", Name: fmt.Sprint("big-", n%20), Uid: "u", ResourceVersion: fmt.Sprint(n), ApiVersion: "v1", Live: true, Body: fmt.Appendf(nil, "[%s%d]", body, n)}}}); n++ {
+		}
+	})
+}
+
 // slow sends large objects of an account of its own, and reads an answer now and then.
 func (e *enemy) slow() {
 	p := e.join(e.connect(), "slow")
