@@ -15,8 +15,8 @@ import (
 func TestReadersThatFindNoMemory(t *testing.T) {
 	w, c := prod(t)
 	reads := readlimit.New(readlimit.Config{Bytes: 64 << 20, Wait: time.Millisecond})
-	url := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Reads: reads})
-	paths := []string{"/manifests/prod/shop/pod%20web-0", "/manifests/prod/shop/configMap%20settings-v001", "/applications/web/jobs/prod/shop/job%20done",
+	url := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Reads: reads, Tasks: &tasks{}})
+	paths := []string{"/task", "/task/" + taskID, "/manifests/prod/shop/pod%20web-0", "/manifests/prod/shop/configMap%20settings-v001", "/applications/web/jobs/prod/shop/job%20done",
 		"/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/largest"}
 	first, second := reads.TryAcquire("a", 64<<20), reads.TryAcquire("b", 64<<20)
 	for _, path := range paths {
