@@ -11,12 +11,13 @@ import (
 // that an honest answer.
 type face struct {
 	log    *slog.Logger
+	ready  *readiness
 	views  atomic.Pointer[http.Handler]
 	reason atomic.Pointer[string]
 }
 
-func newFace(log *slog.Logger) *face {
-	f := &face{log: log}
+func newFace(log *slog.Logger, ready *readiness) *face {
+	f := &face{log: log, ready: ready}
 	starting := "the server is starting"
 	f.reason.Store(&starting)
 	return f
@@ -33,6 +34,10 @@ func (f *face) down(err error) {
 
 // ServeHTTP implements http.Handler.
 func (f *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == livenessPath || r.URL.Path == readinessPath {
+		f.probe(w, r)
+		return
+	}
 	if views := f.views.Load(); views != nil {
 		(*views).ServeHTTP(w, r)
 		return
@@ -44,9 +49,42 @@ func (f *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"db": map[string]any{"status": "DOWN", "details": map[string]string{"error": reason}},
 		}}
 	}
-	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Retry-After", "5")
-	w.WriteHeader(http.StatusServiceUnavailable)
+	f.write(w, http.StatusServiceUnavailable, body)
+}
+
+// The paths and the states that Spring Boot has for probes, and with it Clouddriver.
+const (
+	livenessPath  = "/health/liveness"
+	readinessPath = "/health/readiness"
+
+	stateUp           = "UP"
+	stateOutOfService = "OUT_OF_SERVICE"
+)
+
+// probe answers what decides whether the server is restarted, and whether it is
+// sent requests. As long as it can answer it lives: no restart brings a database
+// back.
+func (f *face) probe(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		f.write(w, http.StatusMethodNotAllowed, map[string]string{"message": r.URL.Path + " is read only"})
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	reason := f.ready.reason()
+	if r.URL.Path == livenessPath || reason == "" {
+		f.write(w, http.StatusOK, map[string]any{"status": stateUp})
+		return
+	}
+	f.write(w, http.StatusServiceUnavailable, map[string]any{"status": stateOutOfService, "components": map[string]any{
+		"readinessState": map[string]any{"status": stateOutOfService, "details": map[string]string{"reason": reason}},
+	}})
+}
+
+func (f *face) write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
 		f.log.Debug("answer not sent", "error", err)
 	}

@@ -18,8 +18,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/vedette-io/vedette"
@@ -71,6 +69,9 @@ type Server struct {
 	rest net.Listener
 	grpc net.Listener
 	face *face
+	late *lateGate
+	// ready is told over REST and gRPC.
+	ready *readiness
 }
 
 // Listen takes the ports, so that whoever starts a server knows at once whether
@@ -84,7 +85,8 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, rest.Close())
 	}
-	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, face: newFace(log)}, nil
+	ready := newReadiness(log)
+	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, face: newFace(log, ready), late: newLateGate(), ready: ready}, nil
 }
 
 func listen(what, address string) (net.Listener, error) {
@@ -105,8 +107,11 @@ func (s *Server) GRPC() net.Addr { return s.grpc.Addr() }
 // and agents are not let in.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	defer context.AfterFunc(ctx, s.ready.drain)()
+	srv := s.newGRPC()
 	group.Go(func() error { return s.serveREST(ctx) })
-	group.Go(func() error { return s.work(ctx) })
+	group.Go(func() error { return s.serveGRPC(srv) })
+	group.Go(func() error { defer srv.Stop(); return s.work(ctx) })
 	return group.Wait()
 }
 
@@ -114,7 +119,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) work(ctx context.Context) error {
 	st, err := s.openStore(ctx)
 	if err != nil {
-		return errors.Join(err, s.grpc.Close())
+		return err
 	}
 	defer st.Close()
 	held := s.holdLease(ctx, st)
@@ -146,6 +151,7 @@ func (s *Server) workOn(ctx context.Context, held *tenancy, st *store.Store) err
 		return err
 	}
 	s.face.show(readers)
+	s.ready.start()
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return book.Run(ctx) })
@@ -157,7 +163,8 @@ func (s *Server) workOn(ctx context.Context, held *tenancy, st *store.Store) err
 	served, leave := context.WithCancel(held.ctx)
 	group.Go(func() error { defer leave(); return tasks.Run(ctx) })
 	group.Go(func() error { return desk.Run(served) })
-	group.Go(func() error { return s.serveGRPC(served, door) })
+	group.Go(func() error { return s.letAgentsIn(served, door) })
+	group.Go(func() error { return s.ready.watch(ctx, st.Ping) })
 	return group.Wait()
 }
 
@@ -236,22 +243,30 @@ func (s *Server) credentials() credentials.TransportCredentials {
 	return telling{credentials.NewTLS(s.cfg.GRPCTLS), refused, false}
 }
 
-// serveGRPC lets agents in. When ctx ends it asks them to leave first, so that
-// they go elsewhere before the connection breaks.
-func (s *Server) serveGRPC(ctx context.Context, door *gate.Gate) error {
+// newGRPC makes the gRPC server, which says that it is not ready from the start.
+func (s *Server) newGRPC() *grpc.Server {
 	srv := grpc.NewServer(append(gate.ServerOptions(), grpc.Creds(s.credentials()))...)
-	door.Serve(srv)
-	healthpb.RegisterHealthServer(srv, health.NewServer())
+	s.late.register(srv)
+	s.ready.register(srv)
 	reflection.Register(srv)
-	stop := context.AfterFunc(ctx, func() {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		door.Goodbye(after, "the server is going away")
-		srv.Stop()
-	})
-	defer stop()
-	if err := srv.Serve(s.grpc); err != nil && ctx.Err() == nil {
+	return srv
+}
+
+// serveGRPC serves until the server is stopped.
+func (s *Server) serveGRPC(srv *grpc.Server) error {
+	if err := srv.Serve(s.grpc); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve agents on %s: %w", s.grpc.Addr(), err)
 	}
+	return nil
+}
+
+// letAgentsIn lets agents in. When ctx ends it asks them to leave, so that they go
+// elsewhere before the connection breaks.
+func (s *Server) letAgentsIn(ctx context.Context, door *gate.Gate) error {
+	s.late.bind(door.Serve)
+	<-ctx.Done()
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	door.Goodbye(after, "the server is going away")
 	return nil
 }

@@ -37,7 +37,7 @@ func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, d
 	reads := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes})
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
-		Reads: reads, Streams: readlimit.New(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
+		Reads: reads, Streams: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
 		Store: st, Hub: hub, Fleet: fleet{seats, s.cfg.ID}, Operations: desk, Log: s.log, Version: s.cfg.Version,
 		StaleAfter: 4 * s.cfg.Gate.Interval(), Authority: authority,
 	}))

@@ -98,15 +98,11 @@ func TestTagOfPage(t *testing.T) {
 // told so, and served when there is some again.
 func TestReadersThatFindNoMemory(t *testing.T) {
 	cfg := configOf(heavy(t, 1))
-	cfg.Reads = readlimit.New(readlimit.Config{Bytes: 64 << 20, Wait: time.Millisecond})
-	cfg.Streams = readlimit.New(readlimit.Config{Bytes: 1 << 20, Wait: time.Millisecond})
+	cfg.Reads = readlimit.New(readlimit.Config{Wait: time.Millisecond})
+	cfg.Streams = readlimit.NewUniform(readlimit.Config{Bytes: 1 << 20, Wait: time.Millisecond})
 	w := serve(t, cfg)
-	held := map[*readlimit.Limiter][]func(){}
-	for _, l := range []*readlimit.Limiter{cfg.Reads, cfg.Streams} {
-		for _, name := range []string{"a", "b"} {
-			held[l] = append(held[l], l.TryAcquire(name, 64<<20)) // a share
-		}
-	}
+	held, free := readtest.Fill(cfg.Reads)
+	_, freeStreams := readtest.Fill(cfg.Streams)
 	for _, path := range []string{"/objects?include=body", "/objects?as=table&kind=configmaps", "/objects", "/objects/prod/configmaps/n/c000", "/changes"} {
 		response, body := w.get(path)
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
@@ -116,15 +112,14 @@ func TestReadersThatFindNoMemory(t *testing.T) {
 	if response, body := w.get("/accounts"); response.StatusCode != http.StatusOK {
 		t.Errorf("what takes little: %d %s", response.StatusCode, body)
 	}
-	for _, release := range held[cfg.Reads] {
-		release()
-	}
+	free()
+	freeStreams()
 	for _, path := range []string{"/objects?include=body", "/objects/prod/configmaps/n/c000"} {
 		if response, body := w.get(path); response.StatusCode != http.StatusOK {
 			t.Errorf("%s: %d %s", path, response.StatusCode, body)
 		}
 	}
-	if cfg.Reads.TryAcquire("a", 64<<20) == nil || cfg.Reads.TryAcquire("b", 64<<20) == nil {
-		t.Error("an answer has kept memory that it does not need any more")
+	if again, _ := readtest.Fill(cfg.Reads); again != held {
+		t.Errorf("%d bytes were free before, and %d since: an answer has kept memory", held, again)
 	}
 }

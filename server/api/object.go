@@ -55,7 +55,7 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rowCost is about what a row without its body takes, with what is made of it.
-const rowCost = 4 << 10
+const rowCost = 2 << 10
 
 // pageCost is how much memory a page may take: its bytes as they are stored, where
 // they may not be any smaller, and unpacked.

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/readlimit"
+	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -72,8 +73,8 @@ func TestReaderThatTrickles(t *testing.T) {
 		if took := time.Since(began); took != 30*time.Second {
 			t.Errorf("it was served for %v", took)
 		}
-		if reads.TryAcquire("x", 32<<20) == nil || reads.TryAcquire("y", 32<<20) == nil {
-			t.Error("the memory was not given back")
+		if free, _ := readtest.Fill(reads); free != 64<<20 {
+			t.Errorf("%d bytes are free: not all memory was given back", free)
 		}
 	})
 }

@@ -104,7 +104,7 @@ func (a *api) eachPage(ctx context.Context, at place, kind string, s selection, 
 
 // pageBytes bounds a page of what is listed, and the memory that it takes: as the
 // rows are stored, and unpacked.
-const pageBytes = 4 << 20
+const pageBytes = 512 << 10
 
 // onePage hands one page to do, and returns the cursor of the next one, if that wants
 // it.

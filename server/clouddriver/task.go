@@ -8,6 +8,8 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/readlimit"
+	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -48,16 +50,33 @@ func viewTask(t task.Task) taskView {
 
 // getTask mirrors OperationsController.get.
 func (a *api) getTask(w http.ResponseWriter, r *http.Request, p parts) error {
-	t, err := a.readTask(r, p["id"])
+	t, release, err := readlimit.Read(r.Context(), a.Reads, readlimit.CallerOf(r), func() (task.Task, int64, error) {
+		t, err := a.readTask(r, p["id"])
+		return t, taskCost(t), err
+	})
 	if err != nil {
 		return err
 	}
+	defer release()
 	return writeJSON(w, r, viewTask(t))
+}
+
+// taskCost is what a task takes while it is answered: its results hold manifests.
+func taskCost(t task.Task) (bytes int64) {
+	for _, result := range t.Results {
+		bytes += int64(len(result))
+	}
+	return objectCost * bytes
 }
 
 // listTasks mirrors OperationsController.list. What the caller may not read is
 // left out.
 func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ parts) error {
+	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerOf(r), store.MostTaskBytes)
+	if err != nil {
+		return err
+	}
+	defer release()
 	all, err := a.readableTasks(r)
 	if err != nil {
 		return err

@@ -14,16 +14,23 @@ import (
 // Config says how much there is to share. Zero values mean the defaults.
 type Config struct {
 	Bytes int64         // for all readers together; 64 MiB
-	Share int64         // that one caller may hold at a time; half of Bytes
 	Wait  time.Duration // how long a reader waits for its turn; 10 s
 	Queue int           // how many readers of one caller may wait; 100
 }
 
 // Limiter is a semaphore that counts bytes. Callers take turns; of one caller's
-// readers the first to come is the first to be served. The zero value and nil
-// limit nothing. It is safe for concurrent use.
-type Limiter struct {
-	cfg Config
+// readers the first to come is the first to be served. A quarter is kept for who
+// asks for little, so that nobody who asks for one object waits for those who read
+// whole clusters, slowly perhaps. Nil limits nothing. It is safe for concurrent use.
+type Limiter struct{ small, large *pool }
+
+// mostSmall is how many bytes are little.
+const mostSmall = 1 << 20
+
+// pool is what readers of one size share.
+type pool struct {
+	cfg   Config
+	share int64 // of one caller
 
 	mu      sync.Mutex
 	used    int64
@@ -45,11 +52,23 @@ type reader struct {
 
 // New returns a limiter.
 func New(cfg Config) *Limiter {
+	cfg = cfg.withDefaults()
+	small, large := cfg, cfg
+	small.Bytes = cfg.Bytes / 4
+	large.Bytes -= small.Bytes
+	return &Limiter{newPool(small), newPool(large)}
+}
+
+// NewUniform is New for readers who all ask for the same: nothing is kept for who
+// asks for less.
+func NewUniform(cfg Config) *Limiter {
+	all := newPool(cfg.withDefaults())
+	return &Limiter{all, all}
+}
+
+func (cfg Config) withDefaults() Config {
 	if cfg.Bytes <= 0 {
 		cfg.Bytes = 64 << 20
-	}
-	if cfg.Share <= 0 || cfg.Share > cfg.Bytes {
-		cfg.Share = cfg.Bytes / 2
 	}
 	if cfg.Wait <= 0 {
 		cfg.Wait = 10 * time.Second
@@ -57,17 +76,40 @@ func New(cfg Config) *Limiter {
 	if cfg.Queue <= 0 {
 		cfg.Queue = 100
 	}
-	return &Limiter{cfg: cfg, callers: map[string]*caller{}}
+	return cfg
+}
+
+func newPool(cfg Config) *pool {
+	return &pool{cfg: cfg, share: cfg.Bytes / 2, callers: map[string]*caller{}}
 }
 
 // Acquire waits until a caller may hold so many bytes more, and returns what gives
-// them back, which must be called once. What is larger than a caller's share counts
-// as the whole share. The error is a vedette.Unavailable where the turn does not
-// come in time, or too many of the caller's readers wait already.
+// them back, which must be called once. A caller has half of what there is at most:
+// what is larger counts as that. The error is a vedette.Unavailable where the turn
+// does not come in time, or too many of the caller's readers wait already.
 func (l *Limiter) Acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
-	if l == nil || l.callers == nil {
+	if l == nil {
 		return func() {}, nil
 	}
+	return l.pool(bytes).acquire(ctx, name, bytes)
+}
+
+// TryAcquire is Acquire for who can't wait: nil where others would have to.
+func (l *Limiter) TryAcquire(name string, bytes int64) (release func()) {
+	if l == nil {
+		return func() {}
+	}
+	return l.pool(bytes).tryAcquire(name, bytes)
+}
+
+func (l *Limiter) pool(bytes int64) *pool {
+	if bytes <= mostSmall {
+		return l.small
+	}
+	return l.large
+}
+
+func (l *pool) acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
 	r, c := l.enter(name, bytes)
 	if r == nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "%d requests of yours wait for memory on this server already: "+
@@ -88,11 +130,7 @@ func (l *Limiter) Acquire(ctx context.Context, name string, bytes int64) (releas
 	return nil, err
 }
 
-// TryAcquire is Acquire for who can't wait: nil where others would have to.
-func (l *Limiter) TryAcquire(name string, bytes int64) (release func()) {
-	if l == nil || l.callers == nil {
-		return func() {}
-	}
+func (l *pool) tryAcquire(name string, bytes int64) (release func()) {
 	r, c := l.enter(name, bytes)
 	if r == nil {
 		return nil
@@ -108,7 +146,7 @@ func (l *Limiter) TryAcquire(name string, bytes int64) (release func()) {
 
 // enter queues a reader and serves who can be served. It returns nil where the
 // caller's queue is full.
-func (l *Limiter) enter(name string, bytes int64) (*reader, *caller) {
+func (l *pool) enter(name string, bytes int64) (*reader, *caller) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.callers[name]
@@ -119,7 +157,7 @@ func (l *Limiter) enter(name string, bytes int64) (*reader, *caller) {
 	if len(c.waiting) >= l.cfg.Queue {
 		return nil, c
 	}
-	r := &reader{bytes: min(max(bytes, 1), l.cfg.Share), granted: make(chan struct{})}
+	r := &reader{bytes: min(max(bytes, 1), l.share), granted: make(chan struct{})}
 	c.waiting = append(c.waiting, r)
 	if len(c.waiting) == 1 {
 		l.turns = append(l.turns, c)
@@ -128,7 +166,7 @@ func (l *Limiter) enter(name string, bytes int64) (*reader, *caller) {
 	return r, c
 }
 
-func (l *Limiter) releaser(c *caller, r *reader) func() {
+func (l *pool) releaser(c *caller, r *reader) func() {
 	return sync.OnceFunc(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -137,7 +175,7 @@ func (l *Limiter) releaser(c *caller, r *reader) func() {
 }
 
 // leave takes a reader out of the queue. It may have been served meanwhile.
-func (l *Limiter) leave(c *caller, r *reader) {
+func (l *pool) leave(c *caller, r *reader) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, waiting := range c.waiting {
@@ -151,7 +189,7 @@ func (l *Limiter) leave(c *caller, r *reader) {
 	l.returnLocked(c, r)
 }
 
-func (l *Limiter) returnLocked(c *caller, r *reader) {
+func (l *pool) returnLocked(c *caller, r *reader) {
 	l.used -= r.bytes
 	c.held -= r.bytes
 	l.settleLocked(c)
@@ -161,11 +199,11 @@ func (l *Limiter) returnLocked(c *caller, r *reader) {
 // serveLocked gives what is free to those who wait: one reader of each caller in
 // turn. Who holds a whole share is passed over; one that is too large for what is
 // free is waited for, or small readers would keep it out for ever.
-func (l *Limiter) serveLocked() {
+func (l *pool) serveLocked() {
 	for i := 0; i < len(l.turns); {
 		c := l.turns[i]
 		r := c.waiting[0]
-		if c.held+r.bytes > l.cfg.Share {
+		if c.held+r.bytes > l.share {
 			i++
 			continue
 		}
@@ -185,7 +223,7 @@ func (l *Limiter) serveLocked() {
 }
 
 // settleLocked forgets a caller that wants nothing any more.
-func (l *Limiter) settleLocked(c *caller) {
+func (l *pool) settleLocked(c *caller) {
 	if len(c.waiting) > 0 {
 		return
 	}

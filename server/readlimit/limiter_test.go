@@ -13,12 +13,16 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func config() Config { return Config{Bytes: 100, Share: 60, Wait: 10 * time.Second, Queue: 3} }
+func testPool() *pool {
+	l := newPool(Config{Bytes: 100, Wait: 10 * time.Second, Queue: 3})
+	l.share = 60
+	return l
+}
 
 // acquire takes bytes that must be there at once.
-func acquire(t *testing.T, l *Limiter, name string, bytes int64) func() {
+func acquire(t *testing.T, l *pool, name string, bytes int64) func() {
 	t.Helper()
-	release := l.TryAcquire(name, bytes)
+	release := l.tryAcquire(name, bytes)
 	if release == nil {
 		t.Fatalf("%s could not have %d bytes", name, bytes)
 	}
@@ -26,14 +30,14 @@ func acquire(t *testing.T, l *Limiter, name string, bytes int64) func() {
 }
 
 func TestShare(t *testing.T) {
-	l := New(config())
+	l := testPool()
 	first := acquire(t, l, "a", 50)
-	if l.TryAcquire("a", 20) != nil {
+	if l.tryAcquire("a", 20) != nil {
 		t.Error("a caller got more than its share")
 	}
 	small := acquire(t, l, "a", 10)
 	other := acquire(t, l, "b", 40)
-	if l.TryAcquire("c", 1) != nil {
+	if l.tryAcquire("c", 1) != nil {
 		t.Error("more was given than there is")
 	}
 	first()
@@ -48,23 +52,23 @@ func TestShare(t *testing.T) {
 
 func TestTurnThatDoesNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(config())
+		l := testPool()
 		release := acquire(t, l, "a", 60)
 		began := time.Now()
-		_, err := l.Acquire(t.Context(), "a", 1)
+		_, err := l.acquire(t.Context(), "a", 1)
 		if vedette.KindOf(err) != vedette.Unavailable || time.Since(began) != 10*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.Acquire(ctx, "a", 1); err != context.DeadlineExceeded {
+		if _, err := l.acquire(ctx, "a", 1); err != context.DeadlineExceeded {
 			t.Errorf("a reader that leaves: %v", err)
 		}
 		for range 3 {
-			go func() { _, _ = l.Acquire(t.Context(), "a", 1) }()
+			go func() { _, _ = l.acquire(t.Context(), "a", 1) }()
 		}
 		synctest.Wait()
-		if _, err := l.Acquire(t.Context(), "a", 1); err == nil || !strings.Contains(err.Error(), "3 requests of yours") {
+		if _, err := l.acquire(t.Context(), "a", 1); err == nil || !strings.Contains(err.Error(), "3 requests of yours") {
 			t.Errorf("a queue that is full: %v", err)
 		}
 		acquire(t, l, "b", 1)()
@@ -77,15 +81,14 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 // that is served second, not last.
 func TestCallersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := config()
-		cfg.Share, cfg.Queue, cfg.Wait = 100, 100, time.Hour
-		l := New(cfg)
+		l := testPool()
+		l.share, l.cfg.Queue, l.cfg.Wait = 100, 100, time.Hour
 		hold := acquire(t, l, "x", 100)
 		var mu sync.Mutex
 		var order []string
 		queue := func(name string) {
 			go func() {
-				release, err := l.Acquire(t.Context(), name, 100)
+				release, err := l.acquire(t.Context(), name, 100)
 				if err != nil {
 					t.Error(err)
 					return
@@ -117,13 +120,13 @@ func TestCallersTakeTurns(t *testing.T) {
 // turn nonetheless.
 func TestLargeIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(config())
+		l := testPool()
 		first, second := acquire(t, l, "a", 50), acquire(t, l, "b", 50)
 		var large func()
-		go func() { large, _ = l.Acquire(t.Context(), "c", 60) }()
+		go func() { large, _ = l.acquire(t.Context(), "c", 60) }()
 		synctest.Wait()
 		first()
-		if l.TryAcquire("d", 10) != nil {
+		if l.tryAcquire("d", 10) != nil {
 			t.Error("a small reader came between")
 		}
 		second()
@@ -137,32 +140,49 @@ func TestLargeIsNotStarved(t *testing.T) {
 
 func TestReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(config())
+		l := New(Config{Bytes: 400 << 10})
 		reads := 0
-		read := func() (string, int64, error) { reads++; return fmt.Sprint("read ", reads), 40, nil }
+		read := func() (string, int64, error) { reads++; return fmt.Sprint("read ", reads), 40 << 10, nil }
 		v, release, err := Read(t.Context(), l, "a", read)
-		if v != "read 1" || err != nil || l.used != 40 {
-			t.Errorf("%q, %v, %d held", v, err, l.used)
+		if v != "read 1" || err != nil || l.small.used != 40<<10 {
+			t.Errorf("%q, %v, %d held", v, err, l.small.used)
 		}
 		time.AfterFunc(time.Second, release)
 		v, release, err = Read(t.Context(), l, "a", read)
-		if v != "read 3" || err != nil || l.used != 40 {
-			t.Errorf("%q, %v, %d held: what waits must hold nothing", v, err, l.used)
+		if v != "read 3" || err != nil || l.small.used != 40<<10 {
+			t.Errorf("%q, %v, %d held: what waits must hold nothing", v, err, l.small.used)
 		}
 		release()
 	})
 }
 
+// TestLittleIsThereForAll lets readers of much take all that they may: who asks for
+// little is served at once.
+func TestLittleIsThereForAll(t *testing.T) {
+	l := New(Config{})
+	for i := range 10 {
+		l.TryAcquire(fmt.Sprint("greedy", i), 16<<20)
+	}
+	if l.TryAcquire("greedy", 16<<20) != nil {
+		t.Error("there is more than there should be")
+	}
+	for i := range 16 {
+		if l.TryAcquire(fmt.Sprint("modest", i), 1<<20) == nil {
+			t.Errorf("reader %d of little found nothing", i)
+		}
+	}
+}
+
 // TestManyReaders holds that never more is given than there is, and that in the
 // end all is given back, whatever becomes of those who wait.
 func TestManyReaders(t *testing.T) {
-	l := New(Config{Bytes: 100, Share: 50, Wait: time.Millisecond, Queue: 20})
+	l := newPool(Config{Bytes: 100, Wait: time.Millisecond, Queue: 20})
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
 			for range 20 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(2000))*time.Microsecond)
-				release, err := l.Acquire(ctx, fmt.Sprint(i%7), rand.Int64N(120))
+				release, err := l.acquire(ctx, fmt.Sprint(i%7), rand.Int64N(120))
 				if err == nil {
 					l.mu.Lock()
 					if l.used > 100 || l.callers[fmt.Sprint(i%7)].held > 50 {

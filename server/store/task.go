@@ -158,10 +158,13 @@ func (s *Store) Task(ctx context.Context, id string) (TaskRow, error) {
 	return t, s.explain(fmt.Sprintf("read task %.60s", id), err)
 }
 
+// MostTaskBytes is how much of the bodies of running tasks is read at once.
+const MostTaskBytes = 32 << 20
+
 // RunningTasks returns at most so many of the tasks that run on any server, the
-// oldest first.
+// oldest first, and fewer where their bodies have more than MostTaskBytes.
 func (s *Store) RunningTasks(ctx context.Context, limit int) ([]TaskRow, error) {
-	tasks, err := s.manyTasks(ctx, fmt.Sprintf(` WHERE state = 'running' ORDER BY id LIMIT %d`, max(0, limit)))
+	tasks, err := s.manyTasks(ctx, MostTaskBytes, fmt.Sprintf(` WHERE state = 'running' ORDER BY id LIMIT %d`, max(0, limit)))
 	return tasks, s.explain("read the running tasks", err)
 }
 
@@ -177,7 +180,7 @@ func (s *Store) SeeTasks(ctx context.Context, server vedette.ServerID, at time.T
 // of one server, which leaves out those that it does run. One that has just
 // started runs none.
 func (s *Store) AbandonedTasks(ctx context.Context, server vedette.ServerID, seenBefore time.Time) ([]TaskRow, error) {
-	tasks, err := s.manyTasks(ctx, ` WHERE state = 'running' AND (server = ? OR seen < ?) ORDER BY id`, clean(string(server), maxShort), micros(seenBefore))
+	tasks, err := s.manyTasks(ctx, 0, ` WHERE state = 'running' AND (server = ? OR seen < ?) ORDER BY id`, clean(string(server), maxShort), micros(seenBefore))
 	return tasks, s.explain("read the abandoned tasks", err)
 }
 
@@ -216,15 +219,28 @@ func (s *Store) oneTask(ctx context.Context, where string, args ...any) (TaskRow
 	return t, err
 }
 
-func (s *Store) manyTasks(ctx context.Context, where string, args ...any) ([]TaskRow, error) {
-	tasks := []TaskRow{}
+// manyTasks returns as many tasks as have so many bytes of bodies, all where most
+// is 0.
+func (s *Store) manyTasks(ctx context.Context, most int64, where string, args ...any) ([]TaskRow, error) {
+	tasks, packed, open := []TaskRow{}, newRoom(most), newRoom(most)
 	err := s.each(ctx, func(rows *sql.Rows) error {
 		t, err := scanTask(rows)
-		tasks = append(tasks, t)
+		if err == nil && !packed.take(len(t.Body)) {
+			err = errFull
+		}
+		if err == nil {
+			tasks = append(tasks, t)
+		}
 		return err
 	}, selectTasks+where, args...)
+	if errors.Is(err, errFull) {
+		err = nil
+	}
 	for i := range tasks {
 		err = errors.Join(err, s.openBody(ctx, &tasks[i]))
+		if !open.take(len(tasks[i].Body)) {
+			return tasks[:i:i], err
+		}
 	}
 	return tasks, err
 }

@@ -28,6 +28,16 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("still running: %v, %v", tasks, err)
 		}
 	},
+	"the list of those that run is bounded in bytes": func(t *testing.T, s *store.Store) {
+		for i := range 5 {
+			large := task(i)
+			large.Body = []byte(`"` + strings.Repeat("x", store.MostTaskBytes/2-1<<20) + `"`)
+			create(t, s, large)
+		}
+		if tasks, err := s.RunningTasks(t.Context(), 10); err != nil || len(tasks) != 2 || len(tasks[1].Body) < 1<<20 {
+			t.Errorf("%d tasks, %v", len(tasks), err)
+		}
+	},
 	"a request makes one task": func(t *testing.T, s *store.Store) {
 		first := task(1)
 		first.RequestID = "request é"

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// readiness says whether a server can serve: it has started, is not going away, and
+// its database answers. Whoever balances load asks for it, over REST and over gRPC.
+type readiness struct {
+	log *slog.Logger
+
+	mu       sync.Mutex
+	started  bool
+	draining bool
+	database bool // answers
+	services []string
+	health   *health.Server // gRPC's
+}
+
+func newReadiness(log *slog.Logger) *readiness {
+	return &readiness{log: log, database: true, health: health.NewServer(), services: []string{""}}
+}
+
+// register adds gRPC's health service to a server whose other services are there
+// already: each of them has the state of the whole.
+func (r *readiness) register(srv *grpc.Server) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range srv.GetServiceInfo() {
+		r.services = append(r.services, name)
+	}
+	healthpb.RegisterHealthServer(srv, r.health)
+	r.publishLocked()
+}
+
+func (r *readiness) start() { r.change(func() { r.started = true }) }
+func (r *readiness) drain() { r.change(func() { r.draining = true }) }
+
+func (r *readiness) change(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+	r.publishLocked()
+}
+
+func (r *readiness) publishLocked() {
+	state := healthpb.HealthCheckResponse_SERVING
+	if r.reasonLocked() != "" {
+		state = healthpb.HealthCheckResponse_NOT_SERVING
+	}
+	for _, name := range r.services {
+		r.health.SetServingStatus(name, state)
+	}
+}
+
+// reason returns why the server is not ready; empty where it is.
+func (r *readiness) reason() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reasonLocked()
+}
+
+func (r *readiness) reasonLocked() string {
+	switch {
+	case r.draining:
+		return "the server is going away"
+	case !r.started:
+		return "the server is starting"
+	case !r.database:
+		return "the database does not answer; the server's log tells why"
+	}
+	return ""
+}
+
+// How the database is watched. Two failures in a row make a server not ready, one
+// success makes it ready again: not to be ready restarts nothing.
+const (
+	pingEvery    = 5 * time.Second
+	pingPatience = 2 * time.Second
+	pingFailures = 2
+)
+
+// watch looks whether the database answers until ctx ends.
+func (r *readiness) watch(ctx context.Context, ping func(context.Context) error) error {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	for failures := 0; ; {
+		err := pingOnce(ctx, ping)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			failures = 0
+		default:
+			failures++
+		}
+		r.answers(failures < pingFailures, err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func pingOnce(ctx context.Context, ping func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	return ping(ctx)
+}
+
+func (r *readiness) answers(database bool, err error) {
+	r.change(func() {
+		if r.database && !database {
+			r.log.Warn("the server is not ready: the database does not answer", "error", err)
+		}
+		if !r.database && database {
+			r.log.Info("the server is ready again: the database answers")
+		}
+		r.database = database
+	})
+}

@@ -1,0 +1,222 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/vedette-io/vedette/wire"
+)
+
+// probe returns the status and the body of a path.
+func probe(t *testing.T, s *Server, path string) (int, string) {
+	t.Helper()
+	response, err := http.Get("http://" + s.REST().String() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, strings.TrimSpace(string(body))
+}
+
+func dialGRPC(t *testing.T, address string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// states asks gRPC's health of the whole and of each service that agents use.
+func states(t *testing.T, conn *grpc.ClientConn) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, service := range []string{"", wire.Caching_ServiceDesc.ServiceName, wire.Operations_ServiceDesc.ServiceName} {
+		answer, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+		if err != nil {
+			t.Fatalf("%q: %v", service, err)
+		}
+		found[answer.GetStatus().String()] += service + ","
+	}
+	return found
+}
+
+const allServices = ",vedette.wire.v1.Caching,vedette.wire.v1.Operations,"
+
+// TestProbesOfAServerThatStarts holds that nobody restarts a server for want of a
+// database, and nobody sends it anything.
+func TestProbesOfAServerThatStarts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	s, _ := serve(t, config("postgres://me:hidden@"+at+"/vedette?sslmode=disable"))
+	if code, body := probe(t, s, "/health/liveness"); code != http.StatusOK || body != `{"status":"UP"}` {
+		t.Errorf("liveness: %d %s", code, body)
+	}
+	if code, body := probe(t, s, "/health/readiness"); code != http.StatusServiceUnavailable || !strings.Contains(body, `"status":"OUT_OF_SERVICE"`) || !strings.Contains(body, "the server is starting") {
+		t.Errorf("readiness: %d %s", code, body)
+	}
+	if got := states(t, dialGRPC(t, s.GRPC().String())); got["NOT_SERVING"] != allServices {
+		t.Errorf("gRPC: %v", got)
+	}
+}
+
+func TestProbesOfAReadyServer(t *testing.T) {
+	s, _ := serve(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
+	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
+	for _, path := range []string{"/health/liveness", "/health/readiness"} {
+		if code, body := probe(t, s, path); code != http.StatusOK || body != `{"status":"UP"}` {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	if got := states(t, dialGRPC(t, s.GRPC().String())); got["SERVING"] != allServices {
+		t.Errorf("gRPC: %v", got)
+	}
+}
+
+// TestReadiness goes through the states of a server.
+func TestReadiness(t *testing.T) {
+	r := newReadiness(quiet)
+	srv := grpc.NewServer()
+	newLateGate().register(srv)
+	r.register(srv)
+	f := newFace(quiet, r)
+	f.show(http.NotFoundHandler())
+	for _, step := range []struct {
+		why   string
+		do    func()
+		ready bool
+	}{
+		{"starting", func() {}, false},
+		{"started", r.start, true},
+		{"without a database", func() { r.answers(false, errors.New("gone")) }, false},
+		{"with one again", func() { r.answers(true, nil) }, true},
+		{"going away", r.drain, false},
+		{"going away for good", func() { r.answers(true, nil) }, false},
+	} {
+		step.do()
+		answer := httptest.NewRecorder()
+		f.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, readinessPath, nil))
+		if ready := answer.Code == http.StatusOK; ready != step.ready {
+			t.Errorf("%s: %d %s", step.why, answer.Code, answer.Body)
+		}
+		for _, service := range r.services {
+			got, err := r.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+			if err != nil || (got.GetStatus() == healthpb.HealthCheckResponse_SERVING) != step.ready {
+				t.Errorf("%s: gRPC says %v of %q, %v", step.why, got, service, err)
+			}
+		}
+		answer = httptest.NewRecorder()
+		f.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, livenessPath, nil))
+		if answer.Code != http.StatusOK {
+			t.Errorf("%s: it is said not to live", step.why)
+		}
+	}
+	if len(r.services) != 3 {
+		t.Errorf("services %q", r.services)
+	}
+}
+
+// TestWatchOfTheDatabase holds that one failure is passed over, that a database that
+// hangs counts as one that fails, and that the first answer counts.
+func TestWatchOfTheDatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReadiness(quiet)
+		r.start()
+		answers := []string{"yes", "no", "yes", "no", "hangs", "hangs", "yes", "yes"}
+		ready := []bool{true, true, true, true, false, false, true, true}
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := 0
+		done := make(chan error, 1)
+		go func() {
+			done <- r.watch(ctx, func(ctx context.Context) error {
+				answer := answers[min(asked, len(answers)-1)]
+				asked++
+				switch answer {
+				case "no":
+					return errors.New("refused")
+				case "hangs":
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return nil
+			})
+		}()
+		for i, want := range ready {
+			time.Sleep(pingPatience + time.Second)
+			if got := r.reason() == ""; got != want {
+				t.Errorf("after %q: ready is %t (%s)", answers[i], got, r.reason())
+			}
+			time.Sleep(pingEvery - pingPatience - time.Second)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// door is a gate that lets nobody in, in words.
+type door struct {
+	wire.UnimplementedCachingServer
+}
+
+func (door) Connect(grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {
+	return status.Error(codes.PermissionDenied, "not you")
+}
+
+// TestAgentThatComesEarly holds that an agent that comes while the store is being
+// opened is let in as soon as there is somebody to let it in.
+func TestAgentThatComesEarly(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, srv := newLateGate(), grpc.NewServer()
+	late.register(srv)
+	go func() { _ = srv.Serve(l) }()
+	defer srv.Stop()
+	stream, err := wire.NewCachingClient(dialGRPC(t, l.Addr().String())).Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves, cancel := context.WithCancel(t.Context())
+	early, err := wire.NewOperationsClient(dialGRPC(t, l.Addr().String())).Serve(leaves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := early.Recv(); status.Code(err) != codes.Canceled {
+		t.Errorf("who leaves: %v", err)
+	}
+	late.bind(func(r grpc.ServiceRegistrar) {
+		wire.RegisterCachingServer(r, door{})
+		wire.RegisterOperationsServer(r, wire.UnimplementedOperationsServer{})
+	})
+	if _, err := stream.Recv(); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("got %v", err)
+	}
+}
