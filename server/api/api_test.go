@@ -464,6 +464,21 @@ func TestFleetViews(t *testing.T) {
 	}
 }
 
+// TestOperatorsSeeOtherAgents asks that an account tells of agents that register it
+// otherwise than its cacher does, and of no other agent's troubles.
+func TestOperatorsSeeOtherAgents(t *testing.T) {
+	world := shop(t)
+	agent := func(id vedette.AgentID, role api.Role, message, notice string) api.Agent {
+		return api.Agent{ID: id, Accounts: []api.AgentAccount{{Name: "dev", Role: role, Message: message, Notice: notice}}}
+	}
+	world.Fleet.Set(agent("agent-dev", api.Cacher, "the cluster is slow", ""), agent("a2", api.Standby, "other permissions", "other permissions"),
+		agent("a3", api.Refused, "another cluster", "another cluster"), agent("a4", "reaching", "I say what I like", ""))
+	got := read[struct{ Message string }](serve(t, configOf(world)), "/accounts/dev").Message
+	if want := "the cluster is slow; agent a2: other permissions; agent a3: another cluster"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestNotModified(t *testing.T) {
 	world := shop(t)
 	w := serve(t, configOf(world))

@@ -219,6 +219,14 @@ func (m *Member) tell(a Assignment) {
 	m.assign(a)
 }
 
+// notice is what operators were last told of the agent's registration of an account.
+// It is logged when it changes: an agent may register as often as it likes.
+func (m *Member) notice(name vedette.AccountName) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.roles[name].Notice
+}
+
 // enter notes that the agent has asked for an account, and reports whether it is
 // still there.
 func (m *Member) enter(name vedette.AccountName) bool {

@@ -343,6 +343,28 @@ func TestWiderPermissionsWait(t *testing.T) {
 	})
 }
 
+// TestNoticesAreLoggedOnce has an agent register what is not to its taste again and
+// again.
+func TestNoticesAreLoggedOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w world) {
+		first, _ := w.connect("a1")
+		standby, _ := w.connect("a2")
+		stranger, heard := w.connect("x")
+		w.register(first, dev)
+		other := prod(nil)
+		other.Cluster.UID = "another"
+		for range 50 {
+			w.register(standby, nil)
+			if err := stranger.Register(t.Context(), other); err != nil || heard.last() != Refused {
+				t.Fatalf("the stranger was told %q, %v", heard.last(), err)
+			}
+		}
+		if n := strings.Count(w.text.String(), "level=WARN"); n != 2 {
+			t.Errorf("%d warnings, want one of each agent:\n%s", n, w.text.String())
+		}
+	})
+}
+
 // TestNamesAreForgotten registers names that nobody asks for again, while others
 // come and go at the same time.
 func TestNamesAreForgotten(t *testing.T) {

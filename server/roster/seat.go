@@ -134,7 +134,9 @@ func (s *seat) admit(ctx context.Context, m *Member, account vedette.Account) (*
 // refuse takes an agent out and says why: to operators everything, to the agent
 // nothing of what is stored.
 func (s *seat) refuse(ctx context.Context, m *Member, reason error) {
-	s.roster.log.Warn("account refused", "account", s.account, "agent", m.ID, "error", reason)
+	if m.notice(s.account) != reason.Error() {
+		s.roster.log.Warn("account refused", "account", s.account, "agent", m.ID, "error", reason)
+	}
 	held := s.dismiss(m)
 	m.tell(Assignment{Account: s.account, Role: Refused, Message: refusal(m.registration(s.account), reason), Notice: reason.Error()})
 	if held {
@@ -175,8 +177,10 @@ func (s *seat) enqueue(m *Member) bool {
 func (s *seat) standBy(m *Member, row *store.AccountRow) {
 	notice := differences(row.Properties, m.registration(s.account).Properties)
 	if notice != "" {
-		s.roster.log.Warn("an agent that stands by registers an account with other properties", "account", s.account, "agent", m.ID, "cacher", row.Holder, "differences", notice)
 		notice = "its configuration of the account differs from what counts: " + notice
+	}
+	if notice != "" && notice != m.notice(s.account) {
+		s.roster.log.Warn("an agent that stands by registers an account with other properties", "account", s.account, "agent", m.ID, "cacher", row.Holder, "notice", notice)
 	}
 	m.tell(Assignment{Account: s.account, Role: Standby, Notice: notice})
 }
@@ -197,11 +201,14 @@ func (s *seat) give(ctx context.Context, m *Member, row *store.AccountRow, h sto
 		s.owe(term)
 		return err
 	}
+	known := m.notice(s.account)
 	if !s.occupy(m, Assignment{Account: s.account, Role: Cacher, Term: term, Marks: marks, Notice: wider.notice()}, wider) {
 		return fmt.Errorf("agent %s left before it became the cacher of %s", m.ID, s.account)
 	}
 	s.roster.log.Info("account has a cacher", "account", s.account, "agent", m.ID, "term", term)
-	wider.log(s.roster.log, s.account, m.ID)
+	if !wider.waits() || wider.notice() != known {
+		wider.log(s.roster.log, s.account, m.ID)
+	}
 	s.roster.tellSeated()
 	return nil
 }

@@ -112,7 +112,7 @@ func (l *lease) claim(ctx context.Context) error {
 func (l *lease) try(ctx context.Context, first *sighting) (decided verdict, row leaseRow, err error) {
 	began := time.Now()
 	err = l.store.unleased(ctx, func(ctx context.Context, tx *tx) error {
-		if row, err = readLease(ctx, tx); err != nil {
+		if row, err = lockLease(ctx, tx); err != nil {
 			return err
 		}
 		if first.at.IsZero() {
@@ -135,9 +135,19 @@ func (l *lease) try(ctx context.Context, first *sighting) (decided verdict, row 
 	return decided, row, err
 }
 
-func readLease(ctx context.Context, tx *tx) (row leaseRow, err error) {
-	err = tx.queryRow(ctx, `SELECT server, host, token, taken, renewed, `+tx.dialect.clock+` FROM lease WHERE id = 1`+tx.dialect.forUpdate).
-		Scan(&row.server, &row.host, &row.token, &row.taken, &row.renewed, &row.now)
+func selectLease(d *dialect) string {
+	return `SELECT server, host, token, taken, renewed, ` + d.clock + ` FROM lease WHERE id = 1`
+}
+
+func scanLease(row scanner) (r leaseRow, err error) {
+	err = row.Scan(&r.server, &r.host, &r.token, &r.taken, &r.renewed, &r.now)
+	return r, err
+}
+
+// lockLease reads the lease and keeps others from changing it until the
+// transaction ends.
+func lockLease(ctx context.Context, tx *tx) (leaseRow, error) {
+	row, err := scanLease(tx.queryRow(ctx, selectLease(tx.dialect)+tx.dialect.forUpdate))
 	if errors.Is(err, sql.ErrNoRows) {
 		_, err = tx.exec(ctx, `INSERT INTO lease (id, server, host, token, taken, renewed) VALUES (1, '', '', '', 0, 0)`)
 	}
@@ -219,22 +229,33 @@ func (l *lease) renew(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	began := time.Now()
-	var row leaseRow
-	err := l.store.unleased(ctx, func(ctx context.Context, tx *tx) (err error) {
-		if row, err = readLease(ctx, tx); err != nil || row.token != l.token {
-			return err
-		}
-		_, err = tx.exec(ctx, `UPDATE lease SET renewed = `+tx.dialect.clock+` WHERE id = 1`)
-		return err
-	})
+	ours, row, err := l.renewRow(ctx)
 	if err != nil {
 		return l.store.explain("renew the lease of the database", err)
 	}
-	if row.token != l.token {
+	if !ours {
 		return l.lose(row)
 	}
 	l.confirm(began)
 	return nil
+}
+
+// renewRow renews in one statement: a server that is frozen between two would keep
+// the row locked, and others from finding that the lease is over. Where the lease
+// is not ours, it returns whose it is.
+func (l *lease) renewRow(ctx context.Context) (ours bool, row leaseRow, err error) {
+	d := &l.store.dialect
+	err = l.store.connected(ctx, l.store.db, func(ctx context.Context, conn *sql.Conn) error {
+		n, err := exec(ctx, conn, d, `UPDATE lease SET renewed = `+d.clock+` WHERE id = 1 AND token = ?`, l.token)
+		if ours = n > 0; err != nil || ours {
+			return err
+		}
+		if row, err = scanLease(conn.QueryRowContext(ctx, selectLease(d))); errors.Is(err, sql.ErrNoRows) {
+			err = nil // deleted by hand
+		}
+		return err
+	})
+	return ours, row, err
 }
 
 // ErrLeaseLost says that another server has taken the database over.
@@ -245,8 +266,11 @@ var ErrLeaseLost = errors.New("the lease of the database is lost")
 func (l *lease) lose(row leaseRow) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lost = fmt.Errorf("%w: %w", vedette.Errorf(vedette.Unavailable, "server %s on host %s has taken the database over since %s, as this one had not renewed its lease; this one ends",
-		row.server, row.host, timeOf(row.taken).Format(time.RFC3339)), ErrLeaseLost)
+	who := fmt.Sprintf("server %s on host %s has taken the database over since %s", row.server, row.host, timeOf(row.taken).Format(time.RFC3339))
+	if row.token == "" {
+		who = "another server has used the database meanwhile, or its lease was deleted"
+	}
+	l.lost = fmt.Errorf("%w: %w", vedette.Errorf(vedette.Unavailable, "%s, as this one had not renewed its lease; this one ends", who), ErrLeaseLost)
 	return l.lost
 }
 

@@ -158,6 +158,24 @@ func wakesUp(t *testing.T, s *Store, term vedette.Term) {
 	}
 }
 
+// TestLeaseThatIsGone has the row deleted, and given up by a server that has used
+// the database in between.
+func TestLeaseThatIsGone(t *testing.T) {
+	leased(t, func(t *testing.T, url string) {
+		for _, change := range []string{`DELETE FROM lease`, `UPDATE lease SET token = ''`} {
+			s := openAs(t, url, "s1")
+			if err := s.write(t.Context(), func(ctx context.Context, tx *tx) error { _, err := tx.exec(ctx, change); return err }); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.KeepLease(t.Context()); !errors.Is(err, ErrLeaseLost) {
+				t.Errorf("%s: got %v", change, err)
+			}
+			shut(t, s)
+		}
+		shut(t, openAs(t, url, "s2")) // makes the row anew
+	})
+}
+
 // TestFrozenInATransaction freezes a server between the last statement of a
 // transaction and its commit.
 func TestFrozenInATransaction(t *testing.T) {
