@@ -70,6 +70,7 @@ func (b *bulk) turnOver(ctx context.Context, removed, replaced []int) error {
 // tells of the objects that it holds is then under way for longer than it takes to
 // read it: messages wait for their turn, of two feeds and two accounts at once.
 func TestLargeResync(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := shape{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}}, outbox: "8MiB", grace: "10m"}
 	on(t, anyDatabase(), s, func(t *testing.T, w *world) {
 		ctx := t.Context()

@@ -22,6 +22,7 @@ var two = shape{clusters: 2, accounts: []int{0, 1}, agents: [][]int{{0, 1}}, out
 // not UTF-8, as proxies do in their status lines. The agent's other account must not
 // notice, and the first must be whole again as soon as the proxy lets it through.
 func TestErrorsThatAreNoText(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	on(t, anyDatabase(), two, func(t *testing.T, w *world) {
 		var refuse atomic.Bool
 		a := w.agents[0]
@@ -34,6 +35,7 @@ func TestErrorsThatAreNoText(t *testing.T) {
 // TestObjectsThatAreNoText has a proxy put bytes that are not UTF-8 into the labels of
 // one cluster's objects.
 func TestObjectsThatAreNoText(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	on(t, anyDatabase(), two, func(t *testing.T, w *world) {
 		d := w.through(t, w.agents[0], w.clusters[0])
 		spoiledAccount(t, w, "reporting", func() { d.spoiled(spoiledObjects) }, func() {

@@ -17,6 +17,7 @@ import (
 // agent names its account like the first one's. It must get nothing, and change
 // nothing, also while the first is away.
 func TestTwoClustersBehindOneAddress(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := shape{clusters: 2, accounts: []int{0}, outbox: "8MiB", grace: "10m"}
 	for _, name := range anyDatabase() {
 		w := newWorld(t, makers[name](t), s)

@@ -157,7 +157,7 @@ func (w *world) differences(ctx context.Context) []string {
 	if err != nil {
 		return []string{"the database can't be read: " + err.Error()}
 	}
-	found := slices.Concat(compareObjects(want, have), compareFeeds(feeds, rows, have), w.roles(ctx))
+	found := slices.Concat(compareObjects(want, have), compareFeeds(feeds, rows, have), w.roles(ctx), w.staleness(ctx))
 	slices.Sort(found)
 	return found
 }

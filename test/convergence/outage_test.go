@@ -10,6 +10,7 @@ import (
 // without agents, as for a move, and starts the server first: the accounts could not
 // be spoken for meanwhile, so nothing of them may be missing when it is back.
 func TestOutageLongerThanGrace(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := lone
 	s.grace = "8s"
 	on(t, anyDatabase(), s, func(t *testing.T, w *world) {

@@ -14,6 +14,7 @@ import (
 // errors in turn, while the cluster changes. None of them is an object's fault: all
 // changes are there in the end, and none was left out on the way.
 func TestDatabaseAnswersErrors(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	names := everyDatabase()
 	if *oneDB == "" {
 		names = []string{"mariadb", "postgres"}
@@ -35,6 +36,7 @@ func TestDatabaseAnswersErrors(t *testing.T) {
 
 // TestSlowDatabases freezes what keeps the data for longer than a statement may take.
 func TestSlowDatabases(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	const long = 17 * time.Second
 	on(t, everyDatabase(), lone, func(t *testing.T, w *world) {
 		w.changing(func(ctx context.Context) {
@@ -48,7 +50,7 @@ func TestSlowDatabases(t *testing.T) {
 			idle(ctx, long)
 			w.server.resume()
 			must(t, w.db.lock(ctx))
-			idle(ctx, long)
+			idle(ctx, long/3)
 			must(t, w.db.unlock(ctx))
 		})
 		w.settle()
