@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -62,7 +63,7 @@ func TestRedactionSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, err := settingsOf(cfg)
+	settings, err := settingsOf(cfg, slog.New(slog.DiscardHandler))
 	want := redact.Config{Annotations: []string{"a"}, ConfigMapKeys: []string{"b"}, Environment: []string{"c"}, SecretAnnotations: []string{"d"}}
 	if err != nil || !reflect.DeepEqual(settings.Redact, want) {
 		t.Errorf("%+v, %v; want %+v", settings.Redact, err, want)
