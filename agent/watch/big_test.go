@@ -18,7 +18,7 @@ import (
 func TestBigObjectsTakeTurns(t *testing.T) {
 	const head = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"6"},"data":{"x":"`
 	big := strings.Repeat("x", 3<<20)
-	cluster := func(then func(http.ResponseWriter, *http.Request)) *recorder {
+	cluster := func(limit time.Duration, then func(http.ResponseWriter, *http.Request)) *recorder {
 		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if !r.URL.Query().Has("watch") {
 				fmt.Fprint(w, emptyList)
@@ -28,12 +28,12 @@ func TestBigObjectsTakeTurns(t *testing.T) {
 			then(w, r)
 		})
 		r := newRecorder()
-		cfg := watch.Config{Shared: shared, BigObject: 50 * time.Millisecond, FirstRetry: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+		cfg := watch.Config{Shared: shared, BigObject: limit, FirstRetry: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 		start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 		return r
 	}
 	for range 4 {
-		r := cluster(func(w http.ResponseWriter, r *http.Request) {
+		r := cluster(50*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				fmt.Fprint(w, "x")
 				_ = http.NewResponseController(w).Flush()
@@ -48,7 +48,7 @@ func TestBigObjectsTakeTurns(t *testing.T) {
 			return f != nil && strings.Contains(f.message, "a big object did not end after 50ms")
 		})
 	}
-	r := cluster(func(w http.ResponseWriter, r *http.Request) { hang(w, r, `"}}}`+"\n") })
+	r := cluster(time.Minute, func(w http.ResponseWriter, r *http.Request) { hang(w, r, `"}}}`+"\n") })
 	r.await(t, "the big object of the healthy cluster", func() bool { return r.has(configMapFeed, "n/a") })
 }
 
