@@ -62,7 +62,7 @@ func (f *feed) openWatch(ctx context.Context, plan watchPlan) (*http.Response, e
 // changes tells one message after the other. It returns io.EOF where the watch
 // ends between two.
 func (f *feed) changes(ctx context.Context, body io.Reader) error {
-	s := f.splitter(body)
+	s := f.splitter(ctx, body)
 	defer s.close()
 	for {
 		fr, err := s.frame()

@@ -34,6 +34,8 @@ type Config struct {
 	// PageWait is how long one page of a snapshot may keep one of the turns waiting
 	// that all accounts share, before it goes on without; 3 s.
 	PageWait time.Duration
+	// BigObject is how long an API server may take for an object of more than 1 MiB; 1 min.
+	BigObject time.Duration
 	// Silence is how long a watch may say nothing before it is taken for lost; 75 s,
 	// since API servers send a bookmark each minute.
 	Silence time.Duration
@@ -54,7 +56,7 @@ func (c Config) withDefaults() Config {
 		{&c.FirstRetry, time.Second}, {&c.MostRetry, 30 * time.Second},
 		{&c.LeastDenied, time.Minute}, {&c.MostDenied, 5 * time.Minute},
 		{&c.LeastWatch, 5 * time.Minute}, {&c.MostWatch, 10 * time.Minute},
-		{&c.Rediscover, 10 * time.Minute}, {&c.Settle, time.Second}, {&c.StreamSilence, 30 * time.Second}, {&c.Silence, mostSilent}, {&c.PageWait, 3 * time.Second},
+		{&c.Rediscover, 10 * time.Minute}, {&c.Settle, time.Second}, {&c.StreamSilence, 30 * time.Second}, {&c.Silence, mostSilent}, {&c.PageWait, 3 * time.Second}, {&c.BigObject, time.Minute},
 	} {
 		if *d.is <= 0 {
 			*d.is = d.to
@@ -71,6 +73,7 @@ func (c Config) withDefaults() Config {
 type Shared struct {
 	turns   chan struct{}
 	slow    chan struct{} // turns of snapshots of slow API servers
+	big     chan struct{} // turns to read a big object
 	buffers buffers
 }
 
@@ -79,7 +82,7 @@ func NewShared(snapshots int) *Shared {
 	if snapshots <= 0 {
 		snapshots = 8
 	}
-	return &Shared{turns: make(chan struct{}, snapshots), slow: make(chan struct{}, 2*snapshots)}
+	return &Shared{turns: make(chan struct{}, snapshots), slow: make(chan struct{}, 2*snapshots), big: make(chan struct{}, mostBig)}
 }
 
 // acquire waits for a turn.

@@ -68,8 +68,16 @@ func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
 		}
 		groups = append(groups, g...)
 	}
-	return catalogue(groups), nil
+	cat := catalogue(groups)
+	if len(cat.Resources) > mostKinds {
+		return Catalogue{}, fmt.Errorf("discover kinds: %w", c.explain(fmt.Errorf("%w: more than %d kinds", errGarbage, mostKinds)))
+	}
+	return cat, nil
 }
+
+// mostKinds bounds the kinds of a cluster, each of which may become a feed. The
+// biggest clusters have some 3,000.
+const mostKinds = 10_000
 
 // causeOf returns why ctx ended where that says more than err.
 func causeOf(ctx context.Context, err error) error {
@@ -187,7 +195,7 @@ func catalogue(groups []group) Catalogue {
 		for _, v := range g.Versions {
 			unknown = unknown || v.Stale
 			for _, r := range v.Resources {
-				if r.Kind.Name == "" || r.Plural == "" || have[r.Kind] {
+				if r.Kind.Name == "" || r.Plural == "" || have[r.Kind] || max(len(r.Kind.Group), len(r.Kind.Name), len(r.Plural)) > mostName {
 					continue
 				}
 				have[r.Kind] = true

@@ -66,9 +66,9 @@ func TestAHungClusterSaysWhy(t *testing.T) {
 	})
 	r := newRecorder()
 	cfg := watch.Config{FirstRetry: time.Millisecond, MostRetry: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-	c := connectWith(t, server.URL, certOf(server), watch.Options{Pause: 20 * time.Millisecond})
+	c := connectWith(t, server.URL, certOf(server), watch.Options{Pause: 200 * time.Millisecond})
 	start(t, c, watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
-	const why = "does not answer in time: check firewalls and proxies on the way (the answer stopped in the middle: nothing, or next to nothing, came for 20ms)"
+	const why = "does not answer in time: check firewalls and proxies on the way (the answer stopped in the middle: nothing, or next to nothing, came for 200ms)"
 	r.await(t, "feeds and account to say why", func() bool {
 		return strings.HasSuffix(r.account.Message, why) && r.state(configMapFeed) == vedette.FeedFailing &&
 			strings.HasSuffix(r.feeds[configMapFeed].message, why) && strings.HasSuffix(r.feeds[secretFeed].message, why)

@@ -44,7 +44,7 @@ func (c *Cluster) version(ctx context.Context) (vedette.Cluster, error) {
 	if err := decode(resp.Body, &v); err != nil {
 		return id, err
 	}
-	id.Version, id.Fingerprint = v.GitVersion, fingerprint(resp.TLS)
+	id.Version, id.Fingerprint = shorten(v.GitVersion, mostName), fingerprint(resp.TLS)
 	return id, nil
 }
 
@@ -68,7 +68,7 @@ func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
 	defer resp.Body.Close()
 	var ns struct{ Metadata struct{ UID string } }
 	err = decode(resp.Body, &ns)
-	return ns.Metadata.UID, err
+	return shorten(ns.Metadata.UID, mostName), err
 }
 
 // hidden reports whether an error says that we may not look, or that there is
@@ -102,8 +102,9 @@ func (c *Cluster) namespaces(ctx context.Context) ([]string, error) {
 	return nil, fmt.Errorf("%w: more than %d namespaces", errGarbage, mostNamespaces)
 }
 
-// mostNamespaces bounds those of a cluster. Kubernetes is tested with 10,000.
-const mostNamespaces = 100_000
+// mostNamespaces bounds those of a cluster, which travel in one message. Kubernetes
+// is tested with 10,000.
+const mostNamespaces = 20_000
 
 // mostName is how long a name may be in Kubernetes.
 const mostName = 253
@@ -121,7 +122,7 @@ func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]
 	defer s.close()
 	return s.list(nil, func(raw []byte) error {
 		m, err := metaOf(raw)
-		if len(m.Name) > mostName {
+		if len(m.Name) > mostName { // though labels have 63
 			return fmt.Errorf("%w: a namespace whose name is %d bytes long", errGarbage, len(m.Name))
 		}
 		*names = append(*names, m.Name)

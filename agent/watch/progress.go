@@ -23,10 +23,14 @@ type limits struct {
 type stallError struct {
 	during string
 	limit  time.Duration
+	big    bool // it was not silent: an object took too long
 }
 
 // Error says where the API server stopped.
 func (e *stallError) Error() string {
+	if e.big {
+		return fmt.Sprintf("%s after %s", e.during, e.limit)
+	}
 	return fmt.Sprintf("%s: nothing, or next to nothing, came for %s", e.during, e.limit)
 }
 
@@ -37,7 +41,7 @@ func (e *stallError) Timeout() bool { return true }
 // gets ends with them. The caller closes the body.
 func (l limits) send(ctx context.Context, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	head := time.AfterFunc(l.head, func() { cancel(&stallError{"the answer did not begin", l.head}) })
+	head := time.AfterFunc(l.head, func() { cancel(&stallError{during: "the answer did not begin", limit: l.head}) })
 	l.turn.wait()
 	resp, err := do(ctx)
 	head.Stop()
@@ -51,7 +55,7 @@ func (l limits) send(ctx context.Context, do func(context.Context) (*http.Respon
 		return nil, err
 	}
 	b := &boundBody{ReadCloser: resp.Body, limits: l, ctx: ctx, cancel: cancel, left: l.body}
-	b.timer = time.AfterFunc(l.body, func() { cancel(&stallError{"the answer stopped in the middle", l.body}) })
+	b.timer = time.AfterFunc(l.body, func() { cancel(&stallError{during: "the answer stopped in the middle", limit: l.body}) })
 	b.timer.Stop()
 	resp.Body = b
 	return resp, nil

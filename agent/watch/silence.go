@@ -41,7 +41,7 @@ func (f *feed) planWatch() watchPlan {
 // Secrets are ended by their connections' deadlines too.
 func silent(err error) bool {
 	var stall *stallError
-	return errors.As(err, &stall) || errors.Is(err, os.ErrDeadlineExceeded)
+	return errors.As(err, &stall) && !stall.big || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // fellSilent decides what follows from silence: a short watch at once, or, where

@@ -13,9 +13,9 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// quiet are settings by which a watch is taken for lost after 300 ms.
+// quiet are settings by which a watch is taken for lost after a second.
 func quiet() watch.Config {
-	return watch.Config{Silence: 300 * time.Millisecond, FirstRetry: time.Millisecond, MostRetry: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	return watch.Config{Silence: time.Second, FirstRetry: time.Millisecond, MostRetry: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 }
 
 const changeOfA = `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"7"}}}` + "\n"
@@ -36,7 +36,7 @@ func TestASilentWatchIsFound(t *testing.T) {
 		}, vedette.FeedLive, true, ""},
 		"nothing happened, and there are no bookmarks": {func(w http.ResponseWriter, r *http.Request) {
 			select { // as long as timeoutSeconds would say, were it not a number of whole seconds
-			case <-time.After(40 * time.Millisecond):
+			case <-time.After(130 * time.Millisecond):
 			case <-r.Context().Done():
 			}
 		}, vedette.FeedLive, false, ""},

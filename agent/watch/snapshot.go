@@ -133,7 +133,7 @@ func (f *feed) readPage(ctx context.Context, next string, limit int) (page, erro
 	if err := f.answered(ctx); err != nil {
 		return page{}, err
 	}
-	s := f.splitter(resp.Body)
+	s := f.splitter(ctx, resp.Body)
 	defer s.close()
 	return s.list(f.head, func(raw []byte) error {
 		return f.object(ctx, Item, s, raw)
@@ -147,8 +147,9 @@ func (f *feed) accept(metadata string) string {
 	return acceptJSON
 }
 
-func (f *feed) splitter(body io.Reader) *splitter {
+func (f *feed) splitter(ctx context.Context, body io.Reader) *splitter {
 	s := newSplitter(body, &f.w.cfg.Shared.buffers)
+	s.turn = &bigTurn{ctx: ctx, turns: f.w.cfg.Shared.big, limit: f.w.cfg.BigObject, body: body}
 	s.wipe = f.Kind == secretKind
 	return s
 }
@@ -175,7 +176,7 @@ func (f *feed) stream(ctx context.Context) (vedette.Mark, error) {
 	}
 	silence := time.AfterFunc(f.w.cfg.StreamSilence, func() { cancel(errNoStream) })
 	defer silence.Stop()
-	s := f.splitter(resp.Body)
+	s := f.splitter(ctx, resp.Body)
 	defer s.close()
 	for {
 		mark, err := f.initial(ctx, s, silence)

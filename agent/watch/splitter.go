@@ -39,6 +39,9 @@ type splitter struct {
 	over  bool   // what should have been kept was too big and is not
 	big   []byte // the beginning of what was too big, to name it by
 	small [64]byte
+
+	turn  *bigTurn // for a buffer beyond bigBuffer; nil for no bound
+	holds bool     // it holds turn
 }
 
 // newSplitter reads from src with buffers of pool. Close gives the last one back.
@@ -72,6 +75,10 @@ func (s *splitter) release() {
 	}
 	s.pool.put(s.buf)
 	s.buf, s.start, s.pos, s.end = nil, 0, 0, 0
+	if s.holds {
+		s.holds = false
+		s.turn.free()
+	}
 }
 
 // fill reads more behind end. It is called with pos at end. The error is io.EOF
@@ -87,7 +94,9 @@ func (s *splitter) fill() error {
 		return s.wake()
 	}
 	if s.end == len(s.buf) {
-		s.makeRoom()
+		if err := s.makeRoom(); err != nil {
+			return err
+		}
 	}
 	n, err := s.read(s.buf[s.end:])
 	s.end += n
@@ -124,8 +133,9 @@ func (s *splitter) read(b []byte) (int, error) {
 }
 
 // makeRoom moves what is kept to the front, into a bigger buffer where it fills
-// more than half of this one. Beyond the bound it lets go of what is kept.
-func (s *splitter) makeRoom() {
+// more than half of this one. Beyond the bound it lets go of what is kept. It waits
+// for a turn where the buffer becomes big.
+func (s *splitter) makeRoom() error {
 	kept := s.end - s.start
 	if kept > s.max {
 		s.over = true
@@ -137,7 +147,13 @@ func (s *splitter) makeRoom() {
 	}
 	if kept+headroom <= len(s.buf)/2 {
 		s.move(s.buf)
-		return
+		return nil
+	}
+	if 2*len(s.buf) > bigBuffer && s.turn != nil && !s.holds {
+		if err := s.turn.take(); err != nil {
+			return err
+		}
+		s.holds = true
 	}
 	old := s.buf
 	s.move(s.pool.get(2 * len(s.buf)))
@@ -145,6 +161,7 @@ func (s *splitter) makeRoom() {
 		clear(old)
 	}
 	s.pool.put(old)
+	return nil
 }
 
 // move copies what is kept to the beginning of a buffer.

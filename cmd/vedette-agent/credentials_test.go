@@ -54,12 +54,22 @@ func TestAuthoritiesAreFollowed(t *testing.T) {
 	}
 	clone := creds.Clone() // as gRPC uses it
 	trusts := func(cert tls.Certificate) bool {
-		client, server := net.Pipe()
-		defer client.Close()
+		listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
 		go func() {
-			defer server.Close()
-			_ = tls.Server(server, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}).HandshakeContext(t.Context())
+			if conn, err := listener.Accept(); err == nil {
+				_ = conn.(*tls.Conn).HandshakeContext(t.Context())
+				conn.Close()
+			}
 		}()
+		client, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
 		conn, _, err := clone.ClientHandshake(t.Context(), "server", client)
 		if err == nil {
 			conn.Close()

@@ -1,0 +1,271 @@
+package hostile
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/uplink"
+	"github.com/vedette-io/vedette/agent/watch"
+	vserver "github.com/vedette-io/vedette/server"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// mostOfAgent is what the agent may take with all of the hostile clusters, and with
+// it this process, in which the clusters and the server run too.
+const mostOfAgent = 512 << 20
+
+// apiServer is an API server of one kind, ConfigMaps. Each request goes to does first;
+// it is answered honestly where that returns false.
+type apiServer struct {
+	url     string
+	ca      []byte
+	does    func(w http.ResponseWriter, r *http.Request) bool
+	attacks atomic.Int64 // what does did
+
+	mu      sync.Mutex
+	version int
+	changed chan struct{} // closed and replaced at each change
+}
+
+func startAPIServer(t *testing.T, does func(http.ResponseWriter, *http.Request) bool) *apiServer {
+	t.Helper()
+	s := &apiServer{does: does, version: 5, changed: make(chan struct{})}
+	server := httptest.NewUnstartedServer(s)
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	server.StartTLS()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	s.url, s.ca = server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return s
+}
+
+// ServeHTTP answers a request.
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.does != nil && s.does(&counting{w, &s.attacks}, r) {
+		s.attacks.Add(1)
+		return
+	}
+	switch r.URL.Path {
+	case "/version":
+		fmt.Fprint(w, `{"gitVersion":"v1.36.3"}`)
+	case "/api/v1/namespaces/kube-system":
+		fmt.Fprintf(w, `{"metadata":{"uid":%q}}`, s.url)
+	case "/api":
+		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","metadata":{},"items":[{"metadata":{},"versions":[{"version":"v1","freshness":"Current","resources":[
+{"resource":"configmaps","responseKind":{"kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap","verbs":["list","watch"]}]}]}]}`)
+	case "/apis":
+		fmt.Fprint(w, `{"kind":"APIGroupList","groups":[]}`)
+	case configMaps:
+		s.configMaps(w, r)
+	default:
+		fmt.Fprint(w, listOf(""))
+	}
+}
+
+// counting counts what an attack says.
+type counting struct {
+	http.ResponseWriter
+	n *atomic.Int64
+}
+
+// Write counts.
+func (c *counting) Write(b []byte) (int, error) {
+	c.n.Add(1)
+	return c.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+const configMaps = "/api/v1/configmaps"
+
+func listOf(items string) string {
+	return `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` + items + `]}`
+}
+
+// configMap is an object in n, with more of it where rest says so.
+func configMap(name string, version int, rest string) string {
+	return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":%q,"uid":"u-%s","resourceVersion":"%d"}%s}`, name, name, version, rest)
+}
+
+func event(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
+
+// configMaps is the one object a, in a version that change raises.
+func (s *apiServer) configMaps(w http.ResponseWriter, r *http.Request) {
+	if !isWatch(r) {
+		fmt.Fprint(w, listOf(configMap("a", 5, "")))
+		return
+	}
+	for sent := 5; ; {
+		s.mu.Lock()
+		version, changed := s.version, s.changed
+		s.mu.Unlock()
+		if version > sent {
+			sent = version
+			fmt.Fprint(w, event("MODIFIED", configMap("a", version, "")))
+		} else {
+			fmt.Fprint(w, event("BOOKMARK", configMap("a", version, "")))
+		}
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-changed:
+		case <-time.After(time.Second):
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// change changes the object and returns its new version.
+func (s *apiServer) change() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return s.version
+}
+
+func isList(r *http.Request) bool { return r.URL.Path == configMaps && !r.URL.Query().Has("watch") }
+
+func isWatch(r *http.Request) bool { return r.URL.Path == configMaps && r.URL.Query().Has("watch") }
+
+// account is an account of an API server.
+func (s *apiServer) account(name string) agent.Account {
+	kubeconfig := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {token: t}}], clusters: [{name: a, cluster: {server: %q, certificate-authority-data: %s}}]}`,
+		s.url, toBase64(s.ca))
+	return agent.Account{Name: vedette.AccountName(name), Access: watch.Access{KubeconfigContents: []byte(kubeconfig)}, Selection: watch.Selection{Kinds: []string{"all"}}}
+}
+
+func toBase64(b []byte) string {
+	encoded, err := json.Marshal(b)
+	if err != nil {
+		panic(err) // bytes can always be encoded
+	}
+	return string(encoded)
+}
+
+// TestHostileAPIServer has an agent watch a healthy cluster beside clusters that do
+// each of the attacks, all at once, for as long as ten changes of the healthy one take
+// and until each attack was met with. The changes must be seen, and memory stay bounded.
+func TestHostileAPIServer(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	srv, err := vserver.Listen(vserver.Config{ID: "s1", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+		Store: store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db"), Log: log}}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runUntilEnd(t, srv.Run)
+	well := startAPIServer(t, nil)
+	accounts, clusters := []agent.Account{well.account("well")}, map[string]*apiServer{}
+	for name, does := range apiServerAttacks() {
+		clusters[name] = startAPIServer(t, does)
+		accounts = append(accounts, clusters[name].account(strings.ReplaceAll(name, " ", "-")))
+	}
+	runUntilEnd(t, agent.New(agent.Config{
+		Uplink:   uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
+		Accounts: accounts,
+		Watch:    watch.Config{FirstRetry: 20 * time.Millisecond, MostRetry: 2 * time.Second, LeastDenied: time.Second, MostDenied: time.Second, Silence: 3 * time.Second, PageWait: 50 * time.Millisecond},
+		Connect:  watch.Options{Head: time.Second, Pause: time.Second},
+	}, log).Run)
+	peak := watchMemory(t)
+	url := "http://" + srv.REST().String()
+	awaitVersion(t, url, 5)
+	for range 10 {
+		began := time.Now()
+		awaitVersion(t, url, well.change())
+		t.Logf("a change of the healthy cluster was seen after %v", time.Since(began).Round(time.Millisecond))
+	}
+	for name, cluster := range clusters {
+		awaitThat(t, "attack: "+name, func() bool { return cluster.attacks.Load() > 0 })
+	}
+	awaitVersion(t, url, well.change())
+	if most := peak(); most > mostOfAgent {
+		t.Errorf("%d MiB in use at most, %d are the limit", most>>20, mostOfAgent>>20)
+	} else {
+		t.Logf("%d MiB in use at most", most>>20)
+	}
+}
+
+// runUntilEnd runs a program until the test ends.
+func runUntilEnd(t *testing.T, run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// watchMemory looks at the memory in use all the time. What it returns ends that, and
+// returns the most.
+func watchMemory(t *testing.T) (peak func() uint64) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan uint64)
+	go func() {
+		var most uint64
+		for ctx.Err() == nil {
+			var now runtime.MemStats
+			runtime.ReadMemStats(&now)
+			most = max(most, now.HeapInuse+now.StackInuse)
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+		done <- most
+	}()
+	return func() uint64 {
+		cancel()
+		return <-done
+	}
+}
+
+// awaitVersion waits until readers see the healthy cluster's object in a version.
+func awaitVersion(t *testing.T, url string, version int) {
+	t.Helper()
+	want := fmt.Sprintf(`"resourceVersion":"%d"`, version)
+	awaitThat(t, want, func() bool {
+		resp, err := http.Get(url + "/vedette/v1/objects/well/configmaps/n/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		return err == nil && strings.Contains(strings.ReplaceAll(string(body), `": "`, `":"`), want)
+	})
+}
+
+func awaitThat(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
