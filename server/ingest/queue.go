@@ -57,21 +57,24 @@ func (l *Lane) enqueue(t *task) (q *queue, stalled bool) {
 // agent can't be answered.
 func (l *Lane) workOff(ctx context.Context, q *queue) error {
 	for {
-		t := l.nextOf(q)
+		t, merged := l.nextOf(q)
 		if t == nil {
 			return nil
 		}
 		if err := l.do(ctx, q, t); err != nil {
 			return err
 		}
-		if err := l.finish(t); err != nil {
-			return err
+		for _, t := range append(merged, t) {
+			if err := l.finish(t); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-// nextOf takes a queue's next task. Where there is none the queue is gone.
-func (l *Lane) nextOf(q *queue) *task {
+// nextOf takes a queue's next task, and those that were merged into it. Where there is
+// none the queue is gone.
+func (l *Lane) nextOf(q *queue) (next *task, merged []*task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q.since, q.bytes = time.Now(), 0
@@ -81,14 +84,14 @@ func (l *Lane) nextOf(q *queue) *task {
 	if len(q.tasks) > 0 {
 		t := q.tasks[0]
 		q.tasks = q.tasks[1:]
-		return t
+		return t, q.mergeNext(t)
 	}
 	delete(l.queues, q.account)
 	close(q.idle)
 	if q.stalled {
 		l.replies.Resumed(q.account)
 	}
-	return nil
+	return nil, nil
 }
 
 // do does a task, unless its account is void.

@@ -1,0 +1,102 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// slowFirst is a store whose first commit lasts until it is released.
+type slowFirst struct {
+	*store.Store
+	release chan struct{}
+	commits atomic.Int32
+}
+
+func (s *slowFirst) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+	if s.commits.Add(1) == 1 {
+		select {
+		case <-s.release:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// TestChangesThatWaitedAreStoredTogether has changes come one by one while their account
+// is stalled: they are stored in few batches, and all are acknowledged.
+func TestChangesThatWaitedAreStoredTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowFirst{release: make(chan struct{})}
+		st, l, a, term := stage(t, func(st *store.Store) writer { slow.Store = st; return slow })
+		defer st.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		const changes = 2*maxRows + 10
+		putAll(t, l, upsert(term, "o0", 1))
+		time.Sleep(2 * mostWaiting) // the bubble's
+		for i := 1; i < changes; i++ {
+			putAll(t, l, upsert(term, fmt.Sprint("o", i), i+1))
+			synctest.Wait() // the lane has taken it
+		}
+		close(slow.release)
+		time.Sleep(time.Minute) // the bubble's
+		synctest.Wait()
+		if n := slow.commits.Load(); n > 6 {
+			t.Errorf("%d commits for %d changes that waited, want 6 at most", n, changes)
+		}
+		if got := feedRow(t, st); got.Objects != changes || a.now().acked != changes || got.Mark != vedette.Mark(fmt.Sprint(changes)) {
+			t.Errorf("%d are stored, %d acknowledged, the mark is %s; want %d of each", got.Objects, a.now().acked, got.Mark, changes)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// TestMergeEqualsAdding holds that a batch that is merged from two says what one says to
+// which all steps were added.
+func TestMergeEqualsAdding(t *testing.T) {
+	object := func(name string) vedette.Object {
+		return vedette.Object{Key: vedette.Key{Kind: pods.Kind, Namespace: "default", Name: name}}
+	}
+	steps := []Step{
+		{Type: Upsert, Feed: pods, Object: object("a")},
+		{Type: Delete, Feed: pods, Object: object("a"), Mark: "2"},
+		{Type: Upsert, Feed: pods, Object: object("a"), Mark: "3"},
+		{Type: Upsert, Feed: pods, Object: object("b")},
+		{Type: Drop, Feed: pods, Digests: []uint64{1}},
+		{Type: End, Feed: pods, Mark: "4"},
+		{Type: Status, Feed: pods, State: vedette.FeedFailing, Message: "it fails"},
+		{Type: Bookmark, Feed: pods, Mark: "5"},
+		{Type: Delete, Feed: pods, Object: object("b"), Mark: "6"},
+		{Type: Drop, Feed: pods, Digests: []uint64{2}},
+	}
+	synctest.Test(t, func(t *testing.T) { // so that time stands still
+		whole := newBatch("prod", 1)
+		for _, s := range steps {
+			whole.add(s)
+		}
+		for cut := range steps {
+			first, second := newBatch("prod", 1), newBatch("prod", 1)
+			for i, s := range steps {
+				if i < cut {
+					first.add(s)
+				} else {
+					second.add(s)
+				}
+			}
+			if first.merge(second); !reflect.DeepEqual(first, whole) {
+				t.Errorf("cut before step %d: %+v, want %+v", cut, first, whole)
+			}
+		}
+	})
+}
