@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,9 +13,9 @@ import (
 // all requests wait for one run of it, and that its failure counts for a while.
 func TestSignInHasALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runs := 0
+		var runs atomic.Int64
 		s := &signIn{ctx: t.Context(), run: func(ctx context.Context) (*execCredentials, error) {
-			runs++
+			runs.Add(1)
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}}
@@ -31,17 +32,17 @@ func TestSignInHasALimit(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if time.Since(began) != execLimit || runs != 1 {
-			t.Errorf("%d runs in %v", runs, time.Since(began))
+		if time.Since(began) != execLimit || runs.Load() != 1 {
+			t.Errorf("%d runs in %v", runs.Load(), time.Since(began))
 		}
-		if _, err := s.get(t.Context()); err == nil || runs != 1 {
-			t.Errorf("%d runs: %v", runs, err)
+		if _, err := s.get(t.Context()); err == nil || runs.Load() != 1 {
+			t.Errorf("%d runs: %v", runs.Load(), err)
 		}
 		time.Sleep(execPause)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := s.get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != execLimit+execPause+time.Second || runs != 2 {
-			t.Errorf("%d runs: %v", runs, err)
+		if _, err := s.get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != execLimit+execPause+time.Second || runs.Load() != 2 {
+			t.Errorf("%d runs: %v", runs.Load(), err)
 		}
 		s.wait()
 	})
