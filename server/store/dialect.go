@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
 
 	"github.com/vedette-io/vedette"
 )
@@ -19,13 +20,14 @@ type dialect struct {
 	migrations fs.FS
 	goose      goose.Dialect
 	gooseLock  func() ([]goose.ProviderOption, error)
-	numbered   bool   // parameters are $1, $2 in place of ?
-	arrays     bool   // a list of numbers is one parameter
-	inOrder    string // a join whose tables are read in the order of the text
-	byKey      string // behind objects, has them found by their key and read in its order
-	clock      string // its time in microseconds since 1970; empty where no other process can use the database
-	forUpdate  string // appended to a SELECT that locks its rows
-	purge      string // deletes the first rows, by table, condition, order and number
+	migrating  lock.SessionLocker // taken while goose is at work; nil where gooseLock is enough
+	numbered   bool               // parameters are $1, $2 in place of ?
+	arrays     bool               // a list of numbers is one parameter
+	inOrder    string             // a join whose tables are read in the order of the text
+	byKey      string             // behind objects, has them found by their key and read in its order
+	clock      string             // its time in microseconds since 1970; empty where no other process can use the database
+	forUpdate  string             // appended to a SELECT that locks its rows
+	purge      string             // deletes the first rows, by table, condition, order and number
 	isolation  sql.IsolationLevel
 	oneWriter  bool // one transaction at a time writes
 	shortTurn  int  // how many objects are written in one while somebody hurries: some milliseconds' worth

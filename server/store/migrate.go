@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -53,6 +54,27 @@ func (s *Store) versions(ctx context.Context, provider *goose.Provider) (stored,
 	return stored, known, err
 }
 
+// lockMigrations waits for other servers that migrate. Whoever gets the lock calls
+// unlock; a connection that is lost gives it up as well.
+func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
+	locker := s.dialect.migrating
+	if locker == nil {
+		return func() {}, nil
+	}
+	conn, err := s.migrator.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect to lock the schema: %w", err)
+	}
+	if err := locker.SessionLock(ctx, conn); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the schema: %w", err), conn.Close())
+	}
+	return func() {
+		if err := errors.Join(locker.SessionUnlock(context.WithoutCancel(ctx), conn), conn.Close()); err != nil {
+			s.log.Warn("the lock of the schema could not be given up; it ends with its connection", "error", err)
+		}
+	}, nil
+}
+
 // migrate brings the schema up to date, one server at a time. It may take as long
 // as it takes, but where there is nothing to do no lock is waited for. A schema
 // that a newer server made is refused rather than guessed at.
@@ -69,7 +91,12 @@ func (s *Store) migrate(ctx context.Context) error {
 	if s.isAt(ctx, provider) {
 		return nil
 	}
+	unlock, err := s.lockMigrations(ctx)
+	if err != nil {
+		return err
+	}
 	results, err := provider.Up(ctx) // does nothing to a schema that is newer
+	unlock()
 	for _, r := range results {
 		s.log.Info("migrated the database", "version", r.Source.Version, "took", r.Duration)
 	}

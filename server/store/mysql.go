@@ -27,7 +27,8 @@ func mysqlDialect() dialect {
 		migrations: migrations("mysql"),
 		shortTurn:  256, // for fewer a transaction waits for the disk longer than it writes
 		goose:      goose.DialectMySQL,
-		gooseLock:  mysqlLock,
+		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // migrating is locked as a whole
+		migrating:  userLock{},
 		inOrder:    "STRAIGHT_JOIN",              // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
 		byKey:      " FORCE INDEX (objects_key)", // MySQL prefers to read and sort the whole table, and MariaDB to begin with the first row each time
 		purge:      `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
@@ -47,13 +48,11 @@ func mysqlDialect() dialect {
 	}
 }
 
-func mysqlLock() ([]goose.ProviderOption, error) {
-	return []goose.ProviderOption{goose.WithSessionLocker(userLock{})}, nil
-}
-
 // userLock lets one server at a time migrate. The database gives a user lock up
 // when its connection ends, so that nobody waits for a server that crashed, as
-// with the lease in goose's own table lock.
+// with the lease in goose's own table lock. It is taken before goose is called, since
+// goose looks at its table before it takes a lock, and MySQL makes a table visible
+// before there is a row in it.
 type userLock struct{}
 
 const userLockWait = 300 // seconds, for which a migration may take
