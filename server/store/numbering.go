@@ -19,9 +19,13 @@ type limits struct {
 	namespaces int   // of an account that is restricted to some
 	ofAgent    int64 // kinds that no other agent had declared before
 	all        int64 // kinds
+
+	// Bytes of memory, of all agents.
+	dictionaries int // that were used
+	samples      int // of which dictionaries are to be made
 }
 
-var defaultLimits = limits{feeds: 50_000, kinds: 5_000, namespaces: 10_000, ofAgent: 10_000, all: 200_000}
+var defaultLimits = limits{feeds: 50_000, kinds: 5_000, namespaces: 10_000, ofAgent: 10_000, all: 200_000, dictionaries: 64 << 20, samples: 32 << 20}
 
 // check refuses a declaration that is too big.
 func (l limits) check(account vedette.AccountName, feeds []DeclaredFeed) error {

@@ -135,7 +135,7 @@ func testForgottenKind(t *testing.T, w *site) {
 }
 
 func testBounds(t *testing.T, w *site) {
-	w.limits = limits{feeds: 8, kinds: 5, namespaces: 3, ofAgent: 10, all: 20}
+	w.limits = limits{feeds: 8, kinds: 5, namespaces: 3, ofAgent: 10, all: 20, dictionaries: 1 << 20, samples: 1 << 20}
 	var wide []DeclaredFeed
 	for _, ns := range []string{"a", "b", "c", "d"} {
 		wide = append(wide, DeclaredFeed{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Service"}, Namespace: ns}})
