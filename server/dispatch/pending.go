@@ -41,6 +41,8 @@ func (d *Dispatch) heldLocked(v *Visit, id vedette.OperationID) (*pending, bool)
 // Claim reserves the right to send an operation's outcome, or its log, on a stream
 // of its own, until release. It is false where the agent does not hold such an
 // operation, or is sending its outcome already: then nothing of it need be read.
+// The agent may forget an outcome that nobody waits for, but not one that is on its
+// way: where its connection breaks it would do the operation once more.
 func (v *Visit) Claim(id vedette.OperationID, log bool) (release func(), ok bool) {
 	d := v.dispatch
 	d.mu.Lock()
@@ -51,6 +53,9 @@ func (v *Visit) Claim(id vedette.OperationID, log bool) (release func(), ok bool
 	}
 	d.mu.Unlock()
 	if !ok {
+		if !held && !log {
+			v.line.Forget(id)
+		}
 		v.refused(id, p != nil && !held)
 		return nil, false
 	}

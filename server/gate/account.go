@@ -54,7 +54,9 @@ func cleanCluster(c vedette.Cluster) vedette.Cluster {
 // refuse answers a registration that the roster is not asked about.
 func (s *session) refuse(name vedette.AccountName, err error) {
 	name = vedette.AccountName(vedette.CleanText(string(name), maxName))
-	s.log.Warn("account refused", "account", name, "error", err)
+	if n, ok := s.gate.unusable.Pass(); ok {
+		s.log.Warn("account refused", "account", name, "error", err, "count", n)
+	}
 	s.assign(roster.Assignment{Account: name, Role: roster.Refused, Message: err.Error()})
 }
 

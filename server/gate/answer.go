@@ -59,9 +59,6 @@ func (v *visit) answer(ctx context.Context, first *wire.AnswerPiece, next func()
 	id, log := vedette.OperationID(first.GetOperation()), first.GetLog()
 	release, ok := v.Claim(id, log)
 	if !ok {
-		if !log {
-			v.Forget(id)
-		}
 		return status.Error(codes.Canceled, "nobody waits for this answer of this agent")
 	}
 	defer release()

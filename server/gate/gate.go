@@ -85,6 +85,7 @@ type Gate struct {
 	quiet    sync.Mutex       // held while the pulses of an agent without accounts are decoded
 	foreign  occasional.Limit // what agents say of accounts that are not theirs
 	refused  occasional.Limit // agents that are not let in
+	unusable occasional.Limit // registrations that no store is asked about
 
 	mu       sync.Mutex
 	sessions map[string]*session // by token
@@ -96,7 +97,7 @@ type Gate struct {
 func New(cfg Config, in *ingest.Ingest, r *roster.Roster, d *dispatch.Dispatch, log *slog.Logger) *Gate {
 	cfg.defaults()
 	g := &Gate{cfg: cfg, ingest: in, roster: r, dispatch: d, log: log, lifted: shapeOf(cfg.Lifts), sessions: map[string]*session{}, memory: newMemory(cfg.Memory), inflight: newInflight(in.Limit() / 4)}
-	g.foreign.Interval, g.refused.Interval = time.Minute, time.Minute
+	g.foreign.Interval, g.refused.Interval, g.unusable.Interval = time.Minute, time.Minute, time.Second
 	return g
 }
 

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -16,10 +17,13 @@ import (
 type memory struct {
 	limit int64
 
-	mu     sync.Mutex
-	used   int64
-	shares map[*share]bool
-	freed  chan struct{} // closed and replaced when memory is released
+	mu       sync.Mutex
+	used     int64
+	shares   map[*share]bool
+	bySource map[string]int64 // of used
+	ending   int              // shares whose sessions were told to end
+	least    int64            // that anybody waits for
+	freed    chan struct{}    // closed and replaced when there is as much
 }
 
 // share is what one session holds.
@@ -45,7 +49,7 @@ var (
 )
 
 func newMemory(limit int64) *memory {
-	return &memory{limit: limit, shares: map[*share]bool{}, freed: make(chan struct{})}
+	return &memory{limit: limit, shares: map[*share]bool{}, bySource: map[string]int64{}, least: math.MaxInt64, freed: make(chan struct{})}
 }
 
 // open begins a share. Its owner closes it.
@@ -62,6 +66,10 @@ func (s *share) close() {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.shares[s] && s.ended {
+		m.ending--
+		m.least = 0 // another session may have to end for who waits
+	}
 	delete(m.shares, s)
 	s.releaseLocked(s.held)
 }
@@ -76,10 +84,21 @@ func (s *share) release(n int) {
 
 func (s *share) releaseLocked(n int64) {
 	m := s.memory
-	s.held -= n
-	m.used -= n
-	close(m.freed)
-	m.freed = make(chan struct{})
+	s.takeLocked(-n)
+	if m.least == 0 || m.used <= m.limit-m.least { // else all would wake in vain, at each message of each agent
+		m.least = math.MaxInt64
+		close(m.freed)
+		m.freed = make(chan struct{})
+	}
+}
+
+func (s *share) takeLocked(n int64) {
+	m := s.memory
+	s.held += n
+	m.used += n
+	if m.bySource[s.source] += n; m.bySource[s.source] == 0 {
+		delete(m.bySource, s.source)
+	}
 }
 
 // reserve takes n bytes, and waits until there are as many.
@@ -99,6 +118,7 @@ func (s *share) reserveWithin(ctx context.Context, n int, wait time.Duration) er
 		case <-patience.C:
 			return errNoMemory
 		case <-freed:
+		case <-time.After(time.Second): // another source may hold the most by now
 		}
 	}
 }
@@ -112,10 +132,10 @@ func (s *share) try(n int64) (freed <-chan struct{}, err error) {
 		return nil, errNoMemory
 	}
 	if m.used+n <= m.limit {
-		s.held += n
-		m.used += n
+		s.takeLocked(n)
 		return nil, nil
 	}
+	m.least = min(m.least, n)
 	m.displaceLocked(s.source, n)
 	return m.freed, nil
 }
@@ -129,8 +149,7 @@ func (s *share) grow(n int) {
 	if !m.shares[s] {
 		return
 	}
-	s.held += int64(n)
-	m.used += int64(n)
+	s.takeLocked(int64(n))
 	if m.used > m.limit {
 		m.displaceLocked("", 0)
 	}
@@ -139,20 +158,16 @@ func (s *share) grow(n int) {
 // displaceLocked ends the greatest session of the source that holds the most, if that
 // is more than one who asks would have with n bytes more.
 func (m *memory) displaceLocked(asks string, n int64) {
-	bySource := map[string]int64{}
-	for s := range m.shares {
-		if s.ended {
-			return // it gives its memory back soon
-		}
-		bySource[s.source] += s.held
+	if m.ending > 0 {
+		return // memory is given back soon
 	}
 	most, held := "", int64(0)
-	for source, bytes := range bySource {
+	for source, bytes := range m.bySource {
 		if bytes > held {
 			most, held = source, bytes
 		}
 	}
-	if asks != "" && (most == asks || held <= bySource[asks]+n) {
+	if asks != "" && (most == asks || held <= m.bySource[asks]+n) {
 		return
 	}
 	var greatest *share
@@ -163,6 +178,7 @@ func (m *memory) displaceLocked(asks string, n int64) {
 	}
 	if greatest != nil {
 		greatest.ended = true
+		m.ending++
 		go greatest.end(errDisplace)
 	}
 }

@@ -78,6 +78,33 @@ func TestMemory(t *testing.T) {
 			}
 		})
 	})
+	t.Run("who waits is woken for what is enough only", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory(100)
+			first, second := m.holder("a"), m.holder("a")
+			if err := first.reserve(ctx, 90); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- second.reserve(ctx, 20) }()
+			synctest.Wait()
+			m.mu.Lock()
+			freed := m.freed
+			m.mu.Unlock()
+			for range 9 { // as each message that is sent does
+				first.release(1)
+			}
+			select {
+			case <-freed:
+				t.Error("it was woken in vain")
+			default:
+			}
+			first.release(1)
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	})
 	t.Run("nobody gets more than all", func(t *testing.T) {
 		if err := newMemory(100).holder("a").reserve(ctx, 101); !errors.Is(err, errNoMemory) {
 			t.Error(err)

@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -77,4 +79,50 @@ func TestARegistrationThatWaits(t *testing.T) {
 	if a := link.receive(t).GetAssignment(); a.GetAccount() != "locked" || a.GetRole() != wire.Assignment_ROLE_CACHER {
 		t.Errorf("when it is free the agent hears %v", a)
 	}
+}
+
+// lines counts what is logged.
+type lines struct {
+	slog.Handler
+	n atomic.Int64
+}
+
+// Enabled implements slog.Handler.
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (l *lines) Handle(context.Context, slog.Record) error { l.n.Add(1); return nil }
+
+// WithAttrs implements slog.Handler.
+func (l *lines) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// TestNobodyFillsTheLog has an agent register what can't be registered again and again.
+func TestNobodyFillsTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		written := &lines{Handler: slog.DiscardHandler}
+		log := slog.New(written)
+		door := gate.New(gate.Config{Server: "s1", Pulse: time.Hour}, ingest.New(ingest.Config{}, st, ingest.NewHub(), log),
+			roster.New("s1", st, accounts.New(accounts.Config{}, st, log), log), nil, log)
+		ctx, cancel := context.WithCancel(t.Context())
+		link := &slowLink{ctx: ctx, up: make(chan *wire.AgentMessage), down: make(chan *wire.ServerMessage)}
+		var session sync.WaitGroup
+		session.Go(func() { _ = door.Connect(link) })
+		link.greet(t)
+		synctest.Wait()
+		before := written.n.Load()
+		for range 200 {
+			link.say(t, &wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: &wire.Register{Account: "a", Properties: []byte("[]")}}})
+		}
+		synctest.Wait()
+		if n := written.n.Load() - before; n != 1 {
+			t.Errorf("200 registrations at once made %d lines, want 1", n)
+		}
+		cancel()
+		session.Wait()
+	})
 }

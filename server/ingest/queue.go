@@ -12,11 +12,13 @@ const (
 	// mostWaiting is how long an account's task may keep the other accounts of its
 	// agent waiting.
 	mostWaiting = time.Second
-	// mostStalled is how long an account may be stalled while others want room, and
-	// wantsRoom how many bytes of theirs say that they do: an agent has some MiB of
-	// credit, and sends nothing once that is used up.
+	// mostStalled is how long an account may be stalled while others may want room, and
+	// wantsRoom how many bytes that are not acknowledged, its own included, say that
+	// they may: an agent has 512 KiB of snapshots under way, or more where that goes
+	// well, and some MiB of all. Once that is used up nothing tells that others wait.
+	// An agent counts a small record as more than the server does.
 	mostStalled = 10 * time.Second
-	wantsRoom   = 512 << 10
+	wantsRoom   = 256 << 10
 )
 
 // queue holds an account's tasks that are not done, in their order. One goroutine
@@ -27,7 +29,6 @@ type queue struct {
 
 	// Guarded by Lane.mu.
 	tasks   []*task
-	bytes   int       // of the tasks and of the one that is being done
 	stalled bool      // the lane goes on meanwhile
 	since   time.Time // when the task that is being done was begun
 	giveUp  context.CancelCauseFunc
@@ -49,7 +50,6 @@ func (l *Lane) enqueue(t *task) (q *queue, stalled bool) {
 		l.queues[account] = q
 	}
 	q.tasks = append(q.tasks, t)
-	q.bytes += t.bytes
 	return q, stalled
 }
 
@@ -77,10 +77,7 @@ func (l *Lane) workOff(ctx context.Context, q *queue) error {
 func (l *Lane) nextOf(q *queue) (next *task, merged []*task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q.since, q.bytes = time.Now(), 0
-	for _, t := range q.tasks {
-		q.bytes += t.bytes
-	}
+	q.since = time.Now()
 	if len(q.tasks) > 0 {
 		t := q.tasks[0]
 		q.tasks = q.tasks[1:]
@@ -149,7 +146,7 @@ func (l *Lane) review() {
 	for _, q := range l.queues {
 		stalled = stalled || q.stalled
 		// Where nothing at all is done, it is not this account that is in the way.
-		if q.stalled && q.giveUp != nil && time.Since(q.since) >= mostStalled && total-q.bytes >= wantsRoom && l.progress.After(q.since) {
+		if q.stalled && q.giveUp != nil && time.Since(q.since) >= mostStalled && total >= wantsRoom && l.progress.After(q.since) {
 			q.giveUp(errHeldUp)
 		}
 	}

@@ -247,6 +247,32 @@ func TestAnAccountIsGivenUpForOthers(t *testing.T) {
 	})
 }
 
+// TestAnAccountThatTakesAllRoomIsGivenUp has one that can't be written, and has used up
+// what its agent may have under way: that of the others can't even be sent.
+func TestAnAccountThatTakesAllRoomIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := &locked{open: make(chan struct{})}
+		st, l, a, term := stage(t, func(st *store.Store) writer { held.Store = st; return held })
+		defer st.Close()
+		otherTerm := other(t, st)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		putAll(t, l, upsert(term, "held", 1))
+		time.Sleep(2 * mostWaiting) // the bubble's
+		large := upsert(term, "held", 2)
+		large.Size = 512 << 10 // as little as agents let of snapshots be under way
+		putAll(t, l, ofOther(upsert(0, "free", 1), otherTerm, 100), large)
+		time.Sleep(2 * mostStalled) // the bubble's
+		synctest.Wait()
+		if a.now().acked != 3 || a.now().void == nil {
+			t.Errorf("the agent hears %+v; want all acknowledged, and the account void", a.now())
+		}
+		cancel()
+		<-done
+	})
+}
+
 // TestADatabaseThatIsAwayCostsNoAccount has nothing be written at all, for long: no
 // account is in the way of another then.
 func TestADatabaseThatIsAwayCostsNoAccount(t *testing.T) {

@@ -21,6 +21,7 @@ type ledger struct {
 	mu   sync.Mutex
 	rows map[vedette.AccountName]*store.AccountRow
 	seen []int         // how many accounts each call of Seen told of
+	fail func() error  // fails Take, if it is there, after what it does
 	hung chan struct{} // closed when the store answers again; nil while it answers
 }
 
@@ -77,6 +78,11 @@ func (l *ledger) Take(ctx context.Context, account vedette.AccountName, h store.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	row := l.rows[account]
+	if l.fail != nil {
+		if err := l.fail(); err != nil {
+			return 0, err
+		}
+	}
 	permissions, namespaces := row.Properties.Permissions, row.Namespaces
 	row.Account, row.Holder = *h.Account, h.Agent
 	if h.KeepNamespaces {
@@ -278,6 +284,39 @@ func TestLeavingWhileTheStoreHangs(t *testing.T) {
 			t.Errorf("the next was told %q", heard.last())
 		}
 	})
+}
+
+// TestAnAnswerOfTheStoreIsLost has the store not say whether an agent was made the cacher,
+// and the agent leave: the store must not take it for the cacher for ever.
+func TestAnAnswerOfTheStoreIsLost(t *testing.T) {
+	for _, tt := range []struct {
+		why       string
+		had, done bool
+	}{{"a cacher, in vain", true, false}, {"a cacher, done", true, true}, {"a newcomer, done", false, true}} {
+		t.Run(tt.why, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w world) {
+				m, _ := w.connect("a1")
+				if tt.had {
+					w.register(m, dev)
+				}
+				w.fail = func() error {
+					if tt.done {
+						w.rows["prod"].Term++
+						w.rows["prod"].Holder = "a1"
+					}
+					return context.Canceled
+				}
+				if err := m.Register(t.Context(), prod(dev)); err == nil {
+					t.Error("it is registered")
+				}
+				m.Leave(t.Context())
+				time.Sleep(3 * time.Second) // the bubble's
+				if row := w.row("prod"); row.Holder != "" {
+					t.Errorf("%q is stored as the cacher, and gone", row.Holder)
+				}
+			})
+		})
+	}
 }
 
 // TestSeatWaitsForNoOther locks one account in the database, and has the agent of

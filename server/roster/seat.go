@@ -27,6 +27,7 @@ type seat struct {
 	holder    *Member
 	term      vedette.Term
 	owed      bool // the store has not been told that nobody holds the term any more
+	doubtful  bool // the term after it may have been given too: the store has not said
 	discarded bool // the account has another seat, or none
 	pending   *widening
 }
@@ -194,6 +195,7 @@ func (s *seat) give(ctx context.Context, m *Member, row *store.AccountRow, h sto
 	h.Agent, h.Server, h.Shape, h.KeepPermissions = m.ID, s.roster.server, h.Account.Shape, wider.waits()
 	term, err := s.roster.book.Take(ctx, s.account, h)
 	if err != nil {
+		s.doubt(row.Term)
 		return fmt.Errorf("make agent %s the cacher of %s: %w", m.ID, s.account, err)
 	}
 	marks, err := s.marks(ctx)
@@ -239,10 +241,10 @@ func (s *seat) occupy(m *Member, a Assignment, pending *widening) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Contains(s.queue, m) {
-		s.term, s.owed = a.Term, true
+		s.term, s.owed, s.doubtful = a.Term, true, false
 		return false
 	}
-	s.holder, s.term, s.owed, s.pending = m, a.Term, false, pending
+	s.holder, s.term, s.owed, s.doubtful, s.pending = m, a.Term, false, false, pending
 	m.tell(a)
 	return true
 }
@@ -251,7 +253,15 @@ func (s *seat) occupy(m *Member, a Assignment, pending *widening) bool {
 func (s *seat) owe(term vedette.Term) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.term, s.owed = term, true
+	s.term, s.owed, s.doubtful = term, true, false
+}
+
+// doubt notes that the store failed to give the term after one. It may have done so all
+// the same, and the former holder of that one, if it had one, was taken the seat from.
+func (s *seat) doubt(term vedette.Term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.term, s.owed, s.doubtful = term, true, true
 }
 
 // remove takes an agent out of the queue, and gives the seat on if it was its. The
@@ -326,13 +336,18 @@ func (s *seat) succeed(ctx context.Context) {
 // period counts. A next cacher's term makes it needless. It needs the turn.
 func (s *seat) release(ctx context.Context) error {
 	s.mu.Lock()
-	term, owed := s.term, s.owed
+	term, owed, doubtful := s.term, s.owed, s.doubtful
 	s.mu.Unlock()
 	if !owed {
 		return nil
 	}
 	if err := s.roster.book.Release(ctx, s.account, term); err != nil {
 		return err
+	}
+	if doubtful {
+		if err := s.roster.book.Release(ctx, s.account, term+1); err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -242,18 +243,45 @@ func (s *Store) Release(ctx context.Context, account vedette.AccountName, term v
 // its term. It is for a server that starts: the one before may have been frozen in
 // the midst of a commit.
 func (s *Store) ReleaseAll(ctx context.Context) error {
+	if err := s.keepSeenOfHeld(ctx); err != nil {
+		return s.explain("release all accounts", err)
+	}
 	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
-		if err := keepSeen(ctx, tx, `1 = 1`); err != nil {
-			return err
-		}
-		if err := keepSeenOfAccounts(ctx, tx, `1 = 1`); err != nil {
-			return err
-		}
 		_, err := tx.exec(ctx, `UPDATE accounts SET holder = '', server = '', term = term + 1, orphaned = CASE WHEN orphaned > 0 THEN orphaned ELSE ? END
 			WHERE name IS NOT NULL AND holder <> ''`, micros(tx.now))
 		return err
 	})
 	return s.explain("release all accounts", err)
+}
+
+// releaseChunk is how many accounts' sightings are kept in one transaction. Thousands
+// of accounts may have hundreds of thousands of feeds, for which one transaction might
+// never have time enough.
+const releaseChunk = 500
+
+// keepSeenOfHeld keeps the sightings of the accounts that somebody holds, whose terms
+// are about to end.
+func (s *Store) keepSeenOfHeld(ctx context.Context) error {
+	var ids []int64
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, `SELECT id FROM accounts WHERE name IS NOT NULL AND holder <> '' ORDER BY id`)
+	for some := range slices.Chunk(ids, releaseChunk) {
+		if err != nil {
+			break
+		}
+		first, last := some[0], some[len(some)-1]
+		err = s.write(ctx, func(ctx context.Context, tx *tx) error {
+			if err := keepSeen(ctx, tx, `account_id BETWEEN ? AND ?`, first, last); err != nil {
+				return err
+			}
+			return keepSeenOfAccounts(ctx, tx, `id BETWEEN ? AND ?`, first, last)
+		})
+	}
+	return err
 }
 
 const selectTerm = `SELECT id, term FROM accounts WHERE name = ?`

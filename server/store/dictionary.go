@@ -27,11 +27,16 @@ type dictionaryKey struct {
 // become its dictionary, which all accounts share. A dictionary is never
 // deleted nor changed, since rows need it; there are two per kind, or a few more
 // where servers met a kind at the same time.
+//
+// In memory are those that were used, and the samples of kinds that have none yet, both
+// within the store's limits: any agent may bring thousands of kinds.
 type dictionaries struct {
 	mu      sync.Mutex
 	current map[dictionaryKey]*dictionary
 	byID    map[int64]*dictionary
 	samples map[dictionaryKey]*sample
+	cached  int // bytes of byID
+	sampled int // bytes of samples
 }
 
 const (
@@ -44,8 +49,9 @@ const (
 // long as that fills it: objects of one Deployment teach less than those of ten.
 type sample struct {
 	texts [][]byte
-	spare [][]byte // of applications that are there already
-	bytes int
+	spare [][]byte        // of applications that are there already
+	bytes int             // of texts
+	held  int             // bytes of texts and spare
 	seen  map[string]bool // applications
 }
 
@@ -57,6 +63,7 @@ func (s *sample) add(application string, text []byte) {
 	if s.seen[application] {
 		if len(s.spare) < sampleCount {
 			s.spare = append(s.spare, text)
+			s.held += len(text)
 		}
 		return
 	}
@@ -64,6 +71,7 @@ func (s *sample) add(application string, text []byte) {
 		s.seen[application] = true
 		s.texts = append(s.texts, text)
 		s.bytes += len(text)
+		s.held += len(text)
 	}
 }
 
@@ -102,38 +110,69 @@ func (d *dictionaries) forKind(ctx context.Context, s *Store, key dictionaryKey)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("read the dictionary of kind %d: %w", key.kind, err)
 	}
-	d.keepLocked(key, found)
-	return d.current[key], nil
+	return d.keepLocked(s, key, found), nil
 }
 
-func (d *dictionaries) keepLocked(key dictionaryKey, made *dictionary) {
-	if d.current == nil {
-		d.current, d.byID, d.samples = map[dictionaryKey]*dictionary{}, map[int64]*dictionary{}, map[dictionaryKey]*sample{}
-		d.byID[0] = &dictionary{}
-	}
-	if made.id == 0 {
-		d.current[key] = d.byID[0]
-		return
-	}
+func (d *dictionaries) keepLocked(s *Store, key dictionaryKey, made *dictionary) *dictionary {
+	made = d.cacheLocked(s, made)
 	d.current[key] = made
+	return made
+}
+
+// cacheLocked keeps a dictionary in memory. Where that is too much, the others are let
+// go: they are read again when they are used.
+func (d *dictionaries) cacheLocked(s *Store, made *dictionary) *dictionary {
+	if d.samples == nil {
+		d.samples = map[dictionaryKey]*sample{}
+	}
+	if d.byID == nil || d.cached+len(made.bytes) > s.limits.dictionaries {
+		d.current, d.byID, d.cached = map[dictionaryKey]*dictionary{}, map[int64]*dictionary{0: {}}, 0
+	}
+	if found := d.byID[made.id]; found != nil {
+		if made.id == 0 {
+			return found
+		}
+		d.cached -= len(found.bytes)
+	}
 	d.byID[made.id] = made
+	d.cached += len(made.bytes)
+	return made
+}
+
+// gatherLocked adds texts to a kind's sample. Where all samples have too much, others
+// are let go, whichever: those kinds begin anew.
+func (d *dictionaries) gatherLocked(s *Store, key dictionaryKey, texts []sampleText) *sample {
+	gathered := d.samples[key]
+	if gathered == nil {
+		gathered = &sample{seen: map[string]bool{}}
+		d.samples[key] = gathered
+	}
+	before := gathered.held
+	for _, t := range texts {
+		gathered.add(t.application, t.text)
+	}
+	d.sampled += gathered.held - before
+	for other, its := range d.samples {
+		if d.sampled > s.limits.samples && its != gathered {
+			d.dropLocked(other)
+		}
+	}
+	return gathered
+}
+
+func (d *dictionaries) dropLocked(key dictionaryKey) {
+	d.sampled -= d.samples[key].held
+	delete(d.samples, key)
 }
 
 // learn makes a kind's dictionary when enough of its objects have come by.
 func (d *dictionaries) learn(ctx context.Context, s *Store, key dictionaryKey, texts []sampleText) (*dictionary, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if found := d.current[key]; found.id != 0 {
+	if found := d.current[key]; found != nil && found.id != 0 {
 		return found, nil
 	}
-	gathered := d.samples[key]
-	if gathered == nil {
-		gathered = &sample{seen: map[string]bool{}}
-		d.samples[key] = gathered
-	}
-	for _, t := range texts {
-		gathered.add(t.application, t.text)
-	}
+	gathered := d.gatherLocked(s, key, texts)
 	if !gathered.full() {
 		return d.byID[0], nil
 	}
@@ -141,9 +180,8 @@ func (d *dictionaries) learn(ctx context.Context, s *Store, key dictionaryKey, t
 	if err != nil {
 		return nil, err
 	}
-	delete(d.samples, key)
-	d.keepLocked(key, made)
-	return made, nil
+	d.dropLocked(key)
+	return d.keepLocked(s, key, made), nil
 }
 
 type sampleText struct {
@@ -204,12 +242,7 @@ func (d *dictionaries) numbered(ctx context.Context, s *Store, id int64) (*dicti
 			return nil, fmt.Errorf("read dictionary %d: %w", id, err)
 		}
 	}
-	if d.byID == nil {
-		d.current, d.byID, d.samples = map[dictionaryKey]*dictionary{}, map[int64]*dictionary{}, map[dictionaryKey]*sample{}
-		d.byID[0] = &dictionary{}
-	}
-	d.byID[id] = found
-	return found, nil
+	return d.cacheLocked(s, found), nil
 }
 
 // pack compresses the heads and bodies of a batch's changed objects.

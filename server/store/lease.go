@@ -199,34 +199,45 @@ func (l *lease) check(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
+	asked := time.Now()
 	if fresh, err := l.fresh(); fresh || err != nil {
 		return err
 	}
-	return l.renew(ctx)
+	return l.renew(ctx, asked)
 }
 
-var errDoubtful = vedette.Errorf(vedette.Unavailable, "this server could not confirm in time that the database is still its own")
-
-// recheck is check for the midst of a transaction: nothing can be asked there.
-func (l *lease) recheck() error {
+// recheck is check for the end of a transaction, before it is committed. Where a
+// renewal takes longer than the lease counts, as when many readers wait for the same
+// connections, the transaction asks itself whose the lease is, or nothing could be
+// written any more. It does not lock the row, as renewRow says why.
+func (l *lease) recheck(ctx context.Context, tx *tx) error {
 	if l == nil {
 		return nil
 	}
-	fresh, err := l.fresh()
-	if err == nil && !fresh {
-		err = errDoubtful
+	if fresh, err := l.fresh(); fresh || err != nil {
+		return err
 	}
-	return err
+	row, err := scanLease(tx.queryRow(ctx, selectLease(tx.dialect)))
+	if err == nil && row.token == l.token {
+		return nil
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("read whose the lease of the database is: %w", err)
+	}
+	return l.lose(row)
 }
 
-// renew asks the database whether the lease is still ours. The error is lost's
-// where it is not, and stays that.
-func (l *lease) renew(ctx context.Context) error {
+// renew asks the database whether the lease is still ours, unless it has been asked
+// since. The error is lost's where it is not, and stays that.
+func (l *lease) renew(ctx context.Context, since time.Time) error {
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+	if l.confirmedSince(since) {
+		return nil
 	}
 	began := time.Now()
 	ours, row, err := l.renewRow(ctx)
@@ -238,6 +249,12 @@ func (l *lease) renew(ctx context.Context) error {
 	}
 	l.confirm(began)
 	return nil
+}
+
+func (l *lease) confirmedSince(t time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.confirmed.Before(t)
 }
 
 // renewRow renews in one statement: a server that is frozen between two would keep
@@ -304,7 +321,7 @@ func (s *Store) KeepLease(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			err := s.lease.renew(ctx)
+			err := s.lease.renew(ctx, time.Now())
 			if errors.Is(err, ErrLeaseLost) {
 				return err
 			}
@@ -319,7 +336,7 @@ func (s *Store) KeepLease(ctx context.Context) error {
 func (s *Store) unleased(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
 	return s.attempts(func() error {
 		return s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
-			return s.transact(ctx, conn, do, func() error { return nil })
+			return s.transact(ctx, conn, do, func(context.Context, *tx) error { return nil })
 		})
 	})
 }

@@ -19,9 +19,13 @@ type limits struct {
 	namespaces int   // of an account that is restricted to some
 	ofAgent    int64 // kinds that no other agent had declared before
 	all        int64 // kinds
+
+	// Bytes of memory, of all agents.
+	dictionaries int // that were used
+	samples      int // of which dictionaries are to be made
 }
 
-var defaultLimits = limits{feeds: 50_000, kinds: 5_000, namespaces: 10_000, ofAgent: 10_000, all: 200_000}
+var defaultLimits = limits{feeds: 50_000, kinds: 5_000, namespaces: 10_000, ofAgent: 10_000, all: 200_000, dictionaries: 64 << 20, samples: 32 << 20}
 
 // check refuses a declaration that is too big.
 func (l limits) check(account vedette.AccountName, feeds []DeclaredFeed) error {
@@ -138,7 +142,9 @@ func freeKinds(ctx context.Context, tx *tx) error {
 }
 
 // sortKinds finds the kinds whose rows don't say so yet that there is no feed of them,
-// or that there is one, and those that have been unused since before a time.
+// or that there is one, and those that have been unused since before a time. The kind
+// with the highest number is never among those: SQLite, and MySQL before version 8,
+// would give its number to the next one.
 func sortKinds(ctx context.Context, tx *tx, before int64) (unused, used, old []int64, err error) {
 	feeds := map[int64]bool{}
 	err = each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
@@ -150,9 +156,11 @@ func sortKinds(ctx context.Context, tx *tx, before int64) (unused, used, old []i
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	var highest int64
 	err = each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
 		var id, since int64
 		err := rows.Scan(&id, &since)
+		highest = max(highest, id)
 		switch {
 		case feeds[id] && since > 0:
 			used = append(used, id)
@@ -163,7 +171,7 @@ func sortKinds(ctx context.Context, tx *tx, before int64) (unused, used, old []i
 		}
 		return err
 	}, `SELECT id, unused FROM kinds`)
-	return unused, used, old, err
+	return unused, used, slices.DeleteFunc(old, func(id int64) bool { return id == highest }), err
 }
 
 // freeDictionaries deletes the dictionaries of those of the kinds that are gone.

@@ -20,7 +20,8 @@ func TestKindsOfAgents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url(t) // keeps the server up between the tests
 			for name, test := range map[string]func(*testing.T, *site){"unused ones are forgotten": testUnusedKinds,
-				"one that another server forgot": testForgottenKind, "declarations are bounded": testBounds, "a writer that was replaced": testReplacedWriter} {
+				"one that another server forgot": testForgottenKind,
+				"numbers are not given again":    testNumbersOnce, "declarations are bounded": testBounds, "a writer that was replaced": testReplacedWriter} {
 				t.Run(name, func(t *testing.T) { test(t, newSiteIn(t, Config{URL: url(t)})) })
 			}
 		})
@@ -92,6 +93,32 @@ func (w *site) age() {
 	w.must(err)
 }
 
+// testNumbersOnce has the kind that was numbered last be forgotten, and another one come
+// in the same moment. The server keeps what it knows of a number in memory.
+func testNumbersOnce(t *testing.T, w *site) {
+	for i, prefix := range []string{"Old", "New"} {
+		w.must(w.declare(kindFeeds(prefix, 1)...))
+		var objects []vedette.Object
+		for n := range 40 { // enough for a dictionary
+			o := podAt(n, i+1)
+			o.Kind = vedette.Kind{Group: "example.org", Name: prefix + "0"}
+			o.Body = []byte(strings.Repeat(fmt.Sprintf(`{"%s":%d}`, prefix, n), 30))
+			objects = append(objects, o)
+		}
+		w.commit(i+1, objects...)
+		if prefix == "Old" {
+			w.must(w.declare())
+			_, err := w.writeOne(t.Context(), `UPDATE kinds SET unused = 1 WHERE name = 'Old0'`)
+			w.must(err)
+		}
+	}
+	w.dicts = dictionaries{} // as after a restart
+	page, err := w.Objects(t.Context(), Query{Bodies: true})
+	if err != nil || len(page.Items) != 40 {
+		t.Errorf("after a restart %d of 40 objects can be read: %v", len(page.Items), err)
+	}
+}
+
 // testForgottenKind declares a kind whose number was read before it was
 // forgotten.
 func testForgottenKind(t *testing.T, w *site) {
@@ -108,7 +135,7 @@ func testForgottenKind(t *testing.T, w *site) {
 }
 
 func testBounds(t *testing.T, w *site) {
-	w.limits = limits{feeds: 8, kinds: 5, namespaces: 3, ofAgent: 10, all: 20}
+	w.limits = limits{feeds: 8, kinds: 5, namespaces: 3, ofAgent: 10, all: 20, dictionaries: 1 << 20, samples: 1 << 20}
 	var wide []DeclaredFeed
 	for _, ns := range []string{"a", "b", "c", "d"} {
 		wide = append(wide, DeclaredFeed{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Service"}, Namespace: ns}})

@@ -220,13 +220,14 @@ func (s *Store) attempt(ctx context.Context, do func(ctx context.Context, tx *tx
 }
 
 // transact runs do in a transaction, which is committed unless do fails, or then may.
-func (s *Store) transact(ctx context.Context, conn *sql.Conn, do func(ctx context.Context, tx *tx) error, may func() error) error {
+func (s *Store) transact(ctx context.Context, conn *sql.Conn, do, may func(ctx context.Context, tx *tx) error) error {
 	began, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
 	if err != nil {
 		return err
 	}
-	if err = do(ctx, &tx{Tx: began, store: s, dialect: &s.dialect, now: time.Now()}); err == nil {
-		err = may()
+	t := &tx{Tx: began, store: s, dialect: &s.dialect, now: time.Now()}
+	if err = do(ctx, t); err == nil {
+		err = may(ctx, t)
 	}
 	if err != nil {
 		return errors.Join(err, ignoreDone(began.Rollback()))

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// TestReleaseOfManyAccounts has a server start whose database has more accounts than
+// one transaction keeps the sightings of.
+func TestReleaseOfManyAccounts(t *testing.T) {
+	w := newSite(t)
+	const many = 2*releaseChunk + 7
+	w.must(w.write(t.Context(), func(ctx context.Context, tx *tx) error {
+		for n := range many {
+			name := fmt.Sprint("many-", n)
+			for _, q := range []string{
+				`INSERT INTO accounts (id, name, term, cluster_uid, host, fingerprint, version, shape, properties, holder, server, registered, last_seen, orphaned) VALUES (?, ?, 5, 'u', '', '', '', '', '{}', 'a', 's', 1, 1, 0)`,
+				`INSERT INTO feeds (account_id, kind_id, namespace, mark, state, message, objects, synced, seen, version, plural, singular, short_names, namespaced) VALUES (?, 1, ?, '1', 'live', '', 0, 1, 1, 'v1', 'pods', 'pod', '[]', 1)`,
+			} {
+				if _, err := tx.exec(ctx, q, 1000+3*n, name); err != nil {
+					return err
+				}
+			}
+			if _, err := tx.exec(ctx, `INSERT INTO freshness (id, term, seen) VALUES (?, 5, 100)`, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	w.must(w.ReleaseAll(t.Context()))
+	if n := w.count(`SELECT COUNT(*) FROM accounts WHERE term = 6 AND holder = '' AND orphaned > 0 AND last_seen = 100`); n != many {
+		t.Errorf("%d of %d accounts are released, and known to have been seen", n, many)
+	}
+	if n := w.count(`SELECT COUNT(*) FROM feeds WHERE seen = 100`); n != many {
+		t.Errorf("%d of %d feeds are known to have been seen", n, many)
+	}
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+// TestMemoryOfManyKinds has one agent bring many kinds: what the server keeps in memory
+// of them is bounded, and all objects can be read.
+func TestMemoryOfManyKinds(t *testing.T) {
+	w := newSite(t)
+	w.limits.samples, w.limits.dictionaries = 256<<10, 512<<10
+	const kinds = 40
+	w.must(w.declare(kindFeeds("Many", kinds)...))
+	sizeOf := func(kind int) int { return 20 + 20*(kind%2) } // enough for a dictionary, or not
+	bodyOf := func(kind, n int) []byte {
+		return []byte(fmt.Sprintf(`{"is":"%d of %d","pad":"`, n, kind) + strings.Repeat("x", 7<<10) + `"}`)
+	}
+	for kind := range kinds {
+		var objects []vedette.Object
+		for n := range sizeOf(kind) {
+			o := podAt(n, 1)
+			o.Kind = vedette.Kind{Group: "example.org", Name: fmt.Sprint("Many", kind)}
+			o.Body = bodyOf(kind, n)
+			objects = append(objects, o)
+		}
+		w.commit(1, objects...)
+		if d := &w.dicts; d.sampled > w.limits.samples || d.cached > w.limits.dictionaries {
+			t.Fatalf("%d bytes of samples and %d of dictionaries are in memory", d.sampled, d.cached)
+		}
+	}
+	sampled, cached := 0, 0
+	for _, s := range w.dicts.samples {
+		for _, text := range append(s.texts, s.spare...) {
+			sampled += len(text)
+		}
+	}
+	for _, d := range w.dicts.byID {
+		cached += len(d.bytes)
+	}
+	if sampled != w.dicts.sampled || cached != w.dicts.cached || cached == 0 {
+		t.Errorf("%d bytes of samples and %d of dictionaries are counted as %d and %d", sampled, cached, w.dicts.sampled, w.dicts.cached)
+	}
+	for kind := range kinds {
+		page, err := w.Objects(t.Context(), Query{Kinds: []vedette.Kind{{Group: "example.org", Name: fmt.Sprint("Many", kind)}}, Bodies: true, Limit: 100})
+		if err != nil || len(page.Items) != sizeOf(kind) {
+			t.Fatalf("%d objects: %v", len(page.Items), err)
+		}
+		for i := range page.Items {
+			var n int
+			if _, err := fmt.Sscanf(page.Items[i].Name, "pod-%d", &n); err != nil || !bytes.Contains(page.Items[i].Body, []byte(fmt.Sprintf("%d of %d", n, kind))) {
+				t.Fatalf("%s has another body: %.100s", page.Items[i].Key, page.Items[i].Body)
+			}
+		}
+	}
+}
