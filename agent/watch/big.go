@@ -24,6 +24,7 @@ type bigTurn struct {
 	turns chan struct{}
 	limit time.Duration
 	body  io.Reader // that the object comes from
+	of    *turn     // of the snapshot that reads it; one that has ended for a watch
 
 	left  time.Duration // for the API server, until the turn is given back
 	timer *time.Timer   // runs while the API server is waited for
@@ -33,6 +34,7 @@ func (t *bigTurn) take() error {
 	if err := acquire(t.ctx, t.turns); err != nil {
 		return err
 	}
+	t.note(true)
 	t.left = t.limit
 	t.timer = time.AfterFunc(t.left, func() {
 		if b, ok := t.body.(*boundBody); ok {
@@ -63,5 +65,12 @@ func (t *bigTurn) over() bool {
 
 func (t *bigTurn) free() {
 	t.timer.Stop()
+	t.note(false)
 	<-t.turns
+}
+
+func (t *bigTurn) note(held bool) {
+	if t.of != nil {
+		t.of.big = held
+	}
 }
