@@ -62,19 +62,21 @@ func TestAProgramSignsIn(t *testing.T) {
 		return "cd " + t.TempDir() + `; echo >> runs; n=$(wc -l < runs | tr -d ' '); `
 	}
 	for why, tt := range map[string]struct {
+		before  string
 		expires string
 		refused map[string]bool
 		want    string
 	}{
-		"once":                      {"", nil, "t1 t1 t1"},
-		"it is far from expired":    {`,"expirationTimestamp":"2999-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
-		"it expired by this clock":  {`,"expirationTimestamp":"2001-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
-		"a token that was refused":  {"", map[string]bool{"t1": true}, "t1 t2 t2"},
-		"tokens that are all of no": {"", map[string]bool{"t1": true, "t2": true, "t3": true}, "t1 t2 t3"},
+		"once":                       {"", "", nil, "t1 t1 t1"},
+		"it leaves something behind": {"sleep 5 & ", "", nil, "t1 t1 t1"},
+		"it is far from expired":     {"", `,"expirationTimestamp":"2999-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
+		"it expired by this clock":   {"", `,"expirationTimestamp":"2001-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
+		"a token that was refused":   {"", "", map[string]bool{"t1": true}, "t1 t2 t2"},
+		"tokens that are all of no":  {"", "", map[string]bool{"t1": true, "t2": true, "t3": true}, "t1 t2 t3"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			b := &bearers{refused: tt.refused}
-			c := withProgram(t, b.ServeHTTP, count(t)+fmt.Sprintf(tokenOf, "t$n", tt.expires))
+			c := withProgram(t, b.ServeHTTP, count(t)+tt.before+fmt.Sprintf(tokenOf, "t$n", tt.expires))
 			for range 3 {
 				_, _, _ = c.Identify(t.Context()) // refusals are part of it
 			}
