@@ -215,10 +215,7 @@ func (o *operations) send(first *wire.AnswerPiece, write func(*wire.AnswerWriter
 // Answer sends an outcome to the server, or leaves it to the desk where none is
 // connected. It takes the outcome's Stream.
 func (u *Uplink) Answer(out vedette.Outcome) {
-	u.mu.Lock()
-	o := u.operations
-	u.mu.Unlock()
-	if o != nil {
+	if o := u.operations.Load(); o != nil {
 		o.answer(out)
 		return
 	}
@@ -233,16 +230,6 @@ func (u *Uplink) giveUp(out vedette.Outcome) {
 	u.desk.Forget(out.ID)
 }
 
-func (u *Uplink) attach(o *operations) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.operations = o
-}
+func (u *Uplink) attach(o *operations) { u.operations.Store(o) }
 
-func (u *Uplink) detach(o *operations) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.operations == o {
-		u.operations = nil
-	}
-}
+func (u *Uplink) detach(o *operations) { u.operations.CompareAndSwap(o, nil) }

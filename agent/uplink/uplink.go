@@ -91,7 +91,7 @@ type Uplink struct {
 	troubles   map[vedette.AccountName]*wire.Trouble  // to be told on every connection
 	link       *link                                  // nil while not connected
 	status     atomic.Pointer[connection]             // changed with mu held, but never waited for
-	operations *operations                            // nil while the server takes no outcomes
+	operations atomic.Pointer[operations]             // nil while the server takes no outcomes; never waited for
 }
 
 // connection is how the connection is.

@@ -56,7 +56,7 @@ func (a Access) load() (*rest.Config, error) {
 	case a.KubeconfigFile != "":
 		return a.loadFile(a.KubeconfigFile)
 	}
-	raw, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
+	raw, err := kubeconfigs.loadMerged()
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "read the default kubeconfig: %w", err)
 	}
@@ -67,7 +67,7 @@ func (a Access) loadFile(file string) (*rest.Config, error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return nil, vedette.Errorf(vedette.Invalid, "there is no kubeconfig file %s: %w", file, err)
 	}
-	raw, err := (&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}).Load()
+	raw, err := kubeconfigs.load(file)
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "read the kubeconfig file %s: %w", file, err)
 	}
@@ -100,7 +100,7 @@ func (a Access) choose(raw clientcmdapi.Config, where string) (*rest.Config, err
 	case raw.Contexts[name] == nil:
 		return nil, vedette.Errorf(vedette.Invalid, "%s has no context %q; it has %s", where, name, strings.Join(there, ", "))
 	}
-	cfg, err := clientcmd.NewNonInteractiveClientConfig(raw, name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+	cfg, err := clientcmd.NewNonInteractiveClientConfig(only(raw, name), name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "use context %q of %s: %w", name, where, err)
 	}

@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -53,3 +54,46 @@ func TestBigObjectsTakeTurns(t *testing.T) {
 }
 
 var shared = watch.NewShared(0)
+
+// TestASlowSinkKeepsBigObjects holds that a page with big objects ends however long
+// the sink takes for them, as over a slow line to the server: that is no fault of the
+// API server. Nobody else waits meanwhile for the turns that there are for them.
+func TestASlowSinkKeepsBigObjects(t *testing.T) {
+	const most = 12
+	big := strings.Repeat("x", 1500<<10)
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("watch") {
+			hang(w, r, "")
+			return
+		}
+		fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[`)
+		for i := range most {
+			fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"a%d","resourceVersion":"4"},"data":{"x":"%s"}},`, i, big[i%2*900<<10:])
+		}
+		fmt.Fprint(w, `{"metadata":{"namespace":"n","name":"last","resourceVersion":"4"}}]}`)
+	})
+	shared := watch.NewShared(0)
+	sink := &slowSink{recorder: newRecorder(), pause: 100 * time.Millisecond}
+	cfg := watch.Config{Shared: shared, BigObject: 500 * time.Millisecond, FirstRetry: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
+	sink.await(t, "the last of the big objects", func() bool {
+		f := sink.feeds[configMapFeed]
+		if f != nil && strings.Contains(f.message, "big object") {
+			t.Error(f.message)
+		}
+		return f != nil && (t.Failed() || sink.has(configMapFeed, "n/last"))
+	})
+}
+
+// slowSink takes a while for each object.
+type slowSink struct {
+	*recorder
+	pause time.Duration
+}
+
+func (s *slowSink) Put(ctx context.Context, e watch.Event) error {
+	if e.Type == watch.Item {
+		time.Sleep(s.pause)
+	}
+	return s.recorder.Put(ctx, e)
+}

@@ -17,6 +17,8 @@ const briefWatch = time.Second
 
 // watch tells what happens after the mark until the watch ends.
 func (f *feed) watch(ctx context.Context) error {
+	f.watching.Store(true)
+	defer f.watching.Store(false)
 	plan := f.planWatch()
 	// A proxy that lost the API server would keep the answer open for ever. The
 	// sink may block for as long as it likes, so this bounds the request alone.

@@ -13,8 +13,8 @@ import (
 const (
 	// execLimit is how long the program of a kubeconfig may take to sign in.
 	execLimit = time.Minute
-	// execPause is for how long its failure counts, so that a dozen feeds don't run
-	// it one after the other.
+	// execPause is for how long its failure counts at least, and what it gave, so that
+	// a dozen feeds don't run it one after the other.
 	execPause = 10 * time.Second
 )
 
@@ -82,8 +82,8 @@ func (s *signIn) refresh() {
 	ctx, cancel := context.WithTimeout(s.ctx, execLimit)
 	defer cancel()
 	creds, err := s.run(ctx)
-	if err == nil && !creds.expires.IsZero() && !time.Now().Before(creds.expires) {
-		err = fmt.Errorf("the program gave credentials that expired at %s", creds.expires.Format(time.RFC3339))
+	if soonest := time.Now().Add(execPause); err == nil && !creds.expires.IsZero() && creds.expires.Before(soonest) {
+		creds.expires = soonest // this clock may be wrong: the API server judges by its own
 	}
 	if err != nil {
 		err = fmt.Errorf("getting credentials: %w", err)

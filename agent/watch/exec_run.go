@@ -74,6 +74,9 @@ func (p *program) run(ctx context.Context) (*execCredentials, error) {
 	cmd.WaitDelay = 2 * time.Second // for what it started and left behind with its output open
 	killGroup(cmd)
 	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) { // it ended well itself, and had printed all by then
+		err = nil
+	}
 	said := strings.ToValidUTF8(strings.TrimSpace(complaint.String()), "?")
 	switch {
 	case ctx.Err() != nil:

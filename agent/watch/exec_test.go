@@ -62,18 +62,21 @@ func TestAProgramSignsIn(t *testing.T) {
 		return "cd " + t.TempDir() + `; echo >> runs; n=$(wc -l < runs | tr -d ' '); `
 	}
 	for why, tt := range map[string]struct {
+		before  string
 		expires string
 		refused map[string]bool
 		want    string
 	}{
-		"once":                      {"", nil, "t1 t1 t1"},
-		"it is far from expired":    {`,"expirationTimestamp":"2999-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
-		"a token that was refused":  {"", map[string]bool{"t1": true}, "t1 t2 t2"},
-		"tokens that are all of no": {"", map[string]bool{"t1": true, "t2": true, "t3": true}, "t1 t2 t3"},
+		"once":                       {"", "", nil, "t1 t1 t1"},
+		"it leaves something behind": {"sleep 5 & ", "", nil, "t1 t1 t1"},
+		"it is far from expired":     {"", `,"expirationTimestamp":"2999-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
+		"it expired by this clock":   {"", `,"expirationTimestamp":"2001-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
+		"a token that was refused":   {"", "", map[string]bool{"t1": true}, "t1 t2 t2"},
+		"tokens that are all of no":  {"", "", map[string]bool{"t1": true, "t2": true, "t3": true}, "t1 t2 t3"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			b := &bearers{refused: tt.refused}
-			c := withProgram(t, b.ServeHTTP, count(t)+fmt.Sprintf(tokenOf, "t$n", tt.expires))
+			c := withProgram(t, b.ServeHTTP, count(t)+tt.before+fmt.Sprintf(tokenOf, "t$n", tt.expires))
 			for range 3 {
 				_, _, _ = c.Identify(t.Context()) // refusals are part of it
 			}
@@ -88,13 +91,12 @@ func TestAProgramSignsIn(t *testing.T) {
 // sign in with, and that none of what it printed is said.
 func TestProgramsTellWhatIsWrong(t *testing.T) {
 	for why, tt := range map[string]struct{ script, want string }{
-		"it fails":               {"echo secret; echo no session: log in first >&2; exit 3", "exit status 3: no session: log in first"},
-		"it prints no JSON":      {"echo secret", "not JSON of an ExecCredential, in 7 bytes"},
-		"it prints too much":     {"head -c 3000000 /dev/zero | tr '\\0' x", "in 1048576 bytes"},
-		"another version":        {strings.Replace(fmt.Sprintf(tokenOf, "secret", ""), "k8s.io/v1", "k8s.io/v1beta1", 1), `and an ExecCredential of "client.authentication.k8s.io/v1" was asked for`},
-		"nothing to sign in by":  {fmt.Sprintf(tokenOf, "", ""), "neither a token nor a certificate"},
-		"half of a certificate":  {fmt.Sprintf(tokenOf, "", `,"clientKeyData":"secret"`), "can't be read, or don't belong together"},
-		"it has expired already": {fmt.Sprintf(tokenOf, "secret", `,"expirationTimestamp":"2001-01-01T00:00:00Z"`), "expired at 2001-01-01"},
+		"it fails":              {"echo secret; echo no session: log in first >&2; exit 3", "exit status 3: no session: log in first"},
+		"it prints no JSON":     {"echo secret", "not JSON of an ExecCredential, in 7 bytes"},
+		"it prints too much":    {"head -c 3000000 /dev/zero | tr '\\0' x", "in 1048576 bytes"},
+		"another version":       {strings.Replace(fmt.Sprintf(tokenOf, "secret", ""), "k8s.io/v1", "k8s.io/v1beta1", 1), `and an ExecCredential of "client.authentication.k8s.io/v1" was asked for`},
+		"nothing to sign in by": {fmt.Sprintf(tokenOf, "", ""), "neither a token nor a certificate"},
+		"half of a certificate": {fmt.Sprintf(tokenOf, "", `,"clientKeyData":"secret"`), "can't be read, or don't belong together"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			c := withProgram(t, (&bearers{}).ServeHTTP, tt.script)

@@ -41,8 +41,9 @@ type feed struct {
 	hushed   bool  // the last watch said nothing for as long as Config.Silence
 	retry    *backoff.ExponentialBackOff
 
-	telling atomic.Bool // what happens to its objects is told, sooner or later
-	away    atomic.Bool // the API server could not be reached, or not do it, when it was last asked
+	telling  atomic.Bool // what happens to its objects is told, sooner or later
+	watching atomic.Bool // its attempt has come to the watch
+	away     atomic.Bool // the API server could not be reached, or not do it, when it was last asked
 
 	stop context.CancelFunc // ends run; set before it begins
 	done chan struct{}      // closed by run

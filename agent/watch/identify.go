@@ -99,12 +99,18 @@ func (c *Cluster) namespaces(ctx context.Context) ([]string, error) {
 		}
 		query.Set("continue", page.Continue)
 	}
-	return nil, fmt.Errorf("%w: more than %d namespaces", errGarbage, mostNamespaces)
+	return nil, errNamespaces
 }
 
 // mostNamespaces bounds those of a cluster, which travel in one message. Kubernetes
 // is tested with 10,000.
 const mostNamespaces = 20_000
+
+var errNamespaces = fmt.Errorf("%w: more than %d namespaces", errGarbage, mostNamespaces)
+
+// mostNamespacePage bounds a page of them, of which only one is kept at a time: each
+// may have annotations of 256 KiB.
+const mostNamespacePage = pageLimit * 300 << 10
 
 // mostName is how long a name may be in Kubernetes.
 const mostName = 253
@@ -118,14 +124,16 @@ func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]
 		return page{}, err
 	}
 	defer resp.Body.Close()
-	s := newSplitter(atMost(resp.Body, mostDiscovery), new(buffers))
+	s := newSplitter(atMost(resp.Body, mostNamespacePage), new(buffers))
 	defer s.close()
 	return s.list(nil, func(raw []byte) error {
 		m, err := metaOf(raw)
 		if len(m.Name) > mostName { // though labels have 63
 			return fmt.Errorf("%w: a namespace whose name is %d bytes long", errGarbage, len(m.Name))
 		}
-		*names = append(*names, m.Name)
+		if *names = append(*names, m.Name); len(*names) > mostNamespaces {
+			return errNamespaces
+		}
 		return err
 	})
 }

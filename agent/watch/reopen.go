@@ -20,11 +20,13 @@ func (w *Watcher) noteLost() {
 // reopen makes the feed go on from its mark over a new connection where it can't
 // tell by itself that the old one is lost, and began before another one was found
 // so. HTTP/2 has pings; the connections of Secrets do not, and would wait for
-// mostSilent. It costs one request.
+// mostSilent. It costs one request. A list is left alone: it would begin anew each
+// time, and never end where connections are lost often, and it waits for
+// Options.Pause at most.
 func (f *feed) reopen(lost time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Kind == secretKind && f.cancel != nil && f.began.Before(lost) {
+	if f.Kind == secretKind && f.watching.Load() && f.cancel != nil && f.began.Before(lost) {
 		f.cancel(errReopened)
 	}
 }

@@ -149,7 +149,7 @@ func (f *feed) accept(metadata string) string {
 
 func (f *feed) splitter(ctx context.Context, body io.Reader) *splitter {
 	s := newSplitter(body, &f.w.cfg.Shared.buffers)
-	s.turn = &bigTurn{ctx: ctx, turns: f.w.cfg.Shared.big, limit: f.w.cfg.BigObject, body: body}
+	s.turn = &bigTurn{ctx: ctx, turns: f.w.cfg.Shared.big, limit: f.w.cfg.BigObject, body: body, of: f.turn}
 	s.wipe = f.Kind == secretKind
 	return s
 }

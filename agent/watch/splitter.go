@@ -75,6 +75,11 @@ func (s *splitter) release() {
 	}
 	s.pool.put(s.buf)
 	s.buf, s.start, s.pos, s.end = nil, 0, 0, 0
+	s.yield()
+}
+
+// yield gives the turn back.
+func (s *splitter) yield() {
 	if s.holds {
 		s.holds = false
 		s.turn.free()
@@ -97,6 +102,9 @@ func (s *splitter) fill() error {
 		if err := s.makeRoom(); err != nil {
 			return err
 		}
+	}
+	if s.holds {
+		defer s.turn.waiting()()
 	}
 	n, err := s.read(s.buf[s.end:])
 	s.end += n
@@ -145,6 +153,11 @@ func (s *splitter) makeRoom() error {
 		s.drop()
 		kept = 0
 	}
+	if s.holds && kept+headroom <= bigBuffer/2 && s.turn.over() {
+		s.moveInto(s.pool.get(bigBuffer))
+		s.yield()
+		return nil
+	}
 	if kept+headroom <= len(s.buf)/2 {
 		s.move(s.buf)
 		return nil
@@ -155,13 +168,18 @@ func (s *splitter) makeRoom() error {
 		}
 		s.holds = true
 	}
+	s.moveInto(s.pool.get(2 * len(s.buf)))
+	return nil
+}
+
+// moveInto moves what is kept into another buffer, and gives the old one back.
+func (s *splitter) moveInto(to []byte) {
 	old := s.buf
-	s.move(s.pool.get(2 * len(s.buf)))
+	s.move(to)
 	if s.wipe {
 		clear(old)
 	}
 	s.pool.put(old)
-	return nil
 }
 
 // move copies what is kept to the beginning of a buffer.

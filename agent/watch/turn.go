@@ -33,6 +33,7 @@ type turn struct {
 	waited time.Duration
 	bytes  int
 	slow   bool // it holds a turn of the slow ones
+	big    bool // it holds a bigTurn
 
 	mu     sync.Mutex
 	shared bool // it holds one of the shared turns
@@ -83,7 +84,8 @@ func (t *turn) wait() {
 }
 
 // resume says that n bytes came. It waits for a turn for slow API servers where
-// the wait has cost the snapshot its own.
+// the wait has cost the snapshot its own. One that reads a big object goes on without
+// until that is read: the one that has the turn may be waiting to read one.
 func (t *turn) resume(ctx context.Context, n int) error {
 	if t == nil {
 		return nil
@@ -100,7 +102,7 @@ func (t *turn) resume(ctx context.Context, n int) error {
 	t.mu.Lock()
 	shared := t.shared
 	t.mu.Unlock()
-	if shared {
+	if shared || t.big {
 		return nil
 	}
 	return t.takeSlow(ctx)
