@@ -172,7 +172,7 @@ func (e *errands) settled(ctx context.Context, o *order) (end outcome) {
 	}
 	restarted := strings.Contains(end.Message, "the server that accepted it ended")
 	for _, told := range o.told {
-		if restarted && e.forgetful {
+		if restarted && e.forgetful || end.State == "" && wasNotAccepted(told) {
 			continue
 		}
 		if told.State != end.State || told.Status != end.Status && end.State != "lost" {
@@ -186,6 +186,12 @@ func (e *errands) settled(ctx context.Context, o *order) (end outcome) {
 		e.w.t.Errorf("%s took %v: %s %s", o, took, end.State, end.Message)
 	}
 	return end
+}
+
+// wasNotAccepted reports whether a caller was told that the database did not take the
+// operation. A server that is killed before it can note that end leaves nothing.
+func wasNotAccepted(told outcome) bool {
+	return told.State == "failed" && strings.Contains(told.Message, "could not note the operation")
 }
 
 func (e *errands) judgeCreate(o *order, end outcome, items []item) {
