@@ -35,7 +35,7 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		Ingest:   ingest.Config{Bytes: int64(cfg.Agents.IngestBytes)},
 		Gate: gate.Config{
 			Pulse: cfg.Agents.Pulse(), Credit: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Lifts: views.Lifts(),
-			Memory: int64(cfg.Agents.MemoryBytes),
+			Memory: agentMemory(cfg.Agents, availableMemory()),
 		},
 		Fiat:  cfg.Fiat.Authority(),
 		Tasks: tasksOf(cfg),

@@ -133,8 +133,8 @@ func (c *Config) checkAgents(a Agents) {
 	if a.IngestBytes < a.CreditBytes {
 		c.problem("agents.ingestBytes", "%q must not be below agents.creditBytes, and %s stands there", "agents.ingestBytes", a.IngestBytes)
 	}
-	if a.MemoryBytes < 80<<20 {
-		c.problem("agents.memoryBytes", "%q must not be below 80MiB, which one large object may take, and %s stands there", "agents.memoryBytes", a.MemoryBytes)
+	if a.MemoryBytes != 0 && a.MemoryBytes < 80<<20 {
+		c.problem("agents.memoryBytes", "%q must be 0 or at least 80MiB, which one large object may take, and %s stands there", "agents.memoryBytes", a.MemoryBytes)
 	}
 }
 

@@ -90,8 +90,8 @@ type Agents struct {
 	CreditBytes configfile.Bytes `config:"creditBytes" default:"4MiB"`
 	// Bytes of changes that the server holds for all agents together before they are stored; for those of one host, a quarter of it.
 	IngestBytes configfile.Bytes `config:"ingestBytes" default:"64MiB"`
-	// Bytes that all agents together may make the server hold besides: 32 KiB for each that is connected, 1 MiB for each that sends changes, and large objects and answers on their way. Where there is no more, agents of the host that takes the most must connect again.
-	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"128MiB"`
+	// Bytes that all agents together may make the server hold besides: 32 KiB for each that is connected, 1 MiB for each that sends changes, and large objects and answers on their way. Where there is no more, agents of the host that takes the most must connect again. 0 stands for a quarter of the memory that the server may use, and at least 128MiB.
+	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"0"`
 }
 
 // Pulse is PulseSeconds.

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"math"
+	"runtime/debug"
+	"testing"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/server/config"
+)
+
+func TestAgentMemory(t *testing.T) {
+	for _, tt := range []struct {
+		why        string
+		configured configfile.Bytes
+		available  uint64
+		want       int64
+	}{
+		{"what is configured counts", 200 << 20, 64 << 30, 200 << 20},
+		{"otherwise a quarter of what there is", 0, 8 << 30, 2 << 30},
+		{"a small container has enough for a hundred agents", 0, 256 << 20, 128 << 20},
+		{"no limit at all", 0, math.MaxUint64, math.MaxInt64 / 4},
+	} {
+		if got := agentMemory(config.Agents{MemoryBytes: tt.configured}, tt.available); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.why, got, tt.want)
+		}
+	}
+}
+
+func TestAvailableMemoryIsWithinGoLimit(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(300 << 20))
+	if got := availableMemory(); got == 0 || got > 300<<20 {
+		t.Errorf("%d bytes are available, with a limit of 300 MiB", got)
+	}
+}
