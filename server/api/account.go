@@ -50,10 +50,10 @@ func (a *api) listAccounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	items, now, agents := []accountView{}, time.Now(), a.Fleet.Agents()
+	items, now, said := []accountView{}, time.Now(), byAccount(a.Fleet.Agents())
 	for _, row := range i.accounts {
 		if len(patterns) == 0 || matchAny(patterns, row.Name) {
-			items = append(items, a.accountView(row, i.byName[row.Name], agents, now))
+			items = append(items, a.accountView(row, i.byName[row.Name], said[row.Name], now))
 		}
 	}
 	return writeJSON(w, r, list[accountView]{Items: items, Total: int64(len(items))})
@@ -69,7 +69,7 @@ func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
 		if !ok {
 			return accountView{}, i.noAccount(string(name))
 		}
-		return a.accountView(row, i.byName[name], a.Fleet.Agents(), time.Now()), nil
+		return a.accountView(row, i.byName[name], byAccount(a.Fleet.Agents())[name], time.Now()), nil
 	})
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, view)
 }
 
-func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, agents []Agent, now time.Time) accountView {
+func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, said []remark, now time.Time) accountView {
 	v := accountView{Name: row.Name, Cluster: clusterView(row.Cluster), Properties: row.Properties, Namespaces: row.Namespaces,
 		Agent: row.Holder, Server: row.Server, Registered: moment(row.Registered), LastSeen: moment(row.LastSeen), Orphaned: moment(row.Orphaned),
 		Feeds: map[vedette.FeedState]int{}}
@@ -100,23 +100,39 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, agents
 	v.Watermark, v.LagMs = overall(fresh, now)
 	// Before the first feed is declared nothing is known of the cluster.
 	v.Stale = !connected || len(feeds) == 0 || slices.ContainsFunc(fresh, lagging)
-	v.Message = trouble(agents, row.Name, row.Holder)
+	v.Message = trouble(said, row.Holder)
 	return v
+}
+
+// remark is what is known of an account by way of one agent.
+type remark struct {
+	agent           vedette.AgentID
+	message, notice string
+}
+
+// byAccount sorts what is known of accounts by their names, once for a whole list.
+func byAccount(agents []Agent) map[vedette.AccountName][]remark {
+	said := map[vedette.AccountName][]remark{}
+	for _, agent := range agents {
+		for _, a := range agent.Accounts {
+			if a.Message != "" || a.Notice != "" {
+				said[a.Name] = append(said[a.Name], remark{agent.ID, a.Message, a.Notice})
+			}
+		}
+	}
+	return said
 }
 
 // trouble is what an account's agent says of it, and what is wrong with how other
 // agents register it.
-func trouble(agents []Agent, account vedette.AccountName, holder vedette.AgentID) string {
+func trouble(said []remark, holder vedette.AgentID) string {
 	var messages []string
-	for _, agent := range agents {
-		for _, known := range agent.Accounts {
-			switch {
-			case known.Name != account:
-			case agent.ID == holder && known.Message != "":
-				messages = append(messages, known.Message)
-			case agent.ID != holder && known.Notice != "":
-				messages = append(messages, "agent "+string(agent.ID)+": "+known.Notice)
-			}
+	for _, r := range said {
+		switch {
+		case r.agent == holder && r.message != "":
+			messages = append(messages, r.message)
+		case r.agent != holder && r.notice != "":
+			messages = append(messages, "agent "+string(r.agent)+": "+r.notice)
 		}
 	}
 	return strings.Join(messages, "; ")
