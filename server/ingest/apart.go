@@ -44,7 +44,9 @@ func (l *Lane) commitApart(ctx context.Context, b store.Batch, told map[vedette.
 	}
 	for _, o := range out {
 		l.in.refused.Add(1)
-		l.log.Error("object left out: the database can't keep it", "account", b.Account, "object", o.key.String(), "error", o.reason)
+		if n, ok := l.in.leftOut.Pass(); ok { // their feeds' messages say so too
+			l.log.Error("object left out: the database can't keep it", "account", b.Account, "object", o.key.String(), "error", o.reason, "count", n)
+		}
 	}
 	b.Upserts, b.Drops = nil, nil
 	l.left.add(&b, told, out)

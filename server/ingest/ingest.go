@@ -7,10 +7,12 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/occasional"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -38,6 +40,7 @@ type Ingest struct {
 	limit   int64
 	budget  *semaphore.Weighted
 	refused atomic.Int64
+	leftOut occasional.Limit // lines of the log about objects that are left out
 }
 
 // New returns an Ingest that writes to st and tells hub what was written.
@@ -45,7 +48,8 @@ func New(cfg Config, st writer, hub *Hub, log *slog.Logger) *Ingest {
 	if cfg.Bytes == 0 {
 		cfg.Bytes = 64 << 20
 	}
-	return &Ingest{store: st, hub: hub, log: log, limit: cfg.Bytes, budget: semaphore.NewWeighted(cfg.Bytes)}
+	return &Ingest{store: st, hub: hub, log: log, limit: cfg.Bytes, budget: semaphore.NewWeighted(cfg.Bytes),
+		leftOut: occasional.Limit{Interval: time.Second}}
 }
 
 // Limit returns how many bytes of records may be in memory at once.
