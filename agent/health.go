@@ -16,9 +16,9 @@ import (
 //	                       server and clusters do; a restart would help against nothing else
 //
 // Accounts whose clusters can't be reached change nothing: another replica could do
-// no better. What keeps server and clusters from being reached is told to callers of
-// this machine (or pod) only, and to those who show a certificate that is trusted:
-// it names addresses, and quotes what stands behind them.
+// no better. Only requests from this machine (or pod), or with a trusted client
+// certificate, get account names and errors, because errors name addresses and quote
+// what answers there.
 func Handler(a *Agent, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	ready := func(w http.ResponseWriter, r *http.Request) {

@@ -13,7 +13,7 @@ import (
 type Server struct {
 	// Address to listen on; empty for all.
 	Host string `config:"host"`
-	// Port of /health, /health/liveness and /health/readiness. What is wrong is told on the loopback address only, or to those who show a certificate of those in server.ssl.cacertFile.
+	// Port of /health, /health/liveness and /health/readiness. Answers include account names and errors only for requests from the loopback address, or with a client certificate that server.ssl.cacertFile signed.
 	Port int `config:"port" default:"8082"`
 	SSL  SSL `config:"ssl"`
 }
