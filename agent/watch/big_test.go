@@ -73,8 +73,8 @@ func TestASlowSinkKeepsBigObjects(t *testing.T) {
 		fmt.Fprint(w, `{"metadata":{"namespace":"n","name":"last","resourceVersion":"4"}}]}`)
 	})
 	shared := watch.NewShared(0)
-	sink := &slowSink{recorder: newRecorder(), pause: 100 * time.Millisecond}
-	cfg := watch.Config{Shared: shared, BigObject: 500 * time.Millisecond, FirstRetry: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	sink := &slowSink{recorder: newRecorder(), pause: 250 * time.Millisecond}
+	cfg := watch.Config{Shared: shared, BigObject: 2 * time.Second, FirstRetry: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
 	sink.await(t, "the last of the big objects", func() bool {
 		f := sink.feeds[configMapFeed]
