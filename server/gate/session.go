@@ -76,7 +76,7 @@ func (s *session) run() error {
 	s.member = s.gate.roster.Join(agentOf(hello), s.assign)
 	close(s.joined)
 	s.log.Info("agent connected", "version", hello.GetAgentVersion())
-	lane := s.gate.ingest.Lane(s, s.log)
+	lane := s.gate.ingest.Lane(sourceOf(s.ctx), s, s.log)
 	group.Go(func() error { return lane.Run(ctx) })
 	group.Go(func() error { return s.decode(ctx, lane) })
 	group.Go(func() error { return s.out.run(ctx, s.stream.Send) })

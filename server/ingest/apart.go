@@ -25,6 +25,7 @@ func (l *Lane) commit(ctx context.Context, q *queue, b *batch) error {
 
 // store commits, and tells those who follow what was stored, before an error too.
 func (l *Lane) store(ctx context.Context, b store.Batch) error {
+	b.Source = l.source
 	changes, err := l.in.store.Commit(ctx, b)
 	l.in.hub.Publish(changes)
 	return err

@@ -63,8 +63,8 @@ func (in *Ingest) weigh(size int) int64 { return min(int64(size), in.limit) }
 func (in *Ingest) Refused() int64 { return in.refused.Load() }
 
 // Lane returns a new agent's way into the store. Whoever gets it calls Run once
-// and Put from one goroutine.
-func (in *Ingest) Lane(r replies, log *slog.Logger) *Lane {
-	return &Lane{in: in, replies: r, log: log, next: newWork(), room: make(chan struct{}), ready: make(chan struct{}, 1),
+// and Put from one goroutine. Agents of one source share its turns in the store.
+func (in *Ingest) Lane(source string, r replies, log *slog.Logger) *Lane {
+	return &Lane{in: in, source: source, replies: r, log: log, next: newWork(), room: make(chan struct{}), ready: make(chan struct{}, 1),
 		eased: make(chan struct{}), queues: map[vedette.AccountName]*queue{}, void: map[vedette.AccountName]vedette.Term{}}
 }

@@ -52,6 +52,7 @@ type replies interface {
 // marks that are stored.
 type Lane struct {
 	in      *Ingest
+	source  string
 	replies replies
 	log     *slog.Logger
 	left    leftOuts

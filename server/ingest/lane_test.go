@@ -70,7 +70,7 @@ func stage(t *testing.T, before func(*store.Store) writer) (*store.Store, *Lane,
 	term := registered(t, st)
 	a := &agent{}
 	log := slog.New(slog.DiscardHandler)
-	return st, New(Config{}, before(st), NewHub(), log).Lane(a, log), a, term
+	return st, New(Config{}, before(st), NewHub(), log).Lane("host", a, log), a, term
 }
 
 // registered registers an account whose Pods are declared.
@@ -252,7 +252,7 @@ func TestWhatIsWrittenIsNotDropped(t *testing.T) {
 				putAll(t, l, upsert(term, fmt.Sprint("gone", i), 1))
 			}
 			run(t, l)
-			l = l.in.Lane(&agent{}, l.log)
+			l = l.in.Lane("host", &agent{}, l.log)
 			drop := Step{Type: Drop, Account: "prod", Term: term, Feed: pods, Digests: []uint64{vedette.Digest("uid-web", "1")}}
 			for i := range 4 {
 				drop.Digests = append(drop.Digests, vedette.Digest(fmt.Sprint("uid-gone", i), "1"))

@@ -52,7 +52,7 @@ func testLock(t *testing.T, at, driver, dsn string) {
 		t.Fatal(err)
 	}
 	a, log := &agent{}, slog.New(slog.DiscardHandler)
-	l := New(Config{}, st, NewHub(), log).Lane(a, log)
+	l := New(Config{}, st, NewHub(), log).Lane("host", a, log)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()

@@ -54,7 +54,10 @@ func (s *Store) turn(ctx context.Context, d *draft) (changes []Change, more bool
 	rewound := s.rewind(&b)
 	p := newPlan(&b, d.held)
 	p.rewound = rewound
-	if changes, err = s.carryOut(ctx, p, d.packed, s.writeBehind); err != nil {
+	write := func(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
+		return s.writeBatch(ctx, d.batch.Source, do)
+	}
+	if changes, err = s.carryOut(ctx, p, d.packed, write); err != nil {
 		return nil, false, err
 	}
 	s.floors.settle(b.Account, screened)

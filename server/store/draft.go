@@ -170,7 +170,7 @@ func (d *draft) next(most int) (b Batch, more bool) {
 		return b, false
 	}
 	d.batch.Upserts = b.Upserts[most:]
-	return Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:most:most]}, true
+	return Batch{Account: b.Account, Term: b.Term, Source: b.Source, Upserts: b.Upserts[:most:most]}, true
 }
 
 // packChanged fills the compressed columns of a plan's rows, with those of the

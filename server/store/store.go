@@ -146,7 +146,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.explain("ping the database", s.patiently(ctx, s.reader.PingContext))
 }
 
-// writing is write or writeBehind.
+// writing is write, or writeBatch for one source.
 type writing func(ctx context.Context, do func(ctx context.Context, tx *tx) error) error
 
 // write runs do in one transaction. A deadlock or a serialization failure is
@@ -194,7 +194,13 @@ func (s *Store) execute(ctx context.Context, query string, args ...any) (n int64
 
 // writeBehind is write for what nobody waits for, and may take long.
 func (s *Store) writeBehind(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
-	if err := s.writers.enterBehind(ctx); err != nil {
+	return s.writeBatch(ctx, "", do)
+}
+
+// writeBatch is writeBehind for what a source sent. Sources take turns, and so does
+// what the server itself has to write.
+func (s *Store) writeBatch(ctx context.Context, source string, do func(ctx context.Context, tx *tx) error) error {
+	if err := s.writers.enterBehind(ctx, source); err != nil {
 		return err
 	}
 	defer s.writers.leave()

@@ -31,6 +31,11 @@ func (q *queue) wait(name string, enter func(context.Context) error) context.Can
 	return cancel
 }
 
+// from enters as a batch of a source.
+func (q *queue) from(source string) func(context.Context) error {
+	return func(ctx context.Context) error { return q.enterBehind(ctx, source) }
+}
+
 // empty lets all in, one after the other.
 func (q *queue) empty(n int) []string {
 	for range n {
@@ -44,10 +49,10 @@ func (q *queue) empty(n int) []string {
 func TestWhoIsWaitedForGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{t: t}
-		q.wait("batch 1", q.enterBehind)
+		q.wait("batch 1", q.from("a"))
 		q.wait("operation 1", q.enter)
 		gone := q.wait("operation that is given up", q.enter)
-		q.wait("batch 2", q.enterBehind)
+		q.wait("batch 2", q.from("a"))
 		q.wait("operation 2", q.enter)
 		gone()
 		synctest.Wait()
@@ -60,10 +65,33 @@ func TestWhoIsWaitedForGoesFirst(t *testing.T) {
 	})
 }
 
+// A source with many batches delays none but its own.
+func TestSourcesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{t: t}
+		for i := range 4 {
+			q.wait(fmt.Sprint("flood ", i), q.from("flood"))
+		}
+		gone := q.wait("given up", q.from("gone"))
+		q.wait("shop 0", q.from("shop"))
+		q.wait("bank 0", q.from("bank"))
+		q.wait("shop 1", q.from("shop"))
+		gone()
+		synctest.Wait()
+		want := []string{"flood 0", "shop 0", "bank 0", "flood 1", "shop 1", "flood 2", "flood 3"}
+		if got := q.empty(7); !slices.Equal(got, want) {
+			t.Errorf("they came in as %q, want %q", got, want)
+		}
+		if len(q.behind.sources) != 0 || len(q.behind.waiting) != 0 {
+			t.Errorf("after all left, %v still wait", q.behind)
+		}
+	})
+}
+
 func TestABatchIsNotOvertakenForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{t: t}
-		q.wait("batch", q.enterBehind)
+		q.wait("batch", q.from("a"))
 		for i := range mostOvertaking + 2 {
 			q.wait(fmt.Sprint("operation ", i), q.enter)
 		}
@@ -77,9 +105,9 @@ func TestABatchIsNotOvertakenForEver(t *testing.T) {
 func TestAPlaceIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{t: t}
-		let := q.queue(&q.first)
+		admitted := q.queue(func(admitted chan struct{}) { q.first = append(q.first, admitted) })
 		q.leave()
-		q.giveUp(&q.first, let)
+		q.giveUp(admitted, func(chan struct{}) bool { return false })
 		if q.free != 1 {
 			t.Errorf("%d places are free, want 1", q.free)
 		}

@@ -12,6 +12,7 @@ import (
 type Batch struct {
 	Account vedette.AccountName
 	Term    vedette.Term // refused with ErrTerm where a later term is stored
+	Source  string       // who sent it: batches of different sources take turns, so that one that sends many delays its own
 
 	Upserts []vedette.Object // at most one per key, and then no delete of it
 	Deletes []Deletion

@@ -10,9 +10,11 @@ import (
 
 // fresh is what readers are told of how far an account is behind its cluster.
 type fresh struct {
-	Name  string
-	Stale bool
-	LagMs *int64
+	Name    string
+	Stale   bool
+	LagMs   *int64
+	Feeds   map[string]int // how many are in each state
+	Message string
 }
 
 func (w *world) freshness(ctx context.Context) (map[string]fresh, error) {
@@ -33,7 +35,11 @@ func (w *world) staleness(ctx context.Context) (found []string) {
 	}
 	for _, a := range w.accounts {
 		if f, known := told[a.name]; !known || f.Stale || f.LagMs == nil {
-			found = append(found, fmt.Sprintf("readers are told that %s is stale (known: %v)", a.name, known))
+			lag := "unknown"
+			if f.LagMs != nil {
+				lag = fmt.Sprintf("%d ms", *f.LagMs)
+			}
+			found = append(found, fmt.Sprintf("account %s is stale (listed: %v, lag: %s, feeds: %v): %s", a.name, known, lag, f.Feeds, f.Message))
 		}
 	}
 	return found

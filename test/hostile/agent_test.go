@@ -1,15 +1,10 @@
 package hostile
 
 import (
-	"context"
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"google.golang.org/grpc"
 )
 
 // limit is what the server may take, whatever it is sent.
@@ -36,7 +31,7 @@ func TestHostileAgent(t *testing.T) {
 	before := s.peak()
 	for n, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
-			under(t, s, a.does, func() {
+			under(t, s, a.name, func() {
 				for i, began := 0, time.Now(); i < 1 || time.Since(began) < atLeast; i++ {
 					for _, h := range agents {
 						h.change(t, 100+i)
@@ -55,19 +50,6 @@ func TestHostileAgent(t *testing.T) {
 	if peak := s.peak(); peak > limit {
 		t.Errorf("the server took %d MiB; %d is the limit", peak>>20, limit>>20)
 	}
-}
-
-// under runs an attack beside what honest ones do, and ends it after.
-func under(t *testing.T, s *server, attack func(*enemy), honest func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	e := &enemy{t: t, server: s, ctx: ctx}
-	var attacking sync.WaitGroup
-	attacking.Go(func() { attack(e) })
-	honest()
-	cancel()
-	e.hangUp()
-	attacking.Wait()
 }
 
 // asked has an operation of the account carried out, whose id the enemy knows.
@@ -99,11 +81,14 @@ var attacks = []struct {
 	{"large objects of its own", (*enemy).large},
 }
 
+// slowly is the attack of TestSlowAgent.
+const slowly = "slowly"
+
 // TestSlowAgent has an agent that reads and sends slowly beside two honest ones.
 func TestSlowAgent(t *testing.T) {
 	s := startServer(t)
 	agents := []*honest{join(t, s, "shop"), join(t, s, "bank")}
-	under(t, s, (*enemy).slow, func() {
+	under(t, s, slowly, func() {
 		for i := range 40 {
 			for _, h := range agents {
 				h.change(t, i)
@@ -113,43 +98,5 @@ func TestSlowAgent(t *testing.T) {
 	for _, h := range agents {
 		h.unharmed(t)
 		h.report(t)
-	}
-}
-
-// enemy is a host of hostile agents.
-type enemy struct {
-	t      *testing.T
-	server *server
-	ctx    context.Context
-
-	mu    sync.Mutex
-	conns []*grpc.ClientConn
-}
-
-// rest waits between two blows, and reports whether to go on.
-func (e *enemy) rest(d time.Duration) bool {
-	runtime.Gosched()
-	select {
-	case <-e.ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
-// connect opens a connection from the enemy's address.
-func (e *enemy) connect() *grpc.ClientConn {
-	conn := dial(e.t, e.server, "127.0.0.2")
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.conns = append(e.conns, conn)
-	return conn
-}
-
-func (e *enemy) hangUp() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, conn := range e.conns {
-		_ = conn.Close()
 	}
 }

@@ -285,7 +285,7 @@ func rawStream(e *enemy, conn *grpc.ClientConn, method string) (grpc.ClientStrea
 // silence opens connections and streams, and says nothing, or half a word.
 func (e *enemy) silence() {
 	for range 200 {
-		c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}).DialContext(e.ctx, "tcp", e.server.grpc)
+		c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}).DialContext(e.ctx, "tcp", e.server)
 		if err != nil {
 			break
 		}

@@ -19,19 +19,13 @@ import (
 )
 
 // dial connects to the server from one of this machine's addresses, as from a host.
-func dial(t *testing.T, s *server, from string) *grpc.ClientConn {
-	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()),
+func dial(server, from string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+server, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec())),
 		grpc.WithContextDialer(func(ctx context.Context, at string) (net.Conn, error) {
 			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 			return d.DialContext(ctx, "tcp", at)
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
 }
 
 // honest is an agent that does what it should, and whose account nobody else changes.
@@ -55,9 +49,12 @@ type honest struct {
 // join connects an honest agent with an account of its own.
 func join(t *testing.T, s *server, account string) *honest {
 	t.Helper()
-	conn := dial(t, s, "127.0.0.1")
+	conn, err := dial(s.grpc, "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
 	h := &honest{t: t, server: s, account: account, assigned: make(chan int64, 16), welcomed: make(chan string, 1), stored: map[string]string{}}
-	var err error
 	if h.stream, err = wire.NewCachingClient(conn).Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,129 @@
+package hostile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// The variables by which a process of this test knows that it is the attacker, which
+// attack it runs, and against which server.
+const (
+	attackVariable = "VEDETTE_TEST_ATTACK"
+	serverVariable = "VEDETTE_TEST_SERVER"
+)
+
+// TestMain runs the tests, or one attack where a test has started this process for it.
+func TestMain(m *testing.M) {
+	name := os.Getenv(attackVariable)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	if err := runAttack(name, os.Getenv(serverVariable)); err != nil {
+		fmt.Fprintf(os.Stderr, "attack %q: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// under runs an attack in a process of its own beside what honest agents do, and ends
+// it afterwards. A hostile host takes no processor time from the server or from honest
+// agents: the process has the lowest priority.
+func under(t *testing.T, s *server, attack string, honest func()) {
+	t.Helper()
+	cmd := exec.Command("nice", "-n", "19", os.Args[0])
+	cmd.Env = append(os.Environ(), attackVariable+"="+attack, serverVariable+"="+s.grpc)
+	cmd.Stderr = os.Stderr
+	stop, err := cmd.StdinPipe() // the attack ends with it, also where this process dies
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	defer func() {
+		_ = stop.Close()
+		select {
+		case err = <-ended:
+		case <-time.After(patience):
+			_ = cmd.Process.Kill()
+			err = errors.Join(fmt.Errorf("it does not end"), <-ended)
+		}
+		if err != nil {
+			t.Errorf("attack %q: %v", attack, err)
+		}
+	}()
+	honest()
+}
+
+// runAttack runs an attack until standard input ends.
+func runAttack(name, server string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	e := &enemy{server: server, ctx: ctx}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+		e.hangUp()
+	}()
+	if name == slowly {
+		e.slow()
+		return nil
+	}
+	for _, a := range attacks {
+		if a.name == name {
+			a.does(e)
+			return nil
+		}
+	}
+	return errors.New("no such attack")
+}
+
+// enemy is a host of hostile agents.
+type enemy struct {
+	server string // its address
+	ctx    context.Context
+
+	mu    sync.Mutex
+	conns []*grpc.ClientConn
+}
+
+// rest waits between two blows, and reports whether to go on.
+func (e *enemy) rest(d time.Duration) bool {
+	runtime.Gosched()
+	select {
+	case <-e.ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// connect opens a connection from the enemy's address.
+func (e *enemy) connect() *grpc.ClientConn {
+	conn, err := dial(e.server, "127.0.0.2")
+	if err != nil {
+		panic(err) // of this test's own making: nothing is dialed yet
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.conns = append(e.conns, conn)
+	return conn
+}
+
+func (e *enemy) hangUp() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, conn := range e.conns {
+		_ = conn.Close()
+	}
+}
