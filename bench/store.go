@@ -177,7 +177,7 @@ func claim(ctx context.Context, s *store.Store) (vedette.Term, error) {
 	if _, err := s.Register(ctx, vedette.Account{Name: synthetic, Cluster: vedette.Cluster{UID: "synthetic"}}); err != nil {
 		return 0, err
 	}
-	term, err := s.Take(ctx, synthetic, store.Holder{Agent: "bench", Server: "bench"})
+	term, err := s.Acquire(ctx, synthetic, store.Holder{Agent: "bench", Server: "bench"})
 	if err != nil {
 		return 0, err
 	}

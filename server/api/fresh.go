@@ -37,7 +37,7 @@ const absent vedette.FeedState = "absent"
 func (a *api) fresh(f store.FeedStatus, now time.Time) feedFresh {
 	seen, connected := a.Fleet.Freshness(f.Account)
 	live := connected && f.State == vedette.FeedLive
-	mark := f.Seen
+	mark := f.LastSeen
 	if live && seen.After(mark) {
 		mark = seen
 	}

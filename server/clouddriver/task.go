@@ -72,7 +72,7 @@ func taskCost(t task.Task) (bytes int64) {
 // listTasks mirrors OperationsController.list. What the caller may not read is
 // left out.
 func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ parts) error {
-	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerOf(r), store.MostTaskBytes)
+	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerOf(r), store.MaxTaskBytes)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ type seats interface {
 type book interface {
 	history
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
-	MakeWay(account vedette.AccountName) (end func())
+	Prioritize(account vedette.AccountName) (end func())
 	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object, end *store.OperationRow) (changes []store.Change, ended bool, err error)
 	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string, end *store.OperationRow) (changes []store.Change, ended bool, err error)
 	Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error)

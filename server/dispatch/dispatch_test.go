@@ -157,7 +157,7 @@ func (s *stage) ExpireOperations(_ context.Context, due time.Time, message strin
 	defer s.mu.Unlock()
 	n := 0
 	for id, row := range s.rows {
-		if row.State == store.Pending && row.Due.Before(due) {
+		if row.State == store.Pending && row.Deadline.Before(due) {
 			row.State, row.Message, row.Ended = vedette.Lost, message, at
 			s.rows[id] = row
 			n++
@@ -166,7 +166,7 @@ func (s *stage) ExpireOperations(_ context.Context, due time.Time, message strin
 	return n, nil
 }
 
-func (s *stage) LoseOperations(context.Context, vedette.ServerID, string, time.Time) (int, error) {
+func (s *stage) MarkOperationsLost(context.Context, vedette.ServerID, string, time.Time) (int, error) {
 	return 0, nil
 }
 func (s *stage) PurgeOperations(context.Context, time.Time, int) (int, error) { return 0, nil }
@@ -186,7 +186,7 @@ func (s *stage) RemoveThrough(ctx context.Context, account vedette.AccountName, 
 	return nil, err == nil, err
 }
 
-func (s *stage) MakeWay(vedette.AccountName) (end func()) {
+func (s *stage) Prioritize(vedette.AccountName) (end func()) {
 	s.hurry(1)
 	return func() { s.hurry(-1) }
 }
@@ -526,7 +526,7 @@ func TestNoMixUp(t *testing.T) {
 func TestOverdueOfGoneServer(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.mu.Lock()
-		s.rows["theirs"] = store.OperationRow{ID: "theirs", Server: "s2", State: store.Pending, Due: time.Now().Add(30 * time.Second)}
+		s.rows["theirs"] = store.OperationRow{ID: "theirs", Server: "s2", State: store.Pending, Deadline: time.Now().Add(30 * time.Second)}
 		s.mu.Unlock()
 		time.Sleep(3 * time.Minute)
 		if row := s.row("theirs"); row.State != store.Pending {

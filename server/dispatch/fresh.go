@@ -29,7 +29,7 @@ func (d *Dispatch) makeWay(e *errand) (end func()) {
 	if !e.isStored() {
 		return func() {}
 	}
-	return d.book.MakeWay(e.op.Account)
+	return d.book.Prioritize(e.op.Account)
 }
 
 // writeThrough stores what an operation wrote, and takes out what it deleted,

@@ -18,7 +18,7 @@ import (
 type history interface {
 	BeginOperation(ctx context.Context, row store.OperationRow) error
 	EndOperations(ctx context.Context, rows []store.OperationRow) error
-	LoseOperations(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error)
+	MarkOperationsLost(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error)
 	ExpireOperations(ctx context.Context, due time.Time, message string, at time.Time) (int, error)
 	PurgeOperations(ctx context.Context, before time.Time, limit int) (int, error)
 }
@@ -54,7 +54,7 @@ const gone = "it is unknown whether this took effect: the server that accepted i
 
 // recover marks as lost what was under way when the last process ended.
 func (y *diary) recover(ctx context.Context) error {
-	n, err := y.book.LoseOperations(ctx, y.cfg.Server, gone, time.Now())
+	n, err := y.book.MarkOperationsLost(ctx, y.cfg.Server, gone, time.Now())
 	if n > 0 {
 		y.log.Info("operations of the last run are lost", "count", n)
 	}
@@ -115,7 +115,7 @@ func (y *diary) wake() {
 func (y *diary) row(e *errand, out vedette.Outcome) store.OperationRow {
 	row := store.OperationRow{
 		ID: e.op.ID, Account: e.op.Account, Server: y.cfg.Server, Verb: verbOf(e.op), DryRun: e.op.DryRun, Target: e.target, User: e.op.User, Origin: e.op.Origin,
-		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: e.accepted, Due: e.op.Deadline,
+		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: e.accepted, Deadline: e.op.Deadline,
 	}
 	if e.sent != nil {
 		row.Agent, row.Sent = e.sent.agent, e.sent.at

@@ -27,9 +27,9 @@ type lockedTake struct {
 	once sync.Once
 }
 
-func (l *lockedTake) Take(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error) {
+func (l *lockedTake) Acquire(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error) {
 	if account != "locked" {
-		return l.Store.Take(ctx, account, h)
+		return l.Store.Acquire(ctx, account, h)
 	}
 	select {
 	case <-l.open:
@@ -41,7 +41,7 @@ func (l *lockedTake) Take(ctx context.Context, account vedette.AccountName, h st
 	if err != nil {
 		return 0, err
 	}
-	return l.Store.Take(ctx, account, h)
+	return l.Store.Acquire(ctx, account, h)
 }
 
 // TestARegistrationThatWaits holds that an account about which the store hangs keeps

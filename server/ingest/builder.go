@@ -143,7 +143,7 @@ func (b *batch) add(s Step) {
 	case Drop:
 		b.drops = append(b.drops, store.Drop{Feed: s.Feed, Digests: s.Digests})
 	case End:
-		b.feed(s.Feed).Synced, b.feed(s.Feed).Listed = time.Now(), s.Mark
+		b.feed(s.Feed).Synced, b.feed(s.Feed).SnapshotMark = time.Now(), s.Mark
 		b.state(s.Feed, vedette.FeedLive, "")
 	case Status:
 		b.state(s.Feed, s.State, s.Message)

@@ -71,7 +71,7 @@ func TestBatchesTellVersions(t *testing.T) {
 	if len(out.Upserts) != 0 || !slices.Equal(out.Deletes, []store.Deletion{{Key: key, Version: "7"}}) {
 		t.Errorf("upserts %v, deletes %v", out.Upserts, out.Deletes)
 	}
-	if u := out.Feeds[0]; u.Listed != "5" || *u.Mark != "7" || u.Synced.IsZero() {
+	if u := out.Feeds[0]; u.SnapshotMark != "5" || *u.Mark != "7" || u.Synced.IsZero() {
 		t.Errorf("the feed: %+v", u)
 	}
 }

@@ -20,7 +20,7 @@ import (
 type writer interface {
 	Commit(ctx context.Context, b store.Batch) ([]store.Change, error)
 	Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []store.DeclaredFeed, unknownGroups []string) ([]store.Change, error)
-	Begin(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
+	BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
 	// Index gives each portion of digests away: yield may keep it.
 	Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error
 }

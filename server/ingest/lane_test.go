@@ -80,7 +80,7 @@ func registered(t *testing.T, st *store.Store) vedette.Term {
 	if _, err := st.Register(ctx, vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		t.Fatal(err)
 	}
-	term, err := st.Take(ctx, "prod", store.Holder{Agent: "a", Server: "s"})
+	term, err := st.Acquire(ctx, "prod", store.Holder{Agent: "a", Server: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestAnAccountThatWasTakenIsVoid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, l, a, term := stage(t, itself)
 		defer st.Close()
-		if _, err := st.Take(context.Background(), "prod", store.Holder{Agent: "b", Server: "s"}); err != nil {
+		if _, err := st.Acquire(context.Background(), "prod", store.Holder{Agent: "b", Server: "s"}); err != nil {
 			t.Fatal(err)
 		}
 		putAll(t, l, upsert(term, "late", 1))

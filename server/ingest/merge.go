@@ -52,7 +52,7 @@ func (b *batch) merge(later *batch) {
 			into.State, into.Message = u.State, u.Message
 		}
 		if !u.Synced.IsZero() {
-			into.Synced, into.Listed = u.Synced, u.Listed
+			into.Synced, into.SnapshotMark = u.Synced, u.SnapshotMark
 		}
 	}
 }

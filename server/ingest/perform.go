@@ -37,7 +37,7 @@ func (l *Lane) declare(ctx context.Context, q *queue, s Step) error {
 
 func (l *Lane) begin(ctx context.Context, q *queue, s Step) error {
 	err := l.try(ctx, q, s.Term, "begin snapshot", func() error {
-		return l.in.store.Begin(ctx, s.Account, s.Term, s.Feed)
+		return l.in.store.BeginSnapshot(ctx, s.Account, s.Term, s.Feed)
 	})
 	if err != nil {
 		return err

@@ -162,7 +162,7 @@ func other(t *testing.T, st *store.Store) vedette.Term {
 	if _, err := st.Register(context.Background(), vedette.Account{Name: "other", Cluster: vedette.Cluster{UID: "o"}}); err != nil {
 		t.Fatal(err)
 	}
-	term, err := st.Take(context.Background(), "other", store.Holder{Agent: "a", Server: "s"})
+	term, err := st.Acquire(context.Background(), "other", store.Holder{Agent: "a", Server: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestAnAccountIsGivenUpForOthers(t *testing.T) {
 		if got := stored(t, st); got["held"] != "" || mark(t, st) != "" {
 			t.Errorf("%v are stored at the mark %s of an account that was given up: what was before is missing", got, mark(t, st))
 		}
-		next, err := st.Take(ctx, "prod", store.Holder{Agent: "a", Server: "s"})
+		next, err := st.Acquire(ctx, "prod", store.Holder{Agent: "a", Server: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}

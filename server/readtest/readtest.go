@@ -62,7 +62,7 @@ func (w *World) Register(a vedette.Account, kinds ...any) {
 	}
 	_, err := w.Store.Register(w.t.Context(), a)
 	w.check(err)
-	term, err := w.Store.Take(w.t.Context(), name, store.Holder{Agent: vedette.AgentID("agent-" + name), Server: "server-1", Account: &a})
+	term, err := w.Store.Acquire(w.t.Context(), name, store.Holder{Agent: vedette.AgentID("agent-" + name), Server: "server-1", Account: &a})
 	w.check(err)
 	w.terms[name] = term
 	w.feeds[name] = nil

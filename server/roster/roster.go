@@ -23,9 +23,9 @@ import (
 
 // book is where terms are kept.
 type book interface {
-	Take(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error)
+	Acquire(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error)
 	Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error
-	Seen(ctx context.Context, sightings []store.Sighting) error
+	RecordLastSeen(ctx context.Context, sightings []store.LastSeen) error
 	Marks(ctx context.Context, account vedette.AccountName) ([]store.FeedStatus, error)
 	ReleaseAll(ctx context.Context) error
 }
@@ -66,7 +66,7 @@ type Roster struct {
 	registrar registrar
 	log       *slog.Logger
 
-	recorded map[vedette.AccountName]store.Sighting // what is stored of freshness; recordSeen's own
+	recorded map[vedette.AccountName]store.LastSeen // what is stored of freshness; recordSeen's own
 
 	mu      sync.Mutex
 	seats   map[vedette.AccountName]*seat
@@ -114,14 +114,14 @@ func every(ctx context.Context, pause time.Duration, do func()) {
 
 // recordSeen stores the freshness of those accounts that have got fresher.
 func (r *Roster) recordSeen(ctx context.Context) {
-	var news []store.Sighting
-	recorded := map[vedette.AccountName]store.Sighting{}
+	var news []store.LastSeen
+	recorded := map[vedette.AccountName]store.LastSeen{}
 	for _, s := range r.allSeats() {
 		m, term := s.current()
 		if m == nil {
 			continue
 		}
-		now := store.Sighting{Account: s.account, Term: term, At: m.FreshOf(s.account)}
+		now := store.LastSeen{Account: s.account, Term: term, At: m.FreshOf(s.account)}
 		if before := r.recorded[s.account]; !now.At.IsZero() && (before.Term != term || now.At.After(before.At)) {
 			news = append(news, now)
 		}
@@ -130,7 +130,7 @@ func (r *Roster) recordSeen(ctx context.Context) {
 	if len(news) == 0 {
 		return
 	}
-	if err := r.book.Seen(ctx, news); err != nil {
+	if err := r.book.RecordLastSeen(ctx, news); err != nil {
 		if ctx.Err() == nil {
 			r.log.Warn("freshness could not be stored; tried again", "accounts", len(news), "error", err)
 		}

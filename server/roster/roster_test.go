@@ -71,7 +71,7 @@ func (l *ledger) Register(ctx context.Context, a vedette.Account) (store.Account
 	return *row, nil
 }
 
-func (l *ledger) Take(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error) {
+func (l *ledger) Acquire(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error) {
 	if err := l.answer(ctx); err != nil {
 		return 0, err
 	}
@@ -109,7 +109,7 @@ func (l *ledger) Release(ctx context.Context, account vedette.AccountName, term 
 	return nil
 }
 
-func (l *ledger) Seen(ctx context.Context, sightings []store.Sighting) error {
+func (l *ledger) RecordLastSeen(ctx context.Context, sightings []store.LastSeen) error {
 	l.mu.Lock()
 	l.seen = append(l.seen, len(sightings))
 	l.mu.Unlock()

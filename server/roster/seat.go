@@ -193,7 +193,7 @@ func (s *seat) give(ctx context.Context, m *Member, row *store.AccountRow, h sto
 	s.empty()
 	wider := s.widening(m, row)
 	h.Agent, h.Server, h.Shape, h.KeepPermissions = m.ID, s.roster.server, h.Account.Shape, wider.waits()
-	term, err := s.roster.book.Take(ctx, s.account, h)
+	term, err := s.roster.book.Acquire(ctx, s.account, h)
 	if err != nil {
 		s.doubt(row.Term)
 		return fmt.Errorf("make agent %s the cacher of %s: %w", m.ID, s.account, err)

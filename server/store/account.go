@@ -15,10 +15,10 @@ import (
 
 const maxAccountName = 255
 
-// lockAccount keeps others from writing the account until the transaction ends,
+// lockAccountRow keeps others from writing the account until the transaction ends,
 // and says whether the writer is still the one who may. It returns the
 // account's number.
-func lockAccount(ctx context.Context, tx *tx, account vedette.AccountName, term vedette.Term) (int64, error) {
+func lockAccountRow(ctx context.Context, tx *transaction, account vedette.AccountName, term vedette.Term) (int64, error) {
 	var id, stored int64
 	err := tx.queryRow(ctx, selectTerm+tx.dialect.forUpdate, string(account)).Scan(&id, &stored)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -30,8 +30,8 @@ func lockAccount(ctx context.Context, tx *tx, account vedette.AccountName, term 
 	return id, err
 }
 
-// lockByID is lockAccount for who only waits for others.
-func lockByID(ctx context.Context, tx *tx, id int64) error {
+// lockAccountRowByID is lockAccount for who only waits for others.
+func lockAccountRowByID(ctx context.Context, tx *transaction, id int64) error {
 	var term int64
 	err := tx.queryRow(ctx, `SELECT term FROM accounts WHERE id = ?`+tx.dialect.forUpdate, id).Scan(&term)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -46,21 +46,21 @@ func lockByID(ctx context.Context, tx *tx, id int64) error {
 // it: for any other the error is vedette.Conflict and names both, for operators
 // only, and nothing is changed.
 func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, error) {
-	deed := "register account " + string(a.Name)
-	if a.Name == "" || len(a.Name) > maxAccountName || clean(string(a.Name), maxAccountName) != string(a.Name) {
+	action := "register account " + string(a.Name)
+	if a.Name == "" || len(a.Name) > maxAccountName || sanitize(string(a.Name), maxAccountName) != string(a.Name) {
 		return AccountRow{}, vedette.Errorf(vedette.Invalid, "an account's name must have 1 to %d bytes of UTF-8 and no NUL: %q", maxAccountName, string(a.Name))
 	}
 	columns, err := accountColumns(a)
 	if err != nil {
-		return AccountRow{}, fmt.Errorf("%s: %w", deed, err)
+		return AccountRow{}, fmt.Errorf("%s: %w", action, err)
 	}
 	// Of two agents that bring a new name at once, one meets the other's row.
-	err = s.write(ctx, func(ctx context.Context, tx *tx) error { return register(ctx, tx, a, columns) })
+	err = s.write(ctx, func(ctx context.Context, tx *transaction) error { return register(ctx, tx, a, columns) })
 	if err != nil && vedette.KindOf(err) == "" {
-		err = s.write(ctx, func(ctx context.Context, tx *tx) error { return register(ctx, tx, a, columns) })
+		err = s.write(ctx, func(ctx context.Context, tx *transaction) error { return register(ctx, tx, a, columns) })
 	}
 	if err != nil {
-		return AccountRow{}, s.explain(deed, err)
+		return AccountRow{}, s.wrapError(action, err)
 	}
 	return s.Account(ctx, a.Name)
 }
@@ -78,12 +78,12 @@ func accountColumns(a vedette.Account) ([]any, error) {
 		}
 		namespaces = string(text)
 	}
-	const most = 4096
-	return []any{clean(a.Cluster.UID, most), clean(a.Cluster.Host, most), clean(a.Cluster.Fingerprint, most), clean(a.Cluster.Version, most),
+	const maxBytes = 4096
+	return []any{sanitize(a.Cluster.UID, maxBytes), sanitize(a.Cluster.Host, maxBytes), sanitize(a.Cluster.Fingerprint, maxBytes), sanitize(a.Cluster.Version, maxBytes),
 		string(properties), namespaces}, nil
 }
 
-func register(ctx context.Context, tx *tx, a vedette.Account, columns []any) error {
+func register(ctx context.Context, tx *transaction, a vedette.Account, columns []any) error {
 	known, err := findCluster(ctx, tx, a.Name)
 	if err == nil && !known.Same(a.Cluster) {
 		return vedette.Errorf(vedette.Conflict, "the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or stop the agents of the first until the account has been removed, after its grace period", a.Name, known, a.Cluster)
@@ -96,11 +96,11 @@ func register(ctx context.Context, tx *tx, a vedette.Account, columns []any) err
 	}
 	_, err = tx.exec(ctx, `INSERT INTO accounts (cluster_uid, host, fingerprint, version, properties, namespaces, name, registered, last_seen, orphaned, shape, holder, server, term)
 		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '', value FROM counters WHERE name = 'term'`,
-		append(columns, string(a.Name), micros(tx.now), micros(tx.now), micros(tx.now))...)
+		append(columns, string(a.Name), toMicros(tx.now), toMicros(tx.now), toMicros(tx.now))...)
 	return err
 }
 
-func findCluster(ctx context.Context, tx *tx, name vedette.AccountName) (c vedette.Cluster, err error) {
+func findCluster(ctx context.Context, tx *transaction, name vedette.AccountName) (c vedette.Cluster, err error) {
 	err = tx.queryRow(ctx, `SELECT cluster_uid, host, fingerprint, version FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(name)).
 		Scan(&c.UID, &c.Host, &c.Fingerprint, &c.Version)
 	return c, err
@@ -109,9 +109,9 @@ func findCluster(ctx context.Context, tx *tx, name vedette.AccountName) (c vedet
 // revive gives a retired account its name back, if its cluster is the same. It
 // reports whether it did. No term is given twice: accounts of that name may have
 // come and gone meanwhile.
-func revive(ctx context.Context, tx *tx, a vedette.Account) (bool, error) {
+func revive(ctx context.Context, tx *transaction, a vedette.Account) (bool, error) {
 	var found, id int64
-	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+	err := queryEach(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
 		var c vedette.Cluster
 		err := rows.Scan(&id, &c.UID, &c.Host, &c.Fingerprint)
 		if c.Same(a.Cluster) {
@@ -123,18 +123,18 @@ func revive(ctx context.Context, tx *tx, a vedette.Account) (bool, error) {
 		return false, err
 	}
 	n, err := tx.exec(ctx, `UPDATE accounts SET name = retired, retired = NULL, orphaned = ?,
-		term = (SELECT CASE WHEN value > term THEN value ELSE term END FROM counters WHERE name = 'term') WHERE id = ? AND retired IS NOT NULL`, micros(tx.now), found)
+		term = (SELECT CASE WHEN value > term THEN value ELSE term END FROM counters WHERE name = 'term') WHERE id = ? AND retired IS NOT NULL`, toMicros(tx.now), found)
 	return n > 0, err
 }
 
-// voidObjects makes an account's next snapshot bring every object anew: no mark
+// invalidateObjects makes an account's next snapshot bring every object anew: no mark
 // to go on from, and no resourceVersion that says that an object is known. The
 // objects stay to be read until then.
-func voidObjects(ctx context.Context, tx *tx, account int64) error {
-	if _, err := tx.exec(ctx, `UPDATE feeds SET mark = '' WHERE account_id = ?`, account); err != nil {
+func invalidateObjects(ctx context.Context, tx *transaction, accountID int64) error {
+	if _, err := tx.exec(ctx, `UPDATE feeds SET mark = '' WHERE account_id = ?`, accountID); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `UPDATE objects SET version = '' WHERE account_id = ?`, account)
+	_, err := tx.exec(ctx, `UPDATE objects SET version = '' WHERE account_id = ?`, accountID)
 	return err
 }
 
@@ -152,14 +152,14 @@ type Holder struct {
 	KeepNamespaces bool
 }
 
-// Take makes an agent the account's one cacher. From the return on, whoever held
+// Acquire makes an agent the account's one cacher. From the return on, whoever held
 // the account before is refused by its term. Where the agent tells objects in
 // another shape than they were told in so far, no mark is left to go on from,
 // and all of them are taken anew. Feeds that the cacher before followed are
 // pending until this one says that it follows them: it may not reach the cluster.
-func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
+func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
 	var term int64
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		var id int64
 		var shape string
 		err := tx.queryRow(ctx, `SELECT id, term, shape FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(account)).Scan(&id, &term, &shape)
@@ -170,41 +170,41 @@ func (s *Store) Take(ctx context.Context, account vedette.AccountName, h Holder)
 			return err
 		}
 		if shape != h.Shape {
-			if err := voidObjects(ctx, tx, id); err != nil {
+			if err := invalidateObjects(ctx, tx, id); err != nil {
 				return err
 			}
 		}
-		if err := keepSeen(ctx, tx, `account_id = ?`, id); err != nil {
+		if err := flushFeedLastSeen(ctx, tx, `account_id = ?`, id); err != nil {
 			return err
 		}
 		if _, err := tx.exec(ctx, `UPDATE feeds SET state = ?, message = '' WHERE account_id = ? AND state IN (?, ?)`,
 			string(vedette.FeedPending), id, string(vedette.FeedLive), string(vedette.FeedSyncing)); err != nil {
 			return err
 		}
-		if err := describe(ctx, tx, id, h); err != nil {
+		if err := storeAccountDetails(ctx, tx, id, h); err != nil {
 			return err
 		}
 		term++
 		_, err = tx.exec(ctx, `UPDATE accounts SET term = ?, holder = ?, server = ?, shape = ?, last_seen = ?, orphaned = 0 WHERE id = ?`,
-			term, string(h.Agent), string(h.Server), h.Shape, micros(tx.now), id)
+			term, string(h.Agent), string(h.Server), h.Shape, toMicros(tx.now), id)
 		return err
 	})
 	if err != nil {
-		return 0, s.explain("take account "+string(account), err)
+		return 0, s.wrapError("take account "+string(account), err)
 	}
 	return vedette.Term(term), nil
 }
 
-// describe stores what the new cacher says of its account. A uid that RBAC hides
+// storeAccountDetails stores what the new cacher says of its account. A uid that RBAC hides
 // from it is still the cluster's.
-func describe(ctx context.Context, tx *tx, id int64, h Holder) error {
+func storeAccountDetails(ctx context.Context, tx *transaction, id int64, h Holder) error {
 	if h.Account == nil {
 		return nil
 	}
-	a, by := *h.Account, string(h.Agent)
-	var uid, text, before string
+	a, permittedBy := *h.Account, string(h.Agent)
+	var uid, properties, previousPermittedBy string
 	var namespaces sql.NullString
-	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, namespaces, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &text, &namespaces, &before)
+	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, namespaces, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &properties, &namespaces, &previousPermittedBy)
 	if err != nil {
 		return err
 	}
@@ -213,10 +213,10 @@ func describe(ctx context.Context, tx *tx, id int64, h Holder) error {
 	}
 	if h.KeepPermissions {
 		var stored vedette.Properties
-		if err := json.Unmarshal([]byte(text), &stored); err != nil {
+		if err := json.Unmarshal([]byte(properties), &stored); err != nil {
 			return fmt.Errorf("read the properties of account %s: %w", a.Name, err)
 		}
-		a.Properties.Permissions, by = stored.Permissions, before
+		a.Properties.Permissions, permittedBy = stored.Permissions, previousPermittedBy
 	}
 	columns, err := accountColumns(a)
 	if err != nil {
@@ -226,59 +226,59 @@ func describe(ctx context.Context, tx *tx, id int64, h Holder) error {
 		columns[len(columns)-1] = namespaces
 	}
 	_, err = tx.exec(ctx, `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, permitted_by = ? WHERE id = ?`,
-		append(columns, clean(by, maxAccountName), id)...)
+		append(columns, sanitize(permittedBy, maxAccountName), id)...)
 	return err
 }
 
 // Release says that no agent serves the account. Where another has taken it
 // meanwhile, that stays as it is and there is no error.
 func (s *Store) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
-	s.floors.leave(account, time.Now())
-	_, err := s.writeOne(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
-		micros(time.Now()), string(account), int64(term))
-	return s.explain("release account "+string(account), err)
+	s.overlays.markDisconnected(account, time.Now())
+	_, err := s.execWrite(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
+		toMicros(time.Now()), string(account), int64(term))
+	return s.wrapError("release account "+string(account), err)
 }
 
 // ReleaseAll says that no agent serves any account, and refuses whoever held one by
 // its term. It is for a server that starts: the one before may have been frozen in
 // the midst of a commit.
 func (s *Store) ReleaseAll(ctx context.Context) error {
-	if err := s.keepSeenOfHeld(ctx); err != nil {
-		return s.explain("release all accounts", err)
+	if err := s.flushLastSeenOfHeld(ctx); err != nil {
+		return s.wrapError("release all accounts", err)
 	}
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		_, err := tx.exec(ctx, `UPDATE accounts SET holder = '', server = '', term = term + 1, orphaned = CASE WHEN orphaned > 0 THEN orphaned ELSE ? END
-			WHERE name IS NOT NULL AND holder <> ''`, micros(tx.now))
+			WHERE name IS NOT NULL AND holder <> ''`, toMicros(tx.now))
 		return err
 	})
-	return s.explain("release all accounts", err)
+	return s.wrapError("release all accounts", err)
 }
 
-// releaseChunk is how many accounts' sightings are kept in one transaction. Thousands
+// releaseChunkSize is how many accounts' sightings are kept in one transaction. Thousands
 // of accounts may have hundreds of thousands of feeds, for which one transaction might
 // never have time enough.
-const releaseChunk = 500
+const releaseChunkSize = 500
 
-// keepSeenOfHeld keeps the sightings of the accounts that somebody holds, whose terms
+// flushLastSeenOfHeld keeps the sightings of the accounts that somebody holds, whose terms
 // are about to end.
-func (s *Store) keepSeenOfHeld(ctx context.Context) error {
+func (s *Store) flushLastSeenOfHeld(ctx context.Context) error {
 	var ids []int64
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		ids = append(ids, id)
 		return err
 	}, `SELECT id FROM accounts WHERE name IS NOT NULL AND holder <> '' ORDER BY id`)
-	for some := range slices.Chunk(ids, releaseChunk) {
+	for chunk := range slices.Chunk(ids, releaseChunkSize) {
 		if err != nil {
 			break
 		}
-		first, last := some[0], some[len(some)-1]
-		err = s.write(ctx, func(ctx context.Context, tx *tx) error {
-			if err := keepSeen(ctx, tx, `account_id BETWEEN ? AND ?`, first, last); err != nil {
+		first, last := chunk[0], chunk[len(chunk)-1]
+		err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
+			if err := flushFeedLastSeen(ctx, tx, `account_id BETWEEN ? AND ?`, first, last); err != nil {
 				return err
 			}
-			return keepSeenOfAccounts(ctx, tx, `id BETWEEN ? AND ?`, first, last)
+			return flushAccountLastSeen(ctx, tx, `id BETWEEN ? AND ?`, first, last)
 		})
 	}
 	return err
@@ -294,22 +294,22 @@ const selectAccounts = `SELECT a.name, a.cluster_uid, a.host, a.fingerprint, a.v
 // Accounts returns all accounts by name.
 func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
 	var accounts []AccountRow
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		a, err := scanAccount(rows)
 		accounts = append(accounts, a)
 		return err
 	}, selectAccounts+` ORDER BY a.name`)
-	return accounts, s.explain("read the accounts", err)
+	return accounts, s.wrapError("read the accounts", err)
 }
 
 // Account returns one account, or ErrNoAccount.
 func (s *Store) Account(ctx context.Context, name vedette.AccountName) (AccountRow, error) {
 	var a AccountRow
-	err := s.one(ctx, func(row scanner) (err error) { a, err = scanAccount(row); return err }, selectAccount, string(name))
+	err := s.queryOne(ctx, func(row scanner) (err error) { a, err = scanAccount(row); return err }, selectAccount, string(name))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoAccount
 	}
-	return a, s.explain("read account "+string(name), err)
+	return a, s.wrapError("read account "+string(name), err)
 }
 
 type scanner interface{ Scan(dest ...any) error }
@@ -318,15 +318,15 @@ func scanAccount(row scanner) (AccountRow, error) {
 	var a AccountRow
 	var name, holder, server, properties, permittedBy string
 	var namespaces sql.NullString
-	var term, registered, seen, orphaned, sighted int64
+	var term, registered, seen, orphaned, freshnessSeen int64
 	err := row.Scan(&name, &a.Cluster.UID, &a.Cluster.Host, &a.Cluster.Fingerprint, &a.Cluster.Version, &a.Shape, &properties, &namespaces,
-		&term, &holder, &server, &registered, &seen, &orphaned, &permittedBy, &sighted)
+		&term, &holder, &server, &registered, &seen, &orphaned, &permittedBy, &freshnessSeen)
 	if err != nil {
 		return a, err
 	}
 	a.Name, a.Term, a.Holder, a.Server = vedette.AccountName(name), vedette.Term(term), vedette.AgentID(holder), vedette.ServerID(server)
 	a.PermittedBy = vedette.AgentID(permittedBy)
-	a.Registered, a.LastSeen, a.Orphaned = timeOf(registered), timeOf(max(seen, sighted)), timeOf(orphaned)
+	a.Registered, a.LastSeen, a.Orphaned = fromMicros(registered), fromMicros(max(seen, freshnessSeen)), fromMicros(orphaned)
 	if err := json.Unmarshal([]byte(properties), &a.Properties); err != nil {
 		return a, fmt.Errorf("read the properties of account %s: %w", name, err)
 	}
@@ -336,9 +336,9 @@ func scanAccount(row scanner) (AccountRow, error) {
 	return a, err
 }
 
-// validName reports whether a database takes a key's part as it is.
-func validName(s string, most int) bool {
-	if len(s) > most || !utf8.ValidString(s) {
+// isValidText reports whether a database takes a key's part as it is.
+func isValidText(s string, maxBytes int) bool {
+	if len(s) > maxBytes || !utf8.ValidString(s) {
 		return false
 	}
 	for i := range len(s) {

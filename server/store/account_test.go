@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestReleaseOfManyAccounts has a server start whose database has more accounts than
+// TestReleaseAllWithManyAccounts has a server start whose database has more accounts than
 // one transaction keeps the sightings of.
-func TestReleaseOfManyAccounts(t *testing.T) {
-	w := newSite(t)
-	const many = 2*releaseChunk + 7
-	w.must(w.write(t.Context(), func(ctx context.Context, tx *tx) error {
+func TestReleaseAllWithManyAccounts(t *testing.T) {
+	w := newFixture(t)
+	const many = 2*releaseChunkSize + 7
+	w.must(w.write(t.Context(), func(ctx context.Context, tx *transaction) error {
 		for n := range many {
 			name := fmt.Sprint("many-", n)
 			for _, q := range []string{

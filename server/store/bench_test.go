@@ -37,17 +37,17 @@ func BenchmarkMariaDB(b *testing.B) {
 	benchmark(b, func(b *testing.B) string { return databases.StartMariaDB(b, databases.Options{Durable: true}).URL })
 }
 
-func BenchmarkPostgreSQLAway(b *testing.B) {
-	benchOperation(b, newCluster(b, away(b, databases.StartPostgreSQL(b, databases.Options{Durable: true}).URL)))
+func BenchmarkPostgreSQLRemote(b *testing.B) {
+	benchOperation(b, newBenchAccount(b, withLatency(b, databases.StartPostgreSQL(b, databases.Options{Durable: true}).URL)))
 }
 
-func BenchmarkMariaDBAway(b *testing.B) {
-	benchOperation(b, newCluster(b, away(b, databases.StartMariaDB(b, databases.Options{Durable: true}).URL)))
+func BenchmarkMariaDBRemote(b *testing.B) {
+	benchOperation(b, newBenchAccount(b, withLatency(b, databases.StartMariaDB(b, databases.Options{Durable: true}).URL)))
 }
 
-// away returns the URL of the same database, a millisecond away.
-func away(b *testing.B, from string) string {
-	u, err := url.Parse(from)
+// withLatency returns the URL of the same database, a millisecond away.
+func withLatency(b *testing.B, dbURL string) string {
+	u, err := url.Parse(dbURL)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -59,17 +59,17 @@ func away(b *testing.B, from string) string {
 
 const batchSize = 500
 
-func benchmark(b *testing.B, url func(*testing.B) string) {
+func benchmark(b *testing.B, newURL func(*testing.B) string) {
 	for _, bench := range []struct {
 		name string
-		run  func(*testing.B, *cluster)
+		run  func(*testing.B, *benchAccount)
 	}{{"insert", benchInsert}, {"update", benchUpdate}, {"unchanged", benchUnchanged}, {"index", benchIndex}, {"application", benchApplication}, {"page", benchPage}, {"selector", benchSelector}, {"object", benchObject}, {"operation", benchOperation}} {
-		b.Run(bench.name, func(b *testing.B) { bench.run(b, newCluster(b, url(b))) })
+		b.Run(bench.name, func(b *testing.B) { bench.run(b, newBenchAccount(b, newURL(b))) })
 	}
 }
 
-// cluster is an account that is written by batches of 500 objects.
-type cluster struct {
+// benchAccount is an account that is written by batches of 500 objects.
+type benchAccount struct {
 	b    *testing.B
 	s    *store.Store
 	c    *corpus.Corpus
@@ -78,12 +78,12 @@ type cluster struct {
 	url  string
 }
 
-func newCluster(b *testing.B, url string) *cluster {
-	s := storetest.Open(b, url)
+func newBenchAccount(b *testing.B, dbURL string) *benchAccount {
+	s := storetest.Open(b, dbURL)
 	if _, err := s.Register(b.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		b.Fatal(err)
 	}
-	term, err := s.Take(b.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
+	term, err := s.Acquire(b.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -94,10 +94,10 @@ func newCluster(b *testing.B, url string) *cluster {
 	if _, err := s.Declare(b.Context(), "prod", term, feeds, nil); err != nil {
 		b.Fatal(err)
 	}
-	return &cluster{b: b, s: s, c: corpus.New(1), term: term, url: url}
+	return &benchAccount{b: b, s: s, c: corpus.New(1), term: term, url: dbURL}
 }
 
-func (c *cluster) commit(objects []vedette.Object) int {
+func (c *benchAccount) commit(objects []vedette.Object) int {
 	c.rv++
 	mark := vedette.Mark(fmt.Sprint(c.rv))
 	changes, err := c.s.Commit(c.b.Context(), store.Batch{Account: "prod", Term: c.term, Upserts: objects,
@@ -109,7 +109,7 @@ func (c *cluster) commit(objects []vedette.Object) int {
 }
 
 // fill inserts n objects and returns them in batches.
-func (c *cluster) fill(n int) [][]vedette.Object {
+func (c *benchAccount) fill(n int) [][]vedette.Object {
 	var batches [][]vedette.Object
 	for range n / batchSize {
 		objects := c.c.Objects(batchSize)
@@ -119,27 +119,27 @@ func (c *cluster) fill(n int) [][]vedette.Object {
 	return batches
 }
 
-// rate runs step until the benchmark has had enough, and reports the rows that
+// measure runs step until the benchmark has had enough, and reports the rows that
 // it says it did per second.
-func (c *cluster) rate(prepare func() func() int) {
-	rows, spent, busy := 0, time.Duration(0), time.Duration(0)
+func (c *benchAccount) measure(prepare func() func() int) {
+	rows, spent, cpuSpent := 0, time.Duration(0), time.Duration(0)
 	c.b.ResetTimer()
 	for c.b.Loop() {
 		c.b.StopTimer()
 		step := prepare()
 		c.b.StartTimer()
-		start, cpu := time.Now(), processor()
+		start, cpu := time.Now(), cpuTime()
 		rows += step()
 		spent += time.Since(start)
-		busy += processor() - cpu
+		cpuSpent += cpuTime() - cpu
 	}
 	c.b.ReportMetric(float64(rows)/spent.Seconds(), "rows/s")
-	c.b.ReportMetric(float64(busy.Microseconds())/float64(rows), "cpu-µs/row")
+	c.b.ReportMetric(float64(cpuSpent.Microseconds())/float64(rows), "cpu-µs/row")
 }
 
-// processor returns the time that this process has had of the processors: on a
+// cpuTime returns the time that this process has had of the processors: on a
 // machine that others use too it says more than the clock.
-func processor() time.Duration {
+func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0
@@ -147,8 +147,8 @@ func processor() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func benchInsert(b *testing.B, c *cluster) {
-	c.rate(func() func() int {
+func benchInsert(b *testing.B, c *benchAccount) {
+	c.measure(func() func() int {
 		objects := c.c.Objects(batchSize)
 		return func() int { return c.commit(objects) }
 	})
@@ -156,7 +156,7 @@ func benchInsert(b *testing.B, c *cluster) {
 }
 
 // size reports what an object takes of the database, after some 20,000.
-func (c *cluster) size() {
+func (c *benchAccount) size() {
 	before, err := c.s.Stats(c.b.Context())
 	if err != nil {
 		c.b.Fatal(err)
@@ -174,10 +174,10 @@ func (c *cluster) size() {
 	c.b.ReportMetric(float64(after.Bytes)/float64(after.Objects), "bytes/object")
 }
 
-func benchUpdate(b *testing.B, c *cluster) {
+func benchUpdate(b *testing.B, c *benchAccount) {
 	batches := c.fill(10_000)
 	n := 0
-	c.rate(func() func() int {
+	c.measure(func() func() int {
 		at := n % len(batches)
 		n++
 		for i, o := range batches[at] {
@@ -188,10 +188,10 @@ func benchUpdate(b *testing.B, c *cluster) {
 	c.size()
 }
 
-func benchUnchanged(b *testing.B, c *cluster) {
+func benchUnchanged(b *testing.B, c *benchAccount) {
 	batches := c.fill(10_000)
 	n := 0
-	c.rate(func() func() int {
+	c.measure(func() func() int {
 		n++
 		return func() int {
 			if changed := c.commit(batches[n%len(batches)]); changed != 0 {
@@ -202,9 +202,9 @@ func benchUnchanged(b *testing.B, c *cluster) {
 	})
 }
 
-func benchIndex(b *testing.B, c *cluster) {
+func benchIndex(b *testing.B, c *benchAccount) {
 	c.fill(20_000)
-	c.rate(func() func() int {
+	c.measure(func() func() int {
 		return func() int {
 			rows := 0
 			if err := c.s.Index(b.Context(), "prod", vedette.Feed{Kind: corpus.Kinds[0].Kind}, func(d []uint64) error { rows += len(d); return nil }); err != nil {
@@ -215,8 +215,8 @@ func benchIndex(b *testing.B, c *cluster) {
 	})
 }
 
-func (c *cluster) query(q store.Query) {
-	c.rate(func() func() int {
+func (c *benchAccount) query(q store.Query) {
+	c.measure(func() func() int {
 		return func() int {
 			page, err := c.s.Objects(c.b.Context(), q)
 			if err != nil || len(page.Items) == 0 {
@@ -227,25 +227,25 @@ func (c *cluster) query(q store.Query) {
 	})
 }
 
-func benchApplication(b *testing.B, c *cluster) {
+func benchApplication(b *testing.B, c *benchAccount) {
 	batches := c.fill(20_000)
 	c.query(store.Query{Application: batches[3][0].Annotations["moniker.spinnaker.io/application"]})
 }
 
-func benchPage(b *testing.B, c *cluster) {
+func benchPage(b *testing.B, c *benchAccount) {
 	c.fill(20_000)
 	c.query(store.Query{Kinds: []vedette.Kind{corpus.Kinds[0].Kind}})
 }
 
-func benchSelector(b *testing.B, c *cluster) {
+func benchSelector(b *testing.B, c *benchAccount) {
 	batches := c.fill(20_000)
 	c.query(store.Query{Kinds: []vedette.Kind{corpus.Kinds[0].Kind}, Selector: "app=" + batches[3][0].Labels["app"] + ",!nothing"})
 }
 
-func benchObject(b *testing.B, c *cluster) {
+func benchObject(b *testing.B, c *benchAccount) {
 	batches := c.fill(10_000)
 	n := 0
-	c.rate(func() func() int {
+	c.measure(func() func() int {
 		n++
 		return func() int {
 			if _, err := c.s.Object(b.Context(), "prod", batches[n%len(batches)][n%batchSize].Key); err != nil {
@@ -257,10 +257,10 @@ func benchObject(b *testing.B, c *cluster) {
 }
 
 // benchOperation does what the store does for an operation that changes an object.
-func benchOperation(b *testing.B, c *cluster) {
+func benchOperation(b *testing.B, c *benchAccount) {
 	batches := c.fill(10_000)
 	n := 0
-	c.rate(func() func() int {
+	c.measure(func() func() int {
 		n++
 		o := batches[n%len(batches)][n%batchSize]
 		o.ResourceVersion = fmt.Sprint(1_000_000_000 + n)

@@ -17,89 +17,89 @@ import (
 // the account, ErrNoAccount where it is gone, and ErrRewound; what is returned with an error
 // has changed all the same.
 func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
-	deed := "commit to account " + string(b.Account)
+	action := "commit to account " + string(b.Account)
 	// What can't be stored is not there to be deleted.
 	b.Deletes = slices.DeleteFunc(slices.Clone(b.Deletes), func(d Deletion) bool { return checkKey(d.Key) != nil })
-	d, err := s.draft(ctx, b)
+	d, err := s.prepareBatch(ctx, b)
 	if err != nil {
-		return nil, s.explain(deed, err)
+		return nil, s.wrapError(action, err)
 	}
-	defer s.gates.part(b.Account, d.gate)
+	defer s.locks.release(b.Account, d.lock)
 	var changes []Change
 	for more := true; more && err == nil; {
 		var written []Change
-		written, more, err = s.turn(ctx, d)
+		written, more, err = s.writeChunk(ctx, d)
 		changes = append(changes, written...)
 	}
-	return changes, s.explain(deed, err)
+	return changes, s.wrapError(action, err)
 }
 
-// turn writes the draft's next portion, and reports whether more is left.
-func (s *Store) turn(ctx context.Context, d *draft) (changes []Change, more bool, err error) {
-	if err := d.gate.enter(ctx); err != nil {
+// writeChunk writes the draft's next portion, and reports whether more is left.
+func (s *Store) writeChunk(ctx context.Context, d *preparedBatch) (changes []Change, more bool, err error) {
+	if err := d.lock.lock(ctx); err != nil {
 		return nil, false, err
 	}
-	defer d.gate.leave()
-	b, more := d.next(s.mostInTurn(d.batch.Account))
-	stale := d.gate.turns.Load() != d.turns || s.gates.inDoubt(b.Account)
-	if err := s.settle(ctx, b.Account, b.Term); err != nil {
+	defer d.lock.unlock()
+	b, more := d.nextChunk(s.chunkLimit(d.batch.Account))
+	stale := d.lock.generation.Load() != d.generation || s.locks.isUncertain(b.Account)
+	if err := s.awaitOutcome(ctx, b.Account, b.Term); err != nil {
 		return nil, false, err
 	}
 	if stale {
-		if err := s.hold(ctx, d); err != nil {
+		if err := s.refreshBaseline(ctx, d); err != nil {
 			return nil, false, err
 		}
 	}
-	screened := s.screen(ctx, &b, d.held.covered)
-	rewound := s.rewind(&b)
-	p := newPlan(&b, d.held)
+	filter := s.filterStale(ctx, &b, d.baseline.covered)
+	rewound := s.detectRewind(&b)
+	p := newPlan(&b, d.baseline)
 	p.rewound = rewound
-	write := func(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
+	write := func(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
 		return s.writeBatch(ctx, d.batch.Source, do)
 	}
-	if changes, err = s.carryOut(ctx, p, d.packed, write); err != nil {
+	if changes, err = s.executePlan(ctx, p, d.compressed, write); err != nil {
 		return nil, false, err
 	}
-	s.floors.settle(b.Account, screened)
-	d.held.forget(p)
-	d.turns++ // this one
+	s.overlays.update(b.Account, filter)
+	d.baseline.invalidate(p)
+	d.generation++ // this one
 	if len(rewound) > 0 {
-		s.floors.forget(b.Account) // of what was
+		s.overlays.forget(b.Account) // of what was
 		return changes, false, fmt.Errorf("a snapshot of %s ended: %w", rewound[0], ErrRewound)
 	}
 	return changes, more, nil
 }
 
-// carryOut writes what a plan's batch comes to, and returns what changed.
-func (s *Store) carryOut(ctx context.Context, p *plan, packed map[identity]columns, write writing) ([]Change, error) {
-	if err := s.fill(ctx, p, packed); err != nil || p.idle() {
+// executePlan writes what a plan's batch comes to, and returns what changed.
+func (s *Store) executePlan(ctx context.Context, p *plan, compressed map[objectVersion]compressedColumns, write writeFunc) ([]Change, error) {
+	if err := s.buildPlan(ctx, p, compressed); err != nil || p.isEmpty() {
 		return nil, err
 	}
 	if err := write(ctx, p.apply); err != nil {
-		s.gates.doubt(p.batch.Account)
+		s.locks.markUncertain(p.batch.Account)
 		return nil, err
 	}
-	s.tidy(ctx, p)
+	s.collectLabels(ctx, p)
 	return p.changes, nil
 }
 
-// settle waits, where the outcome of the account's last transaction is not
+// awaitOutcome waits, where the outcome of the account's last transaction is not
 // known, until that has ended one way or the other: it holds the account's lock.
 // What is planned after that is planned on what counts.
-func (s *Store) settle(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
-	return s.settleWith(ctx, account, func(ctx context.Context, tx *tx) error {
-		_, err := lockAccount(ctx, tx, account, term)
+func (s *Store) awaitOutcome(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
+	return s.awaitOutcomeWith(ctx, account, func(ctx context.Context, tx *transaction) error {
+		_, err := lockAccountRow(ctx, tx, account, term)
 		return err
 	})
 }
 
-func (s *Store) settleWith(ctx context.Context, account vedette.AccountName, lock func(ctx context.Context, tx *tx) error) error {
-	if !s.gates.inDoubt(account) {
+func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountName, lock func(ctx context.Context, tx *transaction) error) error {
+	if !s.locks.isUncertain(account) {
 		return nil
 	}
 	err := s.write(ctx, lock)
 	if err == nil {
-		s.gates.trust(account)
+		s.locks.clearUncertain(account)
 	}
 	return err
 }
@@ -109,59 +109,59 @@ func (s *Store) settleWith(ctx context.Context, account vedette.AccountName, loc
 // account's gate and its term keep all others from writing the account between
 // the two, and settle our own.
 type plan struct {
-	batch   *Batch
-	held    *holdings
-	rows    []row // in the order of the primary key
-	sets    map[int64]map[string]string
-	hashes  map[rowKey]int64 // of the labels of rows whose set is not known
-	sown    int              // label sets that are new
-	removes []rowKey
-	gained  map[feedKey]int64
-	feeds   map[feedKey]FeedUpdate
-	rewound []vedette.Feed // of which nothing counts as known any more
-	end     []any          // of the operation that wrote it; nil for none
-	changes []Change
+	batch          *Batch
+	baseline       *baseline
+	rows           []objectRow // in the order of the primary key
+	newLabelsets   map[int64]map[string]string
+	labelHashes    map[rowKey]int64 // of the labels of rows whose set is not known
+	addedLabelsets int              // label sets that are new
+	removes        []rowKey
+	countDelta     map[feedKey]int64
+	feeds          map[feedKey]FeedUpdate
+	rewound        []vedette.Feed // of which nothing counts as known any more
+	operationEnd   []any          // of the operation that wrote it; nil for none
+	changes        []Change
 }
 
-func (p *plan) idle() bool {
+func (p *plan) isEmpty() bool {
 	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0
 }
 
-func newPlan(b *Batch, h *holdings) *plan {
-	return &plan{batch: b, held: h, sets: map[int64]map[string]string{}, hashes: map[rowKey]int64{}, gained: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
+func newPlan(b *Batch, base *baseline) *plan {
+	return &plan{batch: b, baseline: base, newLabelsets: map[int64]map[string]string{}, labelHashes: map[rowKey]int64{}, countDelta: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
 }
 
-// fill makes a plan. What is compressed already need not be once more.
-func (s *Store) fill(ctx context.Context, p *plan, packed map[identity]columns) error {
-	upserts, deletes, err := s.keys(ctx, p.batch, p.held.covered)
+// buildPlan makes a plan. What is compressed already need not be once more.
+func (s *Store) buildPlan(ctx context.Context, p *plan, compressed map[objectVersion]compressedColumns) error {
+	upserts, deletes, err := s.resolveKeys(ctx, p.batch, p.baseline.covered)
 	if err != nil {
 		return err
 	}
-	if err := s.lookup(ctx, p.held, upserts, deletes); err != nil {
+	if err := s.lookup(ctx, p.baseline, upserts, deletes); err != nil {
 		return err
 	}
-	if err := s.packChanged(ctx, packed, p.compare(upserts), p.rows); err != nil {
+	if err := s.compressChanged(ctx, compressed, p.diffUpserts(upserts), p.rows); err != nil {
 		return err
 	}
 	sortRows(p.rows)
 	for i, key := range deletes {
-		if _, ok := p.held.there[key]; ok {
-			p.remove(key, p.batch.Deletes[i].Key)
+		if _, ok := p.baseline.existing[key]; ok {
+			p.addRemoval(key, p.batch.Deletes[i].Key)
 		}
 	}
-	if err := s.drop(ctx, p, upserts); err != nil {
+	if err := s.resolveDrops(ctx, p, upserts); err != nil {
 		return err
 	}
 	sortKeys(p.removes)
-	return s.updates(ctx, p)
+	return s.collectFeedUpdates(ctx, p)
 }
 
-// keys numbers the kinds of a batch and checks what it names.
-func (s *Store) keys(ctx context.Context, b *Batch, covered coverage) (upserts, deletes []rowKey, err error) {
+// resolveKeys numbers the kinds of a batch and checks what it names.
+func (s *Store) resolveKeys(ctx context.Context, b *Batch, covered coverage) (upserts, deletes []rowKey, err error) {
 	upserts, deletes = make([]rowKey, len(b.Upserts)), make([]rowKey, len(b.Deletes))
 	seen := make(map[rowKey]bool, len(upserts)+len(deletes))
-	number := func(key vedette.Key) (rowKey, error) {
-		k, err := s.rowKey(ctx, key, covered)
+	toRowKey := func(key vedette.Key) (rowKey, error) {
+		k, err := s.resolveRowKey(ctx, key, covered)
 		if err == nil && seen[k] {
 			err = vedette.Errorf(vedette.Invalid, "a batch names %s twice", key)
 		}
@@ -169,7 +169,7 @@ func (s *Store) keys(ctx context.Context, b *Batch, covered coverage) (upserts, 
 		return k, err
 	}
 	for i := range b.Upserts {
-		if upserts[i], err = number(b.Upserts[i].Key); err == nil {
+		if upserts[i], err = toRowKey(b.Upserts[i].Key); err == nil {
 			err = checkObject(&b.Upserts[i])
 		}
 		if err != nil {
@@ -177,19 +177,19 @@ func (s *Store) keys(ctx context.Context, b *Batch, covered coverage) (upserts, 
 		}
 	}
 	for i := range b.Deletes {
-		if deletes[i], err = number(b.Deletes[i].Key); err != nil {
+		if deletes[i], err = toRowKey(b.Deletes[i].Key); err != nil {
 			return nil, nil, err
 		}
 	}
 	return upserts, deletes, nil
 }
 
-func (s *Store) rowKey(ctx context.Context, key vedette.Key, covered coverage) (rowKey, error) {
-	kind, ok, err := s.kinds.find(ctx, s, key.Kind)
+func (s *Store) resolveRowKey(ctx context.Context, key vedette.Key, covered coverage) (rowKey, error) {
+	kindID, ok, err := s.kinds.lookupID(ctx, s, key.Kind)
 	if err != nil {
 		return rowKey{}, err
 	}
-	k := rowKey{kind, key.Namespace, key.Name}
+	k := rowKey{kindID, key.Namespace, key.Name}
 	if _, declared := covered.of(k); !ok || !declared {
 		return k, noFeed(vedette.Feed{Kind: key.Kind, Namespace: key.Namespace})
 	}
@@ -205,7 +205,7 @@ const (
 )
 
 func checkKey(key vedette.Key) error {
-	if !validName(key.Name, maxName) || key.Name == "" || !validName(key.Namespace, 63) {
+	if !isValidText(key.Name, maxName) || key.Name == "" || !isValidText(key.Namespace, 63) {
 		return dataErrorf("the name of %.600q cannot be stored: it must have 1 to %d bytes of UTF-8 and no NUL, and its namespace 63 at most", key.String(), maxName)
 	}
 	return nil
@@ -215,32 +215,32 @@ func checkObject(o *vedette.Object) error {
 	if err := checkKey(o.Key); err != nil {
 		return err
 	}
-	if !validName(o.ResourceVersion, maxVersion) || len(o.UID) > maxUID {
+	if !isValidText(o.ResourceVersion, maxVersion) || len(o.UID) > maxUID {
 		return dataErrorf("the uid or resourceVersion of %s is longer than %d bytes", o.Key, maxUID)
 	}
 	return nil
 }
 
-// compare keeps what differs from what is stored, as rows that lack their
+// diffUpserts keeps what differs from what is stored, as rows that lack their
 // compressed columns, and returns the objects in the order of these rows.
-func (p *plan) compare(upserts []rowKey) []*vedette.Object {
+func (p *plan) diffUpserts(upserts []rowKey) []*vedette.Object {
 	var changed []*vedette.Object
 	for i, key := range upserts {
 		o := &p.batch.Upserts[i]
-		r := row{rowKey: key, uid: packUID(o.UID), version: o.ResourceVersion}
-		was, exists := p.held.there[key]
-		if exists && was.is(o, r.uid) {
+		r := objectRow{rowKey: key, uid: packUID(o.UID), version: o.ResourceVersion}
+		previous, exists := p.baseline.existing[key]
+		if exists && previous.matches(o, r.uid) {
 			continue
 		}
 		r.application = applicationOf(o)
-		p.label(&r, o, was)
+		p.setLabelset(&r, o, previous)
 		p.rows = append(p.rows, r)
 		changed = append(changed, o)
 		change := Change{Account: p.batch.Account, Key: o.Key, Type: Modified, Version: o.ResourceVersion}
 		if !exists {
 			change.Type = Added
-			feed, _ := p.held.covered.of(key)
-			p.gained[feed]++
+			feed, _ := p.baseline.covered.of(key)
+			p.countDelta[feed]++
 		}
 		p.changes = append(p.changes, change)
 	}
@@ -250,43 +250,43 @@ func (p *plan) compare(upserts []rowKey) []*vedette.Object {
 const maxApplication = 255
 
 func applicationOf(o *vedette.Object) string {
-	return clean(vedette.MonikerOf(o.Key, o.Annotations).App, maxApplication)
+	return sanitize(vedette.MonikerOf(o.Key, o.Annotations).App, maxApplication)
 }
 
-// label keeps the label set that the stored row has, which most updates do not
+// setLabelset keeps the label set that the stored row has, which most updates do not
 // change, and notes any other for the transaction to find.
-func (p *plan) label(r *row, o *vedette.Object, was storedRow) {
+func (p *plan) setLabelset(r *objectRow, o *vedette.Object, previous storedRow) {
 	if len(o.Labels) == 0 {
 		return
 	}
 	hash := hashLabels(o.Labels)
-	if hash == was.hash {
-		r.labelset = was.labelset
+	if hash == previous.hash {
+		r.labelset = previous.labelset
 		return
 	}
-	p.sets[hash] = o.Labels
-	p.hashes[r.rowKey] = hash
+	p.newLabelsets[hash] = o.Labels
+	p.labelHashes[r.rowKey] = hash
 }
 
-func (p *plan) remove(key rowKey, name vedette.Key) {
+func (p *plan) addRemoval(key rowKey, name vedette.Key) {
 	p.removes = append(p.removes, key)
-	feed, _ := p.held.covered.of(key)
-	p.gained[feed]--
+	feed, _ := p.baseline.covered.of(key)
+	p.countDelta[feed]--
 	p.changes = append(p.changes, Change{Account: p.batch.Account, Key: name, Type: Deleted})
 }
 
-// drop finds the rows that a snapshot did not meet in the cluster. What the
+// resolveDrops finds the rows that a snapshot did not meet in the cluster. What the
 // same batch writes or deletes is left to that.
-func (s *Store) drop(ctx context.Context, p *plan, upserts []rowKey) error {
+func (s *Store) resolveDrops(ctx context.Context, p *plan, upserts []rowKey) error {
 	if len(p.batch.Drops) == 0 {
 		return nil
 	}
-	named := make(map[rowKey]bool, len(upserts)+len(p.removes))
+	inBatch := make(map[rowKey]bool, len(upserts)+len(p.removes))
 	for _, key := range slices.Concat(upserts, p.removes) {
-		named[key] = true
+		inBatch[key] = true
 	}
 	for _, d := range p.batch.Drops {
-		feed, err := s.feedKey(ctx, d.Feed, p.held.covered)
+		feed, err := s.resolveFeedKey(ctx, d.Feed, p.baseline.covered)
 		if err != nil {
 			return err
 		}
@@ -294,12 +294,12 @@ func (s *Store) drop(ctx context.Context, p *plan, upserts []rowKey) error {
 		for _, digest := range d.Digests {
 			digests[digest] = true
 		}
-		err = s.scanFeedRows(ctx, p.held.account, feed, 4096, func(rows []indexRow) error {
+		err = s.scanFeedRows(ctx, p.baseline.accountID, feed, 4096, func(rows []indexRow) error {
 			for _, r := range rows {
-				key := rowKey{feed.kind, r.namespace, r.name}
-				if digests[r.digest] && !named[key] {
-					named[key] = true
-					p.remove(key, vedette.Key{Kind: d.Feed.Kind, Namespace: r.namespace, Name: r.name})
+				key := rowKey{feed.kindID, r.namespace, r.name}
+				if digests[r.digest] && !inBatch[key] {
+					inBatch[key] = true
+					p.addRemoval(key, vedette.Key{Kind: d.Feed.Kind, Namespace: r.namespace, Name: r.name})
 				}
 			}
 			return nil
@@ -311,28 +311,28 @@ func (s *Store) drop(ctx context.Context, p *plan, upserts []rowKey) error {
 	return nil
 }
 
-func (s *Store) feedKey(ctx context.Context, feed vedette.Feed, covered coverage) (feedKey, error) {
-	kind, ok, err := s.kinds.find(ctx, s, feed.Kind)
-	key := feedKey{kind, feed.Namespace}
+func (s *Store) resolveFeedKey(ctx context.Context, feed vedette.Feed, covered coverage) (feedKey, error) {
+	kindID, ok, err := s.kinds.lookupID(ctx, s, feed.Kind)
+	key := feedKey{kindID, feed.Namespace}
 	if err == nil && (!ok || !covered[key]) {
 		err = noFeed(feed)
 	}
 	return key, err
 }
 
-// updates gathers each feed's row: what the batch says of it and what it gained.
-func (s *Store) updates(ctx context.Context, p *plan) error {
-	for key, n := range p.gained {
+// collectFeedUpdates gathers each feed's row: what the batch says of it and what it gained.
+func (s *Store) collectFeedUpdates(ctx context.Context, p *plan) error {
+	for key, n := range p.countDelta {
 		if n != 0 {
 			p.feeds[key] = FeedUpdate{}
 		}
 	}
 	for _, u := range p.batch.Feeds {
-		key, err := s.feedKey(ctx, u.Feed, p.held.covered)
+		key, err := s.resolveFeedKey(ctx, u.Feed, p.baseline.covered)
 		if err != nil {
 			return err
 		}
-		if u.Mark != nil && !validName(string(*u.Mark), maxVersion) {
+		if u.Mark != nil && !isValidText(string(*u.Mark), maxVersion) {
 			return vedette.Errorf(vedette.Invalid, "the mark of feed %s is longer than %d bytes or no text", u.Feed, maxVersion)
 		}
 		p.feeds[key] = u
@@ -342,51 +342,51 @@ func (s *Store) updates(ctx context.Context, p *plan) error {
 
 // apply writes a plan. It may run twice, and changes nothing in it that matters
 // to the second time.
-func (p *plan) apply(ctx context.Context, tx *tx) error {
-	if _, err := lockAccount(ctx, tx, p.batch.Account, p.batch.Term); err != nil {
+func (p *plan) apply(ctx context.Context, tx *transaction) error {
+	if _, err := lockAccountRow(ctx, tx, p.batch.Account, p.batch.Term); err != nil {
 		return err
 	}
 	if err := p.applyLabels(ctx, tx); err != nil {
 		return err
 	}
-	if err := tx.dialect.upsert(ctx, tx, p.held.account, p.rows); err != nil {
+	if err := tx.dialect.upsert(ctx, tx, p.baseline.accountID, p.rows); err != nil {
 		return err
 	}
-	if err := tx.dialect.remove(ctx, tx, p.held.account, p.removes); err != nil {
+	if err := tx.dialect.remove(ctx, tx, p.baseline.accountID, p.removes); err != nil {
 		return err
 	}
 	keys := slices.SortedFunc(maps.Keys(p.feeds), func(a, b feedKey) int {
-		return rowKey{kind: a.kind, namespace: a.namespace}.compare(rowKey{kind: b.kind, namespace: b.namespace})
+		return rowKey{kindID: a.kindID, namespace: a.namespace}.compare(rowKey{kindID: b.kindID, namespace: b.namespace})
 	})
 	for _, key := range keys {
-		if err := updateFeed(ctx, tx, p.held.account, key, p.feeds[key], p.gained[key]); err != nil {
+		if err := updateFeed(ctx, tx, p.baseline.accountID, key, p.feeds[key], p.countDelta[key]); err != nil {
 			return fmt.Errorf("update a feed: %w", err)
 		}
 	}
 	for _, feed := range p.rewound {
-		kind, _ := tx.store.kinds.known(feed.Kind) // the plan has found it
-		if err := voidFeed(ctx, tx, p.held.account, feedKey{kind, feed.Namespace}); err != nil {
+		kindID, _ := tx.store.kinds.cachedID(feed.Kind) // the plan has found it
+		if err := invalidateFeedObjects(ctx, tx, p.baseline.accountID, feedKey{kindID, feed.Namespace}); err != nil {
 			return err
 		}
 	}
-	if p.end == nil {
+	if p.operationEnd == nil {
 		return nil
 	}
-	_, err := tx.exec(ctx, tx.store.endText(), p.end...)
+	_, err := tx.exec(ctx, tx.store.endStatement(), p.operationEnd...)
 	return err
 }
 
-func (p *plan) applyLabels(ctx context.Context, tx *tx) error {
-	if len(p.sets) == 0 {
+func (p *plan) applyLabels(ctx context.Context, tx *transaction) error {
+	if len(p.newLabelsets) == 0 {
 		return nil
 	}
-	ids, made, err := labelsets(ctx, tx, p.held.account, p.sets)
+	ids, added, err := ensureLabelsets(ctx, tx, p.baseline.accountID, p.newLabelsets)
 	if err != nil {
 		return err
 	}
-	p.sown = made
+	p.addedLabelsets = added
 	for i := range p.rows {
-		if hash, ok := p.hashes[p.rows[i].rowKey]; ok {
+		if hash, ok := p.labelHashes[p.rows[i].rowKey]; ok {
 			p.rows[i].labelset = ids[hash]
 		}
 	}

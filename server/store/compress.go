@@ -15,10 +15,10 @@ import (
 // leading zero says that what follows is not compressed. Nothing at all stands
 // for nothing.
 const (
-	stored     = 0  // not compressed
-	minimum    = 24 // bytes below which a frame's own header eats the gain
-	maxBody    = 64 << 20
-	frameMagic = "\x28\xb5\x2f\xfd"
+	uncompressedPrefix = 0  // not compressed
+	minCompressSize    = 24 // bytes below which a frame's own header eats the gain
+	maxBody            = 64 << 20
+	frameMagic         = "\x28\xb5\x2f\xfd"
 )
 
 // dictionary compresses what resembles it. Number 0 is empty and always there.
@@ -32,32 +32,32 @@ type dictionary struct {
 // compress hands each text to keep in its column's form. One encoder serves for
 // all of them: to take it from the pool for each would cost a batch more than
 // some of its texts.
-func (d *dictionary) compress(n int, text func(int) []byte, keep func(int, []byte)) error {
+func (d *dictionary) compress(n int, textAt func(int) []byte, emit func(int, []byte)) error {
 	encoder, err := d.encoder()
 	if err != nil {
 		return fmt.Errorf("make a zstd encoder: %w", err)
 	}
 	defer d.encoders.Put(encoder)
 	for i := range n {
-		keep(i, d.column(encoder, text(i)))
-		if i%unbroken == unbroken-1 {
+		emit(i, d.encodeColumn(encoder, textAt(i)))
+		if i%yieldEvery == yieldEvery-1 {
 			runtime.Gosched()
 		}
 	}
 	return nil
 }
 
-// unbroken is how many texts are compressed before others may go on. Go takes a
+// yieldEvery is how many texts are compressed before others may go on. Go takes a
 // processor from whoever computes after ten milliseconds only, and looks as rarely for
 // what has come over the network, while all are computing.
-const unbroken = 8
+const yieldEvery = 8
 
-func (d *dictionary) column(encoder *zstd.Encoder, text []byte) []byte {
+func (d *dictionary) encodeColumn(encoder *zstd.Encoder, text []byte) []byte {
 	if len(text) == 0 {
 		return []byte{}
 	}
-	if len(text) < minimum {
-		return append([]byte{stored}, text...)
+	if len(text) < minCompressSize {
+		return append([]byte{uncompressedPrefix}, text...)
 	}
 	frame := encoder.EncodeAll(text, make([]byte, 0, 64+len(text)/8))
 	prefix := binary.AppendUvarint(make([]byte, 0, 8), uint64(d.id)+1)
@@ -91,30 +91,30 @@ func (d *dictionary) decoder() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, options...)
 }
 
-var errCompressed = errors.New("a stored compressed value is damaged")
+var errDamagedColumn = errors.New("a stored compressed value is damaged")
 
-// splitColumn returns the dictionary's number and the frame. Where nothing is
+// parseColumn returns the dictionary's number and the frame. Where nothing is
 // compressed the number is -1.
-func splitColumn(b []byte) (id int64, frame []byte, err error) {
+func parseColumn(b []byte) (id int64, frame []byte, err error) {
 	prefix, n := binary.Uvarint(b)
 	if n <= 0 || prefix > 1<<62 {
-		return 0, nil, errCompressed
+		return 0, nil, errDamagedColumn
 	}
 	return int64(prefix) - 1, b[n:], nil
 }
 
-// expand appends to dst, which may be nil.
-func (d *dictionary) expand(dst, frame []byte) ([]byte, error) {
+// decompress appends to dst, which may be nil.
+func (d *dictionary) decompress(dst, frame []byte) ([]byte, error) {
 	decoder, err := d.decoder()
 	if err != nil {
 		return nil, err
 	}
 	defer d.decoders.Put(decoder)
-	whole := make([]byte, 0, len(frameMagic)+len(frame))
-	whole = append(append(whole, frameMagic...), frame...)
-	out, err := decoder.DecodeAll(whole, dst)
+	withMagic := make([]byte, 0, len(frameMagic)+len(frame))
+	withMagic = append(append(withMagic, frameMagic...), frame...)
+	out, err := decoder.DecodeAll(withMagic, dst)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errCompressed, err)
+		return nil, fmt.Errorf("%w: %w", errDamagedColumn, err)
 	}
 	return out, nil
 }

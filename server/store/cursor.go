@@ -37,8 +37,8 @@ func parseCursor(cursor string) (position, error) {
 	return position{account: parts[0], kind: vedette.Kind{Name: parts[1], Group: parts[2]}, namespace: parts[3], name: parts[4]}, nil
 }
 
-// comparePair orders by account and kind alone.
-func (p position) comparePair(other position) int {
+// compareAccountKind orders by account and kind alone.
+func (p position) compareAccountKind(other position) int {
 	return cmp.Or(cmp.Compare(p.account, other.account), cmp.Compare(p.kind.Name, other.kind.Name), cmp.Compare(p.kind.Group, other.kind.Group))
 }
 
@@ -50,14 +50,14 @@ func (p position) after() condition {
 		[]any{p.account, p.account, p.kind.Name, p.kind.Name, p.kind.Group, p.kind.Group, p.namespace, p.namespace, p.name}}
 }
 
-// afterPair is the same for accounts and kinds alone.
-func (p position) afterPair() condition {
+// afterAccountKind is the same for accounts and kinds alone.
+func (p position) afterAccountKind() condition {
 	return condition{`(a.name > ? OR a.name = ? AND (k.name > ? OR k.name = ? AND k.grp > ?))`,
 		[]any{p.account, p.account, p.kind.Name, p.kind.Name, p.kind.Group}}
 }
 
-// fromPair lets the position's own account and kind in.
-func (p position) fromPair() condition {
+// fromAccountKind lets the position's own account and kind in.
+func (p position) fromAccountKind() condition {
 	return condition{`(a.name > ? OR a.name = ? AND (k.name > ? OR k.name = ? AND k.grp >= ?))`,
 		[]any{p.account, p.account, p.kind.Name, p.kind.Name, p.kind.Group}}
 }
@@ -83,9 +83,9 @@ func (c conditions) where() (string, []any) {
 	}
 	parts := make([]string, len(c))
 	var args []any
-	for i, each := range c {
-		parts[i] = each.sql
-		args = append(args, each.args...)
+	for i, cond := range c {
+		parts[i] = cond.sql
+		args = append(args, cond.args...)
 	}
 	return " WHERE " + strings.Join(parts, " AND "), args
 }

@@ -16,35 +16,35 @@ import (
 // groups that the agent could not ask for: nothing is known of them, which is
 // no reason to forget them. It returns the objects that went.
 func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) ([]Change, error) {
-	deed := "declare the feeds of account " + string(account)
-	leave, err := s.gates.enter(ctx, account)
+	action := "declare the feeds of account " + string(account)
+	unlock, err := s.locks.lock(ctx, account)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", deed, err)
+		return nil, fmt.Errorf("%s: %w", action, err)
 	}
-	defer leave()
+	defer unlock()
 	if err := s.limits.check(account, feeds); err != nil {
-		return nil, fmt.Errorf("%s: %w", deed, err)
+		return nil, fmt.Errorf("%s: %w", action, err)
 	}
-	d, err := s.declared(ctx, account, term, feeds, unknownGroups)
+	d, err := s.writeDeclaration(ctx, account, term, feeds, unknownGroups)
 	if err != nil {
-		return nil, s.explain(deed, err)
+		return nil, s.wrapError(action, err)
 	}
-	s.floors.retain(account, func(key vedette.Key) bool {
+	s.overlays.prune(account, func(key vedette.Key) bool {
 		return slices.Contains(unknownGroups, key.Kind.Group) || slices.ContainsFunc(feeds, func(f DeclaredFeed) bool { return covers(f.Feed, key) })
 	})
-	changes, err := s.withdraw(ctx, d)
-	return changes, s.explain(deed, err)
+	changes, err := s.removeWithdrawnFeeds(ctx, d)
+	return changes, s.wrapError(action, err)
 }
 
 // errKindGone says that a kind was forgotten since its number was read.
 var errKindGone = errors.New("a kind was forgotten meanwhile")
 
-// declared writes the feeds of a declaration.
-func (s *Store) declared(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
+// writeDeclaration writes the feeds of a declaration.
+func (s *Store) writeDeclaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
 	for tries := 0; ; tries++ {
-		d, err := s.declaration(ctx, account, term, feeds, unknownGroups)
+		d, err := s.newDeclaration(ctx, account, term, feeds, unknownGroups)
 		if err == nil {
-			err = s.write(ctx, func(ctx context.Context, tx *tx) error { return d.begin(ctx, tx) })
+			err = s.write(ctx, func(ctx context.Context, tx *transaction) error { return d.begin(ctx, tx) })
 		}
 		if !errors.Is(err, errKindGone) || tries == 2 {
 			return d, err
@@ -64,7 +64,7 @@ type declaration struct {
 	gone []feedKey
 }
 
-func (s *Store) declaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
+func (s *Store) newDeclaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
 	d := &declaration{account: account, term: term, feeds: map[feedKey]vedette.Resource{}, wanted: coverage{}}
 	// The kinds of feeds that are stored are all known here: they were numbered
 	// before they were stored.
@@ -72,14 +72,14 @@ func (s *Store) declaration(ctx context.Context, account vedette.AccountName, te
 		return nil, err
 	}
 	d.unknown = func(kind int64) bool {
-		k, ok := s.kinds.named(kind)
+		k, ok := s.kinds.cachedKind(kind)
 		return !ok || slices.Contains(unknownGroups, k.Group)
 	}
-	if err := s.numberKinds(ctx, account, term, feeds); err != nil {
+	if err := s.assignKindIDs(ctx, account, term, feeds); err != nil {
 		return nil, err
 	}
 	for _, f := range feeds {
-		kind, ok := s.kinds.known(f.Feed.Kind)
+		kind, ok := s.kinds.cachedID(f.Feed.Kind)
 		if !ok {
 			return nil, errKindGone
 		}
@@ -93,7 +93,7 @@ func (s *Store) declaration(ctx context.Context, account vedette.AccountName, te
 // one: each of its objects must belong to one feed.
 func (d *declaration) checkOverlap(feeds []DeclaredFeed) error {
 	for key := range d.feeds {
-		if key.namespace != "" && d.wanted[feedKey{key.kind, ""}] {
+		if key.namespace != "" && d.wanted[feedKey{key.kindID, ""}] {
 			i := slices.IndexFunc(feeds, func(f DeclaredFeed) bool { return f.Feed.Namespace == key.namespace })
 			return vedette.Errorf(vedette.Invalid, "the feed %s is declared besides that of all namespaces", feeds[i].Feed)
 		}
@@ -104,8 +104,8 @@ func (d *declaration) checkOverlap(feeds []DeclaredFeed) error {
 // begin writes the feeds that are wanted, and takes the mark from those that
 // go: their objects go in several transactions, and a crash between two must
 // not leave a feed that looks complete.
-func (d *declaration) begin(ctx context.Context, tx *tx) error {
-	id, err := lockAccount(ctx, tx, d.account, d.term)
+func (d *declaration) begin(ctx context.Context, tx *transaction) error {
+	id, err := lockAccountRow(ctx, tx, d.account, d.term)
 	if err != nil {
 		return err
 	}
@@ -115,55 +115,55 @@ func (d *declaration) begin(ctx context.Context, tx *tx) error {
 	}
 	d.id, d.gone = id, nil
 	for key := range stored {
-		if !d.wanted[key] && !d.unknown(key.kind) {
+		if !d.wanted[key] && !d.unknown(key.kindID) {
 			d.gone = append(d.gone, key)
 		}
 	}
 	slices.SortFunc(d.gone, func(a, b feedKey) int {
-		return rowKey{a.kind, a.namespace, ""}.compare(rowKey{b.kind, b.namespace, ""})
+		return rowKey{a.kindID, a.namespace, ""}.compare(rowKey{b.kindID, b.namespace, ""})
 	})
 	for _, key := range d.gone {
 		if _, err := tx.exec(ctx, `UPDATE feeds SET mark = '', state = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
-			string(vedette.FeedPending), id, key.kind, key.namespace); err != nil {
+			string(vedette.FeedPending), id, key.kindID, key.namespace); err != nil {
 			return fmt.Errorf("withdraw a feed: %w", err)
 		}
 	}
-	if err := d.useKinds(ctx, tx, stored); err != nil {
+	if err := d.markKindsUsed(ctx, tx, stored); err != nil {
 		return err
 	}
-	return d.store(ctx, tx, stored)
+	return d.storeFeeds(ctx, tx, stored)
 }
 
-// useKinds keeps the kinds of feeds that are new from being forgotten.
-func (d *declaration) useKinds(ctx context.Context, tx *tx, there coverage) error {
+// markKindsUsed keeps the kinds of feeds that are new from being forgotten.
+func (d *declaration) markKindsUsed(ctx context.Context, tx *transaction, existing coverage) error {
 	var kinds []int64
 	for key := range d.feeds {
-		if !there[key] {
-			kinds = append(kinds, key.kind)
+		if !existing[key] {
+			kinds = append(kinds, key.kindID)
 		}
 	}
 	slices.Sort(kinds)
-	used, err := useKinds(ctx, tx, slices.Compact(kinds))
+	used, err := markKindsUsed(ctx, tx, slices.Compact(kinds))
 	if err == nil && !used {
 		err = errKindGone
 	}
 	return err
 }
 
-func (d *declaration) store(ctx context.Context, tx *tx, there coverage) error {
+func (d *declaration) storeFeeds(ctx context.Context, tx *transaction, existing coverage) error {
 	var added [][]any
 	for key, r := range d.feeds {
-		r = cleanResource(r)
+		r = sanitizeResource(r)
 		short, err := json.Marshal(r.ShortNames)
 		if err != nil {
 			return fmt.Errorf("write short names: %w", err)
 		}
-		if !there[key] {
-			added = append(added, []any{d.id, key.kind, key.namespace, "", string(vedette.FeedPending), "", 0, 0, 0, r.Version, r.Plural, r.Singular, string(short), number(r.Namespaced)})
+		if !existing[key] {
+			added = append(added, []any{d.id, key.kindID, key.namespace, "", string(vedette.FeedPending), "", 0, 0, 0, r.Version, r.Plural, r.Singular, string(short), boolToInt(r.Namespaced)})
 			continue
 		}
 		if _, err := tx.exec(ctx, `UPDATE feeds SET version = ?, plural = ?, singular = ?, short_names = ?, namespaced = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
-			r.Version, r.Plural, r.Singular, string(short), number(r.Namespaced), d.id, key.kind, key.namespace); err != nil {
+			r.Version, r.Plural, r.Singular, string(short), boolToInt(r.Namespaced), d.id, key.kindID, key.namespace); err != nil {
 			return fmt.Errorf("update a feed: %w", err)
 		}
 	}
@@ -176,64 +176,64 @@ const (
 	maxShortNames = 32
 )
 
-// cleanResource cuts what an API server says of a kind to what is stored.
-func cleanResource(r vedette.Resource) vedette.Resource {
-	r.Version, r.Plural, r.Singular = clean(r.Version, maxResource), clean(r.Plural, maxResource), clean(r.Singular, maxResource)
+// sanitizeResource cuts what an API server says of a kind to what is stored.
+func sanitizeResource(r vedette.Resource) vedette.Resource {
+	r.Version, r.Plural, r.Singular = sanitize(r.Version, maxResource), sanitize(r.Plural, maxResource), sanitize(r.Singular, maxResource)
 	var short []string
 	for _, name := range r.ShortNames[:min(len(r.ShortNames), maxShortNames)] {
-		short = append(short, clean(name, maxWord))
+		short = append(short, sanitize(name, maxWord))
 	}
 	r.ShortNames = short
 	return r
 }
 
-var feedColumns = []column{{"account_id", "integer"}, {"kind_id", "integer"}, {"namespace", "text"}, {"mark", "text"}, {"state", "text"}, {"message", "text"},
+var feedColumns = []columnSpec{{"account_id", "integer"}, {"kind_id", "integer"}, {"namespace", "text"}, {"mark", "text"}, {"state", "text"}, {"message", "text"},
 	{"objects", "bigint"}, {"synced", "bigint"}, {"seen", "bigint"}, {"version", "text"}, {"plural", "text"}, {"singular", "text"}, {"short_names", "text"}, {"namespaced", "smallint"}}
 
-func number(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-const removeChunk = 2000 // rows per transaction
+const removeChunkSize = 2000 // rows per transaction
 
-// withdraw removes the feeds that are gone: first what no other feed covers, in
+// removeWithdrawnFeeds removes the feeds that are gone: first what no other feed covers, in
 // portions that each take a moment, then the rows of the feeds, with which the
 // counts of those that inherited objects are made right.
-func (s *Store) withdraw(ctx context.Context, d *declaration) ([]Change, error) {
+func (s *Store) removeWithdrawnFeeds(ctx context.Context, d *declaration) ([]Change, error) {
 	var changes []Change
 	for _, key := range d.gone {
-		removed, err := s.withdrawObjects(ctx, d, key)
+		removed, err := s.removeFeedObjects(ctx, d, key)
 		changes = append(changes, removed...)
 		if err != nil {
 			return changes, err
 		}
 	}
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
-		if _, err := lockAccount(ctx, tx, d.account, d.term); err != nil {
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		if _, err := lockAccountRow(ctx, tx, d.account, d.term); err != nil {
 			return err
 		}
-		if err := d.end(ctx, tx); err != nil {
+		if err := d.deleteFeeds(ctx, tx); err != nil {
 			return err
 		}
-		return collectLabelsets(ctx, tx, d.id)
+		return deleteUnusedLabelsets(ctx, tx, d.id)
 	})
 	return changes, err
 }
 
-func (s *Store) withdrawObjects(ctx context.Context, d *declaration, feed feedKey) ([]Change, error) {
+func (s *Store) removeFeedObjects(ctx context.Context, d *declaration, feed feedKey) ([]Change, error) {
 	var changes []Change
-	kind, err := s.kinds.name(ctx, s, feed.kind)
+	kind, err := s.kinds.lookupKind(ctx, s, feed.kindID)
 	if err != nil {
 		return nil, err
 	}
-	err = s.scanFeedRows(ctx, d.id, feed, removeChunk, func(rows []indexRow) error {
+	err = s.scanFeedRows(ctx, d.id, feed, removeChunkSize, func(rows []indexRow) error {
 		var keys []rowKey
 		var gone []Change
 		for _, r := range rows {
-			key := rowKey{feed.kind, r.namespace, r.name}
+			key := rowKey{feed.kindID, r.namespace, r.name}
 			if _, inherited := d.wanted.of(key); inherited {
 				continue
 			}
@@ -243,7 +243,7 @@ func (s *Store) withdrawObjects(ctx context.Context, d *declaration, feed feedKe
 		if len(keys) == 0 {
 			return nil
 		}
-		if err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) error { return d.removeObjects(ctx, tx, feed, keys) }); err != nil {
+		if err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error { return d.removeObjects(ctx, tx, feed, keys) }); err != nil {
 			return err
 		}
 		changes = append(changes, gone...)
@@ -252,23 +252,23 @@ func (s *Store) withdrawObjects(ctx context.Context, d *declaration, feed feedKe
 	return changes, err
 }
 
-func (d *declaration) removeObjects(ctx context.Context, tx *tx, feed feedKey, keys []rowKey) error {
-	if _, err := lockAccount(ctx, tx, d.account, d.term); err != nil {
+func (d *declaration) removeObjects(ctx context.Context, tx *transaction, feed feedKey, keys []rowKey) error {
+	if _, err := lockAccountRow(ctx, tx, d.account, d.term); err != nil {
 		return err
 	}
 	if err := tx.dialect.remove(ctx, tx, d.id, keys); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `UPDATE feeds SET objects = objects - ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, len(keys), d.id, feed.kind, feed.namespace)
+	_, err := tx.exec(ctx, `UPDATE feeds SET objects = objects - ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, len(keys), d.id, feed.kindID, feed.namespace)
 	return err
 }
 
-func (d *declaration) end(ctx context.Context, tx *tx) error {
+func (d *declaration) deleteFeeds(ctx context.Context, tx *transaction) error {
 	for _, key := range d.gone {
-		if _, err := tx.exec(ctx, `DELETE FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, d.id, key.kind, key.namespace); err != nil {
+		if _, err := tx.exec(ctx, `DELETE FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, d.id, key.kindID, key.namespace); err != nil {
 			return fmt.Errorf("delete a feed: %w", err)
 		}
-		if err := d.recount(ctx, tx, key.kind); err != nil {
+		if err := d.recount(ctx, tx, key.kindID); err != nil {
 			return fmt.Errorf("count the objects of a feed: %w", err)
 		}
 	}
@@ -277,18 +277,18 @@ func (d *declaration) end(ctx context.Context, tx *tx) error {
 
 // recount sets the counts of the feeds of a kind to what is there. Objects of a
 // feed that went may have become another's.
-func (d *declaration) recount(ctx context.Context, tx *tx, kind int64) error {
+func (d *declaration) recount(ctx context.Context, tx *transaction, kindID int64) error {
 	counts := map[feedKey]int64{}
 	for key := range d.wanted {
-		if key.kind == kind {
+		if key.kindID == kindID {
 			counts[key] = 0
 		}
 	}
 	if len(counts) == 0 {
 		return nil
 	}
-	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
-		key := rowKey{kind: kind}
+	err := queryEach(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+		key := rowKey{kindID: kindID}
 		var n int64
 		if err := rows.Scan(&key.namespace, &n); err != nil {
 			return err
@@ -297,12 +297,12 @@ func (d *declaration) recount(ctx context.Context, tx *tx, kind int64) error {
 			counts[feed] += n
 		}
 		return nil
-	}, `SELECT namespace, COUNT(*) FROM objects WHERE account_id = ? AND kind_id = ? GROUP BY namespace`, d.id, kind)
+	}, `SELECT namespace, COUNT(*) FROM objects WHERE account_id = ? AND kind_id = ? GROUP BY namespace`, d.id, kindID)
 	if err != nil {
 		return err
 	}
 	for key, n := range counts {
-		if _, err := tx.exec(ctx, `UPDATE feeds SET objects = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, n, d.id, key.kind, key.namespace); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE feeds SET objects = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, n, d.id, key.kindID, key.namespace); err != nil {
 			return err
 		}
 	}

@@ -16,69 +16,69 @@ import (
 // dialect is what one database does in its own way. Everything else is SQL that
 // all of them read alike.
 type dialect struct {
-	name       string
-	migrations fs.FS
-	goose      goose.Dialect
-	gooseLock  func() ([]goose.ProviderOption, error)
-	migrating  lock.SessionLocker // taken while goose is at work; nil where gooseLock is enough
-	numbered   bool               // parameters are $1, $2 in place of ?
-	arrays     bool               // a list of numbers is one parameter
-	inOrder    string             // a join whose tables are read in the order of the text
-	byKey      string             // behind objects, has them found by their key and read in its order
-	clock      string             // its time in microseconds since 1970; empty where no other process can use the database
-	forUpdate  string             // appended to a SELECT that locks its rows
-	purge      string             // deletes the first rows, by table, condition, order and number
-	isolation  sql.IsolationLevel
-	oneWriter  bool // one transaction at a time writes
-	shortTurn  int  // how many objects are written in one while somebody hurries: some milliseconds' worth
+	name              string
+	migrations        fs.FS
+	goose             goose.Dialect
+	gooseLock         func() ([]goose.ProviderOption, error)
+	migrationLocker   lock.SessionLocker // taken while goose is at work; nil where gooseLock is enough
+	numberedParams    bool               // parameters are $1, $2 in place of ?
+	arrayParams       bool               // a list of numbers is one parameter
+	orderedJoin       string             // a join whose tables are read in the order of the text
+	keyHint           string             // behind objects, has them found by their key and read in its order
+	clockExpr         string             // its time in microseconds since 1970; empty where no other process can use the database
+	forUpdate         string             // appended to a SELECT that locks its rows
+	purgeStatement    string             // deletes the first rows, by table, condition, order and number
+	isolation         sql.IsolationLevel
+	singleWriter      bool // one transaction at a time writes
+	priorityChunkSize int  // how many objects are written in one while somebody hurries: some milliseconds' worth
 
 	// lookup finds those of the keys that are stored.
-	lookup func(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error
+	lookup func(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error
 	// upsert writes rows that are sorted by key.
-	upsert func(ctx context.Context, tx *tx, account int64, rows []row) error
+	upsert func(ctx context.Context, tx *transaction, accountID int64, rows []objectRow) error
 	// remove deletes rows by their keys, which are sorted.
-	remove func(ctx context.Context, tx *tx, account int64, keys []rowKey) error
+	remove func(ctx context.Context, tx *transaction, accountID int64, keys []rowKey) error
 	// insert writes rows of a few columns into a small table. The text follows the
 	// statement; orUpdate makes one.
-	insert func(ctx context.Context, tx *tx, table string, columns []column, rows [][]any, or string) error
-	// orUpdate lets an insert set columns of the row that has the id already, while
+	insert func(ctx context.Context, tx *transaction, table string, columns []columnSpec, rows [][]any, conflictClause string) error
+	// onConflictUpdate lets an insert set columns of the row that has the id already, while
 	// that meets a condition.
-	orUpdate func(while string, columns []string) string
+	onConflictUpdate func(where string, columns []string) string
 	// size returns the bytes that all tables and indexes take.
 	size func(ctx context.Context, db *sql.DB) (int64, error)
 
 	// prepare fills the store's statements when the schema is there; may be nil.
 	prepare func(ctx context.Context, s *Store) error
 
-	explain func(err error) error // a driver's error as one of ours, or as it is
-	again   func(err error) bool  // whether the same transaction may succeed at once
-	taken   func(err error) bool  // whether another row has a key that must be unique
-	// readOnly reports whether the connection leads to a server that takes no writes;
+	translateError    func(err error) error // a driver's error as one of ours, or as it is
+	isRetryable       func(err error) bool  // whether the same transaction may succeed at once
+	isUniqueViolation func(err error) bool  // whether another row has a key that must be unique
+	// isReadOnly reports whether the connection leads to a server that takes no writes;
 	// nil where another connection would lead to the same.
-	readOnly func(err error) bool
+	isReadOnly func(err error) bool
 }
 
-// purgeByID is purge where a DELETE knows neither order nor limit.
-const purgeByID = `DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s ORDER BY %[3]s LIMIT %[4]d)`
+// purgeByIDStatement is purge where a DELETE knows neither order nor limit.
+const purgeByIDStatement = `DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s ORDER BY %[3]s LIMIT %[4]d)`
 
-// column names a column and its PostgreSQL type.
-type column struct{ name, kind string }
+// columnSpec names a column and its PostgreSQL type.
+type columnSpec struct{ name, pgType string }
 
-// writers is how many transactions may be under way at once, so that reading finds
+// maxWriters is how many transactions may be under way at once, so that reading finds
 // a connection too.
-func (d *dialect) writers(conns int) int {
-	if d.oneWriter {
+func (d *dialect) maxWriters(conns int) int {
+	if d.singleWriter {
 		return 1
 	}
 	return max(1, conns/2)
 }
 
-type connector func(ctx context.Context, s *Store, cfg Config) error
+type connectFunc func(ctx context.Context, s *Store, cfg Config) error
 
 const urlForms = `"sqlite:PATH", "postgres://USER:PASSWORD@HOST:5432/DATABASE" or "mysql://USER:PASSWORD@HOST:3306/DATABASE"`
 
-// connectorOf never repeats the URL in its error: it holds a password.
-func connectorOf(url string) (connector, error) {
+// connectFuncFor never repeats the URL in its error: it holds a password.
+func connectFuncFor(url string) (connectFunc, error) {
 	scheme, _, found := strings.Cut(url, ":")
 	switch {
 	case !found:
@@ -95,7 +95,7 @@ func connectorOf(url string) (connector, error) {
 
 // bind writes a query's parameters as the database wants them.
 func (d *dialect) bind(query string) string {
-	if !d.numbered {
+	if !d.numberedParams {
 		return query
 	}
 	var b strings.Builder
@@ -116,7 +116,7 @@ func (d *dialect) bind(query string) string {
 // has no arrays they stand in the text: there are more of them than it takes
 // parameters, and numbers can do no harm there.
 func (d *dialect) in(column string, ids []int64) condition {
-	if d.arrays {
+	if d.arrayParams {
 		return condition{column + " = ANY(?)", []any{ids}}
 	}
 	if len(ids) == 0 {
@@ -132,7 +132,7 @@ func (d *dialect) in(column string, ids []int64) condition {
 	return condition{string(append(b, ')')), nil}
 }
 
-// marks writes "?,?,?".
-func marks(n int) string {
+// placeholders writes "?,?,?".
+func placeholders(n int) string {
 	return strings.TrimSuffix(strings.Repeat("?,", n), ",")
 }

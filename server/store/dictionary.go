@@ -10,17 +10,17 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// part says which column a dictionary is for. The values are stored.
-type part int64
+// columnPart says which column a dictionary is for. The values are stored.
+type columnPart int64
 
 const (
-	partHead part = 1
-	partBody part = 2
+	partHead columnPart = 1
+	partBody columnPart = 2
 )
 
 type dictionaryKey struct {
-	kind int64
-	part part
+	kindID int64
+	part   columnPart
 }
 
 // dictionaries keep what compresses each kind. The first objects of a kind
@@ -31,12 +31,12 @@ type dictionaryKey struct {
 // In memory are those that were used, and the samples of kinds that have none yet, both
 // within the store's limits: any agent may bring thousands of kinds.
 type dictionaries struct {
-	mu      sync.Mutex
-	current map[dictionaryKey]*dictionary
-	byID    map[int64]*dictionary
-	samples map[dictionaryKey]*sample
-	cached  int // bytes of byID
-	sampled int // bytes of samples
+	mu          sync.Mutex
+	current     map[dictionaryKey]*dictionary
+	byID        map[int64]*dictionary
+	samples     map[dictionaryKey]*sample
+	cachedBytes int // bytes of byID
+	sampleBytes int // bytes of samples
 }
 
 const (
@@ -48,11 +48,11 @@ const (
 // sample gathers a kind's first objects. One from each application at most, as
 // long as that fills it: objects of one Deployment teach less than those of ten.
 type sample struct {
-	texts [][]byte
-	spare [][]byte        // of applications that are there already
-	bytes int             // of texts
-	held  int             // bytes of texts and spare
-	seen  map[string]bool // applications
+	texts        [][]byte
+	spare        [][]byte        // of applications that are there already
+	textBytes    int             // of texts
+	totalBytes   int             // bytes of texts and spare
+	applications map[string]bool // applications
 }
 
 func (s *sample) add(application string, text []byte) {
@@ -60,35 +60,35 @@ func (s *sample) add(application string, text []byte) {
 		return
 	}
 	text = append([]byte(nil), text[:min(len(text), sampleSize)]...)
-	if s.seen[application] {
+	if s.applications[application] {
 		if len(s.spare) < sampleCount {
 			s.spare = append(s.spare, text)
-			s.held += len(text)
+			s.totalBytes += len(text)
 		}
 		return
 	}
-	if s.bytes < dictionarySize {
-		s.seen[application] = true
+	if s.textBytes < dictionarySize {
+		s.applications[application] = true
 		s.texts = append(s.texts, text)
-		s.bytes += len(text)
-		s.held += len(text)
+		s.textBytes += len(text)
+		s.totalBytes += len(text)
 	}
 }
 
 // full reports whether there is enough to make a dictionary of.
 func (s *sample) full() bool {
-	return len(s.texts)+len(s.spare) >= sampleCount || s.bytes >= dictionarySize
+	return len(s.texts)+len(s.spare) >= sampleCount || s.textBytes >= dictionarySize
 }
 
-// dictionary joins the samples. What differs most from the rest stands first:
+// build joins the samples. What differs most from the rest stands first:
 // zstd spends fewer bits on what is near the end.
-func (s *sample) dictionary() []byte {
+func (s *sample) build() []byte {
 	var joined []byte
-	room := dictionarySize - s.bytes
+	remaining := dictionarySize - s.textBytes
 	for _, text := range s.spare {
-		if len(text) <= room {
+		if len(text) <= remaining {
 			joined = append(joined, text...)
-			room -= len(text)
+			remaining -= len(text)
 		}
 	}
 	for _, text := range s.texts {
@@ -105,83 +105,83 @@ func (d *dictionaries) forKind(ctx context.Context, s *Store, key dictionaryKey)
 		return found, nil
 	}
 	found := &dictionary{}
-	err := s.one(ctx, into(&found.id, &found.bytes), `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`,
-		key.kind, int64(key.part))
+	err := s.queryOne(ctx, scanInto(&found.id, &found.bytes), `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`,
+		key.kindID, int64(key.part))
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("read the dictionary of kind %d: %w", key.kind, err)
+		return nil, fmt.Errorf("read the dictionary of kind %d: %w", key.kindID, err)
 	}
-	return d.keepLocked(s, key, found), nil
+	return d.setCurrentLocked(s, key, found), nil
 }
 
-func (d *dictionaries) keepLocked(s *Store, key dictionaryKey, made *dictionary) *dictionary {
-	made = d.cacheLocked(s, made)
-	d.current[key] = made
-	return made
+func (d *dictionaries) setCurrentLocked(s *Store, key dictionaryKey, created *dictionary) *dictionary {
+	created = d.cacheLocked(s, created)
+	d.current[key] = created
+	return created
 }
 
 // cacheLocked keeps a dictionary in memory. Where that is too much, the others are let
 // go: they are read again when they are used.
-func (d *dictionaries) cacheLocked(s *Store, made *dictionary) *dictionary {
+func (d *dictionaries) cacheLocked(s *Store, created *dictionary) *dictionary {
 	if d.samples == nil {
 		d.samples = map[dictionaryKey]*sample{}
 	}
-	if d.byID == nil || d.cached+len(made.bytes) > s.limits.dictionaries {
-		d.current, d.byID, d.cached = map[dictionaryKey]*dictionary{}, map[int64]*dictionary{0: {}}, 0
+	if d.byID == nil || d.cachedBytes+len(created.bytes) > s.limits.dictionaries {
+		d.current, d.byID, d.cachedBytes = map[dictionaryKey]*dictionary{}, map[int64]*dictionary{0: {}}, 0
 	}
-	if found := d.byID[made.id]; found != nil {
-		if made.id == 0 {
+	if found := d.byID[created.id]; found != nil {
+		if created.id == 0 {
 			return found
 		}
-		d.cached -= len(found.bytes)
+		d.cachedBytes -= len(found.bytes)
 	}
-	d.byID[made.id] = made
-	d.cached += len(made.bytes)
-	return made
+	d.byID[created.id] = created
+	d.cachedBytes += len(created.bytes)
+	return created
 }
 
-// gatherLocked adds texts to a kind's sample. Where all samples have too much, others
+// addSamplesLocked adds texts to a kind's sample. Where all samples have too much, others
 // are let go, whichever: those kinds begin anew.
-func (d *dictionaries) gatherLocked(s *Store, key dictionaryKey, texts []sampleText) *sample {
-	gathered := d.samples[key]
-	if gathered == nil {
-		gathered = &sample{seen: map[string]bool{}}
-		d.samples[key] = gathered
+func (d *dictionaries) addSamplesLocked(s *Store, key dictionaryKey, texts []sampleText) *sample {
+	kindSample := d.samples[key]
+	if kindSample == nil {
+		kindSample = &sample{applications: map[string]bool{}}
+		d.samples[key] = kindSample
 	}
-	before := gathered.held
+	before := kindSample.totalBytes
 	for _, t := range texts {
-		gathered.add(t.application, t.text)
+		kindSample.add(t.application, t.text)
 	}
-	d.sampled += gathered.held - before
-	for other, its := range d.samples {
-		if d.sampled > s.limits.samples && its != gathered {
-			d.dropLocked(other)
+	d.sampleBytes += kindSample.totalBytes - before
+	for other, candidate := range d.samples {
+		if d.sampleBytes > s.limits.samples && candidate != kindSample {
+			d.dropSamplesLocked(other)
 		}
 	}
-	return gathered
+	return kindSample
 }
 
-func (d *dictionaries) dropLocked(key dictionaryKey) {
-	d.sampled -= d.samples[key].held
+func (d *dictionaries) dropSamplesLocked(key dictionaryKey) {
+	d.sampleBytes -= d.samples[key].totalBytes
 	delete(d.samples, key)
 }
 
-// learn makes a kind's dictionary when enough of its objects have come by.
-func (d *dictionaries) learn(ctx context.Context, s *Store, key dictionaryKey, texts []sampleText) (*dictionary, error) {
+// train makes a kind's dictionary when enough of its objects have come by.
+func (d *dictionaries) train(ctx context.Context, s *Store, key dictionaryKey, texts []sampleText) (*dictionary, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if found := d.current[key]; found != nil && found.id != 0 {
 		return found, nil
 	}
-	gathered := d.gatherLocked(s, key, texts)
-	if !gathered.full() {
+	kindSample := d.addSamplesLocked(s, key, texts)
+	if !kindSample.full() {
 		return d.byID[0], nil
 	}
-	made, err := s.insertDictionary(ctx, key, gathered.dictionary())
+	created, err := s.insertDictionary(ctx, key, kindSample.build())
 	if err != nil {
 		return nil, err
 	}
-	d.dropLocked(key)
-	return d.keepLocked(s, key, made), nil
+	d.dropSamplesLocked(key)
+	return d.setCurrentLocked(s, key, created), nil
 }
 
 type sampleText struct {
@@ -192,44 +192,44 @@ type sampleText struct {
 // insertDictionary commits it before any row can need it. Where another server
 // was faster, its dictionary serves.
 func (s *Store) insertDictionary(ctx context.Context, key dictionaryKey, bytes []byte) (*dictionary, error) {
-	made := &dictionary{}
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
-		const find = `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`
-		err := tx.queryRow(ctx, find, key.kind, int64(key.part)).Scan(&made.id, &made.bytes)
+	created := &dictionary{}
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		const selectNewest = `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`
+		err := tx.queryRow(ctx, selectNewest, key.kindID, int64(key.part)).Scan(&created.id, &created.bytes)
 		if err == nil || !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if _, err := tx.exec(ctx, `INSERT INTO dictionaries (kind_id, part, bytes) VALUES (?, ?, ?)`, key.kind, int64(key.part), bytes); err != nil {
+		if _, err := tx.exec(ctx, `INSERT INTO dictionaries (kind_id, part, bytes) VALUES (?, ?, ?)`, key.kindID, int64(key.part), bytes); err != nil {
 			return err
 		}
-		return tx.queryRow(ctx, find, key.kind, int64(key.part)).Scan(&made.id, &made.bytes)
+		return tx.queryRow(ctx, selectNewest, key.kindID, int64(key.part)).Scan(&created.id, &created.bytes)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("store the dictionary of kind %d: %w", key.kind, err)
+		return nil, fmt.Errorf("store the dictionary of kind %d: %w", key.kindID, err)
 	}
-	return made, nil
+	return created, nil
 }
 
-// expand undoes what a row's column was compressed with.
-func (d *dictionaries) expand(ctx context.Context, s *Store, dst, column []byte) ([]byte, error) {
+// decompress undoes what a row's column was compressed with.
+func (d *dictionaries) decompress(ctx context.Context, s *Store, dst, column []byte) ([]byte, error) {
 	if len(column) == 0 {
 		return dst, nil
 	}
-	id, frame, err := splitColumn(column)
+	id, frame, err := parseColumn(column)
 	if err != nil {
 		return nil, err
 	}
 	if id < 0 {
 		return append(dst, frame...), nil
 	}
-	found, err := d.numbered(ctx, s, id)
+	found, err := d.get(ctx, s, id)
 	if err != nil {
 		return nil, err
 	}
-	return found.expand(dst, frame)
+	return found.decompress(dst, frame)
 }
 
-func (d *dictionaries) numbered(ctx context.Context, s *Store, id int64) (*dictionary, error) {
+func (d *dictionaries) get(ctx context.Context, s *Store, id int64) (*dictionary, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if found := d.byID[id]; found != nil {
@@ -237,7 +237,7 @@ func (d *dictionaries) numbered(ctx context.Context, s *Store, id int64) (*dicti
 	}
 	found := &dictionary{id: id}
 	if id != 0 {
-		err := s.one(ctx, into(&found.bytes), `SELECT bytes FROM dictionaries WHERE id = ?`, id)
+		err := s.queryOne(ctx, scanInto(&found.bytes), `SELECT bytes FROM dictionaries WHERE id = ?`, id)
 		if err != nil {
 			return nil, fmt.Errorf("read dictionary %d: %w", id, err)
 		}
@@ -245,35 +245,35 @@ func (d *dictionaries) numbered(ctx context.Context, s *Store, id int64) (*dicti
 	return d.cacheLocked(s, found), nil
 }
 
-// pack compresses the heads and bodies of a batch's changed objects.
-func (s *Store) pack(ctx context.Context, objects []*vedette.Object, rows []row) error {
+// compressObjects compresses the heads and bodies of a batch's changed objects.
+func (s *Store) compressObjects(ctx context.Context, objects []*vedette.Object, rows []objectRow) error {
 	byKind := map[int64][]int{}
 	for i := range rows {
-		byKind[rows[i].kind] = append(byKind[rows[i].kind], i)
+		byKind[rows[i].kindID] = append(byKind[rows[i].kindID], i)
 	}
-	for kind, members := range byKind {
-		if err := s.packKind(ctx, kind, members, objects, rows); err != nil {
+	for kindID, members := range byKind {
+		if err := s.compressKind(ctx, kindID, members, objects, rows); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) packKind(ctx context.Context, kind int64, members []int, objects []*vedette.Object, rows []row) error {
+func (s *Store) compressKind(ctx context.Context, kindID int64, members []int, objects []*vedette.Object, rows []objectRow) error {
 	heads, bodies := make([]sampleText, len(members)), make([]sampleText, len(members))
 	for at, i := range members {
 		heads[at] = sampleText{rows[i].application, appendHead(nil, objects[i])}
 		bodies[at] = sampleText{rows[i].application, fold(objects[i])}
 	}
 	return errors.Join(
-		s.packPart(ctx, dictionaryKey{kind, partHead}, heads, func(at int, b []byte) { rows[members[at]].head = b }),
-		s.packPart(ctx, dictionaryKey{kind, partBody}, bodies, func(at int, b []byte) { rows[members[at]].body = b }))
+		s.compressPart(ctx, dictionaryKey{kindID, partHead}, heads, func(at int, b []byte) { rows[members[at]].head = b }),
+		s.compressPart(ctx, dictionaryKey{kindID, partBody}, bodies, func(at int, b []byte) { rows[members[at]].body = b }))
 }
 
-func (s *Store) packPart(ctx context.Context, key dictionaryKey, texts []sampleText, keep func(int, []byte)) error {
+func (s *Store) compressPart(ctx context.Context, key dictionaryKey, texts []sampleText, emit func(int, []byte)) error {
 	d, err := s.dicts.forKind(ctx, s, key)
 	if err == nil && d.id == 0 {
-		d, err = s.dicts.learn(ctx, s, key, texts)
+		d, err = s.dicts.train(ctx, s, key, texts)
 	}
 	if err != nil {
 		return err
@@ -281,5 +281,5 @@ func (s *Store) packPart(ctx context.Context, key dictionaryKey, texts []sampleT
 	if err := ctx.Err(); err != nil {
 		return err // what follows takes a while, and nobody waits for it
 	}
-	return d.compress(len(texts), func(i int) []byte { return texts[i].text }, keep)
+	return d.compress(len(texts), func(i int) []byte { return texts[i].text }, emit)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestMemoryOfManyKinds has one agent bring many kinds: what the server keeps in memory
+// TestDictionaryMemoryIsBounded has one agent bring many kinds: what the server keeps in memory
 // of them is bounded, and all objects can be read.
-func TestMemoryOfManyKinds(t *testing.T) {
-	w := newSite(t)
+func TestDictionaryMemoryIsBounded(t *testing.T) {
+	w := newFixture(t)
 	w.limits.samples, w.limits.dictionaries = 256<<10, 512<<10
 	const kinds = 40
 	w.must(w.declare(kindFeeds("Many", kinds)...))
@@ -29,8 +29,8 @@ func TestMemoryOfManyKinds(t *testing.T) {
 			objects = append(objects, o)
 		}
 		w.commit(1, objects...)
-		if d := &w.dicts; d.sampled > w.limits.samples || d.cached > w.limits.dictionaries {
-			t.Fatalf("%d bytes of samples and %d of dictionaries are in memory", d.sampled, d.cached)
+		if d := &w.dicts; d.sampleBytes > w.limits.samples || d.cachedBytes > w.limits.dictionaries {
+			t.Fatalf("%d bytes of samples and %d of dictionaries are in memory", d.sampleBytes, d.cachedBytes)
 		}
 	}
 	sampled, cached := 0, 0
@@ -42,8 +42,8 @@ func TestMemoryOfManyKinds(t *testing.T) {
 	for _, d := range w.dicts.byID {
 		cached += len(d.bytes)
 	}
-	if sampled != w.dicts.sampled || cached != w.dicts.cached || cached == 0 {
-		t.Errorf("%d bytes of samples and %d of dictionaries are counted as %d and %d", sampled, cached, w.dicts.sampled, w.dicts.cached)
+	if sampled != w.dicts.sampleBytes || cached != w.dicts.cachedBytes || cached == 0 {
+		t.Errorf("%d bytes of samples and %d of dictionaries are counted as %d and %d", sampled, cached, w.dicts.sampleBytes, w.dicts.cachedBytes)
 	}
 	for kind := range kinds {
 		page, err := w.Objects(t.Context(), Query{Kinds: []vedette.Kind{{Group: "example.org", Name: fmt.Sprint("Many", kind)}}, Bodies: true, Limit: 100})

@@ -12,28 +12,28 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestPreparingHoldsNobodyUp stops a commit after it has read what is stored.
+// TestPreparingDoesNotBlockOperations stops a commit after it has read what is stored.
 // Operations write meanwhile, one of them what the commit has read about.
-func TestPreparingHoldsNobodyUp(t *testing.T) {
+func TestPreparingDoesNotBlockOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newSite(t)
+		w := newFixture(t)
 		lookup, release := w.dialect.lookup, make(chan struct{})
-		w.dialect.lookup = func(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {
-			err := lookup(ctx, s, account, keys, found)
+		w.dialect.lookup = func(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error {
+			err := lookup(ctx, s, accountID, keys, found)
 			if len(keys) == 3 {
 				<-release
 			}
 			return err
 		}
-		told := make(chan []Change, 1)
-		go func() { told <- w.commit(12, podAt(1, 12), podAt(2, 5), podAt(3, 5)) }()
+		result := make(chan []Change, 1)
+		go func() { result <- w.commit(12, podAt(1, 12), podAt(2, 5), podAt(3, 5)) }()
 		synctest.Wait()
-		w.through(podAt(1, 9))
-		w.through(podAt(2, 9))
-		w.through(podAt(4, 9))
+		w.writeThrough(podAt(1, 9))
+		w.writeThrough(podAt(2, 9))
+		w.writeThrough(podAt(4, 9))
 		w.dialect.lookup = lookup
 		close(release)
-		if got := typesOf(<-told); !slices.Equal(got, []string{"pod-1 modified 12", "pod-3 added 5"}) {
+		if got := describeChanges(<-result); !slices.Equal(got, []string{"pod-1 modified 12", "pod-3 added 5"}) {
 			t.Errorf("the commit changed %q", got)
 		}
 		if feed := w.feed(); feed.Objects != 4 || feed.Mark != "12" {
@@ -43,7 +43,7 @@ func TestPreparingHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-func typesOf(changes []Change) (lines []string) {
+func describeChanges(changes []Change) (lines []string) {
 	for _, c := range changes {
 		lines = append(lines, fmt.Sprint(c.Key.Name, " ", c.Type, " ", c.Version))
 	}
@@ -51,13 +51,13 @@ func typesOf(changes []Change) (lines []string) {
 	return lines
 }
 
-// TestCommitsMakeWay stops a commit in its first transaction, until an operation
+// TestCommitsAreSplitForPriority stops a commit in its first transaction, until an operation
 // waits to write.
-func TestCommitsMakeWay(t *testing.T) {
+func TestCommitsAreSplitForPriority(t *testing.T) {
 	tests := []struct {
-		why   string
-		hurry vedette.AccountName
-		want  []string // rows of each transaction, and the mark before it
+		why         string
+		prioritized vedette.AccountName
+		want        []string // rows of each transaction, and the mark before it
 	}{
 		{"nobody hurries", "", []string{"200", "1 after 7"}},
 		{"somebody hurries", "prod", []string{"64", "1", "64", "64", "8"}},
@@ -66,17 +66,17 @@ func TestCommitsMakeWay(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t)
-				end := w.MakeWay(tt.hurry)
-				if tt.hurry == "" {
+				w := newFixture(t)
+				end := w.Prioritize(tt.prioritized)
+				if tt.prioritized == "" {
 					end()
-					time.Sleep(lingering + 1) // the bubble's
+					time.Sleep(priorityGrace + 1) // the bubble's
 				}
 				begun, release := make(chan struct{}), make(chan struct{})
-				written := w.watchUpserts(begun, release)
+				written := w.recordUpserts(begun, release)
 				go w.commit(7, podsAt(0, 200, 7)...)
 				<-begun
-				go w.through(podAt(300, 9))
+				go w.writeThrough(podAt(300, 9))
 				synctest.Wait()
 				close(release)
 				synctest.Wait()
@@ -84,7 +84,7 @@ func TestCommitsMakeWay(t *testing.T) {
 					t.Errorf("the feed has %d objects and the mark %s; want 201 and 7", feed.Objects, feed.Mark)
 				}
 				end()
-				time.Sleep(lingering + 1)
+				time.Sleep(priorityGrace + 1)
 				w.commit(8, podsAt(400, 200, 8)...)
 				if want := append(tt.want, "200 after 7"); !slices.Equal(*written, want) { // nobody hurries any more
 					t.Errorf("transactions of %q rows, want %q", *written, want)
@@ -95,12 +95,12 @@ func TestCommitsMakeWay(t *testing.T) {
 	}
 }
 
-// watchUpserts notes how many rows are written at once, and holds the first ones
+// recordUpserts notes how many rows are written at once, and holds the first ones
 // back.
-func (w *site) watchUpserts(begun, release chan struct{}) *[]string {
+func (w *fixture) recordUpserts(begun, release chan struct{}) *[]string {
 	var written []string
 	upsert := w.dialect.upsert
-	w.dialect.upsert = func(ctx context.Context, tx *tx, account int64, r []row) error {
+	w.dialect.upsert = func(ctx context.Context, tx *transaction, accountID int64, r []objectRow) error {
 		line := fmt.Sprint(len(r))
 		if mark := w.feed().Mark; mark != "" {
 			line += " after " + string(mark)
@@ -109,17 +109,17 @@ func (w *site) watchUpserts(begun, release chan struct{}) *[]string {
 			close(begun)
 			<-release
 		}
-		return upsert(ctx, tx, account, r)
+		return upsert(ctx, tx, accountID, r)
 	}
 	return &written
 }
 
-func TestPortions(t *testing.T) {
+func TestNextChunk(t *testing.T) {
 	drops := []Drop{{Feed: podFeed, Digests: []uint64{1}}}
 	tests := []struct {
 		why   string
 		batch Batch
-		most  int
+		limit int
 		want  []int // upserts of each
 	}{
 		{"nobody hurries", Batch{Upserts: podsAt(0, 200, 1)}, 0, []int{200}},
@@ -128,11 +128,11 @@ func TestPortions(t *testing.T) {
 		{"what it writes must not be dropped by its own drops", Batch{Upserts: podsAt(0, 200, 1), Drops: drops}, 64, []int{200}},
 	}
 	for _, tt := range tests {
-		d := &draft{batch: tt.batch}
+		d := &preparedBatch{batch: tt.batch}
 		var got []int
 		for more := true; more; {
 			var b Batch
-			b, more = d.next(tt.most)
+			b, more = d.nextChunk(tt.limit)
 			got = append(got, len(b.Upserts))
 			if more && (len(b.Feeds) > 0 || len(b.Deletes) > 0) {
 				t.Errorf("%s: what comes last is not in the last portion", tt.why)
@@ -144,21 +144,21 @@ func TestPortions(t *testing.T) {
 	}
 }
 
-// TestAnIndexIsReadInTurns has an operation write between two portions of a feed's
+// TestOperationsWriteBetweenIndexChunks has an operation write between two portions of a feed's
 // index.
-func TestAnIndexIsReadInTurns(t *testing.T) {
-	w := newSite(t)
-	const pods = indexChunk + 10
+func TestOperationsWriteBetweenIndexChunks(t *testing.T) {
+	w := newFixture(t)
+	const pods = indexChunkSize + 10
 	w.commit(5, podsAt(0, pods, 5)...)
-	w.must(w.Begin(context.Background(), "prod", w.term, podFeed))
-	var portions []int
+	w.must(w.BeginSnapshot(context.Background(), "prod", w.term, podFeed))
+	var chunks []int
 	w.must(w.Index(context.Background(), "prod", podFeed, func(digests []uint64) error {
-		portions = append(portions, len(digests))
-		w.through(podAt(len(portions), 9))
+		chunks = append(chunks, len(digests))
+		w.writeThrough(podAt(len(chunks), 9))
 		return nil
 	}))
-	if want := []int{indexChunk, 10}; !slices.Equal(portions, want) || indexChunk > 5000 {
-		t.Errorf("the index came in portions of %d, want %d, and none of more than 5000", portions, want)
+	if want := []int{indexChunkSize, 10}; !slices.Equal(chunks, want) || indexChunkSize > 5000 {
+		t.Errorf("the index came in portions of %d, want %d, and none of more than 5000", chunks, want)
 	}
 	row, err := w.Object(context.Background(), "prod", podAt(1, 0).Key)
 	if err != nil || row.ResourceVersion != "9" {
@@ -166,30 +166,30 @@ func TestAnIndexIsReadInTurns(t *testing.T) {
 	}
 }
 
-// TestOperationsBesideAFeed has operations change a cluster and write through, while
+// TestConcurrentOperationsAndFeed has operations change a cluster and write through, while
 // its feed tells the same, late and in batches that are cut.
-func TestOperationsBesideAFeed(t *testing.T) {
-	const pods, operators, deeds = 400, 4, 100
-	w := newSite(t)
+func TestConcurrentOperationsAndFeed(t *testing.T) {
+	const pods, operators, changesEach = 400, 4, 100
+	w := newFixture(t)
 	c := &history{changes: podsAt(0, pods, 1)}
 	var operating sync.WaitGroup
 	for o := range operators {
 		operating.Go(func() {
-			for i := range deeds {
-				end := w.MakeWay("prod")
+			for i := range changesEach {
+				end := w.Prioritize("prod")
 				pod := c.change(i*7 + o*100)
-				w.through(pod)
-				if row, err := w.Object(context.Background(), "prod", pod.Key); err != nil || before(row.ResourceVersion, versionOf(pod)) {
+				w.writeThrough(pod)
+				if row, err := w.Object(context.Background(), "prod", pod.Key); err != nil || olderThan(row.ResourceVersion, versionOf(pod)) {
 					t.Errorf("%s was written at %s and is read at %s, %v", pod.Key, pod.ResourceVersion, row.ResourceVersion, err)
 				}
 				end()
 			}
 		})
 	}
-	over := make(chan struct{})
-	go func() { operating.Wait(); close(over) }()
-	for told := 0; !isClosed(over) || told < c.len(); {
-		told = w.tell(c, told)
+	done := make(chan struct{})
+	go func() { operating.Wait(); close(done) }()
+	for reported := 0; !isClosed(done) || reported < c.len(); {
+		reported = w.commitHistory(c, reported)
 	}
 	page, err := w.Objects(context.Background(), Query{Limit: 1000})
 	w.must(err)
@@ -218,7 +218,7 @@ func isClosed(c chan struct{}) bool {
 }
 
 func versionOf(o vedette.Object) uint64 {
-	n, _ := versionNumber(o.ResourceVersion)
+	n, _ := parseVersion(o.ResourceVersion)
 	return n
 }
 
@@ -254,9 +254,9 @@ func (h *history) after(from, n int) (newest map[string]vedette.Object, to int) 
 	return newest, to
 }
 
-// tell commits some of what happened after what was told.
-func (w *site) tell(h *history, told int) int {
-	newest, to := h.after(told, 150)
+// commitHistory commits some of what happened after what was told.
+func (w *fixture) commitHistory(h *history, reported int) int {
+	newest, to := h.after(reported, 150)
 	var pods []vedette.Object
 	for _, o := range newest {
 		pods = append(pods, o)

@@ -9,11 +9,11 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestWhatPrecedesAnEffectIsDurable holds that SQLite waits for the disk before
+// TestWritesBeforeEffectsAreDurable holds that SQLite waits for the disk before
 // something is done on the strength of a note, and not for each change that is told
 // again anyway. It takes from the store, one after the other, its two ways to write.
-func TestWhatPrecedesAnEffectIsDurable(t *testing.T) {
-	w := newSite(t)
+func TestWritesBeforeEffectsAreDurable(t *testing.T) {
+	w := newFixture(t)
 	const normal, full = 1, 2
 	for db, want := range map[*sql.DB]int{w.db: normal, w.durable: full} {
 		var got int
@@ -22,22 +22,22 @@ func TestWhatPrecedesAnEffectIsDurable(t *testing.T) {
 		}
 	}
 	task := func(id string) TaskRow {
-		return TaskRow{ID: id, RequestID: id, Server: "s", State: TaskRunning, Created: time.Now(), Seen: time.Now()}
+		return TaskRow{ID: id, RequestID: id, Server: "s", State: TaskRunning, Created: time.Now(), LastSeen: time.Now()}
 	}
 	id := func(n string) string { return "01JZZZZZZZZZZZZZZZZZZZZZZ" + n }
 	if _, _, err := w.CreateTask(t.Context(), task(id("1"))); err != nil {
 		t.Fatal(err)
 	}
 	w.must(w.durable.Close())
-	for what, precede := range map[string]func(context.Context) error{
+	for what, write := range map[string]func(context.Context) error{
 		"an operation that begins": func(ctx context.Context) error {
 			return w.BeginOperation(ctx, OperationRow{ID: vedette.OperationID(id("2"))})
 		},
 		"a task that begins":   func(ctx context.Context) error { _, _, err := w.CreateTask(ctx, task(id("3"))); return err },
 		"a task's progress":    func(ctx context.Context) error { return w.SaveTask(ctx, task(id("1"))) },
-		"a task that is taken": func(ctx context.Context) error { _, err := w.TakeTask(ctx, id("1"), "s", "t"); return err },
+		"a task that is taken": func(ctx context.Context) error { _, err := w.AcquireTask(ctx, id("1"), "s", "t"); return err },
 	} {
-		if precede(t.Context()) == nil {
+		if write(t.Context()) == nil {
 			t.Errorf("%s is not written by what waits for the disk", what)
 		}
 	}

@@ -43,37 +43,37 @@ func (e dataError) Unwrap() error { return e.error }
 // Is reports whether the target is ErrData.
 func (e dataError) Is(target error) bool { return target == ErrData }
 
-// explain turns a driver's error into ours, and names what was being done.
-func (s *Store) explain(deed string, err error) error {
+// wrapError turns a driver's error into ours, and names what was being done.
+func (s *Store) wrapError(action string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if vedette.KindOf(err) == "" {
-		err = s.explainDriver(err)
+		err = s.translateError(err)
 	}
-	return fmt.Errorf("%s: %w", deed, err)
+	return fmt.Errorf("%s: %w", action, err)
 }
 
-func (s *Store) explainDriver(err error) error {
-	if s.dialect.explain != nil {
-		err = s.dialect.explain(err)
+func (s *Store) translateError(err error) error {
+	if s.dialect.translateError != nil {
+		err = s.dialect.translateError(err)
 	}
 	switch kind := vedette.KindOf(err); {
 	case kind == vedette.Invalid && s.opened.Load() && !errors.Is(err, ErrData):
 		// It was not so when the store was opened, so it may pass as it came: a
 		// password that is being changed, a file that is being replaced.
 		return vedette.Errorf(vedette.Unavailable, "%w", err)
-	case kind == "" && passes(err):
+	case kind == "" && isTransient(err):
 		return vedette.Errorf(vedette.Unavailable, "the database did not answer in time: %w", err)
 	}
 	return err
 }
 
-// passes reports whether an error says that a deed was broken off, and so nothing of
+// isTransient reports whether an error says that a deed was broken off, and so nothing of
 // what it was about. A caller that gave up is told so as it is.
-func passes(err error) bool {
-	for _, broken := range []error{context.DeadlineExceeded, sql.ErrTxDone, sql.ErrConnDone, driver.ErrBadConn} {
-		if errors.Is(err, broken) {
+func isTransient(err error) bool {
+	for _, transient := range []error{context.DeadlineExceeded, sql.ErrTxDone, sql.ErrConnDone, driver.ErrBadConn} {
+		if errors.Is(err, transient) {
 			return true
 		}
 	}

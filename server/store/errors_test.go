@@ -11,12 +11,12 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestErrorsOfServers has the servers themselves fail with an error of each code that
+// TestServerErrorClasses has the servers themselves fail with an error of each code that
 // they can be made to tell, while an object is written.
-func TestErrorsOfServers(t *testing.T) {
+func TestServerErrorClasses(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) {
-		at := databases.PostgreSQL(t)
-		testErrors(t, at, []string{"22001", "22021", "22P02", "23502", "23514", "54000", "54001"},
+		dbURL := databases.PostgreSQL(t)
+		testServerErrors(t, dbURL, []string{"22001", "22021", "22P02", "23502", "23514", "54000", "54001"},
 			[]string{"08006", "0A000", "23505", "25006", "25P03", "26000", "40001", "40P01", "42P01", "53100", "53200", "53300", "55P03", "57014", "57P03", "58030", "P0001", "XX000", "ZZ999"},
 			func(code string) []string {
 				return []string{`CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF new.name = '2' THEN RAISE EXCEPTION 'no' USING ERRCODE = '` + code + `'; END IF; RETURN new; END $$`,
@@ -24,8 +24,8 @@ func TestErrorsOfServers(t *testing.T) {
 			}, `DROP TRIGGER failing ON objects`)
 	})
 	t.Run("MariaDB", func(t *testing.T) {
-		at := databases.MariaDB(t)
-		testErrors(t, at, []string{"1048", "1153", "1264", "1265", "1366", "1406"},
+		dbURL := databases.MariaDB(t)
+		testServerErrors(t, dbURL, []string{"1048", "1153", "1264", "1265", "1366", "1406"},
 			[]string{"1020", "1021", "1030", "1040", "1047", "1053", "1062", "1105", "1114", "1146", "1180", "1205", "1213", "1290", "1317", "1792", "1836", "1927", "2013", "3100", "4025"},
 			func(code string) []string {
 				return []string{`DROP TRIGGER IF EXISTS failing`, `CREATE TRIGGER failing BEFORE INSERT ON objects FOR EACH ROW BEGIN IF new.name = '2' THEN SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = ` + code + `; END IF; END`}
@@ -33,24 +33,24 @@ func TestErrorsOfServers(t *testing.T) {
 	})
 }
 
-func testErrors(t *testing.T, at string, data, passing []string, failWith func(code string) []string, mend string) {
-	s := storetest.Open(t, at)
-	term := prepare(t, s)
-	for _, code := range slices.Concat(data, passing) {
-		for _, text := range failWith(code) {
-			if err := databases.Exec(at, text); err != nil {
+func testServerErrors(t *testing.T, dbURL string, dataCodes, transientCodes []string, failWith func(code string) []string, cleanup string) {
+	s := storetest.Open(t, dbURL)
+	term := registerAccount(t, s)
+	for _, code := range slices.Concat(dataCodes, transientCodes) {
+		for _, statement := range failWith(code) {
+			if err := databases.Exec(dbURL, statement); err != nil {
 				t.Fatal(err)
 			}
 		}
 		err := commitOne(t, s, term, 2)
-		if err == nil || errors.Is(err, store.ErrData) != slices.Contains(data, code) {
+		if err == nil || errors.Is(err, store.ErrData) != slices.Contains(dataCodes, code) {
 			t.Errorf("%s: %v; names the data: %v", code, err, errors.Is(err, store.ErrData))
 		}
 		if err := commitOne(t, s, term, 3); err != nil {
 			t.Errorf("after %s: %v", code, err)
 		}
 	}
-	if err := databases.Exec(at, mend); err != nil {
+	if err := databases.Exec(dbURL, cleanup); err != nil {
 		t.Fatal(err)
 	}
 	if err := commitOne(t, s, term, 2); err != nil {

@@ -16,14 +16,14 @@ import (
 // more, as when the primary has become a replica, and new ones to one that does.
 func TestFailover(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) {
-		at := databases.PostgreSQL(t)
-		db, err := sql.Open("pgx", at)
+		dbURL := databases.PostgreSQL(t)
+		db, err := sql.Open("pgx", dbURL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		name := parse(t, at).Path[1:]
-		testFailover(t, at, db, "ALTER DATABASE "+name+" SET default_transaction_read_only = on", "ALTER DATABASE "+name+" SET default_transaction_read_only = off",
+		name := parseURL(t, dbURL).Path[1:]
+		testFailover(t, dbURL, db, "ALTER DATABASE "+name+" SET default_transaction_read_only = on", "ALTER DATABASE "+name+" SET default_transaction_read_only = off",
 			"SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 	})
 	t.Run("MariaDB", func(t *testing.T) {
@@ -37,26 +37,26 @@ func TestFailover(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		for _, text := range []string{"CREATE USER plain@'127.0.0.1' IDENTIFIED BY 'plain'", "GRANT ALL ON vedette.* TO plain@'127.0.0.1'"} {
-			if _, err := db.ExecContext(t.Context(), text); err != nil {
+		for _, statement := range []string{"CREATE USER plain@'127.0.0.1' IDENTIFIED BY 'plain'", "GRANT ALL ON vedette.* TO plain@'127.0.0.1'"} {
+			if _, err := db.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}
-		u := parse(t, server.URL)
+		u := parseURL(t, server.URL)
 		u.User = url.UserPassword("plain", "plain")
 		testFailover(t, u.String(), db, "SET GLOBAL init_connect = 'SET SESSION TRANSACTION READ ONLY'", "SET GLOBAL init_connect = ''", "KILL USER plain@'127.0.0.1'")
 	})
 }
 
-func testFailover(t *testing.T, at string, db *sql.DB, demote, promote, disconnect string) {
-	s := storetest.Open(t, at)
-	term := prepare(t, s)
-	for _, text := range []string{demote, disconnect} {
-		if _, err := db.ExecContext(t.Context(), text); err != nil {
+func testFailover(t *testing.T, dbURL string, db *sql.DB, demote, promote, disconnect string) {
+	s := storetest.Open(t, dbURL)
+	term := registerAccount(t, s)
+	for _, statement := range []string{demote, disconnect} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
-	awaitStore(t, s)
+	waitForStore(t, s)
 	if err := commitOne(t, s, term, 1); vedette.KindOf(err) != vedette.Unavailable || errors.Is(err, store.ErrData) {
 		t.Fatalf("on a server that takes no writes: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // feedKey is a vedette.Feed with its kind's number.
 type feedKey struct {
-	kind      int64
+	kindID    int64
 	namespace string
 }
 
@@ -21,73 +21,73 @@ type feedKey struct {
 type coverage map[feedKey]bool
 
 func (c coverage) of(key rowKey) (feedKey, bool) {
-	own := feedKey{key.kind, key.namespace}
+	own := feedKey{key.kindID, key.namespace}
 	if c[own] {
 		return own, true
 	}
-	all := feedKey{key.kind, ""}
+	all := feedKey{key.kindID, ""}
 	return all, c[all]
 }
 
 const selectCoverage = `SELECT kind_id, namespace FROM feeds WHERE account_id = ?`
 
-func readCoverage(ctx context.Context, q querier, d *dialect, account int64) (coverage, error) {
+func readCoverage(ctx context.Context, q querier, d *dialect, accountID int64) (coverage, error) {
 	covered := coverage{}
-	err := each(ctx, q, d, func(rows *sql.Rows) error {
+	err := queryEach(ctx, q, d, func(rows *sql.Rows) error {
 		var k feedKey
-		err := rows.Scan(&k.kind, &k.namespace)
+		err := rows.Scan(&k.kindID, &k.namespace)
 		covered[k] = true
 		return err
-	}, selectCoverage, account)
+	}, selectCoverage, accountID)
 	return covered, err
 }
 
-// Begin forgets a feed's mark, because a snapshot of it starts. Until that ends
+// BeginSnapshot forgets a feed's mark, because a snapshot of it starts. Until that ends
 // a crash means that the feed must be listed again.
-func (s *Store) Begin(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {
-	deed := fmt.Sprintf("begin feed %s of account %s", feed, account)
-	leave, err := s.gates.enter(ctx, account)
+func (s *Store) BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {
+	action := fmt.Sprintf("begin feed %s of account %s", feed, account)
+	unlock, err := s.locks.lock(ctx, account)
 	if err != nil {
-		return fmt.Errorf("%s: %w", deed, err)
+		return fmt.Errorf("%s: %w", action, err)
 	}
-	defer leave()
-	kind, ok, err := s.kinds.find(ctx, s, feed.Kind)
+	defer unlock()
+	kindID, ok, err := s.kinds.lookupID(ctx, s, feed.Kind)
 	if err != nil {
-		return s.explain(deed, err)
+		return s.wrapError(action, err)
 	}
 	if !ok {
-		return fmt.Errorf("%s: %w", deed, noFeed(feed))
+		return fmt.Errorf("%s: %w", action, noFeed(feed))
 	}
 	var mark string
-	err = s.write(ctx, func(ctx context.Context, tx *tx) (err error) {
-		mark, err = beginFeed(ctx, tx, account, term, feedKey{kind, feed.Namespace})
+	err = s.write(ctx, func(ctx context.Context, tx *transaction) (err error) {
+		mark, err = beginFeed(ctx, tx, account, term, feedKey{kindID, feed.Namespace})
 		if errors.Is(err, sql.ErrNoRows) {
 			err = noFeed(feed)
 		}
 		return err
 	})
 	if err != nil {
-		return s.explain(deed, err)
+		return s.wrapError(action, err)
 	}
-	s.floors.begin(account, feed, vedette.Mark(mark))
+	s.overlays.beginSnapshot(account, feed, vedette.Mark(mark))
 	return nil
 }
 
 // beginFeed returns the mark that it takes from the feed.
-func beginFeed(ctx context.Context, tx *tx, account vedette.AccountName, term vedette.Term, feed feedKey) (mark string, err error) {
-	id, err := lockAccount(ctx, tx, account, term)
+func beginFeed(ctx context.Context, tx *transaction, account vedette.AccountName, term vedette.Term, feed feedKey) (mark string, err error) {
+	id, err := lockAccountRow(ctx, tx, account, term)
 	if err != nil {
 		return "", err
 	}
-	err = tx.queryRow(ctx, `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.kind, feed.namespace).Scan(&mark)
+	err = tx.queryRow(ctx, `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.kindID, feed.namespace).Scan(&mark)
 	if err != nil {
 		return "", err
 	}
-	if err := keepSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.kind, feed.namespace); err != nil {
+	if err := flushFeedLastSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.kindID, feed.namespace); err != nil {
 		return "", err
 	}
 	_, err = tx.exec(ctx, `UPDATE feeds SET mark = '', state = ?, message = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
-		string(vedette.FeedSyncing), id, feed.kind, feed.namespace)
+		string(vedette.FeedSyncing), id, feed.kindID, feed.namespace)
 	return mark, err
 }
 
@@ -105,13 +105,13 @@ func (s *Store) Marks(ctx context.Context, account vedette.AccountName) ([]FeedS
 func (s *Store) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]FeedStatus, error) {
 	var feeds []FeedStatus
 	where, args := accountCondition(accounts)
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		f, err := scanFeed(rows)
 		feeds = append(feeds, f)
 		return err
 	}, `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, f.message, f.objects, f.synced, f.seen, COALESCE(fr.seen, 0), f.version, f.plural, f.singular, f.short_names, f.namespaced
 		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`+joinFreshness+`WHERE `+where+` ORDER BY a.name, k.name, k.grp, f.namespace`, args...)
-	return feeds, s.explain("read the feeds", err)
+	return feeds, s.wrapError("read the feeds", err)
 }
 
 // accountCondition is for a query that names the accounts "a".
@@ -123,24 +123,24 @@ func accountCondition(accounts []vedette.AccountName) (string, []any) {
 	for i, a := range accounts {
 		args[i] = string(a)
 	}
-	return "a.name IN (" + marks(len(args)) + ")", args
+	return "a.name IN (" + placeholders(len(args)) + ")", args
 }
 
 func scanFeed(row scanner) (FeedStatus, error) {
 	var f FeedStatus
 	var account, mark, state, short string
-	var synced, seen, sighted int64
+	var synced, seen, freshnessSeen int64
 	r := &f.Resource
-	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &state, &f.Message, &f.Objects, &synced, &seen, &sighted,
+	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &state, &f.Message, &f.Objects, &synced, &seen, &freshnessSeen,
 		&r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced)
 	if err != nil {
 		return f, err
 	}
 	f.Account, f.Mark, f.State = vedette.AccountName(account), vedette.Mark(mark), vedette.FeedState(state)
 	if f.State == vedette.FeedLive {
-		seen = max(seen, sighted)
+		seen = max(seen, freshnessSeen)
 	}
-	f.Synced, f.Seen, r.Kind = timeOf(synced), timeOf(seen), f.Feed.Kind
+	f.Synced, f.LastSeen, r.Kind = fromMicros(synced), fromMicros(seen), f.Feed.Kind
 	return f, json.Unmarshal([]byte(short), &r.ShortNames)
 }
 
@@ -150,7 +150,7 @@ func scanFeed(row scanner) (FeedStatus, error) {
 func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error) {
 	var resources []vedette.Resource
 	where, args := accountCondition(accounts)
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var r vedette.Resource
 		var short string
 		if err := rows.Scan(&r.Kind.Name, &r.Kind.Group, &r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced); err != nil {
@@ -161,34 +161,34 @@ func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) 
 	}, `SELECT DISTINCT k.name, k.grp, f.version, f.plural, f.singular, f.short_names, f.namespaced
 		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id
 		WHERE `+where+` ORDER BY k.name, k.grp, f.version`, args...)
-	return resources, s.explain("read the resources", err)
+	return resources, s.wrapError("read the resources", err)
 }
 
-// indexChunk is how many rows are read in one turn at the account's gate: some twenty
+// indexChunkSize is how many rows are read in one turn at the account's gate: some twenty
 // milliseconds, for which what an operation wrote may have to wait.
-const indexChunk = 4096
+const indexChunkSize = 4096
 
 // Index calls yield with the digests of a feed's rows, in portions, so that no
 // feed is held in memory whole. Each portion is yield's own: it may keep it, and
 // send it later. Nothing may be committed to the account meanwhile, but
 // operations may write through. An error of yield ends it and is returned.
 func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error {
-	deed := fmt.Sprintf("index feed %s of account %s", feed, account)
+	action := fmt.Sprintf("index feed %s of account %s", feed, account)
 	id, err := s.accountID(ctx, account)
 	if err != nil {
-		return s.explain(deed, err)
+		return s.wrapError(action, err)
 	}
-	kind, ok, err := s.kinds.find(ctx, s, feed.Kind)
+	kindID, ok, err := s.kinds.lookupID(ctx, s, feed.Kind)
 	if err != nil || !ok {
-		return s.explain(deed, err)
+		return s.wrapError(action, err)
 	}
 	var last *indexRow
 	for {
-		rows, err := s.indexPortion(ctx, account, id, feed, kind, last)
+		rows, err := s.readIndexChunk(ctx, account, id, feed, kindID, last)
 		if err != nil || len(rows) == 0 {
-			return s.explain(deed, err)
+			return s.wrapError(action, err)
 		}
-		if err := yield(digestsOf(rows)); err != nil || len(rows) < indexChunk {
+		if err := yield(digestsOf(rows)); err != nil || len(rows) < indexChunkSize {
 			return err
 		}
 		last = &rows[len(rows)-1]
@@ -203,29 +203,29 @@ func digestsOf(rows []indexRow) []uint64 {
 	return digests
 }
 
-// indexPortion reads the rows after the last one of the portion before, and notes
+// readIndexChunk reads the rows after the last one of the portion before, and notes
 // how far it came: what is written through behind that is not in the index. It
 // holds the account's gate for as long as that takes, and no longer, since an
 // agent may be slow to take the portion.
-func (s *Store) indexPortion(ctx context.Context, account vedette.AccountName, id int64, feed vedette.Feed, kind int64, last *indexRow) ([]indexRow, error) {
-	leave, err := s.gates.enter(ctx, account)
+func (s *Store) readIndexChunk(ctx context.Context, account vedette.AccountName, id int64, feed vedette.Feed, kindID int64, last *indexRow) ([]indexRow, error) {
+	unlock, err := s.locks.lock(ctx, account)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	if err := s.settleWith(ctx, account, func(ctx context.Context, tx *tx) error { return lockByID(ctx, tx, id) }); err != nil {
+	defer unlock()
+	if err := s.awaitOutcomeWith(ctx, account, func(ctx context.Context, tx *transaction) error { return lockAccountRowByID(ctx, tx, id) }); err != nil {
 		return nil, err
 	}
-	rows, err := s.feedRows(ctx, id, feedKey{kind, feed.Namespace}, last, indexChunk)
+	rows, err := s.feedRows(ctx, id, feedKey{kindID, feed.Namespace}, last, indexChunkSize)
 	if err == nil {
-		s.floors.indexed(account, feed, last == nil, rows)
+		s.overlays.recordIndexed(account, feed, last == nil, rows)
 	}
 	return rows, err
 }
 
 // accountID reads an account's number for a reader, which needs no lock.
 func (s *Store) accountID(ctx context.Context, account vedette.AccountName) (id int64, err error) {
-	err = s.one(ctx, into(&id), `SELECT id FROM accounts WHERE name = ?`, string(account))
+	err = s.queryOne(ctx, scanInto(&id), `SELECT id FROM accounts WHERE name = ?`, string(account))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoAccount
 	}
@@ -239,17 +239,17 @@ type indexRow struct {
 
 // scanFeedRows reads a feed in portions, each by a query of its own: what takes
 // the portions may be slow, and must not hold a connection.
-func (s *Store) scanFeedRows(ctx context.Context, account int64, feed feedKey, size int, portion func([]indexRow) error) error {
+func (s *Store) scanFeedRows(ctx context.Context, accountID int64, feed feedKey, size int, yield func([]indexRow) error) error {
 	var last *indexRow
 	for {
-		rows, err := s.feedRows(ctx, account, feed, last, size)
+		rows, err := s.feedRows(ctx, accountID, feed, last, size)
 		if err != nil {
-			return s.explain("read rows of a feed", err)
+			return s.wrapError("read rows of a feed", err)
 		}
 		if len(rows) == 0 {
 			return nil
 		}
-		if err := portion(rows); err != nil || len(rows) < size {
+		if err := yield(rows); err != nil || len(rows) < size {
 			return err
 		}
 		last = &rows[len(rows)-1]
@@ -258,8 +258,8 @@ func (s *Store) scanFeedRows(ctx context.Context, account int64, feed feedKey, s
 
 // feedRows reads at most so many of a feed's rows, those after one, or the first
 // ones where that is nil.
-func (s *Store) feedRows(ctx context.Context, account int64, feed feedKey, after *indexRow, size int) ([]indexRow, error) {
-	where, args := `account_id = ? AND kind_id = ?`, []any{account, feed.kind}
+func (s *Store) feedRows(ctx context.Context, accountID int64, feed feedKey, after *indexRow, size int) ([]indexRow, error) {
+	where, args := `account_id = ? AND kind_id = ?`, []any{accountID, feed.kindID}
 	if feed.namespace != "" {
 		where, args = where+` AND namespace = ?`, append(args, feed.namespace)
 	}
@@ -267,7 +267,7 @@ func (s *Store) feedRows(ctx context.Context, account int64, feed feedKey, after
 		where, args = where+` AND (namespace > ? OR namespace = ? AND name > ?)`, append(args, after.namespace, after.namespace, after.name)
 	}
 	var rows []indexRow
-	err := s.each(ctx, func(r *sql.Rows) error {
+	err := s.queryEach(ctx, func(r *sql.Rows) error {
 		var row indexRow
 		var uid []byte
 		var version string
@@ -275,18 +275,18 @@ func (s *Store) feedRows(ctx context.Context, account int64, feed feedKey, after
 		row.digest = vedette.Digest(unpackUID(uid), version)
 		rows = append(rows, row)
 		return err
-	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, s.dialect.byKey, where, size), args...)
+	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, s.dialect.keyHint, where, size), args...)
 	return rows, err
 }
 
 // updateFeed writes what a batch says of a feed, and how many rows it gained.
-func updateFeed(ctx context.Context, tx *tx, account int64, key feedKey, u FeedUpdate, gained int64) error {
+func updateFeed(ctx context.Context, tx *transaction, accountID int64, key feedKey, u FeedUpdate, countDelta int64) error {
 	if u.State != "" && u.State != vedette.FeedLive {
-		if err := keepSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, account, key.kind, key.namespace); err != nil {
+		if err := flushFeedLastSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, accountID, key.kindID, key.namespace); err != nil {
 			return err
 		}
 	}
-	set, args := `objects = objects + ?`, []any{gained}
+	set, args := `objects = objects + ?`, []any{countDelta}
 	if u.Mark != nil {
 		set, args = set+`, mark = ?`, append(args, string(*u.Mark))
 	}
@@ -294,17 +294,17 @@ func updateFeed(ctx context.Context, tx *tx, account int64, key feedKey, u FeedU
 		set, args = set+`, state = ?`, append(args, string(u.State))
 	}
 	if u.Note != nil {
-		set, args = set+`, message = ?`, append(args, clean(*u.Note, maxMessage))
+		set, args = set+`, message = ?`, append(args, sanitize(*u.Note, maxMessage))
 	} else if u.State != "" {
-		set, args = set+`, message = ?`, append(args, clean(u.Message, maxMessage))
+		set, args = set+`, message = ?`, append(args, sanitize(u.Message, maxMessage))
 	}
 	if u.State == vedette.FeedLive {
-		set, args = set+`, seen = ?`, append(args, micros(tx.now))
+		set, args = set+`, seen = ?`, append(args, toMicros(tx.now))
 	}
 	if !u.Synced.IsZero() {
-		set, args = set+`, synced = ?`, append(args, micros(u.Synced))
+		set, args = set+`, synced = ?`, append(args, toMicros(u.Synced))
 	}
-	n, err := tx.exec(ctx, `UPDATE feeds SET `+set+` WHERE account_id = ? AND kind_id = ? AND namespace = ?`, append(args, account, key.kind, key.namespace)...)
+	n, err := tx.exec(ctx, `UPDATE feeds SET `+set+` WHERE account_id = ? AND kind_id = ? AND namespace = ?`, append(args, accountID, key.kindID, key.namespace)...)
 	if err == nil && n == 0 {
 		return noFeed(u.Feed)
 	}

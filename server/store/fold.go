@@ -12,8 +12,8 @@ import (
 // characters, which JSON knows as escapes only. A body that holds one all the
 // same is left as it is: whatever goes in comes out.
 const (
-	plain  = 0 // the first byte of a body that was left as it is
-	folded = 1 // and of one that was folded
+	unfoldedPrefix = 0 // the first byte of a body that was left as it is
+	foldedPrefix   = 1 // and of one that was folded
 )
 
 // foldable are the values and the byte that stands for each, which is its index
@@ -29,11 +29,11 @@ func fold(o *vedette.Object) []byte {
 	values := foldable(o)
 	for i := range values {
 		if bytes.IndexByte(o.Body, byte(i+1)) >= 0 {
-			return append([]byte{plain}, o.Body...)
+			return append([]byte{unfoldedPrefix}, o.Body...)
 		}
 	}
 	text := make([]byte, 1, len(o.Body)+1)
-	text[0] = folded
+	text[0] = foldedPrefix
 	rest := o.Body
 	for len(rest) > 0 {
 		at := bytes.IndexByte(rest, '"')
@@ -42,7 +42,7 @@ func fold(o *vedette.Object) []byte {
 		}
 		text = append(text, rest[:at+1]...)
 		rest = rest[at+1:]
-		if i := leading(rest, &values); i >= 0 {
+		if i := matchAtStart(rest, &values); i >= 0 {
 			text = append(text, byte(i+1))
 			rest = rest[len(values[i]):]
 		}
@@ -50,9 +50,9 @@ func fold(o *vedette.Object) []byte {
 	return append(text, rest...)
 }
 
-// leading returns which of the values stands at the front, up to a quote; -1
+// matchAtStart returns which of the values stands at the front, up to a quote; -1
 // for none.
-func leading(text []byte, values *[5]string) int {
+func matchAtStart(text []byte, values *[5]string) int {
 	for i, v := range values {
 		if n := len(v); n > 0 && n < len(text) && text[n] == '"' && string(text[:n]) == v {
 			return i
@@ -66,7 +66,7 @@ func unfold(text []byte, o *vedette.Object) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	if text[0] == plain {
+	if text[0] == unfoldedPrefix {
 		return text[1:], nil
 	}
 	values := foldable(o)
@@ -78,8 +78,8 @@ func unfold(text []byte, o *vedette.Object) ([]byte, error) {
 		}
 		body = append(body, values[b-1]...)
 	}
-	if text[0] != folded {
-		return nil, errCompressed
+	if text[0] != foldedPrefix {
+		return nil, errDamagedColumn
 	}
 	return body, nil
 }

@@ -24,20 +24,20 @@ import (
 // disk twice. Where nothing is written it is left to EndOperations. The errors are
 // those of Commit.
 func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object, end *OperationRow) (changes []Change, ended bool, err error) {
-	deed := fmt.Sprintf("write %s of account %s through", o.Key, account)
+	action := fmt.Sprintf("write %s of account %s through", o.Key, account)
 	if err := checkObject(&o); err != nil {
-		return nil, false, fmt.Errorf("%s: %w", deed, err)
+		return nil, false, fmt.Errorf("%s: %w", action, err)
 	}
-	changes, ended, err = s.through(ctx, account, term, o.Key, o.UID, end, func(at *standing, b *Batch) {
-		write, kept := at.write(&o)
+	changes, ended, err = s.applyWriteThrough(ctx, account, term, o.Key, o.UID, end, func(state *objectState, b *Batch) {
+		write, newFloor := state.decideWrite(&o)
 		if write {
 			b.Upserts = []vedette.Object{o}
 		}
-		if kept != nil {
-			s.floors.raise(account, o.Key, *kept)
+		if newFloor != nil {
+			s.overlays.setFloor(account, o.Key, *newFloor)
 		}
 	})
-	return changes, ended, s.explain(deed, err)
+	return changes, ended, s.wrapError(action, err)
 }
 
 // RemoveThrough removes an object that an operation saw gone, before its feed
@@ -47,124 +47,124 @@ func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, t
 // since a name alone does not say which of its bearers has gone. The end and the
 // errors are those of WriteThrough.
 func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string, end *OperationRow) (changes []Change, ended bool, err error) {
-	deed := fmt.Sprintf("remove %s of account %s through", key, account)
-	changes, ended, err = s.through(ctx, account, term, key, uid, end, func(at *standing, b *Batch) {
+	action := fmt.Sprintf("remove %s of account %s through", key, account)
+	changes, ended, err = s.applyWriteThrough(ctx, account, term, key, uid, end, func(state *objectState, b *Batch) {
 		if uid == "" {
 			return
 		}
-		if at.row != nil && bytes.Equal(at.row.uid, packUID(uid)) {
+		if state.row != nil && bytes.Equal(state.row.uid, packUID(uid)) {
 			b.Deletes = []Deletion{{Key: key}}
 		}
-		s.floors.bury(account, uid, tomb{key: key, made: time.Now()})
+		s.overlays.addTombstone(account, uid, tombstone{key: key, createdAt: time.Now()})
 	})
-	return changes, ended, s.explain(deed, err)
+	return changes, ended, s.wrapError(action, err)
 }
 
 // UID returns the uid of an object as it is stored, empty where none is.
 func (s *Store) UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error) {
-	deed := fmt.Sprintf("look up the uid of %s of account %s", key, account)
-	kind, ok, err := s.kinds.find(ctx, s, key.Kind)
+	action := fmt.Sprintf("look up the uid of %s of account %s", key, account)
+	kindID, ok, err := s.kinds.lookupID(ctx, s, key.Kind)
 	if err != nil || !ok {
-		return "", s.explain(deed, err)
+		return "", s.wrapError(action, err)
 	}
 	id, err := s.accountID(ctx, account)
 	if err != nil {
-		return "", s.explain(deed, err)
+		return "", s.wrapError(action, err)
 	}
 	var packed []byte
-	err = s.dialect.lookup(ctx, s, id, []rowKey{{kind, key.Namespace, key.Name}}, func(r storedRow) { packed = r.uid })
-	return unpackUID(packed), s.explain(deed, err)
+	err = s.dialect.lookup(ctx, s, id, []rowKey{{kindID, key.Namespace, key.Name}}, func(r storedRow) { packed = r.uid })
+	return unpackUID(packed), s.wrapError(action, err)
 }
 
-// standing is what is known of an object when an operation tells of it.
-type standing struct {
-	key     vedette.Key
-	row     *storedRow // nil where none is stored
-	mark    string     // of the object's feed; empty where it has none, as in a snapshot
-	listing *listing   // the snapshot that is under way; may be nil
-	floor   *floor     // may be nil
-	buried  bool       // the one that the operation tells of has gone
+// objectState is what is known of an object when an operation tells of it.
+type objectState struct {
+	key      vedette.Key
+	row      *storedRow    // nil where none is stored
+	mark     string        // of the object's feed; empty where it has none, as in a snapshot
+	snapshot *feedSnapshot // the snapshot that is under way; may be nil
+	floor    *versionFloor // may be nil
+	deleted  bool          // the one that the operation tells of has gone
 }
 
-// write says whether to store an object, and which floor it has then; nil for
+// decideWrite says whether to store an object, and which floor it has then; nil for
 // none that is new.
-func (at *standing) write(o *vedette.Object) (bool, *floor) {
-	version, ok := versionNumber(o.ResourceVersion)
+func (state *objectState) decideWrite(o *vedette.Object) (bool, *versionFloor) {
+	version, ok := parseVersion(o.ResourceVersion)
 	switch {
-	case !ok || at.buried:
+	case !ok || state.deleted:
 		return false, nil
-	case at.row != nil && at.row.version != "" && !before(at.row.version, version): // it is empty where it must be told anew
+	case state.row != nil && state.row.version != "" && !olderThan(state.row.version, version): // it is empty where it must be told anew
 		return false, nil
-	case at.row == nil && at.hasPassed(version):
+	case state.row == nil && state.feedPassed(version):
 		return false, nil
-	case reaches(at.mark, version):
+	case atLeast(state.mark, version):
 		return true, nil // what the feed tells from now on is newer
 	}
-	kept := floor{uid: o.UID, version: version}
-	if at.floor != nil {
-		kept.version, kept.word = max(version, at.floor.version), at.floor.word
+	newFloor := versionFloor{uid: o.UID, version: version}
+	if state.floor != nil {
+		newFloor.version, newFloor.claim = max(version, state.floor.version), state.floor.claim
 	}
-	if at.listing.beyond(at.key) && kept.word == nil {
+	if state.snapshot.indexPassed(state.key) && newFloor.claim == nil {
 		// The snapshot can't name in a Drop what it does not know to be stored. Unless
 		// it tells the object, it did not find it.
-		kept.word = &word{}
+		newFloor.claim = &claim{}
 	}
-	return true, &kept
+	return true, &newFloor
 }
 
-// hasPassed reports whether the feed may have told already that an object of this
+// feedPassed reports whether the feed may have told already that an object of this
 // version has gone.
-func (at *standing) hasPassed(version uint64) bool {
-	mark := at.mark
-	if mark == "" && at.listing != nil {
-		mark = string(at.listing.from)
+func (state *objectState) feedPassed(version uint64) bool {
+	mark := state.mark
+	if mark == "" && state.snapshot != nil {
+		mark = string(state.snapshot.previousMark)
 	}
-	return mark != "" && !before(mark, version)
+	return mark != "" && !olderThan(mark, version)
 }
 
-// through lets decide say what to do about one object, and does it. What decide
+// applyWriteThrough lets decide say what to do about one object, and does it. What decide
 // makes known is so before anything is written: it is true of the cluster,
 // whatever becomes of the transaction. The operation's end goes along where there is
 // anything to write; it may be nil.
-func (s *Store) through(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
-	end *OperationRow, decide func(*standing, *Batch)) (changes []Change, ended bool, err error) {
-	leave, err := s.gates.enter(ctx, account)
+func (s *Store) applyWriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
+	end *OperationRow, decide func(*objectState, *Batch)) (changes []Change, ended bool, err error) {
+	unlock, err := s.locks.lock(ctx, account)
 	if err != nil {
 		return nil, false, err
 	}
-	defer leave()
-	if err := s.settle(ctx, account, term); err != nil {
+	defer unlock()
+	if err := s.awaitOutcome(ctx, account, term); err != nil {
 		return nil, false, err
 	}
 	b := Batch{Account: account, Term: term}
-	held, err := s.holdings(ctx, account, term)
+	base, err := s.readBaseline(ctx, account, term)
 	if err != nil {
 		return nil, false, err
 	}
-	at, err := s.standing(ctx, account, held, key, uid)
+	state, err := s.objectState(ctx, account, base, key, uid)
 	if err != nil {
 		return nil, false, err
 	}
-	decide(at, &b)
-	p := newPlan(&b, held)
-	if p.end, err = s.endOf(end); err != nil {
+	decide(state, &b)
+	p := newPlan(&b, base)
+	if p.operationEnd, err = s.endValues(end); err != nil {
 		return nil, false, err
 	}
-	changes, err = s.carryOut(ctx, p, nil, s.write)
-	return changes, err == nil && p.end != nil && !p.idle(), err
+	changes, err = s.executePlan(ctx, p, nil, s.write)
+	return changes, err == nil && p.operationEnd != nil && !p.isEmpty(), err
 }
 
-func (s *Store) standing(ctx context.Context, account vedette.AccountName, held *holdings, key vedette.Key, uid string) (*standing, error) {
-	k, err := s.rowKey(ctx, key, held.covered)
+func (s *Store) objectState(ctx context.Context, account vedette.AccountName, base *baseline, key vedette.Key, uid string) (*objectState, error) {
+	k, err := s.resolveRowKey(ctx, key, base.covered)
 	if err != nil {
 		return nil, err
 	}
-	at := s.floors.standing(account, key, uid)
-	feed, _ := held.covered.of(k)
-	at.mark = held.marks[feed]
-	err = s.lookup(ctx, held, []rowKey{k}, nil)
-	if row, ok := held.there[k]; ok {
-		at.row = &row
+	state := s.overlays.objectState(account, key, uid)
+	feed, _ := base.covered.of(k)
+	state.mark = base.marks[feed]
+	err = s.lookup(ctx, base, []rowKey{k}, nil)
+	if row, ok := base.existing[k]; ok {
+		state.row = &row
 	}
-	return at, err
+	return state, err
 }

@@ -8,197 +8,197 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// floors are what operations found out about the objects of all accounts that this
+// overlays are what operations found out about the objects of all accounts that this
 // process writes. What is read of one account holds as long as its gate is held;
 // the mutex is for the maps.
 //
 // They are kept in memory alone. When a server dies, or an account moves to
 // another one, its next writer goes on from the stored marks: objects may show for
 // a moment as they were before an operation, until the feed tells that too.
-type floors struct {
+type overlays struct {
 	mu       sync.Mutex
-	accounts map[vedette.AccountName]*ground
+	accounts map[vedette.AccountName]*overlay
 }
 
-// ground is what one account's floors and tombs stand on.
-type ground struct {
-	knowledge
-	listings map[vedette.Feed]*listing
-	left     time.Time // since when no agent has reported it to this process; zero while one does
+// overlay is what one account's floors and tombs stand on.
+type overlay struct {
+	observations
+	snapshots      map[vedette.Feed]*feedSnapshot
+	disconnectedAt time.Time // since when no agent has reported it to this process; zero while one does
 }
 
-func (f *floors) atLocked(account vedette.AccountName) *ground {
-	if f.accounts == nil {
-		f.accounts = map[vedette.AccountName]*ground{}
+func (o *overlays) getOrCreateLocked(account vedette.AccountName) *overlay {
+	if o.accounts == nil {
+		o.accounts = map[vedette.AccountName]*overlay{}
 	}
-	g := f.accounts[account]
-	if g == nil {
-		g = &ground{knowledge{map[vedette.Key]floor{}, map[string]tomb{}}, map[vedette.Feed]*listing{}, time.Time{}}
-		f.accounts[account] = g
+	ov := o.accounts[account]
+	if ov == nil {
+		ov = &overlay{observations{map[vedette.Key]versionFloor{}, map[string]tombstone{}}, map[vedette.Feed]*feedSnapshot{}, time.Time{}}
+		o.accounts[account] = ov
 	}
-	return g
+	return ov
 }
 
-// of returns a copy of what is known of an account; empty where nothing is.
-func (f *floors) of(account vedette.AccountName) knowledge {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.accounts[account]
-	if g == nil || g.empty() {
-		return knowledge{}
+// clone returns a copy of what is known of an account; empty where nothing is.
+func (o *overlays) clone(account vedette.AccountName) observations {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ov := o.accounts[account]
+	if ov == nil || ov.isEmpty() {
+		return observations{}
 	}
-	return knowledge{maps.Clone(g.floors), maps.Clone(g.tombs)}
+	return observations{maps.Clone(ov.floors), maps.Clone(ov.tombstones)}
 }
 
-// settle makes what is known of an account what a batch left of it, now that it
+// update makes what is known of an account what a batch left of it, now that it
 // is stored.
-func (f *floors) settle(account vedette.AccountName, s *screening) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.accounts[account]
-	if g == nil {
+func (o *overlays) update(account vedette.AccountName, s *staleFilter) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ov := o.accounts[account]
+	if ov == nil {
 		return
 	}
-	g.left = time.Time{}
+	ov.disconnectedAt = time.Time{}
 	if s.floors != nil {
-		g.knowledge = s.knowledge
+		ov.observations = s.observations
 	}
-	for _, feed := range s.ended {
-		delete(g.listings, feed)
+	for _, feed := range s.endedSnapshots {
+		delete(ov.snapshots, feed)
 	}
-	f.tidyLocked(account, g)
+	o.removeIfEmptyLocked(account, ov)
 }
 
-func (f *floors) tidyLocked(account vedette.AccountName, g *ground) {
-	if g.empty() && len(g.listings) == 0 {
-		delete(f.accounts, account)
+func (o *overlays) removeIfEmptyLocked(account vedette.AccountName, ov *overlay) {
+	if ov.isEmpty() && len(ov.snapshots) == 0 {
+		delete(o.accounts, account)
 	}
 }
 
-// raise keeps a floor.
-func (f *floors) raise(account vedette.AccountName, key vedette.Key, made floor) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.sweepLocked(time.Now())
-	f.atLocked(account).floors[key] = made
+// setFloor keeps a floor.
+func (o *overlays) setFloor(account vedette.AccountName, key vedette.Key, floor versionFloor) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.expireLocked(time.Now())
+	o.getOrCreateLocked(account).floors[key] = floor
 }
 
-// bury keeps a tomb.
-func (f *floors) bury(account vedette.AccountName, uid string, made tomb) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.sweepLocked(made.made)
-	f.atLocked(account).tombs[uid] = made
+// addTombstone keeps a tomb.
+func (o *overlays) addTombstone(account vedette.AccountName, uid string, added tombstone) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.expireLocked(added.createdAt)
+	o.getOrCreateLocked(account).tombstones[uid] = added
 }
 
-// standing returns what is known here of an object and a uid; its row and its feed's mark
+// objectState returns what is known here of an object and a uid; its row and its feed's mark
 // are in the database.
-func (f *floors) standing(account vedette.AccountName, key vedette.Key, uid string) *standing {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	at := &standing{key: key}
-	g := f.accounts[account]
-	if g == nil {
-		return at
+func (o *overlays) objectState(account vedette.AccountName, key vedette.Key, uid string) *objectState {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	state := &objectState{key: key}
+	ov := o.accounts[account]
+	if ov == nil {
+		return state
 	}
-	if kept, ok := g.floors[key]; ok {
-		at.floor = &kept
+	if floor, ok := ov.floors[key]; ok {
+		state.floor = &floor
 	}
-	for feed, l := range g.listings {
+	for feed, snapshot := range ov.snapshots {
 		if covers(feed, key) {
-			seen := *l
-			at.listing = &seen
+			copied := *snapshot
+			state.snapshot = &copied
 		}
 	}
-	_, at.buried = g.tombs[uid]
-	return at
+	_, state.deleted = ov.tombstones[uid]
+	return state
 }
 
-// begin notes that a feed's snapshot starts. One that starts over has no mark,
+// beginSnapshot notes that a feed's snapshot starts. One that starts over has no mark,
 // and goes on from where the first did.
-func (f *floors) begin(account vedette.AccountName, feed vedette.Feed, mark vedette.Mark) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.atLocked(account)
-	if was := g.listings[feed]; was != nil && mark == "" {
-		mark = was.from
+func (o *overlays) beginSnapshot(account vedette.AccountName, feed vedette.Feed, mark vedette.Mark) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ov := o.getOrCreateLocked(account)
+	if previous := ov.snapshots[feed]; previous != nil && mark == "" {
+		mark = previous.previousMark
 	}
-	g.listings[feed], g.left = &listing{from: mark}, time.Time{}
+	ov.snapshots[feed], ov.disconnectedAt = &feedSnapshot{previousMark: mark}, time.Time{}
 }
 
-// indexed notes rows of a snapshot's index. The first ones open the question anew
+// recordIndexed notes rows of a snapshot's index. The first ones open the question anew
 // what the snapshot makes of the objects that have floors.
-func (f *floors) indexed(account vedette.AccountName, feed vedette.Feed, first bool, rows []indexRow) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.atLocked(account)
-	l := g.listings[feed]
-	if l == nil {
-		l = &listing{}
-		g.listings[feed] = l
+func (o *overlays) recordIndexed(account vedette.AccountName, feed vedette.Feed, first bool, rows []indexRow) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ov := o.getOrCreateLocked(account)
+	snapshot := ov.snapshots[feed]
+	if snapshot == nil {
+		snapshot = &feedSnapshot{}
+		ov.snapshots[feed] = snapshot
 	}
-	l.begun, l.whole = true, len(rows) < indexChunk
+	snapshot.indexStarted, snapshot.indexDone = true, len(rows) < indexChunkSize
 	if len(rows) > 0 {
-		l.last = rows[len(rows)-1]
+		snapshot.lastIndexed = rows[len(rows)-1]
 	}
 	if first {
-		g.reopen(feed)
+		ov.resetConflicts(feed)
 	}
 }
 
-// reopen forgets what was said of a feed's objects.
-func (k knowledge) reopen(feed vedette.Feed) {
+// resetConflicts forgets what was said of a feed's objects.
+func (k observations) resetConflicts(feed vedette.Feed) {
 	for key, f := range k.floors {
 		if covers(feed, key) {
-			f.dispute = dispute{}
+			f.conflict = conflict{}
 			k.floors[key] = f
 		}
 	}
-	for uid, t := range k.tombs {
+	for uid, t := range k.tombstones {
 		if covers(feed, t.key) {
-			t.dispute = dispute{}
-			k.tombs[uid] = t
+			t.conflict = conflict{}
+			k.tombstones[uid] = t
 		}
 	}
 }
 
-// retain forgets the floors of objects that no feed of an account tells any more.
-func (f *floors) retain(account vedette.AccountName, told func(vedette.Key) bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.accounts[account]
-	if g == nil {
+// prune forgets the floors of objects that no feed of an account tells any more.
+func (o *overlays) prune(account vedette.AccountName, isCovered func(vedette.Key) bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ov := o.accounts[account]
+	if ov == nil {
 		return
 	}
-	maps.DeleteFunc(g.floors, func(key vedette.Key, _ floor) bool { return !told(key) })
-	maps.DeleteFunc(g.tombs, func(_ string, t tomb) bool { return !told(t.key) })
-	maps.DeleteFunc(g.listings, func(feed vedette.Feed, _ *listing) bool {
-		return !told(vedette.Key{Kind: feed.Kind, Namespace: feed.Namespace})
+	maps.DeleteFunc(ov.floors, func(key vedette.Key, _ versionFloor) bool { return !isCovered(key) })
+	maps.DeleteFunc(ov.tombstones, func(_ string, t tombstone) bool { return !isCovered(t.key) })
+	maps.DeleteFunc(ov.snapshots, func(feed vedette.Feed, _ *feedSnapshot) bool {
+		return !isCovered(vedette.Key{Kind: feed.Kind, Namespace: feed.Namespace})
 	})
-	f.tidyLocked(account, g)
+	o.removeIfEmptyLocked(account, ov)
 }
 
 // forget drops all that is known of an account.
-func (f *floors) forget(account vedette.AccountName) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.accounts, account)
+func (o *overlays) forget(account vedette.AccountName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.accounts, account)
 }
 
-// leave notes that an account's agent has left this process. It may come back at
+// markDisconnected notes that an account's agent has left this process. It may come back at
 // once and go on where it was, for which the floors are kept.
-func (f *floors) leave(account vedette.AccountName, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if g := f.accounts[account]; g != nil {
-		g.left = now
+func (o *overlays) markDisconnected(account vedette.AccountName, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if ov := o.accounts[account]; ov != nil {
+		ov.disconnectedAt = now
 	}
 }
 
-// sweepLocked drops what is kept of accounts whose agents did not come back. A
+// expireLocked drops what is kept of accounts whose agents did not come back. A
 // snapshot that they left unfinished is begun anew wherever they are now.
-func (f *floors) sweepLocked(now time.Time) {
-	maps.DeleteFunc(f.accounts, func(_ vedette.AccountName, g *ground) bool {
-		return !g.left.IsZero() && now.Sub(g.left) >= tombFor
+func (o *overlays) expireLocked(now time.Time) {
+	maps.DeleteFunc(o.accounts, func(_ vedette.AccountName, ov *overlay) bool {
+		return !ov.disconnectedAt.IsZero() && now.Sub(ov.disconnectedAt) >= tombstoneTTL
 	})
 }

@@ -53,13 +53,13 @@ func sharedPrefix(a, b string) int {
 	return n
 }
 
-var errHead = errors.New("the stored head of an object is damaged")
+var errDamagedHead = errors.New("the stored head of an object is damaged")
 
 // parseHead fills an object whose key is known.
 func parseHead(b []byte, o *vedette.Object) error {
 	r := headReader{rest: string(b)}
 	if len(b) == 0 || b[0] != headVersion {
-		return errHead
+		return errDamagedHead
 	}
 	r.rest = r.rest[1:]
 	o.Created = r.varint()
@@ -68,7 +68,7 @@ func parseHead(b []byte, o *vedette.Object) error {
 	o.Owner.Kind.Name = r.string()
 	shared := r.uvarint()
 	if shared > uint64(len(o.Name)) {
-		return errHead
+		return errDamagedHead
 	}
 	o.Owner.Name = o.Name[:shared] + r.string()
 	o.Owner.UID = unpackUID([]byte(r.string()))
@@ -77,7 +77,7 @@ func parseHead(b []byte, o *vedette.Object) error {
 		o.Summary = []byte(summary)
 	}
 	if r.damaged || r.rest != "" {
-		return errHead
+		return errDamagedHead
 	}
 	return nil
 }
@@ -129,19 +129,19 @@ func (r *headReader) varint() int64 {
 // ReadByte lets encoding/binary read varints.
 func (r *headReader) ReadByte() (byte, error) {
 	if r.rest == "" {
-		return 0, errHead
+		return 0, errDamagedHead
 	}
 	b := r.rest[0]
 	r.rest = r.rest[1:]
 	return b, nil
 }
 
-// clean makes text of unknown origin fit for a text column: valid UTF-8, no NUL
+// sanitize makes text of unknown origin fit for a text column: valid UTF-8, no NUL
 // (PostgreSQL takes neither) and at most so many bytes.
-func clean(s string, most int) string {
+func sanitize(s string, maxBytes int) string {
 	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "")
+	if len(s) > maxBytes {
+		s = strings.ToValidUTF8(s[:maxBytes], "")
 	}
 	return s
 }

@@ -30,11 +30,11 @@ func hashLabels(labels map[string]string) int64 {
 	return 1
 }
 
-// labelsets returns the number of each set by its hash, and stores those that
+// ensureLabelsets returns the number of each set by its hash, and stores those that
 // the account does not have, of which it returns the count. The account's row is
 // locked, so none goes away meanwhile.
-func labelsets(ctx context.Context, tx *tx, account int64, sets map[int64]map[string]string) (ids map[int64]int64, made int, err error) {
-	ids, err = findLabelsets(ctx, tx, account, slices.Collect(maps.Keys(sets)))
+func ensureLabelsets(ctx context.Context, tx *transaction, accountID int64, sets map[int64]map[string]string) (ids map[int64]int64, created int, err error) {
+	ids, err = findLabelsets(ctx, tx, accountID, slices.Collect(maps.Keys(sets)))
 	if err != nil || len(ids) == len(sets) {
 		return ids, 0, err
 	}
@@ -45,10 +45,10 @@ func labelsets(ctx context.Context, tx *tx, account int64, sets map[int64]map[st
 		}
 	}
 	slices.Sort(missing)
-	if err := insertLabelsets(ctx, tx, account, missing, sets); err != nil {
+	if err := insertLabelsets(ctx, tx, accountID, missing, sets); err != nil {
 		return nil, 0, err
 	}
-	added, err := findLabelsets(ctx, tx, account, missing)
+	added, err := findLabelsets(ctx, tx, accountID, missing)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -56,10 +56,10 @@ func labelsets(ctx context.Context, tx *tx, account int64, sets map[int64]map[st
 	return ids, len(added), insertLabels(ctx, tx, added, sets)
 }
 
-func findLabelsets(ctx context.Context, tx *tx, account int64, hashes []int64) (map[int64]int64, error) {
+func findLabelsets(ctx context.Context, tx *transaction, accountID int64, hashes []int64) (map[int64]int64, error) {
 	ids := make(map[int64]int64, len(hashes))
-	where, args := conditions{{"account_id = ?", []any{account}}, tx.dialect.in("hash", hashes)}.where()
-	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+	where, args := conditions{{"account_id = ?", []any{accountID}}, tx.dialect.in("hash", hashes)}.where()
+	err := queryEach(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
 		var id, hash int64
 		err := rows.Scan(&id, &hash)
 		ids[hash] = id
@@ -71,25 +71,25 @@ func findLabelsets(ctx context.Context, tx *tx, account int64, hashes []int64) (
 	return ids, nil
 }
 
-func insertLabelsets(ctx context.Context, tx *tx, account int64, hashes []int64, sets map[int64]map[string]string) error {
+func insertLabelsets(ctx context.Context, tx *transaction, accountID int64, hashes []int64, sets map[int64]map[string]string) error {
 	rows := make([][]any, len(hashes))
 	for i, hash := range hashes {
 		text, err := json.Marshal(sets[hash])
 		if err != nil {
 			return fmt.Errorf("write labels: %w", err)
 		}
-		rows[i] = []any{hash, account, string(text)}
+		rows[i] = []any{hash, accountID, string(text)}
 	}
-	return tx.dialect.insert(ctx, tx, "labelsets", []column{{"hash", "bigint"}, {"account_id", "integer"}, {"labels", "text"}}, rows, "")
+	return tx.dialect.insert(ctx, tx, "labelsets", []columnSpec{{"hash", "bigint"}, {"account_id", "integer"}, {"labels", "text"}}, rows, "")
 }
 
-func insertLabels(ctx context.Context, tx *tx, ids map[int64]int64, sets map[int64]map[string]string) error {
+func insertLabels(ctx context.Context, tx *transaction, ids map[int64]int64, sets map[int64]map[string]string) error {
 	var rows [][]any
 	for hash, id := range ids {
 		// Names that Kubernetes would not allow may become the same one.
 		cleaned := make(map[string]string, len(sets[hash]))
 		for name, value := range sets[hash] {
-			cleaned[clean(name, maxLabelName)] = clean(value, maxLabelValue)
+			cleaned[sanitize(name, maxLabelName)] = sanitize(value, maxLabelValue)
 		}
 		for name, value := range cleaned {
 			rows = append(rows, []any{id, name, value})
@@ -98,7 +98,7 @@ func insertLabels(ctx context.Context, tx *tx, ids map[int64]int64, sets map[int
 	slices.SortFunc(rows, func(a, b []any) int {
 		return cmp.Or(cmp.Compare(a[0].(int64), b[0].(int64)), cmp.Compare(a[1].(string), b[1].(string)))
 	})
-	return tx.dialect.insert(ctx, tx, "labels", []column{{"labelset", "bigint"}, {"name", "text"}, {"value", "text"}}, rows, "")
+	return tx.dialect.insert(ctx, tx, "labels", []columnSpec{{"labelset", "bigint"}, {"name", "text"}, {"value", "text"}}, rows, "")
 }
 
 // What Kubernetes allows in a label. A name is a DNS name, a slash and 63 more.
@@ -107,25 +107,25 @@ const (
 	maxLabelValue = 63
 )
 
-// collectLabelsets deletes the sets that no object of the account bears any
+// deleteUnusedLabelsets deletes the sets that no object of the account bears any
 // more. The account's row is locked.
-func collectLabelsets(ctx context.Context, tx *tx, account int64) error {
+func deleteUnusedLabelsets(ctx context.Context, tx *transaction, accountID int64) error {
 	var unused []int64
-	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+	err := queryEach(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		unused = append(unused, id)
 		return err
-	}, `SELECT l.id FROM labelsets l WHERE l.account_id = ? AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.labelset = l.id)`, account)
+	}, `SELECT l.id FROM labelsets l WHERE l.account_id = ? AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.labelset = l.id)`, accountID)
 	if err != nil {
 		return fmt.Errorf("find unused label sets: %w", err)
 	}
-	for part := range slices.Chunk(unused, 1000) {
-		where, args := conditions{tx.dialect.in("labelset", part)}.where()
+	for chunk := range slices.Chunk(unused, 1000) {
+		where, args := conditions{tx.dialect.in("labelset", chunk)}.where()
 		if _, err := tx.exec(ctx, `DELETE FROM labels`+where, args...); err != nil {
 			return fmt.Errorf("delete unused labels: %w", err)
 		}
-		where, args = conditions{tx.dialect.in("id", part)}.where()
+		where, args = conditions{tx.dialect.in("id", chunk)}.where()
 		if _, err := tx.exec(ctx, `DELETE FROM labelsets`+where, args...); err != nil {
 			return fmt.Errorf("delete unused label sets: %w", err)
 		}
@@ -133,46 +133,46 @@ func collectLabelsets(ctx context.Context, tx *tx, account int64) error {
 	return nil
 }
 
-// collectAfter is the number of sets that an account gains before those are
+// collectThreshold is the number of sets that an account gains before those are
 // looked for that it has lost. Jobs and rollouts leave a set behind each time.
-const collectAfter = 4096
+const collectThreshold = 4096
 
-// litter counts the sets that accounts have gained since the last collection.
-type litter struct {
-	mu     sync.Mutex
-	gained map[int64]int // by account
+// labelGC counts the sets that accounts have gained since the last collection.
+type labelGC struct {
+	mu    sync.Mutex
+	added map[int64]int // by account
 }
 
 // due adds to an account's count and reports whether it is time to collect,
 // which starts the count anew.
-func (l *litter) due(account int64, gained int) bool {
-	if gained == 0 {
+func (l *labelGC) due(accountID int64, added int) bool {
+	if added == 0 {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gained == nil {
-		l.gained = map[int64]int{}
+	if l.added == nil {
+		l.added = map[int64]int{}
 	}
-	l.gained[account] += gained
-	if l.gained[account] < collectAfter {
+	l.added[accountID] += added
+	if l.added[accountID] < collectThreshold {
 		return false
 	}
-	delete(l.gained, account)
+	delete(l.added, accountID)
 	return true
 }
 
-// tidy collects where it is time to. Whoever committed holds the account's gate.
+// collectLabels collects where it is time to. Whoever committed holds the account's gate.
 // That it fails is no failure of the commit: the next one in time tries again.
-func (s *Store) tidy(ctx context.Context, p *plan) {
-	if !s.litter.due(p.held.account, p.sown) {
+func (s *Store) collectLabels(ctx context.Context, p *plan) {
+	if !s.labelGC.due(p.baseline.accountID, p.addedLabelsets) {
 		return
 	}
-	err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) error {
-		if _, err := lockAccount(ctx, tx, p.batch.Account, p.batch.Term); err != nil {
+	err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error {
+		if _, err := lockAccountRow(ctx, tx, p.batch.Account, p.batch.Term); err != nil {
 			return err
 		}
-		return collectLabelsets(ctx, tx, p.held.account)
+		return deleteUnusedLabelsets(ctx, tx, p.baseline.accountID)
 	})
 	if err != nil {
 		s.log.Warn("unused label sets are not collected", "account", p.batch.Account, "error", err)

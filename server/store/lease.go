@@ -21,11 +21,11 @@ import (
 // A nil lease lets everyone write. SQLite needs none: its file is locked by the
 // process, and the system frees it when that ends.
 type lease struct {
-	store  *Store
-	server vedette.ServerID
-	host   string
-	token  string        // of this process
-	turn   chan struct{} // holds a token while the database is asked to renew
+	store    *Store
+	server   vedette.ServerID
+	host     string
+	token    string        // of this process
+	renewing chan struct{} // holds a token while the database is asked to renew
 
 	mu        sync.Mutex
 	confirmed time.Time // when the database was last asked, successfully
@@ -33,17 +33,17 @@ type lease struct {
 }
 
 const (
-	renewEvery = time.Second
-	// ownTerm is for how long a lease counts that is not renewed, to who starts the
+	renewInterval = time.Second
+	// ownLeaseTTL is for how long a lease counts that is not renewed, to who starts the
 	// same server on the same host again: little is risked, for most likely that
 	// has killed the one before.
-	ownTerm = 3 * time.Second
-	// strangeTerm is the same to every other server.
-	strangeTerm = 10 * time.Second
+	ownLeaseTTL = 3 * time.Second
+	// otherLeaseTTL is the same to every other server.
+	otherLeaseTTL = 10 * time.Second
 )
 
 func newLease(s *Store, cfg Config) *lease {
-	return &lease{store: s, server: cfg.Server, host: cfg.Host, token: rand.Text(), turn: make(chan struct{}, 1)}
+	return &lease{store: s, server: cfg.Server, host: cfg.Host, token: rand.Text(), renewing: make(chan struct{}, 1)}
 }
 
 // leaseRow is the lease as it is stored. Times are microseconds by the database's
@@ -55,88 +55,88 @@ type leaseRow struct {
 
 func (r leaseRow) age() time.Duration { return time.Duration(r.now-r.renewed) * time.Microsecond }
 
-// sighting is a lease of another process, as it was first seen.
-type sighting struct {
-	row leaseRow
-	at  time.Time // by our own clock
+// leaseObservation is a lease of another process, as it was first seen.
+type leaseObservation struct {
+	row    leaseRow
+	seenAt time.Time // by our own clock
 }
 
-// verdict is what to do about a lease.
-type verdict string
+// leaseDecision is what to do about a lease.
+type leaseDecision string
 
 const (
-	takeLease   verdict = "take"
-	awaitLease  verdict = "wait"
-	refuseLease verdict = "refuse"
+	takeLease   leaseDecision = "take"
+	awaitLease  leaseDecision = "wait"
+	refuseLease leaseDecision = "refuse"
 )
 
-// judge decides by the second sight of a lease. A lease that was renewed since the
+// decide decides by the second sight of a lease. A lease that was renewed since the
 // first is alive. One that was not is over when it is old by the database's
 // clock, or has been watched for as long: that clock may have been set back.
 // Its age alone does not count at first sight, for the clock may just have been
 // set forward.
-func (s sighting) judge(row leaseRow, watched, term time.Duration) verdict {
+func (o leaseObservation) decide(row leaseRow, watched, ttl time.Duration) leaseDecision {
 	switch {
 	case row.token == "":
 		return takeLease
-	case row.token != s.row.token || row.renewed != s.row.renewed:
+	case row.token != o.row.token || row.renewed != o.row.renewed:
 		return refuseLease
-	case watched >= renewEvery*3/2 && (row.age() >= term || watched >= term):
+	case watched >= renewInterval*3/2 && (row.age() >= ttl || watched >= ttl):
 		return takeLease
 	}
 	return awaitLease
 }
 
-// claim takes the lease, which takes as long as another process may be alive that
+// acquire takes the lease, which takes as long as another process may be alive that
 // has it. The error is vedette.Conflict where one is.
-func (l *lease) claim(ctx context.Context) error {
-	var first sighting
+func (l *lease) acquire(ctx context.Context) error {
+	var first leaseObservation
 	for {
-		decided, row, err := l.try(ctx, &first)
+		decision, row, err := l.tryAcquire(ctx, &first)
 		switch {
 		case err != nil:
 			return err
-		case decided == takeLease:
+		case decision == takeLease:
 			return nil
-		case decided == refuseLease:
-			return inUse(row)
+		case decision == refuseLease:
+			return inUseError(row)
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(renewEvery / 4):
+		case <-time.After(renewInterval / 4):
 		}
 	}
 }
 
-func (l *lease) try(ctx context.Context, first *sighting) (decided verdict, row leaseRow, err error) {
+func (l *lease) tryAcquire(ctx context.Context, first *leaseObservation) (decision leaseDecision, row leaseRow, err error) {
 	began := time.Now()
-	err = l.store.unleased(ctx, func(ctx context.Context, tx *tx) error {
-		if row, err = lockLease(ctx, tx); err != nil {
+	err = l.store.writeWithoutLease(ctx, func(ctx context.Context, tx *transaction) error {
+		if row, err = lockLeaseRow(ctx, tx); err != nil {
 			return err
 		}
-		if first.at.IsZero() {
-			*first = sighting{row, began}
-			l.announce(row)
+		if first.seenAt.IsZero() {
+			*first = leaseObservation{row, began}
+			l.logWait(row)
 		}
-		if decided = first.judge(row, began.Sub(first.at), l.termOf(row)); row.token == l.token {
-			decided = takeLease // by a commit whose answer was lost
+		if decision = first.decide(row, began.Sub(first.seenAt), l.ttlOf(row)); row.token == l.token {
+			decision = takeLease // by a commit whose answer was lost
 		}
-		if decided != takeLease {
+		if decision != takeLease {
 			return nil
 		}
-		_, err := tx.exec(ctx, `UPDATE lease SET server = ?, host = ?, token = ?, taken = `+tx.dialect.clock+`, renewed = `+tx.dialect.clock+` WHERE id = 1`,
+		_, err := tx.exec(ctx, `UPDATE lease SET server = ?, host = ?, token = ?, taken = `+tx.dialect.clockExpr+`, renewed = `+tx.dialect.clockExpr+` WHERE id = 1`,
 			string(l.server), l.host, l.token)
 		return err
 	})
-	if err == nil && decided == takeLease {
+	if err == nil && decision == takeLease {
 		l.confirm(began)
 	}
-	return decided, row, err
+	return decision, row, err
 }
 
 func selectLease(d *dialect) string {
-	return `SELECT server, host, token, taken, renewed, ` + d.clock + ` FROM lease WHERE id = 1`
+	return `SELECT server, host, token, taken, renewed, ` + d.clockExpr + ` FROM lease WHERE id = 1`
 }
 
 func scanLease(row scanner) (r leaseRow, err error) {
@@ -144,9 +144,9 @@ func scanLease(row scanner) (r leaseRow, err error) {
 	return r, err
 }
 
-// lockLease reads the lease and keeps others from changing it until the
+// lockLeaseRow reads the lease and keeps others from changing it until the
 // transaction ends.
-func lockLease(ctx context.Context, tx *tx) (leaseRow, error) {
+func lockLeaseRow(ctx context.Context, tx *transaction) (leaseRow, error) {
 	row, err := scanLease(tx.queryRow(ctx, selectLease(tx.dialect)+tx.dialect.forUpdate))
 	if errors.Is(err, sql.ErrNoRows) {
 		_, err = tx.exec(ctx, `INSERT INTO lease (id, server, host, token, taken, renewed) VALUES (1, '', '', '', 0, 0)`)
@@ -154,26 +154,26 @@ func lockLease(ctx context.Context, tx *tx) (leaseRow, error) {
 	return row, err
 }
 
-func (l *lease) termOf(row leaseRow) time.Duration {
+func (l *lease) ttlOf(row leaseRow) time.Duration {
 	if row.server == string(l.server) && row.host == l.host {
-		return ownTerm
+		return ownLeaseTTL
 	}
-	return strangeTerm
+	return otherLeaseTTL
 }
 
-// announce says why the start takes longer.
-func (l *lease) announce(row leaseRow) {
+// logWait says why the start takes longer.
+func (l *lease) logWait(row leaseRow) {
 	if row.token != "" {
 		l.store.log.Info("another process has used the database, and has not said that it ended; it is watched for a sign of life",
-			"server", row.server, "host", row.host, "seen", row.age().Round(time.Millisecond), "atMost", l.termOf(row))
+			"server", row.server, "host", row.host, "seen", row.age().Round(time.Millisecond), "atMost", l.ttlOf(row))
 	}
 }
 
-// inUse names the process that has the lease.
-func inUse(row leaseRow) error {
+// inUseError names the process that has the lease.
+func inUseError(row leaseRow) error {
 	return vedette.Errorf(vedette.Conflict, "the database is used by another server: %s on host %s, which started at %s and was last seen %v before %s by the database's clock. "+
 		"Several servers on one database are not supported yet: stop that one, or give this one a database of its own",
-		row.server, row.host, timeOf(row.taken).Format(time.RFC3339), max(0, row.age()).Round(time.Millisecond), timeOf(row.now).Format(time.RFC3339))
+		row.server, row.host, fromMicros(row.taken).Format(time.RFC3339), max(0, row.age()).Round(time.Millisecond), fromMicros(row.now).Format(time.RFC3339))
 }
 
 func (l *lease) confirm(at time.Time) {
@@ -182,15 +182,15 @@ func (l *lease) confirm(at time.Time) {
 	l.confirmed = at
 }
 
-// fresh reports whether the lease is surely ours. Time is measured by both of the
+// isFresh reports whether the lease is surely ours. Time is measured by both of the
 // clocks that we have: the monotonic one stands still while a machine is suspended,
 // and the other one may be set. Either only makes us ask the database.
-func (l *lease) fresh() (bool, error) {
+func (l *lease) isFresh() (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	elapsed := max(now.Sub(l.confirmed), now.Round(0).Sub(l.confirmed.Round(0)).Abs())
-	return elapsed < ownTerm, l.lost
+	return elapsed < ownLeaseTTL, l.lost
 }
 
 // check returns an error unless the lease is ours, and renews it where that is not
@@ -199,22 +199,22 @@ func (l *lease) check(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
-	asked := time.Now()
-	if fresh, err := l.fresh(); fresh || err != nil {
+	startedAt := time.Now()
+	if fresh, err := l.isFresh(); fresh || err != nil {
 		return err
 	}
-	return l.renew(ctx, asked)
+	return l.renew(ctx, startedAt)
 }
 
-// recheck is check for the end of a transaction, before it is committed. Where a
+// checkBeforeCommit is check for the end of a transaction, before it is committed. Where a
 // renewal takes longer than the lease counts, as when many readers wait for the same
 // connections, the transaction asks itself whose the lease is, or nothing could be
 // written any more. It does not lock the row, as renewRow says why.
-func (l *lease) recheck(ctx context.Context, tx *tx) error {
+func (l *lease) checkBeforeCommit(ctx context.Context, tx *transaction) error {
 	if l == nil {
 		return nil
 	}
-	if fresh, err := l.fresh(); fresh || err != nil {
+	if fresh, err := l.isFresh(); fresh || err != nil {
 		return err
 	}
 	row, err := scanLease(tx.queryRow(ctx, selectLease(tx.dialect)))
@@ -224,15 +224,15 @@ func (l *lease) recheck(ctx context.Context, tx *tx) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("read whose the lease of the database is: %w", err)
 	}
-	return l.lose(row)
+	return l.markLost(row)
 }
 
 // renew asks the database whether the lease is still ours, unless it has been asked
 // since. The error is lost's where it is not, and stays that.
 func (l *lease) renew(ctx context.Context, since time.Time) error {
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case l.renewing <- struct{}{}:
+		defer func() { <-l.renewing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -240,12 +240,12 @@ func (l *lease) renew(ctx context.Context, since time.Time) error {
 		return nil
 	}
 	began := time.Now()
-	ours, row, err := l.renewRow(ctx)
+	isOurs, row, err := l.renewRow(ctx)
 	if err != nil {
-		return l.store.explain("renew the lease of the database", err)
+		return l.store.wrapError("renew the lease of the database", err)
 	}
-	if !ours {
-		return l.lose(row)
+	if !isOurs {
+		return l.markLost(row)
 	}
 	l.confirm(began)
 	return nil
@@ -260,11 +260,11 @@ func (l *lease) confirmedSince(t time.Time) bool {
 // renewRow renews in one statement: a server that is frozen between two would keep
 // the row locked, and others from finding that the lease is over. Where the lease
 // is not ours, it returns whose it is.
-func (l *lease) renewRow(ctx context.Context) (ours bool, row leaseRow, err error) {
+func (l *lease) renewRow(ctx context.Context) (isOurs bool, row leaseRow, err error) {
 	d := &l.store.dialect
-	err = l.store.connected(ctx, l.store.db, func(ctx context.Context, conn *sql.Conn) error {
-		n, err := exec(ctx, conn, d, `UPDATE lease SET renewed = `+d.clock+` WHERE id = 1 AND token = ?`, l.token)
-		if ours = n > 0; err != nil || ours {
+	err = l.store.withConn(ctx, l.store.db, func(ctx context.Context, conn *sql.Conn) error {
+		n, err := exec(ctx, conn, d, `UPDATE lease SET renewed = `+d.clockExpr+` WHERE id = 1 AND token = ?`, l.token)
+		if isOurs = n > 0; err != nil || isOurs {
 			return err
 		}
 		if row, err = scanLease(conn.QueryRowContext(ctx, selectLease(d))); errors.Is(err, sql.ErrNoRows) {
@@ -272,18 +272,18 @@ func (l *lease) renewRow(ctx context.Context) (ours bool, row leaseRow, err erro
 		}
 		return err
 	})
-	return ours, row, err
+	return isOurs, row, err
 }
 
 // ErrLeaseLost says that another server has taken the database over.
 var ErrLeaseLost = errors.New("the lease of the database is lost")
 
-// lose notes that nothing may be written any more. Writers are told that the
+// markLost notes that nothing may be written any more. Writers are told that the
 // database is unavailable, so that nobody takes their data for the reason.
-func (l *lease) lose(row leaseRow) error {
+func (l *lease) markLost(row leaseRow) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	who := fmt.Sprintf("server %s on host %s has taken the database over since %s", row.server, row.host, timeOf(row.taken).Format(time.RFC3339))
+	who := fmt.Sprintf("server %s on host %s has taken the database over since %s", row.server, row.host, fromMicros(row.taken).Format(time.RFC3339))
 	if row.token == "" {
 		who = "another server has used the database meanwhile, or its lease was deleted"
 	}
@@ -294,9 +294,9 @@ func (l *lease) lose(row leaseRow) error {
 // release gives the lease up, so that the next server need not wait. It does not
 // fail: without a database, the next one waits.
 func (l *lease) release() error {
-	ctx, cancel := context.WithTimeout(context.Background(), ownTerm)
+	ctx, cancel := context.WithTimeout(context.Background(), ownLeaseTTL)
 	defer cancel()
-	err := l.store.unleased(ctx, func(ctx context.Context, tx *tx) error {
+	err := l.store.writeWithoutLease(ctx, func(ctx context.Context, tx *transaction) error {
 		_, err := tx.exec(ctx, `UPDATE lease SET token = '' WHERE id = 1 AND token = ?`, l.token)
 		return err
 	})
@@ -314,7 +314,7 @@ func (s *Store) KeepLease(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	tick := time.NewTicker(renewEvery)
+	tick := time.NewTicker(renewInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -332,11 +332,11 @@ func (s *Store) KeepLease(ctx context.Context) error {
 	}
 }
 
-// unleased runs do in one transaction, past the turnstile and the lease.
-func (s *Store) unleased(ctx context.Context, do func(ctx context.Context, tx *tx) error) error {
-	return s.attempts(func() error {
-		return s.connected(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
-			return s.transact(ctx, conn, do, func(context.Context, *tx) error { return nil })
+// writeWithoutLease runs do in one transaction, past the turnstile and the lease.
+func (s *Store) writeWithoutLease(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
+	return s.retryOnConflict(func() error {
+		return s.withConn(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {
+			return s.runTx(ctx, conn, do, func(context.Context, *transaction) error { return nil })
 		})
 	})
 }

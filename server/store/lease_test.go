@@ -13,41 +13,41 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-func TestLeaseVerdicts(t *testing.T) {
+func TestLeaseDecisions(t *testing.T) {
 	const start = 1_000_000_000
-	at := func(renewed, now time.Duration) leaseRow {
+	leaseAt := func(renewed, now time.Duration) leaseRow {
 		return leaseRow{server: "s1", host: "h1", token: "t1", renewed: start + renewed.Microseconds(), now: start + now.Microseconds()}
 	}
-	first := sighting{row: at(0, 0)}
-	renewed := at(time.Second, time.Second)
-	other := at(0, time.Hour)
+	first := leaseObservation{row: leaseAt(0, 0)}
+	renewed := leaseAt(time.Second, time.Second)
+	other := leaseAt(0, time.Hour)
 	other.token = "t2"
 	for _, tt := range []struct {
 		why     string
 		row     leaseRow
 		watched time.Duration
-		want    verdict
+		want    leaseDecision
 	}{
 		{"nobody has it", leaseRow{}, 0, takeLease},
-		{"first sight of a young one", at(0, 0), 0, awaitLease},
-		{"first sight of an old one, by a clock that may just have been set", at(0, time.Hour), 0, awaitLease},
-		{"still as it was, and old", at(0, time.Hour), 2 * time.Second, takeLease},
-		{"still as it was, and young", at(0, 2*time.Second), 2 * time.Second, awaitLease},
-		{"still as it was, for its whole term", at(0, 10*time.Second), 10 * time.Second, takeLease},
-		{"still as it was, by a clock that was set back", at(0, -time.Hour), 9 * time.Second, awaitLease},
-		{"the same for its whole term", at(0, -time.Hour), 10 * time.Second, takeLease},
+		{"first sight of a young one", leaseAt(0, 0), 0, awaitLease},
+		{"first sight of an old one, by a clock that may just have been set", leaseAt(0, time.Hour), 0, awaitLease},
+		{"still as it was, and old", leaseAt(0, time.Hour), 2 * time.Second, takeLease},
+		{"still as it was, and young", leaseAt(0, 2*time.Second), 2 * time.Second, awaitLease},
+		{"still as it was, for its whole term", leaseAt(0, 10*time.Second), 10 * time.Second, takeLease},
+		{"still as it was, by a clock that was set back", leaseAt(0, -time.Hour), 9 * time.Second, awaitLease},
+		{"the same for its whole term", leaseAt(0, -time.Hour), 10 * time.Second, takeLease},
 		{"renewed", renewed, 2 * time.Second, refuseLease},
 		{"renewed, and watched for long because we were frozen", renewed, time.Hour, refuseLease},
 		{"taken by another meanwhile", other, time.Hour, refuseLease},
 	} {
-		if got := first.judge(tt.row, tt.watched, strangeTerm); got != tt.want {
+		if got := first.decide(tt.row, tt.watched, otherLeaseTTL); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.why, got, tt.want)
 		}
 	}
 }
 
-// leased runs a test on each database that has a lease.
-func leased(t *testing.T, test func(t *testing.T, url string)) {
+// onLeasedDatabases runs a test on each database that has a lease.
+func onLeasedDatabases(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("PostgreSQL", func(t *testing.T) { t.Parallel(); test(t, databases.PostgreSQL(t)) })
 	t.Run("MariaDB", func(t *testing.T) { t.Parallel(); test(t, databases.MariaDB(t)) })
 }
@@ -61,8 +61,8 @@ func openAs(t *testing.T, url string, server vedette.ServerID) *Store {
 	return s
 }
 
-// keep renews a store's lease until the function that it returns is called.
-func keep(t *testing.T, s *Store) (stop func()) {
+// keepLease renews a store's lease until the function that it returns is called.
+func keepLease(t *testing.T, s *Store) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -73,7 +73,7 @@ func keep(t *testing.T, s *Store) (stop func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-func shut(t *testing.T, s *Store) {
+func closeStore(t *testing.T, s *Store) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -83,9 +83,9 @@ func shut(t *testing.T, s *Store) {
 // TestOneServerPerDatabase has a second server start, of another and of the same
 // name, which is refused however often it tries, until the first has ended.
 func TestOneServerPerDatabase(t *testing.T) {
-	leased(t, func(t *testing.T, url string) {
+	onLeasedDatabases(t, func(t *testing.T, url string) {
 		first := openAs(t, url, "s1")
-		stop := keep(t, first)
+		stop := keepLease(t, first)
 		for _, name := range []vedette.ServerID{"s2", "s1"} {
 			_, err := Open(t.Context(), Config{URL: url, Server: name, Host: "h"})
 			if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "s1 on host h") || !strings.Contains(err.Error(), "last seen") {
@@ -96,38 +96,38 @@ func TestOneServerPerDatabase(t *testing.T) {
 			t.Errorf("the first writes no more: %v", err)
 		}
 		stop()
-		shut(t, first)
+		closeStore(t, first)
 		second := openAs(t, url, "s2")
-		defer shut(t, second)
+		defer closeStore(t, second)
 		if err := second.Ping(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// TestSuccessorOfAServerThatWasKilled starts a server while the lease of the one
+// TestLeaseTakeoverAfterCrash starts a server while the lease of the one
 // before has not ended. The first then wakes up, and must write nothing.
-func TestSuccessorOfAServerThatWasKilled(t *testing.T) {
+func TestLeaseTakeoverAfterCrash(t *testing.T) {
 	for _, name := range []vedette.ServerID{"s1", "s2"} {
 		t.Run(string(name), func(t *testing.T) {
 			t.Parallel()
-			leased(t, func(t *testing.T, url string) {
+			onLeasedDatabases(t, func(t *testing.T, url string) {
 				frozen := openAs(t, url, "s1")
-				defer shut(t, frozen)
+				defer closeStore(t, frozen)
 				if _, err := frozen.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 					t.Fatal(err)
 				}
-				term, err := frozen.Take(t.Context(), "prod", Holder{Agent: "a1", Server: "s1"})
+				term, err := frozen.Acquire(t.Context(), "prod", Holder{Agent: "a1", Server: "s1"})
 				if err != nil {
 					t.Fatal(err)
 				}
 				next := openAs(t, url, name) // waits for the term of the lease
-				defer shut(t, next)
-				defer keep(t, next)()
+				defer closeStore(t, next)
+				defer keepLease(t, next)()
 				if err := next.ReleaseAll(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				wakesUp(t, frozen, term)
+				checkWritesRejected(t, frozen, term)
 				if row, err := next.Account(t.Context(), "prod"); err != nil || row.Term <= term || row.Holder != "" {
 					t.Errorf("got %+v, %v", row, err)
 				}
@@ -136,9 +136,9 @@ func TestSuccessorOfAServerThatWasKilled(t *testing.T) {
 	}
 }
 
-// wakesUp asks that a server that has lost its lease can't write, by whichever way,
+// checkWritesRejected asks that a server that has lost its lease can't write, by whichever way,
 // and is told.
-func wakesUp(t *testing.T, s *Store, term vedette.Term) {
+func checkWritesRejected(t *testing.T, s *Store, term vedette.Term) {
 	t.Helper()
 	for what, write := range map[string]func() error{
 		"register": func() error {
@@ -158,80 +158,80 @@ func wakesUp(t *testing.T, s *Store, term vedette.Term) {
 	}
 }
 
-// TestLeaseThatIsGone has the row deleted, and given up by a server that has used
+// TestDeletedLeaseIsLost has the row deleted, and given up by a server that has used
 // the database in between.
-func TestLeaseThatIsGone(t *testing.T) {
-	leased(t, func(t *testing.T, url string) {
+func TestDeletedLeaseIsLost(t *testing.T) {
+	onLeasedDatabases(t, func(t *testing.T, url string) {
 		for _, change := range []string{`DELETE FROM lease`, `UPDATE lease SET token = ''`} {
 			s := openAs(t, url, "s1")
-			if err := s.write(t.Context(), func(ctx context.Context, tx *tx) error { _, err := tx.exec(ctx, change); return err }); err != nil {
+			if err := s.write(t.Context(), func(ctx context.Context, tx *transaction) error { _, err := tx.exec(ctx, change); return err }); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.KeepLease(t.Context()); !errors.Is(err, ErrLeaseLost) {
 				t.Errorf("%s: got %v", change, err)
 			}
-			shut(t, s)
+			closeStore(t, s)
 		}
-		shut(t, openAs(t, url, "s2")) // makes the row anew
+		closeStore(t, openAs(t, url, "s2")) // makes the row anew
 	})
 }
 
-// TestFrozenInATransaction freezes a server between the last statement of a
+// TestLeaseIsCheckedBeforeCommit freezes a server between the last statement of a
 // transaction and its commit. What it wrote counts unless another one has taken the
 // database over: nothing could be written where renewals take long, else.
-func TestFrozenInATransaction(t *testing.T) {
-	leased(t, func(t *testing.T, url string) {
+func TestLeaseIsCheckedBeforeCommit(t *testing.T) {
+	onLeasedDatabases(t, func(t *testing.T, url string) {
 		s := openAs(t, url, "s1")
-		defer shut(t, s)
-		raise := func(by int, meanwhile string) error {
-			other := func(ctx context.Context, tx *tx) error { _, err := tx.exec(ctx, meanwhile); return err }
-			return s.write(t.Context(), func(ctx context.Context, tx *tx) error {
+		defer closeStore(t, s)
+		increment := func(by int, meanwhile string) error {
+			other := func(ctx context.Context, tx *transaction) error { _, err := tx.exec(ctx, meanwhile); return err }
+			return s.write(t.Context(), func(ctx context.Context, tx *transaction) error {
 				if _, err := tx.exec(ctx, `UPDATE counters SET value = value + ? WHERE name = 'term'`, by); err != nil {
 					return err
 				}
-				s.lease.confirm(time.Now().Add(-ownTerm)) // as if so much time had passed
-				return s.unleased(ctx, other)
+				s.lease.confirm(time.Now().Add(-ownLeaseTTL)) // as if so much time had passed
+				return s.writeWithoutLease(ctx, other)
 			})
 		}
-		if err := raise(1, `UPDATE lease SET renewed = renewed`); err != nil {
+		if err := increment(1, `UPDATE lease SET renewed = renewed`); err != nil {
 			t.Errorf("the lease is its own, and yet: %v", err)
 		}
-		if err := raise(1000, `UPDATE lease SET token = 'another', server = 's2'`); !errors.Is(err, ErrLeaseLost) || vedette.KindOf(err) != vedette.Unavailable {
+		if err := increment(1000, `UPDATE lease SET token = 'another', server = 's2'`); !errors.Is(err, ErrLeaseLost) || vedette.KindOf(err) != vedette.Unavailable {
 			t.Errorf("another has taken the database over, and yet: %v", err)
 		}
 		var value int64
-		if err := s.one(t.Context(), into(&value), `SELECT value FROM counters WHERE name = 'term'`); err != nil || value != 1 {
+		if err := s.queryOne(t.Context(), scanInto(&value), `SELECT value FROM counters WHERE name = 'term'`); err != nil || value != 1 {
 			t.Errorf("the counter is %d, %v", value, err)
 		}
 	})
 }
 
-// TestSchemaOfBeforeLeases opens a database that a server without leases has left.
-func TestSchemaOfBeforeLeases(t *testing.T) {
+// TestUpgradeFromSchemaWithoutLease opens a database that a server without leases has left.
+func TestUpgradeFromSchemaWithoutLease(t *testing.T) {
 	onOldSchemas(t, 4, func(t *testing.T, url string, _ *sql.DB) {
 		s := openAs(t, url, "s1")
-		defer shut(t, s)
+		defer closeStore(t, s)
 		if _, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 			t.Error(err)
 		}
-		if needs := s.dialect.clock != ""; needs != (s.lease != nil) {
+		if needs := s.dialect.clockExpr != ""; needs != (s.lease != nil) {
 			t.Errorf("%s: the lease is %v", s.dialect.name, s.lease)
 		}
 	})
 }
 
-// TestServersThatStartTogether lets one of several win.
-func TestServersThatStartTogether(t *testing.T) {
-	leased(t, func(t *testing.T, url string) {
-		shut(t, openAs(t, url, "s0")) // makes the schema
+// TestConcurrentStartsHaveOneWinner lets one of several win.
+func TestConcurrentStartsHaveOneWinner(t *testing.T) {
+	onLeasedDatabases(t, func(t *testing.T, url string) {
+		closeStore(t, openAs(t, url, "s0")) // makes the schema
 		var wg sync.WaitGroup
-		won := make(chan func(), 4)
+		winners := make(chan func(), 4)
 		for range 4 {
 			wg.Go(func() {
 				s, err := Open(t.Context(), Config{URL: url, Server: "s", Host: "h"})
 				if err == nil {
-					stop := keep(t, s)
-					won <- func() { stop(); shut(t, s) }
+					stop := keepLease(t, s)
+					winners <- func() { stop(); closeStore(t, s) }
 					return
 				}
 				if vedette.KindOf(err) != vedette.Conflict {
@@ -240,9 +240,9 @@ func TestServersThatStartTogether(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		close(won)
+		close(winners)
 		n := 0
-		for end := range won {
+		for end := range winners {
 			n++
 			end()
 		}

@@ -18,40 +18,40 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// rig is a store with a proxy before its database, and a way past both.
-type rig struct {
+// proxiedStore is a store with a proxy before its database, and a way past both.
+type proxiedStore struct {
 	*store.Store
 	term   vedette.Term
 	proxy  *proxy.Proxy
 	direct *sql.DB
-	server
+	serverKind
 }
 
-// server is what differs between the databases.
-type server struct {
-	driver string
-	commit string // the message that ends a transaction, in part
-	waits  string // query for the number of transactions that wait for a lock
+// serverKind is what differs between the databases.
+type serverKind struct {
+	driver         string
+	commitMessage  string // the message that ends a transaction, in part
+	lockWaitsQuery string // query for the number of transactions that wait for a lock
 }
 
-func onServers(t *testing.T, test func(t *testing.T, r *rig)) {
+func onProxiedServers(t *testing.T, test func(t *testing.T, r *proxiedStore)) {
 	t.Run("postgres", func(t *testing.T) {
-		at := databases.PostgreSQL(t)
-		test(t, newRig(t, at, at, server{"pgx", "commit\x00",
+		dbURL := databases.PostgreSQL(t)
+		test(t, newProxiedStore(t, dbURL, dbURL, serverKind{"pgx", "commit\x00",
 			`SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`}))
 	})
 	t.Run("mariadb", func(t *testing.T) {
-		at := databases.MariaDB(t)
-		dsn, err := databases.MySQLDSN(at)
+		dbURL := databases.MariaDB(t)
+		dsn, err := databases.MySQLDSN(dbURL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(t, newRig(t, at, dsn, server{"mysql", "\x03commit", `SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`}))
+		test(t, newProxiedStore(t, dbURL, dsn, serverKind{"mysql", "\x03commit", `SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`}))
 	})
 }
 
-func parse(t *testing.T, text string) *url.URL {
-	u, err := url.Parse(text)
+func parseURL(t *testing.T, rawURL string) *url.URL {
+	u, err := url.Parse(rawURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +60,11 @@ func parse(t *testing.T, text string) *url.URL {
 
 var podKind = vedette.Kind{Name: "Pod"}
 
-func newRig(t *testing.T, at, dsn string, s server) *rig {
-	u := parse(t, at)
+func newProxiedStore(t *testing.T, dbURL, dsn string, s serverKind) *proxiedStore {
+	u := parseURL(t, dbURL)
 	p := proxy.New(t, u.Host)
 	u.Host = p.Address()
-	r := &rig{Store: storetest.Open(t, u.String()), proxy: p, server: s}
+	r := &proxiedStore{Store: storetest.Open(t, u.String()), proxy: p, serverKind: s}
 	var err error
 	if r.direct, err = sql.Open(s.driver, dsn); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func newRig(t *testing.T, at, dsn string, s server) *rig {
 	if _, err = r.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		t.Fatal(err)
 	}
-	if r.term, err = r.Take(t.Context(), "prod", store.Holder{Agent: "a", Server: "s"}); err != nil {
+	if r.term, err = r.Acquire(t.Context(), "prod", store.Holder{Agent: "a", Server: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	feed := store.DeclaredFeed{Feed: vedette.Feed{Kind: podKind}, Resource: vedette.Resource{Kind: podKind, Version: "v1", Plural: "pods", Namespaced: true}}
@@ -83,8 +83,8 @@ func newRig(t *testing.T, at, dsn string, s server) *rig {
 	return r
 }
 
-// write commits the first n of some objects.
-func (r *rig) write(ctx context.Context, n int) error {
+// commitPods commits the first n of some objects.
+func (r *proxiedStore) commitPods(ctx context.Context, n int) error {
 	b := store.Batch{Account: "prod", Term: r.term}
 	for i := range n {
 		b.Upserts = append(b.Upserts, vedette.Object{
@@ -95,7 +95,7 @@ func (r *rig) write(ctx context.Context, n int) error {
 	return err
 }
 
-func (r *rig) number(t *testing.T, query string) (n int64) {
+func (r *proxiedStore) queryInt(t *testing.T, query string) (n int64) {
 	t.Helper()
 	if err := r.direct.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -103,8 +103,8 @@ func (r *rig) number(t *testing.T, query string) (n int64) {
 	return n
 }
 
-// awaitLock waits until a transaction waits for another's lock.
-func (r *rig) awaitLock(t *testing.T) {
+// waitForLock waits until a transaction waits for another's lock.
+func (r *proxiedStore) waitForLock(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -112,7 +112,7 @@ func (r *rig) awaitLock(t *testing.T) {
 	// unread for a tenth of a second: who asks more often never hears any news.
 	tick := time.NewTicker(150 * time.Millisecond)
 	defer tick.Stop()
-	for r.number(t, r.waits) == 0 {
+	for r.queryInt(t, r.lockWaitsQuery) == 0 {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -123,27 +123,27 @@ func (r *rig) awaitLock(t *testing.T) {
 
 // A commit is sent, and nothing is heard of it. It arrives late: while the same
 // batch is being written once more.
-func TestLateCommit(t *testing.T) {
-	onServers(t, func(t *testing.T, r *rig) {
-		if err := r.write(t.Context(), 1); err != nil { // what only the first one commits besides is done then
+func TestLateCommitIsCountedOnce(t *testing.T) {
+	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
+		if err := r.commitPods(t.Context(), 1); err != nil { // what only the first one commits besides is done then
 			t.Fatal(err)
 		}
-		sprung := r.proxy.HoldAt(r.commit)
-		ctx, giveUp := context.WithCancel(t.Context())
+		reached := r.proxy.HoldAt(r.commitMessage)
+		ctx, cancel := context.WithCancel(t.Context())
 		first, second := make(chan error, 1), make(chan error, 1)
-		go func() { first <- r.write(ctx, 3) }()
-		<-sprung
-		giveUp()
+		go func() { first <- r.commitPods(ctx, 3) }()
+		<-reached
+		cancel()
 		if err := <-first; err == nil {
 			t.Fatal("a commit that was not answered succeeded")
 		}
-		go func() { second <- r.write(t.Context(), 3) }()
-		r.awaitLock(t)
+		go func() { second <- r.commitPods(t.Context(), 3) }()
+		r.waitForLock(t)
 		r.proxy.Heal()
 		if err := <-second; err != nil {
 			t.Fatal(err)
 		}
-		rows, counted := r.number(t, "SELECT COUNT(*) FROM objects"), r.number(t, "SELECT objects FROM feeds")
+		rows, counted := r.queryInt(t, "SELECT COUNT(*) FROM objects"), r.queryInt(t, "SELECT objects FROM feeds")
 		if rows != 3 || counted != 3 {
 			t.Errorf("%d objects are stored and the feed counts %d, of 3", rows, counted)
 		}
@@ -153,42 +153,42 @@ func TestLateCommit(t *testing.T) {
 // A transaction is lost with all that it has locked. The database must let go of
 // that by itself: who held it never comes back.
 func TestLockOfLostTransaction(t *testing.T) {
-	onServers(t, func(t *testing.T, r *rig) {
-		if err := r.write(t.Context(), 1); err != nil {
+	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
+		if err := r.commitPods(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		sprung := r.proxy.HoldAt(r.commit)
-		ctx, giveUp := context.WithCancel(t.Context())
+		reached := r.proxy.HoldAt(r.commitMessage)
+		ctx, cancel := context.WithCancel(t.Context())
 		lost := make(chan error, 1)
-		go func() { lost <- r.write(ctx, 2) }()
-		<-sprung
-		giveUp()
+		go func() { lost <- r.commitPods(ctx, 2) }()
+		<-reached
+		cancel()
 		if err := <-lost; err == nil {
 			t.Fatal("a commit that was not answered succeeded")
 		}
-		r.writeAtLast(t)
+		r.retryCommit(t)
 	})
 }
 
 // All connections are lost and neither end is told. Waiting for the kernel to
 // notice would take a quarter of an hour.
 func TestStrandedConnections(t *testing.T) {
-	onServers(t, func(t *testing.T, r *rig) {
+	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		r.proxy.Strand()
-		r.writeAtLast(t)
+		r.retryCommit(t)
 	})
 }
 
-// writeAtLast tries until the store can write again, as ingest does. Meanwhile
+// retryCommit tries until the store can write again, as ingest does. Meanwhile
 // the only error is that the database is not available.
-func (r *rig) writeAtLast(t *testing.T) {
+func (r *proxiedStore) retryCommit(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	began := time.Now()
 	tries := 0
 	for ; ; tries++ {
-		err := r.write(ctx, 3)
+		err := r.commitPods(ctx, 3)
 		if err == nil {
 			break
 		}

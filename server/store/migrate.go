@@ -17,37 +17,37 @@ var migrationFiles embed.FS
 
 // migrations returns a dialect's numbered files. One that was released is never
 // changed.
-func migrations(dialect string) fs.FS {
-	sub, err := fs.Sub(migrationFiles, "migrations/"+dialect)
+func migrations(dialectName string) fs.FS {
+	sub, err := fs.Sub(migrationFiles, "migrations/"+dialectName)
 	if err != nil {
 		panic(err) // only a malformed path fails
 	}
 	return sub
 }
 
-// isAt reports whether the schema is the one that this program knows. Before the
+// isUpToDate reports whether the schema is the one that this program knows. Before the
 // first migration there is no table to ask.
-func (s *Store) isAt(ctx context.Context, provider *goose.Provider) bool {
+func (s *Store) isUpToDate(ctx context.Context, provider *goose.Provider) bool {
 	sources := provider.ListSources()
 	var stored int64
-	err := s.one(ctx, into(&stored), `SELECT MAX(version_id) FROM schema_version`)
+	err := s.queryOne(ctx, scanInto(&stored), `SELECT MAX(version_id) FROM schema_version`)
 	return err == nil && stored == sources[len(sources)-1].Version
 }
 
 // leaseVersion is the version of the schema that brought the lease.
 const leaseVersion = 6
 
-// knowsLease reports whether the schema has a table for the lease. Where the
+// hasLeaseTable reports whether the schema has a table for the lease. Where the
 // database does not answer, what follows says so.
-func (s *Store) knowsLease(ctx context.Context) bool {
+func (s *Store) hasLeaseTable(ctx context.Context) bool {
 	var stored int64
-	err := s.one(ctx, into(&stored), `SELECT MAX(version_id) FROM schema_version`)
+	err := s.queryOne(ctx, scanInto(&stored), `SELECT MAX(version_id) FROM schema_version`)
 	return err == nil && stored >= leaseVersion
 }
 
-// versions returns the schema's version and the one that this program knows.
-func (s *Store) versions(ctx context.Context, provider *goose.Provider) (stored, known int64, err error) {
-	err = s.patiently(ctx, func(ctx context.Context) (err error) {
+// schemaVersions returns the schema's version and the one that this program knows.
+func (s *Store) schemaVersions(ctx context.Context, provider *goose.Provider) (stored, known int64, err error) {
+	err = s.withTimeout(ctx, func(ctx context.Context) (err error) {
 		stored, known, err = provider.GetVersions(ctx)
 		return err
 	})
@@ -57,7 +57,7 @@ func (s *Store) versions(ctx context.Context, provider *goose.Provider) (stored,
 // lockMigrations waits for other servers that migrate. Whoever gets the lock calls
 // unlock; a connection that is lost gives it up as well.
 func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
-	locker := s.dialect.migrating
+	locker := s.dialect.migrationLocker
 	if locker == nil {
 		return func() {}, nil
 	}
@@ -88,7 +88,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	if s.isAt(ctx, provider) {
+	if s.isUpToDate(ctx, provider) {
 		return nil
 	}
 	unlock, err := s.lockMigrations(ctx)
@@ -105,7 +105,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	// Only now is there surely a version to read: before, another server may be
 	// in the midst of making its table.
-	stored, known, err := s.versions(ctx, provider)
+	stored, known, err := s.schemaVersions(ctx, provider)
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}

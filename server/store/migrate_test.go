@@ -12,14 +12,14 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestSchemaOfBeforeDryRuns opens a database of the version before, with an operation
+// TestUpgradeFromSchemaWithoutDryRun opens a database of the version before, with an operation
 // in it, and as it was left by a server that ended in the midst of migrating, too.
-func TestSchemaOfBeforeDryRuns(t *testing.T) {
+func TestUpgradeFromSchemaWithoutDryRun(t *testing.T) {
 	onOldSchemas(t, 2, func(t *testing.T, url string, old *sql.DB) {
-		must(t, old, `INSERT INTO operations (id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, due, sent, ended)
+		mustExec(t, old, `INSERT INTO operations (id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, due, sent, ended)
 			VALUES ('01J', 'prod', 'a', 's', 'scale', 'web', '', '', 'done', 200, '', '', 1, 1, 1, 1)`)
 		if strings.HasPrefix(url, "mysql:") { // whose change of the schema is not taken back with the rest
-			must(t, old, `ALTER TABLE operations ADD COLUMN dry_run TINYINT NOT NULL DEFAULT 0`)
+			mustExec(t, old, `ALTER TABLE operations ADD COLUMN dry_run TINYINT NOT NULL DEFAULT 0`)
 		}
 		s := openStore(t, url)
 		if o, err := s.Operation(t.Context(), "01J"); err != nil || o.DryRun || o.Verb != "scale" {
@@ -28,21 +28,21 @@ func TestSchemaOfBeforeDryRuns(t *testing.T) {
 	})
 }
 
-// TestSchemaOfSmallKinds opens a database whose kinds have small numbers, with an
+// TestUpgradeFromSmallKindIDs opens a database whose kinds have small numbers, with an
 // object in it. New kinds get numbers beyond what these could be.
-func TestSchemaOfSmallKinds(t *testing.T) {
+func TestUpgradeFromSmallKindIDs(t *testing.T) {
 	onOldSchemas(t, 3, func(t *testing.T, url string, old *sql.DB) {
-		must(t, old, `INSERT INTO accounts (id, name, term, cluster_uid, host, fingerprint, version, shape, properties, namespaces, holder, server, registered, last_seen, orphaned)
+		mustExec(t, old, `INSERT INTO accounts (id, name, term, cluster_uid, host, fingerprint, version, shape, properties, namespaces, holder, server, registered, last_seen, orphaned)
 			VALUES (1, 'prod', 1, 'u', '', '', '', '', '{}', NULL, 'a', 's', 1, 1, 0)`)
-		must(t, old, `INSERT INTO kinds (id, name, grp) VALUES (32767, 'Pod', '')`)
-		must(t, old, `INSERT INTO feeds (account_id, kind_id, namespace, mark, state, message, objects, synced, seen, version, plural, singular, short_names, namespaced)
+		mustExec(t, old, `INSERT INTO kinds (id, name, grp) VALUES (32767, 'Pod', '')`)
+		mustExec(t, old, `INSERT INTO feeds (account_id, kind_id, namespace, mark, state, message, objects, synced, seen, version, plural, singular, short_names, namespaced)
 			VALUES (1, 32767, '', '5', 'live', '', 1, 1, 1, 'v1', 'pods', 'pod', '[]', 1)`)
 		if strings.HasPrefix(url, "postgres:") {
-			must(t, old, `ALTER TABLE kinds ALTER COLUMN id RESTART WITH 32767`)
+			mustExec(t, old, `ALTER TABLE kinds ALTER COLUMN id RESTART WITH 32767`)
 		}
-		w := &site{Store: openStore(t, url), t: t, term: 1}
+		w := &fixture{Store: openStore(t, url), t: t, term: 1}
 		if strings.HasPrefix(url, "postgres:") { // as after 32,767 kinds
-			must(t, old, `SELECT nextval('kinds_id_seq')`)
+			mustExec(t, old, `SELECT nextval('kinds_id_seq')`)
 		}
 		if _, err := w.Commit(t.Context(), Batch{Account: "prod", Term: 1, Upserts: podsAt(0, 3, 7)}); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func TestSchemaOfSmallKinds(t *testing.T) {
 		if _, err := w.Declare(t.Context(), "prod", 1, []DeclaredFeed{{Feed: podFeed}, {Feed: jobs}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if id, ok := w.kinds.known(jobs.Kind); !ok || id <= 32767 {
+		if id, ok := w.kinds.cachedID(jobs.Kind); !ok || id <= 32767 {
 			t.Errorf("the new kind has the number %d", id)
 		}
 		page, err := w.Objects(t.Context(), Query{})
@@ -64,7 +64,7 @@ func TestSchemaOfSmallKinds(t *testing.T) {
 // onOldSchemas runs a test on databases whose schema has an older version. It opens
 // the store itself.
 func onOldSchemas(t *testing.T, version int64, test func(t *testing.T, url string, old *sql.DB)) {
-	for name, make := range map[string]func(t *testing.T) (url, driver, dsn string, d dialect){
+	for name, setUp := range map[string]func(t *testing.T) (url, driver, dsn string, d dialect){
 		"SQLite": func(t *testing.T) (string, string, string, dialect) {
 			file := t.TempDir() + "/vedette.db"
 			return "sqlite:" + file, "sqlite", file, sqliteDialect()
@@ -83,7 +83,7 @@ func onOldSchemas(t *testing.T, version int64, test func(t *testing.T, url strin
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url, driver, dsn, d := make(t)
+			url, driver, dsn, d := setUp(t)
 			old, err := sql.Open(driver, dsn)
 			if err != nil {
 				t.Fatal(err)
@@ -101,9 +101,9 @@ func onOldSchemas(t *testing.T, version int64, test func(t *testing.T, url strin
 	}
 }
 
-func must(t *testing.T, db *sql.DB, text string) {
+func mustExec(t *testing.T, db *sql.DB, statement string) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), text); err != nil {
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -21,30 +21,30 @@ import (
 )
 
 func mysqlDialect() dialect {
-	w := &mysqlStatements{most: 1 << 20}
+	w := &mysqlStatements{maxBytes: 1 << 20}
 	return dialect{
-		name:       "MySQL",
-		migrations: migrations("mysql"),
-		shortTurn:  256, // for fewer a transaction waits for the disk longer than it writes
-		goose:      goose.DialectMySQL,
-		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // migrating is locked as a whole
-		migrating:  userLock{},
-		inOrder:    "STRAIGHT_JOIN",              // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
-		byKey:      " FORCE INDEX (objects_key)", // MySQL prefers to read and sort the whole table, and MariaDB to begin with the first row each time
-		purge:      `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
-		clock:      `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`, // UNIX_TIMESTAMP goes wrong where the session's time zone repeats an hour
-		forUpdate:  " FOR UPDATE",
-		lookup:     mysqlLookup,
-		upsert:     w.upsert,
-		remove:     mysqlRemove,
-		insert:     insertValues,
-		orUpdate:   onDuplicateKey,
-		size:       mysqlSize,
-		explain:    explainMySQL,
-		again:      mysqlAgain,
-		readOnly:   mysqlReadOnly,
-		taken:      mysqlTaken,
-		prepare:    w.prepare,
+		name:              "MySQL",
+		migrations:        migrations("mysql"),
+		priorityChunkSize: 256, // for fewer a transaction waits for the disk longer than it writes
+		goose:             goose.DialectMySQL,
+		gooseLock:         func() ([]goose.ProviderOption, error) { return nil, nil }, // migrating is locked as a whole
+		migrationLocker:   userLock{},
+		orderedJoin:       "STRAIGHT_JOIN",              // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
+		keyHint:           " FORCE INDEX (objects_key)", // MySQL prefers to read and sort the whole table, and MariaDB to begin with the first row each time
+		purgeStatement:    `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
+		clockExpr:         `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`, // UNIX_TIMESTAMP goes wrong where the session's time zone repeats an hour
+		forUpdate:         " FOR UPDATE",
+		lookup:            mysqlLookup,
+		upsert:            w.upsert,
+		remove:            mysqlRemove,
+		insert:            insertValues,
+		onConflictUpdate:  onDuplicateKeyClause,
+		size:              mysqlSize,
+		translateError:    translateMySQLError,
+		isRetryable:       isMySQLRetryable,
+		isReadOnly:        isMySQLReadOnly,
+		isUniqueViolation: isMySQLUniqueViolation,
+		prepare:           w.prepare,
 	}
 }
 
@@ -57,22 +57,22 @@ type userLock struct{}
 
 const userLockWait = 300 // seconds, for which a migration may take
 
-// migrationLock names the database, because user locks are the whole server's. It is
+// migrationLockName names the database, because user locks are the whole server's. It is
 // as long as MySQL allows, whose versions from 9.6 have no MD5.
-const migrationLock = `CONCAT('vedette ', LEFT(SHA2(DATABASE(), 256), 56))`
+const migrationLockName = `CONCAT('vedette ', LEFT(SHA2(DATABASE(), 256), 56))`
 
 // SessionLock waits for other servers that migrate.
 func (userLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	var got sql.NullInt64
-	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+migrationLock+`, ?)`, userLockWait).Scan(&got)
-	if err == nil && got.Int64 != 1 {
+	var acquired sql.NullInt64
+	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+migrationLockName+`, ?)`, userLockWait).Scan(&acquired)
+	if err == nil && acquired.Int64 != 1 {
 		err = vedette.Errorf(vedette.Unavailable, "another server has been migrating the database for %d seconds", userLockWait)
 	}
 	return err
 }
 
 func (userLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+migrationLock+`)`)
+	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+migrationLockName+`)`)
 	return err
 }
 
@@ -89,20 +89,20 @@ func connectMySQL(_ context.Context, s *Store, cfg Config) error {
 		return vedette.Errorf(vedette.Invalid, "the MySQL URL has settings that the driver does not take")
 	}
 	// The driver's commit listens to no context.
-	limited := config.Clone()
-	limited.ReadTimeout, limited.WriteTimeout = shorter(config.ReadTimeout, patience), shorter(config.WriteTimeout, patience)
-	quick, err := mysql.NewConnector(limited)
+	limitedConfig := config.Clone()
+	limitedConfig.ReadTimeout, limitedConfig.WriteTimeout = minTimeout(config.ReadTimeout, queryTimeout), minTimeout(config.WriteTimeout, queryTimeout)
+	limitedConnector, err := mysql.NewConnector(limitedConfig)
 	if err != nil {
 		return fmt.Errorf("limit the time of statements: %w", err)
 	}
-	s.migrator = sql.OpenDB(committed{hasty{connector}})
+	s.migrator = sql.OpenDB(readCommittedConnector{timeoutConnector{connector}})
 	s.cleanup = append(s.cleanup, s.migrator.Close)
-	s.db = sql.OpenDB(committed{hasty{quick}})
+	s.db = sql.OpenDB(readCommittedConnector{timeoutConnector{limitedConnector}})
 	s.db.SetMaxOpenConns(cfg.MaxConns)
 	s.db.SetMaxIdleConns(cfg.MaxConns)
-	s.db.SetConnMaxIdleTime(mysqlIdle / 2)
+	s.db.SetConnMaxIdleTime(mysqlIdleTimeout / 2)
 	s.reader = s.db
-	s.renew = func() {
+	s.closeIdleConns = func() {
 		s.db.SetMaxIdleConns(-1)
 		s.db.SetMaxIdleConns(cfg.MaxConns)
 	}
@@ -110,13 +110,13 @@ func connectMySQL(_ context.Context, s *Store, cfg Config) error {
 	return nil
 }
 
-// committed has all transactions of a connection read what is committed: without gap
+// readCommittedConnector has all transactions of a connection read what is committed: without gap
 // locks accounts don't wait for each other. Said for each transaction, as database/sql
 // would, it costs a round trip more each time.
-type committed struct{ driver.Connector }
+type readCommittedConnector struct{ driver.Connector }
 
 // Connect implements driver.Connector.
-func (c committed) Connect(ctx context.Context) (driver.Conn, error) {
+func (c readCommittedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -127,13 +127,13 @@ func (c committed) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// mysqlIdle is after how long the server gives up a connection on which nothing
+// mysqlIdleTimeout is after how long the server gives up a connection on which nothing
 // is asked, in a transaction too: so long may a connection that was lost keep
 // what it has locked. Ours are closed before.
-const mysqlIdle = 20 * time.Second
+const mysqlIdleTimeout = 20 * time.Second
 
-// shorter returns the shorter one of two times, of which zero means for ever.
-func shorter(a, b time.Duration) time.Duration {
+// minTimeout returns the shorter one of two times, of which zero means for ever.
+func minTimeout(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
 	}
@@ -142,8 +142,8 @@ func shorter(a, b time.Duration) time.Duration {
 
 // mysqlConfig makes the driver's settings of a URL, whose query may hold any of
 // theirs.
-func mysqlConfig(text string) (*mysql.Config, error) {
-	u, err := url.Parse(text)
+func mysqlConfig(rawURL string) (*mysql.Config, error) {
+	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
@@ -167,10 +167,10 @@ func mysqlConfig(text string) (*mysql.Config, error) {
 	if config.Params == nil {
 		config.Params = map[string]string{}
 	}
-	setDefault(config.Params, "wait_timeout", strconv.Itoa(int(mysqlIdle/time.Second)))
-	setDefault(config.Params, "innodb_lock_wait_timeout", strconv.Itoa(int(patience/time.Second/2)))
+	setDefault(config.Params, "wait_timeout", strconv.Itoa(int(mysqlIdleTimeout/time.Second)))
+	setDefault(config.Params, "innodb_lock_wait_timeout", strconv.Itoa(int(queryTimeout/time.Second/2)))
 	if config.Timeout == 0 {
-		config.Timeout = mostDialling
+		config.Timeout = dialTimeout
 	}
 	config.Params["autocommit"] = "1" // a server may have another default, and one statement is a transaction by itself
 	config.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'"
@@ -187,23 +187,23 @@ func (w logWriter) Write(line []byte) (int, error) {
 
 // mysqlStatements writes rows by statements of up to a quarter of the packet
 // that the server takes.
-type mysqlStatements struct{ most int }
+type mysqlStatements struct{ maxBytes int }
 
 func (w *mysqlStatements) prepare(ctx context.Context, s *Store) error {
 	var packet int
 	if err := s.db.QueryRowContext(ctx, `SELECT @@max_allowed_packet`).Scan(&packet); err != nil {
 		return fmt.Errorf("ask for max_allowed_packet: %w", err)
 	}
-	w.most = packet / 4
-	for _, n := range portions {
-		if err := s.texts.prepare(ctx, s.db, mysqlUpsertText(n)); err != nil {
+	w.maxBytes = packet / 4
+	for _, n := range statementSizes {
+		if err := s.writeStatements.prepare(ctx, s.db, mysqlUpsertStatement(n)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func mysqlUpsertText(n int) string {
+func mysqlUpsertStatement(n int) string {
 	return mysqlUpsertHead + valueRows(upsertRow, n) + mysqlUpsertTail
 }
 
@@ -216,10 +216,10 @@ const (
 )
 
 // upsert uses VALUES(column), which MySQL deprecates: MariaDB knows nothing else.
-func (w *mysqlStatements) upsert(ctx context.Context, tx *tx, account int64, rows []row) error {
+func (w *mysqlStatements) upsert(ctx context.Context, tx *transaction, accountID int64, rows []objectRow) error {
 	for len(rows) > 0 {
-		n := w.fit(rows)
-		if err := tx.execPrepared(ctx, mysqlUpsertText(n), upsertArgs(account, micros(tx.now), rows[:n])...); err != nil {
+		n := w.rowsPerStatement(rows)
+		if err := tx.execPrepared(ctx, mysqlUpsertStatement(n), upsertArgs(accountID, toMicros(tx.now), rows[:n])...); err != nil {
 			return fmt.Errorf("upsert %d rows: %w", n, err)
 		}
 		rows = rows[n:]
@@ -227,42 +227,42 @@ func (w *mysqlStatements) upsert(ctx context.Context, tx *tx, account int64, row
 	return nil
 }
 
-// fit returns how many of the rows to write at once, at least one.
-func (w *mysqlStatements) fit(rows []row) int {
-	const others = 2048 // bytes that all other columns take at most, nearly always
+// rowsPerStatement returns how many of the rows to write at once, at least one.
+func (w *mysqlStatements) rowsPerStatement(rows []objectRow) int {
+	const otherColumns = 2048 // bytes that all other columns take at most, nearly always
 	size, n := 0, 0
-	for n < len(rows) && n < portions[0] {
-		size += len(rows[n].head) + len(rows[n].body) + others
-		if size > w.most {
+	for n < len(rows) && n < statementSizes[0] {
+		size += len(rows[n].head) + len(rows[n].body) + otherColumns
+		if size > w.maxBytes {
 			break
 		}
 		n++
 	}
-	return portion(max(n, 1), portions[0])
+	return largestSizeWithin(max(n, 1), statementSizes[0])
 }
 
-// onDuplicateKey is orUpdate. The columns are set one after the other, and the
+// onDuplicateKeyClause is orUpdate. The columns are set one after the other, and the
 // condition sees those that are set already.
-func onDuplicateKey(while string, columns []string) string {
+func onDuplicateKeyClause(where string, columns []string) string {
 	set := make([]string, len(columns))
 	for i, c := range columns {
-		set[i] = c + " = IF(" + while + ", VALUES(" + c + "), " + c + ")"
+		set[i] = c + " = IF(" + where + ", VALUES(" + c + "), " + c + ")"
 	}
 	return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 }
 
 // mysqlRemove has the rows found by their key: a table that is not much bigger would be
 // read as a whole, and rows of other accounts locked.
-func mysqlRemove(ctx context.Context, tx *tx, account int64, keys []rowKey) error {
-	return removeInRuns(ctx, tx, `DELETE objects FROM objects`+tx.dialect.byKey, account, keys)
+func mysqlRemove(ctx context.Context, tx *transaction, accountID int64, keys []rowKey) error {
+	return removeByNamespace(ctx, tx, `DELETE objects FROM objects`+tx.dialect.keyHint, accountID, keys)
 }
 
-func mysqlLookup(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {
+func mysqlLookup(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error {
 	for len(keys) > 0 {
 		n := min(len(keys), 512)
 		where, args := mysqlKeys(keys[:n])
-		err := s.each(ctx, scanStored(found), `SELECT `+lookupColumns+` FROM objects o LEFT JOIN labelsets l ON l.id = o.labelset
-			WHERE o.account_id = ? AND (`+where+`)`, append([]any{account}, args...)...)
+		err := s.queryEach(ctx, scanStored(found), `SELECT `+lookupColumns+` FROM objects o LEFT JOIN labelsets l ON l.id = o.labelset
+			WHERE o.account_id = ? AND (`+where+`)`, append([]any{accountID}, args...)...)
 		if err != nil {
 			return fmt.Errorf("look %d keys up: %w", n, err)
 		}
@@ -276,9 +276,9 @@ func mysqlLookup(ctx context.Context, s *Store, account int64, keys []rowKey, fo
 func mysqlKeys(keys []rowKey) (string, []any) {
 	parts := []string{}
 	args := make([]any, 0, len(keys)*2)
-	for _, run := range runs(keys) {
-		parts = append(parts, `o.kind_id = ? AND o.namespace = ? AND o.name IN (`+marks(len(run))+`)`)
-		args = append(args, run[0].kind, run[0].namespace)
+	for _, run := range groupByNamespace(keys) {
+		parts = append(parts, `o.kind_id = ? AND o.namespace = ? AND o.name IN (`+placeholders(len(run))+`)`)
+		args = append(args, run[0].kindID, run[0].namespace)
 		for _, k := range run {
 			args = append(args, k.name)
 		}

@@ -50,28 +50,28 @@ var mysqlClasses = map[uint16]errorClass{
 	3159: settingsClass, // without TLS
 }
 
-// explainMySQL goes by the server's error numbers.
-func explainMySQL(err error) error {
+// translateMySQLError goes by the server's error numbers.
+func translateMySQLError(err error) error {
 	var e *mysql.MySQLError
-	told := errors.As(err, &e)
-	if told {
-		if explained := explainNumber(e.Number, err); explained != nil {
-			return explained
+	isServerError := errors.As(err, &e)
+	if isServerError {
+		if translated := translateMySQLNumber(e.Number, err); translated != nil {
+			return translated
 		}
 	}
 	switch {
-	case lostConnection(err) || errors.Is(err, mysql.ErrInvalidConn):
+	case isConnectionError(err) || errors.Is(err, mysql.ErrInvalidConn):
 		return vedette.Errorf(vedette.Unavailable, "the MySQL server does not answer: %w", err)
 	case errors.Is(err, mysql.ErrPktTooLarge): // the driver knows before the server
-		return explainNumber(1153, err)
-	case told:
+		return translateMySQLNumber(1153, err)
+	case isServerError:
 		return err
 	}
-	return explainHandshake(err)
+	return translateMySQLHandshake(err)
 }
 
-// explainNumber returns nil where a number is not known.
-func explainNumber(number uint16, err error) error {
+// translateMySQLNumber returns nil where a number is not known.
+func translateMySQLNumber(number uint16, err error) error {
 	switch mysqlClasses[number] {
 	case dataClass:
 		if number == 1153 {
@@ -79,7 +79,7 @@ func explainNumber(number uint16, err error) error {
 		}
 		return dataErrorf("MySQL can't keep a value: %w", err)
 	case busyClass:
-		return vedette.Errorf(vedette.Unavailable, "%s: %w", mysqlTrouble(number), err)
+		return vedette.Errorf(vedette.Unavailable, "%s: %w", mysqlBusyMessage(number), err)
 	case readOnlyClass:
 		return vedette.Errorf(vedette.Unavailable, "the MySQL server is read-only, as a replica is: connect to the primary: %w", err)
 	case settingsClass:
@@ -91,7 +91,7 @@ func explainNumber(number uint16, err error) error {
 	return nil
 }
 
-func mysqlTrouble(number uint16) string {
+func mysqlBusyMessage(number uint16) string {
 	switch number {
 	case 3, 1021, 1026, 1114:
 		return "the file system of the MySQL server's data directory is full: free some space there"
@@ -101,8 +101,8 @@ func mysqlTrouble(number uint16) string {
 	return "the MySQL server could not do it now"
 }
 
-// explainHandshake explains what the driver finds out itself while it opens a connection.
-func explainHandshake(err error) error {
+// translateMySQLHandshake explains what the driver finds out itself while it opens a connection.
+func translateMySQLHandshake(err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &certificate):
@@ -115,24 +115,24 @@ func explainHandshake(err error) error {
 	return err
 }
 
-// lostConnection reports whether an error came from the line and not from the
+// isConnectionError reports whether an error came from the line and not from the
 // database.
-func lostConnection(err error) bool {
+func isConnectionError(err error) bool {
 	var network net.Error
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
 }
 
-func mysqlReadOnly(err error) bool {
+func isMySQLReadOnly(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && mysqlClasses[e.Number] == readOnlyClass
 }
 
-func mysqlTaken(err error) bool {
+func isMySQLUniqueViolation(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && e.Number == 1062
 }
 
-func mysqlAgain(err error) bool {
+func isMySQLRetryable(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205)
 }

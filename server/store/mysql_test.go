@@ -18,9 +18,9 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestMySQLReadsWhatIsCommitted looks at connections of both pools. The variable has
+// TestMySQLIsolationIsReadCommitted looks at connections of both pools. The variable has
 // two names: MySQL's, and that of MariaDB before 11.1.
-func TestMySQLReadsWhatIsCommitted(t *testing.T) {
+func TestMySQLIsolationIsReadCommitted(t *testing.T) {
 	s, err := Open(context.Background(), Config{URL: databases.MariaDB(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestReservedWordsAreQuoted(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	var found []string
-	err = s.each(t.Context(), func(rows *sql.Rows) error {
+	err = s.queryEach(t.Context(), func(rows *sql.Rows) error {
 		var table, column string
 		err := rows.Scan(&table, &column)
 		for _, name := range []string{table, column} {
@@ -67,26 +67,26 @@ func TestReservedWordsAreQuoted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{string(first), mysqlUpsertText(1)} {
+	for _, text := range []string{string(first), mysqlUpsertStatement(1)} {
 		if !strings.Contains(text, "`stored`") || strings.Contains(strings.ReplaceAll(text, "`stored`", ""), "stored") {
 			t.Errorf("a reserved word stands without quotes in %.400s", text)
 		}
 	}
 }
 
-// TestPagesGoOnWhereTheLastEnded reads a feed by pages. None may begin with the feed's
+// TestPagesDoNotRereadRows reads a feed by pages. None may begin with the feed's
 // first row again, nor read the table.
-func TestPagesGoOnWhereTheLastEnded(t *testing.T) {
+func TestPagesDoNotRereadRows(t *testing.T) {
 	const pods, size = 4000, 1000
-	w := newSiteIn(t, Config{URL: databases.MariaDB(t), MaxConns: 1}) // the server counts for each connection
+	w := newFixtureWith(t, Config{URL: databases.MariaDB(t), MaxConns: 1}) // the server counts for each connection
 	w.commit(1, podsAt(0, pods, 1)...)
 	if _, err := w.Stats(t.Context()); err != nil { // has the server look at its tables
 		t.Fatal(err)
 	}
-	account, kind := w.numbers()
+	accountID, kindID := w.ids()
 	for what, read := range map[string]func() error{
 		"the index": func() error {
-			return w.scanFeedRows(t.Context(), account, feedKey{kind: kind}, size, func([]indexRow) error { return nil })
+			return w.scanFeedRows(t.Context(), accountID, feedKey{kindID: kindID}, size, func([]indexRow) error { return nil })
 		},
 		"objects": func() (err error) {
 			page := Page{Next: " "}
@@ -104,10 +104,10 @@ func TestPagesGoOnWhereTheLastEnded(t *testing.T) {
 	}
 }
 
-// TestForgettingReadsWhatIsOld has few of many operations forgotten.
-func TestForgettingReadsWhatIsOld(t *testing.T) {
+// TestPurgeReadsOnlyOldRows has few of many operations forgotten.
+func TestPurgeReadsOnlyOldRows(t *testing.T) {
 	const all, old = 2000, 10
-	w := newSiteIn(t, Config{URL: databases.MariaDB(t), MaxConns: 1})
+	w := newFixtureWith(t, Config{URL: databases.MariaDB(t), MaxConns: 1})
 	var operations []OperationRow
 	for n := range all {
 		operations = append(operations, OperationRow{ID: vedette.OperationID(fmt.Sprintf("01J%023d", n)), Account: "prod", State: vedette.Done, Accepted: time.Unix(int64(n+1), 0)})
@@ -120,20 +120,20 @@ func TestForgettingReadsWhatIsOld(t *testing.T) {
 	}
 }
 
-// numbers are those of the account and the kind.
-func (w *site) numbers() (account, kind int64) {
-	account, err := w.accountID(w.t.Context(), "prod")
+// ids are those of the account and the kind.
+func (w *fixture) ids() (accountID, kindID int64) {
+	accountID, err := w.accountID(w.t.Context(), "prod")
 	w.must(err)
-	kind, _, err = w.kinds.find(w.t.Context(), w.Store, podFeed.Kind)
+	kindID, _, err = w.kinds.lookupID(w.t.Context(), w.Store, podFeed.Kind)
 	w.must(err)
-	return account, kind
+	return accountID, kindID
 }
 
 // rowsRead is how many rows the only connection has looked at one after the other,
 // some of them twice: MariaDB counts entries of an index for themselves, and MySQL that
 // it looked for labels in a table that has none.
-func (w *site) rowsRead() (n int) {
-	err := w.each(w.t.Context(), func(rows *sql.Rows) error {
+func (w *fixture) rowsRead() (n int) {
+	err := w.queryEach(w.t.Context(), func(rows *sql.Rows) error {
 		var name string
 		var value int
 		err := rows.Scan(&name, &value)
@@ -144,13 +144,13 @@ func (w *site) rowsRead() (n int) {
 	return n
 }
 
-// TestServerThatCommitsNothingByItself writes with one statement, and asks over another
+// TestServerWithoutAutocommit writes with one statement, and asks over another
 // connection.
-func TestServerThatCommitsNothingByItself(t *testing.T) {
-	at := databases.StartMariaDB(t, databases.Options{Settings: []string{"autocommit=0"}}).URL
+func TestServerWithoutAutocommit(t *testing.T) {
+	dbURL := databases.StartMariaDB(t, databases.Options{Settings: []string{"autocommit=0"}}).URL
 	var stores [2]*Store
 	for i := range stores {
-		s, err := Open(t.Context(), Config{URL: at})
+		s, err := Open(t.Context(), Config{URL: dbURL})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,22 +165,22 @@ func TestServerThatCommitsNothingByItself(t *testing.T) {
 	}
 }
 
-// TestDeletingReadsNothingElse deletes most rows of a small table, for which it seems
+// TestDeleteReadsOnlyItsRows deletes most rows of a small table, for which it seems
 // cheap to read all of it. That would lock rows of other accounts, each in its turn.
-func TestDeletingReadsNothingElse(t *testing.T) {
+func TestDeleteReadsOnlyItsRows(t *testing.T) {
 	const pods, deleted = 300, 250
-	w := newSiteIn(t, Config{URL: databases.MariaDB(t), MaxConns: 1})
+	w := newFixtureWith(t, Config{URL: databases.MariaDB(t), MaxConns: 1})
 	w.commit(1, podsAt(0, pods, 1)...)
 	_, err := w.Stats(t.Context()) // has the server look at the table
 	w.must(err)
-	account, kind := w.numbers()
+	accountID, kindID := w.ids()
 	var keys []rowKey
 	for _, o := range podsAt(0, deleted, 1) {
-		keys = append(keys, rowKey{kind, o.Key.Namespace, o.Key.Name})
+		keys = append(keys, rowKey{kindID, o.Key.Namespace, o.Key.Name})
 	}
 	sortKeys(keys)
 	before := w.rowsRead()
-	w.must(w.write(t.Context(), func(ctx context.Context, tx *tx) error { return w.dialect.remove(ctx, tx, account, keys) }))
+	w.must(w.write(t.Context(), func(ctx context.Context, tx *transaction) error { return w.dialect.remove(ctx, tx, accountID, keys) }))
 	if n := w.rowsRead() - before; n >= pods {
 		t.Errorf("%d rows were read to delete %d of %d", n, deleted, pods)
 	}
@@ -190,31 +190,31 @@ func TestDeletingReadsNothingElse(t *testing.T) {
 // the machine is suspended. MySQL tells so with a number, and MariaDB breaks it. No
 // object may be blamed for it.
 func TestIdleTransaction(t *testing.T) {
-	at := databases.MariaDB(t)
-	impatient, err := url.Parse(at)
+	dbURL := databases.MariaDB(t)
+	shortTimeoutURL, err := url.Parse(dbURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	query := impatient.Query()
+	query := shortTimeoutURL.Query()
 	query.Set("wait_timeout", "1")
-	impatient.RawQuery = query.Encode()
-	s, err := Open(t.Context(), Config{URL: impatient.String()})
+	shortTimeoutURL.RawQuery = query.Encode()
+	s, err := Open(t.Context(), Config{URL: shortTimeoutURL.String()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	watcher, err := Open(t.Context(), Config{URL: at})
+	watcher, err := Open(t.Context(), Config{URL: dbURL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = watcher.Close() })
-	err = s.write(t.Context(), func(ctx context.Context, tx *tx) error {
+	err = s.write(t.Context(), func(ctx context.Context, tx *transaction) error {
 		var connection int64
 		err := tx.QueryRowContext(ctx, `SELECT CONNECTION_ID()`).Scan(&connection)
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
-		for there := true; err == nil && there; <-tick.C {
-			err = watcher.one(ctx, into(&there), `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?`, connection)
+		for connected := true; err == nil && connected; <-tick.C {
+			err = watcher.queryOne(ctx, scanInto(&connected), `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?`, connection)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -222,32 +222,32 @@ func TestIdleTransaction(t *testing.T) {
 		_, err = tx.exec(ctx, `DO 1`)
 		return err
 	})
-	if err := s.explain("write", err); vedette.KindOf(err) != vedette.Unavailable {
+	if err := s.wrapError("write", err); vedette.KindOf(err) != vedette.Unavailable {
 		t.Errorf("the transaction ended with %v", err)
 	}
 }
 
-// TestServersThatRefuseUs opens what asking again won't open.
-func TestServersThatRefuseUs(t *testing.T) {
+// TestRefusedConnections opens what asking again won't open.
+func TestRefusedConnections(t *testing.T) {
 	server := databases.StartMariaDB(t, databases.Options{})
-	at, err := url.Parse(server.URL)
+	serverURL, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, test := range map[string]struct{ make, query, says string }{
+	for name, test := range map[string]struct{ createOptions, query, wantMessage string }{
 		"locked":         {" ACCOUNT LOCK", "", "check the URL and the user's rights"},
 		"expired":        {" PASSWORD EXPIRE", "", "check the URL and the user's rights"},
 		"without_rights": {"", "", "check the URL and the user's rights"},
 		"certificate":    {"", "tls=true", "tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := databases.Exec(server.URL, "CREATE USER "+name+"@'127.0.0.1' IDENTIFIED BY 'hunter2'"+test.make); err != nil {
+			if err := databases.Exec(server.URL, "CREATE USER "+name+"@'127.0.0.1' IDENTIFIED BY 'hunter2'"+test.createOptions); err != nil {
 				t.Fatal(err)
 			}
-			u := *at
+			u := *serverURL
 			u.User, u.RawQuery = url.UserPassword(name, "hunter2"), test.query
 			_, err := Open(t.Context(), Config{URL: u.String()})
-			if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "hunter2") {
+			if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), test.wantMessage) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -257,9 +257,9 @@ func TestServersThatRefuseUs(t *testing.T) {
 // TestMySQLErrors has what only some servers or settings tell.
 func TestMySQLErrors(t *testing.T) {
 	for _, test := range []struct {
-		err  error
-		kind vedette.ErrorKind
-		says string
+		err         error
+		kind        vedette.ErrorKind
+		wantMessage string
 	}{
 		{&mysql.MySQLError{Number: 3159, Message: "Connections using insecure transport are prohibited"}, vedette.Invalid, "add tls=true"},
 		{&mysql.MySQLError{Number: 1524, Message: "Plugin 'mysql_native_password' is not loaded"}, vedette.Invalid, "refuses this user"},
@@ -269,7 +269,7 @@ func TestMySQLErrors(t *testing.T) {
 		{errors.Join(&mysql.MySQLError{Number: 9999}, mysql.ErrInvalidConn), vedette.Unavailable, "does not answer"},
 		{&mysql.MySQLError{Number: 1406, Message: "Data too long"}, vedette.Invalid, "Data too long"},
 	} {
-		if err := explainMySQL(test.err); vedette.KindOf(err) != test.kind || !strings.Contains(err.Error(), test.says) {
+		if err := translateMySQLError(test.err); vedette.KindOf(err) != test.kind || !strings.Contains(err.Error(), test.wantMessage) {
 			t.Errorf("%v becomes %v, of kind %q", test.err, err, vedette.KindOf(err))
 		}
 	}

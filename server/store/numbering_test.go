@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestKindsOfAgents runs what concerns the numbers of kinds on each database.
-func TestKindsOfAgents(t *testing.T) {
+// TestKindIDs runs what concerns the numbers of kinds on each database.
+func TestKindIDs(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{
 		"SQLite":     func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "v.db") },
 		"PostgreSQL": databases.PostgreSQL,
@@ -19,10 +19,10 @@ func TestKindsOfAgents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			url(t) // keeps the server up between the tests
-			for name, test := range map[string]func(*testing.T, *site){"unused ones are forgotten": testUnusedKinds,
-				"one that another server forgot": testForgottenKind,
-				"numbers are not given again":    testNumbersOnce, "declarations are bounded": testBounds, "a writer that was replaced": testReplacedWriter} {
-				t.Run(name, func(t *testing.T) { test(t, newSiteIn(t, Config{URL: url(t)})) })
+			for name, test := range map[string]func(*testing.T, *fixture){"unused ones are forgotten": testUnusedKindsAreDeleted,
+				"one that another server forgot": testDeletedKindIsDeclaredAgain,
+				"numbers are not given again":    testKindIDsAreNotReused, "declarations are bounded": testKindLimits, "a writer that was replaced": testReplacedWriterIsRejected} {
+				t.Run(name, func(t *testing.T) { test(t, newFixtureWith(t, Config{URL: url(t)})) })
 			}
 		})
 	}
@@ -36,18 +36,18 @@ func kindFeeds(prefix string, n int) (feeds []DeclaredFeed) {
 	return feeds
 }
 
-func (w *site) declare(feeds ...DeclaredFeed) error {
+func (w *fixture) declare(feeds ...DeclaredFeed) error {
 	_, err := w.Declare(w.t.Context(), "prod", w.term, append(feeds, DeclaredFeed{Feed: podFeed}), nil)
 	return err
 }
 
-func (w *site) count(query string) (n int) {
+func (w *fixture) count(query string) (n int) {
 	w.t.Helper()
-	w.must(w.one(w.t.Context(), into(&n), query))
+	w.must(w.queryOne(w.t.Context(), scanInto(&n), query))
 	return n
 }
 
-func testUnusedKinds(t *testing.T, w *site) {
+func testUnusedKindsAreDeleted(t *testing.T, w *fixture) {
 	w.must(w.declare(kindFeeds("Old", 3)...))
 	var objects []vedette.Object
 	for i := range 40 { // enough for a dictionary
@@ -66,7 +66,7 @@ func testUnusedKinds(t *testing.T, w *site) {
 		t.Errorf("%d kinds count as unused, want 3", n)
 	}
 	w.must(w.declare(kindFeeds("Old", 1)...)) // one is used again
-	w.age()
+	w.expireUnusedKinds()
 	w.must(w.declare(append(kindFeeds("Old", 1), kindFeeds("Newer", 1)...)...))
 	if n := w.count(`SELECT COUNT(*) FROM kinds`); n != 4 { // Pod, Old0, Newer0, and New0, which is unused since now
 		t.Errorf("%d kinds are left, want 4", n)
@@ -79,23 +79,23 @@ func testUnusedKinds(t *testing.T, w *site) {
 	}
 	w.must(w.declare())
 	w.must(w.declare(kindFeeds("Newest", 1)...))
-	w.age()
+	w.expireUnusedKinds()
 	w.must(w.declare(kindFeeds("Last", 1)...))
 	if n := w.count(`SELECT COUNT(*) FROM dictionaries`); n != 0 {
 		t.Errorf("%d dictionaries are left of kinds that are forgotten", n)
 	}
 }
 
-// age makes what is unused so for long.
-func (w *site) age() {
+// expireUnusedKinds makes what is unused so for long.
+func (w *fixture) expireUnusedKinds() {
 	w.t.Helper()
-	_, err := w.writeOne(w.t.Context(), `UPDATE kinds SET unused = 1 WHERE unused > 0`)
+	_, err := w.execWrite(w.t.Context(), `UPDATE kinds SET unused = 1 WHERE unused > 0`)
 	w.must(err)
 }
 
-// testNumbersOnce has the kind that was numbered last be forgotten, and another one come
+// testKindIDsAreNotReused has the kind that was numbered last be forgotten, and another one come
 // in the same moment. The server keeps what it knows of a number in memory.
-func testNumbersOnce(t *testing.T, w *site) {
+func testKindIDsAreNotReused(t *testing.T, w *fixture) {
 	for i, prefix := range []string{"Old", "New"} {
 		w.must(w.declare(kindFeeds(prefix, 1)...))
 		var objects []vedette.Object
@@ -108,7 +108,7 @@ func testNumbersOnce(t *testing.T, w *site) {
 		w.commit(i+1, objects...)
 		if prefix == "Old" {
 			w.must(w.declare())
-			_, err := w.writeOne(t.Context(), `UPDATE kinds SET unused = 1 WHERE name = 'Old0'`)
+			_, err := w.execWrite(t.Context(), `UPDATE kinds SET unused = 1 WHERE name = 'Old0'`)
 			w.must(err)
 		}
 	}
@@ -119,12 +119,12 @@ func testNumbersOnce(t *testing.T, w *site) {
 	}
 }
 
-// testForgottenKind declares a kind whose number was read before it was
+// testDeletedKindIsDeclaredAgain declares a kind whose number was read before it was
 // forgotten.
-func testForgottenKind(t *testing.T, w *site) {
+func testDeletedKindIsDeclaredAgain(t *testing.T, w *fixture) {
 	w.must(w.declare(kindFeeds("Old", 1)...))
 	w.must(w.declare())
-	if _, err := w.writeOne(t.Context(), `DELETE FROM kinds WHERE name = 'Old0'`); err != nil {
+	if _, err := w.execWrite(t.Context(), `DELETE FROM kinds WHERE name = 'Old0'`); err != nil {
 		t.Fatal(err)
 	}
 	w.must(w.declare(kindFeeds("Old", 1)...))
@@ -134,16 +134,16 @@ func testForgottenKind(t *testing.T, w *site) {
 	}
 }
 
-func testBounds(t *testing.T, w *site) {
-	w.limits = limits{feeds: 8, kinds: 5, namespaces: 3, ofAgent: 10, all: 20, dictionaries: 1 << 20, samples: 1 << 20}
+func testKindLimits(t *testing.T, w *fixture) {
+	w.limits = limits{feeds: 8, kinds: 5, namespaces: 3, perAgent: 10, all: 20, dictionaries: 1 << 20, samples: 1 << 20}
 	var wide []DeclaredFeed
 	for _, ns := range []string{"a", "b", "c", "d"} {
 		wide = append(wide, DeclaredFeed{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Service"}, Namespace: ns}})
 	}
 	for _, tt := range []struct {
-		why   string
-		feeds []DeclaredFeed
-		says  string // empty where it is taken
+		why         string
+		feeds       []DeclaredFeed
+		wantMessage string // empty where it is taken
 	}{
 		{"as many kinds as may be", kindFeeds("A", 4), ""},
 		{"too many kinds", kindFeeds("A", 5), "has 6 kinds, and 5 are the most"},
@@ -154,12 +154,12 @@ func testBounds(t *testing.T, w *site) {
 		{"those that it had", kindFeeds("A", 4), ""},
 	} {
 		err := w.declare(tt.feeds...)
-		if tt.says == "" && err != nil || tt.says != "" && (vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.says)) {
-			t.Errorf("%s: %v, want %q", tt.why, err, tt.says)
+		if tt.wantMessage == "" && err != nil || tt.wantMessage != "" && (vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.wantMessage)) {
+			t.Errorf("%s: %v, want %q", tt.why, err, tt.wantMessage)
 		}
 	}
 	var err error
-	if w.term, err = w.Take(t.Context(), "prod", Holder{Agent: "another", Server: "s"}); err != nil {
+	if w.term, err = w.Acquire(t.Context(), "prod", Holder{Agent: "another", Server: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	w.must(w.declare(kindFeeds("D", 4)...))
@@ -170,9 +170,9 @@ func testBounds(t *testing.T, w *site) {
 	}
 }
 
-// testReplacedWriter declares in a term that is over.
-func testReplacedWriter(t *testing.T, w *site) {
-	if _, err := w.Take(t.Context(), "prod", Holder{Agent: "b", Server: "s"}); err != nil {
+// testReplacedWriterIsRejected declares in a term that is over.
+func testReplacedWriterIsRejected(t *testing.T, w *fixture) {
+	if _, err := w.Acquire(t.Context(), "prod", Holder{Agent: "b", Server: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.declare(kindFeeds("New", 3)...); vedette.KindOf(err) != vedette.Conflict {

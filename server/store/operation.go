@@ -35,7 +35,7 @@ type OperationRow struct {
 	// By the clock of the server that accepted it, to the microsecond; zero for not
 	// yet.
 	Accepted, Sent, Ended time.Time
-	Due                   time.Time // its deadline
+	Deadline              time.Time // its deadline
 }
 
 // OperationQuery selects operations. Fields that are empty select everything;
@@ -50,19 +50,19 @@ type OperationQuery struct {
 	After    string // cursor of the previous page
 }
 
-var operationColumns = []column{{"id", "text"}, {"account", "text"}, {"agent", "text"}, {"server", "text"}, {"verb", "text"}, {"dry_run", "smallint"}, {"target", "text"}, {"username", "text"},
+var operationColumns = []columnSpec{{"id", "text"}, {"account", "text"}, {"agent", "text"}, {"server", "text"}, {"verb", "text"}, {"dry_run", "smallint"}, {"target", "text"}, {"username", "text"},
 	{"origin", "text"}, {"state", "text"}, {"status", "bigint"}, {"reason", "text"}, {"message", "text"}, {"accepted", "bigint"}, {"due", "bigint"}, {"sent", "bigint"}, {"ended", "bigint"}}
 
 const selectOperations = `SELECT id, account, agent, server, verb, dry_run, target, username, origin, state, status, reason, message, accepted, due, sent, ended FROM operations`
 
-var beginOperation = insertText("operations", operationColumns, 1, "")
+var beginOperationStatement = insertStatement("operations", operationColumns, 1, "")
 
-// operationEnds are the columns that the end of an operation decides. The state
+// operationEndColumns are the columns that the end of an operation decides. The state
 // comes last: MySQL sets one column after the other, and only a pending row may
 // change.
-var operationEnds = []string{"agent", "status", "reason", "message", "sent", "ended", "state"}
+var operationEndColumns = []string{"agent", "status", "reason", "message", "sent", "ended", "state"}
 
-const whilePending = "operations.state = 'pending'"
+const wherePending = "operations.state = 'pending'"
 
 // The longest that the narrowest database keeps, in bytes.
 const (
@@ -72,44 +72,44 @@ const (
 )
 
 func checkID(what, id string) error {
-	if id == "" || len(id) > maxID || !validName(id, maxID) {
+	if id == "" || len(id) > maxID || !isValidText(id, maxID) {
 		return vedette.Errorf(vedette.Invalid, "the id %.60q of the %s is no ULID", id, what)
 	}
 	return nil
 }
 
 func (o *OperationRow) values() []any {
-	return []any{string(o.ID), clean(string(o.Account), maxShort), clean(string(o.Agent), maxShort), clean(string(o.Server), maxShort), clean(string(o.Verb), maxWord), int64(number(o.DryRun)),
-		clean(o.Target, maxMessage), clean(o.User, maxShort), clean(o.Origin, maxShort), clean(string(o.State), maxWord), int64(o.Status),
-		clean(o.Reason, maxShort), clean(o.Message, maxMessage), micros(o.Accepted), micros(o.Due), micros(o.Sent), micros(o.Ended)}
+	return []any{string(o.ID), sanitize(string(o.Account), maxShort), sanitize(string(o.Agent), maxShort), sanitize(string(o.Server), maxShort), sanitize(string(o.Verb), maxWord), int64(boolToInt(o.DryRun)),
+		sanitize(o.Target, maxMessage), sanitize(o.User, maxShort), sanitize(o.Origin, maxShort), sanitize(string(o.State), maxWord), int64(o.Status),
+		sanitize(o.Reason, maxShort), sanitize(o.Message, maxMessage), toMicros(o.Accepted), toMicros(o.Deadline), toMicros(o.Sent), toMicros(o.Ended)}
 }
 
 // BeginOperation stores an operation that was accepted, as pending. The error is
 // vedette.Conflict where one with its ID is stored already: it must not be carried
 // out once more.
 func (s *Store) BeginOperation(ctx context.Context, o OperationRow) error {
-	deed := fmt.Sprintf("record operation %.60s", o.ID)
+	action := fmt.Sprintf("record operation %.60s", o.ID)
 	if err := checkID("operation", string(o.ID)); err != nil {
-		return fmt.Errorf("%s: %w", deed, err)
+		return fmt.Errorf("%s: %w", action, err)
 	}
 	o.State = Pending
-	_, err := s.writeOne(ctx, beginOperation, o.values()...)
-	if err != nil && s.dialect.taken(err) {
+	_, err := s.execWrite(ctx, beginOperationStatement, o.values()...)
+	if err != nil && s.dialect.isUniqueViolation(err) {
 		err = vedette.Errorf(vedette.Conflict, "the operation %s was accepted before", o.ID)
 	}
-	return s.explain(deed, err)
+	return s.wrapError(action, err)
 }
 
 // EndOperations stores the outcomes of operations. Those that were not begun here
 // are stored whole: a read is only recorded when it has ended. An operation that
 // has an outcome keeps it.
 func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) error {
-	const deed = "record the ends of operations"
+	const action = "record the ends of operations"
 	rows := make([][]any, 0, len(operations))
 	seen := make(map[vedette.OperationID]bool, len(operations))
 	for _, o := range slices.SortedFunc(slices.Values(operations), func(a, b OperationRow) int { return strings.Compare(string(a.ID), string(b.ID)) }) {
 		if err := checkID("operation", string(o.ID)); err != nil {
-			return fmt.Errorf("%s: %w", deed, err)
+			return fmt.Errorf("%s: %w", action, err)
 		}
 		if !seen[o.ID] {
 			seen[o.ID] = true
@@ -120,37 +120,37 @@ func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) er
 		return nil
 	}
 	if len(rows) == 1 {
-		_, err := s.writeOne(ctx, s.endText(), rows[0]...)
-		return s.explain(deed, err)
+		_, err := s.execWrite(ctx, s.endStatement(), rows[0]...)
+		return s.wrapError(action, err)
 	}
-	err := s.write(ctx, func(ctx context.Context, tx *tx) error {
-		return tx.dialect.insert(ctx, tx, "operations", operationColumns, rows, tx.dialect.orUpdate(whilePending, operationEnds))
+	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+		return tx.dialect.insert(ctx, tx, "operations", operationColumns, rows, tx.dialect.onConflictUpdate(wherePending, operationEndColumns))
 	})
-	return s.explain(deed, err)
+	return s.wrapError(action, err)
 }
 
-// endOf returns what endText takes of an operation; nil of none.
-func (s *Store) endOf(o *OperationRow) ([]any, error) {
+// endValues returns what endText takes of an operation; nil of none.
+func (s *Store) endValues(o *OperationRow) ([]any, error) {
 	if o == nil {
 		return nil, nil
 	}
 	return o.values(), checkID("operation", string(o.ID))
 }
 
-// endText stores the end of one operation.
-func (s *Store) endText() string {
-	return insertText("operations", operationColumns, 1, s.dialect.orUpdate(whilePending, operationEnds))
+// endStatement stores the end of one operation.
+func (s *Store) endStatement() string {
+	return insertStatement("operations", operationColumns, 1, s.dialect.onConflictUpdate(wherePending, operationEndColumns))
 }
 
 // Operation returns one operation. The error is vedette.NotFound where it is not
 // in the history, or not any more.
 func (s *Store) Operation(ctx context.Context, id vedette.OperationID) (OperationRow, error) {
 	var o OperationRow
-	err := s.one(ctx, func(row scanner) (err error) { o, err = scanOperation(row); return err }, selectOperations+` WHERE id = ?`, clean(string(id), maxShort))
+	err := s.queryOne(ctx, func(row scanner) (err error) { o, err = scanOperation(row); return err }, selectOperations+` WHERE id = ?`, sanitize(string(id), maxShort))
 	if errors.Is(err, sql.ErrNoRows) {
 		return o, vedette.Errorf(vedette.NotFound, "the history has no operation %.60s: it was never accepted, or has been forgotten since", id)
 	}
-	return o, s.explain(fmt.Sprintf("read operation %.60s", id), err)
+	return o, s.wrapError(fmt.Sprintf("read operation %.60s", id), err)
 }
 
 // Operations returns a page of the operations that a query selects, the newest
@@ -168,13 +168,13 @@ func (s *Store) Operations(ctx context.Context, q OperationQuery) ([]OperationRo
 	}
 	operations := []OperationRow{}
 	clause, args := q.conditions().where()
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		o, err := scanOperation(rows)
 		operations = append(operations, o)
 		return err
 	}, fmt.Sprintf(`%s%s ORDER BY id DESC LIMIT %d`, selectOperations, clause, q.Limit+1), args...)
 	if err != nil || len(operations) <= q.Limit {
-		return operations, "", s.explain("read the operations", err)
+		return operations, "", s.wrapError("read the operations", err)
 	}
 	operations = operations[:q.Limit]
 	return operations, string(operations[q.Limit-1].ID), nil
@@ -184,10 +184,10 @@ func (q *OperationQuery) conditions() conditions {
 	var where conditions
 	for _, c := range []condition{
 		{"id < ?", []any{q.After}},
-		{"agent = ?", []any{clean(string(q.Agent), maxShort)}},
-		{"state = ?", []any{clean(string(q.State), maxWord)}},
-		{"verb = ?", []any{clean(string(q.Verb), maxWord)}},
-		{"origin = ?", []any{clean(q.Origin, maxShort)}},
+		{"agent = ?", []any{sanitize(string(q.Agent), maxShort)}},
+		{"state = ?", []any{sanitize(string(q.State), maxWord)}},
+		{"verb = ?", []any{sanitize(string(q.Verb), maxWord)}},
+		{"origin = ?", []any{sanitize(q.Origin, maxShort)}},
 	} {
 		if c.args[0] != "" {
 			where = append(where, c)
@@ -201,9 +201,9 @@ func (q *OperationQuery) conditions() conditions {
 	}
 	args := make([]any, len(q.Accounts))
 	for i, a := range q.Accounts {
-		args[i] = clean(string(a), maxShort)
+		args[i] = sanitize(string(a), maxShort)
 	}
-	return append(where, condition{"account IN (" + marks(len(args)) + ")", args})
+	return append(where, condition{"account IN (" + placeholders(len(args)) + ")", args})
 }
 
 func scanOperation(row scanner) (OperationRow, error) {
@@ -213,44 +213,44 @@ func scanOperation(row scanner) (OperationRow, error) {
 	err := row.Scan(&id, &account, &agent, &server, &verb, &o.DryRun, &o.Target, &o.User, &o.Origin, &state, &o.Status, &o.Reason, &o.Message, &accepted, &due, &sent, &ended)
 	o.ID, o.Account, o.Agent, o.Server = vedette.OperationID(id), vedette.AccountName(account), vedette.AgentID(agent), vedette.ServerID(server)
 	o.Verb, o.State = vedette.Verb(verb), vedette.OutcomeState(state)
-	o.Accepted, o.Due, o.Sent, o.Ended = timeOf(accepted), timeOf(due), timeOf(sent), timeOf(ended)
+	o.Accepted, o.Deadline, o.Sent, o.Ended = fromMicros(accepted), fromMicros(due), fromMicros(sent), fromMicros(ended)
 	return o, err
 }
 
-// LoseOperations ends the pending operations that a server accepted as lost, and
+// MarkOperationsLost ends the pending operations that a server accepted as lost, and
 // returns how many there were. A server calls it when it starts, for what it had
 // accepted before: nobody waits for that any more.
-func (s *Store) LoseOperations(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error) {
-	n, err := s.lose(ctx, message, at, `server = ?`, clean(string(server), maxShort))
-	return n, s.explain("give up the pending operations of server "+string(server), err)
+func (s *Store) MarkOperationsLost(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error) {
+	n, err := s.endAsLost(ctx, message, at, `server = ?`, sanitize(string(server), maxShort))
+	return n, s.wrapError("give up the pending operations of server "+string(server), err)
 }
 
 // ExpireOperations ends the pending operations as lost, of whichever server, whose
 // deadline was before a time, and returns how many there were. Their server ended
 // and has not come back under its name.
-func (s *Store) ExpireOperations(ctx context.Context, due time.Time, message string, at time.Time) (int, error) {
-	n, err := s.lose(ctx, message, at, `due < ?`, micros(due))
-	return n, s.explain("give up the operations that are overdue", err)
+func (s *Store) ExpireOperations(ctx context.Context, deadlineBefore time.Time, message string, at time.Time) (int, error) {
+	n, err := s.endAsLost(ctx, message, at, `due < ?`, toMicros(deadlineBefore))
+	return n, s.wrapError("give up the operations that are overdue", err)
 }
 
-func (s *Store) lose(ctx context.Context, message string, at time.Time, where string, arg any) (int, error) {
-	n, err := s.writeOne(ctx, `UPDATE operations SET state = ?, status = 504, reason = 'Lost', message = ?, ended = ? WHERE state = 'pending' AND `+where,
-		string(vedette.Lost), clean(message, maxMessage), micros(at), arg)
+func (s *Store) endAsLost(ctx context.Context, message string, at time.Time, where string, arg any) (int, error) {
+	n, err := s.execWrite(ctx, `UPDATE operations SET state = ?, status = 504, reason = 'Lost', message = ?, ended = ? WHERE state = 'pending' AND `+where,
+		string(vedette.Lost), sanitize(message, maxMessage), toMicros(at), arg)
 	return int(n), err
 }
 
 // PurgeOperations forgets at most so many of the operations that were accepted
 // before a time, the oldest first, and returns how many went.
 func (s *Store) PurgeOperations(ctx context.Context, before time.Time, limit int) (int, error) {
-	n, err := s.purge(ctx, "operations", `accepted < ?`, "accepted", limit, micros(before))
-	return n, s.explain("purge the history of operations", err)
+	n, err := s.purge(ctx, "operations", `accepted < ?`, "accepted", limit, toMicros(before))
+	return n, s.wrapError("purge the history of operations", err)
 }
 
 // purge deletes the first rows of a table with ids.
 func (s *Store) purge(ctx context.Context, table, where, order string, limit int, args ...any) (int, error) {
 	var n int64
-	err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) (err error) {
-		n, err = tx.exec(ctx, fmt.Sprintf(tx.dialect.purge, table, where, order, max(0, limit)), args...)
+	err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) (err error) {
+		n, err = tx.exec(ctx, fmt.Sprintf(tx.dialect.purgeStatement, table, where, order, max(0, limit)), args...)
 		return err
 	})
 	return int(n), err

@@ -19,28 +19,28 @@ import (
 // for batches of all sizes.
 func postgresDialect() dialect {
 	return dialect{
-		name:       "PostgreSQL",
-		migrations: migrations("postgres"),
-		shortTurn:  256, // for fewer a transaction waits for the disk longer than it writes
-		goose:      goose.DialectPostgres,
-		gooseLock:  postgresLock,
-		numbered:   true,
-		arrays:     true,
-		inOrder:    "JOIN", // its planner knows
-		purge:      purgeByID,
-		clock:      `(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`,
-		forUpdate:  " FOR UPDATE",
-		isolation:  sql.LevelReadCommitted,
-		lookup:     postgresLookup,
-		upsert:     postgresUpsert,
-		remove:     postgresRemove,
-		insert:     postgresInsert,
-		orUpdate:   onConflict,
-		size:       postgresSize,
-		explain:    explainPostgres,
-		again:      postgresAgain,
-		readOnly:   postgresReadOnly,
-		taken:      postgresTaken,
+		name:              "PostgreSQL",
+		migrations:        migrations("postgres"),
+		priorityChunkSize: 256, // for fewer a transaction waits for the disk longer than it writes
+		goose:             goose.DialectPostgres,
+		gooseLock:         postgresLock,
+		numberedParams:    true,
+		arrayParams:       true,
+		orderedJoin:       "JOIN", // its planner knows
+		purgeStatement:    purgeByIDStatement,
+		clockExpr:         `(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`,
+		forUpdate:         " FOR UPDATE",
+		isolation:         sql.LevelReadCommitted,
+		lookup:            postgresLookup,
+		upsert:            postgresUpsert,
+		remove:            postgresRemove,
+		insert:            postgresInsert,
+		onConflictUpdate:  onConflictClause,
+		size:              postgresSize,
+		translateError:    translatePostgresError,
+		isRetryable:       isPostgresRetryable,
+		isReadOnly:        isPostgresReadOnly,
+		isUniqueViolation: isPostgresUniqueViolation,
 	}
 }
 
@@ -56,11 +56,11 @@ func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 		// The cause may quote the URL, and with it the password.
 		return vedette.Errorf(vedette.Invalid, "the PostgreSQL URL cannot be read: it must look like postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %%XX")
 	}
-	config.ConnConfig.ConnectTimeout = min(config.ConnConfig.ConnectTimeout, mostDialling)
+	config.ConnConfig.ConnectTimeout = min(config.ConnConfig.ConnectTimeout, dialTimeout)
 	// What a lost connection has locked is free again after this time. We are
 	// never idle within a transaction.
 	setDefault(config.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout", "10s")
-	config.ShouldPing = broken
+	config.ShouldPing = isConnClosed
 	config.MaxConns = int32(min(cfg.MaxConns, 10_000)) //nolint:gosec // bounded right here
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -70,21 +70,21 @@ func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 	s.db = stdlib.OpenDBFromPool(pool)
 	s.db.SetMaxIdleConns(0) // the pool below keeps them
 	s.reader, s.migrator = s.db, s.db
-	s.renew = pool.Reset
+	s.closeIdleConns = pool.Reset
 	s.cleanup = append(s.cleanup, s.db.Close)
 	return nil
 }
 
-// broken reports whether a connection that was idle was closed by the server,
+// isConnClosed reports whether a connection that was idle was closed by the server,
 // which a look at it tells; the ping that follows then ends it. One that fell
 // silent is not pinged for: Store.connected finds that out, and ends all at once.
-func broken(_ context.Context, p pgxpool.ShouldPingParams) bool {
+func isConnClosed(_ context.Context, p pgxpool.ShouldPingParams) bool {
 	//lint:ignore SA1019 Ping, which it is deprecated for, waits for a server that fell silent; this look does not.
 	return p.IdleDuration > time.Second && p.Conn.PgConn().CheckConn() != nil
 }
 
 func setDefault(settings map[string]string, name, value string) {
-	if _, given := settings[name]; !given {
+	if _, exists := settings[name]; !exists {
 		settings[name] = value
 	}
 }
@@ -93,41 +93,41 @@ func setDefault(settings map[string]string, name, value string) {
 func keyArrays(keys []rowKey) (kinds []int64, namespaces, names []string) {
 	kinds, namespaces, names = make([]int64, len(keys)), make([]string, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
-		kinds[i], namespaces[i], names[i] = k.kind, k.namespace, k.name
+		kinds[i], namespaces[i], names[i] = k.kindID, k.namespace, k.name
 	}
 	return kinds, namespaces, names
 }
 
-func postgresLookup(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {
+func postgresLookup(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	kinds, namespaces, names := keyArrays(keys)
-	return s.each(ctx, scanStored(found), `SELECT `+lookupColumns+`
+	return s.queryEach(ctx, scanStored(found), `SELECT `+lookupColumns+`
 		FROM unnest($2::integer[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
 		JOIN objects o ON o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
-		LEFT JOIN labelsets l ON l.id = o.labelset`, account, kinds, namespaces, names)
+		LEFT JOIN labelsets l ON l.id = o.labelset`, accountID, kinds, namespaces, names)
 }
 
-func postgresRemove(ctx context.Context, tx *tx, account int64, keys []rowKey) error {
+func postgresRemove(ctx context.Context, tx *transaction, accountID int64, keys []rowKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	kinds, namespaces, names := keyArrays(keys)
 	_, err := tx.ExecContext(ctx, `DELETE FROM objects o USING unnest($2::integer[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
-		WHERE o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name`, account, kinds, namespaces, names)
+		WHERE o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name`, accountID, kinds, namespaces, names)
 	if err != nil {
 		return fmt.Errorf("delete %d rows: %w", len(keys), err)
 	}
 	return nil
 }
 
-const postgresUpsertSQL = `INSERT INTO objects (account_id, stored, kind_id, namespace, name, labelset, uid, version, application, head, body)
+const postgresUpsertStatement = `INSERT INTO objects (account_id, stored, kind_id, namespace, name, labelset, uid, version, application, head, body)
 	SELECT $1, $2, * FROM unnest($3::integer[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::bytea[], $11::bytea[])
 	ON CONFLICT (account_id, kind_id, namespace, name) DO UPDATE SET labelset = excluded.labelset, stored = excluded.stored,
 		uid = excluded.uid, version = excluded.version, application = excluded.application, head = excluded.head, body = excluded.body`
 
-func postgresUpsert(ctx context.Context, tx *tx, account int64, rows []row) error {
+func postgresUpsert(ctx context.Context, tx *transaction, accountID int64, rows []objectRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -137,24 +137,24 @@ func postgresUpsert(ctx context.Context, tx *tx, account int64, rows []row) erro
 	uids, heads, bodies := make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	for i := range rows {
 		r := &rows[i]
-		kinds[i], namespaces[i], names[i], sets[i] = r.kind, r.namespace, r.name, r.labelset
+		kinds[i], namespaces[i], names[i], sets[i] = r.kindID, r.namespace, r.name, r.labelset
 		uids[i], versions[i], applications[i], heads[i], bodies[i] = r.uid, r.version, r.application, r.head, r.body
 	}
-	if _, err := tx.ExecContext(ctx, postgresUpsertSQL, account, micros(tx.now), kinds, namespaces, names, sets, uids, versions, applications, heads, bodies); err != nil {
+	if _, err := tx.ExecContext(ctx, postgresUpsertStatement, accountID, toMicros(tx.now), kinds, namespaces, names, sets, uids, versions, applications, heads, bodies); err != nil {
 		return fmt.Errorf("upsert %d rows: %w", n, err)
 	}
 	return nil
 }
 
-func postgresInsert(ctx context.Context, tx *tx, table string, columns []column, rows [][]any, or string) error {
+func postgresInsert(ctx context.Context, tx *transaction, table string, columns []columnSpec, rows [][]any, conflictClause string) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	names, types, arrays := make([]string, len(columns)), make([]string, len(columns)), make([]any, len(columns))
 	for i, c := range columns {
-		names[i], types[i], arrays[i] = c.name, fmt.Sprintf("$%d::%s[]", i+1, c.kind), arrayOf(rows, i)
+		names[i], types[i], arrays[i] = c.name, fmt.Sprintf("$%d::%s[]", i+1, c.pgType), arrayOf(rows, i)
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) SELECT * FROM unnest(`+strings.Join(types, ", ")+`)`+or, arrays...)
+	_, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) SELECT * FROM unnest(`+strings.Join(types, ", ")+`)`+conflictClause, arrays...)
 	if err != nil {
 		return fmt.Errorf("insert %d rows into %s: %w", len(rows), table, err)
 	}
@@ -164,12 +164,12 @@ func postgresInsert(ctx context.Context, tx *tx, table string, columns []column,
 // arrayOf gathers a column, whose values are all int64 or all string.
 func arrayOf(rows [][]any, column int) any {
 	if _, ok := rows[0][column].(string); ok {
-		return gather[string](rows, column)
+		return columnValues[string](rows, column)
 	}
-	return gather[int64](rows, column)
+	return columnValues[int64](rows, column)
 }
 
-func gather[T any](rows [][]any, column int) []T {
+func columnValues[T any](rows [][]any, column int) []T {
 	values := make([]T, len(rows))
 	for i, r := range rows {
 		values[i], _ = r[column].(T)

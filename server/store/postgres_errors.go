@@ -43,27 +43,27 @@ func postgresClass(state string) errorClass {
 	return postgresClasses[state[:min(2, len(state))]]
 }
 
-// explainPostgres goes by SQLSTATE. Anything that is no answer of the server is
+// translatePostgresError goes by SQLSTATE. Anything that is no answer of the server is
 // a matter of the connection.
-func explainPostgres(err error) error {
+func translatePostgresError(err error) error {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
-		return explainState(e.Code, err)
+		return translateSQLState(e.Code, err)
 	}
 	var network net.Error
 	var connect *pgconn.ConnectError
-	if errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || lostConnection(err) {
+	if errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || isConnectionError(err) {
 		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server does not answer: %w", err)
 	}
 	return err
 }
 
-func explainState(state string, err error) error {
+func translateSQLState(state string, err error) error {
 	switch postgresClass(state) {
 	case dataClass:
 		return dataErrorf("PostgreSQL can't keep a value: %w", err)
 	case busyClass:
-		return vedette.Errorf(vedette.Unavailable, "%s: %w", postgresTrouble(state), err)
+		return vedette.Errorf(vedette.Unavailable, "%s: %w", postgresBusyMessage(state), err)
 	case readOnlyClass:
 		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server is read-only, as a standby is: connect to the primary: %w", err)
 	case settingsClass:
@@ -72,7 +72,7 @@ func explainState(state string, err error) error {
 	return err
 }
 
-func postgresTrouble(state string) string {
+func postgresBusyMessage(state string) string {
 	switch state {
 	case "53100":
 		return "the file system of the PostgreSQL server's data directory is full: free some space there"
@@ -82,17 +82,17 @@ func postgresTrouble(state string) string {
 	return "the PostgreSQL server could not do it now"
 }
 
-func postgresReadOnly(err error) bool {
+func isPostgresReadOnly(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && postgresClass(e.Code) == readOnlyClass
 }
 
-func postgresTaken(err error) bool {
+func isPostgresUniqueViolation(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "23505"
 }
 
-func postgresAgain(err error) bool {
+func isPostgresRetryable(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
 }

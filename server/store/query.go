@@ -28,76 +28,76 @@ func (s *Store) Objects(ctx context.Context, q Query) (Page, error) {
 	}
 	r, err := s.resolve(ctx, q)
 	if err != nil {
-		return Page{}, s.explain("read objects", err)
+		return Page{}, s.wrapError("read objects", err)
 	}
 	page, err := r.page(ctx)
-	return page, s.explain("read objects", err)
+	return page, s.wrapError("read objects", err)
 }
 
-// search is a query whose names are resolved to numbers.
-type search struct {
+// resolvedQuery is a query whose names are resolved to numbers.
+type resolvedQuery struct {
 	Query
 	store    *Store
-	scope    conditions // of accounts, kinds and feeds alone
-	filters  conditions // of objects
-	narrow   bool       // few rows are selected, wherever they stand in the order
-	indexed  bool       // and an index of objects leads to them
-	nothing  bool       // selects nothing
-	after    *position  // nil on the first page
-	room     *room      // for what is read, compressed
-	accounts []int64    // nil for all
+	scope    conditions  // of accounts, kinds and feeds alone
+	filters  conditions  // of objects
+	narrow   bool        // few rows are selected, wherever they stand in the order
+	indexed  bool        // and an index of objects leads to them
+	empty    bool        // selects nothing
+	after    *position   // nil on the first page
+	budget   *byteBudget // for what is read, compressed
+	accounts []int64     // nil for all
 }
 
-func (s *Store) resolve(ctx context.Context, q Query) (*search, error) {
-	r := &search{Query: q, store: s}
+func (s *Store) resolve(ctx context.Context, q Query) (*resolvedQuery, error) {
+	r := &resolvedQuery{Query: q, store: s}
 	if q.After != "" {
-		at, err := parseCursor(q.After)
+		pos, err := parseCursor(q.After)
 		if err != nil {
 			return nil, err
 		}
-		r.after = &at
+		r.after = &pos
 	}
 	if err := errors.Join(r.resolveAccounts(ctx), r.resolveKinds(ctx)); err != nil {
 		return nil, err
 	}
 	for column, value := range map[string]string{"o.namespace": q.Namespace, "o.name": q.Name} {
 		if value != "" {
-			r.filters = append(r.filters, condition{column + " = ?", []any{clean(value, maxName)}})
+			r.filters = append(r.filters, condition{column + " = ?", []any{sanitize(value, maxName)}})
 		}
 	}
 	if q.Application != "" {
-		r.filters = append(r.filters, condition{"o.application = ?", []any{clean(q.Application, maxApplication)}})
+		r.filters = append(r.filters, condition{"o.application = ?", []any{sanitize(q.Application, maxApplication)}})
 	}
 	r.indexed = q.Application != ""
 	r.narrow = r.indexed || q.Name != ""
 	return r, r.resolveSelector(ctx)
 }
 
-func (r *search) resolveAccounts(ctx context.Context) error {
+func (r *resolvedQuery) resolveAccounts(ctx context.Context) error {
 	if len(r.Accounts) == 0 {
 		r.scope = append(r.scope, condition{"a.name IS NOT NULL", nil})
 		return nil
 	}
 	where, args := accountCondition(r.Accounts)
 	r.accounts = []int64{}
-	err := r.store.each(ctx, func(rows *sql.Rows) error {
+	err := r.store.queryEach(ctx, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		r.accounts = append(r.accounts, id)
 		return err
 	}, `SELECT a.id FROM accounts a WHERE `+where, args...)
 	r.scope = append(r.scope, r.store.dialect.in("a.id", r.accounts))
-	r.nothing = r.nothing || len(r.accounts) == 0
+	r.empty = r.empty || len(r.accounts) == 0
 	return err
 }
 
-func (r *search) resolveKinds(ctx context.Context) error {
+func (r *resolvedQuery) resolveKinds(ctx context.Context) error {
 	if len(r.Kinds) == 0 {
 		return nil
 	}
 	var ids []int64
 	for _, kind := range r.Kinds {
-		id, ok, err := r.store.kinds.find(ctx, r.store, kind)
+		id, ok, err := r.store.kinds.lookupID(ctx, r.store, kind)
 		if err != nil {
 			return err
 		}
@@ -106,16 +106,16 @@ func (r *search) resolveKinds(ctx context.Context) error {
 		}
 	}
 	r.scope = append(r.scope, r.store.dialect.in("k.id", ids))
-	r.nothing = r.nothing || len(ids) == 0
+	r.empty = r.empty || len(ids) == 0
 	return nil
 }
 
-func (r *search) resolveSelector(ctx context.Context) error {
+func (r *resolvedQuery) resolveSelector(ctx context.Context) error {
 	if r.Selector == "" {
 		return nil
 	}
 	parsed, err := parseSelector(r.Selector)
-	if err != nil || parsed.Empty() || r.nothing {
+	if err != nil || parsed.Empty() || r.empty {
 		return err
 	}
 	ids, err := r.store.matchLabelsets(ctx, parsed, r.accounts)
@@ -127,11 +127,11 @@ func (r *search) resolveSelector(ctx context.Context) error {
 	// A selector that takes objects without labels takes most of them.
 	r.indexed = r.indexed || !slices.Contains(ids, 0)
 	r.narrow = r.narrow || r.indexed
-	r.nothing = len(ids) == 0
+	r.empty = len(ids) == 0
 	return nil
 }
 
-func (r *search) page(ctx context.Context) (Page, error) {
+func (r *resolvedQuery) page(ctx context.Context) (Page, error) {
 	page := Page{Items: []Row{}, Total: -1}
 	if !r.SkipTotal {
 		total, err := r.total(ctx)
@@ -140,37 +140,37 @@ func (r *search) page(ctx context.Context) (Page, error) {
 		}
 		page.Total = total
 	}
-	if r.nothing {
+	if r.empty {
 		return page, nil
 	}
-	return page, r.fill(ctx, &page)
+	return page, r.fillPage(ctx, &page)
 }
 
-// fill reads rows until there are as many as are wanted, or the page is full.
-func (r *search) fill(ctx context.Context, page *Page) error {
-	wanted, expanded := r.Limit, newRoom(r.Bytes)
-	r.room = newRoom(r.Bytes)
+// fillPage reads rows until there are as many as are wanted, or the page is full.
+func (r *resolvedQuery) fillPage(ctx context.Context, page *Page) error {
+	wanted, decompressed := r.Limit, newByteBudget(r.Bytes)
+	r.budget = newByteBudget(r.Bytes)
 	for steps := 0; ; steps++ {
-		r.Limit = r.step(steps, wanted-len(page.Items))
-		found, err := r.rows(ctx)
+		r.Limit = r.rowsInStep(steps, wanted-len(page.Items))
+		scanned, err := r.rows(ctx)
 		if err != nil {
 			return err
 		}
-		more := len(found) > r.Limit || r.room.isFull()
-		found = found[:min(len(found), r.Limit)]
-		rows, err := r.store.unpack(ctx, found, expanded)
+		more := len(scanned) > r.Limit || r.budget.isExhausted()
+		scanned = scanned[:min(len(scanned), r.Limit)]
+		rows, err := r.store.decompressRows(ctx, scanned, decompressed)
 		if err != nil {
 			return err
 		}
 		page.Items = append(page.Items, rows...)
 		if len(rows) > 0 {
-			last := found[len(rows)-1].position()
+			last := scanned[len(rows)-1].position()
 			r.after = &last
 		}
-		if more = more || expanded.isFull(); !more {
+		if more = more || decompressed.isExhausted(); !more {
 			return nil
 		}
-		if len(page.Items) == wanted || r.room.isFull() || expanded.isFull() {
+		if len(page.Items) == wanted || r.budget.isExhausted() || decompressed.isExhausted() {
 			page.Next = r.after.String()
 			return nil
 		}
@@ -179,8 +179,8 @@ func (r *search) fill(ctx context.Context, page *Page) error {
 
 // total counts what all pages hold together. The feeds know it, as long as
 // nothing but accounts and kinds are asked for.
-func (r *search) total(ctx context.Context) (total int64, err error) {
-	if r.nothing {
+func (r *resolvedQuery) total(ctx context.Context) (total int64, err error) {
+	if r.empty {
 		return 0, nil
 	}
 	query, where := `SELECT COALESCE(SUM(f.objects), 0) FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`, r.scope
@@ -188,103 +188,103 @@ func (r *search) total(ctx context.Context) (total int64, err error) {
 		query, where = `SELECT COUNT(*) FROM `+r.tables(), slices.Concat(r.scope, r.filters)
 	}
 	clause, args := where.where()
-	err = r.store.one(ctx, into(&total), query+clause, args...)
+	err = r.store.queryOne(ctx, scanInto(&total), query+clause, args...)
 	return total, err
 }
 
 // rows returns one row more than the limit where there is one, to know of a
 // next page.
-func (r *search) rows(ctx context.Context) ([]foundRow, error) {
+func (r *resolvedQuery) rows(ctx context.Context) ([]scannedRow, error) {
 	if !r.narrow {
-		return r.walk(ctx)
+		return r.scanInOrder(ctx)
 	}
 	where := slices.Concat(r.scope, r.filters)
 	if r.after != nil {
 		where = append(where, r.after.after())
 	}
-	return r.store.find(ctx, choice{where, orderAll, r.Limit + 1, r.Bodies, r.tables(), r.room})
+	return r.store.scan(ctx, selectSpec{where, orderByAll, r.Limit + 1, r.Bodies, r.tables(), r.budget})
 }
 
-func (r *search) tables() string {
+func (r *resolvedQuery) tables() string {
 	if r.indexed {
-		return r.store.byIndex()
+		return r.store.tablesByIndex()
 	}
-	return r.store.byScope()
+	return r.store.tablesByScope()
 }
 
 const (
-	orderAll  = "a.name, k.name, k.grp, o.namespace, o.name"
-	orderPair = "o.namespace, o.name"
+	orderByAll  = "a.name, k.name, k.grp, o.namespace, o.name"
+	orderByName = "o.namespace, o.name"
 )
 
-// pair is an account's kind with the number of its objects.
-type pair struct {
-	account, kind int64
-	at            position // with account and kind alone
-	objects       int64
+// accountKind is an account's kind with the number of its objects.
+type accountKind struct {
+	accountID, kindID int64
+	position          position // with account and kind alone
+	objects           int64
 }
 
-const pairsAtOnce = 256
+const accountKindsPerQuery = 256
 
-// walk goes through accounts and kinds in their order, since no index has the
+// scanInOrder goes through accounts and kinds in their order, since no index has the
 // rows of all of them in one order: sorting a fleet for each page of 500 would
 // take seconds. What the feeds count tells which of them are worth a look.
-func (r *search) walk(ctx context.Context) ([]foundRow, error) {
-	var found []foundRow
+func (r *resolvedQuery) scanInOrder(ctx context.Context) ([]scannedRow, error) {
+	var scanned []scannedRow
 	where := r.scope
 	if r.after != nil {
-		where = slices.Concat(r.scope, conditions{r.after.fromPair()})
+		where = slices.Concat(r.scope, conditions{r.after.fromAccountKind()})
 	}
-	for len(found) <= r.Limit && !r.room.isFull() {
-		pairs, err := r.pairs(ctx, where)
+	for len(scanned) <= r.Limit && !r.budget.isExhausted() {
+		pairs, err := r.accountKinds(ctx, where)
 		if err != nil || len(pairs) == 0 {
-			return found, err
+			return scanned, err
 		}
-		if found, err = r.visit(ctx, pairs, found); err != nil {
+		if scanned, err = r.scanAccountKinds(ctx, pairs, scanned); err != nil {
 			return nil, err
 		}
-		if len(pairs) < pairsAtOnce {
+		if len(pairs) < accountKindsPerQuery {
 			break
 		}
-		where = slices.Concat(r.scope, conditions{pairs[len(pairs)-1].at.afterPair()})
+		where = slices.Concat(r.scope, conditions{pairs[len(pairs)-1].position.afterAccountKind()})
 	}
-	return found, nil
+	return scanned, nil
 }
 
-func (r *search) pairs(ctx context.Context, where conditions) ([]pair, error) {
+func (r *resolvedQuery) accountKinds(ctx context.Context, where conditions) ([]accountKind, error) {
 	if r.Namespace != "" {
 		where = slices.Concat(where, conditions{{"f.namespace IN ('', ?)", []any{r.Namespace}}})
 	}
 	clause, args := where.where()
-	var pairs []pair
-	err := r.store.each(ctx, func(rows *sql.Rows) error {
-		var p pair
-		err := rows.Scan(&p.account, &p.kind, &p.at.account, &p.at.kind.Name, &p.at.kind.Group, &p.objects)
+	var pairs []accountKind
+	err := r.store.queryEach(ctx, func(rows *sql.Rows) error {
+		var p accountKind
+		err := rows.Scan(&p.accountID, &p.kindID, &p.position.account, &p.position.kind.Name, &p.position.kind.Group, &p.objects)
 		pairs = append(pairs, p)
 		return err
 	}, fmt.Sprintf(`SELECT a.id, k.id, a.name, k.name, k.grp, SUM(f.objects) FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id%s
-		GROUP BY a.id, k.id, a.name, k.name, k.grp HAVING SUM(f.objects) > 0 ORDER BY a.name, k.name, k.grp LIMIT %d`, clause, pairsAtOnce), args...)
+		GROUP BY a.id, k.id, a.name, k.name, k.grp HAVING SUM(f.objects) > 0 ORDER BY a.name, k.name, k.grp LIMIT %d`, clause, accountKindsPerQuery), args...)
 	return pairs, err
 }
 
-// visit reads the pairs' rows until there are enough. Small pairs are read
+// scanAccountKinds reads the pairs' rows until there are enough. Small pairs are read
 // together and sorted by the database; a big one alone, in the order of the
 // primary key.
-func (r *search) visit(ctx context.Context, pairs []pair, found []foundRow) ([]foundRow, error) {
-	for len(pairs) > 0 && len(found) <= r.Limit && !r.room.isFull() {
-		n := window(pairs, int64(r.Limit))
-		more, err := r.look(ctx, pairs[:n], r.Limit+1-len(found))
+func (r *resolvedQuery) scanAccountKinds(ctx context.Context, pairs []accountKind, scanned []scannedRow) ([]scannedRow, error) {
+	for len(pairs) > 0 && len(scanned) <= r.Limit && !r.budget.isExhausted() {
+		n := windowSize(pairs, int64(r.Limit))
+		more, err := r.scanWindow(ctx, pairs[:n], r.Limit+1-len(scanned))
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, more...)
+		scanned = append(scanned, more...)
 		pairs = pairs[n:]
 	}
-	return found, nil
+	return scanned, nil
 }
 
-// window returns how many of the pairs to read at once.
-func window(pairs []pair, limit int64) int {
+// windowSize returns how many of the pairs to read at once.
+func windowSize(pairs []accountKind, limit int64) int {
 	sum := pairs[0].objects
 	n := 1
 	for n < len(pairs) && sum+pairs[n].objects <= 2*limit {
@@ -294,36 +294,36 @@ func window(pairs []pair, limit int64) int {
 	return n
 }
 
-func (r *search) look(ctx context.Context, pairs []pair, limit int) ([]foundRow, error) {
+func (r *resolvedQuery) scanWindow(ctx context.Context, pairs []accountKind, limit int) ([]scannedRow, error) {
 	where := slices.Clone(r.filters)
-	resume := r.after != nil && r.after.comparePair(pairs[0].at) == 0
+	resume := r.after != nil && r.after.compareAccountKind(pairs[0].position) == 0
 	if len(pairs) == 1 {
-		where = append(where, condition{"o.account_id = ? AND o.kind_id = ?", []any{pairs[0].account, pairs[0].kind}})
+		where = append(where, condition{"o.account_id = ? AND o.kind_id = ?", []any{pairs[0].accountID, pairs[0].kindID}})
 		if resume {
 			where = append(where, r.after.afterName())
 		}
-		return r.store.find(ctx, choice{where, orderPair, limit, r.Bodies, r.store.byKey(), r.room})
+		return r.store.scan(ctx, selectSpec{where, orderByName, limit, r.Bodies, r.store.tablesByKey(), r.budget})
 	}
-	where = append(where, r.store.anyOf(pairs))
+	where = append(where, r.store.anyAccountKind(pairs))
 	if resume {
 		where = append(where, r.after.after())
 	}
-	return r.store.find(ctx, choice{where, orderAll, limit, r.Bodies, r.store.byScope(), r.room})
+	return r.store.scan(ctx, selectSpec{where, orderByAll, limit, r.Bodies, r.store.tablesByScope(), r.budget})
 }
 
-// anyOf writes the pairs by account, which are sorted so.
-func (s *Store) anyOf(pairs []pair) condition {
+// anyAccountKind writes the pairs by account, which are sorted so.
+func (s *Store) anyAccountKind(pairs []accountKind) condition {
 	var parts []string
 	var args []any
 	for start := 0; start < len(pairs); {
 		end := start
 		var kinds []int64
-		for ; end < len(pairs) && pairs[end].account == pairs[start].account; end++ {
-			kinds = append(kinds, pairs[end].kind)
+		for ; end < len(pairs) && pairs[end].accountID == pairs[start].accountID; end++ {
+			kinds = append(kinds, pairs[end].kindID)
 		}
-		of := s.dialect.in("o.kind_id", kinds)
-		parts = append(parts, "o.account_id = ? AND "+of.sql)
-		args = append(append(args, pairs[start].account), of.args...)
+		cond := s.dialect.in("o.kind_id", kinds)
+		parts = append(parts, "o.account_id = ? AND "+cond.sql)
+		args = append(append(args, pairs[start].accountID), cond.args...)
 		start = end
 	}
 	return condition{"(" + strings.Join(parts, " OR ") + ")", args}
@@ -334,23 +334,23 @@ func (s *Store) anyOf(pairs []pair) condition {
 func (s *Store) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (Row, error) {
 	id, err := s.accountID(ctx, account)
 	if err != nil {
-		return Row{}, s.explain("read "+key.String()+" of account "+string(account), err)
+		return Row{}, s.wrapError("read "+key.String()+" of account "+string(account), err)
 	}
 	missing := vedette.Errorf(vedette.NotFound, "account %s has no %s", account, key)
-	kind, ok, err := s.kinds.find(ctx, s, key.Kind)
-	if err != nil || !ok || !validName(key.Namespace, maxName) || !validName(key.Name, maxName) {
-		return Row{}, s.explain("read an object", errors.Join(err, missing))
+	kindID, ok, err := s.kinds.lookupID(ctx, s, key.Kind)
+	if err != nil || !ok || !isValidText(key.Namespace, maxName) || !isValidText(key.Name, maxName) {
+		return Row{}, s.wrapError("read an object", errors.Join(err, missing))
 	}
-	found, err := s.find(ctx, choice{conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?", []any{id, kind, key.Namespace, key.Name}}}, orderPair, 1, true, s.byKey(), nil})
+	scanned, err := s.scan(ctx, selectSpec{conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?", []any{id, kindID, key.Namespace, key.Name}}}, orderByName, 1, true, s.tablesByKey(), nil})
 	if err != nil {
-		return Row{}, s.explain("read an object", err)
+		return Row{}, s.wrapError("read an object", err)
 	}
-	if len(found) == 0 {
+	if len(scanned) == 0 {
 		return Row{}, missing
 	}
-	rows, err := s.unpack(ctx, found, nil)
+	rows, err := s.decompressRows(ctx, scanned, nil)
 	if err != nil {
-		return Row{}, s.explain("read an object", err)
+		return Row{}, s.wrapError("read an object", err)
 	}
 	return rows[0], nil
 }

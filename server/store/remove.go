@@ -14,61 +14,61 @@ import (
 // writer finds it any more and the name is free at once; then the data, in
 // portions. What a crash leaves is removed by the next Sweep.
 func (s *Store) RemoveAccount(ctx context.Context, account vedette.AccountName) error {
-	deed := "remove account " + string(account)
-	id, err := s.detach(ctx, account, unnamed, `name = ?`, string(account))
+	action := "remove account " + string(account)
+	id, err := s.detach(ctx, account, clearName, `name = ?`, string(account))
 	if err != nil {
-		return s.explain(deed, err)
+		return s.wrapError(action, err)
 	}
-	retired, err := s.writeOne(ctx, `UPDATE accounts SET retired = NULL WHERE retired = ?`, string(account))
+	retired, err := s.execWrite(ctx, `UPDATE accounts SET retired = NULL WHERE retired = ?`, string(account))
 	if err != nil {
-		return s.explain(deed, err)
+		return s.wrapError(action, err)
 	}
 	if id == 0 && retired == 0 {
-		return s.explain(deed, ErrNoAccount)
+		return s.wrapError(action, ErrNoAccount)
 	}
-	return s.explain(deed, s.sweepAll(ctx))
+	return s.wrapError(action, s.sweepRemoved(ctx))
 }
 
 // RemoveOrphan removes an account like RemoveAccount does, if no agent has served
 // it since its term was read. It reports whether it did. The data go with the next
 // Sweep.
 func (s *Store) RemoveOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error) {
-	id, err := s.detach(ctx, account, unnamed, whileOrphaned, string(account), int64(term))
-	return id != 0, s.explain("remove orphaned account "+string(account), err)
+	id, err := s.detach(ctx, account, clearName, whereOrphaned, string(account), int64(term))
+	return id != 0, s.wrapError("remove orphaned account "+string(account), err)
 }
 
 // RetireOrphan is RemoveOrphan for an account whose data are to be kept: nobody
 // can read them, until Register finds the same cluster under the same name.
 func (s *Store) RetireOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error) {
-	id, err := s.detach(ctx, account, retired, whileOrphaned, string(account), int64(term))
-	return id != 0, s.explain("retire orphaned account "+string(account), err)
+	id, err := s.detach(ctx, account, retireName, whereOrphaned, string(account), int64(term))
+	return id != 0, s.wrapError("retire orphaned account "+string(account), err)
 }
 
 // Sweep removes the data of accounts that were removed.
 func (s *Store) Sweep(ctx context.Context) error {
-	return s.explain("remove the data of removed accounts", s.sweepAll(ctx))
+	return s.wrapError("remove the data of removed accounts", s.sweepRemoved(ctx))
 }
 
-const whileOrphaned = `name = ? AND orphaned > 0 AND term = ?`
+const whereOrphaned = `name = ? AND orphaned > 0 AND term = ?`
 
 // What becomes of a name that an account loses.
 const (
-	unnamed = `name = NULL`
-	retired = `retired = name, name = NULL`
+	clearName  = `name = NULL`
+	retireName = `retired = name, name = NULL`
 )
 
 // detach takes the name from an account that meets a condition and returns its
 // number, or 0 where none meets it. Terms go on where they ended, so that a
 // writer of the old account can't be taken for one of a new one of that name.
 func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, where string, args ...any) (int64, error) {
-	leave, err := s.gates.enter(ctx, account)
+	unlock, err := s.locks.lock(ctx, account)
 	if err != nil {
 		return 0, err
 	}
-	defer leave()
-	defer s.floors.forget(account)
+	defer unlock()
+	defer s.overlays.forget(account)
 	var id, term int64
-	err = s.write(ctx, func(ctx context.Context, tx *tx) error {
+	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE `+where+tx.dialect.forUpdate, args...).Scan(&id, &term)
 		if errors.Is(err, sql.ErrNoRows) {
 			id = 0
@@ -77,7 +77,7 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, w
 		if err != nil {
 			return err
 		}
-		if err := endSightings(ctx, tx, id, account); err != nil {
+		if err := flushAndDeleteLastSeen(ctx, tx, id, account); err != nil {
 			return err
 		}
 		if _, err := tx.exec(ctx, `UPDATE counters SET value = ? WHERE name = 'term' AND value < ?`, term+1, term+1); err != nil {
@@ -89,9 +89,9 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, w
 	return id, err
 }
 
-func (s *Store) sweepAll(ctx context.Context) error {
+func (s *Store) sweepRemoved(ctx context.Context) error {
 	var ids []int64
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		ids = append(ids, id)
@@ -101,20 +101,20 @@ func (s *Store) sweepAll(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := s.sweep(ctx, id); err != nil {
+		if err := s.sweepAccount(ctx, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sweep deletes what belongs to an account without a name, and at last its row,
+// sweepAccount deletes what belongs to an account without a name, and at last its row,
 // by which it would be found again after a crash. Several servers may sweep the
 // same account.
-func (s *Store) sweep(ctx context.Context, id int64) error {
+func (s *Store) sweepAccount(ctx context.Context, id int64) error {
 	for more := true; more; {
-		err := s.writeBehind(ctx, func(ctx context.Context, tx *tx) error {
-			keys, err := someKeys(ctx, tx, id)
+		err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error {
+			keys, err := nextKeys(ctx, tx, id)
 			if err != nil {
 				return err
 			}
@@ -125,8 +125,8 @@ func (s *Store) sweep(ctx context.Context, id int64) error {
 			return err
 		}
 	}
-	return s.writeBehind(ctx, func(ctx context.Context, tx *tx) error {
-		if err := collectLabelsets(ctx, tx, id); err != nil {
+	return s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error {
+		if err := deleteUnusedLabelsets(ctx, tx, id); err != nil {
 			return err
 		}
 		if _, err := tx.exec(ctx, `DELETE FROM feeds WHERE account_id = ?`, id); err != nil {
@@ -137,13 +137,13 @@ func (s *Store) sweep(ctx context.Context, id int64) error {
 	})
 }
 
-func someKeys(ctx context.Context, tx *tx, account int64) ([]rowKey, error) {
+func nextKeys(ctx context.Context, tx *transaction, accountID int64) ([]rowKey, error) {
 	var keys []rowKey
-	err := each(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+	err := queryEach(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
 		var k rowKey
-		err := rows.Scan(&k.kind, &k.namespace, &k.name)
+		err := rows.Scan(&k.kindID, &k.namespace, &k.name)
 		keys = append(keys, k)
 		return err
-	}, fmt.Sprintf(`SELECT kind_id, namespace, name FROM objects WHERE account_id = ? ORDER BY kind_id, namespace, name LIMIT %d`, removeChunk), account)
+	}, fmt.Sprintf(`SELECT kind_id, namespace, name FROM objects WHERE account_id = ? ORDER BY kind_id, namespace, name LIMIT %d`, removeChunkSize), accountID)
 	return keys, err
 }

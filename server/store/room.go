@@ -2,36 +2,36 @@ package store
 
 import "errors"
 
-// room is the bytes that a page may hold. Nil is room without bound.
-type room struct {
-	most, used int64
-	full       bool // something did not fit
+// byteBudget is the bytes that a page may hold. Nil is room without bound.
+type byteBudget struct {
+	limit, used int64
+	exhausted   bool // something did not fit
 }
 
-// errFull ends a query whose next row does not fit.
-var errFull = errors.New("the page is full")
+// errBudgetExhausted ends a query whose next row does not fit.
+var errBudgetExhausted = errors.New("the page is full")
 
-func newRoom(most int64) *room {
-	if most <= 0 {
+func newByteBudget(limit int64) *byteBudget {
+	if limit <= 0 {
 		return nil
 	}
-	return &room{most: most}
+	return &byteBudget{limit: limit}
 }
 
 // take reports whether so many bytes fit too. What comes first always does.
-func (r *room) take(n int) bool {
+func (b *byteBudget) take(n int) bool {
 	switch {
-	case r == nil:
+	case b == nil:
 		return true
-	case r.full || r.used > 0 && r.used+int64(n) > r.most:
-		r.full = true
+	case b.exhausted || b.used > 0 && b.used+int64(n) > b.limit:
+		b.exhausted = true
 		return false
 	}
-	r.used += int64(n)
+	b.used += int64(n)
 	return true
 }
 
-func (r *room) isFull() bool { return r != nil && r.full }
+func (b *byteBudget) isExhausted() bool { return b != nil && b.exhausted }
 
 // A page with bodies and a bound is read in steps, or a database that streams its
 // rows would send all of them though the first ones fill the page: a connection
@@ -41,9 +41,9 @@ const (
 	stepFactor = 4
 )
 
-// step returns how many rows to read after so many steps, of so many that are
+// rowsInStep returns how many rows to read after so many steps, of so many that are
 // wanted.
-func (r *search) step(steps, wanted int) int {
+func (r *resolvedQuery) rowsInStep(steps, wanted int) int {
 	if !r.Bodies || r.Bytes <= 0 {
 		return wanted
 	}

@@ -38,12 +38,12 @@ func (s *Store) matchLabelsets(ctx context.Context, selector labels.Selector, ac
 		return ids, nil
 	}
 	for _, r := range requirements {
-		if c, ok := candidates(r); ok {
+		if c, ok := labelCondition(r); ok {
 			where = append(where, c)
 		}
 	}
 	clause, args := where.where()
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var id int64
 		var text []byte
 		if err := rows.Scan(&id, &text); err != nil {
@@ -61,20 +61,20 @@ func (s *Store) matchLabelsets(ctx context.Context, selector labels.Selector, ac
 	return ids, err
 }
 
-// candidates is the condition that a set has the label that a requirement needs
+// labelCondition is the condition that a set has the label that a requirement needs
 // to be there. There is none where a set may match because it lacks the label.
-func candidates(r labels.Requirement) (condition, bool) {
-	const find = `l.id IN (SELECT labelset FROM labels WHERE name = ?`
-	args := []any{clean(r.Key(), maxLabelName)}
+func labelCondition(r labels.Requirement) (condition, bool) {
+	const subquery = `l.id IN (SELECT labelset FROM labels WHERE name = ?`
+	args := []any{sanitize(r.Key(), maxLabelName)}
 	switch r.Operator() {
 	case selection.Equals, selection.DoubleEquals, selection.In:
 		values := r.Values().UnsortedList()
 		for _, v := range values {
-			args = append(args, clean(v, maxLabelValue))
+			args = append(args, sanitize(v, maxLabelValue))
 		}
-		return condition{find + ` AND value IN (` + marks(len(values)) + `))`, args}, true
+		return condition{subquery + ` AND value IN (` + placeholders(len(values)) + `))`, args}, true
 	case selection.Exists, selection.GreaterThan, selection.LessThan:
-		return condition{find + `)`, args}, true
+		return condition{subquery + `)`, args}, true
 	}
 	return condition{}, false
 }

@@ -25,18 +25,18 @@ func TestMariaDB(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.MariaDB(t)) })
 }
 
-// shared runs a test on a database that several servers of ours share.
-func shared(t *testing.T, test func(t *testing.T, url string)) {
+// onSharedDatabases runs a test on a database that several servers of ours share.
+func onSharedDatabases(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, databases.PostgreSQL(t)) })
 	t.Run("MariaDB", func(t *testing.T) { test(t, databases.MariaDB(t)) })
 }
 
-func TestServersThatStartTogetherMigrateOnce(t *testing.T) {
-	shared(t, func(t *testing.T, url string) {
+func TestConcurrentStartsMigrateOnce(t *testing.T) {
+	onSharedDatabases(t, func(t *testing.T, dbURL string) {
 		var wg sync.WaitGroup
 		for range 5 {
 			wg.Go(func() {
-				s, err := store.Open(t.Context(), store.Config{URL: url})
+				s, err := store.Open(t.Context(), store.Config{URL: dbURL})
 				if err != nil {
 					t.Error(err)
 					return
@@ -50,21 +50,21 @@ func TestServersThatStartTogetherMigrateOnce(t *testing.T) {
 	})
 }
 
-func TestAnAccountMovesFromServerToServer(t *testing.T) {
-	shared(t, func(t *testing.T, url string) {
-		one, two := storetest.Open(t, url), storetest.Open(t, url)
+func TestAccountMovesBetweenServers(t *testing.T) {
+	onSharedDatabases(t, func(t *testing.T, dbURL string) {
+		one, two := storetest.Open(t, dbURL), storetest.Open(t, dbURL)
 		pods := vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 		declared := []store.DeclaredFeed{{Feed: pods, Resource: vedette.Resource{Kind: pods.Kind, Version: "v1", Plural: "pods"}}}
 		if _, err := one.Register(t.Context(), vedette.Account{Name: "prod"}); err != nil {
 			t.Fatal(err)
 		}
 		var old vedette.Term
-		for turn := range 6 {
+		for round := range 6 {
 			s, other := one, two
-			if turn%2 == 1 {
+			if round%2 == 1 {
 				s, other = two, one
 			}
-			term, err := s.Take(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
+			term, err := s.Acquire(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,8 +73,8 @@ func TestAnAccountMovesFromServerToServer(t *testing.T) {
 			}
 			var objects []vedette.Object
 			for n := range 40 { // enough for a dictionary, which the other server has yet to read
-				objects = append(objects, vedette.Object{Key: vedette.Key{Kind: pods.Kind, Namespace: "n", Name: fmt.Sprint("pod-", n)}, ResourceVersion: fmt.Sprint(turn),
-					Labels: map[string]string{"turn": fmt.Sprint(turn)}, Body: []byte(strings.Repeat(fmt.Sprintf(`{"name":"pod-%d","turn":%d}`, n, turn), 10))})
+				objects = append(objects, vedette.Object{Key: vedette.Key{Kind: pods.Kind, Namespace: "n", Name: fmt.Sprint("pod-", n)}, ResourceVersion: fmt.Sprint(round),
+					Labels: map[string]string{"turn": fmt.Sprint(round)}, Body: []byte(strings.Repeat(fmt.Sprintf(`{"name":"pod-%d","turn":%d}`, n, round), 10))})
 			}
 			if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: term, Upserts: objects}); err != nil {
 				t.Fatal(err)
@@ -82,7 +82,7 @@ func TestAnAccountMovesFromServerToServer(t *testing.T) {
 			if _, err := other.Commit(t.Context(), store.Batch{Account: "prod", Term: old, Upserts: objects}); !errors.Is(err, store.ErrTerm) {
 				t.Fatalf("the former server: %v", err)
 			}
-			page, err := other.Objects(t.Context(), store.Query{Bodies: true, Selector: fmt.Sprint("turn=", turn)})
+			page, err := other.Objects(t.Context(), store.Query{Bodies: true, Selector: fmt.Sprint("turn=", round)})
 			if err != nil || len(page.Items) != len(objects) {
 				t.Fatalf("the other server reads %d of %d, %v", len(page.Items), len(objects), err)
 			}
@@ -91,11 +91,11 @@ func TestAnAccountMovesFromServerToServer(t *testing.T) {
 	})
 }
 
-func TestPostgreSQLThatDiesAndComesBack(t *testing.T) {
+func TestPostgreSQLRestart(t *testing.T) {
 	testRestart(t, databases.StartPostgreSQL(t, databases.Options{Durable: true}))
 }
 
-func TestMariaDBThatDiesAndComesBack(t *testing.T) {
+func TestMariaDBRestart(t *testing.T) {
 	testRestart(t, databases.StartMariaDB(t, databases.Options{Durable: true}))
 }
 
@@ -103,7 +103,7 @@ func TestMariaDBThatDiesAndComesBack(t *testing.T) {
 // afterwards, and in the meantime every error says that it is worth a retry.
 func testRestart(t *testing.T, server *databases.Server) {
 	s := storetest.Open(t, server.URL)
-	term := prepare(t, s)
+	term := registerAccount(t, s)
 	committed := 0
 	for range 3 {
 		for range 5 {
@@ -123,7 +123,7 @@ func testRestart(t *testing.T, server *databases.Server) {
 			t.Errorf("open while the server is away: %v", err)
 		}
 		server.Start()
-		awaitStore(t, s)
+		waitForStore(t, s)
 	}
 	page, err := s.Objects(t.Context(), store.Query{})
 	if err != nil || len(page.Items) != committed || page.Total != int64(committed) {
@@ -145,7 +145,7 @@ func TestServersKilledWhileCommitting(t *testing.T) {
 // is there after each restart, and nothing is there twice.
 func testKilled(t *testing.T, server *databases.Server) {
 	s := storetest.Open(t, server.URL)
-	term := prepare(t, s)
+	term := registerAccount(t, s)
 	const kills, between = 4, 25
 	done := make(chan int)
 	go func() {
@@ -170,7 +170,7 @@ func testKilled(t *testing.T, server *databases.Server) {
 		}
 		server.Kill()
 		server.Start()
-		awaitStore(t, s)
+		waitForStore(t, s)
 		for i := range n {
 			if _, err := s.Object(t.Context(), "prod", vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "n", Name: fmt.Sprint(i)}); err != nil {
 				t.Errorf("object %d of %d that were committed before kill %d: %v", i, n, n/between, err)
@@ -183,24 +183,24 @@ func testKilled(t *testing.T, server *databases.Server) {
 	}
 }
 
-// awaitStore waits until a store has found the connections of before to be dead, for
+// waitForStore waits until a store has found the connections of before to be dead, for
 // which each may take a try.
-func awaitStore(t *testing.T, s *store.Store) {
+func waitForStore(t *testing.T, s *store.Store) {
 	t.Helper()
-	recover := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for s.Ping(t.Context()) != nil {
-		if time.Now().After(recover) {
+		if time.Now().After(deadline) {
 			t.Fatal("the store does not come back")
 		}
 	}
 }
 
-func prepare(t *testing.T, s *store.Store) vedette.Term {
+func registerAccount(t *testing.T, s *store.Store) vedette.Term {
 	t.Helper()
 	if _, err := s.Register(t.Context(), vedette.Account{Name: "prod"}); err != nil {
 		t.Fatal(err)
 	}
-	term, err := s.Take(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
+	term, err := s.Acquire(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +217,8 @@ func commitOne(t *testing.T, s *store.Store, term vedette.Term, n int) error {
 	return err
 }
 
-func TestAPasswordThatIsRefused(t *testing.T) {
-	u := parse(t, databases.MariaDB(t))
+func TestWrongPasswordIsInvalid(t *testing.T) {
+	u := parseURL(t, databases.MariaDB(t))
 	u.User = url.UserPassword(u.User.Username(), "wrong-one")
 	_, err := store.Open(t.Context(), store.Config{URL: u.String()})
 	if vedette.KindOf(err) != vedette.Invalid || strings.Contains(err.Error(), "wrong-one") {
@@ -226,11 +226,11 @@ func TestAPasswordThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestNumbersBeyond32Bits(t *testing.T) {
-	url := databases.PostgreSQL(t)
-	s := storetest.Open(t, url)
-	term := prepare(t, s)
-	if err := databases.Exec(url, `ALTER TABLE labelsets ALTER COLUMN id RESTART WITH 5000000000`); err != nil {
+func TestLabelsetIDsBeyond32Bits(t *testing.T) {
+	dbURL := databases.PostgreSQL(t)
+	s := storetest.Open(t, dbURL)
+	term := registerAccount(t, s)
+	if err := databases.Exec(dbURL, `ALTER TABLE labelsets ALTER COLUMN id RESTART WITH 5000000000`); err != nil {
 		t.Fatal(err)
 	}
 	if err := commitOne(t, s, term, 1); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// site is a store in which tests can stop what goes on, with an account whose Pods
+// fixture is a store in which tests can stop what goes on, with an account whose Pods
 // are declared.
-type site struct {
+type fixture struct {
 	*Store
 	t    *testing.T
 	term vedette.Term
@@ -19,22 +19,22 @@ type site struct {
 
 var podFeed = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 
-func newSite(t *testing.T) *site {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newSiteIn(t, Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+	return newFixtureWith(t, Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
 }
 
-func newSiteIn(t *testing.T, cfg Config) *site {
+func newFixtureWith(t *testing.T, cfg Config) *fixture {
 	t.Helper()
 	s, err := Open(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &site{Store: s, t: t}
+	w := &fixture{Store: s, t: t}
 	t.Cleanup(func() { _ = s.Close() })
 	_, err = s.Register(context.Background(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}})
 	w.must(err)
-	w.term, err = s.Take(context.Background(), "prod", Holder{Agent: "a", Server: "s"})
+	w.term, err = s.Acquire(context.Background(), "prod", Holder{Agent: "a", Server: "s"})
 	w.must(err)
 	_, err = s.Declare(context.Background(), "prod", w.term, []DeclaredFeed{{Feed: podFeed,
 		Resource: vedette.Resource{Kind: podFeed.Kind, Version: "v1", Plural: "pods", Namespaced: true}}}, nil)
@@ -42,7 +42,7 @@ func newSiteIn(t *testing.T, cfg Config) *site {
 	return w
 }
 
-func (w *site) must(err error) {
+func (w *fixture) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Error(err)
@@ -62,19 +62,19 @@ func podsAt(from, n, version int) (pods []vedette.Object) {
 }
 
 // commit tells pods of the feed up to a mark.
-func (w *site) commit(mark int, pods ...vedette.Object) []Change {
+func (w *fixture) commit(mark int, pods ...vedette.Object) []Change {
 	at := vedette.Mark(fmt.Sprint(mark))
 	changes, err := w.Commit(context.Background(), Batch{Account: "prod", Term: w.term, Upserts: pods, Feeds: []FeedUpdate{{Feed: podFeed, Mark: &at}}})
 	w.must(err)
 	return changes
 }
 
-func (w *site) through(o vedette.Object) {
+func (w *fixture) writeThrough(o vedette.Object) {
 	_, _, err := w.WriteThrough(context.Background(), "prod", w.term, o, nil)
 	w.must(err)
 }
 
-func (w *site) feed() FeedStatus {
+func (w *fixture) feed() FeedStatus {
 	feeds, err := w.Feeds(context.Background(), "prod")
 	w.must(err)
 	return feeds[0]

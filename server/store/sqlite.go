@@ -34,24 +34,24 @@ const (
 
 func sqliteDialect() dialect {
 	return dialect{
-		name:       "SQLite",
-		migrations: migrations("sqlite"),
-		goose:      goose.DialectSQLite3,
-		gooseLock:  func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
-		inOrder:    "JOIN",
-		purge:      purgeByID,
-		oneWriter:  true,
-		shortTurn:  64,
-		lookup:     sqliteLookup,
-		upsert:     sqliteUpsert,
-		remove:     sqliteRemove,
-		insert:     insertValues,
-		orUpdate:   onConflict,
-		size:       sqliteSize,
-		explain:    explainSQLite,
-		again:      func(error) bool { return false },
-		taken:      sqliteTaken,
-		prepare:    sqlitePrepare,
+		name:              "SQLite",
+		migrations:        migrations("sqlite"),
+		goose:             goose.DialectSQLite3,
+		gooseLock:         func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
+		orderedJoin:       "JOIN",
+		purgeStatement:    purgeByIDStatement,
+		singleWriter:      true,
+		priorityChunkSize: 64,
+		lookup:            sqliteLookup,
+		upsert:            sqliteUpsert,
+		remove:            sqliteRemove,
+		insert:            insertValues,
+		onConflictUpdate:  onConflictClause,
+		size:              sqliteSize,
+		translateError:    translateSQLiteError,
+		isRetryable:       func(error) bool { return false },
+		isUniqueViolation: isSQLiteUniqueViolation,
+		prepare:           sqlitePrepare,
 	}
 }
 
@@ -61,7 +61,7 @@ func connectSQLite(ctx context.Context, s *Store, cfg Config) error {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return vedette.Errorf(vedette.Invalid, "the database URL must name a file, as in sqlite:/var/lib/vedette/vedette.db")
 	}
-	unlock, err := claimFile(path)
+	unlock, err := lockDatabaseFile(path)
 	if err != nil {
 		return err
 	}
@@ -88,10 +88,10 @@ func connectSQLite(ctx context.Context, s *Store, cfg Config) error {
 	return nil
 }
 
-// claimFile makes the file with narrow rights, because umask is the caller's,
+// lockDatabaseFile makes the file with narrow rights, because umask is the caller's,
 // and keeps a second process from it: two servers on one file would each
 // believe that they alone serve its accounts.
-func claimFile(path string) (func() error, error) {
+func lockDatabaseFile(path string) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fileError("make the directory of", path, err)
 	}
@@ -110,11 +110,11 @@ func claimFile(path string) (func() error, error) {
 	return lock.Close, file.Close()
 }
 
-func fileError(deed, path string, err error) error {
+func fileError(action, path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
-		return vedette.Errorf(vedette.Invalid, "cannot %s the database file %s: %w", deed, path, err)
+		return vedette.Errorf(vedette.Invalid, "cannot %s the database file %s: %w", action, path, err)
 	}
-	return vedette.Errorf(vedette.Unavailable, "cannot %s the database file %s: %w", deed, path, err)
+	return vedette.Errorf(vedette.Unavailable, "cannot %s the database file %s: %w", action, path, err)
 }
 
 func sqliteSize(ctx context.Context, db *sql.DB) (int64, error) {
@@ -134,30 +134,30 @@ const sqliteRows = 32 // per upsert
 
 func sqlitePrepare(ctx context.Context, s *Store) error {
 	var upserts, lookups []string
-	for _, n := range portions {
+	for _, n := range statementSizes {
 		if n <= sqliteRows {
-			upserts = append(upserts, sqliteUpsertText(n))
+			upserts = append(upserts, sqliteUpsertStatement(n))
 		}
-		lookups = append(lookups, sqliteLookupText(n))
+		lookups = append(lookups, sqliteLookupStatement(n))
 	}
 	// What each operation reads and writes: its parser takes as long as the rest.
-	lookups = append(lookups, selectGround, selectAccount)
+	lookups = append(lookups, selectBaseline, selectAccount)
 	d := sqliteDialect()
-	upserts = append(upserts, selectTerm, insertText("operations", operationColumns, 1, d.orUpdate(whilePending, operationEnds)))
-	if err := s.texts.prepare(ctx, s.db, upserts...); err != nil {
+	upserts = append(upserts, selectTerm, insertStatement("operations", operationColumns, 1, d.onConflictUpdate(wherePending, operationEndColumns)))
+	if err := s.writeStatements.prepare(ctx, s.db, upserts...); err != nil {
 		return err
 	}
 	// What precedes an effect: after a power failure an id that was acted on must not
 	// be new, nor a task begin again where it has been.
-	if err := s.texts.prepare(ctx, s.durable, beginOperation, insertTask, saveTask, takeTask); err != nil {
+	if err := s.writeStatements.prepare(ctx, s.durable, beginOperationStatement, insertTaskStatement, saveTaskStatement, acquireTaskStatement); err != nil {
 		return err
 	}
-	return s.looks.prepare(ctx, s.reader, lookups...)
+	return s.readStatements.prepare(ctx, s.reader, lookups...)
 }
 
-func sqliteUpsertText(n int) string { return upsertHead + valueRows(upsertRow, n) + upsertTail }
+func sqliteUpsertStatement(n int) string { return upsertHead + valueRows(upsertRow, n) + upsertTail }
 
-func sqliteLookupText(n int) string {
+func sqliteLookupStatement(n int) string {
 	return `WITH k (kind_id, namespace, name) AS (VALUES ` + valueRows("(?,?,?)", n) + `)
 		SELECT ` + lookupColumns + ` FROM k CROSS JOIN objects o ON o.account_id = ? AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
 		LEFT JOIN labelsets l ON l.id = o.labelset`
@@ -165,11 +165,11 @@ func sqliteLookupText(n int) string {
 
 // sqliteUpsert leaves the context's end to the transaction: to watch it, the
 // driver would start a goroutine per statement.
-func sqliteUpsert(ctx context.Context, tx *tx, account int64, rows []row) error {
+func sqliteUpsert(ctx context.Context, tx *transaction, accountID int64, rows []objectRow) error {
 	ctx = context.WithoutCancel(ctx)
 	for len(rows) > 0 {
-		n := portion(len(rows), sqliteRows)
-		if err := tx.execPrepared(ctx, sqliteUpsertText(n), upsertArgs(account, micros(tx.now), rows[:n])...); err != nil {
+		n := largestSizeWithin(len(rows), sqliteRows)
+		if err := tx.execPrepared(ctx, sqliteUpsertStatement(n), upsertArgs(accountID, toMicros(tx.now), rows[:n])...); err != nil {
 			return fmt.Errorf("upsert %d rows: %w", n, err)
 		}
 		rows = rows[n:]
@@ -177,11 +177,11 @@ func sqliteUpsert(ctx context.Context, tx *tx, account int64, rows []row) error 
 	return nil
 }
 
-func upsertArgs(account, now int64, rows []row) []any {
+func upsertArgs(account, now int64, rows []objectRow) []any {
 	args := make([]any, 0, len(rows)*11)
 	for i := range rows {
 		r := &rows[i]
-		args = append(args, account, r.kind, r.namespace, r.name, r.labelset, now, r.uid, r.version, r.application, r.head, r.body)
+		args = append(args, account, r.kindID, r.namespace, r.name, r.labelset, now, r.uid, r.version, r.application, r.head, r.body)
 	}
 	return args
 }
@@ -190,16 +190,16 @@ const lookupColumns = `o.kind_id, o.namespace, o.name, o.uid, o.version, o.label
 
 // sqliteLookup joins a list of keys with the rows. The last key is repeated to
 // make up for a portion, which changes nothing.
-func sqliteLookup(ctx context.Context, s *Store, account int64, keys []rowKey, found func(storedRow)) error {
+func sqliteLookup(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error {
 	ctx = context.WithoutCancel(ctx)
 	for len(keys) > 0 {
-		n := padded(len(keys))
+		n := smallestSizeFor(len(keys))
 		args := make([]any, 0, n*3+1)
 		for i := range n {
 			k := keys[min(i, len(keys)-1)]
-			args = append(args, k.kind, k.namespace, k.name)
+			args = append(args, k.kindID, k.namespace, k.name)
 		}
-		if err := s.each(ctx, scanStored(found), sqliteLookupText(n), append(args, account)...); err != nil {
+		if err := s.queryEach(ctx, scanStored(found), sqliteLookupStatement(n), append(args, accountID)...); err != nil {
 			return fmt.Errorf("look %d keys up: %w", n, err)
 		}
 		keys = keys[min(n, len(keys)):]
@@ -217,7 +217,7 @@ func (p preparedQuery) QueryContext(ctx context.Context, _ string, args ...any) 
 func scanStored(found func(storedRow)) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var r storedRow
-		if err := rows.Scan(&r.kind, &r.namespace, &r.name, &r.uid, &r.version, &r.labelset, &r.hash); err != nil {
+		if err := rows.Scan(&r.kindID, &r.namespace, &r.name, &r.uid, &r.version, &r.labelset, &r.hash); err != nil {
 			return err
 		}
 		found(r)
@@ -229,21 +229,21 @@ func valueRows(row string, n int) string {
 	return strings.TrimSuffix(strings.Repeat(row+",", n), ",")
 }
 
-func sqliteRemove(ctx context.Context, tx *tx, account int64, keys []rowKey) error {
-	return removeInRuns(ctx, tx, `DELETE FROM objects`, account, keys)
+func sqliteRemove(ctx context.Context, tx *transaction, accountID int64, keys []rowKey) error {
+	return removeByNamespace(ctx, tx, `DELETE FROM objects`, accountID, keys)
 }
 
-// removeInRuns deletes by the keys' names, a statement for each run of keys
+// removeByNamespace deletes by the keys' names, a statement for each run of keys
 // that share kind and namespace. The conditions follow the text.
-func removeInRuns(ctx context.Context, tx *tx, text string, account int64, keys []rowKey) error {
-	for _, run := range runs(keys) {
+func removeByNamespace(ctx context.Context, tx *transaction, statement string, accountID int64, keys []rowKey) error {
+	for _, run := range groupByNamespace(keys) {
 		for len(run) > 0 {
 			n := min(len(run), 256)
-			args := []any{account, run[0].kind, run[0].namespace}
+			args := []any{accountID, run[0].kindID, run[0].namespace}
 			for _, k := range run[:n] {
 				args = append(args, k.name)
 			}
-			if _, err := tx.exec(ctx, text+` WHERE account_id = ? AND kind_id = ? AND namespace = ? AND name IN (`+marks(n)+`)`, args...); err != nil {
+			if _, err := tx.exec(ctx, statement+` WHERE account_id = ? AND kind_id = ? AND namespace = ? AND name IN (`+placeholders(n)+`)`, args...); err != nil {
 				return fmt.Errorf("delete %d rows: %w", n, err)
 			}
 			run = run[n:]
@@ -252,24 +252,24 @@ func removeInRuns(ctx context.Context, tx *tx, text string, account int64, keys 
 	return nil
 }
 
-// onConflict is orUpdate as SQLite took it over from PostgreSQL.
-func onConflict(while string, columns []string) string {
+// onConflictClause is orUpdate as SQLite took it over from PostgreSQL.
+func onConflictClause(where string, columns []string) string {
 	set := make([]string, len(columns))
 	for i, c := range columns {
 		set[i] = c + " = excluded." + c
 	}
-	return " ON CONFLICT (id) DO UPDATE SET " + strings.Join(set, ", ") + " WHERE " + while
+	return " ON CONFLICT (id) DO UPDATE SET " + strings.Join(set, ", ") + " WHERE " + where
 }
 
 // insertValues inserts by multi-row VALUES.
-func insertValues(ctx context.Context, tx *tx, table string, columns []column, rows [][]any, or string) error {
+func insertValues(ctx context.Context, tx *transaction, table string, columns []columnSpec, rows [][]any, conflictClause string) error {
 	for len(rows) > 0 {
 		n := min(len(rows), 256)
 		args := make([]any, 0, n*len(columns))
 		for _, r := range rows[:n] {
 			args = append(args, r...)
 		}
-		if _, err := tx.exec(ctx, insertText(table, columns, n, or), args...); err != nil {
+		if _, err := tx.exec(ctx, insertStatement(table, columns, n, conflictClause), args...); err != nil {
 			return fmt.Errorf("insert %d rows into %s: %w", n, table, err)
 		}
 		rows = rows[n:]
@@ -277,10 +277,10 @@ func insertValues(ctx context.Context, tx *tx, table string, columns []column, r
 	return nil
 }
 
-func insertText(table string, columns []column, rows int, or string) string {
+func insertStatement(table string, columns []columnSpec, rows int, conflictClause string) string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = c.name
 	}
-	return `INSERT INTO ` + table + ` (` + strings.Join(names, ", ") + `) VALUES ` + valueRows("("+marks(len(columns))+")", rows) + or
+	return `INSERT INTO ` + table + ` (` + strings.Join(names, ", ") + `) VALUES ` + valueRows("("+placeholders(len(columns))+")", rows) + conflictClause
 }

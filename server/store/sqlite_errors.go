@@ -41,21 +41,21 @@ func sqliteClass(code int) errorClass {
 	return sqliteClasses[code&0xff]
 }
 
-// explainSQLite goes by SQLite's result codes.
-func explainSQLite(err error) error {
+// translateSQLiteError goes by SQLite's result codes.
+func translateSQLiteError(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	return explainCode(e.Code(), err)
+	return translateSQLiteCode(e.Code(), err)
 }
 
-func explainCode(code int, err error) error {
+func translateSQLiteCode(code int, err error) error {
 	switch sqliteClass(code) {
 	case dataClass:
 		return dataErrorf("a value is too big for SQLite, or of another type than its column: %w", err)
 	case busyClass:
-		return vedette.Errorf(vedette.Unavailable, "%s: %w", sqliteTrouble(code&0xff), err)
+		return vedette.Errorf(vedette.Unavailable, "%s: %w", sqliteBusyMessage(code&0xff), err)
 	case readOnlyClass:
 		return vedette.Errorf(vedette.Unavailable, "the database file may not be written to: check its owner, its mode and its file system: %w", err)
 	case settingsClass:
@@ -64,7 +64,7 @@ func explainCode(code int, err error) error {
 	return err
 }
 
-func sqliteTrouble(primary int) string {
+func sqliteBusyMessage(primary int) string {
 	switch primary {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		return "the database file is locked by another process"
@@ -76,7 +76,7 @@ func sqliteTrouble(primary int) string {
 	return "SQLite could not do it now"
 }
 
-func sqliteTaken(err error) bool {
+func isSQLiteUniqueViolation(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }

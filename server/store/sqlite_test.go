@@ -20,7 +20,7 @@ func sqliteURL(t *testing.T) string {
 	return "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")
 }
 
-func TestSQLiteFileIsForItsOwnerAlone(t *testing.T) {
+func TestSQLiteFilePermissions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "here", "100%?.db")
 	s := storetest.Open(t, "sqlite:"+path)
 	if _, err := s.Register(t.Context(), vedette.Account{Name: "a"}); err != nil {
@@ -40,7 +40,7 @@ func TestSQLiteFileIsForItsOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestSQLiteHasOneProcess(t *testing.T) {
+func TestSQLiteRejectsSecondProcess(t *testing.T) {
 	url := sqliteURL(t)
 	first := storetest.Open(t, url)
 	_, err := store.Open(t.Context(), store.Config{URL: url})
@@ -53,7 +53,7 @@ func TestSQLiteHasOneProcess(t *testing.T) {
 	storetest.Open(t, url)
 }
 
-func TestSQLiteKeepsWhatItHas(t *testing.T) {
+func TestSQLiteKeepsDataAcrossOpens(t *testing.T) {
 	url := sqliteURL(t)
 	first := storetest.Open(t, url)
 	if _, err := first.Register(t.Context(), vedette.Account{Name: "a"}); err != nil {
@@ -67,7 +67,7 @@ func TestSQLiteKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNoDatabase(t *testing.T) {
+func TestNonDatabaseFileIsInvalid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes.txt")
 	if err := os.WriteFile(path, []byte(strings.Repeat("this is no database\n", 500)), 0o600); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestFilesThatAreNoDatabase(t *testing.T) {
 	}
 }
 
-func TestANewerSchemaIsRefused(t *testing.T) {
+func TestNewerSchemaIsRejected(t *testing.T) {
 	url := sqliteURL(t)
 	if err := storetest.Open(t, url).Close(); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
-func TestURLsThatCannotBeUsed(t *testing.T) {
+func TestInvalidURLs(t *testing.T) {
 	for _, url := range []string{"", "vedette.db", "oracle://u:hidden@h/d", "sqlite:", "sqlite::memory:", "postgres://u:hidden@h:port/d", "postgres://u:hid%zzden@h/d",
 		"mysql://u:hidden@h:port/d", "mysql://u:hid%zzden@h/d", "mysql://u:hidden@h/d?timeout=soon"} {
 		s, err := store.Open(t.Context(), store.Config{URL: url})

@@ -14,13 +14,13 @@ import (
 // for which all could come to wait.
 type statements map[string]*sql.Stmt
 
-func (s statements) prepare(ctx context.Context, db *sql.DB, texts ...string) error {
-	for _, text := range texts {
-		made, err := db.PrepareContext(ctx, text)
+func (s statements) prepare(ctx context.Context, db *sql.DB, queries ...string) error {
+	for _, query := range queries {
+		stmt, err := db.PrepareContext(ctx, query)
 		if err != nil {
 			return fmt.Errorf("prepare a statement: %w", err)
 		}
-		s[text] = made
+		s[query] = stmt
 	}
 	return nil
 }
@@ -36,25 +36,25 @@ func (s statements) close() error {
 
 // Rows are written by statements of these numbers of rows, so that there are
 // few different texts.
-var portions = []int{128, 32, 8, 2, 1}
+var statementSizes = []int{128, 32, 8, 2, 1}
 
-// portion returns the biggest number of rows that does not exceed n, nor most.
-func portion(n, most int) int {
-	for _, size := range portions {
-		if size <= n && size <= most {
+// largestSizeWithin returns the biggest number of rows that does not exceed n, nor most.
+func largestSizeWithin(n, limit int) int {
+	for _, size := range statementSizes {
+		if size <= n && size <= limit {
 			return size
 		}
 	}
 	return 1
 }
 
-// padded returns the smallest number of rows that n fit into, and the biggest
+// smallestSizeFor returns the smallest number of rows that n fit into, and the biggest
 // of all where they don't.
-func padded(n int) int {
-	for i := len(portions) - 1; i > 0; i-- {
-		if portions[i] >= n {
-			return portions[i]
+func smallestSizeFor(n int) int {
+	for i := len(statementSizes) - 1; i > 0; i-- {
+		if statementSizes[i] >= n {
+			return statementSizes[i]
 		}
 	}
-	return portions[0]
+	return statementSizes[0]
 }

@@ -18,15 +18,15 @@ type Stats struct {
 // Stats reads the figures. Objects are those that the feeds count.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
-	err := s.one(ctx, into(&st.Accounts, &st.Objects, &st.Labels),
+	err := s.queryOne(ctx, scanInto(&st.Accounts, &st.Objects, &st.Labels),
 		`SELECT (SELECT COUNT(*) FROM accounts WHERE name IS NOT NULL), (SELECT COALESCE(SUM(objects), 0) FROM feeds), (SELECT COUNT(*) FROM labelsets)`)
 	if err == nil {
-		err = s.patiently(ctx, func(ctx context.Context) (err error) {
+		err = s.withTimeout(ctx, func(ctx context.Context) (err error) {
 			st.Bytes, err = s.dialect.size(ctx, s.reader)
 			return err
 		})
 	}
-	return st, s.explain("measure the database", err)
+	return st, s.wrapError("measure the database", err)
 }
 
 // Application is an application of one account, by the monikers of its objects.
@@ -39,7 +39,7 @@ type Application struct {
 // Applications returns all applications by name and account.
 func (s *Store) Applications(ctx context.Context) ([]Application, error) {
 	var applications []Application
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var a Application
 		var account string
 		err := rows.Scan(&a.Name, &account, &a.Objects)
@@ -48,5 +48,5 @@ func (s *Store) Applications(ctx context.Context) ([]Application, error) {
 		return err
 	}, `SELECT o.application, a.name, COUNT(*) FROM objects o JOIN accounts a ON a.id = o.account_id
 		WHERE a.name IS NOT NULL GROUP BY o.application, a.name ORDER BY o.application, a.name`)
-	return applications, s.explain("read the applications", err)
+	return applications, s.wrapError("read the applications", err)
 }

@@ -32,9 +32,9 @@ func FuzzHead(f *testing.F) {
 		if parseHead(b, &read) != nil {
 			return
 		}
-		again := vedette.Object{Key: o.Key}
-		if err := parseHead(appendHead(nil, &read), &again); err != nil || !reflect.DeepEqual(read, again) {
-			t.Errorf("%+v became %+v, %v", read, again, err)
+		reparsed := vedette.Object{Key: o.Key}
+		if err := parseHead(appendHead(nil, &read), &reparsed); err != nil || !reflect.DeepEqual(read, reparsed) {
+			t.Errorf("%+v became %+v, %v", read, reparsed, err)
 		}
 	})
 }
@@ -57,29 +57,29 @@ func FuzzCursor(f *testing.F) {
 	f.Add(position{account: "a", kind: vedette.Kind{Name: "Pod"}, namespace: "n", name: "x"}.String())
 	f.Add("WyJhIl0")
 	f.Fuzz(func(t *testing.T, cursor string) {
-		at, err := parseCursor(cursor)
+		pos, err := parseCursor(cursor)
 		if err != nil {
 			if vedette.KindOf(err) != vedette.Invalid {
 				t.Errorf("%q: %v", cursor, err)
 			}
 			return
 		}
-		if again, err := parseCursor(at.String()); err != nil || again != at {
-			t.Errorf("%+v became %+v, %v", at, again, err)
+		if reparsed, err := parseCursor(pos.String()); err != nil || reparsed != pos {
+			t.Errorf("%+v became %+v, %v", pos, reparsed, err)
 		}
 	})
 }
 
-func FuzzExpand(f *testing.F) {
+func FuzzDecompress(f *testing.F) {
 	d := &dictionary{id: 3, bytes: []byte(strings.Repeat("some text that repeats ", 20))}
 	f.Add(compressOne(f, d, []byte(strings.Repeat("some text that repeats and more ", 9))))
 	f.Add([]byte{0, 'a'})
 	f.Fuzz(func(t *testing.T, column []byte) {
-		id, frame, err := splitColumn(column)
+		id, frame, err := parseColumn(column)
 		if err != nil || id < 0 {
 			return
 		}
-		if out, err := d.expand(nil, frame); err == nil && len(out) > maxBody {
+		if out, err := d.decompress(nil, frame); err == nil && len(out) > maxBody {
 			t.Errorf("expanded to %d bytes", len(out))
 		}
 	})
@@ -89,11 +89,11 @@ func TestDictionaryIDsOfAnySize(t *testing.T) {
 	for _, id := range []int64{0, 1, 126, 127, 16383, 1 << 31, 1 << 40} {
 		d := &dictionary{id: id, bytes: []byte(strings.Repeat("abcdefgh", 100))}
 		text := []byte(strings.Repeat("abcdefghi", 50))
-		got, frame, err := splitColumn(compressOne(t, d, text))
+		got, frame, err := parseColumn(compressOne(t, d, text))
 		if err != nil || got != id {
 			t.Fatalf("dictionary %d came back as %d, %v", id, got, err)
 		}
-		if out, err := d.expand(nil, frame); err != nil || !bytes.Equal(out, text) {
+		if out, err := d.decompress(nil, frame); err != nil || !bytes.Equal(out, text) {
 			t.Errorf("dictionary %d: %v", id, err)
 		}
 	}

@@ -6,56 +6,56 @@ import (
 	"sync"
 )
 
-// turnstile lets so many transactions into the database at once, and short ones
+// prioritySemaphore lets so many transactions into the database at once, and short ones
 // that somebody waits for before those that bring much. Without it they would wait
 // in the pool of connections, whose queue knows no order.
-type turnstile struct {
-	mu        sync.Mutex
-	free      int             // of places; while there is one nobody waits
-	first     []chan struct{} // closed when who waits is let in
-	behind    fairQueue
-	overtaken int // those let in since the last one of behind, while there were some
+type prioritySemaphore struct {
+	mu       sync.Mutex
+	free     int             // of places; while there is one nobody waits
+	high     []chan struct{} // closed when who waits is let in
+	low      fairQueue
+	bypassed int // those let in since the last one of behind, while there were some
 }
 
-// mostOvertaking is how many are let in before one that waits behind, so that a
+// maxBypassed is how many are let in before one that waits behind, so that a
 // feed goes on while operations never end.
-const mostOvertaking = 8
+const maxBypassed = 8
 
-// enter waits for a place before those who entered behind. Whoever enters must
+// acquire waits for a place before those who entered behind. Whoever enters must
 // call leave.
-func (t *turnstile) enter(ctx context.Context) error {
-	return t.wait(ctx, func(admitted chan struct{}) { t.first = append(t.first, admitted) }, func(admitted chan struct{}) (waiting bool) {
-		t.first, waiting = without(t.first, admitted)
+func (s *prioritySemaphore) acquire(ctx context.Context) error {
+	return s.wait(ctx, func(admitted chan struct{}) { s.high = append(s.high, admitted) }, func(admitted chan struct{}) (waiting bool) {
+		s.high, waiting = removeWaiter(s.high, admitted)
 		return waiting
 	})
 }
 
-// enterBehind waits for a place that nobody else waits for. Sources take turns.
-func (t *turnstile) enterBehind(ctx context.Context, source string) error {
-	return t.wait(ctx, func(admitted chan struct{}) { t.behind.push(source, admitted) }, func(admitted chan struct{}) bool {
-		return t.behind.remove(source, admitted)
+// acquireLow waits for a place that nobody else waits for. Sources take turns.
+func (s *prioritySemaphore) acquireLow(ctx context.Context, source string) error {
+	return s.wait(ctx, func(admitted chan struct{}) { s.low.push(source, admitted) }, func(admitted chan struct{}) bool {
+		return s.low.remove(source, admitted)
 	})
 }
 
 // wait queues, and waits until admitted. Whoever gives up is removed from the queue or,
 // if it was admitted in the meantime, leaves.
-func (t *turnstile) wait(ctx context.Context, push func(chan struct{}), remove func(chan struct{}) bool) error {
-	admitted := t.queue(push)
+func (s *prioritySemaphore) wait(ctx context.Context, push func(chan struct{}), remove func(chan struct{}) bool) error {
+	admitted := s.enqueue(push)
 	select {
 	case <-admitted:
 		return nil
 	case <-ctx.Done():
-		t.giveUp(admitted, remove)
+		s.cancel(admitted, remove)
 		return ctx.Err()
 	}
 }
 
-func (t *turnstile) queue(push func(chan struct{})) chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (s *prioritySemaphore) enqueue(push func(chan struct{})) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	admitted := make(chan struct{})
-	if t.free > 0 {
-		t.free--
+	if s.free > 0 {
+		s.free--
 		close(admitted)
 		return admitted
 	}
@@ -63,34 +63,34 @@ func (t *turnstile) queue(push func(chan struct{})) chan struct{} {
 	return admitted
 }
 
-func (t *turnstile) giveUp(admitted chan struct{}, remove func(chan struct{}) bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (s *prioritySemaphore) cancel(admitted chan struct{}, remove func(chan struct{}) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !remove(admitted) {
-		t.leaveLocked()
+		s.releaseLocked()
 	}
 }
 
-func (t *turnstile) leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.leaveLocked()
+func (s *prioritySemaphore) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.releaseLocked()
 }
 
-func (t *turnstile) leaveLocked() {
-	batches := !t.behind.empty()
+func (s *prioritySemaphore) releaseLocked() {
+	hasLow := !s.low.isEmpty()
 	switch {
-	case batches && (len(t.first) == 0 || t.overtaken >= mostOvertaking):
-		t.overtaken = 0
-		close(t.behind.pop())
-	case len(t.first) > 0:
-		if batches {
-			t.overtaken++
+	case hasLow && (len(s.high) == 0 || s.bypassed >= maxBypassed):
+		s.bypassed = 0
+		close(s.low.pop())
+	case len(s.high) > 0:
+		if hasLow {
+			s.bypassed++
 		}
-		close(t.first[0])
-		t.first = slices.Delete(t.first, 0, 1)
+		close(s.high[0])
+		s.high = slices.Delete(s.high, 0, 1)
 	default:
-		t.free++
+		s.free++
 	}
 }
 
@@ -101,7 +101,7 @@ type fairQueue struct {
 	waiting map[string][]chan struct{}
 }
 
-func (q *fairQueue) empty() bool { return len(q.sources) == 0 }
+func (q *fairQueue) isEmpty() bool { return len(q.sources) == 0 }
 
 func (q *fairQueue) push(source string, admitted chan struct{}) {
 	if q.waiting == nil {
@@ -128,7 +128,7 @@ func (q *fairQueue) pop() chan struct{} {
 
 // remove reports whether it found somebody to remove.
 func (q *fairQueue) remove(source string, admitted chan struct{}) (found bool) {
-	q.waiting[source], found = without(q.waiting[source], admitted)
+	q.waiting[source], found = removeWaiter(q.waiting[source], admitted)
 	if len(q.waiting[source]) == 0 {
 		delete(q.waiting, source)
 		q.sources = slices.DeleteFunc(q.sources, func(other string) bool { return other == source })
@@ -136,7 +136,7 @@ func (q *fairQueue) remove(source string, admitted chan struct{}) (found bool) {
 	return found
 }
 
-func without(waiting []chan struct{}, admitted chan struct{}) (rest []chan struct{}, found bool) {
+func removeWaiter(waiting []chan struct{}, admitted chan struct{}) (rest []chan struct{}, found bool) {
 	i := slices.Index(waiting, admitted)
 	if i < 0 {
 		return waiting, false

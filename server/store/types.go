@@ -41,9 +41,9 @@ type FeedUpdate struct {
 	Message string    // why the feed is failing or denied, for people; goes with the state
 	Note    *string   // the message whatever the state is; nil where there is none of its own
 	Synced  time.Time // when the last snapshot ended; zero leaves it as it is
-	// Listed is the mark of a snapshot that ends with this batch; empty where none
+	// SnapshotMark is the mark of a snapshot that ends with this batch; empty where none
 	// does. The feed may have gone on since, so that Mark is another.
-	Listed vedette.Mark
+	SnapshotMark vedette.Mark
 }
 
 // Change tells what a batch did to one object, after its commit.
@@ -74,7 +74,7 @@ type FeedStatus struct {
 	Message  string
 	Objects  int64     // rows of the feed
 	Synced   time.Time // when the last snapshot ended; zero before the first
-	Seen     time.Time // up to when the feed was last known to be complete, as far as it is stored
+	LastSeen time.Time // up to when the feed was last known to be complete, as far as it is stored
 }
 
 // AccountRow is an account with what the server knows of its life.

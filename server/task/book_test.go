@@ -73,7 +73,7 @@ func (m *memory) SaveTask(_ context.Context, row store.TaskRow) error {
 	return nil
 }
 
-func (m *memory) TakeTask(_ context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error) {
+func (m *memory) AcquireTask(_ context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error) {
 	unlock, err := m.lock()
 	if err != nil {
 		return store.TaskRow{}, err
@@ -83,7 +83,7 @@ func (m *memory) TakeTask(_ context.Context, id string, from, to vedette.ServerI
 	if !ok || row.Server != from || row.State != store.TaskRetryable && (row.State != store.TaskRunning || from == to) {
 		return row, vedette.Errorf(vedette.Conflict, "task %s is not there to be taken", id)
 	}
-	row.Server, row.State, row.Seen, row.Ended = to, store.TaskRunning, time.Now(), time.Time{}
+	row.Server, row.State, row.LastSeen, row.Ended = to, store.TaskRunning, time.Now(), time.Time{}
 	m.rows[id] = row
 	return row, nil
 }
@@ -121,7 +121,7 @@ func (m *memory) find(fits func(store.TaskRow) bool) ([]store.TaskRow, error) {
 	return found, nil
 }
 
-func (m *memory) SeeTasks(_ context.Context, server vedette.ServerID, at time.Time) error {
+func (m *memory) TouchTasks(_ context.Context, server vedette.ServerID, at time.Time) error {
 	unlock, err := m.lock()
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (m *memory) SeeTasks(_ context.Context, server vedette.ServerID, at time.Ti
 	defer unlock()
 	for id, row := range m.rows {
 		if row.Server == server && row.State == store.TaskRunning {
-			row.Seen = at
+			row.LastSeen = at
 			m.rows[id] = row
 		}
 	}
@@ -137,7 +137,7 @@ func (m *memory) SeeTasks(_ context.Context, server vedette.ServerID, at time.Ti
 }
 
 func (m *memory) AbandonedTasks(_ context.Context, server vedette.ServerID, before time.Time) ([]store.TaskRow, error) {
-	return m.find(func(row store.TaskRow) bool { return row.Server == server || row.Seen.Before(before) })
+	return m.find(func(row store.TaskRow) bool { return row.Server == server || row.LastSeen.Before(before) })
 }
 
 func (m *memory) PurgeTasks(_ context.Context, before time.Time, limit int) (int, error) {

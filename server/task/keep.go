@@ -45,7 +45,7 @@ func (t *Tasks) beat(ctx context.Context) {
 	t.every(ctx, t.cfg.Beat, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
-		if err := t.cfg.Store.SeeTasks(ctx, t.owner, time.Now()); err != nil && ctx.Err() == nil {
+		if err := t.cfg.Store.TouchTasks(ctx, t.owner, time.Now()); err != nil && ctx.Err() == nil {
 			t.cfg.Log.Warn("the server could not say that its tasks run", "error", err)
 			t.deaf()
 		}
@@ -120,8 +120,8 @@ func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
 			}
 			continue
 		}
-		s := silence{row.Seen, 1}
-		if before := t.silent[row.ID]; before.seen.Equal(row.Seen) {
+		s := silence{row.LastSeen, 1}
+		if before := t.silent[row.ID]; before.seen.Equal(row.LastSeen) {
 			s.times = before.times + 1
 		}
 		if silent[row.ID] = s; s.times >= silences {
@@ -155,14 +155,14 @@ func (t *Tasks) abandon(ctx context.Context, row store.TaskRow) error {
 func (t *Tasks) end(ctx context.Context, row store.TaskRow, task Task) error {
 	var err error
 	if row.Server != t.owner {
-		_, err = t.cfg.Store.TakeTask(ctx, row.ID, row.Server, t.owner)
+		_, err = t.cfg.Store.AcquireTask(ctx, row.ID, row.Server, t.owner)
 	}
 	if err == nil {
 		row.Body, err = task.body()
 	}
 	if err == nil {
-		row.Server, row.State, row.Seen = t.owner, task.State, time.Now()
-		row.Ended = row.Seen
+		row.Server, row.State, row.LastSeen = t.owner, task.State, time.Now()
+		row.Ended = row.LastSeen
 		err = t.cfg.Store.SaveTask(ctx, row)
 	}
 	if vedette.KindOf(err) == vedette.Conflict {

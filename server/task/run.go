@@ -231,9 +231,9 @@ func (r *run) save(ctx context.Context, task Task) error {
 func (r *run) row(task Task) (store.TaskRow, error) {
 	body, err := task.body()
 	row := store.TaskRow{ID: task.ID, RequestID: task.RequestID, Server: vedette.ServerID(task.Owner), Application: r.options.Application,
-		User: r.options.User, State: task.State, Body: body, Created: task.Started, Seen: time.Now()}
+		User: r.options.User, State: task.State, Body: body, Created: task.Started, LastSeen: time.Now()}
 	if !task.Running() {
-		row.Ended = row.Seen
+		row.Ended = row.LastSeen
 	}
 	return row, err
 }

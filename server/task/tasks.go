@@ -41,8 +41,8 @@ type bookWriter interface {
 	// and false.
 	CreateTask(ctx context.Context, row store.TaskRow) (store.TaskRow, bool, error)
 	SaveTask(ctx context.Context, row store.TaskRow) error
-	// TakeTask makes a task run on another server, for it to be ended or run again.
-	TakeTask(ctx context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error)
+	// AcquireTask makes a task run on another server, for it to be ended or run again.
+	AcquireTask(ctx context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error)
 }
 
 type bookReader interface {
@@ -51,8 +51,8 @@ type bookReader interface {
 }
 
 type bookKeeper interface {
-	// SeeTasks tells that a server lives, and with it the tasks that it runs.
-	SeeTasks(ctx context.Context, server vedette.ServerID, at time.Time) error
+	// TouchTasks tells that a server lives, and with it the tasks that it runs.
+	TouchTasks(ctx context.Context, server vedette.ServerID, at time.Time) error
 	// AbandonedTasks returns what counts as running on servers that were not seen
 	// for long, and all that does on the one that asks.
 	AbandonedTasks(ctx context.Context, server vedette.ServerID, seenBefore time.Time) ([]store.TaskRow, error)
@@ -232,7 +232,7 @@ func (t *Tasks) again(ctx context.Context, row store.TaskRow, works []work, o Op
 	if err := t.enter(r); err != nil {
 		return err
 	}
-	_, err = t.cfg.Store.TakeTask(ctx, row.ID, row.Server, t.owner)
+	_, err = t.cfg.Store.AcquireTask(ctx, row.ID, row.Server, t.owner)
 	if err != nil {
 		t.leave(r)
 		return err

@@ -43,14 +43,14 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 	},
 	"objects of an account that comes in another shape are taken anew": func(t *testing.T, s *store.Store) {
 		pods := vedette.Kind{Name: "Pod"}
-		w := join(t, s, "prod", feedOf(pods))
+		w := newWriter(t, s, "prod", feedOf(pods))
 		mark := vedette.Mark("9")
 		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
-		take(t, s, "prod")
+		acquire(t, s, "prod")
 		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || feeds[0].Mark != "9" {
 			t.Fatalf("the same shape left the marks %+v, %v", feeds, err)
 		}
-		term, err := s.Take(t.Context(), "prod", store.Holder{Agent: "agent-2", Server: "server-1", Shape: "another"})
+		term, err := s.Acquire(t.Context(), "prod", store.Holder{Agent: "agent-2", Server: "server-1", Shape: "another"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,8 +85,8 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		if _, err := s.Register(t.Context(), moved); err != nil {
 			t.Fatal(err)
 		}
-		takeAs(t, s, store.Holder{Agent: "agent-1", Account: &moved})
-		if row := only(t, s); row.Cluster.Host != "https://new" {
+		acquireAs(t, s, store.Holder{Agent: "agent-1", Account: &moved})
+		if row := onlyAccount(t, s); row.Cluster.Host != "https://new" {
 			t.Errorf("got %+v", row)
 		}
 	},
@@ -98,9 +98,9 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			if _, err := s.Register(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
-			takeAs(t, s, store.Holder{Agent: "agent-1", Account: &a})
+			acquireAs(t, s, store.Holder{Agent: "agent-1", Account: &a})
 		}
-		if row := only(t, s); row.Cluster.UID != "uid-prod" {
+		if row := onlyAccount(t, s); row.Cluster.UID != "uid-prod" {
 			t.Errorf("got %+v", row)
 		}
 	},
@@ -110,10 +110,10 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		if _, err := s.Register(t.Context(), mine); err != nil {
 			t.Fatal(err)
 		}
-		takeAs(t, s, store.Holder{Agent: "agent-1", Server: "server-1", Account: &mine})
-		before := only(t, s)
+		acquireAs(t, s, store.Holder{Agent: "agent-1", Server: "server-1", Account: &mine})
+		before := onlyAccount(t, s)
 		row, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u", Host: "https://elsewhere"}})
-		if err != nil || !reflect.DeepEqual(row, before) || !reflect.DeepEqual(only(t, s), before) {
+		if err != nil || !reflect.DeepEqual(row, before) || !reflect.DeepEqual(onlyAccount(t, s), before) {
 			t.Errorf("got %+v, %v\nwant %+v", row, err, before)
 		}
 	},
@@ -122,18 +122,18 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		if _, err := s.Register(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
-		takeAs(t, s, store.Holder{Agent: "agent-1", Account: &first})
+		acquireAs(t, s, store.Holder{Agent: "agent-1", Account: &first})
 		second := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u", Version: "v2"}, Properties: vedette.Properties{Environment: "test"}, Namespaces: []string{"b"}}
-		takeAs(t, s, store.Holder{Agent: "agent-2", Account: &second, KeepPermissions: true})
+		acquireAs(t, s, store.Holder{Agent: "agent-2", Account: &second, KeepPermissions: true})
 		want := second
 		want.Properties.Permissions = first.Properties.Permissions
-		if row := only(t, s); !reflect.DeepEqual(row.Account, want) || row.PermittedBy != "agent-1" {
+		if row := onlyAccount(t, s); !reflect.DeepEqual(row.Account, want) || row.PermittedBy != "agent-1" {
 			t.Errorf("got %+v\nwant %+v by agent-1", row, want)
 		}
 		third := second
 		third.Namespaces = nil
-		takeAs(t, s, store.Holder{Agent: "agent-2", Account: &third, KeepNamespaces: true})
-		if row := only(t, s); !reflect.DeepEqual(row.Account, second) || row.PermittedBy != "agent-2" {
+		acquireAs(t, s, store.Holder{Agent: "agent-2", Account: &third, KeepNamespaces: true})
+		if row := onlyAccount(t, s); !reflect.DeepEqual(row.Account, second) || row.PermittedBy != "agent-2" {
 			t.Errorf("got %+v\nwant %+v by agent-2", row, second)
 		}
 	},
@@ -163,41 +163,41 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 	},
 	"taking raises the term, and releasing by an old one does nothing": func(t *testing.T, s *store.Store) {
 		register(t, s, "prod")
-		first, second := take(t, s, "prod"), take(t, s, "prod")
+		first, second := acquire(t, s, "prod"), acquire(t, s, "prod")
 		if second.term <= first.term {
 			t.Fatalf("terms %d and %d", first.term, second.term)
 		}
 		release(t, first)
-		if row := only(t, s); row.Holder != "agent-1" || row.Server != "server-1" || !row.Orphaned.IsZero() {
+		if row := onlyAccount(t, s); row.Holder != "agent-1" || row.Server != "server-1" || !row.Orphaned.IsZero() {
 			t.Errorf("released by an old term: %+v", row)
 		}
 		release(t, second)
-		if row := only(t, s); row.Holder != "" || row.Server != "" || row.Orphaned.IsZero() {
+		if row := onlyAccount(t, s); row.Holder != "" || row.Server != "" || row.Orphaned.IsZero() {
 			t.Errorf("not released: %+v", row)
 		}
 	},
 	"a feed that another followed is not live before it is said again": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{
 			{Feed: feedOf(pods), State: vedette.FeedLive, Message: "slowly"}, {Feed: feedOf(services), State: vedette.FeedDenied, Message: "forbidden"}}})
-		w = take(t, s, "prod")
-		if f := feedNamed(t, s, "prod", feedOf(pods)); f.State != vedette.FeedPending || f.Message != "" {
+		w = acquire(t, s, "prod")
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.State != vedette.FeedPending || f.Message != "" {
 			t.Errorf("what was followed is %s %q, want pending", f.State, f.Message)
 		}
-		if f := feedNamed(t, s, "prod", feedOf(services)); f.State != vedette.FeedDenied || f.Message != "forbidden" {
+		if f := feedStatus(t, s, "prod", feedOf(services)); f.State != vedette.FeedDenied || f.Message != "forbidden" {
 			t.Errorf("what was not followed is %s %q, want as it was", f.State, f.Message)
 		}
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
-		if f := feedNamed(t, s, "prod", feedOf(pods)); f.State != vedette.FeedLive {
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.State != vedette.FeedLive {
 			t.Errorf("what is followed again is %s", f.State)
 		}
 	},
 	"being seen moves live feeds forward and no others": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
 		at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
-		seen(t, w, at)
-		if row := only(t, s); !row.LastSeen.Equal(at) {
+		recordLastSeen(t, w, at)
+		if row := onlyAccount(t, s); !row.LastSeen.Equal(at) {
 			t.Errorf("last seen %v, want %v", row.LastSeen, at)
 		}
 		feeds, err := s.Feeds(t.Context())
@@ -205,8 +205,8 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			t.Fatal(err)
 		}
 		for _, f := range feeds {
-			if f.Seen.Equal(at) != (f.Feed.Kind == pods) {
-				t.Errorf("feed %s in state %s was seen %v", f.Feed, f.State, f.Seen)
+			if f.LastSeen.Equal(at) != (f.Feed.Kind == pods) {
+				t.Errorf("feed %s in state %s was seen %v", f.Feed, f.State, f.LastSeen)
 			}
 		}
 	},
@@ -217,8 +217,8 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			"failing": func(t *testing.T, w *writer) {
 				w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedFailing}}})
 			},
-			"listed":   func(t *testing.T, w *writer) { beginListing(t, w) },
-			"taken":    func(t *testing.T, w *writer) { take(t, s, w.account) },
+			"listed":   func(t *testing.T, w *writer) { beginSnapshot(t, w) },
+			"taken":    func(t *testing.T, w *writer) { acquire(t, s, w.account) },
 			"released": func(t *testing.T, w *writer) { release(t, w) },
 			"started": func(t *testing.T, _ *writer) {
 				if err := s.ReleaseAll(t.Context()); err != nil {
@@ -233,30 +233,30 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 				register(t, s, w.account)
 			},
 		} {
-			w := join(t, s, vedette.AccountName(why))
+			w := newWriter(t, s, vedette.AccountName(why))
 			w.commit(live)
-			seen(t, w, at)
+			recordLastSeen(t, w, at)
 			end(t, w)
-			if f := feedNamed(t, s, w.account, feedOf(pods)); !f.Seen.Equal(at) {
-				t.Errorf("%s: the feed was seen %v, want %v", why, f.Seen, at)
+			if f := feedStatus(t, s, w.account, feedOf(pods)); !f.LastSeen.Equal(at) {
+				t.Errorf("%s: the feed was seen %v, want %v", why, f.LastSeen, at)
 			}
 		}
 	},
 	"what a former cacher saw does not count": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
-		now := take(t, s, "prod")
-		now.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
+		w := newWriter(t, s, "prod")
+		current := acquire(t, s, "prod")
+		current.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
 		at := time.Now().Add(time.Hour)
-		seen(t, w, at)
-		if f := feedNamed(t, s, "prod", feedOf(pods)); !f.Seen.Before(at) {
-			t.Errorf("the feed was seen %v", f.Seen)
+		recordLastSeen(t, w, at)
+		if f := feedStatus(t, s, "prod", feedOf(pods)); !f.LastSeen.Before(at) {
+			t.Errorf("the feed was seen %v", f.LastSeen)
 		}
-		if row := only(t, s); !row.LastSeen.Before(at) {
+		if row := onlyAccount(t, s); !row.LastSeen.Before(at) {
 			t.Errorf("the account was seen %v", row.LastSeen)
 		}
 	},
 	"an account that is not there is said to be so": func(t *testing.T, s *store.Store) {
-		_, err := s.Take(t.Context(), "nobody", store.Holder{Agent: "a", Server: "s"})
+		_, err := s.Acquire(t.Context(), "nobody", store.Holder{Agent: "a", Server: "s"})
 		if !errors.Is(err, store.ErrNoAccount) || vedette.KindOf(err) != vedette.NotFound {
 			t.Errorf("take: %v", err)
 		}
@@ -268,13 +268,13 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"an orphan goes with its data, unless an agent has served it since": func(t *testing.T, s *store.Store) {
-		served, orphan, returned := join(t, s, "served"), join(t, s, "orphan"), join(t, s, "returned")
+		served, orphan, returned := newWriter(t, s, "served"), newWriter(t, s, "orphan"), newWriter(t, s, "returned")
 		for _, w := range []*writer{served, orphan, returned} {
 			w.put(object(pods, "default", "a", "1"))
 		}
 		release(t, orphan)
 		release(t, returned)
-		take(t, s, "returned")
+		acquire(t, s, "returned")
 		for _, w := range []*writer{served, orphan, returned} {
 			removed, err := s.RemoveOrphan(t.Context(), w.account, w.term)
 			if err != nil || removed != (w == orphan) {
@@ -284,20 +284,20 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "objects", names(all(t, s, store.Query{})), []string{"returned Pod default/a@1", "served Pod default/a@1"})
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"returned Pod default/a@1", "served Pod default/a@1"})
 		if stats, err := s.Stats(t.Context()); err != nil || stats.Objects != 2 {
 			t.Errorf("got %+v, %v", stats, err)
 		}
 	},
 	"a retired account is not to be seen, and is there again with its cluster": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod", feedOf(pods))
+		w := newWriter(t, s, "prod", feedOf(pods))
 		mark := vedette.Mark("9")
 		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
 		retire(t, w)
 		if accounts, err := s.Accounts(t.Context()); err != nil || len(accounts) != 0 {
 			t.Errorf("got %v, %v", accounts, err)
 		}
-		equal(t, "objects", names(all(t, s, store.Query{})), nil)
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -308,16 +308,16 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		if _, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "another"}}); err != nil {
 			t.Fatal(err)
 		}
-		other := take(t, s, "prod")
-		equal(t, "objects of the other", names(all(t, s, store.Query{})), nil)
+		other := acquire(t, s, "prod")
+		equal(t, "objects of the other", rowNames(queryAll(t, s, store.Query{})), nil)
 		retire(t, other)
 
 		register(t, s, "prod")
-		again := take(t, s, "prod")
-		if again.term <= other.term || again.term <= w.term {
-			t.Errorf("the term is %d after %d and %d", again.term, w.term, other.term)
+		revived := acquire(t, s, "prod")
+		if revived.term <= other.term || revived.term <= w.term {
+			t.Errorf("the term is %d after %d and %d", revived.term, w.term, other.term)
 		}
-		equal(t, "objects", names(all(t, s, store.Query{})), []string{"prod Pod shop/web@7"})
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"prod Pod shop/web@7"})
 		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || len(feeds) != 1 || feeds[0].Mark != "9" {
 			t.Errorf("got the marks %+v, %v", feeds, err)
 		}
@@ -338,9 +338,9 @@ func retire(t *testing.T, w *writer) {
 	}
 }
 
-func takeAs(t *testing.T, s *store.Store, h store.Holder) {
+func acquireAs(t *testing.T, s *store.Store, h store.Holder) {
 	t.Helper()
-	if _, err := s.Take(t.Context(), h.Account.Name, h); err != nil {
+	if _, err := s.Acquire(t.Context(), h.Account.Name, h); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -352,7 +352,7 @@ func release(t *testing.T, w *writer) {
 	}
 }
 
-func only(t *testing.T, s *store.Store) store.AccountRow {
+func onlyAccount(t *testing.T, s *store.Store) store.AccountRow {
 	t.Helper()
 	accounts, err := s.Accounts(t.Context())
 	if err != nil || len(accounts) != 1 {
@@ -361,16 +361,16 @@ func only(t *testing.T, s *store.Store) store.AccountRow {
 	return accounts[0]
 }
 
-func seen(t *testing.T, w *writer, at time.Time) {
+func recordLastSeen(t *testing.T, w *writer, at time.Time) {
 	t.Helper()
-	if err := w.s.Seen(t.Context(), []store.Sighting{{Account: w.account, Term: w.term, At: at}}); err != nil {
+	if err := w.s.RecordLastSeen(t.Context(), []store.LastSeen{{Account: w.account, Term: w.term, At: at}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func beginListing(t *testing.T, w *writer) {
+func beginSnapshot(t *testing.T, w *writer) {
 	t.Helper()
-	if err := w.s.Begin(t.Context(), w.account, w.term, feedOf(pods)); err != nil {
+	if err := w.s.BeginSnapshot(t.Context(), w.account, w.term, feedOf(pods)); err != nil {
 		t.Fatal(err)
 	}
 }

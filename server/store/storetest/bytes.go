@@ -10,21 +10,21 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// testBytes reads objects of all sizes by pages that are bounded in bytes: none
+// testPageBytes reads objects of all sizes by pages that are bounded in bytes: none
 // holds more, and together they hold everything, whichever way rows are found.
-func testBytes(t *testing.T, s *store.Store) {
-	const most = 100 << 10
+func testPageBytes(t *testing.T, s *store.Store) {
+	const maxBytes = 100 << 10
 	for _, account := range []vedette.AccountName{"one", "two"} {
-		w := join(t, s, account)
+		w := newWriter(t, s, account)
 		for i := range 200 {
 			size := 100
 			switch {
 			case i%50 == 7:
 				size = 60 << 10
 			case i == 99:
-				size = 2 * most
+				size = 2 * maxBytes
 			}
-			w.put(sized(i, size, i%2 == 0))
+			w.put(objectOfSize(i, size, i%2 == 0))
 		}
 	}
 	for why, q := range map[string]store.Query{
@@ -32,8 +32,8 @@ func testBytes(t *testing.T, s *store.Store) {
 		"a selector": {Selector: "size=any"}, "a namespace": {Namespace: "n"}, "small pages": {Limit: 7},
 	} {
 		q.Bodies, q.SkipTotal = true, true
-		want := names(all(t, s, q))
-		q.Bytes = most
+		want := rowNames(queryAll(t, s, q))
+		q.Bytes = maxBytes
 		var got []store.Row
 		pages := 0
 		for {
@@ -43,7 +43,7 @@ func testBytes(t *testing.T, s *store.Store) {
 			}
 			pages++
 			got = append(got, page.Items...)
-			if n := bytesOf(page.Items); n > most && len(page.Items) > 1 {
+			if n := bodyBytes(page.Items); n > maxBytes && len(page.Items) > 1 {
 				t.Errorf("%s: page %d has %d bytes in %d rows", why, pages, n, len(page.Items))
 			}
 			if q.After = page.Next; q.After == "" {
@@ -53,19 +53,19 @@ func testBytes(t *testing.T, s *store.Store) {
 				t.Fatalf("%s: page %d holds nothing and is not the last", why, pages)
 			}
 		}
-		equal(t, why, names(got), want)
+		equal(t, why, rowNames(got), want)
 		if pages < 4 {
 			t.Errorf("%s: %d pages", why, pages)
 		}
 	}
-	if page, err := s.Objects(t.Context(), store.Query{Bytes: most, Limit: 1000}); err != nil || len(page.Items) != 400 || page.Next != "" {
+	if page, err := s.Objects(t.Context(), store.Query{Bytes: maxBytes, Limit: 1000}); err != nil || len(page.Items) != 400 || page.Next != "" {
 		t.Errorf("without bodies: %d rows, %v", len(page.Items), err)
 	}
 }
 
-// sized returns an object whose body has so many bytes. One that is random has as
+// objectOfSize returns an object whose body has so many bytes. One that is random has as
 // many compressed.
-func sized(i, size int, random bool) vedette.Object {
+func objectOfSize(i, size int, random bool) vedette.Object {
 	o := object(pods, "n", fmt.Sprintf("p%03d", i), "1")
 	text := strings.Repeat("x", size)
 	if random {
@@ -84,7 +84,7 @@ func sized(i, size int, random bool) vedette.Object {
 	return o
 }
 
-func bytesOf(rows []store.Row) (n int) {
+func bodyBytes(rows []store.Row) (n int) {
 	for _, r := range rows {
 		n += len(r.Body)
 	}

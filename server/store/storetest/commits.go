@@ -16,7 +16,7 @@ import (
 
 var commitTests = map[string]func(*testing.T, *store.Store){
 	"an object comes back as it went": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		want := object(pods, "default", "web-5d4f8c7b9-x2x4z", "4711")
 		want.APIVersion = "v1beta9"
 		want.Owner = vedette.Owner{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Name: "web-5d4f8c7b9", UID: "a0000000-0000-4000-8000-00000000000b"}
@@ -35,7 +35,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"what is empty stays empty": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		want := vedette.Object{Key: vedette.Key{Kind: roles, Name: "r"}, UID: "u", ResourceVersion: "1"}
 		w.put(want)
 		got, err := s.Object(t.Context(), "prod", want.Key)
@@ -44,22 +44,22 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"changes say what happened": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
-		equal(t, "first", told(w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"))), []string{"added Pod n/a", "added Pod n/b"})
+		w := newWriter(t, s, "prod")
+		equal(t, "first", changeNames(w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"))), []string{"added Pod n/a", "added Pod n/b"})
 		changes := w.commit(store.Batch{
 			Upserts: []vedette.Object{object(pods, "n", "a", "2"), object(pods, "n", "c", "1")},
 			Deletes: deletions(vedette.Key{Kind: pods, Namespace: "n", Name: "b"}, vedette.Key{Kind: pods, Namespace: "n", Name: "never"}),
 		})
-		equal(t, "second", told(changes), []string{"added Pod n/c", "deleted Pod n/b", "modified Pod n/a"})
+		equal(t, "second", changeNames(changes), []string{"added Pod n/c", "deleted Pod n/b", "modified Pod n/a"})
 		for _, c := range changes {
 			if c.Account != "prod" || (c.Type == store.Deleted) != (c.Version == "") {
 				t.Errorf("change %+v", c)
 			}
 		}
-		equal(t, "objects", names(all(t, s, store.Query{})), []string{"prod Pod n/a@2", "prod Pod n/c@1"})
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"prod Pod n/a@2", "prod Pod n/c@1"})
 	},
 	"what is unchanged is neither written nor reported": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		o := object(pods, "n", "a", "1")
 		w.put(o)
 		before, err := s.Object(t.Context(), "prod", o.Key)
@@ -74,23 +74,23 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("written again: %+v, %v", after, err)
 		}
 		o.UID = "00000000-0000-4000-8000-ffffffffffff"
-		equal(t, "a new uid under the old version", told(w.put(o)), []string{"modified Pod n/a"})
+		equal(t, "a new uid under the old version", changeNames(w.put(o)), []string{"modified Pod n/a"})
 	},
 	"marks and states are committed with the data": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("1234")
 		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "n", "a", "1")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive, Message: "m"}}})
-		f := feedNamed(t, s, "prod", feedOf(pods))
-		if f.Mark != mark || f.State != vedette.FeedLive || f.Message != "m" || f.Objects != 1 || f.Seen.IsZero() {
+		f := feedStatus(t, s, "prod", feedOf(pods))
+		if f.Mark != mark || f.State != vedette.FeedLive || f.Message != "m" || f.Objects != 1 || f.LastSeen.IsZero() {
 			t.Errorf("got %+v", f)
 		}
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedDenied, Message: "forbidden \x00"}}})
-		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Mark != mark || f.State != vedette.FeedDenied || !strings.HasPrefix(f.Message, "forbidden ") {
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != mark || f.State != vedette.FeedDenied || !strings.HasPrefix(f.Message, "forbidden ") {
 			t.Errorf("without a mark: got %+v", f)
 		}
 	},
 	"a batch that is refused stores nothing": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod", feedOf(pods))
+		w := newWriter(t, s, "prod", feedOf(pods))
 		good := object(pods, "n", "good", "1")
 		for why, bad := range map[string]store.Batch{
 			"no feed":         {Upserts: []vedette.Object{good, object(services, "n", "a", "1")}},
@@ -109,10 +109,10 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 				t.Errorf("%s: got %v", why, err)
 			}
 		}
-		equal(t, "objects", names(all(t, s, store.Query{})), nil)
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
 	"odd names and long ones": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		oddities := []string{"system:node-proxier", "UPPER", "upper", "Üñï", "a%b_c", `quo"te'`, strings.Repeat("n", 253), strings.Repeat("m", 512), "🙂"}
 		var objects []vedette.Object
 		for _, name := range oddities {
@@ -128,7 +128,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"text without limits does not break narrow columns": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		o := object(pods, "n", "a", "1")
 		long := strings.Repeat("é", 5000)
 		o.Annotations["moniker.spinnaker.io/application"] = long + "\x00\xff"
@@ -140,7 +140,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"big bodies": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		noise := make([]byte, 1_500_000) // does not compress
 		if _, err := rand.Read(noise); err != nil {
 			t.Fatal(err)
@@ -159,7 +159,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"bodies from before and after a dictionary was made": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		bodies := map[string][]byte{}
 		for i := range 100 {
 			o := object(deployments, "n", fmt.Sprintf("web-%03d", i), "1")
@@ -167,7 +167,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			bodies[o.Name] = o.Body
 			w.put(o)
 		}
-		rows := all(t, s, store.Query{Bodies: true, Limit: 7})
+		rows := queryAll(t, s, store.Query{Bodies: true, Limit: 7})
 		if len(rows) != len(bodies) {
 			t.Fatalf("%d rows", len(rows))
 		}
@@ -178,27 +178,27 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"a snapshot drops what it did not find": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		w.put(object(pods, "n", "kept", "1"), object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"), object(pods, "n", "again", "1"), object(services, "n", "lost", "1"))
-		lost, rewritten, again := object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"), object(pods, "n", "again", "1")
+		lost, rewritten, recreated := object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"), object(pods, "n", "again", "1")
 		w.put(object(pods, "n", "rewritten", "2"))
 		changes := w.commit(store.Batch{
 			Upserts: []vedette.Object{object(pods, "n", "again", "2")},
 			Drops: []store.Drop{{Feed: feedOf(pods), Digests: []uint64{vedette.Digest(lost.UID, "1"), vedette.Digest(rewritten.UID, "1"),
-				vedette.Digest(again.UID, "1"), 42}}},
+				vedette.Digest(recreated.UID, "1"), 42}}},
 		})
-		equal(t, "changes", told(changes), []string{"deleted Pod n/lost", "modified Pod n/again"})
-		equal(t, "objects", names(all(t, s, store.Query{})), []string{"prod Pod n/again@2", "prod Pod n/kept@1", "prod Pod n/rewritten@2", "prod Service n/lost@1"})
-		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Objects != 3 {
+		equal(t, "changes", changeNames(changes), []string{"deleted Pod n/lost", "modified Pod n/again"})
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"prod Pod n/again@2", "prod Pod n/kept@1", "prod Pod n/rewritten@2", "prod Service n/lost@1"})
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Objects != 3 {
 			t.Errorf("the feed counts %d", f.Objects)
 		}
 	},
 	"label sets that nothing bears any more are collected": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
-		other := join(t, s, "other")
+		w := newWriter(t, s, "prod")
+		other := newWriter(t, s, "other")
 		other.put(object(pods, "n", "kept", "1"))
 		for round := range 6 {
-			objects := many(1000)
+			objects := manyPods(1000)
 			for i := range objects {
 				objects[i].ResourceVersion = fmt.Sprint(round)
 				objects[i].Labels = map[string]string{"app": "web", "job": fmt.Sprint(round*1000 + i)}
@@ -209,7 +209,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("%d sets after 6 rounds, %v", st.Labels, err)
 		}
 		for _, q := range []store.Query{{Selector: "job=5999"}, {Selector: "app=kept"}} {
-			if rows := all(t, s, q); len(rows) != 1 {
+			if rows := queryAll(t, s, q); len(rows) != 1 {
 				t.Errorf("%s: %d rows", q.Selector, len(rows))
 			}
 		}
@@ -219,13 +219,13 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"a writer that was replaced is refused": func(t *testing.T, s *store.Store) {
-		old := join(t, s, "prod")
-		current := take(t, s, "prod")
+		old := newWriter(t, s, "prod")
+		current := acquire(t, s, "prod")
 		_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: old.term, Upserts: []vedette.Object{object(pods, "n", "a", "1")}})
 		if !errors.Is(err, store.ErrTerm) || vedette.KindOf(err) != vedette.Conflict {
 			t.Errorf("commit: %v", err)
 		}
-		if err := s.Begin(t.Context(), "prod", old.term, feedOf(pods)); !errors.Is(err, store.ErrTerm) {
+		if err := s.BeginSnapshot(t.Context(), "prod", old.term, feedOf(pods)); !errors.Is(err, store.ErrTerm) {
 			t.Errorf("begin: %v", err)
 		}
 		if _, err := s.Declare(t.Context(), "prod", old.term, nil, nil); !errors.Is(err, store.ErrTerm) {
@@ -234,11 +234,11 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		current.put(object(pods, "n", "a", "2"))
 	},
 	"writers that are replaced while they write": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		var last vedette.Term
 		var wg sync.WaitGroup
 		for i := range 6 {
-			next := take(t, s, "prod")
+			next := acquire(t, s, "prod")
 			last = next.term
 			wg.Go(func() {
 				for n := range 20 {
@@ -260,14 +260,14 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		if err != nil || got.ResourceVersion != "final" {
 			t.Errorf("got %s, %v", got.ResourceVersion, err)
 		}
-		if f, n := feedNamed(t, s, "prod", feedOf(pods)), len(all(t, s, store.Query{})); f.Objects != int64(n) {
+		if f, n := feedStatus(t, s, "prod", feedOf(pods)), len(queryAll(t, s, store.Query{})); f.Objects != int64(n) {
 			t.Errorf("the feed counts %d of %d objects", f.Objects, n)
 		}
 	},
 	"accounts are written at the same time without harm": func(t *testing.T, s *store.Store) {
 		var wg sync.WaitGroup
 		for i := range 6 {
-			w := join(t, s, vedette.AccountName(fmt.Sprint("account-", i)))
+			w := newWriter(t, s, vedette.AccountName(fmt.Sprint("account-", i)))
 			wg.Go(func() {
 				for n := range 10 {
 					var objects []vedette.Object
@@ -281,13 +281,13 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			})
 		}
 		wg.Wait()
-		if n := len(all(t, s, store.Query{Limit: 37})); n != 6*40 {
+		if n := len(queryAll(t, s, store.Query{Limit: 37})); n != 6*40 {
 			t.Errorf("%d objects", n)
 		}
 	},
 }
 
-func feedNamed(t *testing.T, s *store.Store, account vedette.AccountName, feed vedette.Feed) store.FeedStatus {
+func feedStatus(t *testing.T, s *store.Store, account vedette.AccountName, feed vedette.Feed) store.FeedStatus {
 	t.Helper()
 	feeds, err := s.Marks(t.Context(), account)
 	if err != nil {

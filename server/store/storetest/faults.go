@@ -13,15 +13,15 @@ import (
 
 var faultTests = map[string]func(*testing.T, *store.Store){
 	"a removal leaves nothing, and the name is free": func(t *testing.T, s *store.Store) {
-		old := join(t, s, "prod")
-		other := join(t, s, "other")
+		old := newWriter(t, s, "prod")
+		other := newWriter(t, s, "other")
 		for _, w := range []*writer{old, other} {
-			w.put(many(5000)...)
+			w.put(manyPods(5000)...)
 		}
 		if err := s.RemoveAccount(t.Context(), "prod"); err != nil {
 			t.Fatal(err)
 		}
-		if rows := all(t, s, store.Query{Limit: 5000}); len(rows) != 5000 || rows[0].Account != "other" {
+		if rows := queryAll(t, s, store.Query{Limit: 5000}); len(rows) != 5000 || rows[0].Account != "other" {
 			t.Errorf("%d rows", len(rows))
 		}
 		st, err := s.Stats(t.Context())
@@ -31,20 +31,20 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 		if row := register(t, s, "prod"); row.Term < old.term {
 			t.Errorf("terms begin anew at %d, and ended at %d", row.Term, old.term)
 		}
-		current := take(t, s, "prod")
+		current := acquire(t, s, "prod")
 		if current.term == old.term {
 			t.Fatalf("term %d was given twice", old.term)
 		}
 		current.declare(feedOf(pods))
-		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: old.term, Upserts: many(1)}); !errors.Is(err, store.ErrTerm) {
+		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: old.term, Upserts: manyPods(1)}); !errors.Is(err, store.ErrTerm) {
 			t.Errorf("a writer of the old account: %v", err)
 		}
 	},
 	"a removal that was cut off is ended later": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
-		w.put(many(6000)...)
-		cut(t, func(ctx context.Context) error { return s.RemoveAccount(ctx, "prod") })
-		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: many(1)}); err == nil {
+		w := newWriter(t, s, "prod")
+		w.put(manyPods(6000)...)
+		runWithGrowingTimeout(t, func(ctx context.Context) error { return s.RemoveAccount(ctx, "prod") })
+		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: manyPods(1)}); err == nil {
 			if err := s.RemoveAccount(t.Context(), "prod"); err != nil { // cut before it began
 				t.Fatal(err)
 			}
@@ -55,19 +55,19 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 		if st, err := s.Stats(t.Context()); err != nil || st.Objects != 0 || st.Accounts != 0 {
 			t.Errorf("left over: %+v, %v", st, err)
 		}
-		equal(t, "objects", names(all(t, s, store.Query{})), nil)
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
 	"a declaration that was cut off leaves no feed that looks complete": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
-		w.put(many(6000)...)
+		w := newWriter(t, s, "prod")
+		w.put(manyPods(6000)...)
 		mark := vedette.Mark("9")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
-		cut(t, func(ctx context.Context) error {
-			_, err := s.Declare(ctx, "prod", w.term, declared(feedOf(services)), nil)
+		runWithGrowingTimeout(t, func(ctx context.Context) error {
+			_, err := s.Declare(ctx, "prod", w.term, declaredFeeds(feedOf(services)), nil)
 			return err
 		})
 		w.declare(feedOf(pods), feedOf(services))
-		f, rows := feedNamed(t, s, "prod", feedOf(pods)), all(t, s, store.Query{Limit: 5000})
+		f, rows := feedStatus(t, s, "prod", feedOf(pods)), queryAll(t, s, store.Query{Limit: 5000})
 		if f.Objects != int64(len(rows)) {
 			t.Errorf("the feed counts %d of %d objects", f.Objects, len(rows))
 		}
@@ -75,24 +75,24 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("%d of 6000 objects are left, and the mark is still %q", len(rows), f.Mark)
 		}
 		w.declare(feedOf(services))
-		equal(t, "objects", names(all(t, s, store.Query{})), nil)
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
 	"a commit that was cut off is whole or not there": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("9")
-		b := store.Batch{Account: "prod", Term: w.term, Upserts: many(3000), Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}}
-		cut(t, func(ctx context.Context) error { _, err := s.Commit(ctx, b); return err })
-		f, rows := feedNamed(t, s, "prod", feedOf(pods)), all(t, s, store.Query{Limit: 5000})
+		b := store.Batch{Account: "prod", Term: w.term, Upserts: manyPods(3000), Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}}
+		runWithGrowingTimeout(t, func(ctx context.Context) error { _, err := s.Commit(ctx, b); return err })
+		f, rows := feedStatus(t, s, "prod", feedOf(pods)), queryAll(t, s, store.Query{Limit: 5000})
 		if f.Objects != int64(len(rows)) || (f.Mark == mark) != (len(rows) == 3000) || len(rows)%3000 != 0 {
 			t.Errorf("mark %q, count %d, %d objects", f.Mark, f.Objects, len(rows))
 		}
 		w.commit(b)
-		if n := len(all(t, s, store.Query{Limit: 5000})); n != 3000 {
+		if n := len(queryAll(t, s, store.Query{Limit: 5000})); n != 3000 {
 			t.Errorf("%d objects", n)
 		}
 	},
 	"a context that has ended is told as such": func(t *testing.T, s *store.Store) {
-		join(t, s, "prod")
+		newWriter(t, s, "prod")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := s.Objects(ctx, store.Query{}); !errors.Is(err, context.Canceled) {
@@ -101,7 +101,7 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 	},
 }
 
-func many(n int) []vedette.Object {
+func manyPods(n int) []vedette.Object {
 	objects := make([]vedette.Object, n)
 	for i := range objects {
 		objects[i] = object(pods, "n", fmt.Sprintf("pod-%05d", i), "1")
@@ -109,19 +109,19 @@ func many(n int) []vedette.Object {
 	return objects
 }
 
-// cut runs something that is given ever more time until it first ends, so that
+// runWithGrowingTimeout runs something that is given ever more time until it first ends, so that
 // it is cut off at many places before that.
-func cut(t *testing.T, run func(ctx context.Context) error) {
+func runWithGrowingTimeout(t *testing.T, run func(ctx context.Context) error) {
 	t.Helper()
 	for limit := time.Millisecond; limit < time.Minute; limit *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		err := run(ctx)
-		cut := ctx.Err() != nil || vedette.KindOf(err) == vedette.Unavailable // a dial ends by its own clock
+		interrupted := ctx.Err() != nil || vedette.KindOf(err) == vedette.Unavailable // a dial ends by its own clock
 		cancel()
 		if err == nil || errors.Is(err, store.ErrNoAccount) {
 			return
 		}
-		if !cut {
+		if !interrupted {
 			t.Fatal(err)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-func within(kind vedette.Kind, namespace string) vedette.Feed {
+func namespacedFeed(kind vedette.Kind, namespace string) vedette.Feed {
 	return vedette.Feed{Kind: kind, Namespace: namespace}
 }
 
 var feedTests = map[string]func(*testing.T, *store.Store){
 	"a feed that is declared is pending, with its resource": func(t *testing.T, s *store.Store) {
-		join(t, s, "prod", feedOf(deployments), feedOf(pods))
+		newWriter(t, s, "prod", feedOf(deployments), feedOf(pods))
 		feeds, err := s.Marks(t.Context(), "prod")
 		if err != nil || len(feeds) != 2 {
 			t.Fatalf("got %v, %v", feeds, err)
@@ -31,7 +31,7 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"declaring again keeps marks and takes the new resource": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("7")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
 		newer := resources[pods]
@@ -39,23 +39,23 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		if _, err := s.Declare(t.Context(), "prod", w.term, []store.DeclaredFeed{{Feed: feedOf(pods), Resource: newer}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Mark != mark || f.State != vedette.FeedLive || f.Resource.Version != "v2" {
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != mark || f.State != vedette.FeedLive || f.Resource.Version != "v2" {
 			t.Errorf("got %+v", f)
 		}
 	},
 	"a feed that is not declared goes with its objects": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		w.put(object(pods, "n", "a", "1"), object(services, "n", "b", "1"), object(roles, "", "c", "1"))
-		other := join(t, s, "other")
+		other := newWriter(t, s, "other")
 		other.put(object(services, "n", "b", "1"))
-		equal(t, "changes", told(w.declare(feedOf(pods))), []string{"deleted ClusterRole.rbac.authorization.k8s.io c", "deleted Service n/b"})
-		equal(t, "objects", names(all(t, s, store.Query{})), []string{"other Service n/b@1", "prod Pod n/a@1"})
+		equal(t, "changes", changeNames(w.declare(feedOf(pods))), []string{"deleted ClusterRole.rbac.authorization.k8s.io c", "deleted Service n/b"})
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"other Service n/b@1", "prod Pod n/a@1"})
 		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || len(feeds) != 1 {
 			t.Errorf("feeds %v, %v", feeds, err)
 		}
 	},
 	"many objects go in portions": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		var objects []vedette.Object
 		for i := range 4500 {
 			objects = append(objects, object(pods, fmt.Sprint("n", i%3), fmt.Sprint("pod-", i), "1"))
@@ -64,26 +64,26 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		if changes := w.declare(feedOf(services)); len(changes) != len(objects) {
 			t.Errorf("%d changes", len(changes))
 		}
-		equal(t, "objects", names(all(t, s, store.Query{})), nil)
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
 	"kinds of groups that the agent could not ask for stay": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		w.put(object(deployments, "n", "a", "1"), object(services, "n", "b", "1"))
-		changes, err := s.Declare(t.Context(), "prod", w.term, declared(feedOf(pods)), []string{"apps"})
+		changes, err := s.Declare(t.Context(), "prod", w.term, declaredFeeds(feedOf(pods)), []string{"apps"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "changes", told(changes), []string{"deleted Service n/b"})
-		equal(t, "objects", names(all(t, s, store.Query{})), []string{"prod Deployment.apps n/a@1"})
+		equal(t, "changes", changeNames(changes), []string{"deleted Service n/b"})
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"prod Deployment.apps n/a@1"})
 	},
 	"from all namespaces to some and back": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		w.put(object(pods, "a", "1", "1"), object(pods, "b", "2", "1"), object(pods, "c", "3", "1"))
 		mark := vedette.Mark("9")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}})
-		equal(t, "narrowed", told(w.declare(within(pods, "a"), within(pods, "b"))), []string{"deleted Pod c/3"})
+		equal(t, "narrowed", changeNames(w.declare(namespacedFeed(pods, "a"), namespacedFeed(pods, "b"))), []string{"deleted Pod c/3"})
 		for _, ns := range []string{"a", "b"} {
-			if f := feedNamed(t, s, "prod", within(pods, ns)); f.Objects != 1 || f.Mark != "" {
+			if f := feedStatus(t, s, "prod", namespacedFeed(pods, ns)); f.Objects != 1 || f.Mark != "" {
 				t.Errorf("%s: %+v", ns, f)
 			}
 		}
@@ -91,72 +91,72 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: []vedette.Object{object(pods, "c", "5", "1")}}); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("an object of a namespace that is not declared: %v", err)
 		}
-		equal(t, "widened", told(w.declare(feedOf(pods))), nil)
-		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Objects != 3 || f.Mark != "" {
+		equal(t, "widened", changeNames(w.declare(feedOf(pods))), nil)
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Objects != 3 || f.Mark != "" {
 			t.Errorf("%+v", f)
 		}
 	},
 	"a kind is declared for all namespaces or for some": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
-		if _, err := s.Declare(t.Context(), "prod", w.term, declared(feedOf(pods), within(pods, "a")), nil); vedette.KindOf(err) != vedette.Invalid {
+		w := newWriter(t, s, "prod")
+		if _, err := s.Declare(t.Context(), "prod", w.term, declaredFeeds(feedOf(pods), namespacedFeed(pods, "a")), nil); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("got %v", err)
 		}
 	},
 	"beginning forgets the mark": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("9")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}, {Feed: feedOf(services), Mark: &mark}}})
-		if err := s.Begin(t.Context(), "prod", w.term, feedOf(pods)); err != nil {
+		if err := s.BeginSnapshot(t.Context(), "prod", w.term, feedOf(pods)); err != nil {
 			t.Fatal(err)
 		}
-		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Mark != "" || f.State != vedette.FeedSyncing {
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != "" || f.State != vedette.FeedSyncing {
 			t.Errorf("got %+v", f)
 		}
-		if f := feedNamed(t, s, "prod", feedOf(services)); f.Mark != mark {
+		if f := feedStatus(t, s, "prod", feedOf(services)); f.Mark != mark {
 			t.Errorf("another feed: %+v", f)
 		}
-		if err := s.Begin(t.Context(), "prod", w.term, within(pods, "a")); vedette.KindOf(err) != vedette.Invalid {
+		if err := s.BeginSnapshot(t.Context(), "prod", w.term, namespacedFeed(pods, "a")); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("a feed that is not declared: %v", err)
 		}
 	},
 	"a cluster that goes back to an earlier state is read anew": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		changed := object(pods, "n", "web", "1000")
 		mark := vedette.Mark("1200")
 		w.commit(store.Batch{Upserts: []vedette.Object{changed, object(services, "n", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
-		beginListing(t, w)
+		beginSnapshot(t, w)
 		listed := vedette.Mark("950")
-		_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, Listed: listed, State: vedette.FeedLive}}})
+		_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, SnapshotMark: listed, State: vedette.FeedLive}}})
 		if !errors.Is(err, store.ErrRewound) {
 			t.Fatalf("got %v", err)
 		}
-		if f := feedNamed(t, s, "prod", feedOf(pods)); f.Mark != "" || f.State != vedette.FeedPending || f.Message == "" {
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != "" || f.State != vedette.FeedPending || f.Message == "" {
 			t.Errorf("got %+v", f)
 		}
-		equal(t, "index", index(t, s, feedOf(pods)), []uint64{vedette.Digest(changed.UID, "")})
-		equal(t, "index of another feed", index(t, s, feedOf(services)), digests(object(services, "n", "web", "7")))
-		beginListing(t, w)
+		equal(t, "index", readIndex(t, s, feedOf(pods)), []uint64{vedette.Digest(changed.UID, "")})
+		equal(t, "index of another feed", readIndex(t, s, feedOf(services)), sortedDigests(object(services, "n", "web", "7")))
+		beginSnapshot(t, w)
 		changed.Body = []byte(`{"other":"content"}`)
-		again := vedette.Mark("1010")
-		w.commit(store.Batch{Upserts: []vedette.Object{changed}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &again, Listed: again, State: vedette.FeedLive}}})
-		rows := all(t, s, store.Query{Kinds: []vedette.Kind{pods}, Bodies: true})
+		newMark := vedette.Mark("1010")
+		w.commit(store.Batch{Upserts: []vedette.Object{changed}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &newMark, SnapshotMark: newMark, State: vedette.FeedLive}}})
+		rows := queryAll(t, s, store.Query{Kinds: []vedette.Kind{pods}, Bodies: true})
 		if len(rows) != 1 || string(rows[0].Body) != string(changed.Body) {
 			t.Errorf("stored are %s", rows[0].Body)
 		}
 	},
 	"snapshots that tell nothing older are taken": func(t *testing.T, s *store.Store) {
 		for from, listed := range map[vedette.Mark]vedette.Mark{"1200": "1200", "1100": "1201", "opaque": "5", "7": "opaque", "8": "0", "": "3"} {
-			w := join(t, s, "prod")
+			w := newWriter(t, s, "prod")
 			w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &from, State: vedette.FeedLive}}})
-			beginListing(t, w)
-			w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, Listed: listed, State: vedette.FeedLive}}})
-			if f := feedNamed(t, s, "prod", feedOf(pods)); f.Mark != listed {
+			beginSnapshot(t, w)
+			w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, SnapshotMark: listed, State: vedette.FeedLive}}})
+			if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != listed {
 				t.Errorf("from %q to %q: the mark is %q", from, listed, f.Mark)
 			}
 		}
 	},
 	"the index is the digests of a feed's rows": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod", feedOf(pods), within(services, "a"), within(services, "b"))
+		w := newWriter(t, s, "prod", feedOf(pods), namespacedFeed(services, "a"), namespacedFeed(services, "b"))
 		o := object(pods, "n", "odd", "1")
 		o.UID = "fifteen letters"
 		empty := object(pods, "n", "empty", "1")
@@ -164,15 +164,15 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		upper := object(pods, "n", "upper", "1")
 		upper.UID = "A0000000-0000-4000-8000-00000000000B"
 		w.put(o, empty, upper, object(pods, "n", "plain", "12"), object(services, "a", "s", "1"), object(services, "b", "s", "2"))
-		equal(t, "pods", index(t, s, feedOf(pods)), digests(o, empty, upper, object(pods, "n", "plain", "12")))
-		equal(t, "services", index(t, s, within(services, "b")), digests(object(services, "b", "s", "2")))
+		equal(t, "pods", readIndex(t, s, feedOf(pods)), sortedDigests(o, empty, upper, object(pods, "n", "plain", "12")))
+		equal(t, "services", readIndex(t, s, namespacedFeed(services, "b")), sortedDigests(object(services, "b", "s", "2")))
 		stop := errors.New("enough")
 		if err := s.Index(t.Context(), "prod", feedOf(pods), func([]uint64) error { return stop }); !errors.Is(err, stop) {
 			t.Errorf("got %v", err)
 		}
 	},
 	"a long index comes in portions": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		const n = 33_000
 		var want []uint64
 		for start := 0; start < n; start += 3000 {
@@ -182,16 +182,16 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 				objects = append(objects, vedette.Object{Key: o.Key, UID: o.UID, ResourceVersion: "1"})
 			}
 			w.put(objects...)
-			want = append(want, digests(objects...)...)
+			want = append(want, sortedDigests(objects...)...)
 		}
 		slices.Sort(want)
-		if got := index(t, s, feedOf(pods)); !slices.Equal(got, want) {
+		if got := readIndex(t, s, feedOf(pods)); !slices.Equal(got, want) {
 			t.Errorf("%d digests that differ from the %d expected", len(got), len(want))
 		}
 	},
 	"resources are each told once": func(t *testing.T, s *store.Store) {
-		join(t, s, "one", feedOf(pods), within(services, "a"), within(services, "b"))
-		join(t, s, "two", feedOf(pods), feedOf(deployments))
+		newWriter(t, s, "one", feedOf(pods), namespacedFeed(services, "a"), namespacedFeed(services, "b"))
+		newWriter(t, s, "two", feedOf(pods), feedOf(deployments))
 		got, err := s.Resources(t.Context())
 		want := []vedette.Resource{resources[deployments], resources[pods], resources[services]}
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -203,25 +203,25 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 	},
 }
 
-func index(t *testing.T, s *store.Store, feed vedette.Feed) []uint64 {
+func readIndex(t *testing.T, s *store.Store, feed vedette.Feed) []uint64 {
 	t.Helper()
-	var portions [][]uint64 // looked at when all are there, as by who sends them later
+	var chunks [][]uint64 // looked at when all are there, as by who sends them later
 	err := s.Index(context.Background(), "prod", feed, func(digests []uint64) error {
 		if len(digests) == 0 || len(digests) > 32768 {
 			t.Errorf("a portion of %d", len(digests))
 		}
-		portions = append(portions, digests)
+		chunks = append(chunks, digests)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := slices.Concat(portions...)
+	got := slices.Concat(chunks...)
 	slices.Sort(got)
 	return got
 }
 
-func digests(objects ...vedette.Object) []uint64 {
+func sortedDigests(objects ...vedette.Object) []uint64 {
 	out := make([]uint64, len(objects))
 	for i, o := range objects {
 		out[i] = vedette.Digest(o.UID, o.ResourceVersion)

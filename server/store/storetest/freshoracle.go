@@ -11,38 +11,38 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// happening is an entry of a cluster's history.
-type happening struct {
+// historyEntry is an entry of a cluster's history.
+type historyEntry struct {
 	object  vedette.Object
 	version int
 	deleted bool
 }
 
-// world is a cluster with its history, an agent that tells it late, and
+// simulation is a cluster with its history, an agent that tells it late, and
 // operations whose results come when they like.
-type world struct {
+type simulation struct {
 	t       *testing.T
 	random  *rand.Rand
-	w       freshWriter
-	history []happening
+	w       podWriter
+	history []historyEntry
 	alive   map[vedette.Key]vedette.Object
 	version int
-	results []happening // that have yet to arrive
+	results []historyEntry // that have yet to arrive
 
 	// The agent.
-	read   int         // version up to which it has read
-	queue  []happening // read and not sent, at most one per object
-	mark   int         // that the store has; 0 for none
-	passed int         // the highest that it had
-	list   *list       // nil where the watch goes on
+	read        int            // version up to which it has read
+	queue       []historyEntry // read and not sent, at most one per object
+	mark        int            // that the store has; 0 for none
+	highestMark int            // the highest that it had
+	snapshot    *agentSnapshot // nil where the watch goes on
 
 	// What was seen in the store so far.
 	newest map[vedette.Key]int
 	gone   map[string]bool // uids of objects that an operation saw gone
 }
 
-// list is a snapshot that the agent reads.
-type list struct {
+// agentSnapshot is a snapshot that the agent reads.
+type agentSnapshot struct {
 	version int
 	objects map[vedette.Key]vedette.Object
 	index   map[uint64]bool // nil until the store was asked
@@ -50,8 +50,8 @@ type list struct {
 	drops   []uint64
 }
 
-func testFresh(t *testing.T, s *store.Store, seed uint64) {
-	c := &world{t: t, random: rand.New(rand.NewPCG(seed, 7)), w: freshWriter{join(t, s, "prod", feedOf(pods))},
+func testRandomWriteThrough(t *testing.T, s *store.Store, seed uint64) {
+	c := &simulation{t: t, random: rand.New(rand.NewPCG(seed, 7)), w: podWriter{newWriter(t, s, "prod", feedOf(pods))},
 		alive: map[vedette.Key]vedette.Object{}, newest: map[vedette.Key]int{}, gone: map[string]bool{}}
 	for n := range 700 {
 		c.step(n)
@@ -61,18 +61,18 @@ func testFresh(t *testing.T, s *store.Store, seed uint64) {
 		}
 	}
 	for len(c.results) > 0 {
-		c.arrive()
+		c.deliverResult()
 		c.check()
 	}
 	for c.mark < c.version {
-		c.tell()
+		c.stepAgent()
 		c.check()
 	}
-	equal(t, fmt.Sprintf("seed %d, in the end", seed), names(all(t, s, store.Query{})), c.truth())
+	equal(t, fmt.Sprintf("seed %d, in the end", seed), rowNames(queryAll(t, s, store.Query{})), c.expected())
 }
 
-// truth is what the store should hold once all is told.
-func (c *world) truth() []string {
+// expected is what the store should hold once all is told.
+func (c *simulation) expected() []string {
 	var want []string
 	for _, key := range slices.SortedFunc(maps.Keys(c.alive), compareKeys) {
 		want = append(want, fmt.Sprintf("prod %s@%s", key, c.alive[key].ResourceVersion))
@@ -82,37 +82,37 @@ func (c *world) truth() []string {
 
 // step lets something happen. By turns all goes well, the agent lags behind, and
 // its watches break off.
-func (c *world) step(n int) {
+func (c *simulation) step(n int) {
 	lags, breaks := n/30%3 == 1, n/30%3 == 2
 	switch roll := c.random.IntN(24); {
 	case roll < 7:
-		c.happen()
+		c.changeObject()
 	case roll < 12:
-		c.arrive()
+		c.deliverResult()
 	case roll < 14 || roll < 20 && !lags:
-		c.tell()
+		c.stepAgent()
 	case roll == 20:
 		c.reconnect()
 	case roll > 20 && breaks:
-		c.breakOff()
+		c.restartSnapshot()
 	}
 }
 
-// happen changes an object of the cluster. Every second change is an operation's.
-func (c *world) happen() {
+// changeObject changes an object of the cluster. Every second change is an operation's.
+func (c *simulation) changeObject() {
 	key := vedette.Key{Kind: pods, Namespace: fmt.Sprint("n", c.random.IntN(2)), Name: fmt.Sprint("pod-", c.random.IntN(3))}
 	c.version += 1 + c.random.IntN(3)
 	old, exists := c.alive[key]
-	made := object(pods, key.Namespace, key.Name, fmt.Sprint(c.version))
-	made.UID = old.UID
+	changed := object(pods, key.Namespace, key.Name, fmt.Sprint(c.version))
+	changed.UID = old.UID
 	if !exists {
-		made.UID = fmt.Sprintf("00000000-0000-4000-8000-%012x", c.version)
+		changed.UID = fmt.Sprintf("00000000-0000-4000-8000-%012x", c.version)
 	}
-	h := happening{made, c.version, exists && c.random.IntN(3) == 0}
+	h := historyEntry{changed, c.version, exists && c.random.IntN(3) == 0}
 	if h.deleted {
 		delete(c.alive, key)
 	} else {
-		c.alive[key] = made
+		c.alive[key] = changed
 	}
 	c.history = append(c.history, h)
 	if c.random.IntN(2) == 0 {
@@ -120,8 +120,8 @@ func (c *world) happen() {
 	}
 }
 
-// arrive brings the result of an operation.
-func (c *world) arrive() {
+// deliverResult brings the result of an operation.
+func (c *simulation) deliverResult() {
 	if len(c.results) == 0 {
 		return
 	}
@@ -136,31 +136,31 @@ func (c *world) arrive() {
 		c.gone[h.object.UID] = true
 		return
 	}
-	c.w.write(h.object)
-	if !c.excused(h) {
+	c.w.writeThrough(h.object)
+	if !c.maySkip(h) {
 		c.newest[h.object.Key] = max(c.newest[h.object.Key], h.version)
 	}
 }
 
-// excused reports whether a result may leave no trace: its object has gone
+// maySkip reports whether a result may leave no trace: its object has gone
 // since, or a newer change of it took its place in the agent's queue, and stands
 // beyond the mark.
-func (c *world) excused(h happening) bool {
-	return slices.ContainsFunc(c.history, func(later happening) bool {
-		return later.object.Key == h.object.Key && later.version > h.version && (later.deleted || c.passed >= h.version)
+func (c *simulation) maySkip(h historyEntry) bool {
+	return slices.ContainsFunc(c.history, func(later historyEntry) bool {
+		return later.object.Key == h.object.Key && later.version > h.version && (later.deleted || c.highestMark >= h.version)
 	})
 }
 
-// tell lets the agent do its next piece of work.
-func (c *world) tell() {
-	switch l := c.list; {
+// stepAgent lets the agent do its next piece of work.
+func (c *simulation) stepAgent() {
+	switch l := c.snapshot; {
 	case l == nil && c.mark == 0:
-		c.startList()
+		c.startSnapshot()
 	case l == nil:
-		c.watch()
-		c.send()
+		c.readHistory()
+		c.sendBatch()
 	case l.index == nil:
-		c.beginList(l)
+		c.beginSnapshot(l)
 	case len(l.unsent) > 0 && c.random.IntN(3) > 0:
 		n := 1 + c.random.IntN(len(l.unsent))
 		c.w.put(l.unsent[:n]...)
@@ -169,39 +169,39 @@ func (c *world) tell() {
 		c.w.commit(store.Batch{Drops: []store.Drop{{Feed: feedOf(pods), Digests: l.drops}}})
 		l.drops = nil
 	case len(l.unsent) == 0:
-		c.endList(l)
+		c.endSnapshot(l)
 	}
 }
 
-// watch reads what happened, and lets a newer change take an older one's part at
+// readHistory reads what happened, and lets a newer change take an older one's part at
 // the end of the queue.
-func (c *world) watch() {
-	most := 1 + c.random.IntN(4)
+func (c *simulation) readHistory() {
+	remaining := 1 + c.random.IntN(4)
 	for _, h := range c.history {
-		if h.version <= c.read || most == 0 {
+		if h.version <= c.read || remaining == 0 {
 			continue
 		}
-		most--
+		remaining--
 		c.read = h.version
-		c.queue = slices.DeleteFunc(c.queue, func(old happening) bool { return old.object.Key == h.object.Key })
+		c.queue = slices.DeleteFunc(c.queue, func(old historyEntry) bool { return old.object.Key == h.object.Key })
 		c.queue = append(c.queue, h)
 	}
 }
 
-func (c *world) send() {
+func (c *simulation) sendBatch() {
 	var b store.Batch
-	mark := c.take(&b)
+	mark := c.takeQueued(&b)
 	if mark == 0 {
 		return
 	}
-	c.mark, c.passed = mark, mark
+	c.mark, c.highestMark = mark, mark
 	m := vedette.Mark(fmt.Sprint(mark))
 	b.Feeds = []store.FeedUpdate{{Feed: feedOf(pods), Mark: &m, State: vedette.FeedLive}}
 	c.w.commit(b)
 }
 
-// take moves the first changes of the queue into a batch and returns their mark.
-func (c *world) take(b *store.Batch) (mark int) {
+// takeQueued moves the first changes of the queue into a batch and returns their mark.
+func (c *simulation) takeQueued(b *store.Batch) (mark int) {
 	for range min(len(c.queue), 1+c.random.IntN(4)) {
 		h := c.queue[0]
 		c.queue = c.queue[1:]
@@ -215,20 +215,20 @@ func (c *world) take(b *store.Batch) (mark int) {
 	return mark
 }
 
-// startList reads the cluster. The store hears of it later.
-func (c *world) startList() {
-	c.list = &list{version: c.version, objects: maps.Clone(c.alive)}
+// startSnapshot reads the cluster. The store hears of it later.
+func (c *simulation) startSnapshot() {
+	c.snapshot = &agentSnapshot{version: c.version, objects: maps.Clone(c.alive)}
 	if c.version == 0 {
-		c.happen()
-		c.list = nil
+		c.changeObject()
+		c.snapshot = nil
 	}
 }
 
-func (c *world) beginList(l *list) {
+func (c *simulation) beginSnapshot(l *agentSnapshot) {
 	c.queue, c.mark = nil, 0
-	c.w.begin()
+	c.w.beginSnapshot()
 	if c.random.IntN(2) == 0 {
-		c.arrive()
+		c.deliverResult()
 	}
 	l.index = map[uint64]bool{}
 	err := c.w.s.Index(c.t.Context(), "prod", feedOf(pods), func(digests []uint64) error {
@@ -236,7 +236,7 @@ func (c *world) beginList(l *list) {
 			l.index[d] = true
 		}
 		if c.random.IntN(2) == 0 {
-			c.arrive()
+			c.deliverResult()
 		}
 		return nil
 	})
@@ -253,46 +253,46 @@ func (c *world) beginList(l *list) {
 	l.drops = slices.Collect(maps.Keys(l.index))
 }
 
-// endList tells the end of a snapshot, at times in one batch with changes after it.
-func (c *world) endList(l *list) {
+// endSnapshot tells the end of a snapshot, at times in one batch with changes after it.
+func (c *simulation) endSnapshot(l *agentSnapshot) {
 	b := store.Batch{}
 	if len(l.drops) > 0 {
 		b.Drops = []store.Drop{{Feed: feedOf(pods), Digests: l.drops}}
 	}
-	c.list, c.read, c.mark = nil, l.version, l.version
+	c.snapshot, c.read, c.mark = nil, l.version, l.version
 	if c.random.IntN(2) == 0 {
-		c.watch()
-		c.mark = max(c.mark, c.take(&b))
+		c.readHistory()
+		c.mark = max(c.mark, c.takeQueued(&b))
 	}
-	c.passed = c.mark
+	c.highestMark = c.mark
 	m := vedette.Mark(fmt.Sprint(c.mark))
-	b.Feeds = []store.FeedUpdate{{Feed: feedOf(pods), Mark: &m, Listed: vedette.Mark(fmt.Sprint(l.version)), State: vedette.FeedLive}}
+	b.Feeds = []store.FeedUpdate{{Feed: feedOf(pods), Mark: &m, SnapshotMark: vedette.Mark(fmt.Sprint(l.version)), State: vedette.FeedLive}}
 	c.w.commit(b)
 }
 
-// breakOff makes the agent list anew.
-func (c *world) breakOff() {
-	if c.list == nil {
-		c.startList()
+// restartSnapshot makes the agent list anew.
+func (c *simulation) restartSnapshot() {
+	if c.snapshot == nil {
+		c.startSnapshot()
 	}
 }
 
 // reconnect makes the agent the cacher anew. It goes on from the mark, or else
 // with a new list.
-func (c *world) reconnect() {
-	c.w.writer = take(c.t, c.w.s, "prod")
+func (c *simulation) reconnect() {
+	c.w.writer = acquire(c.t, c.w.s, "prod")
 	c.w.declare(feedOf(pods))
-	c.list, c.queue, c.read = nil, nil, c.mark
+	c.snapshot, c.queue, c.read = nil, nil, c.mark
 }
 
 // check asks that no object went back to an older version, that none vanished
 // which the cluster still has, that none came back that was seen gone, and that
 // the store equals the cluster whenever all has been told.
-func (c *world) check() {
+func (c *simulation) check() {
 	stored := map[vedette.Key]bool{}
-	rows := all(c.t, c.w.s, store.Query{})
-	if c.list == nil && c.mark == c.version {
-		equal(c.t, "all is told", names(rows), c.truth())
+	rows := queryAll(c.t, c.w.s, store.Query{})
+	if c.snapshot == nil && c.mark == c.version {
+		equal(c.t, "all is told", rowNames(rows), c.expected())
 	}
 	for _, r := range rows {
 		var version int
@@ -308,7 +308,7 @@ func (c *world) check() {
 		stored[r.Key], c.newest[r.Key] = true, version
 	}
 	for key, version := range c.newest {
-		if !stored[key] && !slices.ContainsFunc(c.history, func(h happening) bool { return h.deleted && h.object.Key == key && h.version > version }) {
+		if !stored[key] && !slices.ContainsFunc(c.history, func(h historyEntry) bool { return h.deleted && h.object.Key == key && h.version > version }) {
 			c.t.Errorf("%s at version %d has vanished", key, version)
 		}
 	}

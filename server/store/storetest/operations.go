@@ -17,31 +17,31 @@ import (
 var operationTests = map[string]func(*testing.T, *store.Store){
 	"an operation comes back as it went, from its beginning to its end": func(t *testing.T, s *store.Store) {
 		want := operation(1)
-		begin(t, s, want)
+		beginOperation(t, s, want)
 		checkOperation(t, s, want)
 		want.State, want.Status, want.Reason, want.Message = vedette.Failed, 404, "NotFound", `deployments.apps "web" not found 🙂`
 		want.Agent, want.Sent, want.Ended = "agent-2", want.Accepted.Add(time.Millisecond), want.Accepted.Add(time.Second)
-		end(t, s, want)
+		endOperations(t, s, want)
 		checkOperation(t, s, want)
 	},
 	"an operation that was not begun is stored with its end": func(t *testing.T, s *store.Store) {
 		want := ended(operation(1), vedette.Done)
-		end(t, s, want)
+		endOperations(t, s, want)
 		checkOperation(t, s, want)
 	},
 	"an operation has one end": func(t *testing.T, s *store.Store) {
 		o := operation(1)
-		begin(t, s, o)
-		if n, err := s.LoseOperations(t.Context(), o.Server, "the server was restarted", o.Accepted); err != nil || n != 1 {
+		beginOperation(t, s, o)
+		if n, err := s.MarkOperationsLost(t.Context(), o.Server, "the server was restarted", o.Accepted); err != nil || n != 1 {
 			t.Fatalf("%d lost, %v", n, err)
 		}
-		end(t, s, ended(o, vedette.Done))
+		endOperations(t, s, ended(o, vedette.Done))
 		got, err := s.Operation(t.Context(), o.ID)
 		if err != nil || got.State != vedette.Lost || got.Message != "the server was restarted" || got.Status != 504 || got.Reason != "Lost" || !got.Ended.Equal(o.Accepted) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		first := ended(operation(2), vedette.Done)
-		end(t, s, first, ended(first, vedette.Failed))
+		endOperations(t, s, first, ended(first, vedette.Failed))
 		checkOperation(t, s, first)
 	},
 	"an operation is accepted once": func(t *testing.T, s *store.Store) {
@@ -67,12 +67,12 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		for i := range 600 {
 			o := operation(i)
 			if i%3 == 0 {
-				begin(t, s, o)
+				beginOperation(t, s, o)
 			}
 			rows = append(rows, ended(o, vedette.Done))
 		}
-		end(t, s, rows...)
-		end(t, s)
+		endOperations(t, s, rows...)
+		endOperations(t, s)
 		got, _ := operationPages(t, s, store.OperationQuery{State: vedette.Done, Limit: 77})
 		if len(got) != len(rows) {
 			t.Errorf("%d of %d have ended", len(got), len(rows))
@@ -81,14 +81,14 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 	"ends that are stored crosswise": func(t *testing.T, s *store.Store) {
 		var rows []store.OperationRow
 		for i := range 50 {
-			begin(t, s, operation(i))
+			beginOperation(t, s, operation(i))
 			rows = append(rows, ended(operation(i), vedette.Done))
 		}
 		var wg sync.WaitGroup
 		for i := range 4 {
-			turned := append(append([]store.OperationRow{}, rows[i*10:]...), rows[:i*10]...)
+			rotated := append(append([]store.OperationRow{}, rows[i*10:]...), rows[:i*10]...)
 			wg.Go(func() {
-				if err := s.EndOperations(t.Context(), turned); err != nil {
+				if err := s.EndOperations(t.Context(), rotated); err != nil {
 					t.Error(err)
 				}
 			})
@@ -99,7 +99,7 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		o := ended(operation(1), vedette.Failed)
 		o.Message, o.Target, o.User = "x"+strings.Repeat("é", 4000)+"\x00\xff", strings.Repeat("t\x00", 9000), strings.Repeat("ü", 400)
 		o.Origin, o.Reason = strings.Repeat("🙂", 400), strings.Repeat("r", 400)
-		end(t, s, o)
+		endOperations(t, s, o)
 		got, err := s.Operation(t.Context(), o.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 	"pages, the newest first": func(t *testing.T, s *store.Store) {
 		var want []string
 		for i := range 25 {
-			begin(t, s, operation(i))
+			beginOperation(t, s, operation(i))
 			want = append([]string{string(operation(i).ID)}, want...)
 		}
 		got, pages := operationPages(t, s, store.OperationQuery{Limit: 5})
@@ -142,8 +142,8 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 			if i%4 == 0 {
 				o.Verb = vedette.VerbScale
 			}
-			if begin(t, s, o); i == 5 {
-				end(t, s, ended(o, vedette.Failed))
+			if beginOperation(t, s, o); i == 5 {
+				endOperations(t, s, ended(o, vedette.Failed))
 			}
 		}
 		for want, q := range map[string]store.OperationQuery{
@@ -176,14 +176,14 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		for i := range 6 {
 			o := operation(i)
 			o.Server = vedette.ServerID(fmt.Sprint("server-", i%2))
-			if begin(t, s, o); i == 4 {
-				end(t, s, ended(o, vedette.Done))
+			if beginOperation(t, s, o); i == 4 {
+				endOperations(t, s, ended(o, vedette.Done))
 			}
 		}
-		if n, err := s.LoseOperations(t.Context(), "server-0", "restarted", time.Now()); err != nil || n != 2 {
+		if n, err := s.MarkOperationsLost(t.Context(), "server-0", "restarted", time.Now()); err != nil || n != 2 {
 			t.Errorf("%d lost, %v", n, err)
 		}
-		if n, err := s.LoseOperations(t.Context(), "server-0", "restarted", time.Now()); err != nil || n != 0 {
+		if n, err := s.MarkOperationsLost(t.Context(), "server-0", "restarted", time.Now()); err != nil || n != 0 {
 			t.Errorf("%d lost twice, %v", n, err)
 		}
 		if pending, _ := operationPages(t, s, store.OperationQuery{State: store.Pending}); len(pending) != 3 {
@@ -195,9 +195,9 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		for i := range 6 {
 			o := operation(i)
 			o.Server = vedette.ServerID(fmt.Sprint("server-", i%2))
-			o.Due = now.Add(time.Duration(i-3) * time.Minute)
-			if begin(t, s, o); i == 1 {
-				end(t, s, ended(o, vedette.Done))
+			o.Deadline = now.Add(time.Duration(i-3) * time.Minute)
+			if beginOperation(t, s, o); i == 1 {
+				endOperations(t, s, ended(o, vedette.Done))
 			}
 		}
 		for _, want := range []int{2, 0} {
@@ -212,7 +212,7 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 	},
 	"the oldest are forgotten": func(t *testing.T, s *store.Store) {
 		for i := range 10 {
-			begin(t, s, operation(i))
+			beginOperation(t, s, operation(i))
 		}
 		before := operation(7).Accepted
 		for _, want := range []int{4, 3, 0} {
@@ -220,9 +220,9 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 				t.Errorf("%d went, %v; want %d", n, err, want)
 			}
 		}
-		left, _ := operationPages(t, s, store.OperationQuery{})
-		if len(left) != 3 {
-			t.Errorf("left %v", left)
+		remaining, _ := operationPages(t, s, store.OperationQuery{})
+		if len(remaining) != 3 {
+			t.Errorf("left %v", remaining)
 		}
 		if _, err := s.Operation(t.Context(), operation(0).ID); vedette.KindOf(err) != vedette.NotFound {
 			t.Errorf("one that went: %v", err)
@@ -259,14 +259,14 @@ func ended(o store.OperationRow, state vedette.OutcomeState) store.OperationRow 
 	return o
 }
 
-func begin(t *testing.T, s *store.Store, o store.OperationRow) {
+func beginOperation(t *testing.T, s *store.Store, o store.OperationRow) {
 	t.Helper()
 	if err := s.BeginOperation(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func end(t *testing.T, s *store.Store, rows ...store.OperationRow) {
+func endOperations(t *testing.T, s *store.Store, rows ...store.OperationRow) {
 	t.Helper()
 	if err := s.EndOperations(t.Context(), rows); err != nil {
 		t.Fatal(err)

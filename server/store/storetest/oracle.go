@@ -29,7 +29,7 @@ var oracleKinds = []vedette.Kind{pods, services, roles}
 func testOracle(t *testing.T, s *store.Store, seed uint64) {
 	var oracles []*oracle
 	for _, account := range []vedette.AccountName{"one", "two"} {
-		w := join(t, s, account, feedOf(pods), within(services, "n0"), within(services, "n1"), within(services, "n2"), feedOf(roles))
+		w := newWriter(t, s, account, feedOf(pods), namespacedFeed(services, "n0"), namespacedFeed(services, "n1"), namespacedFeed(services, "n2"), feedOf(roles))
 		oracles = append(oracles, &oracle{rand.New(rand.NewPCG(seed, uint64(len(account)))), w, map[vedette.Key]vedette.Object{}, 0})
 	}
 	for range 40 {
@@ -44,8 +44,8 @@ func testOracle(t *testing.T, s *store.Store, seed uint64) {
 			want = append(want, fmt.Sprintf("%s %s@%s", o.w.account, key, o.objects[key].ResourceVersion))
 		}
 	}
-	rows := all(t, s, store.Query{Limit: 23, Bodies: true})
-	equal(t, fmt.Sprintf("seed %d", seed), names(rows), want)
+	rows := queryAll(t, s, store.Query{Limit: 23, Bodies: true})
+	equal(t, fmt.Sprintf("seed %d", seed), rowNames(rows), want)
 	for _, r := range rows {
 		o := oracles[slices.IndexFunc(oracles, func(o *oracle) bool { return o.w.account == r.Account })].objects[r.Key]
 		if r.UID != o.UID || string(r.Body) != string(o.Body) || !maps.Equal(r.Labels, o.Labels) || !maps.Equal(r.Annotations, o.Annotations) {
@@ -87,14 +87,14 @@ func (o *oracle) step() {
 		case roll < 5 && exists:
 			b.Upserts = append(b.Upserts, old)
 		default:
-			made := o.make(key)
-			b.Upserts = append(b.Upserts, made)
-			o.objects[key] = made
+			created := o.newObject(key)
+			b.Upserts = append(b.Upserts, created)
+			o.objects[key] = created
 			want[map[bool]string{true: "modified ", false: "added "}[exists]+key.String()] = true
 		}
 	}
 	o.drop(&b, want)
-	equal(o.w.t, "changes", told(o.w.commit(b)), slices.Sorted(maps.Keys(want)))
+	equal(o.w.t, "changes", changeNames(o.w.commit(b)), slices.Sorted(maps.Keys(want)))
 }
 
 func (o *oracle) key() vedette.Key {
@@ -106,15 +106,15 @@ func (o *oracle) key() vedette.Key {
 	return key
 }
 
-func (o *oracle) make(key vedette.Key) vedette.Object {
+func (o *oracle) newObject(key vedette.Key) vedette.Object {
 	o.version++
-	made := object(key.Kind, key.Namespace, key.Name, fmt.Sprint(o.version))
-	made.UID = fmt.Sprintf("%08x-0000-4000-8000-%012x", o.random.Uint32(), o.random.Uint32())
-	made.Labels = map[string]string{"app": fmt.Sprint("app-", o.random.IntN(4))}
+	created := object(key.Kind, key.Namespace, key.Name, fmt.Sprint(o.version))
+	created.UID = fmt.Sprintf("%08x-0000-4000-8000-%012x", o.random.Uint32(), o.random.Uint32())
+	created.Labels = map[string]string{"app": fmt.Sprint("app-", o.random.IntN(4))}
 	if o.random.IntN(3) == 0 {
-		made.Labels["tier"] = fmt.Sprint(o.random.IntN(2))
+		created.Labels["tier"] = fmt.Sprint(o.random.IntN(2))
 	}
-	return made
+	return created
 }
 
 // drop lets a snapshot of pods miss one object that the batch does not name.
@@ -151,13 +151,13 @@ func (o *oracle) checkFeeds() {
 func checkSelector(t *testing.T, s *store.Store, oracles []*oracle) {
 	want := 0
 	for _, o := range oracles {
-		for _, made := range o.objects {
-			if _, tier := made.Labels["tier"]; made.Labels["app"] == "app-1" && !tier {
+		for _, created := range o.objects {
+			if _, tier := created.Labels["tier"]; created.Labels["app"] == "app-1" && !tier {
 				want++
 			}
 		}
 	}
-	if got := len(all(t, s, store.Query{Selector: "app=app-1,!tier", Limit: 11})); got != want {
+	if got := len(queryAll(t, s, store.Query{Selector: "app=app-1,!tier", Limit: 11})); got != want {
 		t.Errorf("the selector finds %d, want %d", got, want)
 	}
 }

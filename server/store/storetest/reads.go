@@ -13,7 +13,7 @@ var readTests = map[string]func(*testing.T, *store.Store){
 	"objects come by account, kind, namespace and name, in pages of any size": func(t *testing.T, s *store.Store) {
 		var want []string
 		for _, account := range []vedette.AccountName{"b", "A", "a-long-one", "a"} { // numbers and names are in different orders
-			w := join(t, s, account, feedOf(services), feedOf(pods), feedOf(roles), feedOf(deployments))
+			w := newWriter(t, s, account, feedOf(services), feedOf(pods), feedOf(roles), feedOf(deployments))
 			for i, kind := range []vedette.Kind{services, deployments, pods} {
 				for n := range 3 + i*4 {
 					o := object(kind, fmt.Sprint("n", n%2), fmt.Sprintf("x%c", "BabZ-9:_cdefghi"[n]), "1")
@@ -25,7 +25,7 @@ var readTests = map[string]func(*testing.T, *store.Store){
 		slices.Sort(want)
 		for _, limit := range []int{1, 2, 3, 7, 10, 100, 5000} {
 			var got []string
-			for _, r := range all(t, s, store.Query{Limit: limit}) {
+			for _, r := range queryAll(t, s, store.Query{Limit: limit}) {
 				got = append(got, fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s", r.Account, r.Kind.Name, r.Kind.Group, r.Namespace, r.Name))
 			}
 			equal(t, fmt.Sprint("pages of ", limit), got, want)
@@ -34,7 +34,7 @@ var readTests = map[string]func(*testing.T, *store.Store){
 	"each filter, alone and with others": testFilters,
 	"selectors mean what kubectl means":  testSelectors,
 	"bodies are read where they are asked for": func(t *testing.T, s *store.Store) {
-		join(t, s, "prod").put(object(pods, "n", "a", "1"))
+		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
 		for _, bodies := range []bool{false, true} {
 			page, err := s.Objects(t.Context(), store.Query{Bodies: bodies})
 			if err != nil || (page.Items[0].Body != nil) != bodies {
@@ -42,15 +42,15 @@ var readTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 	},
-	"a page ends where its bytes are used up": testBytes,
+	"a page ends where its bytes are used up": testPageBytes,
 	"a total costs, and may be left out": func(t *testing.T, s *store.Store) {
-		join(t, s, "prod").put(object(pods, "n", "a", "1"))
+		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
 		if page, err := s.Objects(t.Context(), store.Query{SkipTotal: true}); err != nil || page.Total != -1 {
 			t.Errorf("%+v, %v", page, err)
 		}
 	},
 	"what a caller gets wrong is said": func(t *testing.T, s *store.Store) {
-		join(t, s, "prod")
+		newWriter(t, s, "prod")
 		for why, q := range map[string]store.Query{
 			"selector": {Selector: "a in (b"}, "limit": {Limit: 5001}, "negative": {Limit: -1}, "cursor": {After: "nonsense"},
 			"short cursor": {After: "WyJhIl0"}, "base64": {After: "###"},
@@ -61,7 +61,7 @@ var readTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"what is not there": func(t *testing.T, s *store.Store) {
-		join(t, s, "prod").put(object(pods, "n", "a", "1"))
+		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
 		for _, q := range []store.Query{{Accounts: []vedette.AccountName{"nobody"}}, {Kinds: []vedette.Kind{{Name: "Nonesuch"}}}, {Selector: "app=nothing"}, {Name: "x\x00y"}, {Application: "none"}} {
 			if page, err := s.Objects(t.Context(), q); err != nil || len(page.Items) != 0 || page.Total != 0 || page.Next != "" {
 				t.Errorf("%+v: got %+v, %v", q, page, err)
@@ -77,18 +77,18 @@ var readTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"a cursor outlives the row that it names": func(t *testing.T, s *store.Store) {
-		w := join(t, s, "prod")
+		w := newWriter(t, s, "prod")
 		w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"), object(pods, "n", "c", "1"))
 		page, err := s.Objects(t.Context(), store.Query{Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.commit(store.Batch{Deletes: deletions(vedette.Key{Kind: pods, Namespace: "n", Name: "b"})})
-		equal(t, "rest", names(all(t, s, store.Query{After: page.Next, SkipTotal: true})), []string{"prod Pod n/c@1"})
+		equal(t, "rest", rowNames(queryAll(t, s, store.Query{After: page.Next, SkipTotal: true})), []string{"prod Pod n/c@1"})
 	},
 	"applications": func(t *testing.T, s *store.Store) {
 		for _, account := range []vedette.AccountName{"one", "two"} {
-			w := join(t, s, account)
+			w := newWriter(t, s, account)
 			w.put(object(pods, "n", "a", "1"), object(services, "n", "a", "1"))
 		}
 		got, err := s.Applications(t.Context())
@@ -101,7 +101,7 @@ var readTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"stats": func(t *testing.T, s *store.Store) {
-		join(t, s, "prod").put(object(pods, "n", "a", "1"))
+		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
 		st, err := s.Stats(t.Context())
 		if err != nil || st.Accounts != 1 || st.Objects != 1 || st.Bytes < 4096 {
 			t.Errorf("got %+v, %v", st, err)
@@ -111,7 +111,7 @@ var readTests = map[string]func(*testing.T, *store.Store){
 
 func testFilters(t *testing.T, s *store.Store) {
 	for _, account := range []vedette.AccountName{"one", "two"} {
-		w := join(t, s, account)
+		w := newWriter(t, s, account)
 		for _, kind := range []vedette.Kind{pods, services} {
 			for _, ns := range []string{"n1", "n2"} {
 				w.put(object(kind, ns, "a", "1"), object(kind, ns, "b", "1"))
@@ -139,19 +139,19 @@ func testFilters(t *testing.T, s *store.Store) {
 	} {
 		for _, limit := range []int{1, 3, 500} {
 			tt.q.Limit = limit
-			rows := all(t, s, tt.q)
+			rows := queryAll(t, s, tt.q)
 			if len(rows) != tt.want {
 				t.Errorf("%+v: %d rows, want %d", tt.q, len(rows), tt.want)
 			}
-			if !slices.IsSorted(names(rows)) {
-				t.Errorf("%+v: not in order: %v", tt.q, names(rows))
+			if !slices.IsSorted(rowNames(rows)) {
+				t.Errorf("%+v: not in order: %v", tt.q, rowNames(rows))
 			}
 		}
 	}
 }
 
 func testSelectors(t *testing.T, s *store.Store) {
-	w := join(t, s, "prod")
+	w := newWriter(t, s, "prod")
 	for name, labels := range map[string]map[string]string{
 		"web": {"app": "web", "tier": "front", "weight": "5"}, "db": {"app": "db", "tier": "back", "weight": "50"},
 		"job": {"app": "job"}, "bare": nil, "long": {"example.com/name": "web", "app": ""},
@@ -179,7 +179,7 @@ func testSelectors(t *testing.T, s *store.Store) {
 		"app,!tier":           {"job", "long"},
 	} {
 		var got []string
-		for _, r := range all(t, s, store.Query{Selector: selector}) {
+		for _, r := range queryAll(t, s, store.Query{Selector: selector}) {
 			got = append(got, r.Name)
 		}
 		equal(t, selector, got, want)

@@ -21,7 +21,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		tests map[string]func(*testing.T, *store.Store)
 	}{
 		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests}, {"oracle", oracleTests},
-		{"fresh", freshTests}, {"operations", operationTests}, {"tasks", taskTests},
+		{"fresh", writeThroughTests}, {"operations", operationTests}, {"tasks", taskTests},
 	} {
 		for name, test := range group.tests {
 			t.Run(group.name+"/"+name, func(t *testing.T) { test(t, open(t)) })
@@ -58,7 +58,7 @@ var resources = map[vedette.Kind]vedette.Resource{
 	roles:       {Kind: roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
 }
 
-func declared(feeds ...vedette.Feed) []store.DeclaredFeed {
+func declaredFeeds(feeds ...vedette.Feed) []store.DeclaredFeed {
 	out := make([]store.DeclaredFeed, len(feeds))
 	for i, f := range feeds {
 		out[i] = store.DeclaredFeed{Feed: f, Resource: resources[f.Kind]}
@@ -76,12 +76,12 @@ type writer struct {
 	term    vedette.Term
 }
 
-// join registers an account, takes it and declares the feeds, by default one of
+// newWriter registers an account, takes it and declares the feeds, by default one of
 // each kind that the tests use.
-func join(t *testing.T, s *store.Store, account vedette.AccountName, feeds ...vedette.Feed) *writer {
+func newWriter(t *testing.T, s *store.Store, account vedette.AccountName, feeds ...vedette.Feed) *writer {
 	t.Helper()
 	register(t, s, account)
-	w := take(t, s, account)
+	w := acquire(t, s, account)
 	if len(feeds) == 0 {
 		feeds = []vedette.Feed{feedOf(pods), feedOf(services), feedOf(deployments), feedOf(roles)}
 	}
@@ -98,9 +98,9 @@ func register(t *testing.T, s *store.Store, account vedette.AccountName) store.A
 	return row
 }
 
-func take(t *testing.T, s *store.Store, account vedette.AccountName) *writer {
+func acquire(t *testing.T, s *store.Store, account vedette.AccountName) *writer {
 	t.Helper()
-	term, err := s.Take(t.Context(), account, store.Holder{Agent: "agent-1", Server: "server-1"})
+	term, err := s.Acquire(t.Context(), account, store.Holder{Agent: "agent-1", Server: "server-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func take(t *testing.T, s *store.Store, account vedette.AccountName) *writer {
 
 func (w *writer) declare(feeds ...vedette.Feed) []store.Change {
 	w.t.Helper()
-	changes, err := w.s.Declare(w.t.Context(), w.account, w.term, declared(feeds...), nil)
+	changes, err := w.s.Declare(w.t.Context(), w.account, w.term, declaredFeeds(feeds...), nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -155,8 +155,8 @@ func object(kind vedette.Kind, namespace, name, version string) vedette.Object {
 	}
 }
 
-// all reads every object by pages of a size.
-func all(t testing.TB, s *store.Store, q store.Query) []store.Row {
+// queryAll reads every object by pages of a size.
+func queryAll(t testing.TB, s *store.Store, q store.Query) []store.Row {
 	t.Helper()
 	var rows []store.Row
 	for {
@@ -175,8 +175,8 @@ func all(t testing.TB, s *store.Store, q store.Query) []store.Row {
 	}
 }
 
-// names writes rows as "account Kind namespace/name@version".
-func names(rows []store.Row) []string {
+// rowNames writes rows as "account Kind namespace/name@version".
+func rowNames(rows []store.Row) []string {
 	out := make([]string, len(rows))
 	for i, r := range rows {
 		out[i] = fmt.Sprintf("%s %s@%s", r.Account, r.Key, r.ResourceVersion)
@@ -184,8 +184,8 @@ func names(rows []store.Row) []string {
 	return out
 }
 
-// told writes changes as "added Pod default/a", sorted.
-func told(changes []store.Change) []string {
+// changeNames writes changes as "added Pod default/a", sorted.
+func changeNames(changes []store.Change) []string {
 	out := make([]string, len(changes))
 	for i, c := range changes {
 		out[i] = string(c.Type) + " " + c.Key.String()

@@ -16,13 +16,13 @@ import (
 var taskTests = map[string]func(*testing.T, *store.Store){
 	"a task comes back as it went, from its beginning to its end": func(t *testing.T, s *store.Store) {
 		want := task(1)
-		create(t, s, want)
+		createTask(t, s, want)
 		checkTask(t, s, want)
-		want.Body, want.Seen = []byte(strings.Repeat(`{"phase":"DEPLOY","status":"é🙂"},`, 500)), want.Seen.Add(time.Second)
-		save(t, s, want)
+		want.Body, want.LastSeen = []byte(strings.Repeat(`{"phase":"DEPLOY","status":"é🙂"},`, 500)), want.LastSeen.Add(time.Second)
+		saveTask(t, s, want)
 		checkTask(t, s, want)
-		want.State, want.Ended, want.Body = store.TaskSucceeded, want.Seen.Add(time.Second), nil
-		save(t, s, want)
+		want.State, want.Ended, want.Body = store.TaskSucceeded, want.LastSeen.Add(time.Second), nil
+		saveTask(t, s, want)
 		checkTask(t, s, want)
 		if tasks, err := s.RunningTasks(t.Context(), 10); err != nil || len(tasks) != 0 {
 			t.Errorf("still running: %v, %v", tasks, err)
@@ -31,8 +31,8 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 	"the list of those that run is bounded in bytes": func(t *testing.T, s *store.Store) {
 		for i := range 5 {
 			large := task(i)
-			large.Body = []byte(`"` + strings.Repeat("x", store.MostTaskBytes/2-1<<20) + `"`)
-			create(t, s, large)
+			large.Body = []byte(`"` + strings.Repeat("x", store.MaxTaskBytes/2-1<<20) + `"`)
+			createTask(t, s, large)
 		}
 		if tasks, err := s.RunningTasks(t.Context(), 10); err != nil || len(tasks) != 2 || len(tasks[1].Body) < 1<<20 {
 			t.Errorf("%d tasks, %v", len(tasks), err)
@@ -41,7 +41,7 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 	"a request makes one task": func(t *testing.T, s *store.Store) {
 		first := task(1)
 		first.RequestID = "request é"
-		create(t, s, first)
+		createTask(t, s, first)
 		second := task(2)
 		second.RequestID = first.RequestID
 		got, created, err := s.CreateTask(t.Context(), second)
@@ -54,8 +54,8 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		if _, created, err := s.CreateTask(t.Context(), first); err != nil || !created {
 			t.Errorf("the first once more: %v, %v", created, err)
 		}
-		create(t, s, task(3))
-		create(t, s, task(4)) // neither has a request
+		createTask(t, s, task(3))
+		createTask(t, s, task(4)) // neither has a request
 		if _, _, err := s.CreateTask(t.Context(), task(4)); vedette.KindOf(err) != vedette.Conflict {
 			t.Errorf("an id that is taken: %v", err)
 		}
@@ -67,9 +67,9 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 			var wg sync.WaitGroup
 			for i := range ids {
 				wg.Go(func() {
-					asked := task(round*10 + i)
-					asked.RequestID = fmt.Sprint("request ", round)
-					got, created, err := s.CreateTask(t.Context(), asked)
+					request := task(round*10 + i)
+					request.RequestID = fmt.Sprint("request ", round)
+					got, created, err := s.CreateTask(t.Context(), request)
 					if err != nil {
 						t.Error(err)
 					}
@@ -91,23 +91,23 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 	},
 	"a task is saved by its owner while it runs": func(t *testing.T, s *store.Store) {
 		want := task(1)
-		create(t, s, want)
+		createTask(t, s, want)
 		other := want
 		other.Server, other.Body = "server-2", []byte("{}")
 		if err := s.SaveTask(t.Context(), other); vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "server-1") {
 			t.Errorf("another server: %v", err)
 		}
 		checkTask(t, s, want)
-		want.State, want.Ended = store.TaskFailed, want.Seen.Add(time.Second)
-		save(t, s, want)
-		save(t, s, want) // the answer to the first one was lost
-		again := want
-		again.State = store.TaskSucceeded
-		if err := s.SaveTask(t.Context(), again); vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "failed") {
+		want.State, want.Ended = store.TaskFailed, want.LastSeen.Add(time.Second)
+		saveTask(t, s, want)
+		saveTask(t, s, want) // the answer to the first one was lost
+		retried := want
+		retried.State = store.TaskSucceeded
+		if err := s.SaveTask(t.Context(), retried); vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "failed") {
 			t.Errorf("one that has ended: %v", err)
 		}
-		again.State = store.TaskRunning
-		if err := s.SaveTask(t.Context(), again); vedette.KindOf(err) != vedette.Conflict {
+		retried.State = store.TaskRunning
+		if err := s.SaveTask(t.Context(), retried); vedette.KindOf(err) != vedette.Conflict {
 			t.Errorf("one that has ended runs again: %v", err)
 		}
 		checkTask(t, s, want)
@@ -116,17 +116,17 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"tasks of a server that is gone are taken by one": func(t *testing.T, s *store.Store) {
-		create(t, s, task(1))
+		createTask(t, s, task(1))
 		var winners atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 6 {
 			wg.Go(func() {
-				taker := vedette.ServerID(fmt.Sprint("taker-", i))
-				got, err := s.TakeTask(t.Context(), task(1).ID, "server-1", taker)
+				newOwner := vedette.ServerID(fmt.Sprint("taker-", i))
+				got, err := s.AcquireTask(t.Context(), task(1).ID, "server-1", newOwner)
 				switch {
 				case err == nil:
 					winners.Add(1)
-					if got.Server != taker || got.State != store.TaskRunning || string(got.Body) != string(task(1).Body) {
+					if got.Server != newOwner || got.State != store.TaskRunning || string(got.Body) != string(task(1).Body) {
 						t.Errorf("got %+v", got)
 					}
 				case vedette.KindOf(err) != vedette.Conflict:
@@ -141,58 +141,58 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		if err := s.SaveTask(t.Context(), task(1)); vedette.KindOf(err) != vedette.Conflict {
 			t.Errorf("its former owner: %v", err)
 		}
-		if _, err := s.TakeTask(t.Context(), task(9).ID, "server-1", "server-2"); vedette.KindOf(err) != vedette.NotFound {
+		if _, err := s.AcquireTask(t.Context(), task(9).ID, "server-1", "server-2"); vedette.KindOf(err) != vedette.NotFound {
 			t.Errorf("one that is not there: %v", err)
 		}
 	},
 	"a task that failed may run once more": func(t *testing.T, s *store.Store) {
 		for n, state := range []store.TaskState{store.TaskSucceeded, store.TaskFailed, store.TaskRetryable} {
 			o := task(n)
-			create(t, s, o)
-			o.State, o.Ended = state, o.Seen
-			save(t, s, o)
+			createTask(t, s, o)
+			o.State, o.Ended = state, o.LastSeen
+			saveTask(t, s, o)
 		}
 		for n := range 2 {
-			if _, err := s.TakeTask(t.Context(), task(n).ID, "server-1", "server-2"); vedette.KindOf(err) != vedette.Conflict {
+			if _, err := s.AcquireTask(t.Context(), task(n).ID, "server-1", "server-2"); vedette.KindOf(err) != vedette.Conflict {
 				t.Errorf("%d: %v", n, err)
 			}
 		}
-		got, err := s.TakeTask(t.Context(), task(2).ID, "server-1", "server-1")
+		got, err := s.AcquireTask(t.Context(), task(2).ID, "server-1", "server-1")
 		if err != nil || got.State != store.TaskRunning || !got.Ended.IsZero() {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		if _, err := s.TakeTask(t.Context(), task(2).ID, "server-1", "server-1"); vedette.KindOf(err) != vedette.Conflict {
+		if _, err := s.AcquireTask(t.Context(), task(2).ID, "server-1", "server-1"); vedette.KindOf(err) != vedette.Conflict {
 			t.Errorf("asked twice: %v", err)
 		}
-		save(t, s, task(2))
+		saveTask(t, s, task(2))
 	},
 	"which tasks nobody may be running": func(t *testing.T, s *store.Store) {
 		for n := range 6 {
 			o := task(n)
 			o.Server = vedette.ServerID(fmt.Sprint("server-", n%3))
-			create(t, s, o)
+			createTask(t, s, o)
 		}
-		at := task(100).Seen
-		if err := s.SeeTasks(t.Context(), "server-1", at); err != nil {
+		at := task(100).LastSeen
+		if err := s.TouchTasks(t.Context(), "server-1", at); err != nil {
 			t.Fatal(err)
 		}
-		abandoned(t, s, "nobody", at, 0, 2, 3, 5)
-		abandoned(t, s, "server-1", at, 0, 1, 2, 3, 4, 5)
-		abandoned(t, s, "server-0", task(0).Seen, 0, 3)
+		checkAbandoned(t, s, "nobody", at, 0, 2, 3, 5)
+		checkAbandoned(t, s, "server-1", at, 0, 1, 2, 3, 4, 5)
+		checkAbandoned(t, s, "server-0", task(0).LastSeen, 0, 3)
 		o := task(3)
 		o.Server, o.State = "server-0", store.TaskFailed
-		save(t, s, o)
-		abandoned(t, s, "server-0", task(0).Seen, 0)
-		if err := s.SeeTasks(t.Context(), "server-0", at); err != nil {
+		saveTask(t, s, o)
+		checkAbandoned(t, s, "server-0", task(0).LastSeen, 0)
+		if err := s.TouchTasks(t.Context(), "server-0", at); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Task(t.Context(), o.ID); err != nil || !got.Seen.Equal(o.Seen) || got.Ended.IsZero() {
+		if got, err := s.Task(t.Context(), o.ID); err != nil || !got.LastSeen.Equal(o.LastSeen) || got.Ended.IsZero() {
 			t.Errorf("one that has ended: %+v, %v", got, err)
 		}
 	},
 	"running tasks": func(t *testing.T, s *store.Store) {
 		for n := range 5 {
-			create(t, s, task(n))
+			createTask(t, s, task(n))
 		}
 		for limit, want := range map[int]int{3: 3, 10: 5, 0: 0, -1: 0} {
 			if tasks, err := s.RunningTasks(t.Context(), limit); err != nil || len(tasks) != want {
@@ -203,10 +203,10 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 	"tasks that ended are forgotten": func(t *testing.T, s *store.Store) {
 		for n := range 6 {
 			o := task(n)
-			create(t, s, o)
+			createTask(t, s, o)
 			if n > 0 {
 				o.State, o.Ended = store.TaskFailed, time.UnixMicro(int64(1000*n)).UTC()
-				save(t, s, o)
+				saveTask(t, s, o)
 			}
 		}
 		for _, want := range []int{2, 1, 0} {
@@ -214,8 +214,8 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 				t.Errorf("%d went, %v; want %d", n, err, want)
 			}
 		}
-		for n, there := range []bool{true, false, false, false, true, true} {
-			if _, err := s.Task(t.Context(), task(n).ID); (err == nil) != there {
+		for n, exists := range []bool{true, false, false, false, true, true} {
+			if _, err := s.Task(t.Context(), task(n).ID); (err == nil) != exists {
 				t.Errorf("task %d: %v", n, err)
 			}
 		}
@@ -238,17 +238,17 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 func task(n int) store.TaskRow {
 	at := time.UnixMicro(1_700_000_000_000_000 + int64(n)).UTC()
 	return store.TaskRow{ID: fmt.Sprintf("01K%023d", n), Server: "server-1", Application: "shop", User: "ann", State: store.TaskRunning,
-		Body: fmt.Appendf(nil, `{"history":[%d]}`, n), Created: at, Seen: at}
+		Body: fmt.Appendf(nil, `{"history":[%d]}`, n), Created: at, LastSeen: at}
 }
 
-func create(t *testing.T, s *store.Store, o store.TaskRow) {
+func createTask(t *testing.T, s *store.Store, o store.TaskRow) {
 	t.Helper()
 	if got, created, err := s.CreateTask(t.Context(), o); err != nil || !created || !reflect.DeepEqual(got, o) {
 		t.Fatalf("got %+v, %v, %v", got, created, err)
 	}
 }
 
-func save(t *testing.T, s *store.Store, o store.TaskRow) {
+func saveTask(t *testing.T, s *store.Store, o store.TaskRow) {
 	t.Helper()
 	if err := s.SaveTask(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func checkTask(t *testing.T, s *store.Store, want store.TaskRow) {
 	}
 }
 
-func abandoned(t *testing.T, s *store.Store, server vedette.ServerID, before time.Time, want ...int) {
+func checkAbandoned(t *testing.T, s *store.Store, server vedette.ServerID, before time.Time, want ...int) {
 	t.Helper()
 	tasks, err := s.AbandonedTasks(t.Context(), server, before)
 	if err != nil {
