@@ -52,7 +52,7 @@ type Agent struct {
 	cfg  Config
 	box  *outbox.Box
 	link *uplink.Uplink
-	desk *desk.Desk
+	desk *desk.Executor
 	log  *slog.Logger
 
 	accounts map[vedette.AccountName]*account

@@ -25,7 +25,7 @@ func (a *Agent) operate(ctx context.Context, op vedette.Operation) vedette.Outco
 		}
 		return refused(op, http.StatusServiceUnavailable, "ServiceUnavailable", message)
 	}
-	return operator.Do(ctx, op)
+	return operator.Execute(ctx, op)
 }
 
 func refused(op vedette.Operation, status int, reason, message string) vedette.Outcome {
@@ -36,7 +36,7 @@ func refused(op vedette.Operation, status int, reason, message string) vedette.O
 // is another agent's to report.
 func (a *account) employ(cluster *watch.Cluster) error {
 	cfg := a.agent.cfg.Operate
-	cfg.Wanted = a.wants
+	cfg.CoveredByFeed = a.wants
 	var err error
 	if cfg.Redactor, err = a.redactor(a.agent.currentTerms()); err != nil {
 		return err

@@ -28,187 +28,187 @@ import (
 
 // Config bounds a desk. Zero values mean the defaults.
 type Config struct {
-	Workers int           // operations that are carried out at once; 64
-	Streams int           // logs that are read at once; 64
-	Bytes   int           // of outcomes that are remembered; 8 MiB
-	Keep    time.Duration // how long an outcome waits for its acknowledgement; 15 min
+	MaxWorkers      int           // operations that are carried out at once; 64
+	MaxStreams      int           // logs that are read at once; 64
+	MaxOutcomeBytes int           // of outcomes that are remembered; 8 MiB
+	AckTimeout      time.Duration // how long an outcome waits for its acknowledgement; 15 min
 }
 
-func (c *Config) defaults() {
-	if c.Workers == 0 {
-		c.Workers = 64
+func (c *Config) setDefaults() {
+	if c.MaxWorkers == 0 {
+		c.MaxWorkers = 64
 	}
-	if c.Streams == 0 {
-		c.Streams = 64
+	if c.MaxStreams == 0 {
+		c.MaxStreams = 64
 	}
-	if c.Bytes == 0 {
-		c.Bytes = 8 << 20
+	if c.MaxOutcomeBytes == 0 {
+		c.MaxOutcomeBytes = 8 << 20
 	}
-	if c.Keep == 0 {
-		c.Keep = 15 * time.Minute
+	if c.AckTimeout == 0 {
+		c.AckTimeout = 15 * time.Minute
 	}
 }
 
-// Desk is safe for concurrent use.
-type Desk struct {
-	cfg     Config
-	do      func(context.Context, vedette.Operation) vedette.Outcome
-	answer  func(vedette.Outcome)
-	workers *semaphore.Weighted
+// Executor is safe for concurrent use.
+type Executor struct {
+	cfg         Config
+	handler     func(context.Context, vedette.Operation) vedette.Outcome
+	sendOutcome func(vedette.Outcome)
+	workers     *semaphore.Weighted
 
-	mu        sync.Mutex
-	ctx       context.Context // of Run; nil before it
-	entries   map[vedette.OperationID]*entry
-	ended     []*entry // in the order in which they ended
-	bytes     int      // of the outcomes of ended
-	streaming int      // entries whose outcome is a stream
-	working   sync.WaitGroup
+	mu           sync.Mutex
+	ctx          context.Context // of Run; nil before it
+	entries      map[vedette.OperationID]*entry
+	finished     []*entry // in the order in which they ended
+	outcomeBytes int      // of the outcomes of ended
+	streams      int      // entries whose outcome is a stream
+	wg           sync.WaitGroup
 }
 
 // entry is one operation: under way, then ended, then forgotten.
 type entry struct {
-	id      vedette.OperationID
-	reads   bool
-	cancel  context.CancelFunc
-	at      time.Time // when it ended; zero while it is under way
-	streams bool      // its outcome is being read, and can be read only once
-	outcome vedette.Outcome
-	size    int
+	id         vedette.OperationID
+	readOnly   bool
+	cancel     context.CancelFunc
+	finishedAt time.Time // when it ended; zero while it is under way
+	isStream   bool      // its outcome is being read, and can be read only once
+	outcome    vedette.Outcome
+	size       int
 }
 
-func (e *entry) ended() bool { return !e.at.IsZero() }
+func (e *entry) isFinished() bool { return !e.finishedAt.IsZero() }
 
 // New returns a desk that carries operations out with do, and gives each outcome
 // to answer, which may fail to send it but must not wait long. Whoever takes an
 // outcome with a Stream closes that, and calls Forget.
-func New(cfg Config, do func(context.Context, vedette.Operation) vedette.Outcome, answer func(vedette.Outcome)) *Desk {
-	cfg.defaults()
-	return &Desk{cfg: cfg, do: do, answer: answer, workers: semaphore.NewWeighted(int64(cfg.Workers)), entries: map[vedette.OperationID]*entry{}}
+func New(cfg Config, handler func(context.Context, vedette.Operation) vedette.Outcome, sendOutcome func(vedette.Outcome)) *Executor {
+	cfg.setDefaults()
+	return &Executor{cfg: cfg, handler: handler, sendOutcome: sendOutcome, workers: semaphore.NewWeighted(int64(cfg.MaxWorkers)), entries: map[vedette.OperationID]*entry{}}
 }
 
 // Run lets operations be carried out until ctx ends, and returns when those that
 // were under way have.
-func (d *Desk) Run(ctx context.Context) error {
-	d.mu.Lock()
-	d.ctx = ctx
-	d.mu.Unlock()
+func (x *Executor) Run(ctx context.Context) error {
+	x.mu.Lock()
+	x.ctx = ctx
+	x.mu.Unlock()
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			d.working.Wait()
+			x.wg.Wait()
 			return nil
 		case now := <-tick.C:
-			d.clear(now)
+			x.expire(now)
 		}
 	}
 }
 
-// Put takes an operation. It does not wait.
-func (d *Desk) Put(op vedette.Operation) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if e := d.entries[op.ID]; e != nil {
-		if e.ended() && !e.streams {
-			go d.answer(e.outcome)
+// Submit takes an operation. It does not wait.
+func (x *Executor) Submit(op vedette.Operation) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.entries[op.ID]; e != nil {
+		if e.isFinished() && !e.isStream {
+			go x.sendOutcome(e.outcome)
 		}
 		return
 	}
-	if d.ctx == nil || d.ctx.Err() != nil {
+	if x.ctx == nil || x.ctx.Err() != nil {
 		return // the agent is ending; the server learns that from the connection
 	}
-	ctx, cancel := context.WithCancel(d.ctx)
-	e := &entry{id: op.ID, reads: op.Args == nil || op.Reads(), cancel: cancel}
-	d.entries[op.ID] = e
-	d.working.Go(func() { d.work(ctx, e, op) })
+	ctx, cancel := context.WithCancel(x.ctx)
+	e := &entry{id: op.ID, readOnly: op.Args == nil || op.Reads(), cancel: cancel}
+	x.entries[op.ID] = e
+	x.wg.Go(func() { x.execute(ctx, e, op) })
 }
 
-func (d *Desk) work(ctx context.Context, e *entry, op vedette.Operation) {
-	out, worked := vedette.Outcome{}, false
-	if d.takeWorker(ctx, op) {
-		out, worked = d.do(ctx, op), true
-		d.workers.Release(1)
+func (x *Executor) execute(ctx context.Context, e *entry, op vedette.Operation) {
+	out, executed := vedette.Outcome{}, false
+	if x.acquireWorker(ctx, op) {
+		out, executed = x.handler(ctx, op), true
+		x.workers.Release(1)
 	}
-	if !worked {
-		out = tooBusy(op, d.cfg.Workers)
+	if !executed {
+		out = busyOutcome(op, x.cfg.MaxWorkers)
 	}
 	out.ID = op.ID
-	d.mu.Lock()
-	if out.Stream != nil && d.streaming >= d.cfg.Streams {
+	x.mu.Lock()
+	if out.Stream != nil && x.streams >= x.cfg.MaxStreams {
 		_ = out.Stream.Close() // nothing of it was read
-		out = tooManyLogs(op, d.cfg.Streams)
+		out = tooManyStreamsOutcome(op, x.cfg.MaxStreams)
 	}
-	d.endLocked(e, out)
-	d.mu.Unlock()
-	d.answer(out)
+	x.finishLocked(e, out)
+	x.mu.Unlock()
+	x.sendOutcome(out)
 }
 
-// takeWorker waits for its turn, until the operation's deadline at most.
-func (d *Desk) takeWorker(ctx context.Context, op vedette.Operation) bool {
+// acquireWorker waits for its turn, until the operation's deadline at most.
+func (x *Executor) acquireWorker(ctx context.Context, op vedette.Operation) bool {
 	if !op.Deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, op.Deadline)
 		defer cancel()
 	}
-	return d.workers.Acquire(ctx, 1) == nil
+	return x.workers.Acquire(ctx, 1) == nil
 }
 
-func tooBusy(op vedette.Operation, workers int) vedette.Outcome {
+func busyOutcome(op vedette.Operation, workers int) vedette.Outcome {
 	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Busy",
 		Message: "the agent had no worker free before the deadline; nothing was done. It carries out " + strconv.Itoa(workers) + " operations at once"}
 }
 
-func tooManyLogs(op vedette.Operation, streams int) vedette.Outcome {
+func tooManyStreamsOutcome(op vedette.Operation, streams int) vedette.Outcome {
 	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Busy",
 		Message: "the agent sends " + strconv.Itoa(streams) + " logs already, and no more at once; end one of those that are followed"}
 }
 
-func (d *Desk) endLocked(e *entry, out vedette.Outcome) {
-	e.at = time.Now()
+func (x *Executor) finishLocked(e *entry, out vedette.Outcome) {
+	e.finishedAt = time.Now()
 	if out.Stream != nil {
-		e.streams = true
-		d.streaming++
+		e.isStream = true
+		x.streams++
 		return
 	}
 	e.cancel()
-	if d.entries[e.id] != e {
+	if x.entries[e.id] != e {
 		return // nobody wants it any more
 	}
-	e.outcome, e.size = out, sizeOf(out)
-	d.ended = append(d.ended, e)
-	d.bytes += e.size
-	for i := 0; d.bytes > d.cfg.Bytes && i < len(d.ended); {
-		if d.lightenLocked(d.ended[i]) {
+	e.outcome, e.size = out, outcomeSize(out)
+	x.finished = append(x.finished, e)
+	x.outcomeBytes += e.size
+	for i := 0; x.outcomeBytes > x.cfg.MaxOutcomeBytes && i < len(x.finished); {
+		if x.dropPayloadLocked(x.finished[i]) {
 			i++
 		}
 	}
 }
 
-// lightenLocked takes an outcome's payload, and reports whether the entry is still
+// dropPayloadLocked takes an outcome's payload, and reports whether the entry is still
 // there: what was only read is not.
-func (d *Desk) lightenLocked(e *entry) bool {
-	if e.reads {
-		d.dropLocked(e)
+func (x *Executor) dropPayloadLocked(e *entry) bool {
+	if e.readOnly {
+		x.removeLocked(e)
 		return false
 	}
 	e.outcome.Objects, e.outcome.Fresh, e.outcome.Result, e.outcome.Warnings = nil, nil, nil, nil
-	d.bytes -= e.size
+	x.outcomeBytes -= e.size
 	e.size = 0
 	return true
 }
 
-func (d *Desk) dropLocked(e *entry) {
+func (x *Executor) removeLocked(e *entry) {
 	e.cancel()
-	delete(d.entries, e.id)
-	if e.streams {
-		d.streaming--
+	delete(x.entries, e.id)
+	if e.isStream {
+		x.streams--
 		return
 	}
-	for i, other := range d.ended {
+	for i, other := range x.finished {
 		if other == e {
-			d.ended = append(d.ended[:i], d.ended[i+1:]...)
-			d.bytes -= e.size
+			x.finished = append(x.finished[:i], x.finished[i+1:]...)
+			x.outcomeBytes -= e.size
 			return
 		}
 	}
@@ -216,53 +216,53 @@ func (d *Desk) dropLocked(e *entry) {
 
 // Cancel says that nobody waits for an operation. One that only reads is broken
 // off; one that changes something goes on to its end.
-func (d *Desk) Cancel(id vedette.OperationID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if e := d.entries[id]; e != nil && e.reads {
-		d.dropLocked(e)
+func (x *Executor) Cancel(id vedette.OperationID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.entries[id]; e != nil && e.readOnly {
+		x.removeLocked(e)
 	}
 }
 
 // Forget says that the outcome of an operation has arrived, or that its stream is
 // read no more.
-func (d *Desk) Forget(id vedette.OperationID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if e := d.entries[id]; e != nil && e.ended() {
-		d.dropLocked(e)
+func (x *Executor) Forget(id vedette.OperationID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.entries[id]; e != nil && e.isFinished() {
+		x.removeLocked(e)
 	}
 }
 
-// Unanswered returns the outcomes that were not acknowledged, oldest first, for a
+// Unacknowledged returns the outcomes that were not acknowledged, oldest first, for a
 // new connection to send.
-func (d *Desk) Unanswered() []vedette.Outcome {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var outs []vedette.Outcome
-	for _, e := range d.ended {
-		outs = append(outs, e.outcome)
+func (x *Executor) Unacknowledged() []vedette.Outcome {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var outcomes []vedette.Outcome
+	for _, e := range x.finished {
+		outcomes = append(outcomes, e.outcome)
 	}
-	return outs
+	return outcomes
 }
 
 // Running returns how many operations are under way.
-func (d *Desk) Running() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.entries) - len(d.ended) - d.streaming
+func (x *Executor) Running() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.entries) - len(x.finished) - x.streams
 }
 
-// clear forgets what nobody has acknowledged for long: its server is gone.
-func (d *Desk) clear(now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for len(d.ended) > 0 && now.Sub(d.ended[0].at) > d.cfg.Keep {
-		d.dropLocked(d.ended[0])
+// expire forgets what nobody has acknowledged for long: its server is gone.
+func (x *Executor) expire(now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(x.finished) > 0 && now.Sub(x.finished[0].finishedAt) > x.cfg.AckTimeout {
+		x.removeLocked(x.finished[0])
 	}
 }
 
-func sizeOf(out vedette.Outcome) int {
+func outcomeSize(out vedette.Outcome) int {
 	n := 256 + len(out.Message) + len(out.Result)
 	for _, o := range out.Objects {
 		n += len(o)

@@ -8,11 +8,11 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// pick returns the part of a value that fields name and others do not, and whether there
+// pickFields returns the part of a value that fields name and others do not, and whether there
 // is any. A name begins with f: for a member, k: for the element of a list that has these members,
 // v: for the element that is this value. What names nothing below it is whole.
-func pick(value any, fields, others object) (any, bool) {
-	if leaf(fields) {
+func pickFields(value any, fields, others object) (any, bool) {
+	if isLeaf(fields) {
 		return value, others == nil
 	}
 	switch v := value.(type) {
@@ -24,24 +24,24 @@ func pick(value any, fields, others object) (any, bool) {
 	return value, true
 }
 
-// leaf reports whether fields name a value as a whole.
-func leaf(fields object) bool {
+// isLeaf reports whether fields name a value as a whole.
+func isLeaf(fields object) bool {
 	_, self := fields["."]
 	return len(fields) == 0 || len(fields) == 1 && self
 }
 
 func pickMembers(o, fields, others object) object {
 	picked := object{}
-	for path, below := range fields {
+	for path, subfields := range fields {
 		name, isMember := strings.CutPrefix(path, "f:")
-		value, there := o[name]
-		if !isMember || !there {
+		value, exists := o[name]
+		if !isMember || !exists {
 			continue
 		}
-		inner, _ := below.(object)
-		theirs, _ := others[path].(object)
-		if part, is := pick(value, inner, theirs); is {
-			picked[name] = part
+		inner, _ := subfields.(object)
+		otherSubfields, _ := others[path].(object)
+		if pickedValue, ok := pickFields(value, inner, otherSubfields); ok {
+			picked[name] = pickedValue
 		}
 	}
 	return picked
@@ -51,11 +51,11 @@ func pickMembers(o, fields, others object) object {
 func pickElements(list []any, fields, others object) []any {
 	picked := []any{}
 	for _, element := range list {
-		for path, below := range fields {
-			inner, _ := below.(object)
-			theirs, _ := others[path].(object)
-			if part, is := pickElement(element, path, inner, theirs); is {
-				picked = append(picked, part)
+		for path, subfields := range fields {
+			inner, _ := subfields.(object)
+			otherSubfields, _ := others[path].(object)
+			if pickedValue, ok := pickElement(element, path, inner, otherSubfields); ok {
+				picked = append(picked, pickedValue)
 				break
 			}
 		}
@@ -63,8 +63,8 @@ func pickElements(list []any, fields, others object) []any {
 	return picked
 }
 
-func pickElement(element any, path string, below, others object) (any, bool) {
-	if !isAt(element, path) {
+func pickElement(element any, path string, fields, others object) (any, bool) {
+	if !matchesPathElement(element, path) {
 		return nil, false
 	}
 	o, isObject := element.(object)
@@ -72,31 +72,31 @@ func pickElement(element any, path string, below, others object) (any, bool) {
 		return element, others == nil
 	}
 	merged := object{}
-	if part, is := pick(o, below, others); is {
-		maps.Copy(merged, part.(object)) // of an object it is one
+	if pickedValue, ok := pickFields(o, fields, others); ok {
+		maps.Copy(merged, pickedValue.(object)) // of an object it is one
 	}
-	maps.Copy(merged, keysOf(path)) // a merge needs them, owned or not
+	maps.Copy(merged, parseKeyFields(path)) // a merge needs them, owned or not
 	return merged, true
 }
 
-// keysOf are the members that make the element of a list known.
-func keysOf(path string) object {
-	literal, is := strings.CutPrefix(path, "k:")
+// parseKeyFields are the members that make the element of a list known.
+func parseKeyFields(path string) object {
+	literal, isKey := strings.CutPrefix(path, "k:")
 	var keys object
-	if !is || kjson.Unmarshal([]byte(literal), &keys) != nil {
+	if !isKey || kjson.Unmarshal([]byte(literal), &keys) != nil {
 		return nil
 	}
 	return keys
 }
 
-// isAt reports whether an element of a list is the one that a path means.
-func isAt(element any, path string) bool {
-	if literal, is := strings.CutPrefix(path, "v:"); is {
+// matchesPathElement reports whether an element of a list is the one that a path means.
+func matchesPathElement(element any, path string) bool {
+	if literal, isValue := strings.CutPrefix(path, "v:"); isValue {
 		var value any
 		return kjson.Unmarshal([]byte(literal), &value) == nil && equalScalar(value, element)
 	}
 	o, isObject := element.(object)
-	keys := keysOf(path)
+	keys := parseKeyFields(path)
 	if !isObject || len(keys) == 0 {
 		return false
 	}
@@ -108,32 +108,32 @@ func isAt(element any, path string) bool {
 	return true
 }
 
-func elementAt(list []any, path string) (any, bool) {
-	i := slices.IndexFunc(list, func(element any) bool { return isAt(element, path) })
+func findElement(list []any, path string) (any, bool) {
+	i := slices.IndexFunc(list, func(element any) bool { return matchesPathElement(element, path) })
 	if i < 0 {
 		return nil, false
 	}
 	return list[i], true
 }
 
-// indexOf finds the element of a manifest's list that a path means; -1 for none. It may
+// findManifestElement finds the element of a manifest's list that a path means; -1 for none. It may
 // leave out members that have a default, as the protocol of a port.
-func indexOf(list []any, path string) int {
-	keys := keysOf(path)
+func findManifestElement(list []any, path string) int {
+	keys := parseKeyFields(path)
 	return slices.IndexFunc(list, func(element any) bool {
 		o, isObject := element.(object)
 		if !isObject {
-			return isAt(element, path)
+			return matchesPathElement(element, path)
 		}
-		named := false
+		matched := false
 		for name, value := range keys {
-			if own, has := o[name]; has && !equalScalar(own, value) {
+			if actual, exists := o[name]; exists && !equalScalar(actual, value) {
 				return false
-			} else if has {
-				named = true
+			} else if exists {
+				matched = true
 			}
 		}
-		return named
+		return matched
 	})
 }
 

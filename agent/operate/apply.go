@@ -14,25 +14,25 @@ import (
 func (o *Operator) apply(ctx context.Context, a vedette.ApplyArgs) result {
 	m, err := parseManifest(a.Manifest)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
 	if a.Fields == vedette.FieldsByDefault {
-		a.Fields = o.cfg.Fields
+		a.Fields = o.cfg.FieldValidation
 	}
-	if err := checkFields(a.Fields); err != nil {
-		return failed(err)
+	if err := checkFieldValidation(a.Fields); err != nil {
+		return errorResult(err)
 	}
-	r := o.applyManifest(withFields(ctx, a.Fields), m, a)
-	r.err = veil(ctx, m, r.err)
+	r := o.applyManifest(withFieldValidation(ctx, a.Fields), m, a)
+	r.err = maskManifestValues(ctx, m, r.err)
 	return r
 }
 
 func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.ApplyArgs) result {
-	p, err := o.locate(ctx, &m, a.Namespace)
+	p, err := o.resolveManifest(ctx, &m, a.Namespace)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	m.unmarked()
+	m.clearDigest()
 	if m.name == "" {
 		return o.create(ctx, p, m)
 	}
@@ -46,22 +46,22 @@ func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.Appl
 	case vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ServerForce:
 		return o.applyByMode(ctx, p, m, a)
 	}
-	return failed(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
+	return errorResult(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
 }
 
-func (o *Operator) applyByMode(ctx context.Context, p place, m manifest, a vedette.ApplyArgs) result {
+func (o *Operator) applyByMode(ctx context.Context, p resourcePath, m manifest, a vedette.ApplyArgs) result {
 	var r result
-	if w := o.way(p, m, a); w.serverSide {
-		r = o.applyServerSide(ctx, p, m, w)
+	if opts := o.applyOptionsFor(p, m, a); opts.serverSide {
+		r = o.applyServerSide(ctx, p, m, opts)
 	} else {
 		r = o.applyClientSide(ctx, p, m)
 	}
-	warnOfDeletion(ctx, p, r.Objects)
+	warnIfDeleting(ctx, p, r.Objects)
 	return r
 }
 
-// warnOfDeletion warns that what was applied goes away all the same.
-func warnOfDeletion(ctx context.Context, p place, applied []json.RawMessage) {
+// warnIfDeleting warns that what was applied goes away all the same.
+func warnIfDeleting(ctx context.Context, p resourcePath, applied []json.RawMessage) {
 	var o struct {
 		Metadata struct{ DeletionTimestamp string }
 	}
@@ -70,24 +70,24 @@ func warnOfDeletion(ctx context.Context, p place, applied []json.RawMessage) {
 	}
 }
 
-func (o *Operator) way(p place, m manifest, a vedette.ApplyArgs) way {
-	w := o.cfg.ServerSideApply.choose(p.Resource, m, a.Strategy)
-	w.compare = a.Compare
-	if !w.serverSide && a.Strategy == vedette.ByMode && len(m.raw()) > mostAnnotation && !o.cfg.ServerSideApply.never(p.Resource) {
-		w.serverSide, w.force = true, true // its annotation would not fit; nobody asked for either way
+func (o *Operator) applyOptionsFor(p resourcePath, m manifest, a vedette.ApplyArgs) applyOptions {
+	opts := o.cfg.ServerSideApply.optionsFor(p.Resource, m, a.Strategy)
+	opts.compare = a.Compare
+	if !opts.serverSide && a.Strategy == vedette.ByMode && len(m.encode()) > maxAnnotationBytes && !o.cfg.ServerSideApply.isDisabledFor(p.Resource) {
+		opts.serverSide, opts.force = true, true // its annotation would not fit; nobody asked for either way
 	}
-	return w
+	return opts
 }
 
-// mostAnnotation is what all annotations of an object may take together, less
+// maxAnnotationBytes is what all annotations of an object may take together, less
 // some room for others.
-const mostAnnotation = 250 << 10
+const maxAnnotationBytes = 250 << 10
 
-// locate finds where a manifest's object belongs, and writes the namespace into
+// resolveManifest finds where a manifest's object belongs, and writes the namespace into
 // the manifest, as kubectl does.
-func (o *Operator) locate(ctx context.Context, m *manifest, namespace string) (place, error) {
-	t := vedette.Target{Kind: m.kind, APIVersion: m.apiVersion, Namespace: firstOf(m.namespace, firstOf(namespace, "default")), Name: m.name}
-	p, err := o.findAll(ctx, t)
+func (o *Operator) resolveManifest(ctx context.Context, m *manifest, namespace string) (resourcePath, error) {
+	t := vedette.Target{Kind: m.kind, APIVersion: m.apiVersion, Namespace: firstNonEmpty(m.namespace, firstNonEmpty(namespace, "default")), Name: m.name}
+	p, err := o.resolveTarget(ctx, t)
 	if err != nil {
 		return p, err
 	}
@@ -102,70 +102,70 @@ func (o *Operator) locate(ctx context.Context, m *manifest, namespace string) (p
 
 // create posts a manifest. It is not tried again once it may have been taken:
 // without a name there would be two, with one it would fail in spite of success.
-func (o *Operator) create(ctx context.Context, p place, m manifest) result {
-	o.mark(ctx, p, m)
-	return o.post(ctx, p, m.object, "kubectl-create", true)
+func (o *Operator) create(ctx context.Context, p resourcePath, m manifest) result {
+	o.setDigest(ctx, p, m)
+	return o.createObject(ctx, p, m.object, "kubectl-create", true)
 }
 
-// post creates an object.
-func (o *Operator) post(ctx context.Context, p place, tree object, manager string, once bool) result {
-	raw, status, err := o.do(ctx, p.list(), call{method: http.MethodPost, contentType: typeJSON, body: manifest{object: unpinned(tree)}.raw(),
-		query: url.Values{"fieldManager": {manager}}, once: once, accept: p.accept(), manifest: true})
+// createObject creates an object.
+func (o *Operator) createObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) result {
+	raw, status, err := o.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest{object: withoutPreconditions(tree)}.encode(),
+		query: url.Values{"fieldManager": {manager}}, nonIdempotent: nonIdempotent, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return o.told(p, raw, status)
+	return o.objectResult(p, raw, status)
 }
 
-// live is an object as it is in the cluster.
-type live struct {
-	raw     []byte
-	version string
-	applied string // by kubectl, as its annotation says; empty where that is missing
+// liveObject is an object as it is in the cluster.
+type liveObject struct {
+	raw         []byte
+	version     string
+	lastApplied string // by kubectl, as its annotation says; empty where that is missing
 }
 
-// live reads an object; nil where it is not there.
-func (o *Operator) live(ctx context.Context, p place) (*live, error) {
-	raw, _, err := o.do(ctx, p, call{})
-	if missing(err) {
+// getLive reads an object; nil where it is not there.
+func (o *Operator) getLive(ctx context.Context, p resourcePath) (*liveObject, error) {
+	raw, _, err := o.do(ctx, p, request{})
+	if isNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var read struct {
+	var decoded struct {
 		Metadata struct {
 			ResourceVersion string
 			Annotations     map[string]string
 		}
 	}
-	if err := json.Unmarshal(raw, &read); err != nil {
-		return nil, senseless(p, err)
+	if err := json.Unmarshal(raw, &decoded); err != nil {
+		return nil, decodeError(p, err)
 	}
-	at := &live{raw, read.Metadata.ResourceVersion, read.Metadata.Annotations[lastApplied]}
-	if p.secret() {
-		at.raw, err = selfNamed(p, raw)
+	current := &liveObject{raw, decoded.Metadata.ResourceVersion, decoded.Metadata.Annotations[lastApplied]}
+	if p.isSecret() {
+		current.raw, err = withTypeMeta(p, raw)
 	}
-	return at, err
+	return current, err
 }
 
-func senseless(p place, err error) error {
+func decodeError(p resourcePath, err error) error {
 	return vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense: %w", p.key(), err)
 }
 
-// selfNamed has an object call itself what it is: one that was asked for as metadata
+// withTypeMeta has an object call itself what it is: one that was asked for as metadata
 // does not.
-func selfNamed(p place, raw []byte) ([]byte, error) {
+func withTypeMeta(p resourcePath, raw []byte) ([]byte, error) {
 	var tree object
 	if err := json.Unmarshal(raw, &tree); err != nil {
-		return nil, senseless(p, err)
+		return nil, decodeError(p, err)
 	}
 	tree["kind"], tree["apiVersion"] = p.Kind.Name, p.APIVersion()
 	return json.Marshal(tree)
 }
 
-// dig returns what stands at a path of members, nil where something is missing.
-func dig(from any, path ...string) any {
+// nested returns what stands at a path of members, nil where something is missing.
+func nested(from any, path ...string) any {
 	for _, name := range path {
 		o, _ := from.(object)
 		from = o[name]
@@ -173,12 +173,12 @@ func dig(from any, path ...string) any {
 	return from
 }
 
-func text(from any, path ...string) string {
-	s, _ := dig(from, path...).(string)
+func nestedString(from any, path ...string) string {
+	s, _ := nested(from, path...).(string)
 	return s
 }
 
-func firstOf(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}

@@ -29,149 +29,149 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // applyServerSide lets the API server merge a manifest, and makes what earlier
 // client-side applies wrote ours, so that it disappears with the manifest's
 // fields.
-func (o *Operator) applyServerSide(ctx context.Context, p place, m manifest, w way) result {
+func (o *Operator) applyServerSide(ctx context.Context, p resourcePath, m manifest, opts applyOptions) result {
 	delete(m.meta(), "managedFields") // copied from a live object; refused otherwise
-	o.unpinMissing(ctx, p, m)
-	o.mark(ctx, p, m)
-	body, before := m.raw(), ""
-	if w.compare {
-		before = o.versionNow(ctx, p)
+	o.clearPreconditionsIfMissing(ctx, p, m)
+	o.setDigest(ctx, p, m)
+	body, previousVersion := m.encode(), ""
+	if opts.compare {
+		previousVersion = o.liveVersion(ctx, p)
 	}
-	raw, status, err := o.patchApply(ctx, p, body, o.cfg.Manager, w.force)
+	raw, status, err := o.sendApplyPatch(ctx, p, body, o.cfg.Manager, opts.force)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	if isDry(ctx) { // what follows builds on what is not there. kubectl asks for it, and is told nothing else
-		return o.told(p, raw, status)
+	if isDryRun(ctx) { // what follows builds on what is not there. kubectl asks for it, and is told nothing else
+		return o.objectResult(p, raw, status)
 	}
-	again, err := o.takeOverAndApply(ctx, p, raw, body, w)
+	reapplied, err := o.takeOverAndReapply(ctx, p, raw, body, opts)
 	switch {
-	case err != nil && w.clear: // which was asked for
-		return failed(err)
+	case err != nil && opts.clearManagedFields: // which was asked for
+		return errorResult(err)
 	case err != nil:
 		warn(ctx, err.Error())
-	case again != nil:
-		raw = again
+	case reapplied != nil:
+		raw = reapplied
 	}
-	return o.toldSince(p, raw, status, before)
+	return o.objectResultSince(p, raw, status, previousVersion)
 }
 
-// takeOverAndApply takes over the fields of earlier managers, and applies once more
+// takeOverAndReapply takes over the fields of earlier managers, and applies once more
 // where there were any, so that those disappear that the manifest does not hold. It
 // returns nil where there were none. What fails here fails after the apply itself.
-func (o *Operator) takeOverAndApply(ctx context.Context, p place, applied, body []byte, w way) ([]byte, error) {
-	moved, err := o.takeOver(ctx, p, applied, w)
+func (o *Operator) takeOverAndReapply(ctx context.Context, p resourcePath, applied, body []byte, opts applyOptions) ([]byte, error) {
+	changed, err := o.takeOverFields(ctx, p, applied, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s was applied, but the fields of its earlier managers could not be taken over, so that fields that the manifest no longer has may still be there; the next apply tries again: %w", p.key(), err)
 	}
-	if !moved {
+	if !changed {
 		return nil, nil
 	}
-	raw, _, err := o.patchApply(ctx, p, body, o.cfg.Manager, w.force || w.clear)
+	raw, _, err := o.sendApplyPatch(ctx, p, body, o.cfg.Manager, opts.force || opts.clearManagedFields)
 	if err != nil {
 		return nil, fmt.Errorf("%s was applied and the fields of its earlier managers were taken over, but those that the manifest no longer has could not be removed; apply it again: %w", p.key(), err)
 	}
 	return raw, nil
 }
 
-// versionNow returns the version of an object, empty where it can't be read: what it
+// liveVersion returns the version of an object, empty where it can't be read: what it
 // is compared with is not known then, which is no failure.
-func (o *Operator) versionNow(ctx context.Context, p place) string {
-	raw, _, err := o.do(ctx, p, call{accept: orWhole(p, metadataOnly)})
+func (o *Operator) liveVersion(ctx context.Context, p resourcePath) string {
+	raw, _, err := o.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)})
 	if err != nil {
 		return ""
 	}
-	return versionOf(raw)
+	return resourceVersionOf(raw)
 }
 
-func (o *Operator) patchApply(ctx context.Context, p place, body []byte, manager string, force bool) ([]byte, int, error) {
+func (o *Operator) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, manager string, force bool) ([]byte, int, error) {
 	query := url.Values{"fieldManager": {manager}}
 	if force {
 		query.Set("force", "true")
 	}
 	var raw []byte
 	var status int
-	err := o.contend(ctx, func() (err error) {
-		raw, status, err = o.do(ctx, p, call{method: http.MethodPatch, contentType: typeApply, query: query, body: body, manifest: true})
+	err := o.retryOnConflict(ctx, func() (err error) {
+		raw, status, err = o.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true})
 		return err
 	})
 	return raw, status, err
 }
 
-// contend repeats what ended in a conflict that reading again may cure.
-func (o *Operator) contend(ctx context.Context, try func() error) error {
-	pause := o.cfg.FirstRetry
-	for n := 1; ; n++ {
+// retryOnConflict repeats what ended in a conflict that reading again may cure.
+func (o *Operator) retryOnConflict(ctx context.Context, try func() error) error {
+	backoff := o.cfg.InitialBackoff
+	for attempt := 1; ; attempt++ {
 		err := try()
-		if !conflicting(err) || n >= o.cfg.Tries || !sleep(ctx, pause) {
+		if !isConflict(err) || attempt >= o.cfg.MaxConflictAttempts || !sleep(ctx, backoff) {
 			return err
 		}
-		pause = min(2*pause, o.cfg.MostRetry)
+		backoff = min(2*backoff, o.cfg.MaxBackoff)
 	}
 }
 
-// takeOver moves fields of client-side applies, or of all managers where that is
+// takeOverFields moves fields of client-side applies, or of all managers where that is
 // asked for, to the manager of server-side applies. It reports whether anything
 // was moved.
-func (o *Operator) takeOver(ctx context.Context, p place, raw []byte, w way) (bool, error) {
-	meta, err := metaOf(raw)
+func (o *Operator) takeOverFields(ctx context.Context, p resourcePath, raw []byte, opts applyOptions) (bool, error) {
+	meta, err := parseMeta(raw)
 	if err != nil {
 		return false, err
 	}
-	if w.clear {
-		return o.move(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) { return o.allMoved(meta) })
+	if opts.clearManagedFields {
+		return o.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) { return o.soleManagerPatch(meta) })
 	}
-	owners := clientSideOwners(meta)
+	owners := clientSideManagers(meta)
 	if owners.Len() == 0 {
 		return false, nil
 	}
 	if meta, err = o.keepLastApplied(ctx, p, meta); err != nil {
 		return false, err
 	}
-	return o.move(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
+	return o.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
 		return csaupgrade.UpgradeManagedFieldsPatch(meta, owners, o.cfg.Manager)
 	})
 }
 
-// move sends the patch that a function makes of managed fields, and makes it
+// patchManagedFields sends the patch that a function makes of managed fields, and makes it
 // anew from what is there where another was faster.
-func (o *Operator) move(ctx context.Context, p place, meta *metav1.PartialObjectMetadata, plan func(*metav1.PartialObjectMetadata) ([]byte, error)) (moved bool, err error) {
-	err = o.contend(ctx, func() error {
-		patch, err := plan(meta)
+func (o *Operator) patchManagedFields(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata, makePatch func(*metav1.PartialObjectMetadata) ([]byte, error)) (changed bool, err error) {
+	err = o.retryOnConflict(ctx, func() error {
+		patch, err := makePatch(meta)
 		if err != nil || patch == nil {
 			return err
 		}
-		_, _, err = o.do(ctx, p, call{method: http.MethodPatch, contentType: typeJSONPatch, body: patch, accept: metadataOnly})
-		moved = err == nil
-		if !conflicting(err) {
+		_, _, err = o.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeJSONPatch, body: patch, accept: acceptMetadata})
+		changed = err == nil
+		if !isConflict(err) {
 			return err
 		}
-		raw, _, again := o.do(ctx, p, call{accept: metadataOnly})
-		if again != nil {
-			return again
+		raw, _, readErr := o.do(ctx, p, request{accept: acceptMetadata})
+		if readErr != nil {
+			return readErr
 		}
-		if meta, again = metaOf(raw); again != nil {
-			return again
+		if meta, readErr = parseMeta(raw); readErr != nil {
+			return readErr
 		}
 		return err
 	})
-	return moved, err
+	return changed, err
 }
 
-// conflicting reports whether another writer was faster. Conflicts of field
+// isConflict reports whether another writer was faster. Conflicts of field
 // managers are none of these.
-func conflicting(err error) bool {
-	r := refusalOf(err)
-	return r != nil && r.Status == http.StatusConflict && r.Reason == string(metav1.StatusReasonConflict) && !r.fields()
+func isConflict(err error) bool {
+	r := asStatusError(err)
+	return r != nil && r.Status == http.StatusConflict && r.Reason == string(metav1.StatusReasonConflict) && !r.isFieldManagerConflict()
 }
 
 // keepLastApplied gives the annotation of client-side applies a manager of its
 // own, or it would vanish and a later client-side apply would miss it. A Secret's
 // annotation may vanish: it is a copy of its data.
-func (o *Operator) keepLastApplied(ctx context.Context, p place, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
-	value, there := meta.Annotations[lastApplied]
-	held := csaupgrade.FindFieldsOwners(meta.ManagedFields, metav1.ManagedFieldsOperationApply, lastAppliedPath())
-	if !there || len(held) > 0 || o.cfg.Manager != kubectlManager || p.secret() {
+func (o *Operator) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	value, exists := meta.Annotations[lastApplied]
+	owners := csaupgrade.FindFieldsOwners(meta.ManagedFields, metav1.ManagedFieldsOperationApply, lastAppliedPath())
+	if !exists || len(owners) > 0 || o.cfg.Manager != kubectlManager || p.isSecret() {
 		return meta, nil
 	}
 	inner := object{"name": p.name, "annotations": object{lastApplied: value}}
@@ -182,16 +182,16 @@ func (o *Operator) keepLastApplied(ctx context.Context, p place, meta *metav1.Pa
 	if err != nil {
 		return nil, err
 	}
-	raw, _, err := o.patchApply(ctx, p, body, lastAppliedManager, false)
+	raw, _, err := o.sendApplyPatch(ctx, p, body, lastAppliedManager, false)
 	if err != nil {
 		return nil, err
 	}
-	return metaOf(raw)
+	return parseMeta(raw)
 }
 
-// clientSideOwners are the managers that own the annotation of client-side
+// clientSideManagers are the managers that own the annotation of client-side
 // applies.
-func clientSideOwners(meta *metav1.PartialObjectMetadata) sets.Set[string] {
+func clientSideManagers(meta *metav1.PartialObjectMetadata) sets.Set[string] {
 	names := sets.New[string]()
 	for _, entry := range csaupgrade.FindFieldsOwners(meta.ManagedFields, metav1.ManagedFieldsOperationUpdate, lastAppliedPath()) {
 		names.Insert(entry.Manager)
@@ -203,14 +203,14 @@ func lastAppliedPath() *fieldpath.Set {
 	return fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", lastApplied))
 }
 
-// allMoved plans to make our manager the only one. What is owned through a
+// soleManagerPatch plans to make our manager the only one. What is owned through a
 // subresource, as status and an autoscaler's replicas are, stays as it is.
-func (o *Operator) allMoved(meta *metav1.PartialObjectMetadata) ([]byte, error) {
+func (o *Operator) soleManagerPatch(meta *metav1.PartialObjectMetadata) ([]byte, error) {
 	names := sets.New[string]()
 	renamed := meta.DeepCopy()
 	for i, entry := range renamed.ManagedFields {
-		ours := entry.Manager == o.cfg.Manager && entry.Operation == metav1.ManagedFieldsOperationApply
-		if entry.Subresource != "" || ours {
+		isOurs := entry.Manager == o.cfg.Manager && entry.Operation == metav1.ManagedFieldsOperationApply
+		if entry.Subresource != "" || isOurs {
 			continue
 		}
 		// A name of its own for each: csaupgrade takes one entry per name.
@@ -224,8 +224,8 @@ func (o *Operator) allMoved(meta *metav1.PartialObjectMetadata) ([]byte, error) 
 	return csaupgrade.UpgradeManagedFieldsPatch(renamed, names, o.cfg.Manager)
 }
 
-// metaOf reads an object's metadata.
-func metaOf(raw []byte) (*metav1.PartialObjectMetadata, error) {
+// parseMeta reads an object's metadata.
+func parseMeta(raw []byte) (*metav1.PartialObjectMetadata, error) {
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(raw, &meta); err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "the metadata that the cluster sent makes no sense: %w", err)

@@ -17,32 +17,32 @@ func configMap(name string, data object) object {
 	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": data}
 }
 
-func TestApplyCreatesAndGetTells(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestApplyThenGet(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	yaml := "apiVersion: v1\nkind: configmap\nmetadata:\n  name: a\ndata:\n  colour: blue\n"
-	out := b.done(vedette.ApplyArgs{Manifest: []byte(yaml), Namespace: b.namespace})
+	out := b.mustExecute(vedette.ApplyArgs{Manifest: []byte(yaml), Namespace: b.namespace})
 	if out.Status != 201 || len(out.Objects) != 1 || out.Keys[0].Name != "a" || out.Keys[0].Namespace != b.namespace {
 		t.Errorf("got %d, %v, %s", out.Status, out.Keys, out.Objects)
 	}
 	for _, kind := range []string{"configmap", "ConfigMap", "CONFIGMAPS", "cm"} {
-		got := decode(t, b.done(vedette.GetArgs{Target: b.target(kind, "a")}).Objects[0])
+		got := decode(t, b.mustExecute(vedette.GetArgs{Target: b.target(kind, "a")}).Objects[0])
 		if dig(got, "data", "colour") != "blue" || dig(got, "metadata", "managedFields") != nil || dig(got, "kind") != "ConfigMap" {
 			t.Errorf("%s: got %v", kind, got)
 		}
 	}
-	b.fails(vedette.GetArgs{Target: b.target("configmap", "missing")}, 404, `configmaps "missing" not found`)
-	b.fails(vedette.GetArgs{Target: b.target("confmap", "a")}, 404, "confmap")
-	b.fails(vedette.GetArgs{Target: b.target("configmap", "../secrets/x")}, 400, "no name")
+	b.wantFailure(vedette.GetArgs{Target: b.target("configmap", "missing")}, 404, `configmaps "missing" not found`)
+	b.wantFailure(vedette.GetArgs{Target: b.target("confmap", "a")}, 404, "confmap")
+	b.wantFailure(vedette.GetArgs{Target: b.target("configmap", "../secrets/x")}, 400, "no name")
 }
 
-func TestListGoesThroughAllPages(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestListReadsAllPages(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	big := strings.Repeat("x", 20_000)
 	for i := range 620 { // 12 MB, two pages
 		must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), object{"metadata": object{
 			"name": fmt.Sprintf("c-%d", i), "labels": object{"half": fmt.Sprint(i % 2)}}, "data": object{"big": big}}))
 	}
-	out := b.done(vedette.ListArgs{Target: b.target("configmap", "")})
+	out := b.mustExecute(vedette.ListArgs{Target: b.target("configmap", "")})
 	size := 0
 	for _, o := range out.Objects {
 		size += len(o)
@@ -50,36 +50,36 @@ func TestListGoesThroughAllPages(t *testing.T) {
 	if len(out.Objects) != 621 || size < 12_000_000 { // one is kube-root-ca.crt
 		t.Errorf("listed %d objects of %d bytes", len(out.Objects), size)
 	}
-	if out := b.done(vedette.ListArgs{Target: b.target("cm", ""), LabelSelector: "half=1"}); len(out.Objects) != 310 {
+	if out := b.mustExecute(vedette.ListArgs{Target: b.target("cm", ""), LabelSelector: "half=1"}); len(out.Objects) != 310 {
 		t.Errorf("half of them are %d", len(out.Objects))
 	}
 }
 
-func TestBigObjectsPass(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.customKind("Blob", "blobs")
+func TestApplyLargeObjects(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCustomKind("Blob", "blobs")
 	for _, value := range []string{"a", "b"} {
 		b.apply(vedette.ByMode, configMap("big", object{"v": strings.Repeat(value, 900_000)}))
-		b.apply(vedette.ByMode, object{"apiVersion": b.group() + "/v1", "kind": "Blob", "metadata": object{"name": "big"},
+		b.apply(vedette.ByMode, object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": "big"},
 			"spec": object{"v": strings.Repeat(value, 1_400_000)}})
 	}
 	if got, _ := dig(b.live(core, "configmaps", "big"), "data", "v").(string); got != strings.Repeat("b", 900_000) {
 		t.Errorf("the ConfigMap holds %d bytes", len(got))
 	}
-	if got, _ := dig(b.live("/apis/"+b.group()+"/v1", "blobs", "big"), "spec", "v").(string); got != strings.Repeat("b", 1_400_000) {
+	if got, _ := dig(b.live("/apis/"+b.customGroup()+"/v1", "blobs", "big"), "spec", "v").(string); got != strings.Repeat("b", 1_400_000) {
 		t.Errorf("the custom resource holds %d bytes", len(got))
 	}
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": b.group() + "/v1", "kind": "Blob", "metadata": object{"name": "small"},
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": "small"},
 		"spec": object{"v": strings.Repeat("x", 300_000)}}), Namespace: b.namespace, Strategy: vedette.ClientSide}, 422, "Too long", "262144")
 }
 
-// TestBigObjectsPassByEveryStrategy writes 1.4 MB, which is near to what etcd
+// TestApplyLargeObjectsWithEveryStrategy writes 1.4 MB, which is near to what etcd
 // takes. Client-side there would be twice as much.
-func TestBigObjectsPassByEveryStrategy(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.customKind("Blob", "blobs")
+func TestApplyLargeObjectsWithEveryStrategy(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCustomKind("Blob", "blobs")
 	blob := func(name, value string) object {
-		return object{"apiVersion": b.group() + "/v1", "kind": "Blob", "metadata": object{"name": name}, "spec": object{"v": strings.Repeat(value, 1_400_000)}}
+		return object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": name}, "spec": object{"v": strings.Repeat(value, 1_400_000)}}
 	}
 	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ServerSide, vedette.ServerForce, vedette.ReplaceObject, vedette.Recreate} {
 		for _, value := range []string{"a", "b"} {
@@ -87,29 +87,29 @@ func TestBigObjectsPassByEveryStrategy(t *testing.T) {
 			if len(out.Objects) != 1 || len(out.Objects[0]) < 1_400_000 {
 				t.Errorf("%q told %d objects", s, len(out.Objects))
 			}
-			if got, _ := dig(b.live("/apis/"+b.group()+"/v1", "blobs", "big"), "spec", "v").(string); got != strings.Repeat(value, 1_400_000) {
+			if got, _ := dig(b.live("/apis/"+b.customGroup()+"/v1", "blobs", "big"), "spec", "v").(string); got != strings.Repeat(value, 1_400_000) {
 				t.Errorf("%q left %d bytes", s, len(got))
 			}
 		}
 	}
 	b.apply(vedette.CreateOnly, blob("created", "c"))
-	out := b.do(vedette.ApplyArgs{Manifest: encode(t, blob("big", "d")), Namespace: b.namespace, Strategy: vedette.ClientSide})
+	out := b.execute(vedette.ApplyArgs{Manifest: encode(t, blob("big", "d")), Namespace: b.namespace, Strategy: vedette.ClientSide})
 	if out.State != vedette.Failed || out.Status != 422 {
 		t.Errorf("client-side it is %s %d: %.300s", out.State, out.Status, out.Message)
 	}
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": b.group() + "/v1", "kind": "Blob", "metadata": object{"name": "bigger"},
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": "bigger"},
 		"spec": object{"v": strings.Repeat("x", 3_200_000)}}), Namespace: b.namespace}, 413, "limit is")
 }
 
-func (b *bench) group() string { return b.namespace + ".example.com" }
+func (b *testbed) customGroup() string { return b.namespace + ".example.com" }
 
-// customKind defines a kind that takes anything, and waits until it is served.
-func (b *bench) customKind(kind, plural string) {
+// createCustomKind defines a kind that takes anything, and waits until it is served.
+func (b *testbed) createCustomKind(kind, plural string) {
 	b.Helper()
-	b.customKindVersion(b.group(), "v1", kind, plural, nil)
+	b.createCustomKindVersion(b.customGroup(), "v1", kind, plural, nil)
 }
 
-func (b *bench) customKindVersion(group, version, kind, plural string, annotations object) {
+func (b *testbed) createCustomKindVersion(group, version, kind, plural string, annotations object) {
 	b.Helper()
 	must(b, plane.Create(b.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", object{
 		"metadata": object{"name": plural + "." + group, "annotations": annotations},
@@ -119,27 +119,27 @@ func (b *bench) customKindVersion(group, version, kind, plural string, annotatio
 	must(b, plane.Await(b.Context(), b.path("/apis/"+group+"/"+version, plural, ""), func(object) bool { return true }))
 }
 
-func TestCustomKindsMergeAsByKubectl(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.customKind("Thing", "things")
+func TestCustomKindMergeMatchesKubectl(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCustomKind("Thing", "things")
 	thing := func(name string, spec object) object {
-		return object{"apiVersion": b.group() + "/v1", "kind": "Thing", "metadata": object{"name": name}, "spec": spec}
+		return object{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": name}, "spec": spec}
 	}
 	first, second := object{"kept": 1, "dropped": 2, "list": []any{"a", "b"}, "deep": object{"x": 1, "y": 2}}, object{"kept": 3, "list": []any{"b"}, "deep": object{"x": 1}}
 	for _, spec := range []object{first, second} {
 		b.kubectlApply([]object{thing("theirs", spec)})
 		b.apply(vedette.ClientSide, thing("ours", spec))
-		must(t, plane.Patch(t.Context(), b.path("/apis/"+b.group()+"/v1", "things", "ours"), object{"spec": object{"foreign": "f"}}))
-		must(t, plane.Patch(t.Context(), b.path("/apis/"+b.group()+"/v1", "things", "theirs"), object{"spec": object{"foreign": "f"}}))
+		must(t, plane.Patch(t.Context(), b.path("/apis/"+b.customGroup()+"/v1", "things", "ours"), object{"spec": object{"foreign": "f"}}))
+		must(t, plane.Patch(t.Context(), b.path("/apis/"+b.customGroup()+"/v1", "things", "theirs"), object{"spec": object{"foreign": "f"}}))
 	}
-	ours, theirs := b.live("/apis/"+b.group()+"/v1", "things", "ours"), b.live("/apis/"+b.group()+"/v1", "things", "theirs")
+	ours, theirs := b.live("/apis/"+b.customGroup()+"/v1", "things", "ours"), b.live("/apis/"+b.customGroup()+"/v1", "things", "theirs")
 	if a, k := encode(t, ours["spec"]), encode(t, theirs["spec"]); !bytes.Equal(a, k) || bytes.Contains(a, []byte("dropped")) {
 		t.Errorf("the agent left %s, kubectl %s", a, k)
 	}
 }
 
-func TestAppliesThatFail(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestApplyErrors(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	apply := func(manifest string) vedette.ApplyArgs {
 		return vedette.ApplyArgs{Manifest: []byte(manifest), Namespace: b.namespace}
 	}
@@ -166,17 +166,17 @@ func TestAppliesThatFail(t *testing.T) {
 		{"a namespace that isn't", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"nowhere"}}`, 404, `namespaces "nowhere" not found`},
 		{"a name that is none", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"A_B"}}`, 422, "RFC 1123"},
 	} {
-		t.Run(tt.why, func(t *testing.T) { b.TB = t; b.fails(apply(tt.manifest), tt.status, tt.words) })
+		t.Run(tt.why, func(t *testing.T) { b.TB = t; b.wantFailure(apply(tt.manifest), tt.status, tt.words) })
 	}
 }
 
-func TestImmutableFieldsFailWithTheClustersWords(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	d := whole("d", "1")
+func TestImmutableFieldErrorIsPassedThrough(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	d := fullDeployment("d", "1")
 	b.apply(vedette.ByMode, d)
 	d["spec"].(object)["selector"] = object{"matchLabels": object{"app": "other"}}
 	d["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
-	out := b.fails(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace}, 422, "field is immutable")
+	out := b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace}, 422, "field is immutable")
 	if out.Reason != "Invalid" {
 		t.Errorf("the reason is %q", out.Reason)
 	}
@@ -188,15 +188,15 @@ func TestImmutableFieldsFailWithTheClustersWords(t *testing.T) {
 	}
 }
 
-// TestRecreateIsRefusedInTime has manifests refused that no API server takes, and not
+// TestRecreateRejectsInvalidManifestBeforeDelete has manifests refused that no API server takes, and not
 // those that only what is there stands against.
-func TestRecreateIsRefusedInTime(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	d := whole("d", "1")
+func TestRecreateRejectsInvalidManifestBeforeDelete(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	d := fullDeployment("d", "1")
 	b.apply(vedette.ByMode, d)
 	before := dig(b.live(apps, "deployments", "d"), "metadata", "uid")
 	d["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: vedette.Recreate}, 422, "`selector` does not match template `labels`")
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: vedette.Recreate}, 422, "`selector` does not match template `labels`")
 	if after := dig(b.live(apps, "deployments", "d"), "metadata", "uid"); after != before {
 		t.Error("what was to be recreated is gone, and nothing took its place")
 	}
@@ -210,7 +210,7 @@ func TestRecreateIsRefusedInTime(t *testing.T) {
 	}
 }
 
-func TestModes(t *testing.T) {
+func TestApplyModes(t *testing.T) {
 	annotated := func(o object, value string) object {
 		o["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/serverside-apply": value}
 		return o
@@ -220,53 +220,53 @@ func TestModes(t *testing.T) {
 	}
 	cm := func() object { return configMap("c", object{"a": "1"}) }
 	for _, tt := range []struct {
-		why    string
-		mode   operate.Mode
-		object object
-		server bool
+		why        string
+		mode       operate.ApplyMode
+		object     object
+		serverSide bool
 	}{
-		{"a service is applied client-side", operate.Mode{}, service(), false},
-		{"a ConfigMap is not", operate.Mode{}, cm(), true},
-		{"true asks for server-side", operate.Mode{}, annotated(service(), "true"), true},
-		{"and enabled", operate.Mode{}, annotated(service(), "enabled"), true},
-		{"and force-conflicts", operate.Mode{}, annotated(service(), "force-conflicts"), true},
-		{"false does not", operate.Mode{}, annotated(cm(), "false"), false},
-		{"always wins", operate.Mode{Enabled: "always"}, service(), true},
-		{"never wins", operate.Mode{Enabled: "never"}, annotated(service(), "true"), false},
-		{"a kind wins over its annotation", operate.Mode{Kinds: []operate.KindMode{{Kind: "service", Enabled: "never"}}}, annotated(service(), "true"), false},
-		{"another kind does not", operate.Mode{Kinds: []operate.KindMode{{Kind: "Pod", Enabled: "always"}}}, service(), false},
+		{"a service is applied client-side", operate.ApplyMode{}, service(), false},
+		{"a ConfigMap is not", operate.ApplyMode{}, cm(), true},
+		{"true asks for server-side", operate.ApplyMode{}, annotated(service(), "true"), true},
+		{"and enabled", operate.ApplyMode{}, annotated(service(), "enabled"), true},
+		{"and force-conflicts", operate.ApplyMode{}, annotated(service(), "force-conflicts"), true},
+		{"false does not", operate.ApplyMode{}, annotated(cm(), "false"), false},
+		{"always wins", operate.ApplyMode{Enabled: "always"}, service(), true},
+		{"never wins", operate.ApplyMode{Enabled: "never"}, annotated(service(), "true"), false},
+		{"a kind wins over its annotation", operate.ApplyMode{Kinds: []operate.KindApplyMode{{Kind: "service", Enabled: "never"}}}, annotated(service(), "true"), false},
+		{"another kind does not", operate.ApplyMode{Kinds: []operate.KindApplyMode{{Kind: "Pod", Enabled: "always"}}}, service(), false},
 	} {
 		t.Run(strings.ReplaceAll(tt.why, ",", ""), func(t *testing.T) {
-			b := newBench(t, operate.Config{ServerSideApply: tt.mode})
+			b := newTestbed(t, operate.Config{ServerSideApply: tt.mode})
 			b.apply(vedette.ByMode, tt.object)
 			plural, name := "services", "s"
 			if tt.object["kind"] == "ConfigMap" {
 				plural, name = "configmaps", "c"
 			}
-			_, server := managers(b.live(core, plural, name))["kubectl Apply"]
-			if server != tt.server {
-				t.Errorf("server-side is %v", server)
+			_, serverSide := managers(b.live(core, plural, name))["kubectl Apply"]
+			if serverSide != tt.serverSide {
+				t.Errorf("server-side is %v", serverSide)
 			}
 		})
 	}
-	if _, err := operate.New(nil, operate.Config{ServerSideApply: operate.Mode{Enabled: "sometimes"}}); err == nil {
+	if _, err := operate.New(nil, operate.Config{ServerSideApply: operate.ApplyMode{Enabled: "sometimes"}}); err == nil {
 		t.Error("a mode that means nothing is taken")
 	}
 }
 
-func TestConflictsOfManagers(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.kubectlApply([]object{whole("d", "1")}, "--server-side", "--field-manager=other")
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, whole("d", "2")), Namespace: b.namespace, Strategy: vedette.ServerSide}, 409, `"other"`, "image")
-	b.apply(vedette.ServerForce, whole("d", "2"))
+func TestFieldManagerConflicts(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.kubectlApply([]object{fullDeployment("d", "1")}, "--server-side", "--field-manager=other")
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, fullDeployment("d", "2")), Namespace: b.namespace, Strategy: vedette.ServerSide}, 409, `"other"`, "image")
+	b.apply(vedette.ServerForce, fullDeployment("d", "2"))
 	if image := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers", 0, "image"); image != "example.com/main:2" {
 		t.Errorf("the image is %v", image)
 	}
-	b.apply(vedette.ServerForce, less("d", "3")) // the rest is still other's
+	b.apply(vedette.ServerForce, reducedDeployment("d", "3")) // the rest is still other's
 	if n := len(dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any)); n != 2 {
 		t.Errorf("%d containers are left of those that another manager holds too", n)
 	}
-	cleared := less("d", "3")
+	cleared := reducedDeployment("d", "3")
 	cleared["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/ssa-clear-managed-fields": "true"}
 	b.apply(vedette.ServerForce, cleared)
 	d := b.live(apps, "deployments", "d")
@@ -279,16 +279,16 @@ func TestConflictsOfManagers(t *testing.T) {
 }
 
 func TestReplaceAndGenerateName(t *testing.T) {
-	b := newBench(t, operate.Config{})
+	b := newTestbed(t, operate.Config{})
 	b.apply(vedette.ReplaceObject, configMap("r", object{"a": "1", "b": "2"}))
 	b.apply(vedette.ReplaceObject, configMap("r", object{"a": "3"}))
 	if got := b.live(core, "configmaps", "r")["data"]; string(encode(t, got)) != `{"a":"3"}` {
 		t.Errorf("replace left %v", got)
 	}
-	pinned := configMap("r", object{"a": "4"})
-	pinned["metadata"].(object)["resourceVersion"] = "1"
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, pinned), Namespace: b.namespace, Strategy: vedette.ReplaceObject}, 409, "the object has been modified")
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, configMap("r", nil)), Namespace: b.namespace, Strategy: vedette.CreateOnly}, 409, "already exists")
+	outdated := configMap("r", object{"a": "4"})
+	outdated["metadata"].(object)["resourceVersion"] = "1"
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, outdated), Namespace: b.namespace, Strategy: vedette.ReplaceObject}, 409, "the object has been modified")
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, configMap("r", nil)), Namespace: b.namespace, Strategy: vedette.CreateOnly}, 409, "already exists")
 	generated := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"generateName": "g-"}}
 	one, two := b.apply(vedette.ByMode, generated), b.apply(vedette.Recreate, generated)
 	if one.Keys[0].Name == two.Keys[0].Name || !strings.HasPrefix(one.Keys[0].Name, "g-") {
@@ -296,22 +296,22 @@ func TestReplaceAndGenerateName(t *testing.T) {
 	}
 }
 
-func TestASecretStaysHere(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestSecretDataIsNotReturned(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	const canary = "tr0ub4dor-and-3"
 	secret := func(key string) object {
 		return object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "stringData": object{key: canary}}
 	}
-	var told []byte
+	var outcomes []byte
 	for i, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ReplaceObject, vedette.Recreate} {
-		told = append(told, encode(t, b.apply(s, secret(fmt.Sprint("k", i))))...)
+		outcomes = append(outcomes, encode(t, b.apply(s, secret(fmt.Sprint("k", i))))...)
 		if got := dig(b.live(core, "secrets", "s"), "data", fmt.Sprint("k", i)); got == nil {
 			t.Errorf("%q did not write it", s)
 		}
 	}
-	told = append(told, encode(t, b.done(vedette.GetArgs{Target: b.target("secret", "s")}))...)
-	told = append(told, encode(t, b.done(vedette.ListArgs{Target: b.target("secret", "")}))...)
-	told = append(told, encode(t, b.done(vedette.PatchArgs{Target: b.target("secret", "s"), Type: vedette.MergePatch, Patch: []byte(`{"stringData":{"p":"` + canary + `"}}`)}))...)
+	outcomes = append(outcomes, encode(t, b.mustExecute(vedette.GetArgs{Target: b.target("secret", "s")}))...)
+	outcomes = append(outcomes, encode(t, b.mustExecute(vedette.ListArgs{Target: b.target("secret", "")}))...)
+	outcomes = append(outcomes, encode(t, b.mustExecute(vedette.PatchArgs{Target: b.target("secret", "s"), Type: vedette.MergePatch, Patch: []byte(`{"stringData":{"p":"` + canary + `"}}`)}))...)
 	for _, bad := range []object{
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": object{"k": canary}},
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": []any{canary}},
@@ -319,45 +319,45 @@ func TestASecretStaysHere(t *testing.T) {
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "type": "changed", "stringData": object{canary + "!": canary}},
 	} {
 		for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject} {
-			out := b.do(vedette.ApplyArgs{Manifest: encode(t, bad), Namespace: b.namespace, Strategy: s})
+			out := b.execute(vedette.ApplyArgs{Manifest: encode(t, bad), Namespace: b.namespace, Strategy: s})
 			if out.State != vedette.Failed {
 				t.Errorf("%q of %v: %s", s, bad, out.State)
 			}
-			told = append(told, encode(t, out)...)
+			outcomes = append(outcomes, encode(t, out)...)
 		}
 	}
-	told = append(told, encode(t, b.do(vedette.PatchArgs{Target: b.target("secret", "s"), Type: vedette.MergePatch, Patch: []byte(`{"data":{"p":"` + canary + `"}}`)}))...)
-	told = append(told, encode(t, b.done(vedette.DeleteArgs{Target: b.target("secret", "s")}))...)
+	outcomes = append(outcomes, encode(t, b.execute(vedette.PatchArgs{Target: b.target("secret", "s"), Type: vedette.MergePatch, Patch: []byte(`{"data":{"p":"` + canary + `"}}`)}))...)
+	outcomes = append(outcomes, encode(t, b.mustExecute(vedette.DeleteArgs{Target: b.target("secret", "s")}))...)
 	for _, form := range []string{canary, "dHIwdWI0ZG9yLWFuZC0z"} {
-		if i := bytes.Index(told, []byte(form)); i >= 0 {
-			t.Errorf("an outcome tells the secret: %s", told[max(0, i-300):min(len(told), i+80)])
+		if i := bytes.Index(outcomes, []byte(form)); i >= 0 {
+			t.Errorf("an outcome tells the secret: %s", outcomes[max(0, i-300):min(len(outcomes), i+80)])
 		}
 	}
 }
 
-func TestAnOperationEndsByItsDeadline(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	out := b.op.Do(t.Context(), vedette.Operation{ID: "x", Args: vedette.ListArgs{Target: b.target("pod", "")}, Deadline: time.Now().Add(-time.Second)})
+func TestOperationEndsByDeadline(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	out := b.op.Execute(t.Context(), vedette.Operation{ID: "x", Args: vedette.ListArgs{Target: b.target("pod", "")}, Deadline: time.Now().Add(-time.Second)})
 	if out.State != vedette.Failed || out.Status != 504 || out.ID != "x" {
 		t.Errorf("got %+v", out)
 	}
-	if out := b.op.Do(t.Context(), vedette.Operation{}); out.State != vedette.Failed || out.Status != 400 || out.Reason != vedette.ReasonUnknownToAgent {
+	if out := b.op.Execute(t.Context(), vedette.Operation{}); out.State != vedette.Failed || out.Status != 400 || out.Reason != vedette.ReasonUnknownToAgent {
 		t.Errorf("no arguments: got %+v", out)
 	}
 }
 
-// TestUnchanged holds whether an apply says that it changed nothing, and what it
+// TestApplyReportsUnchanged holds whether an apply says that it changed nothing, and what it
 // asks for that.
-func TestUnchanged(t *testing.T) {
-	s := newSpy(t)
-	drifted := func(plural, name string) {
+func TestApplyReportsUnchanged(t *testing.T) {
+	s := newRequestLog(t)
+	drift := func(plural, name string) {
 		must(t, plane.Patch(t.Context(), s.path(core, plural, name), object{"data": object{"a": "9", "b": "2"}}))
 	}
 	for _, tt := range []struct {
-		strategy vedette.Strategy
-		compare  bool
-		same     string // what the second apply of the same asks
-		known    bool   // and whether it says so
+		strategy  vedette.Strategy
+		compare   bool
+		methods   string // what the second apply of the same asks
+		unchanged bool   // and whether it says so
 	}{
 		{vedette.ClientSide, false, "GET", true},
 		{vedette.ReplaceObject, false, "GET PUT", true},
@@ -368,20 +368,20 @@ func TestUnchanged(t *testing.T) {
 		t.Run(fmt.Sprintf("%s,%v", tt.strategy, tt.compare), func(t *testing.T) {
 			name := strings.ToLower(fmt.Sprintf("c-%s-%v", tt.strategy, tt.compare))
 			apply := func(value string) vedette.Outcome {
-				s.heard()
-				return s.done(vedette.ApplyArgs{Manifest: encode(t, configMap(name, object{"a": value})), Namespace: s.namespace, Strategy: tt.strategy, Compare: tt.compare})
+				s.takeMethods()
+				return s.mustExecute(vedette.ApplyArgs{Manifest: encode(t, configMap(name, object{"a": value})), Namespace: s.namespace, Strategy: tt.strategy, Compare: tt.compare})
 			}
 			if out := apply("1"); out.Unchanged || out.Status != 201 {
 				t.Errorf("new: %d, unchanged %v", out.Status, out.Unchanged)
 			}
 			out := apply("1")
-			if asked := s.heard(); out.Unchanged != tt.known || asked != tt.same {
-				t.Errorf("the same: unchanged %v after %s, want %v after %s", out.Unchanged, asked, tt.known, tt.same)
+			if methods := s.takeMethods(); out.Unchanged != tt.unchanged || methods != tt.methods {
+				t.Errorf("the same: unchanged %v after %s, want %v after %s", out.Unchanged, methods, tt.unchanged, tt.methods)
 			}
 			if out := apply("2"); out.Unchanged {
 				t.Error("changed, it is unchanged")
 			}
-			drifted("configmaps", name)
+			drift("configmaps", name)
 			if tt.strategy == vedette.ServerSide {
 				return // another manager's now
 			}

@@ -20,93 +20,95 @@ import (
 
 // The media types of patches.
 const (
-	typeJSON      = "application/json"
-	typeStrategic = "application/strategic-merge-patch+json"
-	typeMerge     = "application/merge-patch+json"
-	typeJSONPatch = "application/json-patch+json"
-	typeApply     = "application/apply-patch+yaml" // JSON is YAML too
+	contentTypeJSON           = "application/json"
+	contentTypeStrategicPatch = "application/strategic-merge-patch+json"
+	contentTypeMergePatch     = "application/merge-patch+json"
+	contentTypeJSONPatch      = "application/json-patch+json"
+	contentTypeApplyPatch     = "application/apply-patch+yaml" // JSON is YAML too
 )
 
 // The forms in which Secrets are asked for, whatever is done to them.
 const (
-	metadataOnly     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-	metadataOnlyList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	acceptMetadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// call is one request.
-type call struct {
-	method      string
-	path        string
-	query       url.Values
-	accept      string
-	contentType string
-	body        []byte
-	once        bool // doing it twice is not the same as doing it once
-	wiped       bool // the answer may hold a Secret's data: the caller clears it
-	manifest    bool // the body is a user's manifest, or what is to come of one
-	dry         bool // the cluster judges it and changes nothing; send sets it
+// request is one request.
+type request struct {
+	method        string
+	path          string
+	query         url.Values
+	accept        string
+	contentType   string
+	body          []byte
+	nonIdempotent bool // doing it twice is not the same as doing it once
+	sensitive     bool // the answer may hold a Secret's data: the caller clears it
+	isManifest    bool // the body is a user's manifest, or what is to come of one
+	dryRun        bool // the cluster judges it and changes nothing; send sets it
 }
 
-// reads reports whether a request changes nothing.
-func (c call) reads() bool { return c.dry || c.method == "" || c.method == http.MethodGet }
+// isReadOnly reports whether a request changes nothing.
+func (req request) isReadOnly() bool {
+	return req.dryRun || req.method == "" || req.method == http.MethodGet
+}
 
-// with is the same request with one more parameter.
-func (c call) with(parameter, value string) call {
-	c.query = maps.Clone(c.query)
-	if c.query == nil {
-		c.query = url.Values{}
+// withQuery is the same request with one more parameter.
+func (req request) withQuery(parameter, value string) request {
+	req.query = maps.Clone(req.query)
+	if req.query == nil {
+		req.query = url.Values{}
 	}
-	c.query.Set(parameter, value)
-	return c
+	req.query.Set(parameter, value)
+	return req
 }
 
 // send makes a request and returns the body of a success. Throttling and what
 // broke off are tried again while the context lasts.
-func (o *Operator) send(ctx context.Context, c call) ([]byte, int, error) {
-	c = c.validated(ctx)
-	if isDry(ctx) && !c.reads() {
-		c = c.asDryRun()
+func (o *Operator) send(ctx context.Context, req request) ([]byte, int, error) {
+	req = req.addFieldValidation(ctx)
+	if isDryRun(ctx) && !req.isReadOnly() {
+		req = req.asDryRun()
 	}
-	pause := o.cfg.FirstRetry
+	backoff := o.cfg.InitialBackoff
 	var lost *lostError // the last answer that did not come, or did not say
-	for made := 1; ; made++ {
-		body, status, err := o.sendOnce(ctx, c)
-		if err == nil && c.dry && status == http.StatusCreated {
-			body, err = versioned(body)
+	for attempt := 1; ; attempt++ {
+		body, status, err := o.sendOnce(ctx, req)
+		if err == nil && req.dryRun && status == http.StatusCreated {
+			body, err = withDryRunVersion(body)
 		}
 		if err == nil {
 			return body, status, nil
 		}
-		if !errors.As(err, &lost) && !c.reads() && undecided(err) {
+		if !errors.As(err, &lost) && !req.isReadOnly() && mayHaveTakenEffect(err) {
 			lost = &lostError{err: err}
 		}
-		if ctx.Err() != nil || !o.cfg.Retries.again(c, err, made) {
-			return body, status, noteLost(ctx, lost, err)
+		if ctx.Err() != nil || !o.cfg.Retry.shouldRetry(req, err, attempt) {
+			return body, status, recordLost(ctx, lost, err)
 		}
-		wait := o.cfg.Retries.Pause
-		if wait <= 0 {
-			wait = pause/2 + rand.N(pause)
+		delay := o.cfg.Retry.Backoff
+		if delay <= 0 {
+			delay = backoff/2 + rand.N(backoff)
 		}
-		if !sleep(ctx, max(retryAfter(err), wait)) {
-			return nil, status, noteLost(ctx, lost, err)
+		if !sleep(ctx, max(retryAfter(err), delay)) {
+			return nil, status, recordLost(ctx, lost, err)
 		}
-		pause = min(2*pause, o.cfg.MostRetry)
+		backoff = min(2*backoff, o.cfg.MaxBackoff)
 	}
 }
 
-func (o *Operator) sendOnce(ctx context.Context, c call) ([]byte, int, error) {
+func (o *Operator) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
 	resp, err := o.cluster.Do(ctx, watch.Request{
-		Method: c.method, Path: c.path, Query: c.query, Accept: c.accept, ContentType: c.contentType, Body: c.body, Wiped: c.wiped})
+		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body, Wiped: req.sensitive})
 	if err != nil {
-		return nil, 0, c.unanswered(ctx, err)
+		return nil, 0, req.classifySendError(ctx, err)
 	}
 	defer resp.Body.Close()
-	noteWarnings(ctx, resp.Header)
+	collectWarnings(ctx, resp.Header)
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		return nil, resp.StatusCode, readRefusal(resp)
+		return nil, resp.StatusCode, readStatusError(resp)
 	}
-	body, err := readAll(resp.Body, c.wiped)
-	if err != nil && c.reads() {
+	body, err := readAll(resp.Body, req.sensitive)
+	if err != nil && req.isReadOnly() {
 		return nil, resp.StatusCode, vedette.Errorf(vedette.Unavailable, "%s broke off in the middle of its answer: %w", o.cluster.Host(), err)
 	}
 	if err != nil {
@@ -115,43 +117,43 @@ func (o *Operator) sendOnce(ctx context.Context, c call) ([]byte, int, error) {
 	return body, resp.StatusCode, nil
 }
 
-// unanswered tells a request that never left from one whose answer is missing.
-func (c call) unanswered(ctx context.Context, err error) error {
+// classifySendError tells a request that never left from one whose answer is missing.
+func (req request) classifySendError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !strings.Contains(err.Error(), cause.Error()) {
 		err = fmt.Errorf("%w (%w)", err, cause)
 	}
-	if c.reads() || !watch.Sent(err) {
+	if req.isReadOnly() || !watch.Sent(err) {
 		return err
 	}
 	return &lostError{err: err}
 }
 
-// answers are buffers for what answers are read into.
-var answers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// responseBuffers are buffers for what answers are read into.
+var responseBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// mostPooled bounds the buffers that are kept.
-const mostPooled = 64 << 10
+// maxPooledBufferBytes bounds the buffers that are kept.
+const maxPooledBufferBytes = 64 << 10
 
 // readAll reads all. What it outgrew is cleared where that is asked for.
-func readAll(from io.Reader, wiped bool) ([]byte, error) {
-	if wiped {
-		return readWiped(from)
+func readAll(r io.Reader, sensitive bool) ([]byte, error) {
+	if sensitive {
+		return readSensitive(r)
 	}
-	b := answers.Get().(*bytes.Buffer)
+	b := responseBuffers.Get().(*bytes.Buffer)
 	b.Reset()
-	_, err := b.ReadFrom(from)
+	_, err := b.ReadFrom(r)
 	all := bytes.Clone(b.Bytes())
 	clear(b.Bytes()) // metadata of a Secret may hold its data
-	if b.Cap() <= mostPooled {
-		answers.Put(b)
+	if b.Cap() <= maxPooledBufferBytes {
+		responseBuffers.Put(b)
 	}
 	return all, err
 }
 
-func readWiped(from io.Reader) ([]byte, error) {
+func readSensitive(r io.Reader) ([]byte, error) {
 	all := make([]byte, 0, 64<<10)
 	for {
-		n, err := from.Read(all[len(all):cap(all)])
+		n, err := r.Read(all[len(all):cap(all)])
 		all = all[:len(all)+n]
 		if err == io.EOF {
 			return all, nil
@@ -168,28 +170,28 @@ func readWiped(from io.Reader) ([]byte, error) {
 	}
 }
 
-// again reports whether trying again may help and does no harm.
-func (c call) again(err error) bool {
-	if r := refusalOf(err); r != nil {
+// isRetryable reports whether trying again may help and does no harm.
+func (req request) isRetryable(err error) bool {
+	if r := asStatusError(err); r != nil {
 		switch r.Status {
 		case http.StatusTooManyRequests: // refused before anything was done
 			return true
 		case http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return !c.once
+			return !req.nonIdempotent
 		case http.StatusInternalServerError:
-			return r.Reason == "ServerTimeout" && !c.once
+			return r.Reason == "ServerTimeout" && !req.nonIdempotent
 		}
 		return false
 	}
 	var lost *lostError
 	if errors.As(err, &lost) {
-		return !c.once
+		return !req.nonIdempotent
 	}
 	return vedette.KindOf(err) == vedette.Unavailable
 }
 
 func retryAfter(err error) time.Duration {
-	if r := refusalOf(err); r != nil {
+	if r := asStatusError(err); r != nil {
 		return r.RetryAfter
 	}
 	return 0

@@ -12,64 +12,64 @@ import (
 // comparison tells which objects a manifest made.
 type comparison struct {
 	operator *Operator
-	place    place
+	path     resourcePath
 	manifest manifest
 	digests  map[string][]byte // of the manifest, by rounds and salt
 }
 
 var configMapKind = vedette.Kind{Name: "ConfigMap"}
 
-// madeFrom reports whether an object was made from the manifest: by what kubectl
+// matches reports whether an object was made from the manifest: by what kubectl
 // wrote of its manifest, or else by the digest that we did. A ConfigMap that has
 // neither is its manifest.
-func (c *comparison) madeFrom(ctx context.Context, x instance) (bool, error) {
+func (c *comparison) matches(ctx context.Context, x candidate) (bool, error) {
 	switch {
-	case len(x.applied) > 0:
-		return sameContent(c.manifest.object, x.applied), nil
-	case len(x.content) > 0:
-		return c.digested(ctx, x.content)
-	case c.place.Kind == configMapKind:
-		return c.sameConfigMap(ctx, x.name)
+	case len(x.lastApplied) > 0:
+		return sameContent(c.manifest.object, x.lastApplied), nil
+	case len(x.digest) > 0:
+		return c.matchesDigest(ctx, x.digest)
+	case c.path.Kind == configMapKind:
+		return c.matchesConfigMap(ctx, x.name)
 	}
 	return false, nil
 }
 
-// digested compares with a digest. It takes time on purpose, so that it looks at
+// matchesDigest compares with a digest. It takes time on purpose, so that it looks at
 // the deadline first, and derives once for all objects that share a salt.
-func (c *comparison) digested(ctx context.Context, content hidden) (bool, error) {
-	d, ok := parseDigest(content)
+func (c *comparison) matchesDigest(ctx context.Context, annotation sensitiveBytes) (bool, error) {
+	d, ok := parseDigest(annotation)
 	if !ok {
 		return false, nil
 	}
-	key := string(d.head())
+	key := string(d.parameters())
 	if c.digests[key] == nil {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		c.digests[key] = d.of(c.manifest)
+		c.digests[key] = d.sum(c.manifest)
 	}
-	return d.equal(c.digests[key]), nil
+	return d.matches(c.digests[key]), nil
 }
 
-// sameConfigMap reads a ConfigMap and compares what it holds.
-func (c *comparison) sameConfigMap(ctx context.Context, name string) (bool, error) {
-	p := c.place
+// matchesConfigMap reads a ConfigMap and compares what it holds.
+func (c *comparison) matchesConfigMap(ctx context.Context, name string) (bool, error) {
+	p := c.path
 	p.name = name
-	raw, _, err := c.operator.do(ctx, p, call{})
-	if missing(err) { // deleted meanwhile
+	raw, _, err := c.operator.do(ctx, p, request{})
+	if isNotFound(err) { // deleted meanwhile
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	var is, wanted configData
-	if err := json.Unmarshal(raw, &is); err != nil {
-		return false, vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense%s", p.key(), offset(err))
+	var existing, desired configData
+	if err := json.Unmarshal(raw, &existing); err != nil {
+		return false, vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense%s", p.key(), syntaxErrorOffset(err))
 	}
-	if json.Unmarshal(c.manifest.raw(), &wanted) != nil {
+	if json.Unmarshal(c.manifest.encode(), &desired) != nil {
 		return false, nil // which the API server will say of it too
 	}
-	return is.equal(wanted), nil
+	return existing.equal(desired), nil
 }
 
 // configData is what a ConfigMap holds.
@@ -86,11 +86,11 @@ func (d configData) equal(other configData) bool {
 // sameContent reports whether a manifest equals one that is written as JSON, but
 // for its metadata. It clears what it decodes of the latter, which may be a
 // Secret's, and leaves the text itself to the caller.
-func sameContent(m object, written []byte) bool {
+func sameContent(m object, stored []byte) bool {
 	m = maps.Clone(m)
 	delete(m, "metadata")
 	var members map[string]json.RawMessage
-	if json.Unmarshal(written, &members) != nil {
+	if json.Unmarshal(stored, &members) != nil {
 		return false
 	}
 	defer wipeMembers(members)
@@ -104,8 +104,8 @@ func sameMembers(o object, members map[string]json.RawMessage) bool {
 		return false
 	}
 	for name, value := range o {
-		raw, there := members[name]
-		if !there || !sameValue(value, raw) {
+		raw, found := members[name]
+		if !found || !sameValue(value, raw) {
 			return false
 		}
 	}
@@ -130,7 +130,7 @@ func sameValue(value any, raw []byte) bool {
 		}()
 		return err == nil && elements != nil && sameElements(v, elements)
 	case string:
-		var text hidden
+		var text sensitiveBytes
 		err := json.Unmarshal(raw, &text)
 		defer clear(text)
 		return err == nil && raw[0] == '"' && string(text) == v

@@ -31,12 +31,12 @@ type digest struct {
 const (
 	// secretRounds take 0.1 to 0.4 s: what OWASP asks of PBKDF2 with SHA-256.
 	secretRounds = 600_000
-	// openRounds are for what can be read where the digest can.
-	openRounds = 1
-	// mostRounds bound what an annotation that others wrote can cost.
-	mostRounds = 1_000_000
-	saltBytes  = 16
-	tagBytes   = sha256.Size
+	// nonSecretRounds are for what can be read where the digest can.
+	nonSecretRounds = 1
+	// maxRounds bound what an annotation that others wrote can cost.
+	maxRounds = 1_000_000
+	saltBytes = 16
+	tagBytes  = sha256.Size
 )
 
 // parseDigest reads an annotation.
@@ -46,29 +46,29 @@ func parseDigest(text []byte) (digest, bool) {
 		return digest{}, false
 	}
 	rounds, err := strconv.Atoi(string(parts[0]))
-	salt, bad := decode64(parts[1])
-	tag, worse := decode64(parts[2])
+	salt, saltErr := decode64(parts[1])
+	tag, tagErr := decode64(parts[2])
 	d := digest{rounds, salt, tag}
-	return d, err == nil && bad == nil && worse == nil && rounds > 0 && rounds <= mostRounds && len(salt) == saltBytes && len(tag) == tagBytes
+	return d, err == nil && saltErr == nil && tagErr == nil && rounds > 0 && rounds <= maxRounds && len(salt) == saltBytes && len(tag) == tagBytes
 }
 
 func decode64(text []byte) ([]byte, error) {
 	return base64.RawURLEncoding.AppendDecode(nil, text)
 }
 
-// head is what a digest must have in common with another to be compared.
-func (d digest) head() []byte {
+// parameters is what a digest must have in common with another to be compared.
+func (d digest) parameters() []byte {
 	return fmt.Appendf(nil, "%d.%s", d.rounds, base64.RawURLEncoding.EncodeToString(d.salt))
 }
 
-// text is the annotation.
-func (d digest) text() string {
-	return fmt.Sprintf("%s.%s", d.head(), base64.RawURLEncoding.EncodeToString(d.tag))
+// encode is the annotation.
+func (d digest) encode() string {
+	return fmt.Sprintf("%s.%s", d.parameters(), base64.RawURLEncoding.EncodeToString(d.tag))
 }
 
-// of derives the tag of a manifest without its metadata.
-func (d digest) of(m manifest) []byte {
-	content := contentOf(m)
+// sum derives the tag of a manifest without its metadata.
+func (d digest) sum(m manifest) []byte {
+	content := canonicalContent(m)
 	defer clear(content)
 	mac := hmac.New(sha256.New, d.salt)
 	mac.Write(content)
@@ -79,11 +79,11 @@ func (d digest) of(m manifest) []byte {
 	return tag
 }
 
-func (d digest) equal(tag []byte) bool { return hmac.Equal(d.tag, tag) }
+func (d digest) matches(tag []byte) bool { return hmac.Equal(d.tag, tag) }
 
-// contentOf writes a manifest without its metadata, in one way whatever the order
+// canonicalContent writes a manifest without its metadata, in one way whatever the order
 // of its members.
-func contentOf(m manifest) []byte {
+func canonicalContent(m manifest) []byte {
 	content := maps.Clone(m.object)
 	delete(content, "metadata")
 	raw, err := json.Marshal(content)
@@ -93,35 +93,35 @@ func contentOf(m manifest) []byte {
 	return raw
 }
 
-// mark writes the digest of what makes an object into its manifest, where it has
+// setDigest writes the digest of what makes an object into its manifest, where it has
 // versions and nothing else will tell what it was made from: a client-side apply
 // leaves the manifest itself, and a ConfigMap is its own.
-func (o *Operator) mark(ctx context.Context, p place, m manifest) {
+func (o *Operator) setDigest(ctx context.Context, p resourcePath, m manifest) {
 	if m.name == "" || m.annotation(artifactVersion) == "" || p.Kind == configMapKind {
 		return
 	}
-	d := digest{rounds: openRounds, salt: o.salt(ctx, p, m)}
-	if p.secret() {
+	d := digest{rounds: nonSecretRounds, salt: o.saltFor(ctx, p, m)}
+	if p.isSecret() {
 		d.rounds = secretRounds
 	}
-	d.tag = d.of(m)
-	m.meta()["annotations"].(object)[redact.ContentAnnotation] = d.text() // which has artifactVersion
+	d.tag = d.sum(m)
+	m.meta()["annotations"].(object)[redact.ContentAnnotation] = d.encode() // which has artifactVersion
 }
 
-// unmarked drops a digest that was copied from a live object.
-func (m manifest) unmarked() {
-	if annotations, is := m.meta()["annotations"].(object); is {
+// clearDigest drops a digest that was copied from a live object.
+func (m manifest) clearDigest() {
+	if annotations, ok := m.meta()["annotations"].(object); ok {
 		delete(annotations, redact.ContentAnnotation)
 	}
 }
 
-// salt is the one that the object has, so that the same manifest applied again
+// saltFor is the one that the object has, so that the same manifest applied again
 // changes nothing, or else that of its series, or else a new one.
-func (o *Operator) salt(ctx context.Context, p place, m manifest) []byte {
-	if d, has := o.liveDigest(ctx, p); has {
+func (o *Operator) saltFor(ctx context.Context, p resourcePath, m manifest) []byte {
+	if d, found := o.liveDigest(ctx, p); found {
 		return d.salt
 	}
-	if salt := o.salts.of(seriesOf(p, m)); salt != nil {
+	if salt := o.salts.get(seriesOf(p, m)); salt != nil {
 		return salt
 	}
 	salt := make([]byte, saltBytes)
@@ -131,16 +131,16 @@ func (o *Operator) salt(ctx context.Context, p place, m manifest) []byte {
 
 // liveDigest reads the digest of an object. Where it can't be read a new salt
 // does no harm.
-func (o *Operator) liveDigest(ctx context.Context, p place) (digest, bool) {
-	raw, _, err := o.do(ctx, p, call{accept: orWhole(p, metadataOnly), wiped: p.secret()})
+func (o *Operator) liveDigest(ctx context.Context, p resourcePath) (digest, bool) {
+	raw, _, err := o.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata), sensitive: p.isSecret()})
 	if err != nil {
 		return digest{}, false
 	}
 	defer clear(raw)
-	var d described
-	defer func() { d.wipe() }()
-	if json.Unmarshal(raw, &d) != nil {
+	var meta sensitiveMeta
+	defer func() { meta.wipe() }()
+	if json.Unmarshal(raw, &meta) != nil {
 		return digest{}, false
 	}
-	return parseDigest(d.Metadata.Annotations[redact.ContentAnnotation])
+	return parseDigest(meta.Metadata.Annotations[redact.ContentAnnotation])
 }

@@ -5,14 +5,14 @@ import (
 	"maps"
 )
 
-// pins are what a manifest says of one object, and one version of it, as those do that
+// preconditionFields are what a manifest says of one object, and one version of it, as those do that
 // were read from a cluster. No other object has that uid, and a new one no version
 // yet, so that they stand against a creation only.
-var pins = []string{"resourceVersion", "uid"}
+var preconditionFields = []string{"resourceVersion", "uid"}
 
-// pinned reports whether a manifest means one object only.
-func (m manifest) pinned() bool {
-	for _, name := range pins {
+// hasPreconditions reports whether a manifest means one object only.
+func (m manifest) hasPreconditions() bool {
+	for _, name := range preconditionFields {
 		if m.meta()[name] != nil {
 			return true
 		}
@@ -20,28 +20,28 @@ func (m manifest) pinned() bool {
 	return false
 }
 
-func (m manifest) unpin() {
-	for _, name := range pins {
+func (m manifest) clearPreconditions() {
+	for _, name := range preconditionFields {
 		delete(m.meta(), name)
 	}
 }
 
-// unpinned is a copy of an object for whatever version and uid.
-func unpinned(tree object) object {
+// withoutPreconditions is a copy of an object for whatever version and uid.
+func withoutPreconditions(tree object) object {
 	m := manifest{object: maps.Clone(tree)}
 	m.object["metadata"] = maps.Clone(m.meta())
-	m.unpin()
+	m.clearPreconditions()
 	return m.object
 }
 
-// unpinMissing unpins a manifest whose object is not there, so that it is created.
+// clearPreconditionsIfMissing unpins a manifest whose object is not there, so that it is created.
 // Where that can't be found out, the next request tells why.
-func (o *Operator) unpinMissing(ctx context.Context, p place, m manifest) {
-	if !m.pinned() {
+func (o *Operator) clearPreconditionsIfMissing(ctx context.Context, p resourcePath, m manifest) {
+	if !m.hasPreconditions() {
 		return
 	}
-	if _, _, err := o.do(ctx, p, call{accept: orWhole(p, metadataOnly)}); missing(err) {
-		m.unpin()
+	if _, _, err := o.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)}); isNotFound(err) {
+		m.clearPreconditions()
 	}
 }
 

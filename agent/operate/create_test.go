@@ -9,17 +9,17 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestNullsAreLeftOut creates objects from manifests with nulls, which mean the same
+// TestNullsAreOmitted creates objects from manifests with nulls, which mean the same
 // in an object that is new as in one that is there: nothing.
-func TestNullsAreLeftOut(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.customKind("Thing", "things")
-	nulls := func() []object {
-		d := whole("d", "1")
+func TestNullsAreOmitted(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCustomKind("Thing", "things")
+	manifestsWithNulls := func() []object {
+		d := fullDeployment("d", "1")
 		dig(d, "spec", "template", "spec", "containers", 0).(object)["resources"] = object{"limits": object{"cpu": nil, "memory": "64Mi"}}
-		s := plainService("s")
+		s := serviceManifest("s")
 		s["spec"].(object)["selector"] = object{"a": "b", "c": nil}
-		thing := object{"apiVersion": b.group() + "/v1", "kind": "Thing", "metadata": object{"name": "t", "labels": nil},
+		thing := object{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "t", "labels": nil},
 			"spec": object{"a": nil, "list": []any{object{"b": nil, "c": 1}, nil}}}
 		return []object{d, s, thing}
 	}
@@ -32,36 +32,36 @@ func TestNullsAreLeftOut(t *testing.T) {
 		if got := string(encode(t, dig(b.live(core, "services", "s"), "spec", "selector"))); got != `{"a":"b"}` {
 			t.Errorf("%s: the selector is %s", what, got)
 		}
-		if got := string(encode(t, b.live("/apis/"+b.group()+"/v1", "things", "t")["spec"])); got != `{"list":[{"c":1},null]}` {
+		if got := string(encode(t, b.live("/apis/"+b.customGroup()+"/v1", "things", "t")["spec"])); got != `{"list":[{"c":1},null]}` {
 			t.Errorf("%s: the custom resource holds %s", what, got)
 		}
 	}
-	b.kubectlApply(nulls(), "--validate=false") // it can't validate nulls in a List
+	b.kubectlApply(manifestsWithNulls(), "--validate=false") // it can't validate nulls in a List
 	check("kubectl")
-	b.kubectl("delete", "deployment/d", "service/s", "things."+b.group()+"/t")
-	b.applyAll(vedette.ClientSide, nulls())
+	b.kubectl("delete", "deployment/d", "service/s", "things."+b.customGroup()+"/t")
+	b.applyAll(vedette.ClientSide, manifestsWithNulls())
 	check("created")
-	b.applyAll(vedette.ClientSide, nulls())
+	b.applyAll(vedette.ClientSide, manifestsWithNulls())
 	check("applied again")
-	b.applyAll(vedette.Recreate, nulls())
+	b.applyAll(vedette.Recreate, manifestsWithNulls())
 	check("recreated")
 }
 
-// exported is a manifest as it was written out of another cluster.
-func exported(o object) object {
+// withExportedMetadata is a manifest as it was written out of another cluster.
+func withExportedMetadata(o object) object {
 	o["metadata"].(object)["resourceVersion"] = "12345"
 	o["metadata"].(object)["uid"] = "b3b4ce1c-8f0b-4a6f-8d1b-0a34bd2b8a52"
 	return o
 }
 
-// TestWhatIsMissingIsRestored applies manifests that name a version and a uid. They
+// TestPreconditionsOfMissingObjectsAreIgnored applies manifests that name a version and a uid. They
 // pin the object that is there; one that is missing is created.
-func TestWhatIsMissingIsRestored(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestPreconditionsOfMissingObjectsAreIgnored(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	strategies := []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ServerForce, vedette.ReplaceObject, vedette.Recreate, vedette.CreateOnly}
 	for i, s := range strategies {
 		name := string(rune('a' + i))
-		for _, o := range []object{exported(configMap(name, object{"k": "1"})), exported(plainService(name))} {
+		for _, o := range []object{withExportedMetadata(configMap(name, object{"k": "1"})), withExportedMetadata(serviceManifest(name))} {
 			out := b.apply(s, o)
 			if out.Status != 201 {
 				t.Errorf("%q of a missing %s: %d", s, o["kind"], out.Status)
@@ -69,8 +69,8 @@ func TestWhatIsMissingIsRestored(t *testing.T) {
 			if s == vedette.Recreate || s == vedette.CreateOnly {
 				continue
 			}
-			if again := b.do(vedette.ApplyArgs{Manifest: encode(t, o), Namespace: b.namespace, Strategy: s}); again.Status != 409 {
-				t.Errorf("%q of another version of a %s: %s %d %s", s, o["kind"], again.State, again.Status, again.Message)
+			if second := b.execute(vedette.ApplyArgs{Manifest: encode(t, o), Namespace: b.namespace, Strategy: s}); second.Status != 409 {
+				t.Errorf("%q of another version of a %s: %s %d %s", s, o["kind"], second.State, second.Status, second.Message)
 			}
 		}
 	}

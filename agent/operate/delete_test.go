@@ -16,7 +16,7 @@ import (
 )
 
 func TestDelete(t *testing.T) {
-	b := newBench(t, operate.Config{})
+	b := newTestbed(t, operate.Config{})
 	uids := map[string]string{}
 	for _, name := range []string{"a", "b", "c"} {
 		o := configMap(name, nil)
@@ -24,7 +24,7 @@ func TestDelete(t *testing.T) {
 		b.apply(vedette.ByMode, o)
 		uids[name] = dig(b.live(core, "configmaps", name), "metadata", "uid").(string)
 	}
-	out := b.done(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "pick=yes"})
+	out := b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "pick=yes"})
 	var names []string
 	for i, k := range out.Keys {
 		names = append(names, k.Name)
@@ -35,109 +35,109 @@ func TestDelete(t *testing.T) {
 	if slices.Sort(names); !slices.Equal(names, []string{"a", "b"}) {
 		t.Errorf("deleted %v", names)
 	}
-	b.fails(vedette.GetArgs{Target: b.target("configmap", "a")}, 404)
-	b.fails(vedette.DeleteArgs{Target: b.target("configmap", "a")}, 404, `"a" not found`)
-	if out := b.done(vedette.DeleteArgs{Target: b.target("configmap", "a"), MissingOK: true}); len(out.Keys) != 0 {
+	b.wantFailure(vedette.GetArgs{Target: b.target("configmap", "a")}, 404)
+	b.wantFailure(vedette.DeleteArgs{Target: b.target("configmap", "a")}, 404, `"a" not found`)
+	if out := b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", "a"), MissingOK: true}); len(out.Keys) != 0 {
 		t.Errorf("deleted %v, which was not there", out.Keys)
 	}
 	for _, selector := range []string{"", " \t", "\x00", "pick=no\x00,never=this"} {
-		b.fails(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: selector}, 400, "every configmap")
+		b.wantFailure(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: selector}, 400, "every configmap")
 	}
-	b.fails(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "a=,=b"}, 400, "found '='")
-	b.fails(vedette.DeleteArgs{Target: b.target("configmap", "c"), Propagation: "sideways"}, 400, "sideways")
-	b.done(vedette.GetArgs{Target: b.target("configmap", "c")})
+	b.wantFailure(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "a=,=b"}, 400, "found '='")
+	b.wantFailure(vedette.DeleteArgs{Target: b.target("configmap", "c"), Propagation: "sideways"}, 400, "sideways")
+	b.mustExecute(vedette.GetArgs{Target: b.target("configmap", "c")})
 }
 
-func TestDeleteSaysWhichFinalizersItWaitsFor(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestDeleteTimeoutNamesFinalizers(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	o := configMap("stuck", nil)
 	o["metadata"].(object)["finalizers"] = []any{"example.com/never"}
 	b.apply(vedette.ByMode, o)
-	began := time.Now()
-	out := b.op.Do(t.Context(), vedette.Operation{Deadline: time.Now().Add(2 * time.Second),
+	start := time.Now()
+	out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(2 * time.Second),
 		Args: vedette.DeleteArgs{Target: b.target("cm", "stuck")}})
-	if out.State != vedette.Failed || out.Status != 504 || time.Since(began) > 2*time.Second {
-		t.Errorf("after %v: %+v", time.Since(began), out)
+	if out.State != vedette.Failed || out.Status != 504 || time.Since(start) > 2*time.Second {
+		t.Errorf("after %v: %+v", time.Since(start), out)
 	}
 	if len(out.UIDs) != 1 || out.UIDs[0] != dig(b.live(core, "configmaps", "stuck"), "metadata", "uid") {
 		t.Errorf("what is being deleted has the uids %v", out.UIDs)
 	}
 	for _, words := range []string{"example.com/never", "stuck", "not gone"} {
-		b.contains(out.Message, words)
+		b.wantContains(out.Message, words)
 	}
-	b.done(vedette.DeleteArgs{Target: b.target("cm", "stuck"), NoWait: true})
+	b.mustExecute(vedette.DeleteArgs{Target: b.target("cm", "stuck"), NoWait: true})
 	must(t, plane.Patch(t.Context(), b.path(core, "configmaps", "stuck"), object{"metadata": object{"finalizers": nil}}))
 }
 
-func TestPropagation(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestDeletePropagation(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	for policy, kept := range map[string]bool{"Orphan": true, "orphan": true, "FOREGROUND": false, "Background": false, "": false} {
-		b.apply(vedette.ByMode, crew("d", []any{object{"name": "main", "image": "example.com/m"}}, nil))
+		b.apply(vedette.ByMode, deploymentManifest("d", []any{object{"name": "main", "image": "example.com/m"}}, nil))
 		replicaSets := b.path(apps, "replicasets", "")
 		var uid string
 		must(t, plane.Await(t.Context(), replicaSets, func(list object) bool {
 			uid, _ = dig(list, "items", 0, "metadata", "uid").(string)
 			return uid != ""
 		}))
-		b.done(vedette.DeleteArgs{Target: b.target("deployment", "d"), Propagation: policy})
+		b.mustExecute(vedette.DeleteArgs{Target: b.target("deployment", "d"), Propagation: policy})
 		if kept {
 			rs := dig(b.live(apps, "replicasets", ""), "items", 0)
 			if dig(rs, "metadata", "uid") != uid || dig(rs, "metadata", "ownerReferences") != nil {
 				t.Errorf("%q left %v", policy, dig(rs, "metadata"))
 			}
-			b.done(vedette.DeleteArgs{Target: b.target("rs", dig(rs, "metadata", "name").(string))})
+			b.mustExecute(vedette.DeleteArgs{Target: b.target("rs", dig(rs, "metadata", "name").(string))})
 		}
 		must(t, plane.Await(t.Context(), replicaSets, func(list object) bool { return dig(list, "items", 0) == nil }))
 	}
 }
 
-func TestGrace(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.running("p")
+func TestDeleteGracePeriod(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.startPod("p")
 	none := int64(0)
-	out := b.done(vedette.DeleteArgs{Target: b.target("pod", "p"), GraceSeconds: &none})
+	out := b.mustExecute(vedette.DeleteArgs{Target: b.target("pod", "p"), GraceSeconds: &none})
 	if len(out.Keys) != 1 || out.Keys[0] != (vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: b.namespace, Name: "p"}) {
 		t.Errorf("deleted %v", out.Keys)
 	}
-	b.fails(vedette.GetArgs{Target: b.target("pod", "p")}, 404)
+	b.wantFailure(vedette.GetArgs{Target: b.target("pod", "p")}, 404)
 	b.apply(vedette.ByMode, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "q"}, "spec": object{
 		"nodeName": "nowhere", "containers": []any{object{"name": "main", "image": "example.com/m"}}}}) // nobody ends it
 	long := int64(7)
-	b.done(vedette.DeleteArgs{Target: b.target("pod", "q"), GraceSeconds: &long, NoWait: true})
+	b.mustExecute(vedette.DeleteArgs{Target: b.target("pod", "q"), GraceSeconds: &long, NoWait: true})
 	if got := dig(b.live(core, "pods", "q"), "metadata", "deletionGracePeriodSeconds"); got != float64(7) {
 		t.Errorf("it has a grace of %v", got)
 	}
-	out = b.op.Do(t.Context(), vedette.Operation{Deadline: time.Now().Add(time.Second), Args: vedette.DeleteArgs{Target: b.target("pod", "q")}})
+	out = b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(time.Second), Args: vedette.DeleteArgs{Target: b.target("pod", "q")}})
 	if out.State != vedette.Failed || out.Status != 504 {
 		t.Errorf("what nobody ends is %+v", out)
 	}
-	b.contains(out.Message, "s to end")
+	b.wantContains(out.Message, "s to end")
 }
 
-// spy is a bench that notes what is asked of the API server, but for what it serves.
+// requestLog is a bench that notes what is asked of the API server, but for what it serves.
 // It breaks off the answers to as many deletions as breaks says.
-type spy struct {
-	*bench
-	mu     sync.Mutex
-	asked  []string
-	breaks int
+type requestLog struct {
+	*testbed
+	mu           sync.Mutex
+	methods      []string
+	abortDeletes int
 }
 
-func newSpy(t *testing.T) *spy {
-	s := &spy{}
-	s.bench = behind(t, func(_ http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+func newRequestLog(t *testing.T) *requestLog {
+	s := &requestLog{}
+	s.testbed = newProxyTestbed(t, func(_ http.ResponseWriter, r *http.Request, backend http.Handler) bool {
 		if !strings.Contains(r.URL.Path, "/namespaces/t-") {
 			return false
 		}
 		s.mu.Lock()
-		s.asked = append(s.asked, r.Method)
-		broken := r.Method == http.MethodDelete && s.breaks > 0
-		if broken {
-			s.breaks--
+		s.methods = append(s.methods, r.Method)
+		aborted := r.Method == http.MethodDelete && s.abortDeletes > 0
+		if aborted {
+			s.abortDeletes--
 		}
 		s.mu.Unlock()
-		if broken {
-			pass.ServeHTTP(httptest.NewRecorder(), r)
+		if aborted {
+			backend.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		}
 		return false
@@ -145,107 +145,107 @@ func newSpy(t *testing.T) *spy {
 	return s
 }
 
-// heard returns the methods of the requests since the last call.
-func (s *spy) heard() string {
+// takeMethods returns the methods of the requests since the last call.
+func (s *requestLog) takeMethods() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := strings.Join(s.asked, " ")
-	s.asked = nil
-	return asked
+	methods := strings.Join(s.methods, " ")
+	s.methods = nil
+	return methods
 }
 
-func (s *spy) make(o object) (uid string) {
+func (s *requestLog) create(o object) (uid string) {
 	s.Helper()
 	out := s.apply(vedette.CreateOnly, o)
-	s.heard()
+	s.takeMethods()
 	return dig(decode(s, out.Objects[0]), "metadata", "uid").(string)
 }
 
 // TestDeleteByUID holds what a known uid spares, and what becomes of one that is out
 // of date.
 func TestDeleteByUID(t *testing.T) {
-	s := newSpy(t)
-	none := "00000000-0000-0000-0000-000000000000"
-	s.customKind("Thing", "things")
-	held := func(name string) object {
+	s := newRequestLog(t)
+	unknownUID := "00000000-0000-0000-0000-000000000000"
+	s.createCustomKind("Thing", "things")
+	withFinalizer := func(name string) object {
 		o := configMap(name, nil)
 		o["metadata"].(object)["finalizers"] = []any{"example.com/never"}
 		return o
 	}
 	for _, tt := range []struct {
-		why    string
-		kind   string
-		object object // nil for none
-		args   vedette.DeleteArgs
-		stale  bool // the uid is another object's
-		asks   string
-		uid    bool // the outcome has it
-		status int
+		why     string
+		kind    string
+		object  object // nil for none
+		args    vedette.DeleteArgs
+		stale   bool // the uid is another object's
+		methods string
+		uid     bool // the outcome has it
+		status  int
 	}{
-		{why: "known", kind: "configmap", object: configMap("a", nil), asks: "DELETE", uid: true},
-		{why: "a Secret", kind: "secret", object: secretOf("a"), asks: "DELETE", uid: true},
-		{why: "of a custom kind", kind: "thing." + s.group(), object: object{"apiVersion": s.group() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}}, asks: "DELETE", uid: true},
-		{why: "unwaited for", kind: "configmap", object: configMap("b", nil), args: vedette.DeleteArgs{NoWait: true}, asks: "DELETE", uid: true},
-		{why: "another one has the name", kind: "configmap", object: configMap("c", nil), stale: true, asks: "DELETE GET DELETE", uid: true},
+		{why: "known", kind: "configmap", object: configMap("a", nil), methods: "DELETE", uid: true},
+		{why: "a Secret", kind: "secret", object: secretManifest("a"), methods: "DELETE", uid: true},
+		{why: "of a custom kind", kind: "thing." + s.customGroup(), object: object{"apiVersion": s.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}}, methods: "DELETE", uid: true},
+		{why: "unwaited for", kind: "configmap", object: configMap("b", nil), args: vedette.DeleteArgs{NoWait: true}, methods: "DELETE", uid: true},
+		{why: "another one has the name", kind: "configmap", object: configMap("c", nil), stale: true, methods: "DELETE GET DELETE", uid: true},
 		{why: "another one has the name, which is spared", kind: "configmap", object: configMap("d", nil), stale: true,
-			args: vedette.DeleteArgs{OnlyKnown: true, MissingOK: true}, asks: "DELETE", status: 409},
-		{why: "gone", kind: "configmap", stale: true, asks: "DELETE", status: 404},
-		{why: "gone, which may be", kind: "configmap", stale: true, args: vedette.DeleteArgs{MissingOK: true}, asks: "DELETE", uid: true},
-		{why: "what others have to let go of", kind: "configmap", object: held("e"), args: vedette.DeleteArgs{NoWait: true}, asks: "DELETE", uid: true},
+			args: vedette.DeleteArgs{OnlyKnown: true, MissingOK: true}, methods: "DELETE", status: 409},
+		{why: "gone", kind: "configmap", stale: true, methods: "DELETE", status: 404},
+		{why: "gone, which may be", kind: "configmap", stale: true, args: vedette.DeleteArgs{MissingOK: true}, methods: "DELETE", uid: true},
+		{why: "what others have to let go of", kind: "configmap", object: withFinalizer("e"), args: vedette.DeleteArgs{NoWait: true}, methods: "DELETE", uid: true},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			name, uid := "none", none
+			name, uid := "none", unknownUID
 			if tt.object != nil {
-				uid = s.make(tt.object)
+				uid = s.create(tt.object)
 				name = dig(tt.object, "metadata", "name").(string)
 			}
 			tt.args.Target, tt.args.KnownUID = s.target(tt.kind, name), uid
 			if tt.stale {
-				tt.args.KnownUID = none
+				tt.args.KnownUID = unknownUID
 			}
-			out := s.do(tt.args)
-			if asked := s.heard(); asked != tt.asks {
-				t.Errorf("it asked %s, want %s", asked, tt.asks)
+			out := s.execute(tt.args)
+			if methods := s.takeMethods(); methods != tt.methods {
+				t.Errorf("it asked %s, want %s", methods, tt.methods)
 			}
 			if out.State == vedette.Done == (tt.status != 0) || tt.status != 0 && out.Status != tt.status {
 				t.Errorf("%s %d %s", out.State, out.Status, out.Message)
 			}
-			if has := len(out.UIDs) == 1 && out.UIDs[0] == uid && len(out.Keys) == 1; has != tt.uid {
+			if named := len(out.UIDs) == 1 && out.UIDs[0] == uid && len(out.Keys) == 1; named != tt.uid {
 				t.Errorf("it names %v %v, want %s: %v", out.Keys, out.UIDs, uid, tt.uid)
 			}
 		})
 	}
-	s.done(vedette.GetArgs{Target: s.target("configmap", "d")})
+	s.mustExecute(vedette.GetArgs{Target: s.target("configmap", "d")})
 	must(t, plane.Patch(t.Context(), s.path(core, "configmaps", "e"), object{"metadata": object{"finalizers": nil}}))
 }
 
-// TestDeleteByUIDWithALostAnswer breaks off the answer to a deletion that was done.
-func TestDeleteByUIDWithALostAnswer(t *testing.T) {
-	s := newSpy(t)
-	uid := s.make(configMap("a", nil))
-	s.breaks = 1
-	out := s.done(vedette.DeleteArgs{Target: s.target("configmap", "a"), KnownUID: uid})
-	if asked := s.heard(); asked != "DELETE DELETE" || len(out.UIDs) != 1 || out.UIDs[0] != uid {
-		t.Errorf("it asked %s and names %v", asked, out.UIDs)
+// TestDeleteByUIDRetriesLostAnswer breaks off the answer to a deletion that was done.
+func TestDeleteByUIDRetriesLostAnswer(t *testing.T) {
+	s := newRequestLog(t)
+	uid := s.create(configMap("a", nil))
+	s.abortDeletes = 1
+	out := s.mustExecute(vedette.DeleteArgs{Target: s.target("configmap", "a"), KnownUID: uid})
+	if methods := s.takeMethods(); methods != "DELETE DELETE" || len(out.UIDs) != 1 || out.UIDs[0] != uid {
+		t.Errorf("it asked %s and names %v", methods, out.UIDs)
 	}
 }
 
-// TestDeleteByUIDLeavesWhatCameAfter has an object made anew between a deletion whose
+// TestDeleteByUIDSparesNewObject has an object made anew between a deletion whose
 // answer is lost and the next try.
-func TestDeleteByUIDLeavesWhatCameAfter(t *testing.T) {
-	var b *bench
+func TestDeleteByUIDSparesNewObject(t *testing.T) {
+	var b *testbed
 	lost := false
-	b = behind(t, func(_ http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+	b = newProxyTestbed(t, func(_ http.ResponseWriter, r *http.Request, backend http.Handler) bool {
 		if lost || r.Method != http.MethodDelete {
 			return false
 		}
 		lost = true
-		pass.ServeHTTP(httptest.NewRecorder(), r)
+		backend.ServeHTTP(httptest.NewRecorder(), r)
 		must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("a", object{"anew": "yes"})))
 		panic(http.ErrAbortHandler)
 	})
 	uid := dig(decode(t, b.apply(vedette.CreateOnly, configMap("a", nil)).Objects[0]), "metadata", "uid").(string)
-	out := b.do(vedette.DeleteArgs{Target: b.target("configmap", "a"), KnownUID: uid})
+	out := b.execute(vedette.DeleteArgs{Target: b.target("configmap", "a"), KnownUID: uid})
 	if out.State != vedette.Lost {
 		t.Errorf("%s %d %s", out.State, out.Status, out.Message)
 	}
@@ -254,12 +254,12 @@ func TestDeleteByUIDLeavesWhatCameAfter(t *testing.T) {
 	}
 }
 
-// TestWhatTookANameIsNotChosen has an object made anew, without the labels that it was
+// TestDeleteBySelectorSparesNewObject has an object made anew, without the labels that it was
 // chosen by, before its deletion comes.
-func TestWhatTookANameIsNotChosen(t *testing.T) {
-	var b *bench
+func TestDeleteBySelectorSparesNewObject(t *testing.T) {
+	var b *testbed
 	swapped := false
-	b = behind(t, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	b = newProxyTestbed(t, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if !swapped && r.Method == http.MethodDelete {
 			swapped = true
 			must(t, plane.Delete(t.Context(), b.path(core, "configmaps", "a")))
@@ -267,10 +267,10 @@ func TestWhatTookANameIsNotChosen(t *testing.T) {
 		}
 		return false
 	})
-	chosen := configMap("a", nil)
-	chosen["metadata"].(object)["labels"] = object{"old": "yes"}
-	uid := dig(decode(t, b.apply(vedette.CreateOnly, chosen).Objects[0]), "metadata", "uid").(string)
-	out := b.done(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "old=yes"})
+	selected := configMap("a", nil)
+	selected["metadata"].(object)["labels"] = object{"old": "yes"}
+	uid := dig(decode(t, b.apply(vedette.CreateOnly, selected).Objects[0]), "metadata", "uid").(string)
+	out := b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "old=yes"})
 	if !swapped || dig(b.live(core, "configmaps", "a"), "data", "anew") != "yes" {
 		t.Error("what took the name is gone")
 	}
@@ -279,16 +279,16 @@ func TestWhatTookANameIsNotChosen(t *testing.T) {
 	}
 }
 
-// TestDeleteOfAKindThatIsGone holds that a 404 for a kind tells nothing of its object.
-func TestDeleteOfAKindThatIsGone(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.customKind("Thing", "things")
-	b.apply(vedette.CreateOnly, object{"apiVersion": b.group() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}})
-	target := vedette.Target{Kind: "Thing", APIVersion: b.group() + "/v1", Namespace: b.namespace, Name: "a"}
-	b.done(vedette.GetArgs{Target: target})
-	must(t, plane.Delete(t.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things."+b.group()))
-	must(t, plane.Await(t.Context(), "/apis", func(o object) bool { return !strings.Contains(string(encode(t, o)), b.group()) }))
-	if out := b.do(vedette.DeleteArgs{Target: target, KnownUID: "u", MissingOK: true}); len(out.UIDs) != 0 {
+// TestDeleteOfRemovedKind holds that a 404 for a kind tells nothing of its object.
+func TestDeleteOfRemovedKind(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCustomKind("Thing", "things")
+	b.apply(vedette.CreateOnly, object{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}})
+	target := vedette.Target{Kind: "Thing", APIVersion: b.customGroup() + "/v1", Namespace: b.namespace, Name: "a"}
+	b.mustExecute(vedette.GetArgs{Target: target})
+	must(t, plane.Delete(t.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things."+b.customGroup()))
+	must(t, plane.Await(t.Context(), "/apis", func(o object) bool { return !strings.Contains(string(encode(t, o)), b.customGroup()) }))
+	if out := b.execute(vedette.DeleteArgs{Target: target, KnownUID: "u", MissingOK: true}); len(out.UIDs) != 0 {
 		t.Errorf("of a kind that is gone it names %v", out.UIDs)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Discovered is what a discover tells: the Result of its outcome is one.
-type Discovered struct {
+// DiscoverResult is what a discover tells: the Result of its outcome is one.
+type DiscoverResult struct {
 	Kinds []DiscoveredKind `json:"kinds"`
 	// UnknownGroups are those whose API servers do not answer.
 	UnknownGroups []string `json:"unknownGroups,omitempty"`
@@ -28,17 +28,17 @@ type DiscoveredKind struct {
 func (o *Operator) discover(ctx context.Context) result {
 	cat, err := o.cluster.Discover(ctx)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	o.forget()
-	d := Discovered{Kinds: []DiscoveredKind{}, UnknownGroups: cat.UnknownGroups}
+	o.invalidateKinds()
+	d := DiscoverResult{Kinds: []DiscoveredKind{}, UnknownGroups: cat.UnknownGroups}
 	for _, r := range cat.Resources {
-		d.Kinds = append(d.Kinds, discovered(r))
+		d.Kinds = append(d.Kinds, toDiscoveredKind(r))
 	}
-	return telling(d)
+	return jsonResult(d)
 }
 
-func discovered(r vedette.Resource) DiscoveredKind {
+func toDiscoveredKind(r vedette.Resource) DiscoveredKind {
 	return DiscoveredKind{Kind: r.Kind.Name, Group: r.Kind.Group, Version: r.Version, Plural: r.Plural,
 		Singular: r.Singular, ShortNames: r.ShortNames, Namespaced: r.Namespaced}
 }

@@ -17,23 +17,23 @@ func withDryRun(ctx context.Context) context.Context {
 	return context.WithValue(ctx, dryRunKey{}, true)
 }
 
-func isDry(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
+func isDryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
 
 // dryRunAll is the one value that API servers know: all stages but the storage.
 const dryRunAll = "All"
 
 // asDryRun is the same request as a dry run. API servers read the options of a
 // deletion from its body and, where it has one, from nowhere else.
-func (c call) asDryRun() call {
-	c.dry, c.once = true, false
-	if c.method == http.MethodDelete {
-		c.body = dryDeletion(c.body)
-		return c
+func (req request) asDryRun() request {
+	req.dryRun, req.nonIdempotent = true, false
+	if req.method == http.MethodDelete {
+		req.body = withDryRunOption(req.body)
+		return req
 	}
-	return c.with("dryRun", dryRunAll)
+	return req.withQuery("dryRun", dryRunAll)
 }
 
-func dryDeletion(body []byte) []byte {
+func withDryRunOption(body []byte) []byte {
 	options := object{"apiVersion": "v1", "kind": "DeleteOptions"}
 	if len(body) > 0 {
 		if err := json.Unmarshal(body, &options); err != nil { // it was encoded here
@@ -48,39 +48,39 @@ func dryDeletion(body []byte) []byte {
 	return raw
 }
 
-// createBeside tells what would be created in the place of an object that a dry
+// previewRecreate tells what would be created in the place of an object that a dry
 // run leaves where it is. To create it under its own name would fail for that, and
 // to merge it into what is there for the very fields that a recreate is asked for.
 // So the API server is asked to make up a name, which the answer does not tell.
-func (o *Operator) createBeside(ctx context.Context, p place, m manifest) result {
-	beside := manifest{object: copied(m.object)}
-	delete(beside.meta(), "name")
-	beside.meta()["generateName"] = m.name + "-"
-	raw, status, err := o.do(ctx, p.list(), call{method: http.MethodPost, contentType: typeJSON, body: beside.raw(),
-		query: url.Values{"fieldManager": {o.cfg.Manager}}, accept: p.accept(), manifest: true})
+func (o *Operator) previewRecreate(ctx context.Context, p resourcePath, m manifest) result {
+	preview := manifest{object: copyObject(m.object)}
+	delete(preview.meta(), "name")
+	preview.meta()["generateName"] = m.name + "-"
+	raw, status, err := o.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: preview.encode(),
+		query: url.Values{"fieldManager": {o.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
 	tree, err := parseObject(raw, "object")
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
 	created := manifest{object: tree}
 	created.meta()["name"] = m.name
 	delete(created.meta(), "generateName")
-	return o.told(p, created.raw(), status)
+	return o.objectResult(p, created.encode(), status)
 }
 
-// scaled tells an object with the replicas that a dry run has asked for, which the
+// withReplicas tells an object with the replicas that a dry run has asked for, which the
 // cluster tells of the Scale only. Kinds that keep the number elsewhere than all
 // built-in ones are told as they are, and a message says so.
-func scaled(raw []byte, replicas int64) ([]byte, string, error) {
+func withReplicas(raw []byte, replicas int64) ([]byte, string, error) {
 	tree, err := parseObject(raw, "object")
 	if err != nil {
 		return nil, "", err
 	}
 	spec, _ := tree["spec"].(object)
-	if _, has := spec["replicas"]; !has {
+	if _, exists := spec["replicas"]; !exists {
 		return raw, "the object is told as it is: its kind does not keep the number of replicas in spec.replicas", nil
 	}
 	spec["replicas"] = replicas
@@ -88,33 +88,33 @@ func scaled(raw []byte, replicas int64) ([]byte, string, error) {
 	return raw, "", err
 }
 
-// notWritten is the version of what a dry run would create. API servers give it
+// dryRunVersion is the version of what a dry run would create. API servers give it
 // none, and what redacts objects takes none without one; dry takes it out again.
-const notWritten = "0"
+const dryRunVersion = "0"
 
-// versioned gives what a dry run created a version, where it has none.
-func versioned(raw []byte) ([]byte, error) {
+// withDryRunVersion gives what a dry run created a version, where it has none.
+func withDryRunVersion(raw []byte) ([]byte, error) {
 	tree, err := parseObject(raw, "object")
 	if err != nil {
 		return nil, err
 	}
-	if meta, _ := tree["metadata"].(object); meta != nil && text(meta, "resourceVersion") == "" {
-		meta["resourceVersion"] = notWritten
+	if meta, _ := tree["metadata"].(object); meta != nil && nestedString(meta, "resourceVersion") == "" {
+		meta["resourceVersion"] = dryRunVersion
 	}
 	return json.Marshal(tree)
 }
 
-// dry makes an outcome that of a dry run: nothing of it must be stored, and its
+// cleanDryRunOutcome makes an outcome that of a dry run: nothing of it must be stored, and its
 // version, which does not move, tells nothing of what would be changed.
-func dry(out vedette.Outcome) vedette.Outcome {
+func cleanDryRunOutcome(out vedette.Outcome) vedette.Outcome {
 	out.Fresh, out.Unchanged = nil, false
 	for i, raw := range out.Objects {
 		tree, err := parseObject(raw, "object")
-		if err != nil || text(tree, "metadata", "resourceVersion") != notWritten {
+		if err != nil || nestedString(tree, "metadata", "resourceVersion") != dryRunVersion {
 			continue
 		}
 		delete(tree["metadata"].(object), "resourceVersion")
-		out.Objects[i] = manifest{object: tree}.raw()
+		out.Objects[i] = manifest{object: tree}.encode()
 	}
 	return out
 }

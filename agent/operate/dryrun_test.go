@@ -17,10 +17,10 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// dry carries out a dry run.
-func (b *bench) dry(args vedette.Args) vedette.Outcome {
+// dryRun carries out a dry run.
+func (b *testbed) dryRun(args vedette.Args) vedette.Outcome {
 	b.Helper()
-	out := b.op.Do(b.Context(), vedette.Operation{ID: "01", Args: args, DryRun: true, Deadline: time.Now().Add(time.Minute)})
+	out := b.op.Execute(b.Context(), vedette.Operation{ID: "01", Args: args, DryRun: true, Deadline: time.Now().Add(time.Minute)})
 	if out.Unchanged {
 		b.Errorf("the dry run of %+v says that nothing would be changed", args)
 	}
@@ -30,9 +30,9 @@ func (b *bench) dry(args vedette.Args) vedette.Outcome {
 	return out
 }
 
-// versions are the resourceVersions of what stands in the namespace, but for what a
+// resourceVersions are the resourceVersions of what stands in the namespace, but for what a
 // controller puts into every new one.
-func (b *bench) versions(lists ...string) map[string]any {
+func (b *testbed) resourceVersions(lists ...string) map[string]any {
 	b.Helper()
 	all := map[string]any{}
 	for _, list := range lists {
@@ -47,33 +47,33 @@ func (b *bench) versions(lists ...string) map[string]any {
 	return all
 }
 
-func owned(name, colour string) object {
+func colorConfigMap(name, colour string) object {
 	return configMap(name, object{"colour": colour})
 }
 
-// TestDryRunsChangeNothing holds of everything that changes something that its dry
+// TestDryRunChangesNothing holds of everything that changes something that its dry
 // run tells what would become of the object, and leaves all as it is.
-func TestDryRunsChangeNothing(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestDryRunChangesNothing(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	service := func(port int) object {
 		return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "s"}, "spec": object{"selector": object{"a": "b"}, "ports": []any{object{"port": port}}}}
 	}
 	for _, tag := range []string{"1", "2"} {
-		b.apply(vedette.ByMode, rolled("StatefulSet", "db", tag)) // which has no controller's second thoughts
-		b.apply(vedette.ByMode, rolled("Deployment", "web", tag))
-		b.settled("Deployment", "web")
-		b.settled("StatefulSet", "db")
+		b.apply(vedette.ByMode, workloadManifest("StatefulSet", "db", tag)) // which has no controller's second thoughts
+		b.apply(vedette.ByMode, workloadManifest("Deployment", "web", tag))
+		b.awaitRollout("Deployment", "web")
+		b.awaitRollout("StatefulSet", "db")
 	}
-	b.apply(vedette.ByMode, rolled("Deployment", "held", "1"))
-	b.settled("Deployment", "held")
-	b.done(vedette.PauseArgs{Target: b.target("deployment", "held")})
-	b.apply(vedette.ByMode, owned("c", "blue"))
+	b.apply(vedette.ByMode, workloadManifest("Deployment", "held", "1"))
+	b.awaitRollout("Deployment", "held")
+	b.mustExecute(vedette.PauseArgs{Target: b.target("deployment", "held")})
+	b.apply(vedette.ByMode, colorConfigMap("c", "blue"))
 	b.apply(vedette.ByMode, service(80))
-	b.settledStill("deployments/held", "deployments/web")
+	b.awaitObserved("deployments/held", "deployments/web")
 	apply := func(o object, s vedette.Strategy) vedette.Args {
 		return vedette.ApplyArgs{Manifest: encode(t, o), Namespace: b.namespace, Strategy: s}
 	}
-	other := rolled("Deployment", "web", "2")
+	other := workloadManifest("Deployment", "web", "2")
 	other["spec"].(object)["selector"] = object{"matchLabels": object{"app": "other"}}
 	other["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
 	image := []any{"spec", "template", "spec", "containers", 0, "image"}
@@ -83,16 +83,16 @@ func TestDryRunsChangeNothing(t *testing.T) {
 		path []any
 		want any
 	}{
-		{"a new object", apply(owned("new", "red"), vedette.ByMode), []any{"data", "colour"}, "red"},
-		{"a new one client-side", apply(owned("new", "red"), vedette.ClientSide), []any{"data", "colour"}, "red"},
-		{"a create", apply(owned("new", "red"), vedette.CreateOnly), []any{"data", "colour"}, "red"},
-		{"a replace of nothing", apply(owned("new", "red"), vedette.ReplaceObject), []any{"data", "colour"}, "red"},
-		{"a recreate of nothing", apply(owned("new", "red"), vedette.Recreate), []any{"data", "colour"}, "red"},
-		{"server-side", apply(owned("c", "red"), vedette.ServerSide), []any{"data", "colour"}, "red"},
-		{"by force", apply(owned("c", "red"), vedette.ServerForce), []any{"data", "colour"}, "red"},
+		{"a new object", apply(colorConfigMap("new", "red"), vedette.ByMode), []any{"data", "colour"}, "red"},
+		{"a new one client-side", apply(colorConfigMap("new", "red"), vedette.ClientSide), []any{"data", "colour"}, "red"},
+		{"a create", apply(colorConfigMap("new", "red"), vedette.CreateOnly), []any{"data", "colour"}, "red"},
+		{"a replace of nothing", apply(colorConfigMap("new", "red"), vedette.ReplaceObject), []any{"data", "colour"}, "red"},
+		{"a recreate of nothing", apply(colorConfigMap("new", "red"), vedette.Recreate), []any{"data", "colour"}, "red"},
+		{"server-side", apply(colorConfigMap("c", "red"), vedette.ServerSide), []any{"data", "colour"}, "red"},
+		{"by force", apply(colorConfigMap("c", "red"), vedette.ServerForce), []any{"data", "colour"}, "red"},
 		{"client-side", apply(service(81), vedette.ClientSide), []any{"spec", "ports", 0, "port"}, 81.0},
-		{"server-side over client-side", apply(rolled("Deployment", "web", "9"), vedette.ServerForce), image, "example.com/m:9"},
-		{"replace", apply(owned("c", "red"), vedette.ReplaceObject), []any{"data", "colour"}, "red"},
+		{"server-side over client-side", apply(workloadManifest("Deployment", "web", "9"), vedette.ServerForce), image, "example.com/m:9"},
+		{"replace", apply(colorConfigMap("c", "red"), vedette.ReplaceObject), []any{"data", "colour"}, "red"},
 		{"recreate", apply(other, vedette.Recreate), []any{"spec", "selector", "matchLabels", "app"}, "other"},
 		{"recreate keeps the name", apply(other, vedette.Recreate), []any{"metadata", "name"}, "web"},
 		{"strategic patch", vedette.PatchArgs{Target: b.target("cm", "c"), Patch: []byte(`{"data":{"colour":"red"}}`)}, []any{"data", "colour"}, "red"},
@@ -104,10 +104,10 @@ func TestDryRunsChangeNothing(t *testing.T) {
 		{"resume", vedette.ResumeArgs{Target: b.target("deployment", "held")}, []any{"spec", "paused"}, nil},
 	}
 	lists := []string{core + " configmaps", core + " services", apps + " deployments", apps + " statefulsets", apps + " replicasets", core + " pods"}
-	before := b.versions(lists...)
+	before := b.resourceVersions(lists...)
 	for _, tt := range cases {
 		t.Run(strings.ReplaceAll(tt.why, " ", "-"), func(t *testing.T) {
-			out := b.dry(tt.args)
+			out := b.dryRun(tt.args)
 			if out.State != vedette.Done || len(out.Objects) != 1 {
 				t.Fatalf("%s %d %s: %s", out.State, out.Status, out.Reason, out.Message)
 			}
@@ -116,21 +116,21 @@ func TestDryRunsChangeNothing(t *testing.T) {
 			}
 		})
 	}
-	if created := decode(t, b.dry(cases[0].args).Objects[0]); dig(created, "metadata", "resourceVersion") != nil {
+	if created := decode(t, b.dryRun(cases[0].args).Objects[0]); dig(created, "metadata", "resourceVersion") != nil {
 		t.Errorf("what is not there has a version: %v", created)
 	}
-	restarted := b.dry(vedette.RestartArgs{Target: b.target("deployment", "web")})
+	restarted := b.dryRun(vedette.RestartArgs{Target: b.target("deployment", "web")})
 	if at := dig(decode(t, restarted.Objects[0]), "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"); at == nil {
 		t.Errorf("restarted, it would be %s", restarted.Objects[0])
 	}
-	if after := b.versions(lists...); !maps.Equal(before, after) {
+	if after := b.resourceVersions(lists...); !maps.Equal(before, after) {
 		t.Errorf("before %v\nafter  %v", before, after)
 	}
 }
 
-// settledStill waits until the controllers have nothing more to say of objects of
+// awaitObserved waits until the controllers have nothing more to say of objects of
 // apps.
-func (b *bench) settledStill(names ...string) {
+func (b *testbed) awaitObserved(names ...string) {
 	b.Helper()
 	for _, name := range names {
 		plural, name, _ := strings.Cut(name, "/")
@@ -141,24 +141,24 @@ func (b *bench) settledStill(names ...string) {
 	}
 }
 
-// TestDryDeletes holds that what would be deleted is told and stays, and that
+// TestDryRunDelete holds that what would be deleted is told and stays, and that
 // nobody waits for it to go.
-func TestDryDeletes(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestDryRunDelete(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	for _, name := range []string{"a", "b"} {
-		o := owned(name, "blue")
+		o := colorConfigMap(name, "blue")
 		o["metadata"].(object)["labels"] = object{"pick": "yes"}
 		o["metadata"].(object)["finalizers"] = []any{"example.com/never"} // a real delete would not end
 		b.apply(vedette.ByMode, o)
 	}
-	before := b.versions(core + " configmaps")
+	before := b.resourceVersions(core + " configmaps")
 	none := int64(0)
 	for names, args := range map[string]vedette.DeleteArgs{
 		"a":   {Target: b.target("cm", "a"), GraceSeconds: &none, Propagation: "foreground"},
 		"a b": {Target: b.target("cm", ""), LabelSelector: "pick=yes"},
 		"":    {Target: b.target("cm", "none"), MissingOK: true},
 	} {
-		out := b.dry(args)
+		out := b.dryRun(args)
 		var got []string
 		for _, key := range out.Keys {
 			got = append(got, key.Name)
@@ -167,10 +167,10 @@ func TestDryDeletes(t *testing.T) {
 			t.Errorf("%+v would delete %v: %s %s", args, got, out.State, out.Message)
 		}
 	}
-	if out := b.dry(vedette.DeleteArgs{Target: b.target("cm", "none")}); out.Status != 404 {
+	if out := b.dryRun(vedette.DeleteArgs{Target: b.target("cm", "none")}); out.Status != 404 {
 		t.Errorf("what is not there: %+v", out)
 	}
-	if after := b.versions(core + " configmaps"); !maps.Equal(before, after) {
+	if after := b.resourceVersions(core + " configmaps"); !maps.Equal(before, after) {
 		t.Errorf("before %v\nafter  %v", before, after)
 	}
 	for _, name := range []string{"a", "b"} {
@@ -178,18 +178,18 @@ func TestDryDeletes(t *testing.T) {
 	}
 }
 
-// TestDryRunIsKubectls compares the object of a dry run with what kubectl shows.
-func TestDryRunIsKubectls(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.kubectlApply([]object{rolled("Deployment", "web", "1")})
-	b.settled("Deployment", "web")
-	manifest := rolled("Deployment", "web", "2")
+// TestDryRunMatchesKubectl compares the object of a dry run with what kubectl shows.
+func TestDryRunMatchesKubectl(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.kubectlApply([]object{workloadManifest("Deployment", "web", "1")})
+	b.awaitRollout("Deployment", "web")
+	manifest := workloadManifest("Deployment", "web", "2")
 	for flags, strategy := range map[string]vedette.Strategy{"": vedette.ClientSide, "--server-side --force-conflicts": vedette.ServerForce} {
 		file := t.TempDir() + "/m.json"
 		must(t, os.WriteFile(file, encode(t, manifest), 0o600))
 		args := append([]string{"apply", "-f", file, "--dry-run=server", "-o", "json"}, strings.Fields(flags)...)
 		theirs := decode(t, []byte(b.kubectl(args...)))
-		out := b.dry(vedette.ApplyArgs{Manifest: encode(t, manifest), Namespace: b.namespace, Strategy: strategy})
+		out := b.dryRun(vedette.ApplyArgs{Manifest: encode(t, manifest), Namespace: b.namespace, Strategy: strategy})
 		if out.State != vedette.Done {
 			t.Fatalf("%+v", out)
 		}
@@ -209,16 +209,16 @@ func TestDryRunIsKubectls(t *testing.T) {
 	}
 }
 
-// TestDryRunsOfSecretsStayHere holds that the data of a Secret does not leave by a
+// TestDryRunDoesNotReturnSecretData holds that the data of a Secret does not leave by a
 // dry run, done or refused.
-func TestDryRunsOfSecretsStayHere(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestDryRunDoesNotReturnSecretData(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	secret := func(value string) object {
 		return object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "type": "Opaque", "stringData": object{"password": value}}
 	}
 	for round := range 2 {
 		for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerForce, vedette.ReplaceObject, vedette.Recreate} {
-			out := b.dry(vedette.ApplyArgs{Manifest: encode(t, secret("c4n4ry")), Namespace: b.namespace, Strategy: s})
+			out := b.dryRun(vedette.ApplyArgs{Manifest: encode(t, secret("c4n4ry")), Namespace: b.namespace, Strategy: s})
 			raw, err := json.Marshal(out)
 			must(t, err)
 			if out.State != vedette.Done || strings.Contains(string(raw), "c4n4ry") || strings.Contains(string(raw), "YzRuNHJ5") {
@@ -229,55 +229,55 @@ func TestDryRunsOfSecretsStayHere(t *testing.T) {
 	}
 }
 
-// TestDryRunThatIsCutIsAskedAgain holds that a dry run whose answer is lost is asked
+// TestDryRunIsRetriedAfterLostAnswer holds that a dry run whose answer is lost is asked
 // for again, whatever it would do, and that where all are lost it fails: nothing can
 // have become of it.
-func TestDryRunThatIsCutIsAskedAgain(t *testing.T) {
-	var cuts atomic.Int32 // that are still to come
-	b := behind(t, func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool {
-		if !writes(r) {
+func TestDryRunIsRetriedAfterLostAnswer(t *testing.T) {
+	var aborts atomic.Int32 // that are still to come
+	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool {
+		if !isWrite(r) {
 			return false
 		}
 		if r.Method != http.MethodDelete && r.URL.Query().Get("dryRun") != "All" {
 			t.Errorf("%s %s is no dry run", r.Method, r.URL)
 		}
-		if cuts.Add(-1) < 0 {
+		if aborts.Add(-1) < 0 {
 			return false
 		}
 		panic(http.ErrAbortHandler)
 	})
-	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), owned("c", "blue")))
-	before := b.versions(core + " configmaps")
+	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), colorConfigMap("c", "blue")))
+	before := b.resourceVersions(core + " configmaps")
 	for _, args := range []vedette.Args{
 		vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"remove","path":"/data/colour"}]`)},
-		vedette.ApplyArgs{Manifest: encode(t, owned("new", "red")), Namespace: b.namespace, Strategy: vedette.CreateOnly},
+		vedette.ApplyArgs{Manifest: encode(t, colorConfigMap("new", "red")), Namespace: b.namespace, Strategy: vedette.CreateOnly},
 		vedette.DeleteArgs{Target: b.target("cm", "c")},
 	} {
-		cuts.Store(2)
-		if out := b.dry(args); out.State != vedette.Done {
+		aborts.Store(2)
+		if out := b.dryRun(args); out.State != vedette.Done {
 			t.Errorf("%s: %s %d %s", args.Verb(), out.State, out.Status, out.Message)
 		}
-		cuts.Store(math.MaxInt32)
-		out := b.op.Do(t.Context(), vedette.Operation{DryRun: true, Args: args, Deadline: time.Now().Add(200 * time.Millisecond)})
+		aborts.Store(math.MaxInt32)
+		out := b.op.Execute(t.Context(), vedette.Operation{DryRun: true, Args: args, Deadline: time.Now().Add(200 * time.Millisecond)})
 		if out.State != vedette.Failed {
 			t.Errorf("%s: %s %d %s", args.Verb(), out.State, out.Status, out.Message)
 		}
 	}
-	cuts.Store(0)
-	if after := b.versions(core + " configmaps"); !maps.Equal(before, after) {
+	aborts.Store(0)
+	if after := b.resourceVersions(core + " configmaps"); !maps.Equal(before, after) {
 		t.Errorf("before %v\nafter  %v", before, after)
 	}
 }
 
-// TestDryRunIsRefusedAsTheRealThing holds that a refusal comes through.
-func TestDryRunIsRefusedAsTheRealThing(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	out := b.dry(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "a"}, "spec": object{"ports": []any{}}}), Namespace: b.namespace})
+// TestDryRunReportsErrors holds that a refusal comes through.
+func TestDryRunReportsErrors(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	out := b.dryRun(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "a"}, "spec": object{"ports": []any{}}}), Namespace: b.namespace})
 	if out.State != vedette.Failed || out.Status != 422 {
 		t.Errorf("%+v", out)
 	}
-	b.contains(out.Message, "spec.ports: Required value")
-	if out := b.dry(nil); out.State != vedette.Failed || out.Reason != vedette.ReasonUnknownToAgent || out.Message != "this agent knows no operation without arguments" {
+	b.wantContains(out.Message, "spec.ports: Required value")
+	if out := b.dryRun(nil); out.State != vedette.Failed || out.Reason != vedette.ReasonUnknownToAgent || out.Message != "this agent knows no operation without arguments" {
 		t.Errorf("what is not known is %+v", out)
 	}
 }

@@ -12,37 +12,37 @@ import (
 // events tells the Events of one object, as kubectl describe finds them. An
 // object that is gone has Events still, found by kind and name.
 func (o *Operator) events(ctx context.Context, t vedette.Target) result {
-	p, err := o.find(ctx, t)
+	p, err := o.resolveObject(ctx, t)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	about := fields.Set{"involvedObject.kind": p.Kind.Name, "involvedObject.name": p.name}
-	meta, err := o.meta(ctx, p)
+	selector := fields.Set{"involvedObject.kind": p.Kind.Name, "involvedObject.name": p.name}
+	meta, err := o.getMeta(ctx, p)
 	switch {
 	case err == nil:
-		about["involvedObject.uid"] = string(meta.UID)
-	case !missing(err):
-		return failed(err)
+		selector["involvedObject.uid"] = string(meta.UID)
+	case !isNotFound(err):
+		return errorResult(err)
 	}
-	events := vedette.Target{Kind: "Event", APIVersion: "v1", Namespace: firstOf(p.namespace, "default")}
-	list, err := o.findAll(ctx, events)
+	target := vedette.Target{Kind: "Event", APIVersion: "v1", Namespace: firstNonEmpty(p.namespace, "default")}
+	list, err := o.resolveTarget(ctx, target)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	items, err := o.all(ctx, list, "", about.AsSelector().String())
+	items, err := o.listAll(ctx, list, "", selector.AsSelector().String())
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return o.toldAll(list, items)
+	return o.listResult(list, items)
 }
 
-// toldAll is the result that tells many objects.
-func (o *Operator) toldAll(p place, items []json.RawMessage) result {
+// listResult is the result that tells many objects.
+func (o *Operator) listResult(p resourcePath, items []json.RawMessage) result {
 	var r result
 	for _, raw := range items {
-		obj, err := o.redacted(p.Resource, raw)
+		obj, err := o.redactObject(p.Resource, raw)
 		if err != nil {
-			return failed(err)
+			return errorResult(err)
 		}
 		r.Objects = append(r.Objects, obj.Body)
 	}

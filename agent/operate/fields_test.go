@@ -11,12 +11,12 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestMisspeltFieldsAreRefused applies manifests with a field that no API server
+// TestUnknownFieldsAreRejected applies manifests with a field that no API server
 // knows, new ones and to what is there, and holds the words against kubectl's.
-func TestMisspeltFieldsAreRefused(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	good := whole("d", "1")
-	bad := whole("d", "2")
+func TestUnknownFieldsAreRejected(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	good := fullDeployment("d", "1")
+	bad := fullDeployment("d", "2")
 	bad["spec"].(object)["replica"] = 2
 	file := filepath.Join(t.TempDir(), "d.json")
 	must(t, os.WriteFile(file, encode(t, bad), 0o600))
@@ -27,7 +27,7 @@ func TestMisspeltFieldsAreRefused(t *testing.T) {
 	}
 	refused := func(s vedette.Strategy, status int, words string) {
 		t.Helper()
-		b.fails(vedette.ApplyArgs{Manifest: encode(t, bad), Namespace: b.namespace, Strategy: s}, status, words)
+		b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, bad), Namespace: b.namespace, Strategy: s}, status, words)
 	}
 	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate, vedette.CreateOnly} {
 		refused(s, 400, words)
@@ -48,69 +48,69 @@ func TestMisspeltFieldsAreRefused(t *testing.T) {
 	}
 }
 
-func TestMisspeltFieldsAreIgnored(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	d := whole("d", "1")
+func TestUnknownFieldsAreIgnored(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	d := fullDeployment("d", "1")
 	d["spec"].(object)["replica"] = 2
 	for _, s := range []vedette.Strategy{vedette.CreateOnly, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate} {
-		b.warns(b.done(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: s, Fields: vedette.IgnoreFields}))
+		b.wantWarnings(b.mustExecute(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: s, Fields: vedette.IgnoreFields}))
 		if dig(b.live(apps, "deployments", "d"), "spec", "replica") != nil {
 			t.Error("a field that nobody knows is there")
 		}
 	}
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: "often"}, 400, `no field validation "often": write strict, warn or ignore`)
-	if _, err := operate.New(nil, operate.Config{Fields: "often"}); err == nil {
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: "often"}, 400, `no field validation "often": write strict, warn or ignore`)
+	if _, err := operate.New(nil, operate.Config{FieldValidation: "often"}); err == nil {
 		t.Error("a word that means nothing was taken")
 	}
 }
 
-// TestMisspeltFieldsAreWarnedOf writes a manifest with two such fields in each way, new
+// TestUnknownFieldsCauseWarnings writes a manifest with two such fields in each way, new
 // and over what is there. The API server warns of each, and drops both; where it merges
 // by itself it takes none, as with kubectl.
-func TestMisspeltFieldsAreWarnedOf(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	misspelt := func(replicas int) vedette.ApplyArgs {
-		d := whole("d", fmt.Sprint("v", replicas))
+func TestUnknownFieldsCauseWarnings(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	withUnknownFields := func(replicas int) vedette.ApplyArgs {
+		d := fullDeployment("d", fmt.Sprint("v", replicas))
 		spec := d["spec"].(object)
 		spec["replica"], spec["replicas"] = 2, replicas
 		dig(spec, "template", "spec", "containers", 0).(object)["imagePull"] = "Never"
 		return vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: vedette.WarnFields}
 	}
-	by := func(a vedette.ApplyArgs, s vedette.Strategy) vedette.ApplyArgs {
+	withStrategy := func(a vedette.ApplyArgs, s vedette.Strategy) vedette.ApplyArgs {
 		a.Strategy = s
 		return a
 	}
 	want := []string{`unknown field "spec.replica"`, `unknown field "spec.template.spec.containers[0].imagePull"`}
 	d := b.target("deploy", "d")
 	for i, s := range []vedette.Strategy{vedette.CreateOnly, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate} {
-		b.warns(b.done(by(misspelt(i), s)), want...)
-		b.warns(b.done(vedette.GetArgs{Target: d}))
+		b.wantWarnings(b.mustExecute(withStrategy(withUnknownFields(i), s)), want...)
+		b.wantWarnings(b.mustExecute(vedette.GetArgs{Target: d}))
 		live := b.live(apps, "deployments", "d")
 		if dig(live, "spec", "replica") != nil || dig(live, "spec", "replicas") != float64(i) {
 			t.Errorf("%s left %v", s, live["spec"])
 		}
-		b.warns(b.dry(by(misspelt(5), vedette.ReplaceObject)), want...)
-		b.warns(b.fails(by(misspelt(-1), s), 422, "spec.replicas: Invalid value: -1"), want...)
+		b.wantWarnings(b.dryRun(withStrategy(withUnknownFields(5), vedette.ReplaceObject)), want...)
+		b.wantWarnings(b.wantFailure(withStrategy(withUnknownFields(-1), s), 422, "spec.replicas: Invalid value: -1"), want...)
 	}
-	b.done(vedette.DeleteArgs{Target: d})
+	b.mustExecute(vedette.DeleteArgs{Target: d})
 	for i, s := range []vedette.Strategy{vedette.ClientSide, vedette.ClientSide, vedette.ReplaceObject} {
-		b.warns(b.done(by(misspelt(min(i, 1)), s)), want...)
+		b.wantWarnings(b.mustExecute(withStrategy(withUnknownFields(min(i, 1)), s)), want...)
 	}
 	for _, s := range []vedette.Strategy{vedette.ServerSide, vedette.ServerForce} {
-		b.warns(b.fails(by(misspelt(1), s), 500, ".spec.replica: field not declared in schema"))
+		b.wantWarnings(b.wantFailure(withStrategy(withUnknownFields(1), s), 500, ".spec.replica: field not declared in schema"))
 	}
-	b.op = b.another(operate.Config{Fields: vedette.WarnFields})
-	a := misspelt(1)
+	b.op = b.newOperator(operate.Config{FieldValidation: vedette.WarnFields})
+	a := withUnknownFields(1)
 	a.Fields = vedette.FieldsByDefault
-	b.warns(b.done(by(a, vedette.ClientSide)), want...)
+	b.wantWarnings(b.mustExecute(withStrategy(a, vedette.ClientSide)), want...)
 	a.Fields = vedette.StrictFields
-	b.warns(b.fails(by(a, vedette.ReplaceObject), 400, want...))
+	b.wantWarnings(b.wantFailure(withStrategy(a, vedette.ReplaceObject), 400, want...))
 }
 
-func TestMisspeltFieldsAsConfigured(t *testing.T) {
-	b := newBench(t, operate.Config{Fields: vedette.IgnoreFields})
-	d := whole("d", "1")
+func TestDefaultFieldValidation(t *testing.T) {
+	b := newTestbed(t, operate.Config{FieldValidation: vedette.IgnoreFields})
+	d := fullDeployment("d", "1")
 	d["spec"].(object)["replica"] = 2
-	b.fails(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: vedette.StrictFields}, 400, `unknown field "spec.replica"`)
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: vedette.StrictFields}, 400, `unknown field "spec.replica"`)
 	b.apply(vedette.ClientSide, d)
 }

@@ -12,36 +12,36 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// quiet is how long a container that is followed may write nothing before its
+// firstLineTimeout is how long a container that is followed may write nothing before its
 // log counts as open. A kubelet answers with the first line and not before; a
 // refusal comes at once.
-const quiet = 300 * time.Millisecond
+const firstLineTimeout = 300 * time.Millisecond
 
-// follow opens the log of a container that may write nothing for hours.
-func (o *Operator) follow(ctx context.Context, p place, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+// openFollowed opens the log of a container that may write nothing for hours.
+func (o *Operator) openFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &silent{ready: make(chan struct{}), cancel: cancel}
+	pending := &pendingLog{ready: make(chan struct{}), cancel: cancel}
 	go func() { // ends with its answer, or with Close or ctx
-		defer close(s.ready)
-		s.log, s.err = o.patiently(ctx, p, a, container)
+		defer close(pending.ready)
+		pending.log, pending.err = o.readLogUntilOpen(ctx, p, a, container)
 	}()
-	timer := time.NewTimer(quiet)
+	timer := time.NewTimer(firstLineTimeout)
 	defer timer.Stop()
 	select {
-	case <-s.ready:
-		if s.err != nil {
+	case <-pending.ready:
+		if pending.err != nil {
 			cancel()
-			return nil, s.err
+			return nil, pending.err
 		}
 	case <-timer.C:
 	}
-	return s, nil
+	return pending, nil
 }
 
-// patiently asks again where a transport has lost its patience. What is written
+// readLogUntilOpen asks again where a transport has lost its patience. What is written
 // between two requests is in the second.
-func (o *Operator) patiently(ctx context.Context, p place, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
-	began := time.Now()
+func (o *Operator) readLogUntilOpen(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+	started := time.Now()
 	for {
 		log, err := o.readLog(ctx, p, a, container)
 		var t interface{ Timeout() bool }
@@ -49,13 +49,13 @@ func (o *Operator) patiently(ctx context.Context, p place, a vedette.LogsArgs, c
 			return log, err
 		}
 		if a.TailLines != nil && *a.TailLines == 0 {
-			a.TailLines, a.SinceTime = nil, began
+			a.TailLines, a.SinceTime = nil, started
 		}
 	}
 }
 
-// silent is a log that may not be open yet.
-type silent struct {
+// pendingLog is a log that may not be open yet.
+type pendingLog struct {
 	cancel context.CancelFunc
 	ready  chan struct{} // closed once log and err are set
 	log    io.ReadCloser
@@ -63,7 +63,7 @@ type silent struct {
 }
 
 // Read waits until the log opens.
-func (s *silent) Read(b []byte) (int, error) {
+func (s *pendingLog) Read(b []byte) (int, error) {
 	<-s.ready
 	if s.err != nil {
 		return 0, s.err
@@ -72,7 +72,7 @@ func (s *silent) Read(b []byte) (int, error) {
 }
 
 // Close gives the log up, open or not.
-func (s *silent) Close() error {
+func (s *pendingLog) Close() error {
 	s.cancel()
 	<-s.ready
 	if s.log == nil {
@@ -83,8 +83,8 @@ func (s *silent) Close() error {
 
 // followAll follows all containers at once, line by line. It ends when all of
 // them end.
-func (o *Operator) followAll(ctx context.Context, p place, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
-	logs, err := o.openEach(ctx, p, a, containers)
+func (o *Operator) followAll(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
+	logs, err := o.openAllFollowed(ctx, p, a, containers)
 	if err != nil {
 		return nil, err
 	}
@@ -104,16 +104,16 @@ func (o *Operator) followAll(ctx context.Context, p place, a vedette.LogsArgs, c
 	return r, nil
 }
 
-func (o *Operator) openEach(ctx context.Context, p place, a vedette.LogsArgs, containers []string) ([]io.ReadCloser, error) {
+func (o *Operator) openAllFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) ([]io.ReadCloser, error) {
 	var logs []io.ReadCloser
-	var refused error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
+	var lastErr error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
 	for _, name := range containers {
 		log, err := o.openLog(ctx, p, a, name)
 		switch {
 		case err == nil:
 			logs = append(logs, log)
-		case statusOf(err) == http.StatusBadRequest:
-			refused = err
+		case statusCode(err) == http.StatusBadRequest:
+			lastErr = err
 		default:
 			for _, l := range logs {
 				l.Close()
@@ -122,7 +122,7 @@ func (o *Operator) openEach(ctx context.Context, p place, a vedette.LogsArgs, co
 		}
 	}
 	if len(logs) == 0 {
-		return nil, refused
+		return nil, lastErr
 	}
 	return logs, nil
 }
@@ -134,9 +134,9 @@ func copyLines(w io.Writer, mu *sync.Mutex, log io.Reader) {
 	for {
 		line, err := lines.ReadSlice('\n')
 		mu.Lock()
-		_, failed := w.Write(line)
+		_, writeErr := w.Write(line)
 		mu.Unlock()
-		if failed != nil || err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		if writeErr != nil || err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}

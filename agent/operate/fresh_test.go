@@ -12,17 +12,17 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestFreshIsWhatFeedsTell writes objects that an account's feeds do and don't
+// TestFreshOnlyForObjectsOfFeeds writes objects that an account's feeds do and don't
 // tell.
-func TestFreshIsWhatFeedsTell(t *testing.T) {
-	must(t, started())
+func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
+	must(t, startPlane())
 	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
 	must(t, err)
 	defer c.Close()
 	cat, err := c.Discover(t.Context())
 	must(t, err)
 	selection := watch.Selection{Kinds: []string{"configmap", "horizontalpodautoscaler"}, OnlySpinnakerManaged: true}
-	b := newBench(t, operate.Config{Wanted: func(r vedette.Resource, o *vedette.Object) bool { return selection.Wants(cat, r, o) }})
+	b := newTestbed(t, operate.Config{CoveredByFeed: func(r vedette.Resource, o *vedette.Object) bool { return selection.Wants(cat, r, o) }})
 	managed := func(o object) object {
 		o["metadata"].(object)["annotations"] = object{"moniker.spinnaker.io/application": "web"}
 		return o
@@ -38,7 +38,7 @@ func TestFreshIsWhatFeedsTell(t *testing.T) {
 	}{
 		{"of a kind that is watched", managed(configMap("a", nil)), true},
 		{"that Spinnaker does not manage", configMap("b", nil), false},
-		{"of another kind", managed(secretOf("x")), false},
+		{"of another kind", managed(secretManifest("x")), false},
 		{"in the version of the feed", scaler("v2"), true},
 		{"in another version", scaler("v1"), false},
 	} {
@@ -47,23 +47,23 @@ func TestFreshIsWhatFeedsTell(t *testing.T) {
 			t.Errorf("an object %s is fresh: %v, %d objects", tt.why, out.Fresh != nil, len(out.Objects))
 		}
 	}
-	if out := b.done(vedette.RecacheArgs{Target: b.target("configmap", "b")}); out.Fresh != nil || len(out.Keys) != 1 {
+	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "b")}); out.Fresh != nil || len(out.Keys) != 1 {
 		t.Errorf("what no feed tells is recached as %+v", out)
 	}
-	if out := b.done(vedette.RecacheArgs{Target: b.target("configmap", "a")}); out.Fresh == nil {
+	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "a")}); out.Fresh == nil {
 		t.Error("what a feed tells is not recached")
 	}
 }
 
 func TestSetRedactor(t *testing.T) {
-	b := newBench(t, operate.Config{})
+	b := newTestbed(t, operate.Config{})
 	b.apply("", configMap("c", object{"a": "1", "token": "hush"}))
-	before := b.done(vedette.GetArgs{Target: b.target("cm", "c")})
+	before := b.mustExecute(vedette.GetArgs{Target: b.target("cm", "c")})
 	lifts := []vedette.Lift{{Kind: vedette.Kind{Name: "ConfigMap"}, Fields: []vedette.LiftField{{Name: "n", Path: "data.#"}}}}
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"token"}}, lifts, nil)
 	must(t, err)
 	b.op.SetRedactor(r)
-	after := b.done(vedette.GetArgs{Target: b.target("cm", "c")})
+	after := b.mustExecute(vedette.GetArgs{Target: b.target("cm", "c")})
 	if !bytes.Contains(before.Objects[0], []byte("hush")) || bytes.Contains(after.Objects[0], []byte("hush")) || string(after.Fresh.Summary) != `{"n":2}` {
 		t.Errorf("before %s\nafter %s, %s", before.Objects[0], after.Objects[0], after.Fresh.Summary)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// FuzzManifest holds that no manifest makes anything panic, that what is taken
+// FuzzParseManifest holds that no manifest makes anything panic, that what is taken
 // has what a path needs, and that a Secret's values never stand in an error.
-func FuzzManifest(f *testing.F) {
+func FuzzParseManifest(f *testing.F) {
 	for _, seed := range []string{
 		"", "{", "[]", "null", "1", "a: [", "--- \n", "kind: A\n---\nkind: B", `{"metadata":null}`, `{"metadata":{"labels":[]}}`,
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","annotations":null},"data":{"a":"c2VjcmV0LXZhbHVl"}}`,
@@ -42,22 +42,22 @@ func FuzzManifest(f *testing.F) {
 		if m.apiVersion == "" || m.kind == "" || m.name == "" && m.generateName == "" || strings.Contains(m.name, "/") {
 			t.Errorf("%q was taken as %+v", raw, m)
 		}
-		modified := annotated(m).raw
+		modified := withLastApplied(m).raw
 		if _, err := jsonmergepatch.CreateThreeWayJSONMergePatch([]byte("{}"), modified, []byte("{}")); err != nil {
 			t.Errorf("%q can't be merged: %v", modified, err)
 		}
-		_ = Mode{}.choose(vedette.Resource{}, m, vedette.ByMode)
+		_ = ApplyMode{}.optionsFor(vedette.Resource{}, m, vedette.ByMode)
 		m.object["kind"], m.object["data"] = "Secret", object{"a": string(raw)}
-		said := veil(t.Context(), m, errors.New("bad: "+string(m.raw()))).Error()
-		if len(raw) > 12 && strings.Contains(said, strings.ToValidUTF8(string(raw), "\uFFFD")) {
-			t.Errorf("%q still tells %q", said, raw)
+		masked := maskManifestValues(t.Context(), m, errors.New("bad: "+string(m.encode()))).Error()
+		if len(raw) > 12 && strings.Contains(masked, strings.ToValidUTF8(string(raw), "\uFFFD")) {
+			t.Errorf("%q still tells %q", masked, raw)
 		}
 	})
 }
 
-// FuzzAppliedBy holds that no managed fields make anything panic, and that what
+// FuzzManagedFields holds that no managed fields make anything panic, and that what
 // is picked of an object is part of it.
-func FuzzAppliedBy(f *testing.F) {
+func FuzzManagedFields(f *testing.F) {
 	f.Add([]byte(`{"spec":{"a":[{"name":"x","v":1},{"name":"y"}],"s":["p","q"]},"metadata":{"managedFields":[{"manager":"kubectl","operation":"Apply",
 		"fieldsV1":{"f:spec":{"f:a":{"k:{\"name\":\"x\"}":{".":{},"f:name":{},"f:v":{}}},"f:s":{"v:\"q\"":{}}}}}]}}`))
 	f.Add([]byte(`{"spec":[],"metadata":{"managedFields":[{"manager":"kubectl","operation":"Apply","fieldsV1":{"f:spec":{"k:{":{},"v:":{},"i:0":{}}}}]}}`))
@@ -66,17 +66,17 @@ func FuzzAppliedBy(f *testing.F) {
 		if kjson.Unmarshal(raw, &tree) != nil {
 			return
 		}
-		whole, err := json.Marshal(tree)
+		full, err := json.Marshal(tree)
 		if err != nil {
 			t.Fatal(err)
 		}
 		owned := ownershipOf(tree, kubectlManager)
 		part, err := json.Marshal(owned.original(tree))
-		if err != nil || len(part) > len(whole)+2 {
-			t.Errorf("of %s was picked %s (%v)", whole, part, err)
+		if err != nil || len(part) > len(full)+2 {
+			t.Errorf("of %s was picked %s (%v)", full, part, err)
 		}
-		owned.spare(copied(tree), tree)
-		owned.spare(object{}, tree)
+		owned.keepOthers(copyObject(tree), tree)
+		owned.keepOthers(object{}, tree)
 	})
 }
 
@@ -102,20 +102,20 @@ func FuzzSameContent(f *testing.F) {
 		var other any
 		if kjson.Unmarshal(written, &other) == nil {
 			o, is := other.(object)
-			want = is && bytes.Equal(contentOf(m), contentOf(manifest{object: o}))
+			want = is && bytes.Equal(canonicalContent(m), canonicalContent(manifest{object: o}))
 		}
 		if got := sameContent(m.object, written); got != want {
 			t.Errorf("%s and %s are the same: %v", raw, written, got)
 		}
-		if !sameContent(m.object, m.raw()) {
+		if !sameContent(m.object, m.encode()) {
 			t.Errorf("%s is not the same as itself", raw)
 		}
 	})
 }
 
-// FuzzInstance holds that no metadata makes anything panic, that it is cleared
+// FuzzParseCandidate holds that no metadata makes anything panic, that it is cleared
 // where it was read, and that a digest is read as it is written.
-func FuzzInstance(f *testing.F) {
+func FuzzParseCandidate(f *testing.F) {
 	const annotations = `"artifact.spinnaker.io/type":"kubernetes/secret","artifact.spinnaker.io/name":"s","artifact.spinnaker.io/location":"n"`
 	f.Add([]byte(`{"metadata":{"name":"s-v003","annotations":{` + annotations + `,"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":1}"}}}`))
 	f.Add([]byte(`{"metadata":{"name":"s","creationTimestamp":"2025-10-01T10:00:00Z","annotations":{` + annotations + `,"artifact.spinnaker.io/version":"v0",
@@ -123,29 +123,29 @@ func FuzzInstance(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"name":"s-v99999999999999","annotations":{"artifact.spinnaker.io/version":"v-1","x":7}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s := series{secretKind, "n", "s"}
-		x, is, err := s.instance(raw)
+		x, is, err := s.parseCandidate(raw)
 		if len(bytes.Trim(raw, "\x00")) > 0 {
 			t.Errorf("this is left: %q", raw)
 		}
-		if (err != nil || !is) && (x.applied != nil || x.content != nil) || x.number < -1 {
+		if (err != nil || !is) && (x.lastApplied != nil || x.digest != nil) || x.number < -1 {
 			t.Errorf("got %+v, %v, %v", x, is, err)
 		}
-		if d, ok := parseDigest(x.content); ok {
-			again, ok := parseDigest([]byte(d.text()))
-			if !ok || again.rounds != d.rounds || !again.equal(d.tag) || d.rounds > mostRounds {
-				t.Errorf("%s is read as %+v", d.text(), again)
+		if d, ok := parseDigest(x.digest); ok {
+			again, ok := parseDigest([]byte(d.encode()))
+			if !ok || again.rounds != d.rounds || !again.matches(d.tag) || d.rounds > maxRounds {
+				t.Errorf("%s is read as %+v", d.encode(), again)
 			}
 		}
 	})
 }
 
-// FuzzSelector holds that no selector of labels passes that fits every object.
-func FuzzSelector(f *testing.F) {
+// FuzzLabelSelector holds that no selector of labels passes that fits every object.
+func FuzzLabelSelector(f *testing.F) {
 	for _, seed := range []string{"", " ", "\t\n", "a", "a=b,c in (d)", "!a", ",", "\x00", "a=b\x00,c=d", "\u00a0", "a=,"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if parsed, err := labels.Parse(text); err == nil && selects(text) && (parsed.Empty() || strings.Contains(text, "\x00")) {
+		if parsed, err := labels.Parse(text); err == nil && hasLabelRequirements(text) && (parsed.Empty() || strings.Contains(text, "\x00")) {
 			t.Errorf("%q fits more objects than it says", text)
 		}
 	})
@@ -162,78 +162,78 @@ func FuzzWarnings(f *testing.F) {
 	f.Add(`299 - "`+strings.Repeat("x", 250)+`éè"`, 90, "\xa9\xc3\xa8\n")
 	f.Add(`299 - "aéèü"`, 1, "\xa9\xc3\xa8\xc3")
 	f.Fuzz(func(t *testing.T, header string, times int, value string) {
-		ctx, w := withWarnings(t.Context())
+		ctx, w := withWarningCollector(t.Context())
 		for i := range max(0, min(times, 150)) {
-			noteWarnings(ctx, http.Header{"Warning": {header, strconv.Itoa(i%90) + header, `299 - "` + strconv.Itoa(i) + header + `"`}})
+			collectWarnings(ctx, http.Header{"Warning": {header, strconv.Itoa(i%90) + header, `299 - "` + strconv.Itoa(i) + header + `"`}})
 		}
-		if len(value) < 3 || !utf8.ValidString(value) || strings.Contains(unkept, value) || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") {
+		if len(value) < 3 || !utf8.ValidString(value) || strings.Contains(truncationNotice, value) || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") {
 			value = "so that nothing is"
 		}
-		if err := veilPatch(ctx, place{Resource: vedette.Resource{Kind: secretKind}}, manifest{object: object{"data": value}}.raw(), nil); err != nil {
+		if err := maskPatchValues(ctx, resourcePath{Resource: vedette.Resource{Kind: secretKind}}, manifest{object: object{"data": value}}.encode(), nil); err != nil {
 			t.Error(err)
 		}
-		told, bytes := w.told(), 0
-		for i, text := range told {
-			bytes += len(text)
-			if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, value) || slices.Contains(told[:i], text) {
+		warnings, size := w.list(), 0
+		for i, text := range warnings {
+			size += len(text)
+			if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, value) || slices.Contains(warnings[:i], text) {
 				t.Errorf("it is told %q", text)
 			}
 		}
-		if len(told) > mostWarnings+1 || bytes > mostWarned+len(unkept) {
-			t.Errorf("%d texts of %d bytes are told", len(told), bytes)
+		if len(warnings) > maxWarnings+1 || size > maxWarningBytes+len(truncationNotice) {
+			t.Errorf("%d texts of %d bytes are told", len(warnings), size)
 		}
 	})
 }
 
-// TestWarningsAreBounded holds that it is said where not all are told.
-func TestWarningsAreBounded(t *testing.T) {
-	note := func(texts ...string) []string {
-		ctx, w := withWarnings(t.Context())
+// TestWarningLimits holds that it is said where not all are told.
+func TestWarningLimits(t *testing.T) {
+	collect := func(texts ...string) []string {
+		ctx, w := withWarningCollector(t.Context())
 		for _, text := range texts {
-			noteWarnings(ctx, http.Header{"Warning": {`299 - "` + text + `"`}})
+			collectWarnings(ctx, http.Header{"Warning": {`299 - "` + text + `"`}})
 		}
-		veilWarnings(ctx, func(texts []string) []string {
+		rewriteWarnings(ctx, func(texts []string) []string {
 			for i, text := range texts {
 				texts[i] = strings.ReplaceAll(text, "x", "y")
 			}
 			return texts
 		})
-		return w.told()
+		return w.list()
 	}
 	var many []string
-	for i := range mostWarnings {
+	for i := range maxWarnings {
 		many = append(many, strconv.Itoa(i))
 	}
-	if told := note(append(many, many...)...); !slices.Equal(told, many) {
-		t.Errorf("of as many as there may be it tells %q", told)
+	if warnings := collect(append(many, many...)...); !slices.Equal(warnings, many) {
+		t.Errorf("of as many as there may be it tells %q", warnings)
 	}
-	if told := note(append(many, "one more", "2", "and another")...); !slices.Equal(told, append(many, unkept)) {
-		t.Errorf("of one more it tells %q", told)
+	if warnings := collect(append(many, "one more", "2", "and another")...); !slices.Equal(warnings, append(many, truncationNotice)) {
+		t.Errorf("of one more it tells %q", warnings)
 	}
-	half := strings.Repeat("a", mostWarned/2)
+	half := strings.Repeat("a", maxWarningBytes/2)
 	for _, tt := range []struct{ texts, want []string }{
 		{[]string{half, half[1:] + "b"}, []string{half, half[1:] + "b"}},
-		{[]string{half, half + "b", "c"}, []string{half, unkept}},
-		{[]string{half + half + "b"}, []string{unkept}},
+		{[]string{half, half + "b", "c"}, []string{half, truncationNotice}},
+		{[]string{half + half + "b"}, []string{truncationNotice}},
 		{[]string{"x", "y"}, []string{"y"}},
 	} {
-		if told := note(tt.texts...); !slices.Equal(told, tt.want) {
-			t.Errorf("of %.20q it tells %.20q", tt.texts, told)
+		if warnings := collect(tt.texts...); !slices.Equal(warnings, tt.want) {
+			t.Errorf("of %.20q it tells %.20q", tt.texts, warnings)
 		}
 	}
 }
 
-// TestVeilOfAPatchThatCantBeRead tells nothing of what it can't look for.
-func TestVeilOfAPatchThatCantBeRead(t *testing.T) {
-	ctx, w := withWarnings(t.Context())
-	noteWarnings(ctx, http.Header{"Warning": {`299 - "it is hunter2"`, `299 - "it was hunter1"`}})
+// TestMaskOfUnreadablePatch tells nothing of what it can't look for.
+func TestMaskOfUnreadablePatch(t *testing.T) {
+	ctx, w := withWarningCollector(t.Context())
+	collectWarnings(ctx, http.Header{"Warning": {`299 - "it is hunter2"`, `299 - "it was hunter1"`}})
 	patch := []byte(`[{"op":"add","path":"/data/p","value":"hunter2"},{"op":"add","path":"/n","value":1e}]`)
-	if err := veilPatch(ctx, place{Resource: vedette.Resource{Kind: secretKind}}, patch, nil); err != nil {
+	if err := maskPatchValues(ctx, resourcePath{Resource: vedette.Resource{Kind: secretKind}}, patch, nil); err != nil {
 		t.Error(err)
 	}
-	err := veilPatch(ctx, place{Resource: vedette.Resource{Kind: secretKind}}, patch, &refusal{Status: 422, Message: "hunter2 is too short"})
-	if told := w.told(); err == nil || strings.Contains(err.Error(), "hunter") || len(told) != 1 || strings.Contains(told[0], "hunter") {
-		t.Errorf("it tells %v, %q", err, told)
+	err := maskPatchValues(ctx, resourcePath{Resource: vedette.Resource{Kind: secretKind}}, patch, &statusError{Status: 422, Message: "hunter2 is too short"})
+	if warnings := w.list(); err == nil || strings.Contains(err.Error(), "hunter") || len(warnings) != 1 || strings.Contains(warnings[0], "hunter") {
+		t.Errorf("it tells %v, %q", err, warnings)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestDigests(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := digest{rounds: rounds, salt: []byte(salt)}
-		d.tag = d.of(m)
+		d.tag = d.sum(m)
 		return d
 	}
 	const salt, other = "0123456789abcdef", "0123456789abcdeF"
@@ -260,7 +260,7 @@ func TestDigests(t *testing.T) {
 		{"another salt", of(3, other, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"x":"eA==","y":"eQ=="}}`), false},
 		{"other rounds", of(4, salt, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"x":"eA==","y":"eQ=="}}`), false},
 	} {
-		if one.equal(tt.d.tag) != tt.want {
+		if one.matches(tt.d.tag) != tt.want {
 			t.Errorf("%s: equal is %v", tt.why, !tt.want)
 		}
 	}
@@ -273,19 +273,19 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// TestSaltsAreBounded keeps what is asked for, and forgets rather than grows.
-func TestSaltsAreBounded(t *testing.T) {
-	var s salts
-	content := hidden("1.AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 43))
-	for i := range 3 * mostSalts {
+// TestSaltCacheIsBounded keeps what is asked for, and forgets rather than grows.
+func TestSaltCacheIsBounded(t *testing.T) {
+	var s saltCache
+	content := sensitiveBytes("1.AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 43))
+	for i := range 3 * maxSalts {
 		name := series{name: strconv.Itoa(i)}
-		s.keep(name, content)
-		if s.of(name) == nil || len(s.by) > mostSalts {
-			t.Fatalf("after %d it has %d", i, len(s.by))
+		s.put(name, content)
+		if s.get(name) == nil || len(s.bySeries) > maxSalts {
+			t.Fatalf("after %d it has %d", i, len(s.bySeries))
 		}
 	}
-	s.keep(series{name: "bad"}, hidden("x"))
-	if s.of(series{name: "bad"}) != nil {
+	s.put(series{name: "bad"}, sensitiveBytes("x"))
+	if s.get(series{name: "bad"}) != nil {
 		t.Error("what is no digest has a salt")
 	}
 }
@@ -298,12 +298,12 @@ func BenchmarkDigest(b *testing.B) {
 	}
 	d := digest{rounds: secretRounds, salt: make([]byte, saltBytes)}
 	for b.Loop() {
-		d.of(m)
+		d.sum(m)
 	}
 }
 
-// TestAppliedBy picks what a manager applied.
-func TestAppliedBy(t *testing.T) {
+// TestOwnershipOriginal picks what a manager applied.
+func TestOwnershipOriginal(t *testing.T) {
 	var tree object
 	if err := kjson.Unmarshal([]byte(`{"spec":{"a":[{"name":"x","v":1,"w":2},{"name":"y"}],"s":["p","q"],"m":{"i":[1,2]},"other":true},
 		"metadata":{"managedFields":[{"manager":"other","operation":"Apply","fieldsV1":{"f:spec":{"f:other":{}}}},

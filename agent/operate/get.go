@@ -10,44 +10,44 @@ import (
 
 // get reads one object.
 func (o *Operator) get(ctx context.Context, a vedette.GetArgs) result {
-	p, err := o.find(ctx, a.Target)
+	p, err := o.resolveObject(ctx, a.Target)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	raw, status, err := o.do(ctx, p, call{})
+	raw, status, err := o.do(ctx, p, request{})
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return o.told(p, raw, status)
+	return o.objectResult(p, raw, status)
 }
 
-// told is the result that tells one object.
-func (o *Operator) told(p place, raw []byte, status int) result {
-	return o.toldSince(p, raw, status, "")
+// objectResult is the result that tells one object.
+func (o *Operator) objectResult(p resourcePath, raw []byte, status int) result {
+	return o.objectResultSince(p, raw, status, "")
 }
 
-// toldSince is told, of an object whose version was known before it was written;
+// objectResultSince is told, of an object whose version was known before it was written;
 // empty where it was not.
-func (o *Operator) toldSince(p place, raw []byte, status int, before string) result {
-	obj, err := o.redacted(p.Resource, raw)
+func (o *Operator) objectResultSince(p resourcePath, raw []byte, status int, previousVersion string) result {
+	obj, err := o.redactObject(p.Resource, raw)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, Fresh: o.fresh(p.Resource, &obj),
-		Unchanged: before != "" && before == obj.ResourceVersion}}
+	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, Fresh: o.freshObject(p.Resource, &obj),
+		Unchanged: previousVersion != "" && previousVersion == obj.ResourceVersion}}
 }
 
-// fresh is an object where a feed tells it too, and nil where none does: nobody
+// freshObject is an object where a feed tells it too, and nil where none does: nobody
 // would ever tell that it is gone.
-func (o *Operator) fresh(r vedette.Resource, obj *vedette.Object) *vedette.Object {
-	if o.cfg.Wanted != nil && !o.cfg.Wanted(r, obj) {
+func (o *Operator) freshObject(r vedette.Resource, obj *vedette.Object) *vedette.Object {
+	if o.cfg.CoveredByFeed != nil && !o.cfg.CoveredByFeed(r, obj) {
 		return nil
 	}
 	return obj
 }
 
-// redacted is an object as it may leave.
-func (o *Operator) redacted(r vedette.Resource, raw []byte) (vedette.Object, error) {
+// redactObject is an object as it may leave.
+func (o *Operator) redactObject(r vedette.Resource, raw []byte) (vedette.Object, error) {
 	obj, _, err := o.redactor.Load().Object(nil, r, raw)
 	if err != nil {
 		return obj, fmt.Errorf("redact a %s: %w", r.Kind, err)

@@ -20,42 +20,42 @@ const (
 
 // revision is one entry of a workload's history.
 type revision struct {
-	number int64
-	tree   object // the ReplicaSet or ControllerRevision that holds it
-	same   bool   // as what the workload asks for now
+	number    int64
+	tree      object // the ReplicaSet or ControllerRevision that holds it
+	isCurrent bool   // as what the workload asks for now
 }
 
 // history tells the revisions of a workload, the oldest first.
 func (o *Operator) history(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.workload(ctx, t, "history", "Deployment", "StatefulSet", "DaemonSet")
+	p, tree, err := o.getWorkload(ctx, t, "history", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
 	revisions, err := o.revisions(ctx, p, tree)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	told := []vedette.Revision{}
+	history := []vedette.Revision{}
 	for _, r := range revisions {
-		told = append(told, vedette.Revision{Number: r.number, Current: r.same, Name: text(r.tree, "metadata", "name"),
-			ChangeCause: text(r.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
+		history = append(history, vedette.Revision{Number: r.number, Current: r.isCurrent, Name: nestedString(r.tree, "metadata", "name"),
+			ChangeCause: nestedString(r.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
 	}
-	return telling(told)
+	return jsonResult(history)
 }
 
-// telling is the result of a verb that has no object to tell.
-func telling(v any) result {
+// jsonResult is the result of a verb that has no object to tell.
+func jsonResult(v any) result {
 	raw, err := json.Marshal(v)
 	return result{Outcome: vedette.Outcome{Result: raw}, err: err}
 }
 
 // revisions reads the history of a workload, the oldest first.
-func (o *Operator) revisions(ctx context.Context, p place, tree object) ([]revision, error) {
-	holder := "ControllerRevision"
+func (o *Operator) revisions(ctx context.Context, p resourcePath, tree object) ([]revision, error) {
+	revisionKind := "ControllerRevision"
 	if p.Kind.Name == "Deployment" {
-		holder = "ReplicaSet"
+		revisionKind = "ReplicaSet"
 	}
-	list, err := o.findAll(ctx, vedette.Target{Kind: holder, APIVersion: p.APIVersion(), Namespace: p.namespace})
+	list, err := o.resolveTarget(ctx, vedette.Target{Kind: revisionKind, APIVersion: p.APIVersion(), Namespace: p.namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -63,18 +63,18 @@ func (o *Operator) revisions(ctx context.Context, p place, tree object) ([]revis
 	if err != nil {
 		return nil, err
 	}
-	items, err := o.all(ctx, list, labels, "")
+	items, err := o.listAll(ctx, list, labels, "")
 	if err != nil {
 		return nil, err
 	}
-	uid := text(tree, "metadata", "uid")
+	uid := nestedString(tree, "metadata", "uid")
 	var all []revision
 	for _, raw := range items {
-		item, err := parseObject(raw, holder)
+		item, err := parseObject(raw, revisionKind)
 		if err != nil {
 			return nil, err
 		}
-		if r, ok := revisionOf(item, tree, holder); ok && controlledBy(item, uid) {
+		if r, ok := revisionOf(item, tree, revisionKind); ok && isControlledBy(item, uid) {
 			all = append(all, r)
 		}
 	}
@@ -84,7 +84,7 @@ func (o *Operator) revisions(ctx context.Context, p place, tree object) ([]revis
 
 // selectorOf returns a workload's selector as a query has it.
 func selectorOf(tree object) (string, error) {
-	raw, err := json.Marshal(dig(tree, "spec", "selector"))
+	raw, err := json.Marshal(nested(tree, "spec", "selector"))
 	if err != nil {
 		return "", err
 	}
@@ -99,30 +99,30 @@ func selectorOf(tree object) (string, error) {
 	return selector.String(), nil
 }
 
-func controlledBy(item object, uid string) bool {
-	owners, _ := dig(item, "metadata", "ownerReferences").([]any)
+func isControlledBy(item object, uid string) bool {
+	owners, _ := nested(item, "metadata", "ownerReferences").([]any)
 	return slices.ContainsFunc(owners, func(owner any) bool {
-		return dig(owner, "controller") == true && text(owner, "uid") == uid
+		return nested(owner, "controller") == true && nestedString(owner, "uid") == uid
 	})
 }
 
 // revisionOf numbers a ReplicaSet by its annotation, a ControllerRevision by
 // itself.
-func revisionOf(item, tree object, holder string) (revision, bool) {
-	if holder == "ReplicaSet" {
-		n, err := strconv.ParseInt(text(item, "metadata", "annotations", revisionAnnotation), 10, 64)
+func revisionOf(item, tree object, revisionKind string) (revision, bool) {
+	if revisionKind == "ReplicaSet" {
+		n, err := strconv.ParseInt(nestedString(item, "metadata", "annotations", revisionAnnotation), 10, 64)
 		return revision{n, item, reflect.DeepEqual(templateOf(item), templateOf(tree))}, err == nil
 	}
 	n, ok := item["revision"].(int64)
-	return revision{n, item, reflect.DeepEqual(dig(item, "data"), snapshot(tree))}, ok
+	return revision{n, item, reflect.DeepEqual(nested(item, "data"), rollbackPatch(tree))}, ok
 }
 
 // templateOf returns a copy of a workload's pods without what the Deployment
 // controller adds to tell them apart.
 func templateOf(tree object) object {
-	template := copied(dig(tree, "spec", "template"))
+	template := copyObject(nested(tree, "spec", "template"))
 	meta, _ := template["metadata"].(object)
-	if labels, _ := dig(meta, "labels").(object); labels != nil {
+	if labels, _ := nested(meta, "labels").(object); labels != nil {
 		delete(labels, hashLabel)
 	}
 	if meta["creationTimestamp"] == nil {
@@ -131,16 +131,16 @@ func templateOf(tree object) object {
 	return template
 }
 
-// snapshot is what a ControllerRevision holds of a workload: a patch that puts
+// rollbackPatch is what a ControllerRevision holds of a workload: a patch that puts
 // its template back.
-func snapshot(tree object) any {
-	template := copied(dig(tree, "spec", "template"))
+func rollbackPatch(tree object) any {
+	template := copyObject(nested(tree, "spec", "template"))
 	template["$patch"] = "replace"
 	return object{"spec": object{"template": template}}
 }
 
-// copied returns a deep copy of an object, an empty one for what is none.
-func copied(v any) object {
+// copyObject returns a deep copy of an object, an empty one for what is none.
+func copyObject(v any) object {
 	fresh, _ := deepCopy(v).(object)
 	if fresh == nil {
 		return object{}

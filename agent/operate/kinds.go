@@ -13,56 +13,56 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// kinds keeps what the cluster told of its kinds. What is looked for and not
+// kindCache keeps what the cluster told of its kinds. What is looked for and not
 // found is asked for anew, so that a kind may come at any time; what was found
 // is asked for anew when it is old, or when its path answers 404.
-type kinds struct {
+type kindCache struct {
 	mu        sync.Mutex
 	catalogue watch.Catalogue
-	versions  map[string]version // by apiVersion
+	versions  map[string]cachedVersion // by apiVersion
 }
 
-type version struct {
+type cachedVersion struct {
 	resources []vedette.Resource
-	at        time.Time
+	fetchedAt time.Time
 }
 
-const kindsAge = 10 * time.Minute
+const kindsTTL = 10 * time.Minute
 
-// resolve finds the resource that a target means.
-func (o *Operator) resolve(ctx context.Context, t vedette.Target) (vedette.Resource, error) {
+// resolveResource finds the resource that a target means.
+func (o *Operator) resolveResource(ctx context.Context, t vedette.Target) (vedette.Resource, error) {
 	if t.Kind == "" {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the operation names no kind")
 	}
 	if t.APIVersion != "" {
-		return o.resolveVersion(ctx, t.APIVersion, t.Kind)
+		return o.resolveInVersion(ctx, t.APIVersion, t.Kind)
 	}
-	return o.resolveName(ctx, t.Kind)
+	return o.resolveByName(ctx, t.Kind)
 }
 
-// resolveVersion finds a kind of one version of a group, as a manifest names it.
-func (o *Operator) resolveVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
-	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !plain(part) }) {
+// resolveInVersion finds a kind of one version of a group, as a manifest names it.
+func (o *Operator) resolveInVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
+	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !isPathSegment(part) }) {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is no apiVersion", apiVersion)
 	}
 	o.kinds.mu.Lock()
 	v, ok := o.kinds.versions[apiVersion]
 	o.kinds.mu.Unlock()
-	if r, found := answering(v.resources, kind); ok && found && time.Since(v.at) < kindsAge {
+	if r, found := findResource(v.resources, kind); ok && found && time.Since(v.fetchedAt) < kindsTTL {
 		return r, nil
 	}
-	resources, err := o.readVersion(ctx, apiVersion)
+	resources, err := o.fetchResources(ctx, apiVersion)
 	if err != nil {
 		return vedette.Resource{}, err
 	}
-	if r, found := answering(resources, kind); found {
+	if r, found := findResource(resources, kind); found {
 		return r, nil
 	}
 	return vedette.Resource{}, vedette.Errorf(vedette.NotFound,
 		"the cluster serves no kind %q in apiVersion %s: check its spelling, or create its CustomResourceDefinition first", kind, apiVersion)
 }
 
-func answering(resources []vedette.Resource, kind string) (vedette.Resource, bool) {
+func findResource(resources []vedette.Resource, kind string) (vedette.Resource, bool) {
 	i := slices.IndexFunc(resources, func(r vedette.Resource) bool { return r.Answers(kind) })
 	if i < 0 {
 		return vedette.Resource{}, false
@@ -70,11 +70,11 @@ func answering(resources []vedette.Resource, kind string) (vedette.Resource, boo
 	return resources[i], true
 }
 
-// readVersion asks for all kinds of one version of a group, those that can't be
+// fetchResources asks for all kinds of one version of a group, those that can't be
 // watched included.
-func (o *Operator) readVersion(ctx context.Context, apiVersion string) ([]vedette.Resource, error) {
-	body, _, err := o.send(ctx, call{path: versionPath(apiVersion)})
-	switch statusOf(err) {
+func (o *Operator) fetchResources(ctx context.Context, apiVersion string) ([]vedette.Resource, error) {
+	body, _, err := o.send(ctx, request{path: groupVersionPath(apiVersion)})
+	switch statusCode(err) {
 	case 0:
 	case http.StatusNotFound:
 		return nil, vedette.Errorf(vedette.NotFound, "the cluster does not serve apiVersion %s", apiVersion)
@@ -84,21 +84,21 @@ func (o *Operator) readVersion(ctx context.Context, apiVersion string) ([]vedett
 	if err != nil {
 		return nil, err
 	}
-	resources, err := parseVersion(apiVersion, body)
+	resources, err := parseResourceList(apiVersion, body)
 	if err != nil {
 		return nil, err
 	}
 	o.kinds.mu.Lock()
 	defer o.kinds.mu.Unlock()
 	if o.kinds.versions == nil {
-		o.kinds.versions = map[string]version{}
+		o.kinds.versions = map[string]cachedVersion{}
 	}
-	o.kinds.versions[apiVersion] = version{resources, time.Now()}
+	o.kinds.versions[apiVersion] = cachedVersion{resources, time.Now()}
 	return resources, nil
 }
 
-// parseVersion reads a metav1.APIResourceList.
-func parseVersion(apiVersion string, body []byte) ([]vedette.Resource, error) {
+// parseResourceList reads a metav1.APIResourceList.
+func parseResourceList(apiVersion string, body []byte) ([]vedette.Resource, error) {
 	var list struct {
 		Resources []struct {
 			Name, SingularName, Kind string
@@ -124,12 +124,12 @@ func parseVersion(apiVersion string, body []byte) ([]vedette.Resource, error) {
 	return all, nil
 }
 
-// resolveName finds a kind by the name that a user wrote.
-func (o *Operator) resolveName(ctx context.Context, name string) (vedette.Resource, error) {
+// resolveByName finds a kind by the name that a user wrote.
+func (o *Operator) resolveByName(ctx context.Context, name string) (vedette.Resource, error) {
 	o.kinds.mu.Lock()
 	cat := o.kinds.catalogue
 	o.kinds.mu.Unlock()
-	if r, err := choose(cat, name); err == nil {
+	if r, err := chooseResource(cat, name); err == nil {
 		return r, nil
 	}
 	cat, err := o.cluster.Discover(ctx)
@@ -139,12 +139,12 @@ func (o *Operator) resolveName(ctx context.Context, name string) (vedette.Resour
 	o.kinds.mu.Lock()
 	o.kinds.catalogue = cat
 	o.kinds.mu.Unlock()
-	return choose(cat, name)
+	return chooseResource(cat, name)
 }
 
-// choose takes the kind that a name means. Kubernetes' own groups come first,
+// chooseResource takes the kind that a name means. Kubernetes' own groups come first,
 // among them the core, because users who write "event" or "ingress" mean those.
-func choose(cat watch.Catalogue, name string) (vedette.Resource, error) {
+func chooseResource(cat watch.Catalogue, name string) (vedette.Resource, error) {
 	var native, others []vedette.Resource
 	for _, r := range cat.Resources { // sorted by group, the core group first
 		switch {
@@ -168,14 +168,14 @@ func choose(cat watch.Catalogue, name string) (vedette.Resource, error) {
 	return vedette.Resource{}, vedette.Errorf(vedette.NotFound, "the cluster serves no kind %q: check its spelling, or create its CustomResourceDefinition first", name)
 }
 
-// forget makes the next operations ask for kinds anew.
-func (o *Operator) forget() {
+// invalidateKinds makes the next operations ask for kinds anew.
+func (o *Operator) invalidateKinds() {
 	o.kinds.mu.Lock()
 	defer o.kinds.mu.Unlock()
 	o.kinds.catalogue, o.kinds.versions = watch.Catalogue{}, nil
 }
 
-func versionPath(apiVersion string) string {
+func groupVersionPath(apiVersion string) string {
 	if strings.Contains(apiVersion, "/") {
 		return "/apis/" + apiVersion
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestKindsMergeAsByKubectl applies two manifests of each kind one after the
+// TestBuiltInKindMergeMatchesKubectl applies two manifests of each kind one after the
 // other, by the agent and by kubectl, and compares what is left.
-func TestKindsMergeAsByKubectl(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestBuiltInKindMergeMatchesKubectl(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	port := func(name string, n int) object { return object{"name": name, "port": n, "targetPort": n} }
 	rule := func(host string) object {
 		return object{"host": host, "http": object{"paths": []any{object{"path": "/", "pathType": "Prefix",
@@ -64,7 +64,7 @@ func TestKindsMergeAsByKubectl(t *testing.T) {
 				b.apply(vedette.ClientSide, manifests[0])
 				b.kubectlApply(manifests[1:])
 			}
-			ours, theirs := b.bare(tt.path, "ours"), b.bare(tt.path, "theirs")
+			ours, theirs := b.getNormalized(tt.path, "ours"), b.getNormalized(tt.path, "theirs")
 			if ours != theirs {
 				t.Errorf("the agent left\n%s\nkubectl left\n%s", ours, theirs)
 			}
@@ -72,8 +72,8 @@ func TestKindsMergeAsByKubectl(t *testing.T) {
 	}
 }
 
-// bare is an object without what differs between any two.
-func (b *bench) bare(path, name string) string {
+// getNormalized is an object without what differs between any two.
+func (b *testbed) getNormalized(path, name string) string {
 	b.Helper()
 	group, plural, _ := strings.Cut(path, "|")
 	o := b.live(group, plural, name)
@@ -89,24 +89,24 @@ func (b *bench) bare(path, name string) string {
 	return string(encode(b, o))
 }
 
-// TestAKindOfTwoGroups asks for the group where two serve a kind, and finds
+// TestAmbiguousKindName asks for the group where two serve a kind, and finds
 // Kubernetes' own where one of them is that.
-func TestAKindOfTwoGroups(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	one, two := "one."+b.group(), "two."+b.group()
-	b.customKindVersion(one, "v1", "Twin", "twins", nil)
-	b.customKindVersion(two, "v1", "Twin", "twins", nil)
-	b.customKindVersion(one, "v1", "Job", "jobs", nil)
+func TestAmbiguousKindName(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	one, two := "one."+b.customGroup(), "two."+b.customGroup()
+	b.createCustomKindVersion(one, "v1", "Twin", "twins", nil)
+	b.createCustomKindVersion(two, "v1", "Twin", "twins", nil)
+	b.createCustomKindVersion(one, "v1", "Job", "jobs", nil)
 	for _, group := range []string{one, two} {
 		b.apply(vedette.ByMode, object{"apiVersion": group + "/v1", "kind": "Twin", "metadata": object{"name": "a"}, "of": group})
 		must(t, plane.Await(t.Context(), "/apis", func(object) bool {
-			return b.do(vedette.GetArgs{Target: b.target("twin."+group, "a")}).State == vedette.Done
+			return b.execute(vedette.GetArgs{Target: b.target("twin."+group, "a")}).State == vedette.Done
 		}))
-		got := decode(t, b.done(vedette.GetArgs{Target: b.target("Twin."+group, "a")}).Objects[0])
+		got := decode(t, b.mustExecute(vedette.GetArgs{Target: b.target("Twin."+group, "a")}).Objects[0])
 		if got["of"] != group {
 			t.Errorf("of %s was read %v", group, got["of"])
 		}
 	}
-	b.fails(vedette.GetArgs{Target: b.target("twin", "a")}, 400, "Twin."+one, "Twin."+two)
-	b.fails(vedette.GetArgs{Target: b.target("job", "a")}, 404, `jobs.batch "a" not found`)
+	b.wantFailure(vedette.GetArgs{Target: b.target("twin", "a")}, 400, "Twin."+one, "Twin."+two)
+	b.wantFailure(vedette.GetArgs{Target: b.target("job", "a")}, 404, `jobs.batch "a" not found`)
 }

@@ -15,20 +15,20 @@ const pageLimit = 500
 
 // list reads all objects of a kind, page by page.
 func (o *Operator) list(ctx context.Context, a vedette.ListArgs) result {
-	p, err := o.findAll(ctx, a.Target)
+	p, err := o.resolveTarget(ctx, a.Target)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	items, err := o.all(ctx, p.list(), a.LabelSelector, a.FieldSelector)
+	items, err := o.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return o.toldAll(p, items)
+	return o.listResult(p, items)
 }
 
-// all reads the objects of a place page by page. A list that the API server
+// listAll reads the objects of a place page by page. A list that the API server
 // forgot half-way begins again.
-func (o *Operator) all(ctx context.Context, p place, labels, fields string) ([]json.RawMessage, error) {
+func (o *Operator) listAll(ctx context.Context, p resourcePath, labels, fields string) ([]json.RawMessage, error) {
 	query := url.Values{"limit": {strconv.Itoa(pageLimit)}}
 	if labels != "" {
 		query.Set("labelSelector", labels)
@@ -36,12 +36,12 @@ func (o *Operator) all(ctx context.Context, p place, labels, fields string) ([]j
 	if fields != "" {
 		query.Set("fieldSelector", fields)
 	}
-	accept := typeJSON
-	if p.secret() {
-		accept = metadataOnlyList
+	accept := contentTypeJSON
+	if p.isSecret() {
+		accept = acceptMetadataList
 	}
 	var items []json.RawMessage
-	err := o.pages(ctx, p, call{query: query, accept: accept}, func(page []json.RawMessage, first bool) error {
+	err := o.forEachPage(ctx, p, request{query: query, accept: accept}, func(page []json.RawMessage, first bool) error {
 		if first {
 			items = nil
 		}
@@ -51,33 +51,33 @@ func (o *Operator) all(ctx context.Context, p place, labels, fields string) ([]j
 	return items, err
 }
 
-// pages hands over the objects of a place page by page. It begins again, with
+// forEachPage hands over the objects of a place page by page. It begins again, with
 // first, after the API server forgot the list half-way.
-func (o *Operator) pages(ctx context.Context, p place, c call, take func(page []json.RawMessage, first bool) error) error {
+func (o *Operator) forEachPage(ctx context.Context, p resourcePath, req request, handle func(page []json.RawMessage, first bool) error) error {
 	for first := true; ; {
-		page, next, err := o.page(ctx, p, c)
-		if statusOf(err) == http.StatusGone && c.query.Has("continue") {
-			c.query.Del("continue")
+		page, next, err := o.fetchPage(ctx, p, req)
+		if statusCode(err) == http.StatusGone && req.query.Has("continue") {
+			req.query.Del("continue")
 			first = true
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if err := take(page, first); err != nil || next == "" {
+		if err := handle(page, first); err != nil || next == "" {
 			return err
 		}
-		c.query.Set("continue", next)
+		req.query.Set("continue", next)
 		first = false
 	}
 }
 
-func (o *Operator) page(ctx context.Context, p place, c call) (items []json.RawMessage, next string, err error) {
-	raw, _, err := o.do(ctx, p, c)
+func (o *Operator) fetchPage(ctx context.Context, p resourcePath, req request) (items []json.RawMessage, next string, err error) {
+	raw, _, err := o.do(ctx, p, req)
 	if err != nil {
 		return nil, "", err
 	}
-	if c.wiped {
+	if req.sensitive {
 		defer clear(raw)
 	}
 	var list struct {

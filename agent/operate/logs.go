@@ -14,16 +14,16 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// defaultContainer is the annotation of a pod that says whose logs are meant.
-const defaultContainer = "kubectl.kubernetes.io/default-container"
+// defaultContainerAnnotation is the annotation of a pod that says whose logs are meant.
+const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container"
 
 // logs opens what the containers of a pod wrote. The deadline bounds the
 // opening; reading may take as long as ctx lasts.
 func (o *Operator) logs(ctx context.Context, deadline time.Time, a vedette.LogsArgs) result {
 	ctx, cancel := context.WithCancelCause(ctx)
-	alarm := time.AfterFunc(time.Until(deadline), func() { cancel(context.DeadlineExceeded) })
+	timer := time.AfterFunc(time.Until(deadline), func() { cancel(context.DeadlineExceeded) })
 	stream, err := o.openLogs(ctx, a)
-	if !alarm.Stop() && err == nil {
+	if !timer.Stop() && err == nil {
 		stream.Close()
 		err = context.DeadlineExceeded
 	}
@@ -32,27 +32,27 @@ func (o *Operator) logs(ctx context.Context, deadline time.Time, a vedette.LogsA
 			err = fmt.Errorf("open the log: %w (%w)", err, context.DeadlineExceeded)
 		}
 		cancel(nil)
-		return failed(err)
+		return errorResult(err)
 	}
-	return result{Outcome: vedette.Outcome{Stream: &closing{stream, func() { cancel(nil) }}}}
+	return result{Outcome: vedette.Outcome{Stream: &cancelingReadCloser{stream, func() { cancel(nil) }}}}
 }
 
-// closing ends what feeds a stream along with it.
-type closing struct {
+// cancelingReadCloser ends what feeds a stream along with it.
+type cancelingReadCloser struct {
 	io.ReadCloser
-	also func()
+	cancel func()
 }
 
 // Close ends the stream and all requests behind it.
-func (c *closing) Close() error {
-	defer c.also()
+func (c *cancelingReadCloser) Close() error {
+	defer c.cancel()
 	return c.ReadCloser.Close()
 }
 
 func (o *Operator) openLogs(ctx context.Context, a vedette.LogsArgs) (io.ReadCloser, error) {
-	a.Kind = firstOf(a.Kind, "Pod")
-	a.APIVersion = firstOf(a.APIVersion, "v1")
-	p, err := o.find(ctx, a.Target)
+	a.Kind = firstNonEmpty(a.Kind, "Pod")
+	a.APIVersion = firstNonEmpty(a.APIVersion, "v1")
+	p, err := o.resolveObject(ctx, a.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -62,22 +62,22 @@ func (o *Operator) openLogs(ctx context.Context, a vedette.LogsArgs) (io.ReadClo
 	if a.Container != "" && !a.AllContainers {
 		return o.openLog(ctx, p, a, a.Container)
 	}
-	containers, chosen, err := o.containers(ctx, p)
+	containers, defaultName, err := o.containers(ctx, p)
 	switch {
 	case err != nil:
 		return nil, err
 	case !a.AllContainers:
-		return o.openLog(ctx, p, a, chosen)
+		return o.openLog(ctx, p, a, defaultName)
 	case a.Follow:
 		return o.followAll(ctx, p, a, containers)
 	}
-	return o.openAll(ctx, p, a, containers)
+	return o.openSequentially(ctx, p, a, containers)
 }
 
 // containers returns a pod's containers, the init containers first, and the one
 // that is meant where none is named.
-func (o *Operator) containers(ctx context.Context, p place) (all []string, chosen string, err error) {
-	raw, _, err := o.do(ctx, p, call{})
+func (o *Operator) containers(ctx context.Context, p resourcePath) (names []string, defaultName string, err error) {
+	raw, _, err := o.do(ctx, p, request{})
 	if err != nil {
 		return nil, "", err
 	}
@@ -85,36 +85,36 @@ func (o *Operator) containers(ctx context.Context, p place) (all []string, chose
 	if err != nil {
 		return nil, "", err
 	}
-	for _, sort := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		list, _ := dig(pod, "spec", sort).([]any)
+	for _, field := range []string{"initContainers", "containers", "ephemeralContainers"} {
+		list, _ := nested(pod, "spec", field).([]any)
 		for i, c := range list {
-			all = append(all, text(c, "name"))
-			if sort == "containers" && i == 0 {
-				chosen = text(c, "name")
+			names = append(names, nestedString(c, "name"))
+			if field == "containers" && i == 0 {
+				defaultName = nestedString(c, "name")
 			}
 		}
 	}
-	return all, firstOf(text(pod, "metadata", "annotations", defaultContainer), chosen), nil
+	return names, firstNonEmpty(nestedString(pod, "metadata", "annotations", defaultContainerAnnotation), defaultName), nil
 }
 
 // openLog opens one container's log. One that is followed opens when its
 // container writes.
-func (o *Operator) openLog(ctx context.Context, p place, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+func (o *Operator) openLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	if a.Follow {
-		return o.follow(ctx, p, a, container)
+		return o.openFollowed(ctx, p, a, container)
 	}
 	return o.readLog(ctx, p, a, container)
 }
 
-func (o *Operator) readLog(ctx context.Context, p place, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
-	resp, err := o.cluster.Stream(ctx, watch.Request{Path: p.path() + "/log", Query: logQuery(a, container), Accept: "*/*"})
+func (o *Operator) readLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+	resp, err := o.cluster.Stream(ctx, watch.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
 	if err != nil {
 		return nil, err
 	}
-	noteWarnings(ctx, resp.Header)
+	collectWarnings(ctx, resp.Header)
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
-		return nil, readRefusal(resp)
+		return nil, readStatusError(resp)
 	}
 	return resp.Body, nil
 }
@@ -138,74 +138,74 @@ func logQuery(a vedette.LogsArgs, container string) url.Values {
 	return q
 }
 
-// openAll opens one container's log after the other. A container that has none
+// openSequentially opens one container's log after the other. A container that has none
 // (it did not start yet, or never before) is passed over, unless that goes for
 // all of them.
-func (o *Operator) openAll(ctx context.Context, p place, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
-	r := &chain{}
-	r.next = func() (io.ReadCloser, error) {
-		var refused error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
+func (o *Operator) openSequentially(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
+	logs := &logChain{}
+	logs.next = func() (io.ReadCloser, error) {
+		var lastErr error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
 		for len(containers) > 0 {
 			name := containers[0]
 			containers = containers[1:]
 			log, err := o.openLog(ctx, p, a, name)
-			if statusOf(err) != http.StatusBadRequest {
+			if statusCode(err) != http.StatusBadRequest {
 				return log, err
 			}
-			refused = err
+			lastErr = err
 		}
-		return nil, &lastError{refused}
+		return nil, &noMoreLogsError{lastErr}
 	}
 	var err error
-	r.now, err = r.next()
-	return r, err
+	logs.current, err = logs.next()
+	return logs, err
 }
 
-// lastError says that there is no further log, and why.
-type lastError struct{ error }
+// noMoreLogsError says that there is no further log, and why.
+type noMoreLogsError struct{ error }
 
 // Unwrap returns the reason.
-func (e *lastError) Unwrap() error { return e.error }
+func (e *noMoreLogsError) Unwrap() error { return e.error }
 
-// chain reads one log after the other.
-type chain struct {
-	now  io.ReadCloser
-	next func() (io.ReadCloser, error)
+// logChain reads one log after the other.
+type logChain struct {
+	current io.ReadCloser
+	next    func() (io.ReadCloser, error)
 }
 
 // Read goes on with the next log where one ends.
-func (c *chain) Read(b []byte) (int, error) {
+func (c *logChain) Read(b []byte) (int, error) {
 	for {
-		n, err := c.now.Read(b)
+		n, err := c.current.Read(b)
 		if n > 0 || !errors.Is(err, io.EOF) {
-			return n, dropEOF(n, err)
+			return n, suppressEOF(n, err)
 		}
-		c.now.Close()
-		following, err := c.next()
-		var last *lastError
-		if errors.As(err, &last) {
-			c.now = io.NopCloser(eof{})
+		c.current.Close()
+		nextLog, err := c.next()
+		var noMore *noMoreLogsError
+		if errors.As(err, &noMore) {
+			c.current = io.NopCloser(emptyReader{})
 			return 0, io.EOF
 		}
 		if err != nil {
-			c.now = io.NopCloser(eof{})
+			c.current = io.NopCloser(emptyReader{})
 			return 0, err
 		}
-		c.now = following
+		c.current = nextLog
 	}
 }
 
-// dropEOF keeps the end of one log from being taken for the end of all.
-func dropEOF(n int, err error) error {
+// suppressEOF keeps the end of one log from being taken for the end of all.
+func suppressEOF(n int, err error) error {
 	if n > 0 && errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
 
-type eof struct{}
+type emptyReader struct{}
 
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Close ends the log that is being read.
-func (c *chain) Close() error { return c.now.Close() }
+func (c *logChain) Close() error { return c.current.Close() }

@@ -17,8 +17,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// running applies a pod of an init container and two others, and waits for it.
-func (b *bench) running(name string) {
+// startPod applies a pod of an init container and two others, and waits for it.
+func (b *testbed) startPod(name string) {
 	b.Helper()
 	b.apply(vedette.ByMode, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name}, "spec": object{
 		"initContainers": []any{object{"name": "init", "image": "example.com/i"}},
@@ -28,9 +28,9 @@ func (b *bench) running(name string) {
 	}))
 }
 
-func (b *bench) read(a vedette.LogsArgs) string {
+func (b *testbed) readLogs(a vedette.LogsArgs) string {
 	b.Helper()
-	out := b.done(a)
+	out := b.mustExecute(a)
 	defer out.Stream.Close()
 	all, err := io.ReadAll(out.Stream)
 	must(b, err)
@@ -38,8 +38,8 @@ func (b *bench) read(a vedette.LogsArgs) string {
 }
 
 func TestLogs(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.running("p")
+	b := newTestbed(t, operate.Config{})
+	b.startPod("p")
 	must(t, plane.AppendLog("one", "two", "three"))
 	pod := vedette.Target{Namespace: b.namespace, Name: "p"}
 	two := int64(2)
@@ -56,33 +56,33 @@ func TestLogs(t *testing.T) {
 		{vedette.LogsArgs{Target: pod, SinceSeconds: &two}, []string{"--since=2s"}},
 		{vedette.LogsArgs{Target: pod, SinceTime: time.Now().Add(time.Hour)}, []string{"--since-time=" + time.Now().Add(time.Hour).Format(time.RFC3339)}},
 	} {
-		if a, k := b.read(tt.args), b.kubectl(append([]string{"logs", "p"}, tt.flags...)...); a != k && tt.args.SinceSeconds == nil {
+		if a, k := b.readLogs(tt.args), b.kubectl(append([]string{"logs", "p"}, tt.flags...)...); a != k && tt.args.SinceSeconds == nil {
 			t.Errorf("%v: the agent read %q, kubectl %q", tt.flags, a, k)
 		}
 	}
-	if got := b.read(vedette.LogsArgs{Target: pod, TailLines: &two}); got != "two\nthree\n" {
+	if got := b.readLogs(vedette.LogsArgs{Target: pod, TailLines: &two}); got != "two\nthree\n" {
 		t.Errorf("the last two lines are %q", got)
 	}
-	if n := strings.Count(b.read(vedette.LogsArgs{Target: pod, AllContainers: true}), "three"); n != 3 {
+	if n := strings.Count(b.readLogs(vedette.LogsArgs{Target: pod, AllContainers: true}), "three"); n != 3 {
 		t.Errorf("%d containers were read", n)
 	}
 	_, refused := plane.Kubectl(t.Context(), "-n", b.namespace, "logs", "p", "--previous")
-	if out := b.do(vedette.LogsArgs{Target: pod, Previous: true}); (out.State == vedette.Failed) != (refused != nil) {
+	if out := b.execute(vedette.LogsArgs{Target: pod, Previous: true}); (out.State == vedette.Failed) != (refused != nil) {
 		t.Errorf("previous: the agent %s %s, kubectl %v", out.State, out.Message, refused)
 	}
-	b.fails(vedette.LogsArgs{Target: pod, Container: "none"}, 400, "none is not valid for pod p")
-	b.fails(vedette.LogsArgs{Target: b.target("pod", "none")}, 404, `"none" not found`)
-	b.fails(vedette.LogsArgs{Target: b.target("deployment", "p")}, 404)
+	b.wantFailure(vedette.LogsArgs{Target: pod, Container: "none"}, 400, "none is not valid for pod p")
+	b.wantFailure(vedette.LogsArgs{Target: b.target("pod", "none")}, 404, `"none" not found`)
+	b.wantFailure(vedette.LogsArgs{Target: b.target("deployment", "p")}, 404)
 }
 
-func TestFollowedLogs(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.running("p")
+func TestFollowLogs(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.startPod("p")
 	none := int64(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for _, all := range []bool{false, true} {
-		out := b.op.Do(ctx, vedette.Operation{Deadline: time.Now().Add(2 * time.Second), Args: vedette.LogsArgs{
+		out := b.op.Execute(ctx, vedette.Operation{Deadline: time.Now().Add(2 * time.Second), Args: vedette.LogsArgs{
 			Target: b.target("pod", "p"), Follow: true, TailLines: &none, AllContainers: all}})
 		if out.State != vedette.Done {
 			t.Fatalf("%+v", out)
@@ -100,26 +100,26 @@ func TestFollowedLogs(t *testing.T) {
 	}
 }
 
-func TestTwentyMegabytesOfLogs(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.running("p")
+func TestLargeLogs(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.startPod("p")
 	line := strings.Repeat("l", 2_000)
 	must(t, plane.AppendLog(slices.Repeat([]string{line}, 10_000)...))
 	n := int64(10_000)
-	if got := len(b.read(vedette.LogsArgs{Target: b.target("pod", "p"), Container: "main", TailLines: &n})); got != 10_000*2_001 {
+	if got := len(b.readLogs(vedette.LogsArgs{Target: b.target("pod", "p"), Container: "main", TailLines: &n})); got != 10_000*2_001 {
 		t.Errorf("read %d bytes", got)
 	}
 }
 
 func TestEvents(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.apply(vedette.ByMode, rolled("Deployment", "d", "1"))
-	b.apply(vedette.ByMode, rolled("Deployment", "e", "1"))
-	b.settled("Deployment", "d")
+	b := newTestbed(t, operate.Config{})
+	b.apply(vedette.ByMode, workloadManifest("Deployment", "d", "1"))
+	b.apply(vedette.ByMode, workloadManifest("Deployment", "e", "1"))
+	b.awaitRollout("Deployment", "d")
 	must(t, plane.Await(t.Context(), b.path(core, "events", "")+"?fieldSelector=involvedObject.name=d", func(list object) bool {
 		return dig(list, "items", 0) != nil
 	}))
-	out := b.done(vedette.EventsArgs{Target: b.target("deploy", "d")})
+	out := b.mustExecute(vedette.EventsArgs{Target: b.target("deploy", "d")})
 	if len(out.Objects) == 0 {
 		t.Fatal("no events")
 	}
@@ -128,46 +128,46 @@ func TestEvents(t *testing.T) {
 			t.Errorf("got %v", e)
 		}
 	}
-	if out := b.done(vedette.EventsArgs{Target: b.target("deploy", "none")}); len(out.Objects) != 0 {
+	if out := b.mustExecute(vedette.EventsArgs{Target: b.target("deploy", "none")}); len(out.Objects) != 0 {
 		t.Errorf("an object that never was has %d events", len(out.Objects))
 	}
 }
 
 func TestMetrics(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.fails(vedette.MetricsArgs{Namespace: b.namespace}, 404, "install its metrics server")
+	b := newTestbed(t, operate.Config{})
+	b.wantFailure(vedette.MetricsArgs{Namespace: b.namespace}, 404, "install its metrics server")
 	group := "metrics.k8s.io"
-	b.customKindVersion(group, "v1beta1", "PodMetrics", "pods", object{"api-approved.kubernetes.io": "unapproved, for a test"})
+	b.createCustomKindVersion(group, "v1beta1", "PodMetrics", "pods", object{"api-approved.kubernetes.io": "unapproved, for a test"})
 	must(t, plane.Create(t.Context(), b.path("/apis/metrics.k8s.io/v1beta1", "pods", ""), object{"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics",
 		"metadata": object{"name": "p", "labels": object{"app": "a"}}, "containers": []any{object{"name": "main", "usage": object{"cpu": "3m"}}}}))
 	for _, args := range []vedette.MetricsArgs{{Namespace: b.namespace, Name: "p"}, {Namespace: b.namespace}, {Namespace: b.namespace, LabelSelector: "app=a"}} {
-		out := b.done(args)
+		out := b.mustExecute(args)
 		if len(out.Objects) != 1 || dig(decode(t, out.Objects[0]), "containers", 0, "usage", "cpu") != "3m" {
 			t.Errorf("%+v: got %s", args, out.Objects)
 		}
 	}
-	if out := b.done(vedette.MetricsArgs{Namespace: b.namespace, LabelSelector: "app=b"}); len(out.Objects) != 0 {
+	if out := b.mustExecute(vedette.MetricsArgs{Namespace: b.namespace, LabelSelector: "app=b"}); len(out.Objects) != 0 {
 		t.Errorf("got %s", out.Objects)
 	}
 }
 
-func TestDiscoverFindsWhatCameMeanwhile(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestDiscoverFindsNewKinds(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	kinds := func() []operate.DiscoveredKind {
-		var d operate.Discovered
-		must(t, json.Unmarshal(b.done(vedette.DiscoverArgs{}).Result, &d))
+		var d operate.DiscoverResult
+		must(t, json.Unmarshal(b.mustExecute(vedette.DiscoverArgs{}).Result, &d))
 		return d.Kinds
 	}
-	is := func(k operate.DiscoveredKind) bool { return k.Kind == "Latecomer" && k.Group == b.group() }
+	is := func(k operate.DiscoveredKind) bool { return k.Kind == "Latecomer" && k.Group == b.customGroup() }
 	if slices.ContainsFunc(kinds(), is) {
 		t.Error("it is there too early")
 	}
-	b.fails(vedette.GetArgs{Target: b.target("latecomer", "a")}, 404)
-	b.customKind("Latecomer", "latecomers")
-	b.apply(vedette.ByMode, object{"apiVersion": b.group() + "/v1", "kind": "Latecomer", "metadata": object{"name": "a"}})
-	for _, kind := range []string{"latecomer", "Latecomer." + b.group(), "latecomers"} {
+	b.wantFailure(vedette.GetArgs{Target: b.target("latecomer", "a")}, 404)
+	b.createCustomKind("Latecomer", "latecomers")
+	b.apply(vedette.ByMode, object{"apiVersion": b.customGroup() + "/v1", "kind": "Latecomer", "metadata": object{"name": "a"}})
+	for _, kind := range []string{"latecomer", "Latecomer." + b.customGroup(), "latecomers"} {
 		must(t, plane.Await(t.Context(), "/apis", func(object) bool {
-			return b.do(vedette.GetArgs{Target: b.target(kind, "a")}).State == vedette.Done
+			return b.execute(vedette.GetArgs{Target: b.target(kind, "a")}).State == vedette.Done
 		}))
 	}
 	if !slices.ContainsFunc(kinds(), is) {
@@ -176,16 +176,16 @@ func TestDiscoverFindsWhatCameMeanwhile(t *testing.T) {
 }
 
 func TestRecache(t *testing.T) {
-	b := newBench(t, operate.Config{})
+	b := newTestbed(t, operate.Config{})
 	o := configMap("c", object{"a": "1"})
 	o["metadata"].(object)["labels"] = object{"app": "x"}
 	b.apply(vedette.ByMode, o)
-	got := b.done(vedette.RecacheArgs{Target: b.target("configmap", "c")}).Fresh
+	got := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "c")}).Fresh
 	live := b.live(core, "configmaps", "c")
 	if got.Name != "c" || got.Namespace != b.namespace || got.ResourceVersion != dig(live, "metadata", "resourceVersion") || got.Labels["app"] != "x" {
 		t.Errorf("got %+v", got)
 	}
-	if out := b.fails(vedette.RecacheArgs{Target: b.target("configmap", "none")}, 404); len(out.Keys) != 1 || out.Keys[0].Name != "none" {
+	if out := b.wantFailure(vedette.RecacheArgs{Target: b.target("configmap", "none")}, 404); len(out.Keys) != 1 || out.Keys[0].Name != "none" {
 		t.Errorf("what is gone is %v", out.Keys)
 	}
 }

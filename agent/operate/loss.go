@@ -8,32 +8,32 @@ import (
 	"sync"
 )
 
-// losses are what an operation does not know of its own requests: that one which
+// lostTracker are what an operation does not know of its own requests: that one which
 // changes something was sent, and neither it nor the same one once more was
 // answered by a success. Whatever such an operation fails of in the end, it can't
 // say that it did not take effect: an API server that refuses when it is asked
 // again, or is gone by then, may have done it the first time.
-type losses struct {
+type lostTracker struct {
 	mu    sync.Mutex
 	first *lostError
 }
 
-type lossesKey struct{}
+type lostTrackerKey struct{}
 
-// withLosses begins the account of one operation.
-func withLosses(ctx context.Context) (context.Context, *losses) {
-	l := &losses{}
-	return context.WithValue(ctx, lossesKey{}, l), l
+// withLostTracker begins the account of one operation.
+func withLostTracker(ctx context.Context) (context.Context, *lostTracker) {
+	l := &lostTracker{}
+	return context.WithValue(ctx, lostTrackerKey{}, l), l
 }
 
-// noteLost notes that a request failed, of which an answer was lost before, and
+// recordLost notes that a request failed, of which an answer was lost before, and
 // returns its error. The verbs go by it: what conflicts with itself is read again.
-func noteLost(ctx context.Context, lost *lostError, err error) error {
-	l, ok := ctx.Value(lossesKey{}).(*losses)
+func recordLost(ctx context.Context, lost *lostError, err error) error {
+	l, ok := ctx.Value(lostTrackerKey{}).(*lostTracker)
 	if !ok || lost == nil {
 		return err
 	}
-	if r := refusalOf(lost); r != nil { // its words and its reason may repeat the data of a Secret
+	if r := asStatusError(lost); r != nil { // its words and its reason may repeat the data of a Secret
 		lost = &lostError{err: fmt.Errorf("it answered %d %s", r.Status, http.StatusText(r.Status))}
 	}
 	l.mu.Lock()
@@ -44,10 +44,10 @@ func noteLost(ctx context.Context, lost *lostError, err error) error {
 	return err
 }
 
-// lostBefore reports whether an answer was lost so far, and none came to the same
+// hasLostAnswer reports whether an answer was lost so far, and none came to the same
 // request made again but a no.
-func lostBefore(ctx context.Context) bool {
-	l, ok := ctx.Value(lossesKey{}).(*losses)
+func hasLostAnswer(ctx context.Context) bool {
+	l, ok := ctx.Value(lostTrackerKey{}).(*lostTracker)
 	if !ok {
 		return false
 	}
@@ -56,15 +56,15 @@ func lostBefore(ctx context.Context) bool {
 	return l.first != nil
 }
 
-// weigh returns the error that an operation ends with.
-func (l *losses) weigh(err error) error {
+// finalError returns the error that an operation ends with.
+func (l *lostTracker) finalError(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var known *lostError
+	var existing *lostError
 	switch {
-	case err == nil || l.first == nil || errors.As(err, &known):
+	case err == nil || l.first == nil || errors.As(err, &existing):
 		return err
-	case undecided(err):
+	case mayHaveTakenEffect(err):
 		return &lostError{err: err}
 	}
 	return &lostError{err: fmt.Errorf("%w; then: %w", l.first.err, err)}

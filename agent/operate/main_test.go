@@ -26,8 +26,8 @@ type object = controlplane.Object
 // The first that needs it starts it, so that those without, and the workers of
 // fuzzing, do not.
 var (
-	plane   *controlplane.Plane
-	started = sync.OnceValue(func() (err error) {
+	plane      *controlplane.Plane
+	startPlane = sync.OnceValue(func() (err error) {
 		plane, err = controlplane.Start(context.Background(), controlplane.Options{Controllers: true, Log: os.Stderr})
 		return err
 	})
@@ -35,7 +35,7 @@ var (
 
 func TestMain(m *testing.M) {
 	if manifest := os.Getenv(childManifest); manifest != "" {
-		askAsChild(manifest, os.Getenv(childKubeconfig))
+		runVersionChild(manifest, os.Getenv(childKubeconfig))
 		return
 	}
 	code := m.Run()
@@ -48,47 +48,47 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bench is a namespace and an operator that works in it.
-type bench struct {
+// testbed is a namespace and an operator that works in it.
+type testbed struct {
 	testing.TB
 	namespace string
 	op        *operate.Operator
 }
 
-func newBench(t testing.TB, cfg operate.Config) *bench {
+func newTestbed(t testing.TB, cfg operate.Config) *testbed {
 	t.Helper()
-	must(t, started())
+	must(t, startPlane())
 	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
 	op, err := operate.New(c, cfg)
 	must(t, err)
-	b := &bench{TB: t, namespace: "t-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ",", "").Replace(t.Name())), op: op}
+	b := &testbed{TB: t, namespace: "t-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ",", "").Replace(t.Name())), op: op}
 	b.namespace = strings.Trim(b.namespace[:min(len(b.namespace), 60)], "-")
 	must(t, plane.Create(t.Context(), "/api/v1/namespaces", object{"metadata": object{"name": b.namespace}}))
 	return b
 }
 
-// do carries out an operation within a minute.
-func (b *bench) do(args vedette.Args) vedette.Outcome {
+// execute carries out an operation within a minute.
+func (b *testbed) execute(args vedette.Args) vedette.Outcome {
 	b.Helper()
-	return b.op.Do(b.Context(), vedette.Operation{ID: "01", Args: args, Deadline: time.Now().Add(time.Minute)})
+	return b.op.Execute(b.Context(), vedette.Operation{ID: "01", Args: args, Deadline: time.Now().Add(time.Minute)})
 }
 
-// done carries out an operation that must succeed.
-func (b *bench) done(args vedette.Args) vedette.Outcome {
+// mustExecute carries out an operation that must succeed.
+func (b *testbed) mustExecute(args vedette.Args) vedette.Outcome {
 	b.Helper()
-	out := b.do(args)
+	out := b.execute(args)
 	if out.State != vedette.Done {
 		b.Fatalf("%s: %s %d %s: %s", args.Verb(), out.State, out.Status, out.Reason, out.Message)
 	}
 	return out
 }
 
-// fails carries out an operation that must fail with a status and words.
-func (b *bench) fails(args vedette.Args, status int, words ...string) vedette.Outcome {
+// wantFailure carries out an operation that must fail with a status and words.
+func (b *testbed) wantFailure(args vedette.Args, status int, words ...string) vedette.Outcome {
 	b.Helper()
-	out := b.do(args)
+	out := b.execute(args)
 	if out.State != vedette.Failed || out.Status != status {
 		b.Errorf("%s: %s %d %s: %s; want it to fail with %d", args.Verb(), out.State, out.Status, out.Reason, out.Message, status)
 	}
@@ -100,17 +100,17 @@ func (b *bench) fails(args vedette.Args, status int, words ...string) vedette.Ou
 	return out
 }
 
-func (b *bench) apply(strategy vedette.Strategy, o object) vedette.Outcome {
+func (b *testbed) apply(strategy vedette.Strategy, o object) vedette.Outcome {
 	b.Helper()
-	return b.done(vedette.ApplyArgs{Manifest: encode(b, o), Namespace: b.namespace, Strategy: strategy})
+	return b.mustExecute(vedette.ApplyArgs{Manifest: encode(b, o), Namespace: b.namespace, Strategy: strategy})
 }
 
-func (b *bench) target(kind, name string) vedette.Target {
+func (b *testbed) target(kind, name string) vedette.Target {
 	return vedette.Target{Kind: kind, Namespace: b.namespace, Name: name}
 }
 
 // kubectl runs kubectl in the namespace. It must succeed.
-func (b *bench) kubectl(args ...string) string {
+func (b *testbed) kubectl(args ...string) string {
 	b.Helper()
 	out, err := plane.Kubectl(b.Context(), append([]string{"-n", b.namespace}, args...)...)
 	must(b, err)
@@ -118,7 +118,7 @@ func (b *bench) kubectl(args ...string) string {
 }
 
 // kubectlApply applies objects by kubectl, with further flags.
-func (b *bench) kubectlApply(objects []object, flags ...string) {
+func (b *testbed) kubectlApply(objects []object, flags ...string) {
 	b.Helper()
 	if len(objects) == 0 {
 		return
@@ -133,11 +133,11 @@ func (b *bench) kubectlApply(objects []object, flags ...string) {
 }
 
 // path is the path of a namespaced object of a core or apps kind.
-func (b *bench) path(group, plural, name string) string {
+func (b *testbed) path(group, plural, name string) string {
 	return strings.TrimSuffix(group+"/namespaces/"+b.namespace+"/"+plural+"/"+name, "/")
 }
 
-func (b *bench) live(group, plural, name string) object {
+func (b *testbed) live(group, plural, name string) object {
 	b.Helper()
 	var o object
 	must(b, plane.Get(b.Context(), b.path(group, plural, name), &o))

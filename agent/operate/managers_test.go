@@ -11,14 +11,14 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestManagersAreKubectls scales and rolls out by kubectl and by us, and holds that the
+// TestFieldManagersMatchKubectl scales and rolls out by kubectl and by us, and holds that the
 // fields have the same managers then.
-func TestManagersAreKubectls(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestFieldManagersMatchKubectl(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	for _, name := range []string{"theirs", "ours"} {
-		b.apply(vedette.CreateOnly, rolled("Deployment", name, "1"))
-		b.apply(vedette.ServerForce, rolled("Deployment", name, "2"))
-		b.settled("Deployment", name)
+		b.apply(vedette.CreateOnly, workloadManifest("Deployment", name, "1"))
+		b.apply(vedette.ServerForce, workloadManifest("Deployment", name, "2"))
+		b.awaitRollout("Deployment", name)
 	}
 	ours := b.target("deployment", "ours")
 	for _, step := range []struct {
@@ -32,7 +32,7 @@ func TestManagersAreKubectls(t *testing.T) {
 		{"rollout undo deployment theirs --to-revision=1", vedette.UndoArgs{Target: ours, Revision: 1}},
 	} {
 		b.kubectl(strings.Fields(step.kubectl)...)
-		b.done(step.args)
+		b.mustExecute(step.args)
 		theirs, ours := managers(b.live(apps, "deployments", "theirs")), managers(b.live(apps, "deployments", "ours"))
 		if k, a := string(encode(t, theirs)), string(encode(t, ours)); k != a {
 			t.Errorf("%s: kubectl left the managers\n%s\nthe agent\n%s", step.kubectl, k, a)
@@ -40,17 +40,17 @@ func TestManagersAreKubectls(t *testing.T) {
 	}
 }
 
-// TestUndoWarns holds that an undo warns of applies, as kubectl does.
-func TestUndoWarns(t *testing.T) {
-	b := newBench(t, operate.Config{})
+// TestUndoWarnsOfClientSideApply holds that an undo warns of applies, as kubectl does.
+func TestUndoWarnsOfClientSideApply(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	for name, strategy := range map[string]vedette.Strategy{"client": vedette.ClientSide, "server": vedette.ServerSide} {
-		b.apply(strategy, rolled("Deployment", name, "1"))
-		b.settled("Deployment", name)
-		b.apply(strategy, rolled("Deployment", name, "2"))
-		b.settled("Deployment", name)
+		b.apply(strategy, workloadManifest("Deployment", name, "1"))
+		b.awaitRollout("Deployment", name)
+		b.apply(strategy, workloadManifest("Deployment", name, "2"))
+		b.awaitRollout("Deployment", name)
 		shown, err := plane.KubectlShows(t.Context(), "-n", b.namespace, "rollout", "undo", "deployment/"+name, "--dry-run=server")
 		must(t, err)
-		out := b.done(vedette.UndoArgs{Target: b.target("deployment", name)})
+		out := b.mustExecute(vedette.UndoArgs{Target: b.target("deployment", name)})
 		warned := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], "was applied client-side")
 		if kubectl := strings.Contains(string(shown), "Warning: "); kubectl != warned {
 			t.Errorf("%s: it warns %q, and kubectl says %s", name, out.Warnings, shown)
@@ -58,28 +58,28 @@ func TestUndoWarns(t *testing.T) {
 	}
 }
 
-// TestWhatCantBeTakenOver applies server-side what was applied client-side, where the
+// TestTakeOverFailureIsWarned applies server-side what was applied client-side, where the
 // managed fields may not be moved. The apply itself is done, and says so.
-func TestWhatCantBeTakenOver(t *testing.T) {
+func TestTakeOverFailureIsWarned(t *testing.T) {
 	for _, refused := range []string{"the move", "the second apply"} {
 		t.Run(refused, func(t *testing.T) {
 			applies := 0
-			b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				is := ""
+			b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				kindOfRequest := ""
 				switch kind := r.Header.Get("Content-Type"); {
 				case kind == "application/json-patch+json":
-					is = "the move"
+					kindOfRequest = "the move"
 				case kind == applyPatch && r.URL.Query().Get("fieldManager") == "kubectl":
 					if applies++; applies > 1 {
-						is = "the second apply"
+						kindOfRequest = "the second apply"
 					}
 				}
-				if is == refused {
-					status(w, 403, "Forbidden", "nobody moves fields here: dHIwdWI0ZG9yLWFuZC0z")
+				if kindOfRequest == refused {
+					writeStatus(w, 403, "Forbidden", "nobody moves fields here: dHIwdWI0ZG9yLWFuZC0z")
 				}
-				return is == refused
+				return kindOfRequest == refused
 			})
-			for _, o := range []object{whole("d", "1"), {"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "stringData": object{"k": "tr0ub4dor-and-3"}}} {
+			for _, o := range []object{fullDeployment("d", "1"), {"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "stringData": object{"k": "tr0ub4dor-and-3"}}} {
 				b.apply(vedette.ClientSide, o)
 				applies = 0
 				out := b.apply(vedette.ServerForce, o)
@@ -90,23 +90,23 @@ func TestWhatCantBeTakenOver(t *testing.T) {
 					t.Errorf("it tells the Secret: %q", out.Warnings)
 				}
 			}
-			cleared := whole("d", "2")
+			cleared := fullDeployment("d", "2")
 			cleared["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/ssa-clear-managed-fields": "true"}
 			applies = 0
-			b.fails(vedette.ApplyArgs{Manifest: encode(t, cleared), Namespace: b.namespace, Strategy: vedette.ServerForce}, 403, "nobody moves fields here")
+			b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, cleared), Namespace: b.namespace, Strategy: vedette.ServerForce}, 403, "nobody moves fields here")
 		})
 	}
 }
 
-// TestAppliesWarnOfDeletion applies to what waits for a finalizer, as kubectl does.
-func TestAppliesWarnOfDeletion(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	doomed := configMap("c", object{"a": "1"})
-	doomed["metadata"].(object)["finalizers"] = []any{"example.com/wait"}
-	b.apply(vedette.ClientSide, doomed)
-	b.done(vedette.DeleteArgs{Target: b.target("configmap", "c"), NoWait: true})
+// TestApplyWarnsOfDeletion applies to what waits for a finalizer, as kubectl does.
+func TestApplyWarnsOfDeletion(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	deleting := configMap("c", object{"a": "1"})
+	deleting["metadata"].(object)["finalizers"] = []any{"example.com/wait"}
+	b.apply(vedette.ClientSide, deleting)
+	b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", "c"), NoWait: true})
 	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerSide} {
-		out := b.apply(s, doomed)
+		out := b.apply(s, deleting)
 		if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "is being deleted") {
 			t.Errorf("%q warns %q", s, out.Warnings)
 		}

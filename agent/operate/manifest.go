@@ -40,28 +40,28 @@ func parseManifest(raw []byte) (manifest, error) {
 		return m, vedette.Errorf(vedette.Invalid, "the manifest has no metadata")
 	}
 	for _, field := range []struct {
-		of   object
-		name string
-		to   *string
+		parent object
+		name   string
+		dest   *string
 	}{
 		{o, "apiVersion", &m.apiVersion}, {o, "kind", &m.kind},
 		{meta, "name", &m.name}, {meta, "generateName", &m.generateName}, {meta, "namespace", &m.namespace},
 	} {
-		value, is := field.of[field.name].(string)
-		if !is && field.of[field.name] != nil {
+		value, isString := field.parent[field.name].(string)
+		if !isString && field.parent[field.name] != nil {
 			return m, vedette.Errorf(vedette.Invalid, "the manifest's %s is no text", field.name)
 		}
-		*field.to = value
+		*field.dest = value
 	}
 	for _, name := range []string{"annotations", "labels"} {
-		if _, is := meta[name].(object); !is && meta[name] != nil {
+		if _, isObject := meta[name].(object); !isObject && meta[name] != nil {
 			return m, vedette.Errorf(vedette.Invalid, "the %s of the manifest are no object", name)
 		}
 	}
-	return m, m.check()
+	return m, m.validate()
 }
 
-func (m manifest) check() error {
+func (m manifest) validate() error {
 	switch {
 	case m.apiVersion == "":
 		return vedette.Errorf(vedette.Invalid, "the manifest has no apiVersion")
@@ -72,7 +72,7 @@ func (m manifest) check() error {
 	case m.name == "":
 		return nil
 	}
-	return named(m.name)
+	return checkName(m.name)
 }
 
 func (m manifest) meta() object { return m.object["metadata"].(object) } // parseManifest saw to it
@@ -84,8 +84,8 @@ func (m manifest) annotation(key string) string {
 	return value
 }
 
-// raw encodes the manifest.
-func (m manifest) raw() []byte {
+// encode encodes the manifest.
+func (m manifest) encode() []byte {
 	raw, err := json.Marshal(m.object)
 	if err != nil { // what was decoded can be encoded
 		panic(err)
@@ -101,13 +101,13 @@ func parseObject(raw []byte, what string) (object, error) {
 	}
 	if raw[0] != '{' {
 		var err error
-		if raw, err = fromYAML(raw, what); err != nil {
+		if raw, err = yamlToJSON(raw, what); err != nil {
 			return nil, err
 		}
 	}
 	var value any
 	if err := kjson.Unmarshal(raw, &value); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the %s is no JSON%s", what, offset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the %s is no JSON%s", what, syntaxErrorOffset(err))
 	}
 	o, ok := value.(object)
 	if !ok {
@@ -116,8 +116,8 @@ func parseObject(raw []byte, what string) (object, error) {
 	return o, nil
 }
 
-// offset says where JSON is broken, without quoting it.
-func offset(err error) string {
+// syntaxErrorOffset says where JSON is broken, without quoting it.
+func syntaxErrorOffset(err error) string {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return fmt.Sprintf(": it is broken at byte %d", syntax.Offset)
@@ -127,26 +127,26 @@ func offset(err error) string {
 
 var yamlLine = regexp.MustCompile(`line \d+`)
 
-// fromYAML turns one document into JSON. A second document is refused, because
+// yamlToJSON turns one document into JSON. A second document is refused, because
 // the decoder would pass over it in silence.
-func fromYAML(raw []byte, what string) ([]byte, error) {
+func yamlToJSON(raw []byte, what string) ([]byte, error) {
 	documents := yaml3.NewDecoder(bytes.NewReader(raw))
 	var first, second yaml3.Node
 	if err := documents.Decode(&first); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the %s is neither JSON nor YAML: look at %s", what, lineOf(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the %s is neither JSON nor YAML: look at %s", what, yamlErrorLine(err))
 	}
 	if err := documents.Decode(&second); !errors.Is(err, io.EOF) && !(err == nil && second.IsZero()) {
 		return nil, vedette.Errorf(vedette.Invalid, "the %s holds more than one document: send each as an operation of its own", what)
 	}
 	converted, err := yaml.YAMLToJSON(raw)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the %s is neither JSON nor YAML: look at %s", what, lineOf(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the %s is neither JSON nor YAML: look at %s", what, yamlErrorLine(err))
 	}
 	return converted, nil
 }
 
-// lineOf says where YAML is broken: the decoder's own words quote values.
-func lineOf(err error) string {
+// yamlErrorLine says where YAML is broken: the decoder's own words quote values.
+func yamlErrorLine(err error) string {
 	if line := yamlLine.FindString(err.Error()); line != "" {
 		return line
 	}

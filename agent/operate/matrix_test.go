@@ -12,30 +12,30 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// writer is one who applies manifests, in one of two ways.
-type writer struct {
+// applier is one who applies manifests, in one of two ways.
+type applier struct {
 	name  string
-	apply func(b *bench, objects []object)
+	apply func(b *testbed, objects []object)
 }
 
 var (
-	kubectlClient = writer{"kubectl-csa", func(b *bench, objects []object) { b.kubectlApply(objects) }}
-	kubectlServer = writer{"kubectl-ssa", func(b *bench, objects []object) { b.kubectlApply(objects, "--server-side") }}
-	agentClient   = writer{"agent-csa", func(b *bench, objects []object) { b.applyAll(vedette.ClientSide, objects) }}
-	agentServer   = writer{"agent-ssa", func(b *bench, objects []object) { b.applyAll(vedette.ServerSide, objects) }}
-	writers       = []writer{kubectlClient, kubectlServer, agentClient, agentServer}
+	kubectlClient = applier{"kubectl-csa", func(b *testbed, objects []object) { b.kubectlApply(objects) }}
+	kubectlServer = applier{"kubectl-ssa", func(b *testbed, objects []object) { b.kubectlApply(objects, "--server-side") }}
+	agentClient   = applier{"agent-csa", func(b *testbed, objects []object) { b.applyAll(vedette.ClientSide, objects) }}
+	agentServer   = applier{"agent-ssa", func(b *testbed, objects []object) { b.applyAll(vedette.ServerSide, objects) }}
+	appliers      = []applier{kubectlClient, kubectlServer, agentClient, agentServer}
 )
 
-func (b *bench) applyAll(strategy vedette.Strategy, objects []object) {
+func (b *testbed) applyAll(strategy vedette.Strategy, objects []object) {
 	b.Helper()
 	for _, o := range objects {
 		b.apply(strategy, o)
 	}
 }
 
-// whole is a Deployment with two of everything.
-func whole(name, tag string) object {
-	return crew(name, []any{
+// fullDeployment is a Deployment with two of everything.
+func fullDeployment(name, tag string) object {
+	return deploymentManifest(name, []any{
 		object{"name": "main", "image": "example.com/main:" + tag,
 			"env":          []any{object{"name": "KEPT", "value": tag}, object{"name": "DROPPED", "value": "x"}},
 			"ports":        []any{object{"name": "kept", "containerPort": 8080}, object{"name": "dropped", "containerPort": 9090}},
@@ -44,10 +44,10 @@ func whole(name, tag string) object {
 	}, []any{object{"name": "kept", "emptyDir": object{}}, object{"name": "dropped", "emptyDir": object{}}})
 }
 
-// less is the same without a sidecar, an environment variable, a port, a mount
+// reducedDeployment is the same without a sidecar, an environment variable, a port, a mount
 // and its volume.
-func less(name, tag string) object {
-	return crew(name, []any{
+func reducedDeployment(name, tag string) object {
+	return deploymentManifest(name, []any{
 		object{"name": "main", "image": "example.com/main:" + tag,
 			"env":          []any{object{"name": "KEPT", "value": tag}},
 			"ports":        []any{object{"name": "kept", "containerPort": 8080}},
@@ -55,68 +55,68 @@ func less(name, tag string) object {
 	}, []any{object{"name": "kept", "emptyDir": object{}}})
 }
 
-func crew(name string, containers, volumes []any) object {
+func deploymentManifest(name string, containers, volumes []any) object {
 	return object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": name},
 		"spec": object{"replicas": 0, "selector": object{"matchLabels": object{"app": "crew"}},
 			"template": object{"metadata": object{"labels": object{"app": "crew"}},
 				"spec": object{"containers": containers, "volumes": volumes}}}}
 }
 
-// TestWhatAManifestDropsDisappears is the matrix that the predecessor failed:
+// TestRemovedFieldsAreDeleted is the matrix that the predecessor failed:
 // after every history of one and two writers, the agent's apply drops what the
 // manifest dropped, and leaves the object as kubectl's own apply does.
-func TestWhatAManifestDropsDisappears(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	finals := map[string][2]writer{"csa": {agentClient, kubectlClient}, "ssa": {agentServer, kubectlServer}}
-	var histories [][]writer
-	for _, first := range writers {
-		histories = append(histories, []writer{first})
-		for _, second := range writers {
-			histories = append(histories, []writer{first, second})
+func TestRemovedFieldsAreDeleted(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	finalAppliers := map[string][2]applier{"csa": {agentClient, kubectlClient}, "ssa": {agentServer, kubectlServer}}
+	var histories [][]applier
+	for _, first := range appliers {
+		histories = append(histories, []applier{first})
+		for _, second := range appliers {
+			histories = append(histories, []applier{first, second})
 		}
 	}
-	twins := map[string][]writer{} // name without the last part, to history
-	for final := range finals {
+	pairs := map[string][]applier{} // name without the last part, to history
+	for final := range finalAppliers {
 		for _, h := range histories {
-			twins[strings.Join(append(names(h), final), ".")] = h
+			pairs[strings.Join(append(applierNames(h), final), ".")] = h
 		}
 	}
-	each := slices.Sorted(maps.Keys(twins))
+	pairNames := slices.Sorted(maps.Keys(pairs))
 	for step, tag := range []string{"1", "2"} {
-		for _, w := range writers {
+		for _, w := range appliers {
 			var objects []object
-			for _, name := range each {
-				if h := twins[name]; step < len(h) && h[step].name == w.name {
-					objects = append(objects, whole(name+".by-agent", tag), whole(name+".by-kubectl", tag))
+			for _, name := range pairNames {
+				if h := pairs[name]; step < len(h) && h[step].name == w.name {
+					objects = append(objects, fullDeployment(name+".by-agent", tag), fullDeployment(name+".by-kubectl", tag))
 				}
 			}
 			w.apply(b, objects)
 		}
 	}
-	for final, by := range finals {
+	for final, by := range finalAppliers {
 		var agents, kubectls []object
-		for _, name := range each {
+		for _, name := range pairNames {
 			if strings.HasSuffix(name, "."+final) {
-				agents = append(agents, less(name+".by-agent", "3"))
-				kubectls = append(kubectls, less(name+".by-kubectl", "3"))
+				agents = append(agents, reducedDeployment(name+".by-agent", "3"))
+				kubectls = append(kubectls, reducedDeployment(name+".by-kubectl", "3"))
 			}
 		}
 		by[0].apply(b, agents)
 		by[1].apply(b, kubectls)
 	}
-	for _, name := range each {
-		t.Run(name, func(t *testing.T) { compareTwins(t, b, name, twins[name]) })
+	for _, name := range pairNames {
+		t.Run(name, func(t *testing.T) { comparePair(t, b, name, pairs[name]) })
 	}
 }
 
-func names(h []writer) (n []string) {
+func applierNames(h []applier) (n []string) {
 	for _, w := range h {
 		n = append(n, w.name)
 	}
 	return n
 }
 
-func compareTwins(t *testing.T, b *bench, name string, history []writer) {
+func comparePair(t *testing.T, b *testbed, name string, history []applier) {
 	ours, theirs := b.live(apps, "deployments", name+".by-agent"), b.live(apps, "deployments", name+".by-kubectl")
 	pod := dig(ours, "spec", "template", "spec")
 	main := dig(pod, "containers", 0)
@@ -147,8 +147,8 @@ func compareTwins(t *testing.T, b *bench, name string, history []writer) {
 	}
 }
 
-func onlyServerSide(h []writer) bool {
-	return !slices.ContainsFunc(h, func(w writer) bool { return strings.HasSuffix(w.name, "csa") })
+func onlyServerSide(h []applier) bool {
+	return !slices.ContainsFunc(h, func(w applier) bool { return strings.HasSuffix(w.name, "csa") })
 }
 
 // managers are the managed fields, without times and those of controllers.

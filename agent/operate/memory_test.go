@@ -13,14 +13,14 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// peak is the most memory of this process since the last call of resetPeak, in
+// peakMemory is the most memory of this process since the last call of resetPeak, in
 // bytes.
-func peak(b testing.TB) float64 {
+func peakMemory(b testing.TB) float64 {
 	b.Helper()
-	return statusOf(b, "VmHWM") * 1024
+	return procStatus(b, "VmHWM") * 1024
 }
 
-func statusOf(b testing.TB, name string) (kilobytes float64) {
+func procStatus(b testing.TB, name string) (kilobytes float64) {
 	b.Helper()
 	raw, err := os.ReadFile("/proc/self/status")
 	must(b, err)
@@ -30,22 +30,22 @@ func statusOf(b testing.TB, name string) (kilobytes float64) {
 	return kilobytes
 }
 
-// resetPeak gives back what is free and begins to measure anew. It returns what
+// resetPeakMemory gives back what is free and begins to measure anew. It returns what
 // is left.
-func resetPeak(b testing.TB) float64 {
+func resetPeakMemory(b testing.TB) float64 {
 	b.Helper()
 	debug.FreeOSMemory()
 	must(b, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0))
-	return statusOf(b, "VmRSS") * 1024
+	return procStatus(b, "VmRSS") * 1024
 }
 
-// BenchmarkMemory tells the most memory that the process had in one operation,
+// BenchmarkPeakMemory tells the most memory that the process had in one operation,
 // and how much of that was more than before.
-func BenchmarkMemory(b *testing.B) {
-	s := newBench(b, operate.Config{})
-	s.customKind("Blob", "blobs")
+func BenchmarkPeakMemory(b *testing.B) {
+	s := newTestbed(b, operate.Config{})
+	s.createCustomKind("Blob", "blobs")
 	blob := func(value string) vedette.Args {
-		return vedette.ApplyArgs{Namespace: s.namespace, Manifest: encode(b, object{"apiVersion": s.group() + "/v1", "kind": "Blob",
+		return vedette.ApplyArgs{Namespace: s.namespace, Manifest: encode(b, object{"apiVersion": s.customGroup() + "/v1", "kind": "Blob",
 			"metadata": object{"name": "big"}, "spec": object{"v": strings.Repeat(value, 1_400_000)}})}
 	}
 	big := strings.Repeat("x", 20_000)
@@ -64,17 +64,17 @@ func BenchmarkMemory(b *testing.B) {
 	} {
 		b.Run(tt.name, func(b *testing.B) {
 			s.TB = b
-			most, more := 0.0, 0.0
+			maxPeak, maxGrowth := 0.0, 0.0
 			for n := 0; b.Loop(); n++ {
 				b.StopTimer()
 				args := tt.args(n)
-				before := resetPeak(b)
+				before := resetPeakMemory(b)
 				b.StartTimer()
-				s.done(args)
-				most, more = max(most, peak(b)), max(more, peak(b)-before)
+				s.mustExecute(args)
+				maxPeak, maxGrowth = max(maxPeak, peakMemory(b)), max(maxGrowth, peakMemory(b)-before)
 			}
-			b.ReportMetric(most/1e6, "peak-MB")
-			b.ReportMetric(more/1e6, "more-MB")
+			b.ReportMetric(maxPeak/1e6, "peak-MB")
+			b.ReportMetric(maxGrowth/1e6, "more-MB")
 		})
 	}
 }

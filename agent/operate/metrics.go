@@ -7,34 +7,34 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// metricsVersion is what the metrics server serves.
-const metricsVersion = "metrics.k8s.io/v1beta1"
+// metricsAPIVersion is what the metrics server serves.
+const metricsAPIVersion = "metrics.k8s.io/v1beta1"
 
 // metrics tells what the containers of one pod, or of many, use.
 func (o *Operator) metrics(ctx context.Context, a vedette.MetricsArgs) result {
-	p, err := o.findAll(ctx, vedette.Target{Kind: "PodMetrics", APIVersion: metricsVersion, Namespace: a.Namespace, Name: a.Name})
+	p, err := o.resolveTarget(ctx, vedette.Target{Kind: "PodMetrics", APIVersion: metricsAPIVersion, Namespace: a.Namespace, Name: a.Name})
 	switch vedette.KindOf(err) {
 	case "":
 	case vedette.NotFound:
-		return failed(vedette.Errorf(vedette.NotFound, "the cluster serves no metrics of pods: install its metrics server"))
+		return errorResult(vedette.Errorf(vedette.NotFound, "the cluster serves no metrics of pods: install its metrics server"))
 	}
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
 	if a.Name == "" {
-		items, err := o.all(ctx, p, a.LabelSelector, "")
+		items, err := o.listAll(ctx, p, a.LabelSelector, "")
 		if err != nil {
-			return failed(err)
+			return errorResult(err)
 		}
-		return o.toldAll(p, items)
+		return o.listResult(p, items)
 	}
-	if err := named(a.Name); err != nil {
-		return failed(err)
+	if err := checkName(a.Name); err != nil {
+		return errorResult(err)
 	}
-	p.namespace = firstOf(p.namespace, "default")
-	raw, _, err := o.do(ctx, p, call{})
+	p.namespace = firstNonEmpty(p.namespace, "default")
+	raw, _, err := o.do(ctx, p, request{})
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return o.toldAll(p, []json.RawMessage{raw})
+	return o.listResult(p, []json.RawMessage{raw})
 }

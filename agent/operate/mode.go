@@ -6,122 +6,122 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// When says whether something is done: always, never, or where a manifest's
+// Policy says whether something is done: always, never, or where a manifest's
 // annotation asks for it.
-type When string
+type Policy string
 
 // The values of When, as users write them.
 const (
-	Allowed When = "allowed" // the zero value means the same
-	Always  When = "always"
-	Never   When = "never"
+	PolicyAllowed Policy = "allowed" // the zero value means the same
+	PolicyAlways  Policy = "always"
+	PolicyNever   Policy = "never"
 )
 
-// Mode says when manifests are merged by the API server. What is said for all
+// ApplyMode says when manifests are merged by the API server. What is said for all
 // kinds wins over what is said for one, and that over annotations, as in the
 // predecessor.
-type Mode struct {
-	Enabled            When
-	ClearManagedFields When
-	Kinds              []KindMode
+type ApplyMode struct {
+	Enabled            Policy
+	ClearManagedFields Policy
+	Kinds              []KindApplyMode
 }
 
-// KindMode is the Mode of one kind.
-type KindMode struct {
+// KindApplyMode is the Mode of one kind.
+type KindApplyMode struct {
 	Kind               string // as a user writes it, "ConfigMap"
-	Enabled            When
-	ClearManagedFields When
+	Enabled            Policy
+	ClearManagedFields Policy
 }
 
 // The annotations that ask for it.
 const (
-	annotationServerSide = "agent-k8s.armory.io/serverside-apply"         // true, enabled, force-conflicts
-	annotationClear      = "agent-k8s.armory.io/ssa-clear-managed-fields" // true, enabled
+	serverSideAnnotation         = "agent-k8s.armory.io/serverside-apply"         // true, enabled, force-conflicts
+	clearManagedFieldsAnnotation = "agent-k8s.armory.io/ssa-clear-managed-fields" // true, enabled
 )
 
 // Validate refuses words that mean nothing.
-func (m Mode) Validate() error {
-	all := []When{m.Enabled, m.ClearManagedFields}
+func (m ApplyMode) Validate() error {
+	all := []Policy{m.Enabled, m.ClearManagedFields}
 	for _, k := range m.Kinds {
 		all = append(all, k.Enabled, k.ClearManagedFields)
 	}
-	for _, w := range all {
-		switch strings.ToLower(string(w)) {
-		case "", string(Allowed), string(Always), string(Never):
+	for _, policy := range all {
+		switch strings.ToLower(string(policy)) {
+		case "", string(PolicyAllowed), string(PolicyAlways), string(PolicyNever):
 		default:
-			return vedette.Errorf(vedette.Invalid, "serverSideApply says %q: write always, never or allowed", w)
+			return vedette.Errorf(vedette.Invalid, "serverSideApply says %q: write always, never or allowed", policy)
 		}
 	}
 	return nil
 }
 
-// settled returns what is decided without the manifest, and whether it is.
-func settled(whens ...When) (bool, bool) {
-	for _, w := range whens {
-		switch strings.ToLower(string(w)) {
-		case string(Always):
+// resolvePolicies returns what is decided without the manifest, and whether it is.
+func resolvePolicies(policies ...Policy) (bool, bool) {
+	for _, policy := range policies {
+		switch strings.ToLower(string(policy)) {
+		case string(PolicyAlways):
 			return true, true
-		case string(Never):
+		case string(PolicyNever):
 			return false, true
 		}
 	}
 	return false, false
 }
 
-func (m Mode) of(r vedette.Resource) KindMode {
+func (m ApplyMode) modeOf(r vedette.Resource) KindApplyMode {
 	for _, k := range m.Kinds {
 		if r.Answers(k.Kind) {
 			return k
 		}
 	}
-	return KindMode{}
+	return KindApplyMode{}
 }
 
-// never reports whether a kind is not to be merged by the API server at all.
-func (m Mode) never(r vedette.Resource) bool {
-	does, is := settled(m.Enabled, m.of(r).Enabled)
-	return is && !does
+// isDisabledFor reports whether a kind is not to be merged by the API server at all.
+func (m ApplyMode) isDisabledFor(r vedette.Resource) bool {
+	enabled, isSet := resolvePolicies(m.Enabled, m.modeOf(r).Enabled)
+	return isSet && !enabled
 }
 
-// way is how one manifest is applied.
-type way struct {
-	serverSide bool
-	force      bool // take over fields of other managers
-	clear      bool // be the only manager
-	compare    bool // with the version before
+// applyOptions is how one manifest is applied.
+type applyOptions struct {
+	serverSide         bool
+	force              bool // take over fields of other managers
+	clearManagedFields bool // be the only manager
+	compare            bool // with the version before
 }
 
-// choose decides how a manifest is applied.
-func (m Mode) choose(r vedette.Resource, man manifest, s vedette.Strategy) way {
-	kind := m.of(r)
-	asked := strings.ToLower(man.annotation(annotationServerSide))
-	w := way{force: s == vedette.ServerForce || asked == "force-conflicts"}
-	if decided, is := settled(m.Enabled, kind.Enabled); is {
-		w.serverSide = decided
+// optionsFor decides how a manifest is applied.
+func (m ApplyMode) optionsFor(r vedette.Resource, man manifest, s vedette.Strategy) applyOptions {
+	kind := m.modeOf(r)
+	requested := strings.ToLower(man.annotation(serverSideAnnotation))
+	opts := applyOptions{force: s == vedette.ServerForce || requested == "force-conflicts"}
+	if enabled, isSet := resolvePolicies(m.Enabled, kind.Enabled); isSet {
+		opts.serverSide = enabled
 	} else {
-		w.serverSide = w.force || s == vedette.ServerSide || asked == "true" || asked == "enabled"
-		if asked == "" && s == vedette.ByMode && bulky(r.Kind) {
+		opts.serverSide = opts.force || s == vedette.ServerSide || requested == "true" || requested == "enabled"
+		if requested == "" && s == vedette.ByMode && prefersServerSide(r.Kind) {
 			// Nobody asked: it must not fail where a client-side apply would not.
-			w.serverSide, w.force = true, true
+			opts.serverSide, opts.force = true, true
 		}
 	}
 	if s == vedette.ClientSide {
-		w.serverSide = false
+		opts.serverSide = false
 	}
-	if decided, is := settled(m.ClearManagedFields, kind.ClearManagedFields); is {
-		w.clear = decided
+	if enabled, isSet := resolvePolicies(m.ClearManagedFields, kind.ClearManagedFields); isSet {
+		opts.clearManagedFields = enabled
 	} else {
-		switch strings.ToLower(man.annotation(annotationClear)) {
+		switch strings.ToLower(man.annotation(clearManagedFieldsAnnotation)) {
 		case "true", "enabled":
-			w.clear = true
+			opts.clearManagedFields = true
 		}
 	}
-	return w
+	return opts
 }
 
-// bulky reports whether a kind is applied by the API server unless something
+// prefersServerSide reports whether a kind is applied by the API server unless something
 // else is said: what does not fit twice into an object (the annotation of a
 // client-side apply is a copy) or must not stand in it.
-func bulky(k vedette.Kind) bool {
+func prefersServerSide(k vedette.Kind) bool {
 	return k == secretKind || k == vedette.Kind{Name: "ConfigMap"}
 }

@@ -18,30 +18,30 @@ type Config struct {
 	// Timeout is how long an operation without a deadline may take; 30 s.
 	Timeout time.Duration
 	// ServerSideApply says when manifests are merged by the API server.
-	ServerSideApply Mode
+	ServerSideApply ApplyMode
 	// Manager is the field manager of applies, "kubectl" where empty. With another
 	// name than kubectl's, fields that kubectl applied stay kubectl's, and remain
 	// when a manifest drops them.
 	Manager string
-	// Fields is what becomes of fields of manifests that the API server does not
+	// FieldValidation is what becomes of fields of manifests that the API server does not
 	// know, strict where empty, as with kubectl.
-	Fields vedette.FieldValidation
+	FieldValidation vedette.FieldValidation
 	// Redactor is what objects pass on their way out; nil for one that cuts no
 	// more than Secrets and managedFields.
 	Redactor *redact.Redactor
-	// Wanted reports whether the account's feeds would tell an object, as
+	// CoveredByFeed reports whether the account's feeds would tell an object, as
 	// watch.Watcher.Wants does; only then is it told as Fresh. Nil means all.
 	// It is called by many at once.
-	Wanted func(vedette.Resource, *vedette.Object) bool
-	// Retries are which failed requests are made again.
-	Retries Retries
-	// FirstRetry and MostRetry bound the pause before a request is made again,
+	CoveredByFeed func(vedette.Resource, *vedette.Object) bool
+	// Retry are which failed requests are made again.
+	Retry RetryPolicy
+	// InitialBackoff and MaxBackoff bound the pause before a request is made again,
 	// which doubles, where Retries name none; 100 ms, 3 s.
-	FirstRetry, MostRetry time.Duration
-	// Tries bounds how often a conflict is answered by reading again; 5.
-	Tries int
-	// SchemaIdle is how long a schema is kept for the next client-side apply; 2 min.
-	SchemaIdle time.Duration
+	InitialBackoff, MaxBackoff time.Duration
+	// MaxConflictAttempts bounds how often a conflict is answered by reading again; 5.
+	MaxConflictAttempts int
+	// SchemaTTL is how long a schema is kept for the next client-side apply; 2 min.
+	SchemaTTL time.Duration
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -51,20 +51,20 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Manager == "" {
 		c.Manager = kubectlManager
 	}
-	if c.Fields == vedette.FieldsByDefault {
-		c.Fields = vedette.StrictFields
+	if c.FieldValidation == vedette.FieldsByDefault {
+		c.FieldValidation = vedette.StrictFields
 	}
-	if c.FirstRetry <= 0 {
-		c.FirstRetry = 100 * time.Millisecond
+	if c.InitialBackoff <= 0 {
+		c.InitialBackoff = 100 * time.Millisecond
 	}
-	if c.MostRetry <= 0 {
-		c.MostRetry = 3 * time.Second
+	if c.MaxBackoff <= 0 {
+		c.MaxBackoff = 3 * time.Second
 	}
-	if c.Tries <= 0 {
-		c.Tries = 5
+	if c.MaxConflictAttempts <= 0 {
+		c.MaxConflictAttempts = 5
 	}
-	if c.SchemaIdle <= 0 {
-		c.SchemaIdle = 2 * time.Minute
+	if c.SchemaTTL <= 0 {
+		c.SchemaTTL = 2 * time.Minute
 	}
 	if c.Redactor != nil {
 		return c, nil
@@ -79,9 +79,9 @@ func (c Config) withDefaults() (Config, error) {
 type Operator struct {
 	cluster *watch.Cluster
 	cfg     Config
-	kinds   kinds
-	schemas schemas
-	salts   salts
+	kinds   kindCache
+	schemas schemaCache
+	salts   saltCache
 	// redactor is Config.Redactor, or what SetRedactor put in its place.
 	redactor atomic.Pointer[redact.Redactor]
 }
@@ -95,11 +95,11 @@ func New(cluster *watch.Cluster, cfg Config) (*Operator, error) {
 	if err := cfg.ServerSideApply.Validate(); err != nil {
 		return nil, err
 	}
-	if err := checkFields(cfg.Fields); err != nil {
+	if err := checkFieldValidation(cfg.FieldValidation); err != nil {
 		return nil, err
 	}
 	o := &Operator{cluster: cluster, cfg: cfg}
-	o.schemas.idle = cfg.SchemaIdle
+	o.schemas.ttl = cfg.SchemaTTL
 	o.redactor.Store(cfg.Redactor)
 	return o, nil
 }
@@ -108,16 +108,16 @@ func New(cluster *watch.Cluster, cfg Config) (*Operator, error) {
 // for other fields. Operations under way may use either.
 func (o *Operator) SetRedactor(r *redact.Redactor) { o.redactor.Store(r) }
 
-// Do carries out an operation. It returns when the operation's deadline comes, or
+// Execute carries out an operation. It returns when the operation's deadline comes, or
 // ctx is over, at the latest. A Stream in the outcome lives on within ctx.
-func (o *Operator) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
-	ctx, warned := withWarnings(ctx)
-	out := o.outcome(op, o.carry(ctx, op))
-	out.Warnings = warned.told()
+func (o *Operator) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	ctx, collector := withWarningCollector(ctx)
+	out := o.toOutcome(op, o.execute(ctx, op))
+	out.Warnings = collector.list()
 	return out
 }
 
-func (o *Operator) carry(ctx context.Context, op vedette.Operation) result {
+func (o *Operator) execute(ctx context.Context, op vedette.Operation) result {
 	if a, ok := op.Args.(vedette.LogsArgs); ok {
 		return o.logs(ctx, o.deadline(op), a)
 	}
@@ -126,9 +126,9 @@ func (o *Operator) carry(ctx context.Context, op vedette.Operation) result {
 	if op.DryRun {
 		ctx = withDryRun(ctx)
 	}
-	ctx, losses := withLosses(ctx)
-	r := o.dispatch(ctx, op.Args)
-	r.err = losses.weigh(r.err)
+	ctx, tracker := withLostTracker(ctx)
+	r := o.executeVerb(ctx, op.Args)
+	r.err = tracker.finalError(r.err)
 	return r
 }
 
@@ -145,9 +145,9 @@ type result struct {
 	err error
 }
 
-func failed(err error) result { return result{err: err} }
+func errorResult(err error) result { return result{err: err} }
 
-func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
+func (o *Operator) executeVerb(ctx context.Context, args vedette.Args) result {
 	switch a := args.(type) {
 	case vedette.GetArgs:
 		return o.get(ctx, a)
@@ -158,7 +158,7 @@ func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
 	case vedette.PatchArgs:
 		return o.patch(ctx, a)
 	case vedette.DeleteArgs:
-		a.NoWait = a.NoWait || isDry(ctx)
+		a.NoWait = a.NoWait || isDryRun(ctx)
 		return o.delete(ctx, a)
 	case vedette.PruneArgs:
 		return o.prune(ctx, a)
@@ -187,21 +187,21 @@ func (o *Operator) dispatch(ctx context.Context, args vedette.Args) result {
 	case vedette.VersionArgs:
 		return o.version(ctx, a)
 	}
-	return failed(&refusal{Status: http.StatusBadRequest, Reason: vedette.ReasonUnknownToAgent, Message: "this agent knows no operation " + verbOf(args)})
+	return errorResult(&statusError{Status: http.StatusBadRequest, Reason: vedette.ReasonUnknownToAgent, Message: "this agent knows no operation " + quotedVerb(args)})
 }
 
-func verbOf(args vedette.Args) string {
+func quotedVerb(args vedette.Args) string {
 	if args == nil {
 		return "without arguments"
 	}
 	return fmt.Sprintf("%q", args.Verb())
 }
 
-// outcome closes a result.
-func (o *Operator) outcome(op vedette.Operation, r result) vedette.Outcome {
+// toOutcome closes a result.
+func (o *Operator) toOutcome(op vedette.Operation, r result) vedette.Outcome {
 	out := r.Outcome
 	if r.err != nil {
-		out = endOf(r.err)
+		out = errorOutcome(r.err)
 		out.Keys, out.UIDs, out.Objects = r.Keys, r.UIDs, r.Objects // what was done before it failed
 	} else {
 		out.State = vedette.Done
@@ -212,7 +212,7 @@ func (o *Operator) outcome(op vedette.Operation, r result) vedette.Outcome {
 	out.ID = op.ID
 	out.Message = strings.ToValidUTF8(out.Message, "\uFFFD") // the wire takes no other text
 	if op.DryRun {
-		return dry(out)
+		return cleanDryRunOutcome(out)
 	}
 	return out
 }

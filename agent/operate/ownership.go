@@ -6,36 +6,36 @@ import (
 	"strings"
 )
 
-// sides are what was applied last and what is wanted now, which differ in what a merge
+// mergeInputs are what was applied last and what is wanted now, which differ in what a merge
 // takes away. What was applied last stands in the annotation. Where that is missing, the
 // managed fields of server-side applies tell it, and what others own is spared. kubectl
 // lacks this: its client-side apply leaves behind what a server-side apply wrote and the
 // manifest no longer says.
-func (o *Operator) sides(p place, at *live, w wanted) (original, modified []byte, err error) {
-	if at.applied != "" {
-		return []byte(at.applied), w.raw, nil
+func (o *Operator) mergeInputs(p resourcePath, current *liveObject, desired annotatedManifest) (original, modified []byte, err error) {
+	if current.lastApplied != "" {
+		return []byte(current.lastApplied), desired.raw, nil
 	}
-	tree, err := parseObject(at.raw, "object")
+	tree, err := parseObject(current.raw, "object")
 	if err != nil {
-		return nil, nil, senseless(p, err)
+		return nil, nil, decodeError(p, err)
 	}
 	owned := ownershipOf(tree, o.cfg.Manager)
 	if owned.applied == nil {
-		return nil, w.raw, nil
+		return nil, desired.raw, nil
 	}
-	wanted, err := parseObject(w.raw, "manifest")
+	desiredTree, err := parseObject(desired.raw, "manifest")
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.secret() { // read as metadata only
-		owned.nameData(tree)
+	if p.isSecret() { // read as metadata only
+		owned.addDataKeys(tree)
 	}
-	original = manifest{object: owned.original(tree)}.raw()
-	if p.secret() {
+	original = manifest{object: owned.original(tree)}.encode()
+	if p.isSecret() {
 		tree["data"] = object{} // what others own of it must not be written
 	}
-	owned.spare(wanted, tree)
-	return original, manifest{object: wanted}.raw(), nil
+	owned.keepOthers(desiredTree, tree)
+	return original, manifest{object: desiredTree}.encode(), nil
 }
 
 // ownership is what the managed fields of an object say of one manager and of all
@@ -48,28 +48,28 @@ type ownership struct {
 // ownershipOf reads the managed fields of an object.
 func ownershipOf(tree object, manager string) ownership {
 	var o ownership
-	entries, _ := dig(tree, "metadata", "managedFields").([]any)
+	entries, _ := nested(tree, "metadata", "managedFields").([]any)
 	for _, entry := range entries {
-		fields, _ := dig(entry, "fieldsV1").(object)
-		if text(entry, "manager") == manager && text(entry, "operation") == "Apply" && text(entry, "subresource") == "" {
-			o.applied = union(o.applied, fields)
+		fields, _ := nested(entry, "fieldsV1").(object)
+		if nestedString(entry, "manager") == manager && nestedString(entry, "operation") == "Apply" && nestedString(entry, "subresource") == "" {
+			o.applied = unionFields(o.applied, fields)
 		} else {
-			o.others = union(o.others, fields)
+			o.others = unionFields(o.others, fields)
 		}
 	}
 	return o
 }
 
-// union merges two sets of fields.
-func union(a, b object) object {
+// unionFields merges two sets of fields.
+func unionFields(a, b object) object {
 	if a == nil || b == nil {
-		return firstSet(a, b)
+		return firstNonNil(a, b)
 	}
 	merged := maps.Clone(a)
-	for path, below := range b {
-		inner, _ := below.(object)
-		mine, _ := a[path].(object)
-		merged[path] = union(mine, inner)
+	for path, subfields := range b {
+		inner, _ := subfields.(object)
+		existing, _ := a[path].(object)
+		merged[path] = unionFields(existing, inner)
 	}
 	if len(a) == 0 || len(b) == 0 { // one of them owns the value itself
 		merged["."] = object{}
@@ -77,7 +77,7 @@ func union(a, b object) object {
 	return merged
 }
 
-func firstSet(a, b object) object {
+func firstNonNil(a, b object) object {
 	if a != nil {
 		return a
 	}
@@ -92,91 +92,91 @@ func (o ownership) original(tree object) object {
 	return pickMembers(tree, o.applied, o.others)
 }
 
-// nameData puts the keys of a Secret's data into one that was read without, as far as
+// addDataKeys puts the keys of a Secret's data into one that was read without, as far as
 // the managed fields name them. To take them away their names suffice.
-func (o ownership) nameData(tree object) {
+func (o ownership) addDataKeys(tree object) {
 	fields, _ := o.applied["f:data"].(object)
 	data := object{}
 	for path := range fields {
-		if key, is := strings.CutPrefix(path, "f:"); is {
+		if key, ok := strings.CutPrefix(path, "f:"); ok {
 			data[key] = ""
 		}
 	}
 	tree["data"] = data
 }
 
-// spare adds to a manifest what others own of the maps and list elements that it no
+// keepOthers adds to a manifest what others own of the maps and list elements that it no
 // longer has. A merge would take them away as a whole; so it takes only what was the
 // manager's own. What is added stands in the live object already.
-func (o ownership) spare(wanted, live object) {
-	spareMembers(wanted, live, o.applied, o.others)
+func (o ownership) keepOthers(desired, live object) {
+	keepOthersMembers(desired, live, o.applied, o.others)
 }
 
-func spareMembers(wanted, live, applied, others object) {
-	for path, below := range others {
+func keepOthersMembers(desired, live, applied, others object) {
+	for path, subfields := range others {
 		name, isMember := strings.CutPrefix(path, "f:")
-		theirs, _ := below.(object)
-		mine, both := applied[path].(object)
-		value, there := live[name]
-		if !isMember || !both || !there || leaf(mine) {
+		otherSubfields, _ := subfields.(object)
+		appliedSubfields, isApplied := applied[path].(object)
+		value, exists := live[name]
+		if !isMember || !isApplied || !exists || isLeaf(appliedSubfields) {
 			continue
 		}
-		now, has := wanted[name]
-		switch part := remainder(value, theirs); {
-		case !has && part != nil:
-			wanted[name] = part
-		case has:
-			wanted[name] = spareIn(now, value, mine, theirs)
+		desiredValue, isDesired := desired[name]
+		switch othersPart := othersPartOf(value, otherSubfields); {
+		case !isDesired && othersPart != nil:
+			desired[name] = othersPart
+		case isDesired:
+			desired[name] = keepOthersIn(desiredValue, value, appliedSubfields, otherSubfields)
 		}
 	}
 }
 
-// spareIn goes on where the manifest has the value too.
-func spareIn(wanted, live any, applied, others object) any {
-	switch w := wanted.(type) {
+// keepOthersIn goes on where the manifest has the value too.
+func keepOthersIn(desired, live any, applied, others object) any {
+	switch w := desired.(type) {
 	case object:
-		if l, is := live.(object); is {
-			spareMembers(w, l, applied, others)
+		if l, ok := live.(object); ok {
+			keepOthersMembers(w, l, applied, others)
 		}
 	case []any:
-		if l, is := live.([]any); is {
-			return spareElements(w, l, applied, others)
+		if l, ok := live.([]any); ok {
+			return keepOthersElements(w, l, applied, others)
 		}
 	}
-	return wanted
+	return desired
 }
 
-func spareElements(wanted, live []any, applied, others object) []any {
+func keepOthersElements(desired, live []any, applied, others object) []any {
 	for _, path := range slices.Sorted(maps.Keys(others)) {
-		theirs, _ := others[path].(object)
-		mine, both := applied[path].(object)
-		if !both {
+		otherSubfields, _ := others[path].(object)
+		appliedSubfields, isApplied := applied[path].(object)
+		if !isApplied {
 			continue
 		}
-		element, found := elementAt(live, path)
+		element, found := findElement(live, path)
 		if !found {
 			continue
 		}
-		if i := indexOf(wanted, path); i >= 0 {
-			wanted[i] = spareIn(wanted[i], element, mine, theirs)
-		} else if _, self := theirs["."]; self || len(theirs) == 0 {
-			part, _ := pickElement(element, path, theirs, nil)
-			wanted = append(wanted, part)
+		if i := findManifestElement(desired, path); i >= 0 {
+			desired[i] = keepOthersIn(desired[i], element, appliedSubfields, otherSubfields)
+		} else if _, self := otherSubfields["."]; self || len(otherSubfields) == 0 {
+			othersPart, _ := pickElement(element, path, otherSubfields, nil)
+			desired = append(desired, othersPart)
 		}
 	}
-	return wanted
+	return desired
 }
 
-// remainder is the part of a map or a list that others own; nil of anything else.
-func remainder(value any, others object) any {
+// othersPartOf is the part of a map or a list that others own; nil of anything else.
+func othersPartOf(value any, others object) any {
 	switch v := value.(type) {
 	case object:
-		if leaf(others) {
+		if isLeaf(others) {
 			return object{}
 		}
 		return pickMembers(v, others, nil)
 	case []any:
-		if !leaf(others) {
+		if !isLeaf(others) {
 			return pickElements(v, others, nil)
 		}
 	}

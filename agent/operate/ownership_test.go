@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// foreign applies or patches as another field manager, at a path of the API.
-func (b *bench) foreign(contentType, path string, body any) {
+// patchAsOtherManager applies or patches as another field manager, at a path of the API.
+func (b *testbed) patchAsOtherManager(contentType, path string, body any) {
 	b.Helper()
 	query := "?fieldManager=injector"
 	if contentType == applyPatch {
@@ -35,10 +35,10 @@ const (
 	applyPatch = "application/apply-patch+yaml"
 )
 
-// TestOthersEntriesStay applies client-side what was applied server-side before, and
+// TestMapEntriesOfOtherManagersAreKept applies client-side what was applied server-side before, and
 // holds that what other managers own stays, whatever the manifest drops around it.
-func TestOthersEntriesStay(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestMapEntriesOfOtherManagersAreKept(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	empty, filled := func() any { return object{} }, func() any { return object{"ours": "1", "both": "2"} }
 	for _, tt := range []struct {
 		why           string
@@ -54,8 +54,8 @@ func TestOthersEntriesStay(t *testing.T) {
 		t.Run(tt.why, func(t *testing.T) {
 			b.TB = t
 			name := strings.ReplaceAll(tt.why, " ", "-")
-			with := func(value func() any) object {
-				d := whole(name, "1")
+			withMap := func(value func() any) object {
+				d := fullDeployment(name, "1")
 				if value == nil {
 					return d
 				}
@@ -64,16 +64,16 @@ func TestOthersEntriesStay(t *testing.T) {
 				dig(d, "spec", "template", "metadata").(object)["annotations"] = value()
 				return d
 			}
-			b.apply(vedette.ServerForce, with(tt.before))
+			b.apply(vedette.ServerForce, withMap(tt.before))
 			injected := object{"injected": "1"}
-			b.foreign(mergePatch, b.path(apps, "deployments", name), object{"metadata": object{"labels": injected, "annotations": injected},
+			b.patchAsOtherManager(mergePatch, b.path(apps, "deployments", name), object{"metadata": object{"labels": injected, "annotations": injected},
 				"spec": object{"template": object{"metadata": object{"annotations": injected}}}})
 			if tt.before().(object)["both"] != nil {
 				both := object{"both": "2"}
-				b.foreign(applyPatch, b.path(apps, "deployments", name), object{"apiVersion": "apps/v1", "kind": "Deployment",
+				b.patchAsOtherManager(applyPatch, b.path(apps, "deployments", name), object{"apiVersion": "apps/v1", "kind": "Deployment",
 					"metadata": object{"name": name, "labels": both, "annotations": both}, "spec": object{"template": object{"metadata": object{"annotations": both}}}})
 			}
-			b.apply(vedette.ClientSide, with(tt.after))
+			b.apply(vedette.ClientSide, withMap(tt.after))
 			live := b.live(apps, "deployments", name)
 			annotations := dig(live, "metadata", "annotations").(object)
 			delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
@@ -88,19 +88,19 @@ func TestOthersEntriesStay(t *testing.T) {
 	}
 }
 
-// TestOthersElementsStay is the same of lists.
-func TestOthersElementsStay(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.apply(vedette.ServerForce, whole("d", "1"))
+// TestListElementsOfOtherManagersAreKept is the same of lists.
+func TestListElementsOfOtherManagersAreKept(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.apply(vedette.ServerForce, fullDeployment("d", "1"))
 	sidecar := object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": "d"}, "spec": object{"template": object{"spec": object{
 		"containers": []any{object{"name": "sidecar", "image": "example.com/sidecar:1"}, object{"name": "main", "env": []any{object{"name": "INJECTED", "value": "1"}}}},
 		"volumes":    []any{object{"name": "injected", "emptyDir": object{}}}}}}}
-	b.foreign(applyPatch, b.path(apps, "deployments", "d"), sidecar)
-	dropped := less("d", "2")
-	delete(dig(dropped, "spec", "template", "spec").(object), "volumes")
-	delete(dig(dropped, "spec", "template", "spec", "containers", 0).(object), "volumeMounts")
-	delete(dig(dropped, "spec", "template", "spec", "containers", 0).(object), "env")
-	b.apply(vedette.ClientSide, dropped)
+	b.patchAsOtherManager(applyPatch, b.path(apps, "deployments", "d"), sidecar)
+	reduced := reducedDeployment("d", "2")
+	delete(dig(reduced, "spec", "template", "spec").(object), "volumes")
+	delete(dig(reduced, "spec", "template", "spec", "containers", 0).(object), "volumeMounts")
+	delete(dig(reduced, "spec", "template", "spec", "containers", 0).(object), "env")
+	b.apply(vedette.ClientSide, reduced)
 	pod := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec")
 	if got := string(encode(t, []any{dig(pod, "containers", 0, "env"), dig(pod, "containers", 1, "name"), dig(pod, "volumes")})); got !=
 		`[[{"name":"INJECTED","value":"1"}],"sidecar",[{"emptyDir":{},"name":"injected"}]]` {
@@ -108,10 +108,10 @@ func TestOthersElementsStay(t *testing.T) {
 	}
 }
 
-// TestOthersMembersStay is the same of a custom resource, in which an empty map stays.
-func TestOthersMembersStay(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.customKind("Thing", "things")
+// TestCustomResourceFieldsOfOtherManagersAreKept is the same of a custom resource, in which an empty map stays.
+func TestCustomResourceFieldsOfOtherManagersAreKept(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCustomKind("Thing", "things")
 	for name, tt := range map[string]struct {
 		after object
 		want  string
@@ -121,10 +121,10 @@ func TestOthersMembersStay(t *testing.T) {
 		"filled":  {object{"a": object{}, "b": object{"more": true}}, `{"a":{"injected":9007199254740993},"b":{"injected":1,"more":true}}`},
 	} {
 		thing := func(spec object) object {
-			return object{"apiVersion": b.group() + "/v1", "kind": "Thing", "metadata": object{"name": name}, "spec": spec}
+			return object{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": name}, "spec": spec}
 		}
 		b.apply(vedette.ServerForce, thing(object{"a": object{"ours": 9007199254740993}, "b": object{}, "c": 1, "e": nil}))
-		b.foreign(mergePatch, b.path("/apis/"+b.group()+"/v1", "things", name), object{"spec": object{"a": object{"injected": 9007199254740993}, "b": object{"injected": 1}}})
+		b.patchAsOtherManager(mergePatch, b.path("/apis/"+b.customGroup()+"/v1", "things", name), object{"spec": object{"a": object{"injected": 9007199254740993}, "b": object{"injected": 1}}})
 		out := b.apply(vedette.ClientSide, thing(tt.after))
 		var live struct{ Spec json.RawMessage }
 		must(t, json.Unmarshal(out.Objects[0], &live))
@@ -134,10 +134,10 @@ func TestOthersMembersStay(t *testing.T) {
 	}
 }
 
-// TestSecretsDropKeys drops keys of Secrets between applies of both ways, and holds that
+// TestRemovedSecretKeysAreDeleted drops keys of Secrets between applies of both ways, and holds that
 // they are gone, that others' keys stay, and that data is never read for it.
-func TestSecretsDropKeys(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestRemovedSecretKeysAreDeleted(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	secret := func(name string) object {
 		return object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": name}, "data": object{"a": "YQ==", "b": "Yg==", "c": "Yw=="}}
 	}
@@ -154,7 +154,7 @@ func TestSecretsDropKeys(t *testing.T) {
 			name := tt.name + "-" + string(first)
 			b.apply(first, secret(name))
 			b.apply(vedette.ServerForce, secret(name))
-			b.foreign(mergePatch, b.path(core, "secrets", name), object{"data": object{"injected": "aQ=="}})
+			b.patchAsOtherManager(mergePatch, b.path(core, "secrets", name), object{"data": object{"injected": "aQ=="}})
 			last := secret(name)
 			tt.drop(last)
 			b.apply(vedette.ClientSide, last)

@@ -15,50 +15,50 @@ import (
 func (o *Operator) patch(ctx context.Context, a vedette.PatchArgs) result {
 	body, contentType, err := parsePatch(a)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	p, err := o.find(ctx, a.Target)
+	p, err := o.resolveObject(ctx, a.Target)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	if contentType == typeJSONPatch {
-		if body, err = o.checkSteps(ctx, p, body); err != nil {
-			return failed(err)
+	if contentType == contentTypeJSONPatch {
+		if body, err = o.checkJSONPatch(ctx, p, body); err != nil {
+			return errorResult(err)
 		}
 	}
 	raw, status, err := o.patchObject(ctx, p, contentType, body)
-	err = veilPatch(ctx, p, body, err)
+	err = maskPatchValues(ctx, p, body, err)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return o.told(p, raw, status)
+	return o.objectResult(p, raw, status)
 }
 
 // patchObject sends a patch. Of a JSON patch, twice is not the same as once. A
 // conflict stands in the way of a patch that names a resourceVersion, which
 // trying again does not cure, and of one that lost a race in the API server,
 // which that tries again itself.
-func (o *Operator) patchObject(ctx context.Context, p place, contentType string, body []byte) ([]byte, int, error) {
-	return o.do(ctx, p, call{method: http.MethodPatch, contentType: contentType, body: body,
-		query: url.Values{"fieldManager": {"kubectl-patch"}}, once: contentType == typeJSONPatch})
+func (o *Operator) patchObject(ctx context.Context, p resourcePath, contentType string, body []byte) ([]byte, int, error) {
+	return o.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
+		query: url.Values{"fieldManager": {"kubectl-patch"}}, nonIdempotent: contentType == contentTypeJSONPatch})
 }
 
 func parsePatch(a vedette.PatchArgs) ([]byte, string, error) {
 	switch strings.ToLower(string(a.Type)) {
 	case string(vedette.JSONPatch):
-		body, err := parseSteps(a.Patch)
-		return body, typeJSONPatch, err
+		body, err := parseJSONPatch(a.Patch)
+		return body, contentTypeJSONPatch, err
 	case string(vedette.MergePatch):
-		body, err := parseMerge(a.Patch)
-		return body, typeMerge, err
+		body, err := parseMergePatch(a.Patch)
+		return body, contentTypeMergePatch, err
 	case "", string(vedette.StrategicPatch):
-		body, err := parseMerge(a.Patch)
-		return body, typeStrategic, err
+		body, err := parseMergePatch(a.Patch)
+		return body, contentTypeStrategicPatch, err
 	}
 	return nil, "", vedette.Errorf(vedette.Invalid, "%q is no type of patch: write strategic, merge or json", a.Type)
 }
 
-func parseMerge(raw []byte) ([]byte, error) {
+func parseMergePatch(raw []byte) ([]byte, error) {
 	o, err := parseObject(raw, "patch")
 	if err != nil {
 		return nil, err
@@ -66,18 +66,18 @@ func parseMerge(raw []byte) ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// parseSteps reads a JSON patch: a list, of whose steps the API server judges.
-func parseSteps(raw []byte) ([]byte, error) {
+// parseJSONPatch reads a JSON patch: a list, of whose steps the API server judges.
+func parseJSONPatch(raw []byte) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] != '[' && raw[0] != '{' {
 		var err error
-		if raw, err = fromYAML(raw, "patch"); err != nil {
+		if raw, err = yamlToJSON(raw, "patch"); err != nil {
 			return nil, err
 		}
 	}
 	var steps []json.RawMessage
 	if err := json.Unmarshal(raw, &steps); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the patch is no list of steps, as type json asks for%s", offset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the patch is no list of steps, as type json asks for%s", syntaxErrorOffset(err))
 	}
 	return raw, nil
 }

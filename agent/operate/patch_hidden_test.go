@@ -10,21 +10,21 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// TestNoPatchMovesWhatIsNotShown sends JSON patches that copy, move or guess Secrets
+// TestJSONPatchCannotRevealRedactedValues sends JSON patches that copy, move or guess Secrets
 // that other objects embed, and what rules redact, and such that do so with the rest.
-func TestNoPatchMovesWhatIsNotShown(t *testing.T) {
+func TestJSONPatchCannotRevealRedactedValues(t *testing.T) {
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"*.key"}}, nil, nil)
 	must(t, err)
-	b := newBench(t, operate.Config{Redactor: r})
-	b.customKind("Work", "works")
-	secret := object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": object{"password": inData}}
-	must(t, plane.Create(t.Context(), b.path("/apis/"+b.group()+"/v1", "works", ""), object{"apiVersion": b.group() + "/v1", "kind": "Work",
-		"metadata": object{"name": "w", "annotations": object{"some.tool/applied": `{"kind":"Secret","data":{"a":"` + inApplied + `"}}`}},
+	b := newTestbed(t, operate.Config{Redactor: r})
+	b.createCustomKind("Work", "works")
+	secret := object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": object{"password": canaryInData}}
+	must(t, plane.Create(t.Context(), b.path("/apis/"+b.customGroup()+"/v1", "works", ""), object{"apiVersion": b.customGroup() + "/v1", "kind": "Work",
+		"metadata": object{"name": "w", "annotations": object{"some.tool/applied": `{"kind":"Secret","data":{"a":"` + canaryInLastApplied + `"}}`}},
 		"spec":     object{"manifests": []any{object{"kind": "ConfigMap", "data": object{"colour": "blue"}}, secret}, "open": "yes", "one": secret}}))
-	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("c", object{"tls.key": inNote, "tls.crt": "open"})))
+	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("c", object{"tls.key": canaryInAnnotation, "tls.crt": "open"})))
 	for _, tt := range []struct {
 		kind, name, patch string
-		taken             bool
+		accepted          bool
 	}{
 		{"work", "w", `[{"op":"copy","from":"/spec/manifests/1/data/password","path":"/spec/open"}]`, false},
 		{"work", "w", `[{"op":"copy","from":"x/spec/manifests/1/data/password","path":"/spec/open"}]`, false},
@@ -34,21 +34,21 @@ func TestNoPatchMovesWhatIsNotShown(t *testing.T) {
 		{"work", "w", `[{"op":"copy","from":"/spec","path":"/open"}]`, false},
 		{"work", "w", `[{"op":"copy","from":"","path":"/open"}]`, false},
 		{"work", "w", `[{"op":"copy","from":"/metadata/annotations/some.tool~1applied","path":"/spec/open"}]`, false},
-		{"work", "w", `[{"op":"test","path":"/spec/one/data/password","value":"` + inData + `"}]`, false},
+		{"work", "w", `[{"op":"test","path":"/spec/one/data/password","value":"` + canaryInData + `"}]`, false},
 		{"work", "w", `[{"op":"test","path":"/spec/one/kind","value":"Secret"},{"op":"copy","from":"/spec/one/metadata","path":"/spec/copied"}]`, true},
 		{"work", "w", `[{"op":"copy","from":"/spec/open","path":"/spec/too"},{"op":"test","path":"/metadata/name","value":"w"},{"op":"move","from":"/spec/too","path":"/spec/also"}]`, true},
 		{"cm", "c", `[{"op":"copy","from":"/data/tls.key","path":"/data/open"}]`, false},
 		{"cm", "c", `[{"op":"test","path":"/data","value":{}}]`, false},
 		{"cm", "c", `[{"op":"copy","FROM":"/data/tls.crt","from":"/data/tls.key","path":"/data/open"}]`, false},
-		{"cm", "c", `[{"op":"test","path":"/data/tls.crt","value":"open"},{"op":"add","path":"/data/new.key","value":"` + inData + `"}]`, true},
+		{"cm", "c", `[{"op":"test","path":"/data/tls.crt","value":"open"},{"op":"add","path":"/data/new.key","value":"` + canaryInData + `"}]`, true},
 	} {
 		args := vedette.PatchArgs{Target: b.target(tt.kind, tt.name), Type: vedette.JSONPatch, Patch: []byte(tt.patch)}
-		for _, out := range []vedette.Outcome{b.dry(args), b.do(args)} {
-			if taken := out.State == vedette.Done; taken != tt.taken || !taken && out.Status != 400 {
+		for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
+			if accepted := out.State == vedette.Done; accepted != tt.accepted || !accepted && out.Status != 400 {
 				t.Errorf("%s: %s %d %s", tt.patch, out.State, out.Status, out.Message)
 			}
-			b.lacks(tt.patch, encode(t, out), inData, inApplied, inNote)
+			b.wantNoneOf(tt.patch, encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 		}
 	}
-	b.fails(vedette.PatchArgs{Target: b.target("cm", "none"), Type: vedette.JSONPatch, Patch: []byte(`[{"op":"test","path":"/a","value":1}]`)}, 404)
+	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "none"), Type: vedette.JSONPatch, Patch: []byte(`[{"op":"test","path":"/a","value":1}]`)}, 404)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// FuzzSecretSteps holds that what answers tell of a patch of a Secret does not depend
+// FuzzSecretPatch holds that what answers tell of a patch of a Secret does not depend
 // on the Secret's values: two Secrets that differ in nothing else are patched, as API
 // servers patch them, and both patches succeed with the same answer, or both fail.
-func FuzzSecretSteps(f *testing.F) {
+func FuzzSecretPatch(f *testing.F) {
 	for _, seed := range []string{
 		`[{"op":"add","path":"/data/x","value":"eA=="},{"op":"remove","path":"/data/password"}]`,
 		`[{"op":"copy","from":"/data/password","path":"/metadata/annotations/moniker.spinnaker.io~1application"}]`,
@@ -35,7 +35,7 @@ func FuzzSecretSteps(f *testing.F) {
 	}
 	resource := vedette.Resource{Kind: secretKind, Version: "v1", Plural: "secrets", Namespaced: true}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		steps, err := secretSteps(raw)
+		steps, err := checkSecretPatch(raw)
 		if err != nil {
 			return
 		}
@@ -43,20 +43,20 @@ func FuzzSecretSteps(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s was made of %s: %v", steps, raw, err)
 		}
-		first, worked := patchedSecret(patch, r, resource, "Zmlyc3Q=")
-		second, too := patchedSecret(patch, r, resource, "c2Vjb25kLWFuZC1sb25nZXI=")
-		if worked != too || !bytes.Equal(first, second) {
-			t.Errorf("%s tells one Secret from another: %v %s, and %v %s", raw, worked, first, too, second)
+		first, firstOK := patchAndRedact(patch, r, resource, "Zmlyc3Q=")
+		second, secondOK := patchAndRedact(patch, r, resource, "c2Vjb25kLWFuZC1sb25nZXI=")
+		if firstOK != secondOK || !bytes.Equal(first, second) {
+			t.Errorf("%s tells one Secret from another: %v %s, and %v %s", raw, firstOK, first, secondOK, second)
 		}
 	})
 }
 
-// patchedSecret is what is told of a Secret with a value after a patch, and whether the
+// patchAndRedact is what is told of a Secret with a value after a patch, and whether the
 // patch could be applied. API servers recover from what panics, too.
-func patchedSecret(patch jsonpatch.Patch, r *redact.Redactor, resource vedette.Resource, value string) (told []byte, worked bool) {
+func patchAndRedact(patch jsonpatch.Patch, r *redact.Redactor, resource vedette.Resource, value string) (output []byte, ok bool) {
 	defer func() {
 		if recover() != nil {
-			told, worked = nil, false
+			output, ok = nil, false
 		}
 	}()
 	raw, err := patch.Apply(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","uid":"u","resourceVersion":"1",

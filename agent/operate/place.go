@@ -11,59 +11,59 @@ import (
 // secretKind is asked for as metadata only, whatever is done to it.
 var secretKind = vedette.Kind{Name: "Secret"}
 
-// place is where an object, or a list of them, is found.
-type place struct {
+// resourcePath is where an object, or a list of them, is found.
+type resourcePath struct {
 	vedette.Resource
 	namespace string // empty for cluster-scoped kinds, and for all namespaces
 	name      string // empty for a list
 }
 
-// find resolves a target to the place of one object.
-func (o *Operator) find(ctx context.Context, t vedette.Target) (place, error) {
-	if err := named(t.Name); err != nil {
-		return place{}, err
+// resolveObject resolves a target to the place of one object.
+func (o *Operator) resolveObject(ctx context.Context, t vedette.Target) (resourcePath, error) {
+	if err := checkName(t.Name); err != nil {
+		return resourcePath{}, err
 	}
-	p, err := o.findAll(ctx, t)
+	p, err := o.resolveTarget(ctx, t)
 	if p.Namespaced && p.namespace == "" {
 		p.namespace = "default"
 	}
 	return p, err
 }
 
-// findAll resolves a target to a place, whose name may be empty.
-func (o *Operator) findAll(ctx context.Context, t vedette.Target) (place, error) {
-	if t.Namespace != "" && !plain(t.Namespace) {
-		return place{}, vedette.Errorf(vedette.Invalid, "%q is no name of a namespace", t.Namespace)
+// resolveTarget resolves a target to a place, whose name may be empty.
+func (o *Operator) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath, error) {
+	if t.Namespace != "" && !isPathSegment(t.Namespace) {
+		return resourcePath{}, vedette.Errorf(vedette.Invalid, "%q is no name of a namespace", t.Namespace)
 	}
-	r, err := o.resolve(ctx, t)
+	r, err := o.resolveResource(ctx, t)
 	if err != nil {
-		return place{}, err
+		return resourcePath{}, err
 	}
-	p := place{Resource: r, name: t.Name}
+	p := resourcePath{Resource: r, name: t.Name}
 	if r.Namespaced {
 		p.namespace = t.Namespace
 	}
 	return p, nil
 }
 
-// named refuses what would lead to another path than that of an object.
-func named(name string) error {
+// checkName refuses what would lead to another path than that of an object.
+func checkName(name string) error {
 	if name == "" {
 		return vedette.Errorf(vedette.Invalid, "the operation names no object")
 	}
-	if !plain(name) {
+	if !isPathSegment(name) {
 		return vedette.Errorf(vedette.Invalid, "%q is no name of an object", name)
 	}
 	return nil
 }
 
-func plain(name string) bool {
+func isPathSegment(name string) bool {
 	return name != "." && name != ".." && !strings.ContainsAny(name, "/%?#\x00\r\n")
 }
 
-// path is the path of the object, or of the list where there is no name.
-func (p place) path() string {
-	path := versionPath(p.APIVersion())
+// urlPath is the path of the object, or of the list where there is no name.
+func (p resourcePath) urlPath() string {
+	path := groupVersionPath(p.APIVersion())
 	if p.namespace != "" {
 		path += "/namespaces/" + p.namespace
 	}
@@ -74,42 +74,42 @@ func (p place) path() string {
 	return path
 }
 
-func (p place) list() place { p.name = ""; return p }
+func (p resourcePath) collection() resourcePath { p.name = ""; return p }
 
-func (p place) secret() bool { return p.Kind == secretKind }
+func (p resourcePath) isSecret() bool { return p.Kind == secretKind }
 
-// accept is the form in which an object of the place is asked for.
-func (p place) accept() string {
-	if p.secret() {
-		return metadataOnly
+// acceptHeader is the form in which an object of the place is asked for.
+func (p resourcePath) acceptHeader() string {
+	if p.isSecret() {
+		return acceptMetadata
 	}
-	return typeJSON
+	return contentTypeJSON
 }
 
-func (p place) key() vedette.Key {
+func (p resourcePath) key() vedette.Key {
 	return vedette.Key{Kind: p.Kind, Namespace: p.namespace, Name: p.name}
 }
 
 // do makes a request for one object of the place, or for its list.
-func (o *Operator) do(ctx context.Context, p place, c call) ([]byte, int, error) {
-	c.path = p.path() + c.path
-	if c.accept == "" {
-		c.accept = p.accept()
+func (o *Operator) do(ctx context.Context, p resourcePath, req request) ([]byte, int, error) {
+	req.path = p.urlPath() + req.path
+	if req.accept == "" {
+		req.accept = p.acceptHeader()
 	}
-	body, status, err := o.send(ctx, c)
-	if r := refusalOf(err); r != nil {
-		r.conceal(p)
+	body, status, err := o.send(ctx, req)
+	if r := asStatusError(err); r != nil {
+		r.maskQuotedValues(p)
 	}
-	if p.secret() && warned(ctx) {
-		withholdWarnings(ctx)
+	if p.isSecret() && hasWarnings(ctx) {
+		suppressSecretWarnings(ctx)
 	}
-	if status == http.StatusNotFound && kindless(err) {
-		o.forget()
+	if status == http.StatusNotFound && isKindNotFound(err) {
+		o.invalidateKinds()
 	}
 	return body, status, err
 }
 
-// kindless reports whether a 404 names no object: then the kind itself is gone.
-func kindless(err error) bool {
+// isKindNotFound reports whether a 404 names no object: then the kind itself is gone.
+func isKindNotFound(err error) bool {
 	return strings.HasPrefix(err.Error(), "the server could not find the requested resource") || strings.HasPrefix(err.Error(), "404 page not found")
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestAPIVersionsLeadToNoOtherPath refuses an apiVersion with which a path would be
+// TestAPIVersionPathTraversalIsRejected refuses an apiVersion with which a path would be
 // another one for a proxy that resolves it, under which a Secret would be of another group.
-func TestAPIVersionsLeadToNoOtherPath(t *testing.T) {
+func TestAPIVersionPathTraversalIsRejected(t *testing.T) {
 	for _, apiVersion := range []string{"..", "../v1", "a/..", "a/.", "./v1", "/", "/v1", "v1/", "a/b/c", "a/%2e%2e", "a?b/v1", "a/v1\n"} {
-		_, err := (&Operator{}).resolveVersion(t.Context(), apiVersion, "Secret")
+		_, err := (&Operator{}).resolveInVersion(t.Context(), apiVersion, "Secret")
 		if vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("%q: %v", apiVersion, err)
 		}

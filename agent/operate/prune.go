@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// prunedKinds are those that kubectl prunes unless it is told which.
-var prunedKinds = []string{
+// defaultPruneKinds are those that kubectl prunes unless it is told which.
+var defaultPruneKinds = []string{
 	"core/v1/ConfigMap", "core/v1/Endpoints", "core/v1/PersistentVolumeClaim", "core/v1/Pod", "core/v1/ReplicationController", "core/v1/Secret",
 	"core/v1/Service", "batch/v1/Job", "batch/v1/CronJob", "networking.k8s.io/v1/Ingress", "apps/v1/DaemonSet", "apps/v1/Deployment",
 	"apps/v1/ReplicaSet", "apps/v1/StatefulSet", "core/v1/Namespace", "core/v1/PersistentVolume",
@@ -20,22 +20,22 @@ var prunedKinds = []string{
 // prune deletes what was applied once and is not among what is kept. It does not
 // wait until that is gone, as kubectl does not.
 func (o *Operator) prune(ctx context.Context, a vedette.PruneArgs) result {
-	places, err := o.pruned(ctx, a)
+	collections, err := o.pruneCollections(ctx, a)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
 	var r result
-	for _, p := range places {
-		doomed, err := o.unapplied(ctx, p, a)
+	for _, p := range collections {
+		prunable, err := o.listPrunable(ctx, p, a)
 		if err != nil {
 			r.err = fmt.Errorf("prune %s: %w", p.Plural, err)
 			return r
 		}
-		for _, v := range doomed {
-			went, err := o.pruneOne(ctx, v, a)
+		for _, v := range prunable {
+			deleted, err := o.pruneOne(ctx, v, a)
 			if err != nil {
 				r.err = errors.Join(r.err, fmt.Errorf("prune %s: %w", v.key(), err))
-			} else if went {
+			} else if deleted {
 				r.Keys, r.UIDs = append(r.Keys, v.key()), append(r.UIDs, v.uid)
 			}
 		}
@@ -43,51 +43,51 @@ func (o *Operator) prune(ctx context.Context, a vedette.PruneArgs) result {
 	return r
 }
 
-// pruned are the lists to look through, namespaced kinds first: all of them are
+// pruneCollections are the lists to look through, namespaced kinds first: all of them are
 // found before anything is deleted.
-func (o *Operator) pruned(ctx context.Context, a vedette.PruneArgs) ([]place, error) {
-	switch selecting := a.LabelSelector != ""; {
-	case !selecting && !a.All, selecting && !selects(a.LabelSelector):
+func (o *Operator) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]resourcePath, error) {
+	switch hasSelector := a.LabelSelector != ""; {
+	case !hasSelector && !a.All, hasSelector && !hasLabelRequirements(a.LabelSelector):
 		return nil, vedette.Errorf(vedette.Invalid, "the prune has neither labels nor says all: it would delete whatever was applied and is not among what is kept")
-	case selecting && a.All:
+	case hasSelector && a.All:
 		return nil, vedette.Errorf(vedette.Invalid, "the prune means all objects, and some by labels: leave one out")
 	}
-	if _, err := propagation(a.Propagation); err != nil {
+	if _, err := parsePropagation(a.Propagation); err != nil {
 		return nil, err
 	}
 	kinds := a.Kinds
 	if len(kinds) == 0 {
-		kinds = prunedKinds
+		kinds = defaultPruneKinds
 	}
-	var within, without []place
+	var namespaced, clusterScoped []resourcePath
 	for _, kind := range kinds {
-		t, err := targetOfKind(kind)
+		t, err := parsePruneKind(kind)
 		if err != nil {
 			return nil, err
 		}
-		p, err := o.findAll(ctx, t)
+		p, err := o.resolveTarget(ctx, t)
 		if err != nil {
 			return nil, err
 		}
 		if !p.Namespaced {
-			without = append(without, p)
+			clusterScoped = append(clusterScoped, p)
 			continue
 		}
 		for _, t.Namespace = range a.Namespaces {
-			if p, err = o.findAll(ctx, t); err != nil {
+			if p, err = o.resolveTarget(ctx, t); err != nil {
 				return nil, err
 			}
 			if p.namespace == "" {
 				return nil, vedette.Errorf(vedette.Invalid, "one of the namespaces to prune has no name: it would be all of them")
 			}
-			within = append(within, p)
+			namespaced = append(namespaced, p)
 		}
 	}
-	return append(within, without...), nil
+	return append(namespaced, clusterScoped...), nil
 }
 
-// targetOfKind reads a kind as kubectl's allowlist has it.
-func targetOfKind(kind string) (vedette.Target, error) {
+// parsePruneKind reads a kind as kubectl's allowlist has it.
+func parsePruneKind(kind string) (vedette.Target, error) {
 	parts := strings.Split(kind, "/")
 	if len(parts) != 3 || slices.Contains(parts[1:], "") {
 		return vedette.Target{}, vedette.Errorf(vedette.Invalid, "%q is no kind to prune: write group/version/kind, as in apps/v1/Deployment or core/v1/Pod", kind)
@@ -98,22 +98,22 @@ func targetOfKind(kind string) (vedette.Target, error) {
 	return vedette.Target{Kind: parts[2], APIVersion: parts[0] + "/" + parts[1]}, nil
 }
 
-// unapplied finds what of a list was applied and is not kept.
-func (o *Operator) unapplied(ctx context.Context, p place, a vedette.PruneArgs) ([]victim, error) {
-	items, err := o.all(ctx, p.list(), a.LabelSelector, "")
+// listPrunable finds what of a list was applied and is not kept.
+func (o *Operator) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneArgs) ([]deletion, error) {
+	items, err := o.listAll(ctx, p.collection(), a.LabelSelector, "")
 	if err != nil {
 		return nil, err
 	}
-	var found []victim
+	var found []deletion
 	for _, item := range items {
-		meta, err := metaOf(item)
+		meta, err := parseMeta(item)
 		if err != nil {
 			return nil, err
 		}
 		if _, applied := meta.Annotations[lastApplied]; !applied || slices.Contains(a.Keep, string(meta.UID)) {
 			continue
 		}
-		v := victim{place: p, uid: string(meta.UID)}
+		v := deletion{resourcePath: p, uid: string(meta.UID)}
 		v.namespace, v.name = meta.Namespace, meta.Name
 		found = append(found, v)
 	}
@@ -122,9 +122,9 @@ func (o *Operator) unapplied(ctx context.Context, p place, a vedette.PruneArgs) 
 
 // pruneOne deletes the object that was found, and no other one of its name. It
 // reports whether that was there.
-func (o *Operator) pruneOne(ctx context.Context, v victim, a vedette.PruneArgs) (bool, error) {
-	_, err := o.strike(ctx, v, vedette.DeleteArgs{Propagation: a.Propagation, GraceSeconds: a.GraceSeconds, MissingOK: true})
-	if conflicting(err) {
+func (o *Operator) pruneOne(ctx context.Context, v deletion, a vedette.PruneArgs) (bool, error) {
+	_, err := o.deleteByUID(ctx, v, vedette.DeleteArgs{Propagation: a.Propagation, GraceSeconds: a.GraceSeconds, MissingOK: true})
+	if isConflict(err) {
 		return false, nil
 	}
 	return err == nil, err

@@ -12,26 +12,26 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// labelled puts labels on an object.
-func labelled(o object, labels object) object {
+// withLabels puts labels on an object.
+func withLabels(o object, labels object) object {
 	o["metadata"].(object)["labels"] = labels
 	return o
 }
 
-func plainService(name string) object {
+func serviceManifest(name string) object {
 	return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": name}, "spec": object{"selector": object{"a": "b"}, "ports": []any{object{"port": 80}}}}
 }
 
-// furnishPrune applies what a prune finds: by kubectl, by the agent, server-side,
+// createPruneObjects applies what a prune finds: by kubectl, by the agent, server-side,
 // and by nobody's apply.
-func (b *bench) furnishPrune() {
+func (b *testbed) createPruneObjects() {
 	b.Helper()
 	shop, other := object{"part": "shop"}, object{"part": "other"}
-	b.kubectlApply([]object{labelled(configMap("kept", nil), shop), labelled(configMap("old", nil), shop), labelled(plainService("old"), shop),
-		labelled(object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "old"}}, shop), labelled(configMap("of-others", nil), other)})
-	b.kubectlApply([]object{labelled(configMap("server-side", nil), shop)}, "--server-side")
-	b.apply(vedette.ClientSide, labelled(plainService("by-agent"), shop))
-	must(b, plane.Create(b.Context(), b.path(core, "configmaps", ""), labelled(configMap("by-hand", nil), shop)))
+	b.kubectlApply([]object{withLabels(configMap("kept", nil), shop), withLabels(configMap("old", nil), shop), withLabels(serviceManifest("old"), shop),
+		withLabels(object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "old"}}, shop), withLabels(configMap("of-others", nil), other)})
+	b.kubectlApply([]object{withLabels(configMap("server-side", nil), shop)}, "--server-side")
+	b.apply(vedette.ClientSide, withLabels(serviceManifest("by-agent"), shop))
+	must(b, plane.Create(b.Context(), b.path(core, "configmaps", ""), withLabels(configMap("by-hand", nil), shop)))
 }
 
 // prunedNames are those of an outcome's objects, as kubectl writes them.
@@ -44,12 +44,12 @@ func prunedNames(out vedette.Outcome) []string {
 	return all
 }
 
-// TestPruneIsKubectls holds that the agent prunes what kubectl does, and that a dry
+// TestPruneMatchesKubectl holds that the agent prunes what kubectl does, and that a dry
 // run tells it before.
-func TestPruneIsKubectls(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.furnishPrune()
-	kept := labelled(configMap("kept", nil), object{"part": "shop"})
+func TestPruneMatchesKubectl(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createPruneObjects()
+	kept := withLabels(configMap("kept", nil), object{"part": "shop"})
 	file := t.TempDir() + "/kept.json"
 	must(t, os.WriteFile(file, encode(t, kept), 0o600))
 	var theirs []string
@@ -61,43 +61,43 @@ func TestPruneIsKubectls(t *testing.T) {
 	slices.Sort(theirs)
 	args := vedette.PruneArgs{Namespaces: []string{b.namespace}, LabelSelector: "part=shop",
 		Keep: []string{dig(b.live(core, "configmaps", "kept"), "metadata", "uid").(string)}}
-	out := b.dry(args)
+	out := b.dryRun(args)
 	if got := prunedNames(out); out.State != vedette.Done || len(theirs) != 4 || !slices.Equal(got, theirs) {
 		t.Errorf("a dry run prunes %v, kubectl's %v: %s", got, theirs, out.Message)
 	}
-	if got := prunedNames(b.done(args)); !slices.Equal(got, theirs) {
+	if got := prunedNames(b.mustExecute(args)); !slices.Equal(got, theirs) {
 		t.Errorf("it prunes %v, kubectl would %v", got, theirs)
 	}
-	if got := prunedNames(b.done(args)); len(got) != 0 {
+	if got := prunedNames(b.mustExecute(args)); len(got) != 0 {
 		t.Errorf("once more it prunes %v", got)
 	}
 	for _, name := range []string{"kept", "of-others", "server-side", "by-hand"} {
 		b.live(core, "configmaps", name)
 	}
-	b.fails(vedette.GetArgs{Target: b.target("secret", "old")}, 404)
+	b.wantFailure(vedette.GetArgs{Target: b.target("secret", "old")}, 404)
 }
 
-func TestPruneOfChosenKinds(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.furnishPrune()
+func TestPruneSelectedKinds(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createPruneObjects()
 	args := vedette.PruneArgs{Kinds: []string{"core/v1/Service"}, Namespaces: []string{b.namespace}, All: true}
-	if got := prunedNames(b.done(args)); !slices.Equal(got, []string{"service/by-agent", "service/old"}) {
+	if got := prunedNames(b.mustExecute(args)); !slices.Equal(got, []string{"service/by-agent", "service/old"}) {
 		t.Errorf("it prunes %v", got)
 	}
-	b.customKind("Thing", "things")
-	b.kubectlApply([]object{{"apiVersion": b.group() + "/v1", "kind": "Thing", "metadata": object{"name": "old"}}})
-	args.Kinds = []string{b.group() + "/v1/Thing"}
-	if got := prunedNames(b.done(args)); !slices.Equal(got, []string{"thing/old"}) {
+	b.createCustomKind("Thing", "things")
+	b.kubectlApply([]object{{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "old"}}})
+	args.Kinds = []string{b.customGroup() + "/v1/Thing"}
+	if got := prunedNames(b.mustExecute(args)); !slices.Equal(got, []string{"thing/old"}) {
 		t.Errorf("of its own kind it prunes %v", got)
 	}
 	args.Namespaces, args.Kinds = nil, []string{"core/v1/ConfigMap"}
-	if got := prunedNames(b.done(args)); len(got) != 0 {
+	if got := prunedNames(b.mustExecute(args)); len(got) != 0 {
 		t.Errorf("nowhere it prunes %v", got)
 	}
 }
 
-func TestPrunesThatAreRefused(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestInvalidPruneIsRejected(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	for words, args := range map[string]vedette.PruneArgs{
 		"neither labels nor says all": {Namespaces: []string{b.namespace}},
 		"neither labels nor says":     {LabelSelector: " "},
@@ -107,24 +107,24 @@ func TestPrunesThatAreRefused(t *testing.T) {
 		"one of the namespaces":       {All: true, Namespaces: []string{""}},
 		"sideways":                    {All: true, Propagation: "sideways"},
 	} {
-		b.fails(args, 400, words)
+		b.wantFailure(args, 400, words)
 	}
-	b.fails(vedette.PruneArgs{All: true, Kinds: []string{"apps/v1/Pot"}, Namespaces: []string{"x"}}, 404, `no kind "Pot"`)
+	b.wantFailure(vedette.PruneArgs{All: true, Kinds: []string{"apps/v1/Pot"}, Namespaces: []string{"x"}}, 404, `no kind "Pot"`)
 }
 
-// TestDeleteChosen holds what a delete chooses by fields, by nothing, and across
+// TestDeleteBySelector holds what a delete chooses by fields, by nothing, and across
 // namespaces.
-func TestDeleteChosen(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	beyond := b.namespace + "-2"
-	must(t, plane.Create(t.Context(), "/api/v1/namespaces", object{"metadata": object{"name": beyond}}))
-	for _, namespace := range []string{b.namespace, beyond} {
+func TestDeleteBySelector(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	otherNamespace := b.namespace + "-2"
+	must(t, plane.Create(t.Context(), "/api/v1/namespaces", object{"metadata": object{"name": otherNamespace}}))
+	for _, namespace := range []string{b.namespace, otherNamespace} {
 		for _, name := range []string{"a", "b"} {
-			o := labelled(configMap(name, nil), object{"test": b.namespace})
+			o := withLabels(configMap(name, nil), object{"test": b.namespace})
 			must(t, plane.Create(t.Context(), "/api/v1/namespaces/"+namespace+"/configmaps", o))
 		}
 	}
-	where := func(out vedette.Outcome) (all []string) {
+	deletedKeys := func(out vedette.Outcome) (all []string) {
 		for _, key := range out.Keys {
 			all = append(all, strings.TrimPrefix(key.Namespace, b.namespace)+"/"+key.Name)
 		}
@@ -137,10 +137,10 @@ func TestDeleteChosen(t *testing.T) {
 	}{
 		{vedette.DeleteArgs{Target: b.target("cm", ""), FieldSelector: "metadata.name=a"}, []string{"/a"}},
 		{vedette.DeleteArgs{Target: vedette.Target{Kind: "cm"}, AllNamespaces: true, LabelSelector: "test=" + b.namespace, FieldSelector: "metadata.name=b"}, []string{"-2/b", "/b"}},
-		{vedette.DeleteArgs{Target: vedette.Target{Kind: "cm", Namespace: beyond}, All: true}, []string{"-2/a"}},
+		{vedette.DeleteArgs{Target: vedette.Target{Kind: "cm", Namespace: otherNamespace}, All: true}, []string{"-2/a"}},
 	} {
-		out := b.done(tt.args)
-		got := slices.DeleteFunc(where(out), func(s string) bool { return strings.HasSuffix(s, "kube-root-ca.crt") })
+		out := b.mustExecute(tt.args)
+		got := slices.DeleteFunc(deletedKeys(out), func(s string) bool { return strings.HasSuffix(s, "kube-root-ca.crt") })
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%+v deleted %v, want %v", tt.args, got, tt.want)
 		}
@@ -153,7 +153,7 @@ func TestDeleteChosen(t *testing.T) {
 		{Target: b.target("cm", "a"), All: true},
 		{Target: b.target("cm", "a"), FieldSelector: "metadata.name=b"},
 	} {
-		b.fails(args, 400)
+		b.wantFailure(args, 400)
 	}
-	b.fails(vedette.DeleteArgs{Target: b.target("cm", ""), FieldSelector: "data.colour=blue"}, 400, "not a known field selector")
+	b.wantFailure(vedette.DeleteArgs{Target: b.target("cm", ""), FieldSelector: "data.colour=blue"}, 400, "not a known field selector")
 }

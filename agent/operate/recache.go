@@ -9,17 +9,17 @@ import (
 // recache reads one object in the form in which feeds tell it. The key of one
 // that is gone stands in the outcome that says so.
 func (o *Operator) recache(ctx context.Context, t vedette.Target) result {
-	p, err := o.find(ctx, t)
+	p, err := o.resolveObject(ctx, t)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	raw, status, err := o.do(ctx, p, call{})
+	raw, status, err := o.do(ctx, p, request{})
 	if err != nil {
 		return result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}}, err: err}
 	}
-	obj, err := o.redacted(p.Resource, raw)
+	obj, err := o.redactObject(p.Resource, raw)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Fresh: o.fresh(p.Resource, &obj), Keys: []vedette.Key{obj.Key}}}
+	return result{Outcome: vedette.Outcome{Status: status, Fresh: o.freshObject(p.Resource, &obj), Keys: []vedette.Key{obj.Key}}}
 }

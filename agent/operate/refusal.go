@@ -15,21 +15,21 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// refusal is an API server's no, in its own words.
-type refusal struct {
+// statusError is an API server's no, in its own words.
+type statusError struct {
 	Status     int
 	Reason     string
 	Message    string
 	RetryAfter time.Duration
-	causes     []cause
+	causes     []statusCause
 }
 
 // Error returns the message as it came.
-func (r *refusal) Error() string { return r.Message }
+func (r *statusError) Error() string { return r.Message }
 
-// fields reports whether a conflict is one of server-side apply, which trying
+// isFieldManagerConflict reports whether a conflict is one of server-side apply, which trying
 // again does not cure.
-func (r *refusal) fields() bool {
+func (r *statusError) isFieldManagerConflict() bool {
 	for _, cause := range r.causes {
 		if cause.Reason == "FieldManagerConflict" {
 			return true
@@ -38,13 +38,13 @@ func (r *refusal) fields() bool {
 	return false
 }
 
-// mostRefusal bounds the text of an API server's no. Admission webhooks can be
+// maxErrorBodyBytes bounds the text of an API server's no. Admission webhooks can be
 // talkative, but what is beyond this is no message.
-const mostRefusal = 4 << 20
+const maxErrorBodyBytes = 4 << 20
 
-func readRefusal(resp *http.Response) *refusal {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, mostRefusal)) // what came says enough
-	r := parseRefusal(body)
+func readStatusError(resp *http.Response) *statusError {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBodyBytes)) // what came says enough
+	r := parseStatusError(body)
 	r.Status = resp.StatusCode
 	if r.Reason == "" {
 		r.Reason = strings.ReplaceAll(http.StatusText(resp.StatusCode), " ", "")
@@ -58,36 +58,36 @@ func readRefusal(resp *http.Response) *refusal {
 	return r
 }
 
-// parseRefusal reads a metav1.Status, or takes the text where it is none.
-func parseRefusal(body []byte) *refusal {
+// parseStatusError reads a metav1.Status, or takes the text where it is none.
+func parseStatusError(body []byte) *statusError {
 	var s struct {
 		Kind, Reason, Message string
 		Details               struct {
 			RetryAfterSeconds int
-			Causes            []cause
+			Causes            []statusCause
 		}
 	}
 	if err := json.Unmarshal(body, &s); err != nil || s.Kind != "Status" {
-		return &refusal{Message: strings.TrimSpace(string(body))}
+		return &statusError{Message: strings.TrimSpace(string(body))}
 	}
-	return &refusal{Reason: s.Reason, Message: s.Message, RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second, causes: s.Details.Causes}
+	return &statusError{Reason: s.Reason, Message: s.Message, RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second, causes: s.Details.Causes}
 }
 
-// statusOf returns the status of the refusal in err's chain, or 0.
-func statusOf(err error) int {
-	if r := refusalOf(err); r != nil {
+// statusCode returns the status of the refusal in err's chain, or 0.
+func statusCode(err error) int {
+	if r := asStatusError(err); r != nil {
 		return r.Status
 	}
 	return 0
 }
 
-func missing(err error) bool { return statusOf(err) == http.StatusNotFound }
+func isNotFound(err error) bool { return statusCode(err) == http.StatusNotFound }
 
-// undecided reports whether a no to a request that changes something leaves open
+// mayHaveTakenEffect reports whether a no to a request that changes something leaves open
 // whether it took effect: whoever gave it had asked somebody else, and was not
 // answered.
-func undecided(err error) bool {
-	r := refusalOf(err)
+func mayHaveTakenEffect(err error) bool {
+	r := asStatusError(err)
 	if r == nil {
 		return false
 	}
@@ -96,29 +96,29 @@ func undecided(err error) bool {
 		return true
 	case http.StatusInternalServerError:
 		return r.Reason == "ServerTimeout" || !strings.Contains(r.Message, "failed calling webhook") &&
-			slices.ContainsFunc(ofEtcd, func(part string) bool { return strings.Contains(r.Message, part) })
+			slices.ContainsFunc(etcdErrorSubstrings, func(part string) bool { return strings.Contains(r.Message, part) })
 	}
 	return false
 }
 
-// ofEtcd are in the texts of errors that an API server has from etcd, or from the
+// etcdErrorSubstrings are in the texts of errors that an API server has from etcd, or from the
 // way to it, and passes on with status 500. What else has that status tells of what
 // it does before, and so do webhooks that don't answer.
-var ofEtcd = []string{"etcdserver: ", "rpc error: code = ", "context deadline exceeded", "context canceled", "transport is closing"}
+var etcdErrorSubstrings = []string{"etcdserver: ", "rpc error: code = ", "context deadline exceeded", "context canceled", "transport is closing"}
 
 // lostError says that a request that changes something was sent and that its
 // answer did not come, or did not say whether it was done.
 type lostError struct {
-	err  error
-	told string // what is told in place of err, where its words must not be kept
+	err     error
+	message string // what is told in place of err, where its words must not be kept
 }
 
 // Error tells what was known.
 func (e *lostError) Error() string {
-	if e.told != "" {
-		return e.told
+	if e.message != "" {
+		return e.message
 	}
-	if undecided(e.err) {
+	if mayHaveTakenEffect(e.err) {
 		return fmt.Sprintf("the cluster did not say whether the request took effect: %v", e.err)
 	}
 	return fmt.Sprintf("the request was sent and its answer did not come, so that it may have taken effect: %v", e.err)
@@ -127,11 +127,11 @@ func (e *lostError) Error() string {
 // Unwrap returns what broke it off.
 func (e *lostError) Unwrap() error { return e.err }
 
-// endOf turns an error into an outcome. The cluster's own words win over what
+// errorOutcome turns an error into an outcome. The cluster's own words win over what
 // happened after them.
-func endOf(err error) vedette.Outcome {
+func errorOutcome(err error) vedette.Outcome {
 	var lost *lostError
-	var r *refusal
+	var r *statusError
 	var ours *vedette.Error
 	switch {
 	case errors.As(err, &lost):
@@ -141,13 +141,13 @@ func endOf(err error) vedette.Outcome {
 	case errors.Is(err, context.DeadlineExceeded):
 		return vedette.Outcome{State: vedette.Failed, Status: http.StatusGatewayTimeout, Reason: "Timeout", Message: err.Error()}
 	case errors.As(err, &ours):
-		status, reason := statusOfKind(ours.Kind)
+		status, reason := statusForErrorKind(ours.Kind)
 		return vedette.Outcome{State: vedette.Failed, Status: status, Reason: reason, Message: err.Error()}
 	}
 	return vedette.Outcome{State: vedette.Failed, Status: http.StatusInternalServerError, Reason: "InternalError", Message: err.Error()}
 }
 
-func statusOfKind(k vedette.ErrorKind) (int, string) {
+func statusForErrorKind(k vedette.ErrorKind) (int, string) {
 	switch k {
 	case vedette.Invalid:
 		return http.StatusBadRequest, "BadRequest"
@@ -163,9 +163,9 @@ func statusOfKind(k vedette.ErrorKind) (int, string) {
 	return http.StatusInternalServerError, "InternalError"
 }
 
-// refusalOf returns the refusal in err's chain, or nil.
-func refusalOf(err error) *refusal {
-	var r *refusal
+// asStatusError returns the refusal in err's chain, or nil.
+func asStatusError(err error) *statusError {
+	var r *statusError
 	if errors.As(err, &r) {
 		return r
 	}

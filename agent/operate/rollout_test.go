@@ -13,15 +13,15 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-func (b *bench) contains(text, words string) {
+func (b *testbed) wantContains(text, words string) {
 	b.Helper()
 	if !strings.Contains(text, words) {
 		b.Errorf("%q does not say %q", text, words)
 	}
 }
 
-// rolled is a workload of a kind with one pod.
-func rolled(kind, name, tag string) object {
+// workloadManifest is a workload of a kind with one pod.
+func workloadManifest(kind, name, tag string) object {
 	spec := object{"selector": object{"matchLabels": object{"app": name}},
 		"template": object{"metadata": object{"labels": object{"app": name}},
 			"spec": object{"containers": []any{object{"name": "main", "image": "example.com/m:" + tag}}}}}
@@ -34,173 +34,173 @@ func rolled(kind, name, tag string) object {
 	return object{"apiVersion": "apps/v1", "kind": kind, "metadata": object{"name": name}, "spec": spec}
 }
 
-func (b *bench) image(plural, name string) any {
+func (b *testbed) image(plural, name string) any {
 	b.Helper()
 	return dig(b.live(apps, plural, name), "spec", "template", "spec", "containers", 0, "image")
 }
 
-// settled waits until a rollout is done, by the status verb and by kubectl.
-func (b *bench) settled(kind, name string) {
+// awaitRollout waits until a rollout is done, by the status verb and by kubectl.
+func (b *testbed) awaitRollout(kind, name string) {
 	b.Helper()
 	plural := strings.ToLower(kind) + "s"
 	must(b, plane.Await(b.Context(), b.path(apps, plural, name), func(object) bool {
 		var s vedette.RolloutStatus
-		must(b, json.Unmarshal(b.done(vedette.StatusArgs{Target: b.target(kind, name)}).Result, &s))
+		must(b, json.Unmarshal(b.mustExecute(vedette.StatusArgs{Target: b.target(kind, name)}).Result, &s))
 		return s.Done
 	}))
-	b.contains(b.kubectl("rollout", "status", "--watch=false", strings.ToLower(kind)+"/"+name), "ro")
+	b.wantContains(b.kubectl("rollout", "status", "--watch=false", strings.ToLower(kind)+"/"+name), "ro")
 }
 
 func TestRollouts(t *testing.T) {
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
 		t.Run(kind, func(t *testing.T) {
-			b := newBench(t, operate.Config{})
+			b := newTestbed(t, operate.Config{})
 			plural := strings.ToLower(kind) + "s"
 			for _, tag := range []string{"1", "2", "3"} {
-				b.apply(vedette.ByMode, rolled(kind, "ours", tag))
-				b.kubectlApply([]object{rolled(kind, "theirs", tag)})
-				b.settled(kind, "ours")
-				b.settled(kind, "theirs")
+				b.apply(vedette.ByMode, workloadManifest(kind, "ours", tag))
+				b.kubectlApply([]object{workloadManifest(kind, "theirs", tag)})
+				b.awaitRollout(kind, "ours")
+				b.awaitRollout(kind, "theirs")
 			}
-			same := func(deed string) {
+			wantSameImage := func(action string) {
 				t.Helper()
 				if a, k := b.image(plural, "ours"), b.image(plural, "theirs"); a != k {
-					t.Errorf("after %s the agent left %v and kubectl %v", deed, a, k)
+					t.Errorf("after %s the agent left %v and kubectl %v", action, a, k)
 				}
 			}
-			b.history(kind, 1, 2, 3)
-			b.done(vedette.UndoArgs{Target: b.target(kind, "ours")})
+			b.wantHistory(kind, 1, 2, 3)
+			b.mustExecute(vedette.UndoArgs{Target: b.target(kind, "ours")})
 			b.kubectl("rollout", "undo", kind+"/theirs")
-			same("undo")
-			b.settled(kind, "ours")
-			b.settled(kind, "theirs")
-			b.history(kind, 1, 3, 4)
-			b.done(vedette.UndoArgs{Target: b.target(kind, "ours"), Revision: 1})
+			wantSameImage("undo")
+			b.awaitRollout(kind, "ours")
+			b.awaitRollout(kind, "theirs")
+			b.wantHistory(kind, 1, 3, 4)
+			b.mustExecute(vedette.UndoArgs{Target: b.target(kind, "ours"), Revision: 1})
 			b.kubectl("rollout", "undo", kind+"/theirs", "--to-revision=1")
-			same("undo to a revision")
+			wantSameImage("undo to a revision")
 			if image := b.image(plural, "ours"); image != "example.com/m:1" {
 				t.Errorf("revision 1 has the image %v", image)
 			}
-			b.settled(kind, "ours")
-			b.done(vedette.UndoArgs{Target: b.target(kind, "ours"), RevisionsBack: 2})
+			b.awaitRollout(kind, "ours")
+			b.mustExecute(vedette.UndoArgs{Target: b.target(kind, "ours"), RevisionsBack: 2})
 			if image := b.image(plural, "ours"); image != "example.com/m:3" {
 				t.Errorf("two revisions back is the image %v", image)
 			}
-			b.settled(kind, "ours")
-			b.fails(vedette.UndoArgs{Target: b.target(kind, "ours"), Revision: 99}, 404, "unable to find specified revision 99 in history")
-			b.fails(vedette.UndoArgs{Target: b.target(kind, "ours"), RevisionsBack: 7}, 400, "There are 3 revision(s) in total, cannot rollback 7")
-			latest := b.history(kind)
-			out := b.done(vedette.UndoArgs{Target: b.target(kind, "ours"), Revision: latest})
-			b.contains(out.Message, fmt.Sprintf("skipped rollback (current template already matches revision %d)", latest))
-			b.restarts(kind, plural)
+			b.awaitRollout(kind, "ours")
+			b.wantFailure(vedette.UndoArgs{Target: b.target(kind, "ours"), Revision: 99}, 404, "unable to find specified revision 99 in history")
+			b.wantFailure(vedette.UndoArgs{Target: b.target(kind, "ours"), RevisionsBack: 7}, 400, "There are 3 revision(s) in total, cannot rollback 7")
+			latest := b.wantHistory(kind)
+			out := b.mustExecute(vedette.UndoArgs{Target: b.target(kind, "ours"), Revision: latest})
+			b.wantContains(out.Message, fmt.Sprintf("skipped rollback (current template already matches revision %d)", latest))
+			b.checkRestarts(kind, plural)
 		})
 	}
 }
 
-// history compares the numbers of revisions with those that are wanted, and
+// wantHistory compares the numbers of revisions with those that are wanted, and
 // returns the last.
-func (b *bench) history(kind string, want ...int64) int64 {
+func (b *testbed) wantHistory(kind string, want ...int64) int64 {
 	b.Helper()
-	var told []vedette.Revision
-	must(b, json.Unmarshal(b.done(vedette.HistoryArgs{Target: b.target(kind, "ours")}).Result, &told))
+	var revisions []vedette.Revision
+	must(b, json.Unmarshal(b.mustExecute(vedette.HistoryArgs{Target: b.target(kind, "ours")}).Result, &revisions))
 	var got []int64
-	for _, r := range told {
+	for _, r := range revisions {
 		got = append(got, r.Number)
 	}
 	if want != nil && fmt.Sprint(got) != fmt.Sprint(want) {
 		b.Errorf("the history of the %s is %v, want %v", kind, got, want)
 	}
-	if last := told[len(told)-1]; !last.Current {
-		b.Errorf("the last revision of the %s is not current: %+v", kind, told)
+	if last := revisions[len(revisions)-1]; !last.Current {
+		b.Errorf("the last revision of the %s is not current: %+v", kind, revisions)
 	}
-	return told[len(told)-1].Number
+	return revisions[len(revisions)-1].Number
 }
 
-func (b *bench) restarts(kind, plural string) {
+func (b *testbed) checkRestarts(kind, plural string) {
 	b.Helper()
-	at := func() any {
+	restartedAt := func() any {
 		return dig(b.live(apps, plural, "ours"), "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
 	}
-	b.done(vedette.RestartArgs{Target: b.target(kind, "ours")})
-	first := at()
-	b.done(vedette.RestartArgs{Target: b.target(kind, "ours")})
-	if first == nil || at() == first {
-		b.Errorf("the %s was restarted at %v and at %v", kind, first, at())
+	b.mustExecute(vedette.RestartArgs{Target: b.target(kind, "ours")})
+	first := restartedAt()
+	b.mustExecute(vedette.RestartArgs{Target: b.target(kind, "ours")})
+	if first == nil || restartedAt() == first {
+		b.Errorf("the %s was restarted at %v and at %v", kind, first, restartedAt())
 	}
 	if kind != "Deployment" {
-		b.fails(vedette.PauseArgs{Target: b.target(kind, "ours")}, 400, "pausing is not supported")
-		b.fails(vedette.ResumeArgs{Target: b.target(kind, "ours")}, 400, "resuming is not supported")
+		b.wantFailure(vedette.PauseArgs{Target: b.target(kind, "ours")}, 400, "pausing is not supported")
+		b.wantFailure(vedette.ResumeArgs{Target: b.target(kind, "ours")}, 400, "resuming is not supported")
 		return
 	}
-	b.fails(vedette.ResumeArgs{Target: b.target(kind, "ours")}, 400, "is not paused")
-	b.done(vedette.PauseArgs{Target: b.target(kind, "ours")})
+	b.wantFailure(vedette.ResumeArgs{Target: b.target(kind, "ours")}, 400, "is not paused")
+	b.mustExecute(vedette.PauseArgs{Target: b.target(kind, "ours")})
 	if dig(b.live(apps, plural, "ours"), "spec", "paused") != true {
 		b.Error("it is not paused")
 	}
-	b.fails(vedette.PauseArgs{Target: b.target(kind, "ours")}, 400, "is already paused")
-	b.fails(vedette.RestartArgs{Target: b.target(kind, "ours")}, 400, "resume it")
-	b.fails(vedette.UndoArgs{Target: b.target(kind, "ours")}, 400, "resume it")
-	b.done(vedette.ResumeArgs{Target: b.target(kind, "ours")})
+	b.wantFailure(vedette.PauseArgs{Target: b.target(kind, "ours")}, 400, "is already paused")
+	b.wantFailure(vedette.RestartArgs{Target: b.target(kind, "ours")}, 400, "resume it")
+	b.wantFailure(vedette.UndoArgs{Target: b.target(kind, "ours")}, 400, "resume it")
+	b.mustExecute(vedette.ResumeArgs{Target: b.target(kind, "ours")})
 	if dig(b.live(apps, plural, "ours"), "spec", "paused") != nil {
 		b.Error("it is still paused")
 	}
 }
 
 func TestScaleAndPatch(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.apply(vedette.ByMode, whole("d", "1"))
+	b := newTestbed(t, operate.Config{})
+	b.apply(vedette.ByMode, fullDeployment("d", "1"))
 	for _, kind := range []string{"deployment", "Deployment.apps"} {
-		out := b.done(vedette.ScaleArgs{Target: b.target(kind, "d"), Replicas: 2})
+		out := b.mustExecute(vedette.ScaleArgs{Target: b.target(kind, "d"), Replicas: 2})
 		if dig(decode(t, out.Objects[0]), "spec", "replicas") != float64(2) {
 			t.Errorf("scaled to %s", out.Objects[0])
 		}
 	}
-	b.done(vedette.ScaleArgs{Target: b.target("deployment", "d")})
-	b.fails(vedette.ScaleArgs{Target: b.target("deployment", "none"), Replicas: 1}, 404, `"none" not found`)
-	b.fails(vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: -1}, 400)
+	b.mustExecute(vedette.ScaleArgs{Target: b.target("deployment", "d")})
+	b.wantFailure(vedette.ScaleArgs{Target: b.target("deployment", "none"), Replicas: 1}, 404, `"none" not found`)
+	b.wantFailure(vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: -1}, 400)
 	b.apply(vedette.ByMode, configMap("c", object{"a": "1"}))
-	b.fails(vedette.ScaleArgs{Target: b.target("configmap", "c"), Replicas: 1}, 400, "can't be scaled")
+	b.wantFailure(vedette.ScaleArgs{Target: b.target("configmap", "c"), Replicas: 1}, 400, "can't be scaled")
 
-	b.done(vedette.PatchArgs{Target: b.target("deployment", "d"), Patch: []byte(`spec: {template: {spec: {containers: [{name: sidecar, image: "example.com/s:2"}]}}}`)})
+	b.mustExecute(vedette.PatchArgs{Target: b.target("deployment", "d"), Patch: []byte(`spec: {template: {spec: {containers: [{name: sidecar, image: "example.com/s:2"}]}}}`)})
 	if c := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any); len(c) != 2 || !strings.Contains(fmt.Sprint(c), "example.com/s:2") {
 		t.Errorf("the strategic patch left %v", c)
 	}
-	b.done(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "merge", Patch: []byte(`{"data":{"a":null,"b":"2"}}`)})
-	b.done(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"add","path":"/data/c","value":"3"}]`)})
+	b.mustExecute(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "merge", Patch: []byte(`{"data":{"a":null,"b":"2"}}`)})
+	b.mustExecute(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"add","path":"/data/c","value":"3"}]`)})
 	if got := encode(t, b.live(core, "configmaps", "c")["data"]); string(got) != `{"b":"2","c":"3"}` {
 		t.Errorf("the patches left %s", got)
 	}
-	b.fails(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`{"data":{}}`)}, 400, "no list of steps")
-	b.fails(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"test","path":"/data/c","value":"9"}]`)}, 422)
-	b.fails(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "odd", Patch: []byte(`{}`)}, 400, "odd")
+	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`{"data":{}}`)}, 400, "no list of steps")
+	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"test","path":"/data/c","value":"9"}]`)}, 422)
+	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "odd", Patch: []byte(`{}`)}, 400, "odd")
 }
 
-// TestScaleReadsFromMemory holds that what was scaled is read at the version that it
+// TestScaleReadsFromWatchCache holds that what was scaled is read at the version that it
 // got, which needs no etcd, and anew where an API server can't tell that.
-func TestScaleReadsFromMemory(t *testing.T) {
-	var asked []string
-	behindIt := false
-	b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+func TestScaleReadsFromWatchCache(t *testing.T) {
+	var versions []string
+	cacheIsBehind := false
+	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/deployments/d") {
 			return false
 		}
 		version := r.URL.Query().Get("resourceVersion")
-		asked = append(asked, version)
-		if version == "" || !behindIt {
+		versions = append(versions, version)
+		if version == "" || !cacheIsBehind {
 			return false
 		}
-		status(w, 504, "Timeout", "Too large resource version: "+version+", current: 1")
+		writeStatus(w, 504, "Timeout", "Too large resource version: "+version+", current: 1")
 		return true
 	})
-	b.apply(vedette.CreateOnly, rolled("Deployment", "d", "1"))
+	b.apply(vedette.CreateOnly, workloadManifest("Deployment", "d", "1"))
 	for n, want := range map[int64]int{2: 1, 3: 2} {
-		asked, behindIt = nil, n == 3
-		out := decode(t, b.done(vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: n}).Objects[0])
+		versions, cacheIsBehind = nil, n == 3
+		out := decode(t, b.mustExecute(vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: n}).Objects[0])
 		if got := dig(out, "spec", "replicas"); got != float64(n) {
 			t.Errorf("it tells %v replicas, want %d", got, n)
 		}
-		if len(asked) != want || asked[0] == "" || want == 2 && asked[1] != "" {
-			t.Errorf("it was read at %q", asked)
+		if len(versions) != want || versions[0] == "" || want == 2 && versions[1] != "" {
+			t.Errorf("it was read at %q", versions)
 		}
 	}
 }

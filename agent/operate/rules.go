@@ -7,26 +7,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// rules say how the values of one type merge. They are what a strategic merge patch
+// mergeRules say how the values of one type merge. They are what a strategic merge patch
 // needs of an OpenAPI document, and a small part of it: the whole takes megabytes, and
 // each look into it a kilobyte.
-type rules struct {
-	fields map[string]*field // nil for what has no members by name
+type mergeRules struct {
+	fields map[string]*fieldRules // nil for what has no members by name
 }
 
-// field is one member of a type.
-type field struct {
-	meta    strategicpatch.PatchMeta
-	value   *rules // of what stands there
-	element *rules // of one of its elements, where it is a list
-	lacks   string // the reference that leads nowhere; empty for none
+// fieldRules is one member of a type.
+type fieldRules struct {
+	meta          strategicpatch.PatchMeta
+	value         *mergeRules // of what stands there
+	element       *mergeRules // of one of its elements, where it is a list
+	unresolvedRef string      // the reference that leads nowhere; empty for none
 }
 
-var _ strategicpatch.LookupPatchMeta = (*rules)(nil)
+var _ strategicpatch.LookupPatchMeta = (*mergeRules)(nil)
 
 // LookupPatchMetadataForStruct implements strategicpatch.LookupPatchMeta.
-func (r *rules) LookupPatchMetadataForStruct(key string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
-	f, err := r.field(key)
+func (r *mergeRules) LookupPatchMetadataForStruct(key string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+	f, err := r.lookup(key)
 	if err != nil {
 		return nil, strategicpatch.PatchMeta{}, err
 	}
@@ -34,8 +34,8 @@ func (r *rules) LookupPatchMetadataForStruct(key string) (strategicpatch.LookupP
 }
 
 // LookupPatchMetadataForSlice implements strategicpatch.LookupPatchMeta.
-func (r *rules) LookupPatchMetadataForSlice(key string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
-	f, err := r.field(key)
+func (r *mergeRules) LookupPatchMetadataForSlice(key string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+	f, err := r.lookup(key)
 	if err != nil {
 		return nil, strategicpatch.PatchMeta{}, err
 	}
@@ -43,61 +43,61 @@ func (r *rules) LookupPatchMetadataForSlice(key string) (strategicpatch.LookupPa
 }
 
 // Name implements strategicpatch.LookupPatchMeta, which has it for its texts.
-func (r *rules) Name() string { return "object" }
+func (r *mergeRules) Name() string { return "object" }
 
-func (r *rules) field(key string) (*field, error) {
+func (r *mergeRules) lookup(key string) (*fieldRules, error) {
 	f := r.fields[key]
 	switch {
 	case f == nil:
 		return nil, fmt.Errorf("the API has no field %q there", key)
-	case f.lacks != "":
-		return nil, fmt.Errorf("the API describes field %q by %s, and that nowhere", key, f.lacks)
+	case f.unresolvedRef != "":
+		return nil, fmt.Errorf("the API describes field %q by %s, and that nowhere", key, f.unresolvedRef)
 	}
 	return f, nil
 }
 
-// description is the part of a type's OpenAPI v3 schema that rules are made of.
-type description struct {
-	Ref        string                  `json:"$ref"`
-	AllOf      []*description          `json:"allOf"`
-	Items      *description            `json:"items"`
-	Properties map[string]*description `json:"properties"`
-	MergeKey   string                  `json:"x-kubernetes-patch-merge-key"`
-	Strategy   string                  `json:"x-kubernetes-patch-strategy"`
-	Kinds      []kindOf                `json:"x-kubernetes-group-version-kind"`
+// openAPISchema is the part of a type's OpenAPI v3 schema that rules are made of.
+type openAPISchema struct {
+	Ref        string                    `json:"$ref"`
+	AllOf      []*openAPISchema          `json:"allOf"`
+	Items      *openAPISchema            `json:"items"`
+	Properties map[string]*openAPISchema `json:"properties"`
+	MergeKey   string                    `json:"x-kubernetes-patch-merge-key"`
+	Strategy   string                    `json:"x-kubernetes-patch-strategy"`
+	Kinds      []groupVersionKind        `json:"x-kubernetes-group-version-kind"`
 }
 
-// rulebook makes rules of the types of one document, each once: some hold themselves.
-type rulebook struct {
-	types map[string]*description
-	made  map[*description]*rules
+// ruleBuilder makes rules of the types of one document, each once: some hold themselves.
+type ruleBuilder struct {
+	types map[string]*openAPISchema
+	built map[*openAPISchema]*mergeRules
 }
 
-// unruled are the rules of what has no members by name.
-var unruled = &rules{}
+// noRules are the rules of what has no members by name.
+var noRules = &mergeRules{}
 
-func (b *rulebook) of(d *description) *rules {
+func (b *ruleBuilder) rulesFor(d *openAPISchema) *mergeRules {
 	if d == nil || len(d.Properties) == 0 {
-		return unruled
+		return noRules
 	}
-	if r := b.made[d]; r != nil {
+	if r := b.built[d]; r != nil {
 		return r
 	}
-	r := &rules{fields: make(map[string]*field, len(d.Properties))}
-	b.made[d] = r
+	r := &mergeRules{fields: make(map[string]*fieldRules, len(d.Properties))}
+	b.built[d] = r
 	for key, property := range d.Properties {
 		if property != nil {
-			r.fields[key] = b.field(property)
+			r.fields[key] = b.fieldRulesFor(property)
 		}
 	}
 	return r
 }
 
-// plainField is a field whose values are replaced as a whole.
-var plainField = &field{value: unruled, element: unruled}
+// atomicField is a field whose values are replaced as a whole.
+var atomicField = &fieldRules{value: noRules, element: noRules}
 
-func (b *rulebook) field(d *description) *field {
-	var f field
+func (b *ruleBuilder) fieldRulesFor(d *openAPISchema) *fieldRules {
+	var f fieldRules
 	if d.MergeKey != "" {
 		f.meta.SetPatchMergeKey(d.MergeKey)
 	}
@@ -108,23 +108,23 @@ func (b *rulebook) field(d *description) *field {
 	if d.Items != nil {
 		element = d.Items
 	}
-	value, there := b.resolve(d)
-	if !there {
-		return &field{lacks: value.Ref}
+	value, found := b.resolve(d)
+	if !found {
+		return &fieldRules{unresolvedRef: value.Ref}
 	}
-	if element, there = b.resolve(element); !there {
-		return &field{lacks: element.Ref}
+	if element, found = b.resolve(element); !found {
+		return &fieldRules{unresolvedRef: element.Ref}
 	}
-	f.value, f.element = b.of(value), b.of(element)
-	if f.value == unruled && f.element == unruled && d.MergeKey == "" && d.Strategy == "" {
-		return plainField
+	f.value, f.element = b.rulesFor(value), b.rulesFor(element)
+	if f.value == noRules && f.element == noRules && d.MergeKey == "" && d.Strategy == "" {
+		return atomicField
 	}
 	return &f
 }
 
 // resolve follows a reference, which a schema with more to say than that wraps in
 // allOf. It reports false, and who refers, where that leads nowhere.
-func (b *rulebook) resolve(d *description) (*description, bool) {
+func (b *ruleBuilder) resolve(d *openAPISchema) (*openAPISchema, bool) {
 	if len(d.AllOf) > 0 && d.AllOf[0] != nil {
 		d = d.AllOf[0]
 	}

@@ -15,29 +15,29 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestRulesAreThoseOfTheDocument compares our rules, field by field, with what
+// TestMergeRulesMatchOpenAPI compares our rules, field by field, with what
 // kubectl's own reader finds in the documents of a real API server.
-func TestRulesAreThoseOfTheDocument(t *testing.T) {
-	must(t, started())
+func TestMergeRulesMatchOpenAPI(t *testing.T) {
+	must(t, startPlane())
 	for apiVersion, kinds := range map[string][]string{
 		"v1": {"Pod", "Service", "ConfigMap", "Node"}, "apps/v1": {"Deployment", "StatefulSet", "DaemonSet"}, "batch/v1": {"CronJob", "Job"},
 		"networking.k8s.io/v1": {"Ingress", "NetworkPolicy"}, "autoscaling/v2": {"HorizontalPodAutoscaler"}, "apiextensions.k8s.io/v1": {"CustomResourceDefinition"},
 	} {
 		t.Run(apiVersion, func(t *testing.T) {
-			body := openAPI(t, apiVersion)
-			ours, err := operate.RulesOf(apiVersion, body)
+			body := getOpenAPI(t, apiVersion)
+			ours, err := operate.MergeRulesOf(apiVersion, body)
 			must(t, err)
 			var document struct {
 				Components struct{ Schemas map[string]*spec.Schema }
 			}
 			must(t, json.Unmarshal(body, &document))
-			c := &lookups{T: t, all: document.Components.Schemas, seen: map[*spec.Schema]bool{}}
+			c := &rulesComparer{T: t, schemas: document.Components.Schemas, seen: map[*spec.Schema]bool{}}
 			for _, kind := range kinds {
 				if ours[kind] == nil {
 					t.Errorf("%s has no rules", kind)
 					continue
 				}
-				c.compare(kind, ours[kind], strategicpatch.PatchMetaFromOpenAPIV3{Schema: c.root(kind), SchemaList: c.all})
+				c.compare(kind, ours[kind], strategicpatch.PatchMetaFromOpenAPIV3{Schema: c.findKind(kind), SchemaList: c.schemas})
 			}
 			if c.fields < 50 || apiVersion != "apiextensions.k8s.io/v1" && c.merged == 0 {
 				t.Errorf("only %d fields were compared, of which %d merge", c.fields, c.merged)
@@ -46,7 +46,7 @@ func TestRulesAreThoseOfTheDocument(t *testing.T) {
 	}
 }
 
-func openAPI(t *testing.T, apiVersion string) []byte {
+func getOpenAPI(t *testing.T, apiVersion string) []byte {
 	t.Helper()
 	path := "/openapi/v3/apis/" + apiVersion
 	if apiVersion == "v1" {
@@ -62,16 +62,16 @@ func openAPI(t *testing.T, apiVersion string) []byte {
 	return body
 }
 
-// lookups compares two readers of one document.
-type lookups struct {
+// rulesComparer compares two readers of one document.
+type rulesComparer struct {
 	*testing.T
-	all            map[string]*spec.Schema
+	schemas        map[string]*spec.Schema
 	seen           map[*spec.Schema]bool
 	fields, merged int
 }
 
-func (c *lookups) root(kind string) *spec.Schema {
-	for _, s := range c.all {
+func (c *rulesComparer) findKind(kind string) *spec.Schema {
+	for _, s := range c.schemas {
 		var kinds []struct{ Kind string }
 		if s.Extensions.GetObject("x-kubernetes-group-version-kind", &kinds) == nil && len(kinds) == 1 && kinds[0].Kind == kind {
 			return s
@@ -81,7 +81,7 @@ func (c *lookups) root(kind string) *spec.Schema {
 	return nil
 }
 
-func (c *lookups) compare(at string, ours strategicpatch.LookupPatchMeta, theirs strategicpatch.PatchMetaFromOpenAPIV3) {
+func (c *rulesComparer) compare(path string, ours strategicpatch.LookupPatchMeta, theirs strategicpatch.PatchMetaFromOpenAPIV3) {
 	if c.seen[theirs.Schema] {
 		return
 	}
@@ -92,7 +92,7 @@ func (c *lookups) compare(at string, ours strategicpatch.LookupPatchMeta, theirs
 	}
 	for _, key := range keys {
 		c.fields++
-		for _, look := range []func(strategicpatch.LookupPatchMeta) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error){
+		for _, lookup := range []func(strategicpatch.LookupPatchMeta) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error){
 			func(l strategicpatch.LookupPatchMeta) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
 				return l.LookupPatchMetadataForStruct(key)
 			},
@@ -100,16 +100,16 @@ func (c *lookups) compare(at string, ours strategicpatch.LookupPatchMeta, theirs
 				return l.LookupPatchMetadataForSlice(key)
 			},
 		} {
-			next, meta, err := look(ours)
-			want, wanted, lacks := look(theirs)
-			if (err != nil) != (lacks != nil) || meta.GetPatchMergeKey() != wanted.GetPatchMergeKey() || !slices.Equal(meta.GetPatchStrategies(), wanted.GetPatchStrategies()) {
-				c.Errorf("%s.%s: %+v, %v; want %+v, %v", at, key, meta, err, wanted, lacks)
+			next, meta, err := lookup(ours)
+			want, wanted, wantErr := lookup(theirs)
+			if (err != nil) != (wantErr != nil) || meta.GetPatchMergeKey() != wanted.GetPatchMergeKey() || !slices.Equal(meta.GetPatchStrategies(), wanted.GetPatchStrategies()) {
+				c.Errorf("%s.%s: %+v, %v; want %+v, %v", path, key, meta, err, wanted, wantErr)
 			}
 			if wanted.GetPatchMergeKey() != "" {
 				c.merged++
 			}
-			if err == nil && lacks == nil {
-				c.compare(at+"."+key, next, want.(strategicpatch.PatchMetaFromOpenAPIV3))
+			if err == nil && wantErr == nil {
+				c.compare(path+"."+key, next, want.(strategicpatch.PatchMetaFromOpenAPIV3))
 			}
 		}
 	}

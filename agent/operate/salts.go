@@ -5,33 +5,33 @@ import (
 	"sync"
 )
 
-// salts are those of the series that versions were asked of lately. Versions of
+// saltCache are those of the series that versions were asked of lately. Versions of
 // one series that share a salt are compared by one derivation. To have forgotten
 // one costs another derivation and nothing else.
-type salts struct {
-	mu sync.Mutex
-	by map[series][]byte
+type saltCache struct {
+	mu       sync.Mutex
+	bySeries map[series][]byte
 }
 
-const mostSalts = 1000
+const maxSalts = 1000
 
-// keep notes the salt of a content annotation, where it is one.
-func (s *salts) keep(of series, content hidden) {
-	d, ok := parseDigest(content)
+// put notes the salt of a content annotation, where it is one.
+func (s *saltCache) put(key series, annotation sensitiveBytes) {
+	d, ok := parseDigest(annotation)
 	if !ok {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.by == nil || len(s.by) >= mostSalts {
-		s.by = map[series][]byte{}
+	if s.bySeries == nil || len(s.bySeries) >= maxSalts {
+		s.bySeries = map[series][]byte{}
 	}
-	s.by[of] = slices.Clone(d.salt)
+	s.bySeries[key] = slices.Clone(d.salt)
 }
 
-// of returns the salt of a series, nil where none is known.
-func (s *salts) of(of series) []byte {
+// get returns the salt of a series, nil where none is known.
+func (s *saltCache) get(of series) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.by[of]
+	return s.bySeries[of]
 }

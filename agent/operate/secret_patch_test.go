@@ -27,13 +27,13 @@ func encodings(value string) [][]byte {
 	return all
 }
 
-// lacks holds that none of the values stands in what was told.
-func (b *bench) lacks(what string, told []byte, values ...string) {
+// wantNoneOf holds that none of the values stands in what was told.
+func (b *testbed) wantNoneOf(what string, output []byte, values ...string) {
 	b.Helper()
 	for _, value := range values {
 		for _, form := range encodings(value) {
-			if i := bytes.Index(told, form); i >= 0 {
-				b.Errorf("%s tells a value as %q: %s", what, form, told[max(0, i-200):min(len(told), i+60)])
+			if i := bytes.Index(output, form); i >= 0 {
+				b.Errorf("%s tells a value as %q: %s", what, form, output[max(0, i-200):min(len(output), i+60)])
 				return
 			}
 		}
@@ -42,32 +42,32 @@ func (b *bench) lacks(what string, told []byte, values ...string) {
 
 // The values of a Secret with canaries, and where they stand.
 const (
-	inData     = "qZ7-in-the-data-wK4"
-	inApplied  = "vB9-as-kubectl-applied-it-mX2"
-	inNote     = "hT3-in-an-annotation-rP8"
-	guardedKey = "password"
+	canaryInData        = "qZ7-in-the-data-wK4"
+	canaryInLastApplied = "vB9-as-kubectl-applied-it-mX2"
+	canaryInAnnotation  = "hT3-in-an-annotation-rP8"
+	canaryKey           = "password"
 )
 
-// guarded creates a Secret with canaries in its data and annotations.
-func (b *bench) guarded(name string) {
+// createCanarySecret creates a Secret with canaries in its data and annotations.
+func (b *testbed) createCanarySecret(name string) {
 	b.Helper()
 	must(b, plane.Create(b.Context(), b.path(core, "secrets", ""), object{"apiVersion": "v1", "kind": "Secret",
 		"metadata": object{"name": name, "labels": object{"app": "shop", "judged": "yes"}, "annotations": object{
-			"kubectl.kubernetes.io/last-applied-configuration": `{"apiVersion":"v1","kind":"Secret","stringData":{"password":"` + inApplied + `"}}`,
-			"example.com/note": inNote}},
-		"stringData": object{guardedKey: inData}}))
+			"kubectl.kubernetes.io/last-applied-configuration": `{"apiVersion":"v1","kind":"Secret","stringData":{"password":"` + canaryInLastApplied + `"}}`,
+			"example.com/note": canaryInAnnotation}},
+		"stringData": object{canaryKey: canaryInData}}))
 }
 
-func (b *bench) patchOf(name string, kind vedette.PatchType, patch string) vedette.PatchArgs {
+func (b *testbed) secretPatch(name string, kind vedette.PatchType, patch string) vedette.PatchArgs {
 	return vedette.PatchArgs{Target: b.target("secret", name), Type: kind, Patch: []byte(patch)}
 }
 
-// TestNoPatchMovesTheDataOfASecret sends JSON patches that copy, move or guess what
+// TestJSONPatchCannotRevealSecretData sends JSON patches that copy, move or guess what
 // a Secret holds, in all ways to write them, as dry runs and in earnest.
-func TestNoPatchMovesTheDataOfASecret(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.guarded("s")
-	encoded := base64.StdEncoding.EncodeToString([]byte(inData))
+func TestJSONPatchCannotRevealSecretData(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCanarySecret("s")
+	encoded := base64.StdEncoding.EncodeToString([]byte(canaryInData))
 	before := encode(t, b.live(core, "secrets", "s"))
 	for _, patch := range []string{
 		`[{"op":"copy","from":"/data/password","path":"/metadata/annotations/x"}]`,
@@ -85,19 +85,19 @@ func TestNoPatchMovesTheDataOfASecret(t *testing.T) {
 		`[{"op":"test","path":"/data/password","value":"guessed"}]`,
 		`[{"op":"test","path":"/data","value":{"password":"` + encoded + `"}}]`,
 		`[{"op":"test","path":"","value":{}}]`,
-		`[{"op":"test","path":"/metadata/annotations/example.com~1note","value":"` + inNote + `"}]`,
+		`[{"op":"test","path":"/metadata/annotations/example.com~1note","value":"` + canaryInAnnotation + `"}]`,
 		`[{"op":"COPY","from":"/data/password","path":"/metadata/annotations/x"}]`,
 		`[{"op":"replace","path":""}]`,
 		"- {op: copy, from: /data/password, path: /metadata/annotations/x}",
 	} {
 		for _, kind := range []string{"secret", "Secrets", "secret."} {
-			args := b.patchOf("s", "JSON", patch)
+			args := b.secretPatch("s", "JSON", patch)
 			args.Kind = kind
-			for _, out := range []vedette.Outcome{b.dry(args), b.do(args)} {
+			for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
 				if out.State != vedette.Failed || out.Status != 400 {
 					t.Errorf("%s of %s: %s %d %s", patch, kind, out.State, out.Status, out.Message)
 				}
-				b.lacks(patch, encode(t, out), inData, inApplied, inNote)
+				b.wantNoneOf(patch, encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 			}
 		}
 	}
@@ -106,19 +106,19 @@ func TestNoPatchMovesTheDataOfASecret(t *testing.T) {
 	}
 }
 
-// TestPatchesOfSecretsStillWork does with a Secret what patches with values of
+// TestSafeSecretPatchesAreAccepted does with a Secret what patches with values of
 // their own can do.
-func TestPatchesOfSecretsStillWork(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.guarded("s")
+func TestSafeSecretPatchesAreAccepted(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCanarySecret("s")
 	for _, patch := range []string{
 		`[{"op":"add","path":"/data/more","value":"bW9yZQ=="}]`,
 		`[{"op":"replace","path":"/data/password","value":"b3RoZXI="},{"op":"remove","path":"/metadata/annotations/example.com~1note"}]`,
 		`[{"op":"test","path":"/metadata/name","value":"s"},{"op":"test","path":"/metadata/labels/app","value":"shop"},{"op":"add","path":"/metadata/labels/tier","value":"back","unknown":1}]`,
 		"- op: add\n  path: /stringData\n  value: {last: hand}\n",
 	} {
-		out := b.done(b.patchOf("s", vedette.JSONPatch, patch))
-		b.lacks(patch, encode(t, out), inData, inApplied, inNote)
+		out := b.mustExecute(b.secretPatch("s", vedette.JSONPatch, patch))
+		b.wantNoneOf(patch, encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 	}
 	live := b.live(core, "secrets", "s")
 	if data, _ := dig(live, "data").(object); data["more"] != "bW9yZQ==" || data["password"] != "b3RoZXI=" || data["last"] != "aGFuZA==" {
@@ -127,5 +127,5 @@ func TestPatchesOfSecretsStillWork(t *testing.T) {
 	if dig(live, "metadata", "labels", "tier") != "back" || dig(live, "metadata", "annotations", "example.com/note") != nil {
 		t.Errorf("its metadata is %v", live["metadata"])
 	}
-	b.fails(b.patchOf("s", vedette.JSONPatch, `[{"op":"test","path":"/metadata/resourceVersion","value":"1"},{"op":"add","path":"/data/a","value":"YQ=="}]`), 422)
+	b.wantFailure(b.secretPatch("s", vedette.JSONPatch, `[{"op":"test","path":"/metadata/resourceVersion","value":"1"},{"op":"add","path":"/data/a","value":"YQ=="}]`), 422)
 }

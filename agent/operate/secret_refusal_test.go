@@ -12,98 +12,98 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// TestNoRefusalQuotesASecret has the API server refuse what is made of a Secret
+// TestErrorsDoNotQuoteSecrets has the API server refuse what is made of a Secret
 // by patches that do not fit it. Of a patch that makes something that can't be
 // read, API servers tell the whole of it.
-func TestNoRefusalQuotesASecret(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.guarded("s")
+func TestErrorsDoNotQuoteSecrets(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCanarySecret("s")
 	for _, args := range []vedette.PatchArgs{
-		b.patchOf("s", vedette.JSONPatch, `[{"op":"add","path":"/data/x","value":{}}]`),
-		b.patchOf("s", vedette.JSONPatch, `[{"op":"add","path":"/data/x","value":"not base64"}]`),
-		b.patchOf("s", vedette.JSONPatch, `[{"op":"replace","path":"/kind","value":"ConfigMap"}]`),
-		b.patchOf("s", vedette.JSONPatch, `[{"op":"replace","path":"/metadata/labels","value":7}]`),
-		b.patchOf("s", vedette.JSONPatch, `[{"op":"add","path":"/data/password/x","value":"a"}]`),
-		b.patchOf("s", vedette.JSONPatch, `[{"op":"remove","path":"/data/none"}]`),
-		b.patchOf("s", vedette.MergePatch, `{"metadata":{"labels":[]}}`),
-		b.patchOf("s", vedette.MergePatch, `{"data":{"x":5}}`),
-		b.patchOf("s", vedette.MergePatch, `{"kind":"ConfigMap"}`),
-		b.patchOf("s", vedette.StrategicPatch, `{"data":{"x":{"y":"z"}}}`),
-		b.patchOf("s", vedette.StrategicPatch, `{"data":{"$retainKeys":["x"],"y":"eQ=="}}`),
-		b.patchOf("s", vedette.StrategicPatch, `{"$setElementOrder/data":["x"],"data":["password"]}`),
-		b.patchOf("s", vedette.StrategicPatch, `{"metadata":{"labels":{"a":"not a label!"}},"immutable":"maybe"}`),
+		b.secretPatch("s", vedette.JSONPatch, `[{"op":"add","path":"/data/x","value":{}}]`),
+		b.secretPatch("s", vedette.JSONPatch, `[{"op":"add","path":"/data/x","value":"not base64"}]`),
+		b.secretPatch("s", vedette.JSONPatch, `[{"op":"replace","path":"/kind","value":"ConfigMap"}]`),
+		b.secretPatch("s", vedette.JSONPatch, `[{"op":"replace","path":"/metadata/labels","value":7}]`),
+		b.secretPatch("s", vedette.JSONPatch, `[{"op":"add","path":"/data/password/x","value":"a"}]`),
+		b.secretPatch("s", vedette.JSONPatch, `[{"op":"remove","path":"/data/none"}]`),
+		b.secretPatch("s", vedette.MergePatch, `{"metadata":{"labels":[]}}`),
+		b.secretPatch("s", vedette.MergePatch, `{"data":{"x":5}}`),
+		b.secretPatch("s", vedette.MergePatch, `{"kind":"ConfigMap"}`),
+		b.secretPatch("s", vedette.StrategicPatch, `{"data":{"x":{"y":"z"}}}`),
+		b.secretPatch("s", vedette.StrategicPatch, `{"data":{"$retainKeys":["x"],"y":"eQ=="}}`),
+		b.secretPatch("s", vedette.StrategicPatch, `{"$setElementOrder/data":["x"],"data":["password"]}`),
+		b.secretPatch("s", vedette.StrategicPatch, `{"metadata":{"labels":{"a":"not a label!"}},"immutable":"maybe"}`),
 	} {
-		for _, out := range []vedette.Outcome{b.dry(args), b.do(args)} {
+		for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
 			if out.State != vedette.Failed || out.Message == "" {
 				t.Errorf("%s: %s %d %s", args.Patch, out.State, out.Status, out.Message)
 			}
-			b.lacks(string(args.Patch), encode(t, out), inData, inApplied, inNote)
+			b.wantNoneOf(string(args.Patch), encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 		}
 	}
-	out := b.do(b.patchOf("s", vedette.MergePatch, `{"metadata":{"labels":{"a":"not a label!"}}}`))
+	out := b.execute(b.secretPatch("s", vedette.MergePatch, `{"metadata":{"labels":{"a":"not a label!"}}}`))
 	if !strings.Contains(out.Message, `Secret "s" is invalid: metadata.labels: Invalid value: a valid label must be`) {
 		t.Errorf("it does not say what is wrong: %s", out.Message)
 	}
 }
 
-// TestRefusalsOfSecretsAreUseful holds that what is told says what is wrong.
-func TestRefusalsOfSecretsAreUseful(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.guarded("s")
-	b.done(b.patchOf("s", vedette.MergePatch, `{"immutable":true}`))
-	b.fails(b.patchOf("s", vedette.MergePatch, `{"stringData":{"password":"other"}}`), 422, "Secret \"s\" is invalid: data: Forbidden: field is immutable when `immutable` is set")
-	b.fails(b.patchOf("s", vedette.MergePatch, `{"type":"other"}`), 422, `Secret "s" is invalid: type: Invalid value: field is immutable`)
+// TestSecretErrorsAreUseful holds that what is told says what is wrong.
+func TestSecretErrorsAreUseful(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createCanarySecret("s")
+	b.mustExecute(b.secretPatch("s", vedette.MergePatch, `{"immutable":true}`))
+	b.wantFailure(b.secretPatch("s", vedette.MergePatch, `{"stringData":{"password":"other"}}`), 422, "Secret \"s\" is invalid: data: Forbidden: field is immutable when `immutable` is set")
+	b.wantFailure(b.secretPatch("s", vedette.MergePatch, `{"type":"other"}`), 422, `Secret "s" is invalid: type: Invalid value: field is immutable`)
 	secret := func(name string, data object) vedette.ApplyArgs {
 		return vedette.ApplyArgs{Namespace: b.namespace, Strategy: vedette.ServerSide,
 			Manifest: encode(t, object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": name}, "data": data})}
 	}
-	b.fails(secret("s", object{guardedKey: "b3RoZXI="}), 409, "Apply failed with 1 conflict", ".data.password")
-	b.fails(secret("t", object{"a key": "b3RoZXI="}), 422, `Secret "t" is invalid: data[a key]: Invalid value: a valid config key must consist of alphanumeric characters`)
-	b.fails(secret("t", object{"a": "not base64"}), 500, "illegal base64 data at input byte 3")
+	b.wantFailure(secret("s", object{canaryKey: "b3RoZXI="}), 409, "Apply failed with 1 conflict", ".data.password")
+	b.wantFailure(secret("t", object{"a key": "b3RoZXI="}), 422, `Secret "t" is invalid: data[a key]: Invalid value: a valid config key must consist of alphanumeric characters`)
+	b.wantFailure(secret("t", object{"a": "not base64"}), 500, "illegal base64 data at input byte 3")
 }
 
-// TestNoRefusalQuotesWhatRulesRedact does it for other kinds, of which rules redact
+// TestErrorsDoNotQuoteRedactedValues does it for other kinds, of which rules redact
 // some values: what does not fit is told without the object.
-func TestNoRefusalQuotesWhatRulesRedact(t *testing.T) {
+func TestErrorsDoNotQuoteRedactedValues(t *testing.T) {
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"*.key"}}, nil, nil)
 	must(t, err)
-	b := newBench(t, operate.Config{Redactor: r})
-	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("c", object{"tls.key": inData})))
+	b := newTestbed(t, operate.Config{Redactor: r})
+	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("c", object{"tls.key": canaryInData})))
 	for _, patch := range []string{`{"data":{"x":{}}}`, `{"metadata":{"labels":[]}}`} {
-		out := b.fails(vedette.PatchArgs{Target: b.target("cm", "c"), Type: vedette.MergePatch, Patch: []byte(patch)}, 422,
+		out := b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: vedette.MergePatch, Patch: []byte(patch)}, 422,
 			`ConfigMap "c" is invalid: patch: Invalid value: json: cannot unmarshal`)
-		b.lacks(patch, encode(t, out), inData)
+		b.wantNoneOf(patch, encode(t, out), canaryInData)
 	}
 }
 
-// TestWhatOlderAPIServersQuote holds that words of older API servers, and of others
+// TestErrorsOfOlderAPIServersAreMasked holds that words of older API servers, and of others
 // than API servers, are not shown where they hold data.
-func TestWhatOlderAPIServersQuote(t *testing.T) {
+func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 	status := func(message, causes string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":` + string(encode(t, message)) +
 			`,"details":{"causes":[` + causes + `]}}`
 	}
-	document := `{"apiVersion":"v1","data":{"password":"` + inData + `"}}`
+	document := `{"apiVersion":"v1","data":{"password":"` + canaryInData + `"}}`
 	for _, tt := range []struct{ why, answer, want string }{
 		{"jsoniter", status("x", `{"reason":"FieldValueInvalid","field":"patch","message":`+
-			string(encode(t, `Invalid value: "{}": v1.Secret.Data: readObjectStart: expect { or n, but found ", error found in #10 byte of ...|assword":"`+inData))+`}`),
+			string(encode(t, `Invalid value: "{}": v1.Secret.Data: readObjectStart: expect { or n, but found ", error found in #10 byte of ...|assword":"`+canaryInData))+`}`),
 			`Secret "s" is invalid: patch: Invalid value`},
 		{"a value that is no string", status("x", `{"reason":"FieldValueInvalid","field":"data","message":`+string(encode(t, `Invalid value: `+document+`: bad`))+`}`),
 			`Secret "s" is invalid: data: Invalid value`},
 		{"without causes", status(`Secret "s" is invalid: `+document, ""), "its words are not shown, since they quote Secret"},
-		{"as Go prints", status(`bad: map[data:map[password:`+inData+`]]`, ""), "its words are not shown"},
+		{"as Go prints", status(`bad: map[data:map[password:`+canaryInData+`]]`, ""), "its words are not shown"},
 		{"escaped", status(string(encode(t, document)), ""), "its words are not shown"},
-		{"laid out", "{\n  \"data\" : {\n \"password\": \"" + inData + "\"}}", "its words are not shown"},
-		{"as YAML", "kind: Secret\ndata:\n  password: " + inData, "its words are not shown"},
-		{"as YAML within JSON", status("bad:\n"+`"data:\\n  password: `+inData+`"`, ""), "its words are not shown"},
-		{"a struct", status(`&Secret{Data:map[string][]uint8{"p": `+inData+`}}`, ""), "its words are not shown"},
+		{"laid out", "{\n  \"data\" : {\n \"password\": \"" + canaryInData + "\"}}", "its words are not shown"},
+		{"as YAML", "kind: Secret\ndata:\n  password: " + canaryInData, "its words are not shown"},
+		{"as YAML within JSON", status("bad:\n"+`"data:\\n  password: `+canaryInData+`"`, ""), "its words are not shown"},
+		{"a struct", status(`&Secret{Data:map[string][]uint8{"p": `+canaryInData+`}}`, ""), "its words are not shown"},
 		{"no Status", document, "its words are not shown"},
 		{"several", status("x", `{"reason":"FieldValueRequired","field":"data[a]","message":"Required value: say it"},{"reason":"FieldValueNotSupported","field":"type","message":`+
-			string(encode(t, `Unsupported value: "`+inData+`": supported values: "A", "B"`))+`}`),
+			string(encode(t, `Unsupported value: "`+canaryInData+`": supported values: "A", "B"`))+`}`),
 			`Secret "s" is invalid: data[a]: Required value: say it, type: Unsupported value: supported values: "A", "B"`},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if r.Method != http.MethodPatch {
 					return false
 				}
@@ -111,23 +111,23 @@ func TestWhatOlderAPIServersQuote(t *testing.T) {
 				_, _ = w.Write([]byte(tt.answer))
 				return true
 			})
-			out := b.fails(b.patchOf("s", vedette.MergePatch, `{"type":"x"}`), 422, tt.want)
-			b.lacks(tt.why, encode(t, out), inData)
+			out := b.wantFailure(b.secretPatch("s", vedette.MergePatch, `{"type":"x"}`), 422, tt.want)
+			b.wantNoneOf(tt.why, encode(t, out), canaryInData)
 		})
 	}
 }
 
-// TestNoRefusalQuotesAnEmbeddedSecret has an API server refuse an object that embeds a
+// TestErrorsDoNotQuoteEmbeddedSecrets has an API server refuse an object that embeds a
 // Secret, for a value in it.
-func TestNoRefusalQuotesAnEmbeddedSecret(t *testing.T) {
+func TestErrorsDoNotQuoteEmbeddedSecrets(t *testing.T) {
 	work := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "w"},
-		"spec": object{"manifests": []any{object{"kind": "Secret", "data": object{"password": inData}}}, "ref": object{"kind": "Secret", "name": "open-name"}}}
-	b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if !writes(r) {
+		"spec": object{"manifests": []any{object{"kind": "Secret", "data": object{"password": canaryInData}}}, "ref": object{"kind": "Secret", "name": "open-name"}}}
+	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !isWrite(r) {
 			return false
 		}
-		w.Header().Set("Warning", `299 - "it is `+inData+`"`)
-		status(w, http.StatusUnprocessableEntity, "Invalid", `spec.manifests[0].data.password: Invalid value: "`+inData+`" of open-name`)
+		w.Header().Set("Warning", `299 - "it is `+canaryInData+`"`)
+		writeStatus(w, http.StatusUnprocessableEntity, "Invalid", `spec.manifests[0].data.password: Invalid value: "`+canaryInData+`" of open-name`)
 		return true
 	})
 	for _, args := range []vedette.Args{
@@ -135,28 +135,28 @@ func TestNoRefusalQuotesAnEmbeddedSecret(t *testing.T) {
 		vedette.PatchArgs{Target: b.target("cm", "w"), Type: vedette.MergePatch, Patch: encode(t, object{"spec": work["spec"]})},
 		vedette.PatchArgs{Target: b.target("cm", "w"), Type: vedette.JSONPatch, Patch: encode(t, []any{object{"op": "add", "path": "/spec", "value": work["spec"]}})},
 	} {
-		out := b.fails(args, 422, `spec.manifests[0].data.password: Invalid value: "***" of open-name`)
-		b.lacks(string(args.Verb()), encode(t, out), inData)
+		out := b.wantFailure(args, 422, `spec.manifests[0].data.password: Invalid value: "***" of open-name`)
+		b.wantNoneOf(string(args.Verb()), encode(t, out), canaryInData)
 	}
 }
 
-// TestNoWarningQuotesASecret has an API server quote a whole Secret in a warning, whose
+// TestWarningsDoNotQuoteSecrets has an API server quote a whole Secret in a warning, whose
 // values no operation holds.
-func TestNoWarningQuotesASecret(t *testing.T) {
-	b := behind(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+func TestWarningsDoNotQuoteSecrets(t *testing.T) {
+	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if strings.Contains(r.URL.Path, "/secrets") {
-			w.Header().Add("Warning", `299 - "it was {\"kind\":\"Secret\",\"data\":{\"a\":\"`+inData+`\"}}"`)
+			w.Header().Add("Warning", `299 - "it was {\"kind\":\"Secret\",\"data\":{\"a\":\"`+canaryInData+`\"}}"`)
 			w.Header().Add("Warning", `299 - "of no data: it is old"`)
 		}
 		return false
 	})
-	b.guarded("s")
+	b.createCanarySecret("s")
 	for _, args := range []vedette.Args{
 		vedette.GetArgs{Target: b.target("secret", "s")}, vedette.ListArgs{Target: b.target("secret", "")},
-		b.patchOf("s", vedette.MergePatch, `{"stringData":{"a":"other"}}`), vedette.DeleteArgs{Target: b.target("secret", "s")},
+		b.secretPatch("s", vedette.MergePatch, `{"stringData":{"a":"other"}}`), vedette.DeleteArgs{Target: b.target("secret", "s")},
 	} {
-		out := b.done(args)
-		b.warns(out, "a warning is not shown, since it quotes a Secret", "of no data: it is old")
-		b.lacks(string(args.Verb()), encode(t, out), inData)
+		out := b.mustExecute(args)
+		b.wantWarnings(out, "a warning is not shown, since it quotes a Secret", "of no data: it is old")
+		b.wantNoneOf(string(args.Verb()), encode(t, out), canaryInData)
 	}
 }

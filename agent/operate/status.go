@@ -9,17 +9,17 @@ import (
 
 // status tells how far a rollout is, as kubectl rollout status judges it.
 func (o *Operator) status(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.workload(ctx, t, "status", "Deployment", "StatefulSet", "DaemonSet")
+	p, tree, err := o.getWorkload(ctx, t, "status", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return telling(rolloutStatus(p, tree))
+	return jsonResult(rolloutStatus(p, tree))
 }
 
-func rolloutStatus(p place, tree object) vedette.RolloutStatus {
+func rolloutStatus(p resourcePath, tree object) vedette.RolloutStatus {
 	w := workloadState{name: p.name, tree: tree}
-	if observed := w.status("observedGeneration"); observed == 0 || number(tree, "metadata", "generation") > observed {
-		return waiting("the change of its spec is not observed yet")
+	if observed := w.status("observedGeneration"); observed == 0 || nestedInt64(tree, "metadata", "generation") > observed {
+		return rolloutInProgress("the change of its spec is not observed yet")
 	}
 	switch p.Kind.Name {
 	case "Deployment":
@@ -36,72 +36,72 @@ type workloadState struct {
 	tree object
 }
 
-func (w workloadState) status(field string) int64 { return number(w.tree, "status", field) }
+func (w workloadState) status(field string) int64 { return nestedInt64(w.tree, "status", field) }
 
-func (w workloadState) rolls() bool {
-	return text(w.tree, "spec", "updateStrategy", "type") == "RollingUpdate"
+func (w workloadState) isRollingUpdate() bool {
+	return nestedString(w.tree, "spec", "updateStrategy", "type") == "RollingUpdate"
 }
 
-func number(from any, path ...string) int64 {
-	n, _ := dig(from, path...).(int64)
+func nestedInt64(from any, path ...string) int64 {
+	n, _ := nested(from, path...).(int64)
 	return n
 }
 
-func waiting(format string, args ...any) vedette.RolloutStatus {
+func rolloutInProgress(format string, args ...any) vedette.RolloutStatus {
 	return vedette.RolloutStatus{Message: fmt.Sprintf(format, args...)}
 }
 
-func settledAs(format string, args ...any) vedette.RolloutStatus {
+func rolloutDone(format string, args ...any) vedette.RolloutStatus {
 	return vedette.RolloutStatus{Done: true, Message: fmt.Sprintf(format, args...)}
 }
 
 func (w workloadState) deployment() vedette.RolloutStatus {
-	conditions, _ := dig(w.tree, "status", "conditions").([]any)
+	conditions, _ := nested(w.tree, "status", "conditions").([]any)
 	for _, c := range conditions {
-		if text(c, "type") == "Progressing" && text(c, "reason") == "ProgressDeadlineExceeded" {
+		if nestedString(c, "type") == "Progressing" && nestedString(c, "reason") == "ProgressDeadlineExceeded" {
 			return vedette.RolloutStatus{Failed: true, Message: fmt.Sprintf("deployment %q exceeded its progress deadline", w.name)}
 		}
 	}
-	wanted, updated := number(w.tree, "spec", "replicas"), w.status("updatedReplicas")
-	switch all, available := w.status("replicas"), w.status("availableReplicas"); {
-	case updated < wanted:
-		return waiting("%d of %d new replicas have been updated", updated, wanted)
-	case all > updated:
-		return waiting("%d old replicas are pending termination", all-updated)
+	desired, updated := nestedInt64(w.tree, "spec", "replicas"), w.status("updatedReplicas")
+	switch current, available := w.status("replicas"), w.status("availableReplicas"); {
+	case updated < desired:
+		return rolloutInProgress("%d of %d new replicas have been updated", updated, desired)
+	case current > updated:
+		return rolloutInProgress("%d old replicas are pending termination", current-updated)
 	case available < updated:
-		return waiting("%d of %d updated replicas are available", available, updated)
+		return rolloutInProgress("%d of %d updated replicas are available", available, updated)
 	}
-	return settledAs("deployment %q successfully rolled out", w.name)
+	return rolloutDone("deployment %q successfully rolled out", w.name)
 }
 
 func (w workloadState) daemonSet() vedette.RolloutStatus {
-	wanted, updated, available := w.status("desiredNumberScheduled"), w.status("updatedNumberScheduled"), w.status("numberAvailable")
+	desired, updated, available := w.status("desiredNumberScheduled"), w.status("updatedNumberScheduled"), w.status("numberAvailable")
 	switch {
-	case !w.rolls():
-		return settledAs("daemon set %q is updated only as its pods are deleted", w.name)
-	case updated < wanted:
-		return waiting("%d of %d new pods have been updated", updated, wanted)
-	case available < wanted:
-		return waiting("%d of %d updated pods are available", available, wanted)
+	case !w.isRollingUpdate():
+		return rolloutDone("daemon set %q is updated only as its pods are deleted", w.name)
+	case updated < desired:
+		return rolloutInProgress("%d of %d new pods have been updated", updated, desired)
+	case available < desired:
+		return rolloutInProgress("%d of %d updated pods are available", available, desired)
 	}
-	return settledAs("daemon set %q successfully rolled out", w.name)
+	return rolloutDone("daemon set %q successfully rolled out", w.name)
 }
 
 func (w workloadState) statefulSet() vedette.RolloutStatus {
-	wanted, ready, updated := number(w.tree, "spec", "replicas"), w.status("readyReplicas"), w.status("updatedReplicas")
-	partition, rolling := dig(w.tree, "spec", "updateStrategy", "rollingUpdate").(object)
-	from := number(partition, "partition")
+	desired, ready, updated := nestedInt64(w.tree, "spec", "replicas"), w.status("readyReplicas"), w.status("updatedReplicas")
+	rollingUpdate, isRollingUpdate := nested(w.tree, "spec", "updateStrategy", "rollingUpdate").(object)
+	firstOrdinal := nestedInt64(rollingUpdate, "partition")
 	switch {
-	case !w.rolls():
-		return settledAs("stateful set %q is updated only as its pods are deleted", w.name)
-	case ready < wanted:
-		return waiting("%d pods are not ready", wanted-ready)
-	case rolling && updated < wanted-from:
-		return waiting("%d of %d new pods of the partition have been updated", updated, wanted-from)
-	case rolling:
-		return settledAs("stateful set %q rolled out: %d new pods have been updated", w.name, updated)
-	case text(w.tree, "status", "updateRevision") != text(w.tree, "status", "currentRevision"):
-		return waiting("%d pods are at revision %s", updated, text(w.tree, "status", "updateRevision"))
+	case !w.isRollingUpdate():
+		return rolloutDone("stateful set %q is updated only as its pods are deleted", w.name)
+	case ready < desired:
+		return rolloutInProgress("%d pods are not ready", desired-ready)
+	case isRollingUpdate && updated < desired-firstOrdinal:
+		return rolloutInProgress("%d of %d new pods of the partition have been updated", updated, desired-firstOrdinal)
+	case isRollingUpdate:
+		return rolloutDone("stateful set %q rolled out: %d new pods have been updated", w.name, updated)
+	case nestedString(w.tree, "status", "updateRevision") != nestedString(w.tree, "status", "currentRevision"):
+		return rolloutInProgress("%d pods are at revision %s", updated, nestedString(w.tree, "status", "updateRevision"))
 	}
-	return settledAs("stateful set %q successfully rolled out", w.name)
+	return rolloutDone("stateful set %q successfully rolled out", w.name)
 }

@@ -27,9 +27,9 @@ const (
 	childKubeconfig = "VEDETTE_TEST_KUBECONFIG"
 )
 
-// askAsChild asks for the version of a manifest, says what came of it, and stays
+// runVersionChild asks for the version of a manifest, says what came of it, and stays
 // until standard input ends.
-func askAsChild(manifest, kubeconfig string) {
+func runVersionChild(manifest, kubeconfig string) {
 	c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
 	if err != nil {
 		fmt.Println(err)
@@ -40,32 +40,32 @@ func askAsChild(manifest, kubeconfig string) {
 		fmt.Println(err)
 		return
 	}
-	out := op.Do(context.Background(), vedette.Operation{Args: vedette.VersionArgs{Manifest: []byte(manifest)}})
+	out := op.Execute(context.Background(), vedette.Operation{Args: vedette.VersionArgs{Manifest: []byte(manifest)}})
 	fmt.Println(out.State, string(out.Result), out.Message)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// TestVersionsLeaveNoTraceInMemory reads all of the memory of a process that
+// TestVersionLeavesNoSecretInMemory reads all of the memory of a process that
 // compared a manifest with Secrets that kubectl applied, whose data stands in an
 // annotation. The same with ConfigMaps shows that the search would find it.
-func TestVersionsLeaveNoTraceInMemory(t *testing.T) {
-	b := newBench(t, operate.Config{})
+func TestVersionLeavesNoSecretInMemory(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
 	canary := "canary-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-in-a-coal-mine"
-	for kind, found := range map[string]bool{"Secret": false, "ConfigMap": true} {
-		of := func(password string) object {
+	for kind, wantFound := range map[string]bool{"Secret": false, "ConfigMap": true} {
+		manifest := func(password string) object {
 			return object{"apiVersion": "v1", "kind": kind, "metadata": object{"name": "s", "namespace": b.namespace}, "data": object{"password": password}}
 		}
 		for i := range 60 {
-			o := b.deployed(of(""), i)
-			applied := of(strings.Repeat(canary+" \" ", 1+i*i%700))
+			o := b.versionedManifest(manifest(""), i)
+			applied := manifest(strings.Repeat(canary+" \" ", 1+i*i%700))
 			o["metadata"].(object)["annotations"].(object)["kubectl.kubernetes.io/last-applied-configuration"] = string(encode(t, applied))
 			must(t, plane.Create(t.Context(), b.path(core, strings.ToLower(kind)+"s", ""), o))
 		}
-		n, scanned := traces(t, string(encode(t, of("another"))), canary)
+		n, scanned := countInChildMemory(t, string(encode(t, manifest("another"))), canary)
 		t.Logf("%s: found %d times in %d MiB", kind, n, scanned>>20)
 		// The scheduler saves vector registers, which can't be wiped: see decision 11.
-		if registers := runtime.NumCPU() * 1024 / len(canary); found != (n > registers) {
-			t.Errorf("%s: found %d times, want more than %d: %v", kind, n, registers, found)
+		if registers := runtime.NumCPU() * 1024 / len(canary); wantFound != (n > registers) {
+			t.Errorf("%s: found %d times, want more than %d: %v", kind, n, registers, wantFound)
 		}
 		if scanned < 5<<20 {
 			t.Errorf("only %d bytes were searched", scanned)
@@ -73,9 +73,9 @@ func TestVersionsLeaveNoTraceInMemory(t *testing.T) {
 	}
 }
 
-// traces has a child ask for the version of a manifest, and counts a text in its
+// countInChildMemory has a child ask for the version of a manifest, and counts a text in its
 // memory.
-func traces(t *testing.T, manifest, text string) (n, scanned int) {
+func countInChildMemory(t *testing.T, manifest, text string) (n, scanned int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childManifest+"="+manifest, childKubeconfig+"="+plane.Kubeconfig())

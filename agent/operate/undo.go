@@ -9,9 +9,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// keptAnnotations are a Deployment's own; all others come from the ReplicaSet
+// preservedAnnotations are a Deployment's own; all others come from the ReplicaSet
 // that it goes back to.
-var keptAnnotations = []string{
+var preservedAnnotations = []string{
 	lastApplied, revisionAnnotation, "deployment.kubernetes.io/revision-history",
 	"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", "deprecated.deployment.rollback.to",
 }
@@ -19,44 +19,44 @@ var keptAnnotations = []string{
 // undo rolls a workload back. It takes no effect, and says so, where the
 // workload is at that revision.
 func (o *Operator) undo(ctx context.Context, a vedette.UndoArgs) result {
-	p, tree, err := o.workload(ctx, a.Target, "undoing", "Deployment", "StatefulSet", "DaemonSet")
+	p, tree, err := o.getWorkload(ctx, a.Target, "undoing", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
 	revisions, err := o.revisions(ctx, p, tree)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	warnOfApplies(ctx, p, tree)
-	to, err := earlier(p, revisions, a)
+	warnIfClientSideApplied(ctx, p, tree)
+	target, err := targetRevision(p, revisions, a)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	if p.Kind.Name == "Deployment" && dig(tree, "spec", "paused") == true {
-		return failed(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before an undo", p.key()))
+	if p.Kind.Name == "Deployment" && nested(tree, "spec", "paused") == true {
+		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before an undo", p.key()))
 	}
-	if to.same {
-		return result{Outcome: vedette.Outcome{Message: fmt.Sprintf("skipped rollback (current template already matches revision %d)", to.number)}}
+	if target.isCurrent {
+		return result{Outcome: vedette.Outcome{Message: fmt.Sprintf("skipped rollback (current template already matches revision %d)", target.number)}}
 	}
 	if p.Kind.Name == "Deployment" {
-		return o.undoDeployment(ctx, p, tree, to)
+		return o.undoDeployment(ctx, p, tree, target)
 	}
-	body, err := json.Marshal(dig(to.tree, "data"))
+	body, err := json.Marshal(nested(target.tree, "data"))
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return o.patchRollout(ctx, p, kubectlManager, typeStrategic, body)
+	return o.patchRollout(ctx, p, kubectlManager, contentTypeStrategicPatch, body)
 }
 
-// warnOfApplies warns that an undo leaves the annotation of client-side applies as it is.
-func warnOfApplies(ctx context.Context, p place, tree object) {
-	if text(tree, "metadata", "annotations", lastApplied) != "" {
+// warnIfClientSideApplied warns that an undo leaves the annotation of client-side applies as it is.
+func warnIfClientSideApplied(ctx context.Context, p resourcePath, tree object) {
+	if nestedString(tree, "metadata", "annotations", lastApplied) != "" {
 		warn(ctx, fmt.Sprintf("%s was applied client-side: an undo leaves its annotation %s as it is, so that the next apply may not see what the undo brought back. Apply the earlier manifest instead", p.key(), lastApplied))
 	}
 }
 
-// earlier chooses the revision to go back to.
-func earlier(p place, all []revision, a vedette.UndoArgs) (revision, error) {
+// targetRevision chooses the revision to go back to.
+func targetRevision(p resourcePath, all []revision, a vedette.UndoArgs) (revision, error) {
 	switch {
 	case a.Revision < 0 || a.RevisionsBack < 0:
 		return revision{}, vedette.Errorf(vedette.Invalid, "a revision can't be negative")
@@ -77,25 +77,25 @@ func earlier(p place, all []revision, a vedette.UndoArgs) (revision, error) {
 
 // undoDeployment puts the ReplicaSet's template and annotations in the place of
 // the Deployment's.
-func (o *Operator) undoDeployment(ctx context.Context, p place, tree object, to revision) result {
+func (o *Operator) undoDeployment(ctx context.Context, p resourcePath, tree object, target revision) result {
 	annotations := object{}
-	theirs, _ := dig(to.tree, "metadata", "annotations").(object)
-	for name, value := range theirs {
-		if !slices.Contains(keptAnnotations, name) {
+	replicaSetAnnotations, _ := nested(target.tree, "metadata", "annotations").(object)
+	for name, value := range replicaSetAnnotations {
+		if !slices.Contains(preservedAnnotations, name) {
 			annotations[name] = value
 		}
 	}
-	for _, name := range keptAnnotations {
-		if value := text(tree, "metadata", "annotations", name); value != "" {
+	for _, name := range preservedAnnotations {
+		if value := nestedString(tree, "metadata", "annotations", name); value != "" {
 			annotations[name] = value
 		}
 	}
 	body, err := json.Marshal([]object{
-		{"op": "replace", "path": "/spec/template", "value": templateOf(to.tree)},
+		{"op": "replace", "path": "/spec/template", "value": templateOf(target.tree)},
 		{"op": "add", "path": "/metadata/annotations", "value": annotations},
 	})
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	return o.patchRollout(ctx, p, kubectlManager, typeJSONPatch, body)
+	return o.patchRollout(ctx, p, kubectlManager, contentTypeJSONPatch, body)
 }

@@ -9,69 +9,69 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
-// veil takes the values of a Secret's manifest out of what was said of it, which is
+// maskManifestValues takes the values of a Secret's manifest out of what was said of it, which is
 // the text and the reason of an error, nil for none, and warnings: API servers quote
 // what they can't take, and webhooks what they like. Of a manifest of another kind these
 // are the values of the Secrets that it embeds.
-func veil(ctx context.Context, m manifest, err error) error {
-	of := mask.In
-	if m.secret() {
-		of = mask.Of
+func maskManifestValues(ctx context.Context, m manifest, err error) error {
+	valuesOf := mask.In
+	if m.isSecret() {
+		valuesOf = mask.Of
 	}
-	return veilOf(ctx, func() mask.Values { return of(m.raw()) }, err)
+	return maskValues(ctx, func() mask.Values { return valuesOf(m.encode()) }, err)
 }
 
-// secret reports whether a manifest is that of a Secret. One that was located says its
+// isSecret reports whether a manifest is that of a Secret. One that was located says its
 // kind as the cluster does, whatever its user wrote.
-func (m manifest) secret() bool { return mask.Secret(text(m.object, "kind")) }
+func (m manifest) isSecret() bool { return mask.Secret(nestedString(m.object, "kind")) }
 
-// veilPatch does the same for a patch of an object at a place.
-func veilPatch(ctx context.Context, p place, patch []byte, err error) error {
-	of := mask.In
-	if p.secret() {
-		of = mask.Of
+// maskPatchValues does the same for a patch of an object at a place.
+func maskPatchValues(ctx context.Context, p resourcePath, patch []byte, err error) error {
+	valuesOf := mask.In
+	if p.isSecret() {
+		valuesOf = mask.Of
 	}
-	return veilOf(ctx, func() mask.Values { return of(patch) }, err)
+	return maskValues(ctx, func() mask.Values { return valuesOf(patch) }, err)
 }
 
-// veilOf does the same for values, which are asked for only where something was said.
-func veilOf(ctx context.Context, of func() mask.Values, err error) error {
-	if err == nil && !warned(ctx) {
+// maskValues does the same for values, which are asked for only where something was said.
+func maskValues(ctx context.Context, parseValues func() mask.Values, err error) error {
+	if err == nil && !hasWarnings(ctx) {
 		return nil
 	}
-	values := of()
-	veilWarnings(ctx, func(texts []string) []string {
-		said := make([]mask.Text, len(texts))
+	values := parseValues()
+	rewriteWarnings(ctx, func(texts []string) []string {
+		warnings := make([]mask.Text, len(texts))
 		for i, text := range texts {
-			said[i] = mask.Text{Said: text, Cut: utf8.RuneCountInString(text) == cutWarning}
+			warnings[i] = mask.Text{Said: text, Cut: utf8.RuneCountInString(text) == truncatedWarningRunes}
 		}
-		return values.HideAll(said)
+		return values.HideAll(warnings)
 	})
 	if err == nil {
 		return nil
 	}
-	if r := refusalOf(err); r != nil { // of which only the webhook's or the API server's code should stand there
+	if r := asStatusError(err); r != nil { // of which only the webhook's or the API server's code should stand there
 		r.Reason = values.Hide(r.Reason)
 	}
 	if text := values.Hide(err.Error()); text != err.Error() {
-		return reworded(err, text)
+		return withMessage(err, text)
 	}
 	return err
 }
 
-// cutWarning is how many characters API servers leave of a warning where one answer
+// truncatedWarningRunes is how many characters API servers leave of a warning where one answer
 // has too many.
-const cutWarning = 256
+const truncatedWarningRunes = 256
 
-// reworded is the same failure in other words. Nothing of the old ones is kept.
-func reworded(err error, text string) error {
+// withMessage is the same failure in other words. Nothing of the old ones is kept.
+func withMessage(err error, text string) error {
 	var lost *lostError
-	var r *refusal
+	var r *statusError
 	switch {
 	case errors.As(err, &lost):
-		return &lostError{told: text}
+		return &lostError{message: text}
 	case errors.As(err, &r):
-		return &refusal{Status: r.Status, Reason: r.Reason, Message: text}
+		return &statusError{Status: r.Status, Reason: r.Reason, Message: text}
 	case vedette.KindOf(err) != "":
 		return vedette.Errorf(vedette.KindOf(err), "%s", text)
 	}

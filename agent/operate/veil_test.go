@@ -9,27 +9,27 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestWhatIsSaidOfASecret holds that neither the words nor the reason of a failure
+// TestErrorsAreMasked holds that neither the words nor the reason of a failure
 // tell a value, and that it stays the failure that it was.
-func TestWhatIsSaidOfASecret(t *testing.T) {
+func TestErrorsAreMasked(t *testing.T) {
 	m, err := parseManifest([]byte(`{"apiVersion":"v1","kind":"secrets","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	denied := &refusal{Status: 403, Reason: "hunter2", Message: `admission webhook "w" denied the request: it is hunter2`}
+	denied := &statusError{Status: 403, Reason: "hunter2", Message: `admission webhook "w" denied the request: it is hunter2`}
 	for _, tt := range []struct {
 		err   error
 		state vedette.OutcomeState
 		want  string
 	}{
 		{denied, vedette.Failed, `403 *** admission webhook "w" denied the request: it is ***`},
-		{fmt.Errorf("apply: %w", &refusal{Status: 422, Reason: "aHVudGVyMg==", Message: "no"}), vedette.Failed, "422 *** apply: no"},
+		{fmt.Errorf("apply: %w", &statusError{Status: 422, Reason: "aHVudGVyMg==", Message: "no"}), vedette.Failed, "422 *** apply: no"},
 		{&lostError{err: errors.New("hunter2 broke off")}, vedette.Lost, "504 Lost the request was sent and its answer did not come, so that it may have taken effect: *** broke off"},
 		{vedette.Errorf(vedette.NotFound, "no hunter2"), vedette.Failed, "404 NotFound no ***"},
 		{errors.New(`bad: "hunter2"`), vedette.Failed, `500 InternalError bad: "***"`},
 		{errors.New("nothing"), vedette.Failed, "500 InternalError nothing"},
 	} {
-		out := endOf(veil(t.Context(), m, tt.err))
+		out := errorOutcome(maskManifestValues(t.Context(), m, tt.err))
 		if got := fmt.Sprintln(out.Status, out.Reason, out.Message); strings.TrimSpace(got) != tt.want || out.State != tt.state {
 			t.Errorf("it is %s: %swant %s: %s", out.State, got, tt.state, tt.want)
 		}

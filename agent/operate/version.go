@@ -23,70 +23,70 @@ const (
 func (o *Operator) version(ctx context.Context, a vedette.VersionArgs) result {
 	m, err := parseManifest(a.Manifest)
 	if err != nil {
-		return failed(err)
+		return errorResult(err)
 	}
-	v, err := o.versionOf(ctx, m, a.Namespace)
-	if err = veil(ctx, m, err); err != nil {
-		return failed(err)
+	v, err := o.computeVersion(ctx, m, a.Namespace)
+	if err = maskManifestValues(ctx, m, err); err != nil {
+		return errorResult(err)
 	}
-	return telling(v)
+	return jsonResult(v)
 }
 
-func (o *Operator) versionOf(ctx context.Context, m manifest, namespace string) (vedette.Version, error) {
+func (o *Operator) computeVersion(ctx context.Context, m manifest, namespace string) (vedette.Version, error) {
 	if m.name == "" {
 		return vedette.Version{}, vedette.Errorf(vedette.Invalid, "the manifest of kind %s has no metadata.name: what gets its name from the cluster has no versions", m.kind)
 	}
-	p, err := o.locate(ctx, &m, namespace)
+	p, err := o.resolveManifest(ctx, &m, namespace)
 	if err != nil {
 		return vedette.Version{}, err
 	}
 	s := series{p.Kind, p.namespace, m.name}
-	made, err := o.madeIn(ctx, p, s)
+	candidates, err := o.listCandidates(ctx, p, s)
 	if err != nil {
 		return vedette.Version{}, err
 	}
-	defer wipe(made)
-	return o.decide(ctx, p, s, m, made)
+	defer wipeCandidates(candidates)
+	return o.chooseVersion(ctx, p, s, m, candidates)
 }
 
-// decide finds the version of a manifest among what was made before. Where two
+// chooseVersion finds the version of a manifest among what was made before. Where two
 // were made from it, which takes a race of two deployments, it is the newer one.
-func (o *Operator) decide(ctx context.Context, p place, s series, m manifest, made []instance) (vedette.Version, error) {
-	if len(made) == 0 {
+func (o *Operator) chooseVersion(ctx context.Context, p resourcePath, s series, m manifest, candidates []candidate) (vedette.Version, error) {
+	if len(candidates) == 0 {
 		return vedette.Version{}, nil
 	}
-	v := vedette.Version{Latest: made[len(made)-1].name}
-	for _, x := range made {
+	v := vedette.Version{Latest: candidates[len(candidates)-1].name}
+	for _, x := range candidates {
 		v.Number = max(v.Number, x.number+1)
 	}
-	c := comparison{operator: o, place: p, manifest: m, digests: map[string][]byte{}}
-	for i := len(made) - 1; i >= 0; i-- {
-		x := made[i]
-		if x.number < 0 || x.doomed { // it can't be reused
+	c := comparison{operator: o, path: p, manifest: m, digests: map[string][]byte{}}
+	for i := len(candidates) - 1; i >= 0; i-- {
+		x := candidates[i]
+		if x.number < 0 || x.deleting { // it can't be reused
 			continue
 		}
-		same, err := c.madeFrom(ctx, x)
+		same, err := c.matches(ctx, x)
 		if err != nil {
 			return v, err
 		}
 		if same {
 			v.Number, v.Exists = x.number, true
-			o.salts.keep(s, x.content)
+			o.salts.put(s, x.digest)
 			return v, nil
 		}
 	}
-	o.salts.keep(s, newestContent(made))
+	o.salts.put(s, newestDigest(candidates))
 	return v, nil
 }
 
-// newestContent is the content annotation of the newest object that has one.
-func newestContent(made []instance) (content hidden) {
-	for _, x := range made {
-		if len(x.content) > 0 {
-			content = x.content
+// newestDigest is the content annotation of the newest object that has one.
+func newestDigest(candidates []candidate) (newest sensitiveBytes) {
+	for _, x := range candidates {
+		if len(x.digest) > 0 {
+			newest = x.digest
 		}
 	}
-	return content
+	return newest
 }
 
 // series are the versions of one thing.
@@ -97,13 +97,13 @@ type series struct {
 }
 
 // seriesOf is the series that an object belongs to by its manifest.
-func seriesOf(p place, m manifest) series {
-	return series{p.Kind, p.namespace, firstOf(m.annotation(artifactName), m.name)}
+func seriesOf(p resourcePath, m manifest) series {
+	return series{p.Kind, p.namespace, firstNonEmpty(m.annotation(artifactName), m.name)}
 }
 
-// holds reports whether an object of the series' kind and namespace belongs to
+// includes reports whether an object of the series' kind and namespace belongs to
 // it. Others made it that have the same name without the annotations.
-func (s series) holds(annotation func(string) string) bool {
+func (s series) includes(annotation func(string) string) bool {
 	kind := s.kind.String()
 	if vedette.IsNativeGroup(s.kind.Group) {
 		kind = s.kind.Name
@@ -111,14 +111,14 @@ func (s series) holds(annotation func(string) string) bool {
 	return strings.EqualFold(annotation(artifactType), "kubernetes/"+kind) && annotation(artifactName) == s.name && annotation(artifactLocation) == s.namespace
 }
 
-var versionText = regexp.MustCompile(`^v([0-9]+)$`)
+var versionPattern = regexp.MustCompile(`^v([0-9]+)$`)
 
-// number reads the version of an object, by its annotation or else by what its
+// versionNumber reads the version of an object, by its annotation or else by what its
 // name has after that of the series; -1 where neither tells one.
-func (s series) number(name, annotation string) int {
+func (s series) versionNumber(name, annotation string) int {
 	suffix, _ := strings.CutPrefix(name, s.name+"-")
 	for _, text := range []string{annotation, suffix} {
-		if found := versionText.FindStringSubmatch(text); found != nil {
+		if found := versionPattern.FindStringSubmatch(text); found != nil {
 			if n, err := strconv.ParseUint(found[1], 10, 31); err == nil {
 				return int(n)
 			}

@@ -16,48 +16,48 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// review is what an API server asks a webhook, and what it answers.
-type review struct {
+// admissionReview is what an API server asks a webhook, and what it answers.
+type admissionReview struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Request    *struct {
 		UID string `json:"uid"`
 	} `json:"request,omitempty"`
-	Response *verdict `json:"response,omitempty"`
+	Response *admissionResponse `json:"response,omitempty"`
 }
 
-type verdict struct {
+type admissionResponse struct {
 	UID      string   `json:"uid"`
 	Allowed  bool     `json:"allowed"`
 	Status   object   `json:"status,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// judged is a ConfigMap about which the webhook is asked.
-func judged(name string) object { return toBeJudged(configMap(name, nil)) }
+// reviewedConfigMap is a ConfigMap about which the webhook is asked.
+func reviewedConfigMap(name string) object { return withReviewLabel(configMap(name, nil)) }
 
-func toBeJudged(o object) object {
+func withReviewLabel(o object) object {
 	o["metadata"].(object)["labels"] = object{"judged": "yes"}
 	return o
 }
 
-// webhook has the API server ask a function about each judged ConfigMap or Secret that
+// createWebhook has the API server ask a function about each judged ConfigMap or Secret that
 // is written in the namespace, over HTTPS, and waits until it does.
-func (b *bench) webhook(judge func() verdict) {
+func (b *testbed) createWebhook(respond func() admissionResponse) {
 	b.Helper()
-	var asked atomic.Int32
+	var requests atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var in review
+		var in admissionReview
 		if json.NewDecoder(r.Body).Decode(&in) != nil || in.Request == nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		v := verdict{Allowed: true}
-		if asked.Add(1) > 1 { // the first was the probe below
-			v = judge()
+		v := admissionResponse{Allowed: true}
+		if requests.Add(1) > 1 { // the first was the probe below
+			v = respond()
 		}
 		v.UID = in.Request.UID
-		_ = json.NewEncoder(w).Encode(review{APIVersion: in.APIVersion, Kind: in.Kind, Response: &v})
+		_ = json.NewEncoder(w).Encode(admissionReview{APIVersion: in.APIVersion, Kind: in.Kind, Response: &v})
 	}))
 	b.Cleanup(server.Close)
 	path := "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -70,59 +70,59 @@ func (b *bench) webhook(judge func() verdict) {
 	b.Cleanup(func() { must(b, plane.Delete(context.Background(), path+"/"+b.namespace)) })
 	must(b, plane.Create(b.Context(), b.path(core, "configmaps", ""), configMap("probe", nil)))
 	must(b, plane.Await(b.Context(), b.path(core, "configmaps", "probe"), func(object) bool {
-		_ = plane.Patch(b.Context(), b.path(core, "configmaps", "probe"), judged("probe"))
-		return asked.Load() > 0
+		_ = plane.Patch(b.Context(), b.path(core, "configmaps", "probe"), reviewedConfigMap("probe"))
+		return requests.Load() > 0
 	}))
 }
 
-func TestAWebhookThatDenies(t *testing.T) {
-	b := newBench(t, operate.Config{})
-	b.webhook(func() verdict {
-		return verdict{Status: object{"code": 451, "message": "no ConfigMaps before breakfast"}}
+func TestWebhookDenial(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	b.createWebhook(func() admissionResponse {
+		return admissionResponse{Status: object{"code": 451, "message": "no ConfigMaps before breakfast"}}
 	})
 	for _, s := range []vedette.Strategy{vedette.ClientSide, vedette.ServerSide, vedette.ReplaceObject, vedette.Recreate, vedette.CreateOnly} {
-		b.fails(vedette.ApplyArgs{Manifest: encode(t, judged("c")), Namespace: b.namespace, Strategy: s}, 451,
+		b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, reviewedConfigMap("c")), Namespace: b.namespace, Strategy: s}, 451,
 			`admission webhook "judge.example.com" denied the request: no ConfigMaps before breakfast`)
 	}
 }
 
-// TestAWebhookThatHangs fails with the API server's words, which are no timeout
+// TestWebhookTimeout fails with the API server's words, which are no timeout
 // by type, and passes where a user has such words tried again.
-func TestAWebhookThatHangs(t *testing.T) {
+func TestWebhookTimeout(t *testing.T) {
 	for _, tt := range []struct {
-		why     string
-		retries operate.Retries
-		asked   int32
-		ok      bool
+		why      string
+		retries  operate.RetryPolicy
+		requests int32
+		ok       bool
 	}{
-		{"is not asked again", operate.Retries{}, 1, false},
-		{"is asked again for its words", operate.Retries{Texts: []string{"", "Deadline Exceeded"}}, 3, true},
-		{"or whatever they are", operate.Retries{Any: true}, 3, true},
-		{"but not for others", operate.Retries{Texts: []string{"timeout of another sort"}}, 1, false},
-		{"as often as is said", operate.Retries{Any: true, Most: 1}, 2, false},
-		{"or not at all", operate.Retries{Any: true, Off: true}, 1, false},
+		{"is not asked again", operate.RetryPolicy{}, 1, false},
+		{"is asked again for its words", operate.RetryPolicy{ErrorSubstrings: []string{"", "Deadline Exceeded"}}, 3, true},
+		{"or whatever they are", operate.RetryPolicy{AnyError: true}, 3, true},
+		{"but not for others", operate.RetryPolicy{ErrorSubstrings: []string{"timeout of another sort"}}, 1, false},
+		{"as often as is said", operate.RetryPolicy{AnyError: true, MaxRetries: 1}, 2, false},
+		{"or not at all", operate.RetryPolicy{AnyError: true, Disabled: true}, 1, false},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			b := newBench(t, operate.Config{})
-			var asked atomic.Int32
+			b := newTestbed(t, operate.Config{})
+			var requests atomic.Int32
 			hang := make(chan struct{})
-			b.webhook(func() verdict {
-				if asked.Add(1) < 3 {
+			b.createWebhook(func() admissionResponse {
+				if requests.Add(1) < 3 {
 					<-hang
 				}
-				return verdict{Allowed: true}
+				return admissionResponse{Allowed: true}
 			})
 			t.Cleanup(func() { close(hang) })
-			b.op = b.another(operate.Config{Retries: tt.retries, FirstRetry: time.Millisecond})
-			out := b.do(vedette.ApplyArgs{Manifest: encode(t, judged("c")), Namespace: b.namespace})
-			if (out.State == vedette.Done) != tt.ok || asked.Load() != tt.asked {
-				t.Errorf("%s after %d questions: %d %s: %s", out.State, asked.Load(), out.Status, out.Reason, out.Message)
+			b.op = b.newOperator(operate.Config{Retry: tt.retries, InitialBackoff: time.Millisecond})
+			out := b.execute(vedette.ApplyArgs{Manifest: encode(t, reviewedConfigMap("c")), Namespace: b.namespace})
+			if (out.State == vedette.Done) != tt.ok || requests.Load() != tt.requests {
+				t.Errorf("%s after %d questions: %d %s: %s", out.State, requests.Load(), out.Status, out.Reason, out.Message)
 			}
 			if !tt.ok && out.Status != 500 {
 				t.Errorf("the status is %d", out.Status)
 			}
 			if !tt.ok {
-				b.contains(out.Message, "failed calling webhook")
+				b.wantContains(out.Message, "failed calling webhook")
 			}
 		})
 	}

@@ -17,10 +17,10 @@ import (
 
 // desk takes operations and remembers their outcomes.
 type desk interface {
-	Put(vedette.Operation)
+	Submit(vedette.Operation)
 	Cancel(vedette.OperationID)
 	Forget(vedette.OperationID)
-	Unanswered() []vedette.Outcome
+	Unacknowledged() []vedette.Outcome
 }
 
 // operations is a link's half of the Operations service: one stream that
@@ -72,7 +72,7 @@ func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, sessi
 	}
 	l.uplink.attach(o)
 	defer l.uplink.detach(o)
-	for _, out := range l.uplink.desk.Unanswered() {
+	for _, out := range l.uplink.desk.Unacknowledged() {
 		o.answer(out)
 	}
 	return o.receive()
@@ -90,7 +90,7 @@ func (o *operations) receive() error {
 		}
 		switch m := m.GetMessage().(type) {
 		case *wire.OperationsDown_Operation:
-			o.uplink.desk.Put(wire.ToOperation(m.Operation, time.Now()))
+			o.uplink.desk.Submit(wire.ToOperation(m.Operation, time.Now()))
 		case *wire.OperationsDown_Cancel:
 			o.uplink.desk.Cancel(vedette.OperationID(m.Cancel.GetId()))
 		case *wire.OperationsDown_Forget:

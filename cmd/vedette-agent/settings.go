@@ -70,19 +70,19 @@ func uplinkOf(cfg *config.Config, log *slog.Logger) (uplink.Config, error) {
 // operateOf turns what the user wrote of operations into how they are carried
 // out. No retries are none at all.
 func operateOf(k config.Kubernetes) operate.Config {
-	mode := operate.Mode{Enabled: operate.When(k.ServerSideApply.Enabled), ClearManagedFields: operate.When(k.ServerSideApply.ClearManagedFields)}
+	mode := operate.ApplyMode{Enabled: operate.Policy(k.ServerSideApply.Enabled), ClearManagedFields: operate.Policy(k.ServerSideApply.ClearManagedFields)}
 	for _, kind := range k.ServerSideApply.Kinds {
-		mode.Kinds = append(mode.Kinds, operate.KindMode{Kind: kind.Kind,
-			Enabled: operate.When(kind.Enabled), ClearManagedFields: operate.When(kind.ClearManagedFields)})
+		mode.Kinds = append(mode.Kinds, operate.KindApplyMode{Kind: kind.Kind,
+			Enabled: operate.Policy(kind.Enabled), ClearManagedFields: operate.Policy(kind.ClearManagedFields)})
 	}
-	retries := operate.Retries{Off: !k.Retries.Enabled, Any: k.Retries.RetryAnyError, Texts: k.Retries.RetryableErrors}
+	retries := operate.RetryPolicy{Disabled: !k.Retries.Enabled, AnyError: k.Retries.RetryAnyError, ErrorSubstrings: k.Retries.RetryableErrors}
 	if most := k.Retries.MaxRetries; most != nil {
-		retries.Most, retries.Off = *most, retries.Off || *most == 0
+		retries.MaxRetries, retries.Disabled = *most, retries.Disabled || *most == 0
 	}
 	if pause := k.Retries.BackOffMs; pause != nil {
-		retries.Pause = time.Duration(*pause) * time.Millisecond
+		retries.Backoff = time.Duration(*pause) * time.Millisecond
 	}
-	return operate.Config{ServerSideApply: mode, Retries: retries, Fields: vedette.FieldValidation(strings.ToLower(k.FieldValidation))}
+	return operate.Config{ServerSideApply: mode, Retry: retries, FieldValidation: vedette.FieldValidation(strings.ToLower(k.FieldValidation))}
 }
 
 func accountOf(cfg *config.Config, a config.Account) agent.Account {

@@ -17,23 +17,23 @@ import (
 // TestOperateOf carries settings of operations from the file to where they count.
 func TestOperateOf(t *testing.T) {
 	texts := []string{"timeout", "deadline exceeded"}
-	mode := operate.Mode{Enabled: "allowed", ClearManagedFields: "allowed"}
+	mode := operate.ApplyMode{Enabled: "allowed", ClearManagedFields: "allowed"}
 	const strict = vedette.StrictFields
 	for _, tt := range []struct {
 		why, file string
 		want      operate.Config
 	}{
-		{"by default failures are tried again until the deadline", "", operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Texts: texts}}},
+		{"by default failures are tried again until the deadline", "", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 		{"the predecessor's numbers count once they are written",
 			"kubernetes.retries: {maxRetries: 2, backOffMs: 3000, retryAnyError: true, retryableErrors: [etcd]}",
-			operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Most: 2, Pause: 3 * time.Second, Any: true, Texts: []string{"etcd"}}}},
-		{"none are wanted", "kubernetes.retries.enabled: false", operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
-		{"nor at most none", "kubernetes.retries.maxRetries: 0", operate.Config{Fields: strict, ServerSideApply: mode, Retries: operate.Retries{Off: true, Texts: texts}}},
-		{"misspelt fields are dropped", "kubernetes.fieldValidation: Ignore", operate.Config{Fields: vedette.IgnoreFields, ServerSideApply: mode, Retries: operate.Retries{Texts: texts}}},
-		{"or told of", "kubernetes.fieldValidation: warn", operate.Config{Fields: vedette.WarnFields, ServerSideApply: mode, Retries: operate.Retries{Texts: texts}}},
+			operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{MaxRetries: 2, Backoff: 3 * time.Second, AnyError: true, ErrorSubstrings: []string{"etcd"}}}},
+		{"none are wanted", "kubernetes.retries.enabled: false", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{Disabled: true, ErrorSubstrings: texts}}},
+		{"nor at most none", "kubernetes.retries.maxRetries: 0", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{Disabled: true, ErrorSubstrings: texts}}},
+		{"misspelt fields are dropped", "kubernetes.fieldValidation: Ignore", operate.Config{FieldValidation: vedette.IgnoreFields, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
+		{"or told of", "kubernetes.fieldValidation: warn", operate.Config{FieldValidation: vedette.WarnFields, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 		{"modes of applies", "kubernetes.serverSideApply: {enabled: Never, clearManagedFields: always, kinds: [{kind: Deployment, enabled: always}]}",
-			operate.Config{Fields: strict, ServerSideApply: operate.Mode{Enabled: "Never", ClearManagedFields: "always",
-				Kinds: []operate.KindMode{{Kind: "Deployment", Enabled: "always", ClearManagedFields: "allowed"}}}, Retries: operate.Retries{Texts: texts}}},
+			operate.Config{FieldValidation: strict, ServerSideApply: operate.ApplyMode{Enabled: "Never", ClearManagedFields: "always",
+				Kinds: []operate.KindApplyMode{{Kind: "Deployment", Enabled: "always", ClearManagedFields: "allowed"}}}, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 	} {
 		file := filepath.Join(t.TempDir(), "agent.yml")
 		if err := os.WriteFile(file, []byte(tt.file+"\n# so that it is not empty\n"), 0o600); err != nil {

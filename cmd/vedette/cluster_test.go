@@ -39,8 +39,8 @@ func newClusters() *clusters {
 	return &clusters{accounts: map[vedette.AccountName]map[vedette.Key]*kept{}, logs: map[string]string{}}
 }
 
-// Do carries an operation out.
-func (c *clusters) Do(_ context.Context, op vedette.Operation) vedette.Outcome {
+// Execute carries an operation out.
+func (c *clusters) Execute(_ context.Context, op vedette.Operation) vedette.Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, op)
@@ -241,7 +241,7 @@ func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) ved
 
 // put stores an object without an operation.
 func (c *clusters) put(account vedette.AccountName, manifest string) {
-	out := c.Do(context.Background(), vedette.Operation{Account: account, Args: vedette.ApplyArgs{Manifest: []byte(manifest)}})
+	out := c.Execute(context.Background(), vedette.Operation{Account: account, Args: vedette.ApplyArgs{Manifest: []byte(manifest)}})
 	if out.State != vedette.Done {
 		panic(out.Message)
 	}

@@ -132,8 +132,8 @@ type stuck struct {
 	prodSaid chan struct{}
 }
 
-// Do has the rollout of dev wait until that of prod-1 was told.
-func (c stuck) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+// Execute has the rollout of dev wait until that of prod-1 was told.
+func (c stuck) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	if op.Account != "dev" {
 		return result(vedette.RolloutStatus{Done: true, Message: "rolled out"})
 	}
@@ -218,12 +218,12 @@ type talking struct {
 	logs map[string]*io.PipeReader
 }
 
-// Do opens a log that goes on.
-func (c talking) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+// Execute opens a log that goes on.
+func (c talking) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	if a, ok := op.Args.(vedette.LogsArgs); ok {
 		return vedette.Outcome{State: vedette.Done, Status: 200, Stream: c.logs[a.Name]}
 	}
-	return c.clusters.Do(ctx, op)
+	return c.clusters.Execute(ctx, op)
 }
 
 // TestFollowLogs holds that the lines of logs that are followed come as they are

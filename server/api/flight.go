@@ -40,7 +40,7 @@ func newFlights() *flights { return &flights{byID: map[vedette.OperationID]*flig
 // carryOut has an operation carried out, or finds out what became of it.
 func (a *api) carryOut(ctx context.Context, op vedette.Operation) (outcomeView, error) {
 	if op.ID == "" {
-		return viewOfOutcome(op, a.Operations.Do(ctx, op)), nil
+		return viewOfOutcome(op, a.Operations.Execute(ctx, op)), nil
 	}
 	f, first, err := a.flights.join(op)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *api) fly(ctx context.Context, op vedette.Operation, f *flight) {
 // send has an operation carried out that the history did not have. Another server
 // may have taken the same one meanwhile, whose outcome counts.
 func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, error) {
-	out := a.Operations.Do(ctx, op)
+	out := a.Operations.Execute(ctx, op)
 	if out.Reason != vedette.ReasonAccepted {
 		return viewOfOutcome(op, out), nil
 	}

@@ -32,7 +32,7 @@ func (a *api) streamLog(w http.ResponseWriter, r *http.Request) error {
 		openLog(w)
 		return nil
 	}
-	out := a.Operations.Do(r.Context(), op)
+	out := a.Operations.Execute(r.Context(), op)
 	if out.Stream == nil {
 		return a.refuseLog(w, out)
 	}

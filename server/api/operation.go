@@ -19,7 +19,7 @@ import (
 // dispatcher has operations carried out. It returns when an operation has its
 // outcome or ctx is over; what changes something goes on to its end then.
 type dispatcher interface {
-	Do(ctx context.Context, op vedette.Operation) vedette.Outcome
+	Execute(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
 // postOperation has one operation carried out, and answers with its outcome.

@@ -26,8 +26,8 @@ type agents struct {
 	do    func(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
-// Do notes an operation and answers as the test says.
-func (a *agents) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+// Execute notes an operation and answers as the test says.
+func (a *agents) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	a.mu.Lock()
 	a.asked = append(a.asked, op)
 	a.mu.Unlock()

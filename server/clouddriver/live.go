@@ -16,7 +16,7 @@ import (
 
 // dispatcher carries operations out where the clusters are.
 type dispatcher interface {
-	Do(ctx context.Context, op vedette.Operation) vedette.Outcome
+	Execute(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
 // How long a cluster may take to answer a reader: about what was asked for, and
@@ -51,7 +51,7 @@ func (a *api) ask(ctx context.Context, at place, args vedette.Args) (vedette.Out
 		return vedette.Outcome{}, vedette.Errorf(vedette.Unavailable, "this server has no way to ask clusters")
 	}
 	deadline, _ := ctx.Deadline()
-	out := a.Dispatch.Do(ctx, vedette.Operation{Account: at.account, Deadline: deadline, Args: args, User: at.caller.User, Origin: "read"})
+	out := a.Dispatch.Execute(ctx, vedette.Operation{Account: at.account, Deadline: deadline, Args: args, User: at.caller.User, Origin: "read"})
 	switch {
 	case out.State == vedette.Done:
 		return out, nil

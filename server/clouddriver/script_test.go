@@ -24,7 +24,7 @@ type cluster struct {
 	asked []string
 }
 
-func (c *cluster) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (c *cluster) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	name := string(op.Args.Verb())
 	switch a := op.Args.(type) {
 	case vedette.GetArgs:

@@ -16,7 +16,7 @@ import (
 // stuck is a cluster that answers nothing until an operation is given up.
 type stuck struct{}
 
-func (stuck) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (stuck) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	<-ctx.Done()
 	return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: 504, Message: "given up"}
 }

@@ -131,10 +131,10 @@ func (d *Dispatch) Run(ctx context.Context) error {
 	return nil
 }
 
-// Do has an operation carried out, and returns when it has an outcome or ctx is
+// Execute has an operation carried out, and returns when it has an outcome or ctx is
 // over. Without an ID it gets one, and without a deadline the default. The caller
 // closes the outcome's Stream.
-func (d *Dispatch) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (d *Dispatch) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	now := time.Now()
 	if op.ID == "" {
 		op.ID = vedette.OperationID(ulid.Make().String())

@@ -280,7 +280,7 @@ func (s *stage) doDry(id vedette.OperationID, args vedette.Args) {
 func (s *stage) begins(op vedette.Operation) context.CancelFunc {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	go func() {
-		out := s.Do(ctx, op)
+		out := s.Execute(ctx, op)
 		s.say("%s %s %d %s%s", out.ID, out.State, out.Status, out.Message, strings.Join(out.Warnings, ", "))
 	}()
 	synctest.Wait()
@@ -342,7 +342,7 @@ func TestNobodyServes(t *testing.T) {
 		if got := s.heard(); !strings.HasPrefix(got, "op failed 503 no agent serves account prod: none has connected within 10s, and nothing was done") {
 			t.Error(got)
 		}
-		out := s.Do(s.t.Context(), vedette.Operation{Account: "prdo", Args: read})
+		out := s.Execute(s.t.Context(), vedette.Operation{Account: "prdo", Args: read})
 		if out.Status != 404 || !strings.Contains(out.Message, "no account prdo") {
 			t.Errorf("an account that is not there: %+v", out)
 		}
@@ -511,7 +511,7 @@ func TestNoMixUp(t *testing.T) {
 		for i := range 1000 {
 			all.Go(func() {
 				account, object := fmt.Sprint("account-", i%20), fmt.Sprint("object-", i)
-				out := s.Do(s.t.Context(), vedette.Operation{Account: vedette.AccountName(account), Args: vedette.ScaleArgs{Target: vedette.Target{Kind: "deployment", Name: object}}})
+				out := s.Execute(s.t.Context(), vedette.Operation{Account: vedette.AccountName(account), Args: vedette.ScaleArgs{Target: vedette.Target{Kind: "deployment", Name: object}}})
 				if want := fmt.Sprintf("agent-%d %s %s", i%20, account, object); out.Message != want {
 					t.Errorf("got %q, want %q", out.Message, want)
 				}

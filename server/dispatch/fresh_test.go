@@ -78,7 +78,7 @@ func TestCommitsMakeWay(t *testing.T) {
 		s.makesWay(false, "after it ended")
 		s.do("op", scale)
 		s.makesWay(false, "after it was refused")
-		go s.Do(s.t.Context(), vedette.Operation{ID: "dry", Account: "prod", Args: scale, DryRun: true})
+		go s.Execute(s.t.Context(), vedette.Operation{ID: "dry", Account: "prod", Args: scale, DryRun: true})
 		s.makesWay(false, "for a dry run")
 		a.done("dry")
 	})

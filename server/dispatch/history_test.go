@@ -94,7 +94,7 @@ func TestDatabaseHangs(t *testing.T) {
 		s.connect("a", "1")
 		s.hangs = true
 		began := time.Now()
-		out := s.Do(s.t.Context(), vedette.Operation{ID: "op", Account: "prod", Deadline: began.Add(2 * time.Second), Args: scale})
+		out := s.Execute(s.t.Context(), vedette.Operation{ID: "op", Account: "prod", Deadline: began.Add(2 * time.Second), Args: scale})
 		if took := time.Since(began); out.State != vedette.Failed || took > 2*time.Second {
 			t.Errorf("%+v after %v", out, took)
 		}

@@ -108,7 +108,7 @@ func TestNamesThatNobodyCanHave(t *testing.T) {
 			{ID: "4", Account: "prod", Args: vedette.PruneArgs{Keep: []string{"uid", "\xff"}}},
 			{ID: "5", Account: "pr\xff", Args: vedette.GetArgs{Target: web}},
 		} {
-			out := s.Do(t.Context(), op)
+			out := s.Execute(t.Context(), op)
 			if out.State != vedette.Failed || out.Status != 400 || out.ID != op.ID {
 				t.Errorf("operation %s is %s %d %s", op.ID, out.State, out.Status, out.Message)
 			}

@@ -20,7 +20,7 @@ func (s *stage) ask(id, account, verb string) {
 		"apply": vedette.ApplyArgs{Manifest: []byte(strings.Repeat("x", 200_000))},
 	}[verb]
 	go func() {
-		out := s.dispatch.Do(s.ctx, vedette.Operation{ID: vedette.OperationID(id), Account: vedette.AccountName(account), Args: args})
+		out := s.dispatch.Execute(s.ctx, vedette.Operation{ID: vedette.OperationID(id), Account: vedette.AccountName(account), Args: args})
 		text := ""
 		if out.Stream != nil {
 			text = read(out)

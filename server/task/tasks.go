@@ -18,7 +18,7 @@ import (
 // dispatcher brings an operation to its account's cluster and returns its one
 // outcome, soon after the operation's deadline or the end of ctx at the latest.
 type dispatcher interface {
-	Do(ctx context.Context, op vedette.Operation) vedette.Outcome
+	Execute(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
 // accounts is where accounts and the kinds that they report come from.

@@ -61,7 +61,7 @@ func (t *turn) do(ctx context.Context, args vedette.Args, within time.Duration) 
 	defer cancel()
 	op := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
 		User: t.options.User, Origin: "task " + t.id}
-	out := veil(args, t.tasks.cfg.Dispatch.Do(ctx, op))
+	out := veil(args, t.tasks.cfg.Dispatch.Execute(ctx, op))
 	out.ID = op.ID
 	return out
 }

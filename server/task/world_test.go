@@ -28,7 +28,7 @@ type cluster struct {
 	do  func(ctx context.Context, op vedette.Operation) vedette.Outcome // nil: done
 }
 
-func (c *cluster) Do(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (c *cluster) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	c.mu.Lock()
 	c.ops = append(c.ops, op)
 	do := c.do

@@ -191,7 +191,7 @@ func (s *side) takeOne(ctx context.Context, t task) error {
 var strategies = map[way]vedette.Strategy{clientSide: vedette.ClientSide, serverSide: vedette.ServerSide, forced: vedette.ServerForce}
 
 func (s *side) operate(ctx context.Context, args vedette.Args) error {
-	out := s.operator.Do(ctx, vedette.Operation{ID: "01", Args: args, Deadline: time.Now().Add(time.Minute)})
+	out := s.operator.Execute(ctx, vedette.Operation{ID: "01", Args: args, Deadline: time.Now().Add(time.Minute)})
 	if out.State == vedette.Done {
 		return nil
 	}

@@ -108,7 +108,7 @@ func (w *wired) awaitLive() {
 }
 
 func (w *wired) do(args vedette.Args) vedette.Outcome {
-	return w.Do(w.t.Context(), vedette.Operation{Account: "one", Args: args})
+	return w.Execute(w.t.Context(), vedette.Operation{Account: "one", Args: args})
 }
 
 func (w *wired) done(args vedette.Args) vedette.Outcome {
