@@ -18,10 +18,10 @@ import (
 )
 
 // apiServer says who asks /version, by his token.
-func apiServer(t *testing.T, asked chan<- string) *httptest.Server {
+func apiServer(t *testing.T, requests chan<- string) *httptest.Server {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/version" {
-			asked <- r.Header.Get("Authorization")
+			requests <- r.Header.Get("Authorization")
 		}
 		fmt.Fprint(w, `{"gitVersion":"v1","kind":"List","metadata":{"resourceVersion":"1"},"items":[]}`)
 	}))
@@ -29,12 +29,12 @@ func apiServer(t *testing.T, asked chan<- string) *httptest.Server {
 	return server
 }
 
-// TestAKubeconfigIsFollowed holds that an account goes on with a kubeconfig that was
+// TestReplacedKubeconfigIsReloaded holds that an account goes on with a kubeconfig that was
 // replaced, whatever is new in it, and that one which makes no sense, or that says
 // nothing new, changes nothing.
-func TestAKubeconfigIsFollowed(t *testing.T) {
-	asked, elsewhere := make(chan string, 100), make(chan string, 100)
-	first, second := apiServer(t, asked), apiServer(t, elsewhere)
+func TestReplacedKubeconfigIsReloaded(t *testing.T) {
+	firstRequests, secondRequests := make(chan string, 100), make(chan string, 100)
+	first, second := apiServer(t, firstRequests), apiServer(t, secondRequests)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	write := func(url, token string) {
 		content := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {token: %s}}], clusters: [{name: a, cluster: {server: %q, insecure-skip-tls-verify: true}}]}`, token, url)
@@ -46,7 +46,7 @@ func TestAKubeconfigIsFollowed(t *testing.T) {
 		}
 	}
 	write(first.URL, "one")
-	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///127.0.0.1:1", Creds: insecure.NewCredentials(), Agent: "a"}, Reread: time.Millisecond,
+	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///127.0.0.1:1", Creds: insecure.NewCredentials(), Agent: "a"}, RereadInterval: time.Millisecond,
 		Accounts: []Account{{Name: "prod", Access: watch.Access{KubeconfigFile: file}}}}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -55,10 +55,10 @@ func TestAKubeconfigIsFollowed(t *testing.T) {
 		cancel()
 		<-done
 	}()
-	expect := func(from <-chan string, want string) {
+	expectToken := func(requests <-chan string, want string) {
 		t.Helper()
 		select {
-		case got := <-from:
+		case got := <-requests:
 			if got != want {
 				t.Errorf("asked as %q, want %q", got, want)
 			}
@@ -66,16 +66,16 @@ func TestAKubeconfigIsFollowed(t *testing.T) {
 			t.Fatalf("not asked as %q", want)
 		}
 	}
-	expect(asked, "Bearer one")
+	expectToken(firstRequests, "Bearer one")
 	write(first.URL, "two")
-	expect(asked, "Bearer two")
+	expectToken(firstRequests, "Bearer two")
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	write(first.URL, "two")
 	write(second.URL, "three")
-	expect(elsewhere, "Bearer three")
-	if len(asked) != 0 {
-		t.Errorf("the first cluster was asked %d times more", len(asked))
+	expectToken(secondRequests, "Bearer three")
+	if len(firstRequests) != 0 {
+		t.Errorf("the first cluster was asked %d times more", len(firstRequests))
 	}
 }

@@ -30,13 +30,13 @@ type Config struct {
 	// accounts together. Zero means 8 MiB.
 	OutboxBytes int
 	Watch       watch.Config
-	// Connect says how to talk to clusters.
-	Connect watch.Options
-	// Reread is how often kubeconfigs and certificates are looked at, in case they
+	// ConnectOptions says how to talk to clusters.
+	ConnectOptions watch.Options
+	// RereadInterval is how often kubeconfigs and certificates are looked at, in case they
 	// have changed. Zero means 30 s.
-	Reread  time.Duration
-	Operate operate.Config // its Redactor and Wanted are filled in for each account
-	Desk    desk.Config
+	RereadInterval time.Duration
+	Operate        operate.Config // its Redactor and Wanted are filled in for each account
+	Executor       desk.Config
 }
 
 // Account is one cluster and what to show of it.
@@ -49,17 +49,17 @@ type Account struct {
 
 // Agent is safe for concurrent use.
 type Agent struct {
-	cfg  Config
-	box  *outbox.Box
-	link *uplink.Uplink
-	desk *desk.Executor
-	log  *slog.Logger
+	cfg      Config
+	box      *outbox.Box
+	link     *uplink.Uplink
+	executor *desk.Executor
+	log      *slog.Logger
 
 	accounts map[vedette.AccountName]*account
-	heart    heart
+	liveness liveness
 
-	mu    sync.Mutex
-	terms uplink.Terms
+	mu       sync.Mutex
+	settings uplink.ServerSettings
 }
 
 // New returns an agent. Nothing is dialled before Run.
@@ -67,18 +67,18 @@ func New(cfg Config, log *slog.Logger) *Agent {
 	if cfg.OutboxBytes == 0 {
 		cfg.OutboxBytes = 8 << 20
 	}
-	if cfg.Reread == 0 {
-		cfg.Reread = 30 * time.Second
+	if cfg.RereadInterval == 0 {
+		cfg.RereadInterval = 30 * time.Second
 	}
-	if cfg.Watch.Shared == nil {
-		cfg.Watch.Shared = watch.NewShared(0)
+	if cfg.Watch.Limiter == nil {
+		cfg.Watch.Limiter = watch.NewLimiter(0)
 	}
 	if cfg.Watch.Log == nil {
 		cfg.Watch.Log = log
 	}
 	a := &Agent{cfg: cfg, box: outbox.New(cfg.OutboxBytes), log: log, accounts: map[vedette.AccountName]*account{}}
-	a.desk = desk.New(cfg.Desk, a.operate, func(out vedette.Outcome) { a.link.Answer(out) })
-	a.link = uplink.New(cfg.Uplink, a.box, a, a.desk, log)
+	a.executor = desk.New(cfg.Executor, a.execute, func(out vedette.Outcome) { a.link.Answer(out) })
+	a.link = uplink.New(cfg.Uplink, a.box, a, a.executor, log)
 	for _, account := range cfg.Accounts {
 		a.accounts[account.Name] = newAccount(a, account)
 	}
@@ -91,8 +91,8 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.beat(ctx) })
-	group.Go(func() error { return a.desk.Run(ctx) })
+	group.Go(func() error { return a.runLivenessLoop(ctx) })
+	group.Go(func() error { return a.executor.Run(ctx) })
 	group.Go(func() error { return a.link.Run(ctx) })
 	for _, account := range a.accounts {
 		group.Go(func() error { return account.run(ctx) })
@@ -101,22 +101,22 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 // Connected implements the uplink's listener.
-func (a *Agent) Connected(t uplink.Terms) {
+func (a *Agent) Connected(t uplink.ServerSettings) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.terms = t
+	a.settings = t
 }
 
-func (a *Agent) currentTerms() uplink.Terms {
+func (a *Agent) serverSettings() uplink.ServerSettings {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.terms
+	return a.settings
 }
 
 // Assigned implements the uplink's listener.
 func (a *Agent) Assigned(as uplink.Assignment) {
 	if account := a.accounts[as.Account]; account != nil {
-		account.assigned(as)
+		account.setAssignment(as)
 	}
 }
 

@@ -23,13 +23,13 @@ const (
 // sink takes what an account's watcher sees, and puts what of it may and must
 // leave into the outbox.
 type sink struct {
-	account  vedette.AccountName
-	box      *outbox.Box
-	redactor *redact.Redactor
-	indexes  *indexes
-	told     *told
-	trouble  func(message string) // what concerns the account as a whole; empty once it is over
-	log      *slog.Logger
+	account         vedette.AccountName
+	box             *outbox.Box
+	redactor        *redact.Redactor
+	indexes         *indexes
+	announcements   *feedAnnouncements
+	setAccountError func(message string) // what concerns the account as a whole; empty once it is over
+	log             *slog.Logger
 
 	mu        sync.Mutex
 	snapshots map[vedette.Feed]*index // of the feeds that are being listed
@@ -58,7 +58,7 @@ func (s *sink) Put(ctx context.Context, e watch.Event) error {
 		return s.bookmark(ctx, e)
 	case watch.Status:
 		if e.Feed == (vedette.Feed{}) {
-			s.trouble(e.Message)
+			s.setAccountError(e.Message)
 			return nil
 		}
 		return s.status(ctx, e)
@@ -72,9 +72,9 @@ func (s *sink) status(ctx context.Context, e watch.Event) error {
 		return err
 	}
 	if e.State == vedette.FeedPending {
-		s.box.Revive(s.account, e.Feed, e.Mark)
+		s.box.ResumeFeed(s.account, e.Feed, e.Mark)
 	}
-	return s.told.state(ctx, e.Feed, record)
+	return s.announcements.setStatus(ctx, e.Feed, record)
 }
 
 // put encodes a step and puts it.
@@ -105,16 +105,16 @@ func (s *sink) declare(ctx context.Context, e watch.Event) error {
 	if err != nil {
 		return err
 	}
-	s.trouble("")
-	return s.told.declare(ctx, feeds, record)
+	s.setAccountError("")
+	return s.announcements.declare(ctx, feeds, record)
 }
 
 // begin opens a snapshot: what was not sent of the feed is void, and the server
 // tells what it holds, so that only what differs is sent.
 func (s *sink) begin(ctx context.Context, feed vedette.Feed) error {
 	x := s.indexes.expect(feed)
-	s.box.Restart(s.account, feed)
-	if err := s.put(ctx, feed, outbox.Change{Lane: outbox.Live}, &wire.Record_Begin{Begin: &wire.Begin{}}); err != nil {
+	s.box.DiscardFeed(s.account, feed)
+	if err := s.put(ctx, feed, outbox.Change{Priority: outbox.Live}, &wire.Record_Begin{Begin: &wire.Begin{}}); err != nil {
 		return err
 	}
 	if err := x.wait(ctx); err != nil {
@@ -150,7 +150,7 @@ func (s *sink) item(ctx context.Context, e watch.Event) error {
 }
 
 // upsert redacts an object and puts what is left of it.
-func (s *sink) upsert(ctx context.Context, e watch.Event, lane outbox.Lane) error {
+func (s *sink) upsert(ctx context.Context, e watch.Event, priority outbox.Priority) error {
 	buf := scratch.Get().(*[]byte)
 	defer scratch.Put(buf)
 	object, body, err := s.redactor.Object((*buf)[:0], e.Resource, e.Raw)
@@ -159,18 +159,18 @@ func (s *sink) upsert(ctx context.Context, e watch.Event, lane outbox.Lane) erro
 	}
 	if err != nil {
 		s.log.Error("object left out: it can't be read", "account", s.account, "feed", e.Feed.String(), "error", err)
-		return s.pass(ctx, e, lane)
+		return s.skipObject(ctx, e, priority)
 	}
-	c := outbox.Change{Lane: lane, Key: object.Namespace + "/" + object.Name}
-	if lane == outbox.Live {
+	c := outbox.Change{Priority: priority, Key: object.Namespace + "/" + object.Name}
+	if priority == outbox.Live {
 		c.Mark = vedette.Mark(object.ResourceVersion)
 	}
-	return s.putRecord(ctx, e.Feed, c, wire.EncodeUpsert(object, lane == outbox.Live))
+	return s.putRecord(ctx, e.Feed, c, wire.EncodeUpsert(object, priority == outbox.Live))
 }
 
-// pass moves the mark past an object that is left out.
-func (s *sink) pass(ctx context.Context, e watch.Event, lane outbox.Lane) error {
-	if lane == outbox.Bulk || e.Mark == "" {
+// skipObject moves the mark past an object that is left out.
+func (s *sink) skipObject(ctx context.Context, e watch.Event, priority outbox.Priority) error {
+	if priority == outbox.Bulk || e.Mark == "" {
 		return nil
 	}
 	return s.bookmark(ctx, e)
@@ -189,16 +189,16 @@ func (s *sink) delete(ctx context.Context, e watch.Event) error {
 		s.log.Warn("a deletion can't be read; the feed is listed anew", "account", s.account, "feed", e.Feed.String(), "error", err)
 		return watch.ErrUnreadable
 	}
-	return s.putRecord(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: header.Namespace + "/" + header.Name, Mark: e.Mark}, record)
+	return s.putRecord(ctx, e.Feed, outbox.Change{Priority: outbox.Live, Key: header.Namespace + "/" + header.Name, Mark: e.Mark}, record)
 }
 
 func (s *sink) bookmark(ctx context.Context, e watch.Event) error {
-	return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Live, Key: bookmarkKey, Mark: e.Mark},
+	return s.put(ctx, e.Feed, outbox.Change{Priority: outbox.Live, Key: bookmarkKey, Mark: e.Mark},
 		&wire.Record_Bookmark{Bookmark: &wire.Bookmark{ResourceVersion: string(e.Mark)}})
 }
 
-// dropPiece is how many digests go into one record: 64 KiB of them.
-const dropPiece = 8 << 10
+// digestsPerRecord is how many digests go into one record: 64 KiB of them.
+const digestsPerRecord = 8 << 10
 
 // end closes a snapshot: what the server holds and the cluster does not is named.
 func (s *sink) end(ctx context.Context, e watch.Event) error {
@@ -206,8 +206,8 @@ func (s *sink) end(ctx context.Context, e watch.Event) error {
 	if err != nil {
 		return err
 	}
-	err = x.unseen(dropPiece, func(digests []uint64) error {
-		return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Bulk}, &wire.Record_Drop{Drop: &wire.Drop{Digests: digests}})
+	err = x.forEachUnseen(digestsPerRecord, func(digests []uint64) error {
+		return s.put(ctx, e.Feed, outbox.Change{Priority: outbox.Bulk}, &wire.Record_Drop{Drop: &wire.Drop{Digests: digests}})
 	})
 	if err != nil {
 		return err
@@ -215,5 +215,5 @@ func (s *sink) end(ctx context.Context, e watch.Event) error {
 	s.mu.Lock()
 	delete(s.snapshots, e.Feed)
 	s.mu.Unlock()
-	return s.put(ctx, e.Feed, outbox.Change{Lane: outbox.Bulk, Mark: e.Mark}, &wire.Record_End{End: &wire.End{ResourceVersion: string(e.Mark)}})
+	return s.put(ctx, e.Feed, outbox.Change{Priority: outbox.Bulk, Mark: e.Mark}, &wire.Record_End{End: &wire.End{ResourceVersion: string(e.Mark)}})
 }

@@ -21,17 +21,17 @@ func newSink(t *testing.T) *sink {
 	}
 	box := outbox.New(1 << 20)
 	box.Open("a", 1, nil)
-	return &sink{account: "a", box: box, redactor: redactor, indexes: &indexes{}, told: &told{box: box, account: "a"},
-		trouble: func(string) {}, log: slog.New(slog.DiscardHandler), snapshots: map[vedette.Feed]*index{}}
+	return &sink{account: "a", box: box, redactor: redactor, indexes: &indexes{}, announcements: &feedAnnouncements{box: box, account: "a"},
+		setAccountError: func(string) {}, log: slog.New(slog.DiscardHandler), snapshots: map[vedette.Feed]*index{}}
 }
 
-// TestABadObjectEndsNoWatcher holds that no object, whatever it looks like, makes the
+// TestUnreadableObjectDoesNotStopWatcher holds that no object, whatever it looks like, makes the
 // sink refuse, which would end all feeds of the account: it is left out, its name is
 // found, or its feed is listed anew.
-func TestABadObjectEndsNoWatcher(t *testing.T) {
+func TestUnreadableObjectDoesNotStopWatcher(t *testing.T) {
 	deep := strings.Repeat(`[`, 600) + strings.Repeat(`]`, 600)
 	const head = `{"kind":"ConfigMap","apiVersion":"v1",`
-	pods := watch.Wanted{Feed: vedette.Feed{Kind: vedette.Kind{Name: "ConfigMap"}},
+	pods := watch.FeedSpec{Feed: vedette.Feed{Kind: vedette.Kind{Name: "ConfigMap"}},
 		Resource: vedette.Resource{Kind: vedette.Kind{Name: "ConfigMap"}, Version: "v1", Plural: "configmaps"}}
 	for why, object := range map[string]string{
 		"deep managedFields":         `"metadata":{"managedFields":` + deep + `,"namespace":"n","name":"x","resourceVersion":"7"}}`,
@@ -49,7 +49,7 @@ func TestABadObjectEndsNoWatcher(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %s", why, typ), func(t *testing.T) {
 				s := newSink(t)
 				s.snapshots[pods.Feed] = &index{}
-				err := s.Put(t.Context(), watch.Event{Type: typ, Wanted: pods, Raw: []byte(head + object), Mark: "7"})
+				err := s.Put(t.Context(), watch.Event{Type: typ, FeedSpec: pods, Raw: []byte(head + object), Mark: "7"})
 				if err != nil && (typ != watch.Delete || !errors.Is(err, watch.ErrUnreadable)) {
 					t.Error(err)
 				}

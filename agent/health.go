@@ -36,7 +36,7 @@ func Handler(a *Agent, log *slog.Logger) http.Handler {
 	mux.HandleFunc("GET /health/readiness", ready)
 	mux.HandleFunc("GET /health/liveness", func(w http.ResponseWriter, _ *http.Request) {
 		answer := health{Health: "UP"}
-		if !a.heart.beats() {
+		if !a.liveness.isAlive() {
 			answer.Health = "DOWN"
 		}
 		answer.write(w, log)

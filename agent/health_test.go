@@ -26,17 +26,17 @@ func newAgent(t *testing.T) *Agent {
 		Accounts: []Account{{Name: "prod", Access: watch.Access{KubeconfigFile: "/nowhere/kubeconfig"}}}}, slog.New(slog.DiscardHandler))
 }
 
-// TestHealthTellsNoStranger holds that what is wrong with servers and clusters is
+// TestHealthHidesDetailsFromUntrustedCallers holds that what is wrong with servers and clusters is
 // told on this machine and to those with a trusted certificate, while everybody may
 // know whether something is.
-func TestHealthTellsNoStranger(t *testing.T) {
+func TestHealthHidesDetailsFromUntrustedCallers(t *testing.T) {
 	a := newAgent(t)
-	a.accounts["prod"].set("reaching", vedette.Errorf(vedette.Unavailable, "10.1.2.3 does not answer"))
+	a.accounts["prod"].setState("reaching", vedette.Errorf(vedette.Unavailable, "10.1.2.3 does not answer"))
 	trusted := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
 	for _, tt := range []struct {
 		why, from, host string
 		tls             *tls.ConnectionState
-		told            bool
+		wantDetails     bool
 	}{
 		{"a probe at the pod's address", "10.0.0.1:4711", "10.0.0.2:8082", nil, false},
 		{"this machine", "127.0.0.1:4711", "127.0.0.1:8082", nil, true},
@@ -55,16 +55,16 @@ func TestHealthTellsNoStranger(t *testing.T) {
 			if w.Code != http.StatusServiceUnavailable || !strings.Contains(body, `"status":"DOWN"`) {
 				t.Errorf("%s: %d %s", tt.why, w.Code, body)
 			}
-			if told := strings.Contains(body, "10.1.2.3") && strings.Contains(body, "prod") && strings.Contains(body, "not connected yet"); told != tt.told || !told && len(body) > 20 {
+			if hasDetails := strings.Contains(body, "10.1.2.3") && strings.Contains(body, "prod") && strings.Contains(body, "not connected yet"); hasDetails != tt.wantDetails || !hasDetails && len(body) > 20 {
 				t.Errorf("%s: %s", tt.why, body)
 			}
 		}
 	}
 }
 
-// TestLivenessIsTheAgentsOwn holds that an agent is alive for as long as its own
+// TestLivenessIgnoresServerAndClusters holds that an agent is alive for as long as its own
 // loops turn, without server and cluster, and no longer.
-func TestLivenessIsTheAgentsOwn(t *testing.T) {
+func TestLivenessIgnoresServerAndClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAgent(t)
 		alive := func() bool {
@@ -77,7 +77,7 @@ func TestLivenessIsTheAgentsOwn(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- a.beat(ctx) }()
+		go func() { done <- a.runLivenessLoop(ctx) }()
 		time.Sleep(time.Hour)
 		if !alive() {
 			t.Error("it is not alive without a server")

@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// heart shows whether the agent's loops turn.
-type heart struct {
-	last atomic.Pointer[time.Time] // nil before the first beat
+// liveness shows whether the agent's loops turn.
+type liveness struct {
+	lastTick atomic.Pointer[time.Time] // nil before the first beat
 }
 
-// mostStill is how long the heart may stand still. A machine that is short of
+// livenessTimeout is how long the heart may stand still. A machine that is short of
 // processor time must not have its agents restarted for it.
-const mostStill = time.Minute
+const livenessTimeout = time.Minute
 
-// beat goes on until ctx ends. Each beat takes the locks of the agent and its
+// runLivenessLoop goes on until ctx ends. Each beat takes the locks of the agent and its
 // accounts, which are held for moments only: one that is held for ever stops it.
-func (a *Agent) beat(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+func (a *Agent) runLivenessLoop(ctx context.Context) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
 	for {
 		a.Status()
-		a.currentTerms()
+		a.serverSettings()
 		now := time.Now()
-		a.heart.last.Store(&now)
+		a.liveness.lastTick.Store(&now)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-ticker.C:
 		}
 	}
 }
 
-// beats reports whether the heart has beaten lately, or has not begun.
-func (h *heart) beats() bool {
-	last := h.last.Load()
-	return last == nil || time.Since(*last) < mostStill
+// isAlive reports whether the heart has beaten lately, or has not begun.
+func (h *liveness) isAlive() bool {
+	lastTick := h.lastTick.Load()
+	return lastTick == nil || time.Since(*lastTick) < livenessTimeout
 }

@@ -18,8 +18,8 @@ type index struct {
 	seen    []uint64      // a bit for each digest
 }
 
-// arrange readies the index for look-ups.
-func (x *index) arrange() {
+// prepare readies the index for look-ups.
+func (x *index) prepare() {
 	slices.Sort(x.digests)
 	x.digests = slices.Compact(x.digests)
 	x.seen = make([]uint64, (len(x.digests)+63)/64)
@@ -35,25 +35,25 @@ func (x *index) has(digest uint64) bool {
 	return found
 }
 
-// unseen calls yield with the digests that the cluster has no object of, in
+// forEachUnseen calls yield with the digests that the cluster has no object of, in
 // pieces of at most n.
-func (x *index) unseen(n int, yield func([]uint64) error) error {
-	var gone []uint64
+func (x *index) forEachUnseen(n int, yield func([]uint64) error) error {
+	var unseen []uint64
 	for i, digest := range x.digests {
 		if x.seen[i/64]&(1<<(i%64)) != 0 {
 			continue
 		}
-		if gone = append(gone, digest); len(gone) == n {
-			if err := yield(gone); err != nil {
+		if unseen = append(unseen, digest); len(unseen) == n {
+			if err := yield(unseen); err != nil {
 				return err
 			}
-			gone = nil
+			unseen = nil
 		}
 	}
-	if len(gone) == 0 {
+	if len(unseen) == 0 {
 		return nil
 	}
-	return yield(gone)
+	return yield(unseen)
 }
 
 // indexes gathers the indexes of an account's feeds as they arrive.
@@ -94,7 +94,7 @@ func (x *index) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-x.ready:
-		x.arrange()
+		x.prepare()
 		return nil
 	}
 }

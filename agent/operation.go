@@ -10,12 +10,12 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// operate carries out an operation in the cluster of its account. The desk calls
+// execute carries out an operation in the cluster of its account. The desk calls
 // it.
-func (a *Agent) operate(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (a *Agent) execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	account := a.accounts[op.Account]
 	if account == nil {
-		return refused(op, http.StatusNotFound, "NotFound", "agent "+string(a.cfg.Uplink.Agent)+" has no account "+string(op.Account)+" in its configuration")
+		return failedOutcome(op, http.StatusNotFound, "NotFound", "agent "+string(a.cfg.Uplink.Agent)+" has no account "+string(op.Account)+" in its configuration")
 	}
 	operator, err := account.currentOperator()
 	if operator == nil {
@@ -23,22 +23,22 @@ func (a *Agent) operate(ctx context.Context, op vedette.Operation) vedette.Outco
 		if err != nil {
 			message += ": " + err.Error()
 		}
-		return refused(op, http.StatusServiceUnavailable, "ServiceUnavailable", message)
+		return failedOutcome(op, http.StatusServiceUnavailable, "ServiceUnavailable", message)
 	}
 	return operator.Execute(ctx, op)
 }
 
-func refused(op vedette.Operation, status int, reason, message string) vedette.Outcome {
+func failedOutcome(op vedette.Operation, status int, reason, message string) vedette.Outcome {
 	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: status, Reason: reason, Message: message}
 }
 
-// employ makes the account's operator, which goes on working while the account
+// initOperator makes the account's operator, which goes on working while the account
 // is another agent's to report.
-func (a *account) employ(cluster *watch.Cluster) error {
+func (a *account) initOperator(cluster *watch.Cluster) error {
 	cfg := a.agent.cfg.Operate
-	cfg.CoveredByFeed = a.wants
+	cfg.CoveredByFeed = a.covers
 	var err error
-	if cfg.Redactor, err = a.redactor(a.agent.currentTerms()); err != nil {
+	if cfg.Redactor, err = a.newRedactor(a.agent.serverSettings()); err != nil {
 		return err
 	}
 	operator, err := operate.New(cluster, cfg)
@@ -51,17 +51,17 @@ func (a *account) employ(cluster *watch.Cluster) error {
 	return nil
 }
 
-// wants reports whether a feed of this agent would tell an object: none does while
+// covers reports whether a feed of this agent would tell an object: none does while
 // another agent reports the account.
-func (a *account) wants(r vedette.Resource, o *vedette.Object) bool {
+func (a *account) covers(r vedette.Resource, o *vedette.Object) bool {
 	a.mu.Lock()
 	w := a.watcher
 	a.mu.Unlock()
-	return w != nil && w.Wants(r, o)
+	return w != nil && w.Covers(r, o)
 }
 
-// tellAlike has operations tell objects as the feeds of a watcher do.
-func (a *account) tellAlike(w *watch.Watcher, r *redact.Redactor) {
+// setWatcher has operations tell objects as the feeds of a watcher do.
+func (a *account) setWatcher(w *watch.Watcher, r *redact.Redactor) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.watcher = w

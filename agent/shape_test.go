@@ -8,17 +8,17 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestEachRuleIsPartOfTheShape holds that a change of any rule has objects told anew.
-func TestEachRuleIsPartOfTheShape(t *testing.T) {
-	shapes := map[string]string{shapeOf(redact.Config{}, watch.Selection{}): "no rule"}
+// TestEveryRuleChangesProjectionHash holds that a change of any rule has objects told anew.
+func TestEveryRuleChangesProjectionHash(t *testing.T) {
+	hashes := map[string]string{projectionHash(redact.Config{}, watch.Selection{}): "no rule"}
 	for i := range reflect.TypeFor[redact.Config]().NumField() {
 		var c redact.Config
 		name := reflect.TypeOf(c).Field(i).Name
 		reflect.ValueOf(&c).Elem().Field(i).Set(reflect.ValueOf([]string{"a*"}))
-		shape := shapeOf(c, watch.Selection{})
-		if other, taken := shapes[shape]; taken {
+		hash := projectionHash(c, watch.Selection{})
+		if other, taken := hashes[hash]; taken {
 			t.Errorf("%s has the shape of %s", name, other)
 		}
-		shapes[shape] = name
+		hashes[hash] = name
 	}
 }

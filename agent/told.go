@@ -9,10 +9,10 @@ import (
 	"github.com/vedette-io/vedette/agent/outbox"
 )
 
-// told is what the server was last told about an account's feeds themselves.
+// feedAnnouncements is what the server was last told about an account's feeds themselves.
 // It is told again after a lost connection: another agent may have reported the
 // account since, and have said other things.
-type told struct {
+type feedAnnouncements struct {
 	box     *outbox.Box
 	account vedette.AccountName
 
@@ -21,50 +21,50 @@ type told struct {
 	mu          sync.Mutex
 	declaration []byte // nil before the first
 	feeds       map[vedette.Feed]bool
-	states      map[vedette.Feed][]byte
+	statuses    map[vedette.Feed][]byte
 }
 
 // declare puts a declaration. What waits of other feeds is void.
-func (t *told) declare(ctx context.Context, feeds map[vedette.Feed]bool, record []byte) error {
+func (t *feedAnnouncements) declare(ctx context.Context, feeds map[vedette.Feed]bool, record []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.declaration, t.feeds = record, feeds
-	maps.DeleteFunc(t.states, func(f vedette.Feed, _ []byte) bool { return !feeds[f] })
-	return t.declareLocked(ctx)
+	maps.DeleteFunc(t.statuses, func(f vedette.Feed, _ []byte) bool { return !feeds[f] })
+	return t.putDeclarationLocked(ctx)
 }
 
-func (t *told) declareLocked(ctx context.Context) error {
-	t.box.Retain(t.account, t.feeds)
-	return t.box.Put(ctx, outbox.Change{Account: t.account, Lane: outbox.Control, Key: "declare", Record: t.declaration})
+func (t *feedAnnouncements) putDeclarationLocked(ctx context.Context) error {
+	t.box.RetainFeeds(t.account, t.feeds)
+	return t.box.Put(ctx, outbox.Change{Account: t.account, Priority: outbox.Control, Key: "declare", Record: t.declaration})
 }
 
-// state puts the status of a feed.
-func (t *told) state(ctx context.Context, feed vedette.Feed, record []byte) error {
+// setStatus puts the status of a feed.
+func (t *feedAnnouncements) setStatus(ctx context.Context, feed vedette.Feed, record []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.states == nil {
-		t.states = map[vedette.Feed][]byte{}
+	if t.statuses == nil {
+		t.statuses = map[vedette.Feed][]byte{}
 	}
-	t.states[feed] = record
-	return t.stateLocked(ctx, feed)
+	t.statuses[feed] = record
+	return t.putStatusLocked(ctx, feed)
 }
 
-func (t *told) stateLocked(ctx context.Context, feed vedette.Feed) error {
-	return t.box.Put(ctx, outbox.Change{Account: t.account, Feed: feed, Lane: outbox.Control, Key: statusKey, Record: t.states[feed]})
+func (t *feedAnnouncements) putStatusLocked(ctx context.Context, feed vedette.Feed) error {
+	return t.box.Put(ctx, outbox.Change{Account: t.account, Feed: feed, Priority: outbox.Control, Key: statusKey, Record: t.statuses[feed]})
 }
 
-// again puts all of it once more.
-func (t *told) again(ctx context.Context) error {
+// resend puts all of it once more.
+func (t *feedAnnouncements) resend(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.declaration == nil {
 		return nil
 	}
-	if err := t.declareLocked(ctx); err != nil {
+	if err := t.putDeclarationLocked(ctx); err != nil {
 		return err
 	}
-	for feed := range t.states {
-		if err := t.stateLocked(ctx, feed); err != nil {
+	for feed := range t.statuses {
+		if err := t.putStatusLocked(ctx, feed); err != nil {
 			return err
 		}
 	}

@@ -259,7 +259,7 @@ func newSender(to string) *sender {
 }
 
 // Connected implements the uplink's listener.
-func (s *sender) Connected(uplink.Terms) {}
+func (s *sender) Connected(uplink.ServerSettings) {}
 
 // Assigned implements the uplink's listener.
 func (s *sender) Assigned(a uplink.Assignment) { s.assigned <- a }
@@ -290,14 +290,14 @@ func (s *sender) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.box.Put(ctx, outbox.Change{Account: synthetic, Lane: outbox.Control, Key: "declare", Record: raw})
+	return s.box.Put(ctx, outbox.Change{Account: synthetic, Priority: outbox.Control, Key: "declare", Record: raw})
 }
 
 // send sends objects and waits until all are acknowledged.
 func (s *sender) send(ctx context.Context, objects []vedette.Object) (time.Duration, error) {
 	changes := make([]outbox.Change, len(objects))
 	for i, o := range objects {
-		changes[i] = outbox.Change{Account: synthetic, Feed: vedette.Feed{Kind: o.Kind}, Lane: outbox.Bulk, Key: o.Namespace + "/" + o.Name, Record: wire.EncodeUpsert(o, false)}
+		changes[i] = outbox.Change{Account: synthetic, Feed: vedette.Feed{Kind: o.Kind}, Priority: outbox.Bulk, Key: o.Namespace + "/" + o.Name, Record: wire.EncodeUpsert(o, false)}
 	}
 	began := time.Now()
 	for _, c := range changes {

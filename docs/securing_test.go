@@ -73,7 +73,7 @@ func checkServer(t *testing.T, text string) {
 func checkAgent(t *testing.T, text string) {
 	t.Helper()
 	c, err := agent.Load(written(t, "armory-agent.yml", text), env)
-	if err != nil || len(c.Refused) > 0 || len(c.Unused()) > 0 {
+	if err != nil || len(c.RejectedAccounts) > 0 || len(c.Unused()) > 0 {
 		t.Errorf("%v, %+v in\n%s", err, c, text)
 		return
 	}

@@ -164,18 +164,18 @@ func (a Account) metrics() *bool {
 
 // permissions are nil for an account that is open to everyone.
 func (a Account) permissions() *vedette.Permissions {
-	if a.Permissions.given == nil && len(a.RequiredGroupMembership) > 0 {
+	if a.Permissions.parsed == nil && len(a.RequiredGroupMembership) > 0 {
 		return &vedette.Permissions{Read: a.RequiredGroupMembership, Write: a.RequiredGroupMembership}
 	}
-	return a.Permissions.given
+	return a.Permissions.parsed
 }
 
 func (a Account) customResources() []vedette.CustomResource {
-	var all []vedette.CustomResource
+	var resources []vedette.CustomResource
 	for _, c := range a.CustomResources {
-		all = append(all, vedette.CustomResource(c))
+		resources = append(resources, vedette.CustomResource(c))
 	}
-	return all
+	return resources
 }
 
 func (a Account) rawResources() json.RawMessage {

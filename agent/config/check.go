@@ -18,23 +18,23 @@ func (c *Config) check() {
 	c.checkLogging()
 	c.checkClouddriver()
 	if _, err := keypair.ClientAuth(c.Server.SSL.ClientAuth); err != nil {
-		c.problem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)
+		c.addProblem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)
 	}
 	if c.Server.SSL.Enabled && c.Server.SSL.CertFile == "" {
-		c.problem("server.ssl.enabled", "%q is true, and %q is missing", "server.ssl.enabled", "server.ssl.certFile")
+		c.addProblem("server.ssl.enabled", "%q is true, and %q is missing", "server.ssl.enabled", "server.ssl.certFile")
 	}
 	if c.Outbox.MaxBytes < 64<<10 {
-		c.problem("outbox.maxBytes", "%q must be 64KiB or more, or a big object would never fit", "outbox.maxBytes")
+		c.addProblem("outbox.maxBytes", "%q must be 64KiB or more, or a big object would never fit", "outbox.maxBytes")
 	}
 	c.checkOperations()
 	for path, n := range map[string]int{
 		"timeoutSeconds": c.TimeoutSeconds, "kubernetes.reconnectTimeoutMs": c.Kubernetes.ReconnectTimeoutMs,
 		"tasks.totalBudget": c.Tasks.TotalBudget, "tasks.budgetPerAccount": c.Tasks.BudgetPerAccount,
 	} {
-		c.notNegative(path, n)
+		c.checkNotNegative(path, n)
 	}
 	if c.Spring.Config.Import != "" {
-		c.problem("spring.config.import", "%q is not supported, and without that file its accounts would be missing: put all into one file", "spring.config.import")
+		c.addProblem("spring.config.import", "%q is not supported, and without that file its accounts would be missing: put all into one file", "spring.config.import")
 	}
 }
 
@@ -43,85 +43,85 @@ func (c *Config) checkOperations() {
 		"kubernetes.retries.maxRetries": c.Kubernetes.Retries.MaxRetries, "kubernetes.retries.backOffMs": c.Kubernetes.Retries.BackOffMs,
 	} {
 		if n != nil {
-			c.notNegative(path, *n)
+			c.checkNotNegative(path, *n)
 		}
 	}
-	c.oneOf("kubernetes.fieldValidation", c.Kubernetes.FieldValidation, "strict", "warn", "ignore")
+	c.checkOneOf("kubernetes.fieldValidation", c.Kubernetes.FieldValidation, "strict", "warn", "ignore")
 	ssa := c.Kubernetes.ServerSideApply
-	c.applyMode("kubernetes.serverSideApply.", ssa.Enabled, ssa.ClearManagedFields)
+	c.checkApplyMode("kubernetes.serverSideApply.", ssa.Enabled, ssa.ClearManagedFields)
 	for i, k := range ssa.Kinds {
 		path := fmt.Sprintf("kubernetes.serverSideApply.kinds[%d]", i)
-		c.applyMode(path+".", k.Enabled, k.ClearManagedFields)
+		c.checkApplyMode(path+".", k.Enabled, k.ClearManagedFields)
 		if k.Kind == "" {
-			c.problem(path, "%q names no kind", path)
+			c.addProblem(path, "%q names no kind", path)
 		}
 	}
 }
 
-func (c *Config) applyMode(path, enabled, clearManagedFields string) {
-	c.oneOf(path+"enabled", enabled, "always", "never", "allowed")
-	c.oneOf(path+"clearManagedFields", clearManagedFields, "always", "never", "allowed")
+func (c *Config) checkApplyMode(path, enabled, clearManagedFields string) {
+	c.checkOneOf(path+"enabled", enabled, "always", "never", "allowed")
+	c.checkOneOf(path+"clearManagedFields", clearManagedFields, "always", "never", "allowed")
 }
 
 func (c *Config) checkLogging() {
 	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
-		c.problem("logging.level", "%q: %s", "logging.level", err)
+		c.addProblem("logging.level", "%q: %s", "logging.level", err)
 	}
-	c.oneOf("logging.format", c.Logging.Format, logging.Text, logging.JSON)
+	c.checkOneOf("logging.format", c.Logging.Format, logging.Text, logging.JSON)
 }
 
 func (c *Config) checkClouddriver() {
 	cd := c.Clouddriver
 	if host, _, err := net.SplitHostPort(cd.GRPC); err != nil || host == "" {
-		c.problem("clouddriver.grpc", "%q must be a host and a port such as spin-clouddriver-grpc:9091, and %q stands there", "clouddriver.grpc", cd.GRPC)
+		c.addProblem("clouddriver.grpc", "%q must be a host and a port such as spin-clouddriver-grpc:9091, and %q stands there", "clouddriver.grpc", cd.GRPC)
 	}
 	if cd.TLS.ClientKeyFile != "" && cd.TLS.ClientCertFile == "" {
-		c.problem("clouddriver.tls.clientKeyFile", "%q is set, and %q is missing", "clouddriver.tls.clientKeyFile", "clouddriver.tls.clientCertFile")
+		c.addProblem("clouddriver.tls.clientKeyFile", "%q is set, and %q is missing", "clouddriver.tls.clientKeyFile", "clouddriver.tls.clientCertFile")
 	}
 	if cd.Insecure != nil && *cd.Insecure && cd.TLS != (TLS{}) {
 		c.notices = append(c.notices, fmt.Sprintf("%s: clouddriver.insecure is true: the settings below clouddriver.tls have no effect", c.report.At("clouddriver.insecure")))
 	}
-	c.oneOf("clouddriver.auth.tokenCommand.format", cd.Auth.TokenCommand.Format, "json", "raw")
-	c.notNegative("clouddriver.keepAliveHeartbeatSeconds", cd.KeepAliveHeartbeatSeconds)
-	c.notNegative("clouddriver.keepAliveTimeOutSeconds", cd.KeepAliveTimeOutSeconds)
+	c.checkOneOf("clouddriver.auth.tokenCommand.format", cd.Auth.TokenCommand.Format, "json", "raw")
+	c.checkNotNegative("clouddriver.keepAliveHeartbeatSeconds", cd.KeepAliveHeartbeatSeconds)
+	c.checkNotNegative("clouddriver.keepAliveTimeOutSeconds", cd.KeepAliveTimeOutSeconds)
 	c.checkBackoff("clouddriver.backoff.", cd.Backoff)
 }
 
 func (c *Config) checkBackoff(path string, b Backoff) {
 	if b.BaseDelay <= 0 {
-		c.problem(path+"baseDelay", "%q must be above 0: it is in nanoseconds", path+"baseDelay")
+		c.addProblem(path+"baseDelay", "%q must be above 0: it is in nanoseconds", path+"baseDelay")
 	}
 	if b.MaxDelay < b.BaseDelay {
-		c.problem(path+"maxDelay", "%q must not be below baseDelay: both are in nanoseconds", path+"maxDelay")
+		c.addProblem(path+"maxDelay", "%q must not be below baseDelay: both are in nanoseconds", path+"maxDelay")
 	}
 	if b.Multiplier < 1 {
-		c.problem(path+"multiplier", "%q must be 1 or more", path+"multiplier")
+		c.addProblem(path+"multiplier", "%q must be 1 or more", path+"multiplier")
 	}
 	if b.Jitter < 0 || b.Jitter > 1 {
-		c.problem(path+"jitter", "%q must be from 0 to 1", path+"jitter")
+		c.addProblem(path+"jitter", "%q must be from 0 to 1", path+"jitter")
 	}
 }
 
 func (c *Config) checkPort(path string, port int) {
 	if port < 0 || port > 65535 {
-		c.problem(path, "%q must be a port from 0 to 65535, and %d stands there", path, port)
+		c.addProblem(path, "%q must be a port from 0 to 65535, and %d stands there", path, port)
 	}
 }
 
-func (c *Config) notNegative(path string, n int) {
+func (c *Config) checkNotNegative(path string, n int) {
 	if n < 0 {
-		c.problem(path, "%q must not be negative, and %d stands there", path, n)
+		c.addProblem(path, "%q must not be negative, and %d stands there", path, n)
 	}
 }
 
-// oneOf checks a word in any case.
-func (c *Config) oneOf(path, word string, allowed ...string) {
-	if !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, word) }) {
-		c.problem(path, "%q must be one of %s, and %q stands there", path, strings.Join(allowed, ", "), word)
+// checkOneOf checks a word in any case.
+func (c *Config) checkOneOf(path, value string, allowed ...string) {
+	if !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, value) }) {
+		c.addProblem(path, "%q must be one of %s, and %q stands there", path, strings.Join(allowed, ", "), value)
 	}
 }
 
-// problem reports what is wrong with a setting.
-func (c *Config) problem(path, format string, args ...any) {
+// addProblem reports what is wrong with a setting.
+func (c *Config) addProblem(path, format string, args ...any) {
 	c.report.Add(c.report.At(path), path, format, args...)
 }

@@ -71,21 +71,21 @@ func (c Clouddriver) TLSConfig() (*tls.Config, error) {
 		ServerName:  c.TLS.ServerName,
 		SkipVerify:  c.TLS.InsecureSkipVerify,
 		Authorities: c.TLS.CACertFile,
-		Own:         c.TLS.files(),
+		Own:         c.TLS.keyPairFiles(),
 	}.Config()
 }
 
-func (t TLS) files() keypair.Files {
+func (t TLS) keyPairFiles() keypair.Files {
 	return keypair.Files{Cert: t.ClientCertFile, Key: t.ClientKeyFile, Password: t.ClientKeyFilePassword.Reveal()}
 }
 
-// Warning tells of a client certificate that is expired or soon will be; ""
+// CertificateWarning tells of a client certificate that is expired or soon will be; ""
 // where there is none or nothing to tell.
-func (c Clouddriver) Warning(now time.Time) string {
+func (c Clouddriver) CertificateWarning(now time.Time) string {
 	if c.IsInsecure() || c.TLS.ClientCertFile == "" {
 		return ""
 	}
-	pair, err := keypair.Open(c.TLS.files())
+	pair, err := keypair.Open(c.TLS.keyPairFiles())
 	if err != nil {
 		return err.Error()
 	}

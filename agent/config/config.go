@@ -46,14 +46,14 @@ type Config struct {
 	Hub             Hub             `config:"hub,unused"`
 	Spring          Spring          `config:"spring"`
 
-	// Refused are the accounts that are not in Kubernetes.Accounts, and why.
-	Refused []Refused
+	// RejectedAccounts are the accounts that are not in Kubernetes.Accounts, and why.
+	RejectedAccounts []RejectedAccount
 	// Path is the file that was read; empty where none was found.
 	Path string
 
-	report  *configfile.Report
-	written []Account // all accounts, refused ones too, so that indexes are those of the file
-	notices []string
+	report      *configfile.Report
+	allAccounts []Account // all accounts, refused ones too, so that indexes are those of the file
+	notices     []string
 }
 
 // Unused tells of each key that was set and has no effect in this version, as
@@ -67,9 +67,9 @@ func (c *Config) Notices() []string { return c.notices }
 // Effective lists all settings as they count, secrets masked. Refused accounts
 // are among them.
 func (c *Config) Effective() []configfile.KeyValue {
-	whole := *c
-	whole.Kubernetes.Accounts = c.written
-	return configfile.Effective(&whole, c.report)
+	all := *c
+	all.Kubernetes.Accounts = c.allAccounts
+	return configfile.Effective(&all, c.report)
 }
 
 // Kubernetes are the clusters to watch and how to treat their API servers.

@@ -15,7 +15,7 @@ import (
 	"github.com/vedette-io/vedette/internal/golden"
 )
 
-func environment(pairs ...string) func(string) (string, bool) {
+func envFrom(pairs ...string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for i := 0; i < len(pairs); i += 2 {
 			if pairs[i] == name {
@@ -26,7 +26,7 @@ func environment(pairs ...string) func(string) (string, bool) {
 	}
 }
 
-var testEnv = environment("HOSTNAME", "agent-0", "KUBECONFIGS", "/kubeconfigs")
+var testEnv = envFrom("HOSTNAME", "agent-0", "KUBECONFIGS", "/kubeconfigs")
 
 // TestFiles loads each testdata/*.yml and compares what came of it with the .txt
 // beside it: errors, refused accounts, notices, unused keys, settings that are
@@ -48,7 +48,7 @@ func describe(c *Config, err error) string {
 	if err != nil {
 		return fmt.Sprintf("error (%s)\n%s\n", vedette.KindOf(err), err)
 	}
-	for _, r := range c.Refused {
+	for _, r := range c.RejectedAccounts {
 		fmt.Fprintf(&out, "refused %q, number %d at %s\n%s\n", r.Name, r.Index, r.At, r.Reason)
 	}
 	for _, notice := range c.Notices() {
@@ -70,7 +70,7 @@ func describe(c *Config, err error) string {
 	return out.String()
 }
 
-func TestSearch(t *testing.T) {
+func TestDefaultPathOrder(t *testing.T) {
 	root := t.TempDir()
 	steps := []struct{ why, file, content, account string }{
 		{"the predecessor's old name is the last resort", "opt/spinnaker/config/kubesvc.yml", "kubernetes.accounts: [{name: d}]", "d"},
@@ -79,7 +79,7 @@ func TestSearch(t *testing.T) {
 		{"an empty file is passed over", "opt/armory/config/armory-agent.yaml", "", "b"},
 		{"yaml comes first", "opt/armory/config/armory-agent.yaml", "kubernetes.accounts: [{name: a}]", "a"},
 	}
-	c, err := loadBelow(root, "", testEnv)
+	c, err := loadWithRoot(root, "", testEnv)
 	if err != nil || len(c.Kubernetes.Accounts) != 0 || len(c.Notices()) != 1 || c.Path != "" {
 		t.Fatalf("without any file: got %+v, %v", c, err)
 	}
@@ -91,22 +91,22 @@ func TestSearch(t *testing.T) {
 		if err := os.WriteFile(path, []byte(step.content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := loadBelow(root, "", testEnv)
+		c, err := loadWithRoot(root, "", testEnv)
 		if err != nil || len(c.Kubernetes.Accounts) != 1 || c.Kubernetes.Accounts[0].Name != step.account {
 			t.Errorf("%s: got %+v, %v; want account %s", step.why, c, err, step.account)
 		}
 	}
 }
 
-func TestFileThatWasNamedMustBeThere(t *testing.T) {
+func TestNamedFileMustExist(t *testing.T) {
 	_, err := Load(filepath.Join(t.TempDir(), "absent.yml"), testEnv)
 	if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "absent.yml: open the file: no such file") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestIdentity(t *testing.T) {
-	c, err := parse("c.yml", nil, environment("HOSTNAME", "pod-1"))
+func TestAgentIDDefault(t *testing.T) {
+	c, err := parse("c.yml", nil, envFrom("HOSTNAME", "pod-1"))
 	if err != nil || c.AgentID != "pod-1" {
 		t.Errorf("in a pod: got %v, %v", c, err)
 	}
@@ -115,7 +115,7 @@ func TestIdentity(t *testing.T) {
 	if errA != nil || errB != nil || a.AgentID == b.AgentID || a.AgentID == "" {
 		t.Errorf("outside of a pod: got %q and %q, %v, %v", a.AgentID, b.AgentID, errA, errB)
 	}
-	c, err = parse("c.yml", []byte("agentId: me"), environment("HOSTNAME", "pod-1"))
+	c, err = parse("c.yml", []byte("agentId: me"), envFrom("HOSTNAME", "pod-1"))
 	if err != nil || c.AgentID != "me" {
 		t.Errorf("configured: got %v, %v", c, err)
 	}
@@ -154,7 +154,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-func TestSecretsNeverShow(t *testing.T) {
+func TestSecretsAreMasked(t *testing.T) {
 	c, err := parse("c.yml", []byte(`
 clouddriver: {auth: {token: hunter2, tokenCommand: {args: [hunter2]}}, tls: {clientKeyFilePassword: hunter2}}
 server.ssl.keyPassword: hunter2
@@ -207,7 +207,7 @@ func FuzzParse(f *testing.F) {
 			}
 			names[a.Name] = true
 		}
-		if len(c.Refused)+len(c.Kubernetes.Accounts) != len(c.written) {
+		if len(c.RejectedAccounts)+len(c.Kubernetes.Accounts) != len(c.allAccounts) {
 			t.Error("an account got lost")
 		}
 		describe(c, err)

@@ -34,8 +34,8 @@ type SSL struct {
 	ClientAuth string `config:"clientAuth" default:"none"`
 }
 
-// Listen is the address of the agent's HTTP port.
-func (s Server) Listen() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
+// ListenAddress is the address of the agent's HTTP port.
+func (s Server) ListenAddress() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
 
 // TLSConfig makes the TLS configuration of the agent's HTTP port; nil where it
 // is plain HTTP.

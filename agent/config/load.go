@@ -31,11 +31,11 @@ var defaultPaths = [...]string{
 // Config.Refused, and the others work. Where there is an error there is no
 // Config.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
-	return loadBelow("/", path, env)
+	return loadWithRoot("/", path, env)
 }
 
-// loadBelow is Load with another root for the default paths.
-func loadBelow(root, path string, env func(string) (string, bool)) (*Config, error) {
+// loadWithRoot is Load with another root for the default paths.
+func loadWithRoot(root, path string, env func(string) (string, bool)) (*Config, error) {
 	if path == "" {
 		found, err := configfile.Find(root, defaultPaths[:])
 		if err != nil {
@@ -53,35 +53,35 @@ func loadBelow(root, path string, env func(string) (string, bool)) (*Config, err
 	options := configfile.Options{Env: env, EnvPrefix: EnvPrefix}
 	c := &Config{Path: path}
 	c.report = configfile.Load(path, options, c)
-	return c.finish(env)
+	return c.validate(env)
 }
 
 // parse configures from bytes.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
 	c.report = configfile.Parse(name, data, configfile.Options{Env: env, EnvPrefix: EnvPrefix}, c)
-	return c.finish(env)
+	return c.validate(env)
 }
 
-// finish checks what was read and parts the good accounts from the bad.
-func (c *Config) finish(env func(string) (string, bool)) (*Config, error) {
+// validate checks what was read and parts the good accounts from the bad.
+func (c *Config) validate(env func(string) (string, bool)) (*Config, error) {
 	c.check()
 	c.checkAccounts()
-	if problems := c.refuse(); len(problems) > 0 {
+	if problems := c.rejectInvalidAccounts(); len(problems) > 0 {
 		err := configfile.Join(problems)
 		return nil, vedette.Errorf(vedette.Invalid, "%w", err)
 	}
 	if c.ZoneID == "" && env != nil {
 		pod, _ := env("HOSTNAME")
-		c.ZoneID = zoneOf(pod, namespaceFile)
+		c.ZoneID = defaultZone(pod, namespaceFile)
 	}
-	return c, c.identify(env)
+	return c, c.setAgentID(env)
 }
 
-// identify gives an agent without a name one. In a pod HOSTNAME is the pod's
+// setAgentID gives an agent without a name one. In a pod HOSTNAME is the pod's
 // name, unless it uses the host's network: then agentId must be set where two
 // agents may run on one node.
-func (c *Config) identify(env func(string) (string, bool)) error {
+func (c *Config) setAgentID(env func(string) (string, bool)) error {
 	if c.AgentID != "" {
 		return nil
 	}

@@ -12,30 +12,30 @@ import (
 // list of maps and Clouddriver's one map. Whatever can't be read refuses the
 // account, for leaving it out would open the account to everyone.
 type Permissions struct {
-	given *vedette.Permissions // nil where there are none
+	parsed *vedette.Permissions // nil where there are none
 }
 
 // String returns "READ [dev], WRITE [ops]", or "open to everyone".
 func (p *Permissions) String() string {
-	if p.given == nil {
+	if p.parsed == nil {
 		return "open to everyone"
 	}
 	var parts []string
-	for _, sort := range sorts(p.given) {
-		if len(*sort.roles) > 0 {
-			parts = append(parts, fmt.Sprintf("%s [%s]", sort.name, strings.Join(*sort.roles, ", ")))
+	for _, entry := range rolesByPermission(p.parsed) {
+		if len(*entry.roles) > 0 {
+			parts = append(parts, fmt.Sprintf("%s [%s]", entry.name, strings.Join(*entry.roles, ", ")))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-type sort struct {
+type permissionRoles struct {
 	name  string
 	roles *[]string
 }
 
-func sorts(p *vedette.Permissions) []sort {
-	return []sort{{"READ", &p.Read}, {"WRITE", &p.Write}, {"EXECUTE", &p.Execute}}
+func rolesByPermission(p *vedette.Permissions) []permissionRoles {
+	return []permissionRoles{{"READ", &p.Read}, {"WRITE", &p.Write}, {"EXECUTE", &p.Execute}}
 }
 
 // UnmarshalConfig reads either form. An empty list or map is the same as none,
@@ -45,20 +45,20 @@ func (p *Permissions) UnmarshalConfig(v configfile.Value) {
 	if !ok || len(fields) == 0 {
 		return
 	}
-	p.given = &vedette.Permissions{}
-	seen, good := map[string]bool{}, true
+	p.parsed = &vedette.Permissions{}
+	seen, valid := map[string]bool{}, true
 	for _, f := range fields {
 		name := strings.ToUpper(f.Key)
 		if seen[name] {
 			f.Value.Refuse("%q names %s twice", v.Path(), name)
 		}
 		seen[name] = true
-		good = p.read(name, f) && good
+		valid = p.readRoles(name, f) && valid
 	}
-	if good && len(p.given.Read)+len(p.given.Write)+len(p.given.Execute) == 0 {
+	if valid && len(p.parsed.Read)+len(p.parsed.Write)+len(p.parsed.Execute) == 0 {
 		v.Refuse("%q names no role at all: leave it out to open the account to everyone", v.Path())
 	}
-	if err := p.given.Normalize(); err != nil {
+	if err := p.parsed.Normalize(); err != nil {
 		v.Refuse("%q: %s", v.Path(), err)
 	}
 }
@@ -85,11 +85,11 @@ func permissionFields(v configfile.Value) ([]configfile.Field, bool) {
 	return all, true
 }
 
-// read takes the roles of one permission. It returns false where it refused.
-func (p *Permissions) read(name string, f configfile.Field) (ok bool) {
-	for _, sort := range sorts(p.given) {
-		if sort.name == name {
-			*sort.roles, ok = roles(f.Value)
+// readRoles takes the roles of one permission. It returns false where it refused.
+func (p *Permissions) readRoles(name string, f configfile.Field) (ok bool) {
+	for _, entry := range rolesByPermission(p.parsed) {
+		if entry.name == name {
+			*entry.roles, ok = rolesOf(f.Value)
 			return ok
 		}
 	}
@@ -97,9 +97,9 @@ func (p *Permissions) read(name string, f configfile.Field) (ok bool) {
 	return false
 }
 
-// roles reads a list of roles, or one role alone. White space within them is
+// rolesOf reads a list of roles, or one role alone. White space within them is
 // kept, so that it is refused.
-func roles(v configfile.Value) (all []string, ok bool) {
+func rolesOf(v configfile.Value) (roles []string, ok bool) {
 	items, isList := v.Items()
 	if !isList {
 		items = []configfile.Value{v}
@@ -110,7 +110,7 @@ func roles(v configfile.Value) (all []string, ok bool) {
 			item.Refuse("%q must be a role, and %s stands there", item.Path(), item)
 			return nil, false
 		}
-		all = append(all, role)
+		roles = append(roles, role)
 	}
-	return all, true
+	return roles, true
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestZoneOf holds that the default zone is the Deployment's name and the namespace.
-func TestZoneOf(t *testing.T) {
+// TestDefaultZone holds that the default zone is the Deployment's name and the namespace.
+func TestDefaultZone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "namespace")
 	if err := os.WriteFile(file, []byte("spinnaker\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func TestZoneOf(t *testing.T) {
 		{"", file, ""},
 		{"armory-agent-6d4b75d7f9-x2x5v", file + ".absent", ""},
 	} {
-		if got := zoneOf(tt.pod, tt.file); got != tt.want {
+		if got := defaultZone(tt.pod, tt.file); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.pod, got, tt.want)
 		}
 	}

@@ -98,7 +98,7 @@ func (o *Operator) send(ctx context.Context, req request) ([]byte, int, error) {
 
 func (o *Operator) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
 	resp, err := o.cluster.Do(ctx, watch.Request{
-		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body, Wiped: req.sensitive})
+		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body, WipeBuffers: req.sensitive})
 	if err != nil {
 		return nil, 0, req.classifySendError(ctx, err)
 	}
@@ -122,7 +122,7 @@ func (req request) classifySendError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !strings.Contains(err.Error(), cause.Error()) {
 		err = fmt.Errorf("%w (%w)", err, cause)
 	}
-	if req.isReadOnly() || !watch.Sent(err) {
+	if req.isReadOnly() || !watch.MayHaveBeenSent(err) {
 		return err
 	}
 	return &lostError{err: err}

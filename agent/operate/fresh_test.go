@@ -22,7 +22,7 @@ func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 	cat, err := c.Discover(t.Context())
 	must(t, err)
 	selection := watch.Selection{Kinds: []string{"configmap", "horizontalpodautoscaler"}, OnlySpinnakerManaged: true}
-	b := newTestbed(t, operate.Config{CoveredByFeed: func(r vedette.Resource, o *vedette.Object) bool { return selection.Wants(cat, r, o) }})
+	b := newTestbed(t, operate.Config{CoveredByFeed: func(r vedette.Resource, o *vedette.Object) bool { return selection.Covers(cat, r, o) }})
 	managed := func(o object) object {
 		o["metadata"].(object)["annotations"] = object{"moniker.spinnaker.io/application": "web"}
 		return o

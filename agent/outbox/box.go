@@ -27,17 +27,17 @@ import (
 type Box struct {
 	limit int
 
-	mu       sync.Mutex
-	used     int // bytes, sent ones included
-	accounts map[vedette.AccountName]*account
-	rings    [3]ring               // by lane
-	sent     []*Change             // taken and not acknowledged, oldest first
-	unacked  int                   // bytes of sent
-	pace     pace                  // of snapshots
-	acked    uint64                // how many of this connection's changes are acknowledged
-	blocked  map[*Change]time.Time // live changes that wait for room, since when
-	space    chan struct{}
-	work     chan struct{}
+	mu             sync.Mutex
+	used           int // bytes, sent ones included
+	accounts       map[vedette.AccountName]*account
+	ready          [3]roundRobin         // by lane
+	sent           []*Change             // taken and not acknowledged, oldest first
+	unacked        int                   // bytes of sent
+	snapshotWindow congestionWindow      // of snapshots
+	acked          uint64                // how many of this connection's changes are acknowledged
+	blocked        map[*Change]time.Time // live changes that wait for room, since when
+	spaceFreed     chan struct{}
+	workReady      chan struct{}
 }
 
 // account is the part of the box that belongs to one account. Its queues are
@@ -52,55 +52,55 @@ type account struct {
 // New returns a box that keeps at most limit bytes; one change may exceed it, or
 // a change larger than the box could never leave.
 func New(limit int) *Box {
-	return &Box{limit: limit, pace: newPace(), accounts: map[vedette.AccountName]*account{}, blocked: map[*Change]time.Time{},
-		space: make(chan struct{}), work: make(chan struct{}, 1)}
+	return &Box{limit: limit, snapshotWindow: newWindow(), accounts: map[vedette.AccountName]*account{}, blocked: map[*Change]time.Time{},
+		spaceFreed: make(chan struct{}), workReady: make(chan struct{}, 1)}
 }
 
 // Put adds a change, and waits while the box is full. Changes of a snapshot wait
 // at three quarters already, so that a first sync leaves room for what is live.
 func (b *Box) Put(ctx context.Context, c Change) error {
 	for {
-		space, ok := b.put(&c)
+		spaceFreed, ok := b.put(&c)
 		if ok {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			b.unblock(&c)
+			b.cancelBlocked(&c)
 			return context.Cause(ctx)
-		case <-space:
+		case <-spaceFreed:
 		}
 	}
 }
 
-func (b *Box) put(c *Change) (wait <-chan struct{}, ok bool) {
+func (b *Box) put(c *Change) (spaceFreed <-chan struct{}, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.queueLocked(c.Account, c.Feed)
-	if q.void {
+	if q.suspended {
 		delete(b.blocked, c)
 		return nil, true
 	}
 	if !b.fitsLocked(c) {
-		if _, waits := b.blocked[c]; !waits && c.Lane == Live {
+		if _, isBlocked := b.blocked[c]; !isBlocked && c.Priority == Live {
 			b.blocked[c] = time.Now()
 		}
-		return b.space, false
+		return b.spaceFreed, false
 	}
-	c.put = time.Now()
-	if since, waited := b.blocked[c]; waited {
-		c.put = since
+	c.putAt = time.Now()
+	if since, wasBlocked := b.blocked[c]; wasBlocked {
+		c.putAt = since
 		delete(b.blocked, c)
 	}
 	c.queue = q
-	b.growLocked(q.put(c))
-	b.offerLocked(q)
+	b.adjustUsedLocked(q.put(c))
+	b.scheduleLocked(q)
 	return nil, true
 }
 
 func (b *Box) fitsLocked(c *Change) bool {
 	limit := b.limit
-	switch c.Lane {
+	switch c.Priority {
 	case Control:
 		return true
 	case Bulk:
@@ -128,85 +128,85 @@ func (b *Box) queueLocked(name vedette.AccountName, feed vedette.Feed) *queue {
 	return q
 }
 
-// offerLocked puts a queue into the ring of its oldest change's lane.
-func (b *Box) offerLocked(q *queue) {
-	if q.waits != nil {
-		q.waits.remove(q)
+// scheduleLocked puts a queue into the ring of its oldest change's lane.
+func (b *Box) scheduleLocked(q *queue) {
+	if q.readyIn != nil {
+		q.readyIn.remove(q)
 	}
 	c := q.peek()
 	if c == nil || !q.account.open {
 		return
 	}
-	b.rings[c.Lane].add(q)
+	b.ready[c.Priority].add(q)
 	b.wakeLocked()
 }
 
-// growLocked counts bytes, and wakes those that wait for room when some is given
+// adjustUsedLocked counts bytes, and wakes those that wait for room when some is given
 // back.
-func (b *Box) growLocked(n int) {
+func (b *Box) adjustUsedLocked(n int) {
 	b.used += n
 	if n < 0 {
-		close(b.space)
-		b.space = make(chan struct{})
+		close(b.spaceFreed)
+		b.spaceFreed = make(chan struct{})
 	}
 }
 
 // Take waits for changes and moves up to max bytes of them, but at least one,
 // to those sent. Their records stay the box's.
-func (b *Box) Take(ctx context.Context, max int) ([]Change, error) {
+func (b *Box) Take(ctx context.Context, maxBytes int) ([]Change, error) {
 	for {
-		if taken := b.take(max); len(taken) > 0 {
+		if taken := b.take(maxBytes); len(taken) > 0 {
 			return taken, nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-b.work:
+		case <-b.workReady:
 		}
 	}
 }
 
-func (b *Box) take(max int) []Change {
+func (b *Box) take(maxBytes int) []Change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var taken []Change
-	for bytes := 0; bytes < max; {
-		q := b.nextLocked(len(taken))
+	for bytes := 0; bytes < maxBytes; {
+		q := b.nextQueueLocked(len(taken))
 		if q == nil {
 			break
 		}
 		c := q.take()
 		c.Term = q.account.term
-		b.sendLocked(c)
+		b.markSentLocked(c)
 		bytes += c.size()
 		taken = append(taken, *c)
-		b.offerLocked(q)
+		b.scheduleLocked(q)
 	}
 	return taken
 }
 
-// sendLocked notes that a change is on its way.
-func (b *Box) sendLocked(c *Change) {
-	c.taken = time.Now()
+// markSentLocked notes that a change is on its way.
+func (b *Box) markSentLocked(c *Change) {
+	c.takenAt = time.Now()
 	b.sent = append(b.sent, c)
 	b.unacked += c.size()
-	if c.Lane == Bulk {
-		b.pace.taken(c.size())
+	if c.Priority == Bulk {
+		b.snapshotWindow.onSend(c.size())
 	}
 }
 
-// nextLocked picks the queue to serve: control first, then live, but every
+// nextQueueLocked picks the queue to serve: control first, then live, but every
 // fourth turn is the snapshots', or a busy cluster's first sync would never end.
-func (b *Box) nextLocked(turn int) *queue {
-	order := [3]Lane{Control, Live, Bulk}
-	if turn%4 == 3 {
-		order = [3]Lane{Control, Bulk, Live}
+func (b *Box) nextQueueLocked(round int) *queue {
+	order := [3]Priority{Control, Live, Bulk}
+	if round%4 == 3 {
+		order = [3]Priority{Control, Bulk, Live}
 	}
-	for _, lane := range order {
-		if lane == Bulk && b.pace.full() {
+	for _, priority := range order {
+		if priority == Bulk && b.snapshotWindow.full() {
 			continue
 		}
-		if q := b.rings[lane].next(); q != nil {
+		if q := b.ready[priority].next(); q != nil {
 			return q
 		}
 	}
@@ -217,26 +217,26 @@ func (b *Box) nextLocked(turn int) *queue {
 func (b *Box) Ack(n uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	freed, bulk := 0, 0
-	var last time.Time // when the last change of a snapshot among them was taken
+	freed, bulkFreed := 0, 0
+	var lastBulkTaken time.Time // when the last change of a snapshot among them was taken
 	for b.acked < n && len(b.sent) > 0 {
 		c := b.sent[0]
 		b.sent[0] = nil
 		b.sent = b.sent[1:]
 		b.acked++
 		freed += c.size()
-		if c.Lane == Bulk {
-			bulk, last = bulk+c.size(), c.taken
+		if c.Priority == Bulk {
+			bulkFreed, lastBulkTaken = bulkFreed+c.size(), c.takenAt
 		}
-		b.ackedLocked(c)
+		b.recordAckLocked(c)
 	}
 	if len(b.sent) == 0 {
 		b.sent = nil
 	}
 	b.unacked -= freed
-	b.growLocked(-freed)
-	if bulk > 0 {
-		b.pace.acked(bulk, time.Since(last))
+	b.adjustUsedLocked(-freed)
+	if bulkFreed > 0 {
+		b.snapshotWindow.onAck(bulkFreed, time.Since(lastBulkTaken))
 		b.wakeLocked()
 	}
 }
@@ -244,20 +244,20 @@ func (b *Box) Ack(n uint64) {
 // wakeLocked lets Take look again.
 func (b *Box) wakeLocked() {
 	select {
-	case b.work <- struct{}{}:
+	case b.workReady <- struct{}{}:
 	default:
 	}
 }
 
-func (b *Box) ackedLocked(c *Change) {
-	if c.Mark != "" && b.livesLocked(c.queue) {
+func (b *Box) recordAckLocked(c *Change) {
+	if c.Mark != "" && b.isCurrentLocked(c.queue) {
 		c.queue.acked = c.Mark
 	}
 }
 
-// livesLocked reports whether a queue is still its feed's. An account that was
+// isCurrentLocked reports whether a queue is still its feed's. An account that was
 // forgotten, or a feed, may have come back since: what was sent before is void.
-func (b *Box) livesLocked(q *queue) bool {
+func (b *Box) isCurrentLocked(q *queue) bool {
 	a := b.accounts[q.account.name]
 	return a == q.account && a.queues[q.feed] == q
 }
@@ -276,22 +276,22 @@ func (b *Box) Used() int {
 	return b.used
 }
 
-// unblock says that a change is given up that waited for room.
-func (b *Box) unblock(c *Change) {
+// cancelBlocked says that a change is given up that waited for room.
+func (b *Box) cancelBlocked(c *Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.blocked, c)
 }
 
-// Behind returns since when the oldest live change has been waiting to be put or
+// PendingSince returns since when the oldest live change has been waiting to be put or
 // taken, or now where none waits.
-func (b *Box) Behind() time.Time {
+func (b *Box) PendingSince() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	oldest := time.Now()
-	for _, q := range b.rings[Live].queues {
-		if c := q.peek(); c != nil && c.put.Before(oldest) {
-			oldest = c.put
+	for _, q := range b.ready[Live].queues {
+		if c := q.peek(); c != nil && c.putAt.Before(oldest) {
+			oldest = c.putAt
 		}
 	}
 	for _, since := range b.blocked {
@@ -310,13 +310,13 @@ func (b *Box) Rewind() {
 	defer b.mu.Unlock()
 	byQueue := map[*queue][]*Change{}
 	for _, c := range b.sent {
-		if b.livesLocked(c.queue) {
+		if b.isCurrentLocked(c.queue) {
 			byQueue[c.queue] = append(byQueue[c.queue], c)
 		}
 	}
-	b.sent, b.acked, b.unacked, b.pace = nil, 0, 0, newPace()
+	b.sent, b.acked, b.unacked, b.snapshotWindow = nil, 0, 0, newWindow()
 	for q, sent := range byQueue {
-		q.unsend(sent)
+		q.requeue(sent)
 	}
 	for _, a := range b.accounts {
 		b.pauseLocked(a)
@@ -327,7 +327,7 @@ func (b *Box) Rewind() {
 func (b *Box) pauseLocked(a *account) {
 	a.open = false
 	for _, q := range a.queues {
-		b.offerLocked(q)
+		b.scheduleLocked(q)
 	}
 }
 
@@ -343,11 +343,11 @@ func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedett
 	a.open, a.term = true, term
 	restart := map[vedette.Feed]vedette.Mark{}
 	for feed, q := range a.queues {
-		if feed == (vedette.Feed{}) || q.resume(marks[feed]) {
+		if feed == (vedette.Feed{}) || q.resumeFrom(marks[feed]) {
 			continue
 		}
 		q.clear()
-		q.acked, q.void = marks[feed], true
+		q.acked, q.suspended = marks[feed], true
 		restart[feed] = marks[feed]
 	}
 	for feed, mark := range marks {
@@ -356,35 +356,35 @@ func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedett
 		}
 	}
 	for _, q := range a.queues {
-		b.offerLocked(q)
+		b.scheduleLocked(q)
 	}
 	b.recountLocked()
 	return restart
 }
 
-// Revive says that a feed has begun again from a mark that Open gave.
-func (b *Box) Revive(name vedette.AccountName, feed vedette.Feed, mark vedette.Mark) {
+// ResumeFeed says that a feed has begun again from a mark that Open gave.
+func (b *Box) ResumeFeed(name vedette.AccountName, feed vedette.Feed, mark vedette.Mark) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if q := b.queueLocked(name, feed); q.acked == mark {
-		q.void = false
+		q.suspended = false
 	}
 }
 
-// Restart voids what the box holds of a feed that was not sent yet, because a
+// DiscardFeed voids what the box holds of a feed that was not sent yet, because a
 // snapshot begins that covers it.
-func (b *Box) Restart(name vedette.AccountName, feed vedette.Feed) {
+func (b *Box) DiscardFeed(name vedette.AccountName, feed vedette.Feed) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.queueLocked(name, feed)
 	q.clear()
-	b.offerLocked(q)
+	b.scheduleLocked(q)
 	b.recountLocked()
 }
 
-// Retain drops what the box holds of an account's other feeds than these: they
+// RetainFeeds drops what the box holds of an account's other feeds than these: they
 // are no longer declared, and the server would not know what to do with it.
-func (b *Box) Retain(name vedette.AccountName, feeds map[vedette.Feed]bool) {
+func (b *Box) RetainFeeds(name vedette.AccountName, feeds map[vedette.Feed]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accountLocked(name)
@@ -393,7 +393,7 @@ func (b *Box) Retain(name vedette.AccountName, feeds map[vedette.Feed]bool) {
 			continue
 		}
 		q.clear()
-		b.offerLocked(q)
+		b.scheduleLocked(q)
 		delete(a.queues, feed)
 	}
 	b.recountLocked()
@@ -420,5 +420,5 @@ func (b *Box) recountLocked() {
 			used += q.bytes
 		}
 	}
-	b.growLocked(used - b.used)
+	b.adjustUsedLocked(used - b.used)
 }

@@ -15,8 +15,8 @@ import (
 var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 var jobs = vedette.Feed{Kind: vedette.Kind{Group: "batch", Name: "Job"}}
 
-func change(feed vedette.Feed, lane Lane, key, mark string) Change {
-	return Change{Account: "a", Feed: feed, Lane: lane, Key: key, Mark: vedette.Mark(mark), Record: []byte(key + "@" + mark)}
+func change(feed vedette.Feed, lane Priority, key, mark string) Change {
+	return Change{Account: "a", Feed: feed, Priority: lane, Key: key, Mark: vedette.Mark(mark), Record: []byte(key + "@" + mark)}
 }
 
 func records(changes []Change) string {
@@ -36,7 +36,7 @@ func putAll(t *testing.T, b *Box, changes ...Change) {
 	}
 }
 
-func TestOrder(t *testing.T) {
+func TestTakeOrder(t *testing.T) {
 	tests := []struct {
 		why  string
 		put  []Change
@@ -53,7 +53,7 @@ func TestOrder(t *testing.T) {
 		{"feeds of a lane take turns",
 			[]Change{change(pods, Live, "x", "1"), change(pods, Live, "y", "2"), change(jobs, Live, "j", "7")}, "x@1 j@7 y@2"},
 		{"what concerns the account goes first",
-			[]Change{change(pods, Live, "x", "1"), {Account: "a", Lane: Control, Record: []byte("declare")}}, "declare x@1"},
+			[]Change{change(pods, Live, "x", "1"), {Account: "a", Priority: Control, Record: []byte("declare")}}, "declare x@1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// take takes all that there is.
-func take(t *testing.T, b *Box) string {
+// takeAll takes all that there is.
+func takeAll(t *testing.T, b *Box) string {
 	t.Helper()
 	got, err := b.Take(t.Context(), 1<<20)
 	if err != nil {
@@ -81,11 +81,11 @@ func take(t *testing.T, b *Box) string {
 // What an account sent and was not acknowledged must not come back when the
 // account was forgotten meanwhile and begun anew: it may be older than what the
 // server has stored since.
-func TestForgottenChangesStayForgotten(t *testing.T) {
+func TestForgottenChangesAreNotResent(t *testing.T) {
 	b := New(1 << 20)
 	b.Open("a", 1, nil)
 	putAll(t, b, change(pods, Live, "x", "1"))
-	take(t, b)
+	takeAll(t, b)
 	b.Forget("a")
 	b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: "8"})
 	putAll(t, b, change(pods, Live, "x", "9"))
@@ -93,31 +93,31 @@ func TestForgottenChangesStayForgotten(t *testing.T) {
 	if restart := b.Open("a", 3, map[vedette.Feed]vedette.Mark{pods: "8"}); len(restart) != 0 {
 		t.Errorf("feeds begin again: %v", restart)
 	}
-	if got := take(t, b); got != "x@9" {
+	if got := takeAll(t, b); got != "x@9" {
 		t.Errorf("took %q after the connection was lost, and x@9 was due", got)
 	}
 }
 
-func TestRetain(t *testing.T) {
+func TestRetainFeedsDropsOtherFeeds(t *testing.T) {
 	b := New(1 << 20)
 	b.Open("a", 1, nil)
 	putAll(t, b, change(jobs, Live, "sent", "1"))
-	take(t, b)
+	takeAll(t, b)
 	putAll(t, b, change(jobs, Live, "j", "2"), change(pods, Live, "x", "3"))
-	b.Retain("a", map[vedette.Feed]bool{pods: true})
-	putAll(t, b, Change{Account: "a", Lane: Control, Key: "declare", Record: []byte("declare")})
-	if got := take(t, b); got != "declare x@3" {
+	b.RetainFeeds("a", map[vedette.Feed]bool{pods: true})
+	putAll(t, b, Change{Account: "a", Priority: Control, Key: "declare", Record: []byte("declare")})
+	if got := takeAll(t, b); got != "declare x@3" {
 		t.Errorf("took %q, and only the declaration and the change of the feed that is left were due", got)
 	}
 	b.Rewind()
 	b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: "3"})
 	putAll(t, b, change(pods, Live, "y", "4"))
-	if got := take(t, b); got != "declare y@4" {
+	if got := takeAll(t, b); got != "declare y@4" {
 		t.Errorf("took %q after the connection was lost", got)
 	}
 }
 
-func TestSnapshotsGetEveryFourthTurn(t *testing.T) {
+func TestEveryFourthChangeIsBulk(t *testing.T) {
 	b := New(1 << 20)
 	b.Open("a", 1, nil)
 	for i := range 8 {
@@ -129,7 +129,7 @@ func TestSnapshotsGetEveryFourthTurn(t *testing.T) {
 	}
 }
 
-func TestPutWaitsForRoom(t *testing.T) {
+func TestPutBlocksWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1000)
 		b.Open("a", 1, nil)
@@ -157,7 +157,7 @@ func TestPutWaitsForRoom(t *testing.T) {
 	})
 }
 
-func TestPutEndsWithItsContext(t *testing.T) {
+func TestPutReturnsContextCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1)
 		putAll(t, b, change(pods, Live, "x", "1"))
@@ -192,7 +192,7 @@ func TestPausedAccountsAreNotServed(t *testing.T) {
 	})
 }
 
-func TestHotObjectDoesNotGrowTheBox(t *testing.T) {
+func TestFrequentUpdatesDoNotGrowBox(t *testing.T) {
 	b := New(1 << 20)
 	for i := range 100_000 {
 		putAll(t, b, change(pods, Live, fmt.Sprint("x", i%10), fmt.Sprint(i)))
@@ -206,23 +206,23 @@ func TestHotObjectDoesNotGrowTheBox(t *testing.T) {
 	}
 }
 
-// TestServerEqualsCluster plays a cluster, a box and a server against each
+// TestStoredStateConvergesToCluster plays a cluster, a box and a server against each
 // other: random changes, partial batches, lost acknowledgements and lost
 // connections. Whatever happens, the server ends with what the cluster has.
-func TestServerEqualsCluster(t *testing.T) {
+func TestStoredStateConvergesToCluster(t *testing.T) {
 	for seed := range uint64(300) {
-		w := newWorld(t, seed)
+		w := newSimulation(t, seed)
 		for range 400 {
 			w.step()
 		}
-		w.settle()
+		w.deliverAll()
 		if got, want := fmt.Sprint(w.stored), fmt.Sprint(w.cluster); got != want {
 			t.Fatalf("seed %d: stored %s\ncluster %s", seed, got, want)
 		}
 	}
 }
 
-type world struct {
+type simulation struct {
 	t        *testing.T
 	rnd      *rand.Rand
 	box      *Box
@@ -232,19 +232,19 @@ type world struct {
 	stored   map[string]int
 	mark     int      // the server's
 	bookmark string   // what tells a mark of another agent's from ours
-	flight   []Change // sent, not yet committed
+	inflight []Change // sent, not yet committed
 	commits  uint64
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), box: New(1 << 20), cluster: map[string]int{}, stored: map[string]int{}}
+func newSimulation(t *testing.T, seed uint64) *simulation {
+	w := &simulation{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), box: New(1 << 20), cluster: map[string]int{}, stored: map[string]int{}}
 	w.rv = 1
 	w.mark = 1
 	w.open()
 	return w
 }
 
-func (w *world) step() {
+func (w *simulation) step() {
 	switch n := w.rnd.IntN(20); {
 	case n < 10:
 		w.change()
@@ -259,7 +259,7 @@ func (w *world) step() {
 	}
 }
 
-func (w *world) change() {
+func (w *simulation) change() {
 	w.rv++
 	key := fmt.Sprint("o", w.rnd.IntN(6))
 	c := change(pods, Live, key, fmt.Sprint(w.rv))
@@ -273,21 +273,21 @@ func (w *world) change() {
 	putAll(w.t, w.box, c)
 }
 
-func (w *world) send() {
-	w.flight = append(w.flight, w.box.take(w.rnd.IntN(2000))...)
+func (w *simulation) send() {
+	w.inflight = append(w.inflight, w.box.take(w.rnd.IntN(2000))...)
 }
 
-func (w *world) commit() {
-	if len(w.flight) == 0 {
+func (w *simulation) commit() {
+	if len(w.inflight) == 0 {
 		return
 	}
-	for _, c := range w.flight[:1+w.rnd.IntN(len(w.flight))] {
+	for _, c := range w.inflight[:1+w.rnd.IntN(len(w.inflight))] {
 		w.apply(c)
 	}
 }
 
-func (w *world) apply(c Change) {
-	w.flight = w.flight[1:]
+func (w *simulation) apply(c Change) {
+	w.inflight = w.inflight[1:]
 	w.commits++
 	var rv int
 	fmt.Sscan(string(c.Mark), &rv)
@@ -295,7 +295,7 @@ func (w *world) apply(c Change) {
 	w.store(c, rv)
 }
 
-func (w *world) store(c Change, rv int) {
+func (w *simulation) store(c Change, rv int) {
 	if w.mark = rv; string(c.Record) == "delete" {
 		delete(w.stored, c.Key)
 		return
@@ -303,31 +303,31 @@ func (w *world) store(c Change, rv int) {
 	w.stored[c.Key] = rv
 }
 
-// elsewhere lets another agent report for a while, which ends with a bookmark
+// otherAgentReports lets another agent report for a while, which ends with a bookmark
 // that our box knows nothing of.
-func (w *world) elsewhere() {
-	until := w.mark + w.rnd.IntN(w.rv-w.mark+1)
+func (w *simulation) otherAgentReports() {
+	upTo := w.mark + w.rnd.IntN(w.rv-w.mark+1)
 	for _, c := range w.log {
 		var rv int
-		if fmt.Sscan(string(c.Mark), &rv); rv > w.mark && rv <= until {
+		if fmt.Sscan(string(c.Mark), &rv); rv > w.mark && rv <= upTo {
 			w.store(c, rv)
 		}
 	}
 	w.bookmark = "b"
 }
 
-func (w *world) reconnect() {
-	w.flight, w.commits = nil, 0
+func (w *simulation) reconnect() {
+	w.inflight, w.commits = nil, 0
 	w.box.Rewind()
 	if w.rnd.IntN(4) == 0 {
-		w.elsewhere()
+		w.otherAgentReports()
 	}
 	w.open()
 }
 
 // open resumes, or, where the box can't, replays the cluster's log as a watch
 // from the server's mark does.
-func (w *world) open() {
+func (w *simulation) open() {
 	marks := map[vedette.Feed]vedette.Mark{pods: vedette.Mark(fmt.Sprint(w.mark) + w.bookmark)}
 	from := w.mark
 	for feed, mark := range w.box.Open("a", 1, marks) {
@@ -336,7 +336,7 @@ func (w *world) open() {
 			w.send()
 			w.commit()
 		}
-		w.box.Revive("a", feed, mark)
+		w.box.ResumeFeed("a", feed, mark)
 		for _, c := range w.log {
 			var rv int
 			if fmt.Sscan(string(c.Mark), &rv); rv > from {
@@ -346,18 +346,18 @@ func (w *world) open() {
 	}
 }
 
-func (w *world) settle() {
+func (w *simulation) deliverAll() {
 	w.reconnect()
-	w.flight = append(w.flight, w.box.take(1<<30)...)
-	for len(w.flight) > 0 {
-		w.apply(w.flight[0])
+	w.inflight = append(w.inflight, w.box.take(1<<30)...)
+	for len(w.inflight) > 0 {
+		w.apply(w.inflight[0])
 	}
 }
 
-// TestBehindCountsWhatWaitsForRoom holds that an agent whose box is full of what the
+// TestPendingSinceCountsBlockedPuts holds that an agent whose box is full of what the
 // server has not acknowledged does not call itself up to date, though nothing waits
 // to be taken.
-func TestBehindCountsWhatWaitsForRoom(t *testing.T) {
+func TestPendingSinceCountsBlockedPuts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(200)
 		b.Open("a", 1, nil)
@@ -371,23 +371,23 @@ func TestBehindCountsWhatWaitsForRoom(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		go func() { _ = b.Put(t.Context(), change(pods, Live, "y", "3")) }()
 		time.Sleep(30 * time.Second)
-		if behind := time.Since(b.Behind()); behind != time.Minute {
-			t.Errorf("%v behind, and a change has waited for a minute", behind)
+		if pending := time.Since(b.PendingSince()); pending != time.Minute {
+			t.Errorf("%v behind, and a change has waited for a minute", pending)
 		}
 		time.Sleep(time.Minute)
-		if behind := time.Since(b.Behind()); behind != 90*time.Second {
-			t.Errorf("%v behind, and of the changes that wait the oldest has for 90 s", behind)
+		if pending := time.Since(b.PendingSince()); pending != 90*time.Second {
+			t.Errorf("%v behind, and of the changes that wait the oldest has for 90 s", pending)
 		}
 		b.Ack(1)
 		synctest.Wait()
-		if behind := time.Since(b.Behind()); behind != 90*time.Second {
-			t.Errorf("%v behind: the time that a change waited for room counts", behind)
+		if pending := time.Since(b.PendingSince()); pending != 90*time.Second {
+			t.Errorf("%v behind: the time that a change waited for room counts", pending)
 		}
 		if taken, err := b.Take(t.Context(), 1<<10); err != nil || records(taken) != "y@3" {
 			t.Fatal(taken, err)
 		}
-		if behind := time.Since(b.Behind()); behind != 0 {
-			t.Errorf("%v behind, and nothing waits", behind)
+		if pending := time.Since(b.PendingSince()); pending != 0 {
+			t.Errorf("%v behind, and nothing waits", pending)
 		}
 	})
 }

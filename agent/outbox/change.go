@@ -6,22 +6,22 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Lane is how urgent a change is.
-type Lane int
+// Priority is how urgent a change is.
+type Priority int
 
 // The lanes, most urgent first. Within a feed the order of changes is kept
 // whatever their lanes: a live change waits for the snapshot before it.
 const (
-	Control Lane = iota // of a whole account; small, and what follows depends on it
-	Live                // someone may be waiting for it
-	Bulk                // part of a snapshot
+	Control Priority = iota // of a whole account; small, and what follows depends on it
+	Live                    // someone may be waiting for it
+	Bulk                    // part of a snapshot
 )
 
 // Change is one step of a feed, encoded and ready to be sent.
 type Change struct {
-	Account vedette.AccountName
-	Feed    vedette.Feed
-	Lane    Lane
+	Account  vedette.AccountName
+	Feed     vedette.Feed
+	Priority Priority
 	// Key says what the change is about. A later change of a feed with the same
 	// key takes the place of one that was not sent yet. Empty: never replaced.
 	Key string
@@ -30,8 +30,8 @@ type Change struct {
 	Record []byte       // owned by the box from Put on
 	Term   vedette.Term // the account's, set by Take
 
-	put, taken time.Time
-	queue      *queue // that it was put into
+	putAt, takenAt time.Time
+	queue          *queue // that it was put into
 }
 
 // size is what a change counts in the box's budget: its bytes and what the box

@@ -8,44 +8,44 @@ import (
 	"time"
 )
 
-// big is a change of a snapshot of 64 KiB.
-func big(i int) Change {
-	return Change{Account: "a", Feed: pods, Lane: Bulk, Key: fmt.Sprint(i), Record: make([]byte, 64<<10-200)}
+// largeChange is a change of a snapshot of 64 KiB.
+func largeChange(i int) Change {
+	return Change{Account: "a", Feed: pods, Priority: Bulk, Key: fmt.Sprint(i), Record: make([]byte, 64<<10-200)}
 }
 
-// onWay takes all that may be taken and returns how many bytes are on the way.
-func onWay(b *Box) int {
+// fillWindow takes all that may be taken and returns how many bytes are on the way.
+func fillWindow(b *Box) int {
 	for len(b.take(1<<30)) > 0 {
 	}
 	return b.Unacknowledged()
 }
 
-func TestSnapshotsArePaced(t *testing.T) {
+func TestSnapshotWindowFollowsAckLatency(t *testing.T) {
 	for _, tt := range []struct {
 		why         string
-		took        time.Duration // between acknowledgements of half of what is on the way; 5 ms the first time
+		rtt         time.Duration // between acknowledgements of half of what is on the way; 5 ms the first time
 		least, most int           // bytes on the way in the end
 	}{
-		{"a server that keeps up gets more", 6 * time.Millisecond, 2 << 20, mostPace + 64<<10},
-		{"a little waiting is fine", 20 * time.Millisecond, 2 << 20, mostPace + 64<<10},
-		{"behind a slow commit there is no queue", 200 * time.Millisecond, leastPace, leastPace + 64<<10},
+		{"a server that keeps up gets more", 6 * time.Millisecond, 2 << 20, maxWindow + 64<<10},
+		{"a little waiting is fine", 20 * time.Millisecond, 2 << 20, maxWindow + 64<<10},
+		{"behind a slow commit there is no queue", 200 * time.Millisecond, minWindow, minWindow + 64<<10},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := New(64 << 20)
 				b.Open("a", 1, nil)
 				n := 0
-				took := 5 * time.Millisecond
+				rtt := 5 * time.Millisecond
 				for range 30 {
 					for ; b.Used() < 40<<20; n++ {
-						putAll(t, b, big(n))
+						putAll(t, b, largeChange(n))
 					}
-					onWay(b)
-					time.Sleep(took)
+					fillWindow(b)
+					time.Sleep(rtt)
 					b.Ack(b.acked + uint64(len(b.sent)/2)) // a commit holds half of what is on the way
-					took = tt.took
+					rtt = tt.rtt
 				}
-				if got := onWay(b); got < tt.least || got > tt.most {
+				if got := fillWindow(b); got < tt.least || got > tt.most {
 					t.Errorf("%d bytes are on the way, want %d to %d", got, tt.least, tt.most)
 				}
 			})
@@ -53,14 +53,14 @@ func TestSnapshotsArePaced(t *testing.T) {
 	}
 }
 
-func TestLiveChangesPassAPacedSnapshot(t *testing.T) {
+func TestLiveChangesOvertakeFullSnapshotWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(64 << 20)
 		b.Open("a", 1, nil)
 		for i := range 100 {
-			putAll(t, b, big(i))
+			putAll(t, b, largeChange(i))
 		}
-		onWay(b)
+		fillWindow(b)
 		var got []Change
 		go func() { got, _ = b.Take(context.Background(), 1<<20) }()
 		synctest.Wait()
@@ -75,14 +75,14 @@ func TestLiveChangesPassAPacedSnapshot(t *testing.T) {
 	})
 }
 
-func TestAcknowledgementLetsTheSnapshotGoOn(t *testing.T) {
+func TestAckReopensSnapshotWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(64 << 20)
 		b.Open("a", 1, nil)
 		for i := range 100 {
-			putAll(t, b, big(i))
+			putAll(t, b, largeChange(i))
 		}
-		onWay(b)
+		fillWindow(b)
 		var got []Change
 		go func() { got, _ = b.Take(context.Background(), 1<<20) }()
 		synctest.Wait()

@@ -7,16 +7,16 @@ import "github.com/vedette-io/vedette"
 // one stands at the end, so that the marks of a queue never run ahead: whoever
 // resumes at a mark is told all that came after it, the superseding change too.
 type queue struct {
-	account *account
-	feed    vedette.Feed
-	items   []*Change // nil where superseded
-	head    int
-	keys    map[string]int // place of the key's change, counted from the queue's first change ever
-	base    int            // how many changes have left items at its front
-	acked   vedette.Mark   // of the last acknowledged change that moved it
-	bytes   int
-	void    bool  // takes nothing until the feed has begun again at acked
-	waits   *ring // the ring that the queue stands in; nil while empty or paused
+	account   *account
+	feed      vedette.Feed
+	items     []*Change // nil where superseded
+	head      int
+	keys      map[string]int // place of the key's change, counted from the queue's first change ever
+	base      int            // how many changes have left items at its front
+	acked     vedette.Mark   // of the last acknowledged change that moved it
+	bytes     int
+	suspended bool        // takes nothing until the feed has begun again at acked
+	readyIn   *roundRobin // the ring that the queue stands in; nil while empty or paused
 }
 
 func newQueue(a *account, feed vedette.Feed) *queue {
@@ -27,17 +27,17 @@ func newQueue(a *account, feed vedette.Feed) *queue {
 func (q *queue) put(c *Change) int {
 	before := q.bytes
 	if c.Key != "" {
-		q.drop(c.Key)
+		q.supersede(c.Key)
 		q.keys[c.Key] = q.base + len(q.items)
 	}
 	q.items = append(q.items, c)
 	q.bytes += c.size()
-	q.skip()
+	q.skipSuperseded()
 	q.compact()
 	return q.bytes - before
 }
 
-func (q *queue) drop(key string) {
+func (q *queue) supersede(key string) {
 	if at, ok := q.keys[key]; ok {
 		q.remove(at - q.base)
 	}
@@ -48,22 +48,22 @@ func (q *queue) take() *Change {
 	c := q.peek()
 	if c != nil {
 		q.remove(q.head)
-		q.skip()
+		q.skipSuperseded()
 	}
 	return c
 }
 
 // peek returns the oldest change and leaves it; nil when there is none.
 func (q *queue) peek() *Change {
-	q.skip()
+	q.skipSuperseded()
 	if q.head == len(q.items) {
 		return nil
 	}
 	return q.items[q.head]
 }
 
-// skip passes over places that were superseded.
-func (q *queue) skip() {
+// skipSuperseded passes over places that were superseded.
+func (q *queue) skipSuperseded() {
 	for q.head < len(q.items) && q.items[q.head] == nil {
 		q.head++
 	}
@@ -93,9 +93,9 @@ func (q *queue) compact() {
 	q.items, q.head = kept, 0
 }
 
-// unsend puts changes that were sent and not acknowledged back to the front, in
+// requeue puts changes that were sent and not acknowledged back to the front, in
 // their order. Those whose key has a newer change stay: they are still true.
-func (q *queue) unsend(sent []*Change) {
+func (q *queue) requeue(sent []*Change) {
 	rest := q.items[q.head:]
 	items := make([]*Change, 0, len(sent)+len(rest))
 	items = append(append(items, sent...), rest...)
@@ -113,10 +113,10 @@ func (q *queue) unsend(sent []*Change) {
 	}
 }
 
-// resume drops what the server has stored already: all changes up to the last
+// resumeFrom drops what the server has stored already: all changes up to the last
 // one with this mark. It reports false, and leaves the queue alone, where the
 // mark is not one that this queue can go on from.
-func (q *queue) resume(mark vedette.Mark) bool {
+func (q *queue) resumeFrom(mark vedette.Mark) bool {
 	if mark == "" {
 		return false
 	}
@@ -132,7 +132,7 @@ func (q *queue) resume(mark vedette.Mark) bool {
 	for i := q.head; i <= last; i++ {
 		q.remove(i)
 	}
-	q.skip()
+	q.skipSuperseded()
 	q.acked = mark
 	return true
 }

@@ -1,33 +1,33 @@
 package outbox
 
-// ring holds the queues of a lane that have something to send, and serves them
+// roundRobin holds the queues of a lane that have something to send, and serves them
 // in turn, so that a busy feed can't starve a quiet one.
-type ring struct {
+type roundRobin struct {
 	queues []*queue
 }
 
-func (r *ring) add(q *queue) {
+func (r *roundRobin) add(q *queue) {
 	r.queues = append(r.queues, q)
-	q.waits = r
+	q.readyIn = r
 }
 
-func (r *ring) remove(q *queue) {
+func (r *roundRobin) remove(q *queue) {
 	for i, other := range r.queues {
 		if other == q {
 			r.queues = append(r.queues[:i], r.queues[i+1:]...)
 			break
 		}
 	}
-	q.waits = nil
+	q.readyIn = nil
 }
 
 // next takes the queue whose turn it is out of the ring; nil when none waits.
-func (r *ring) next() *queue {
+func (r *roundRobin) next() *queue {
 	if len(r.queues) == 0 {
 		return nil
 	}
 	q := r.queues[0]
 	r.queues = r.queues[1:]
-	q.waits = nil
+	q.readyIn = nil
 	return q
 }

@@ -17,40 +17,40 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// server takes answers as a test wants.
-type server struct {
+// answerServer takes answers as a test wants.
+type answerServer struct {
 	wire.UnimplementedOperationsServer
 	answer func(grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error
 }
 
-func (s server) Answer(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
+func (s answerServer) Answer(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
 	return s.answer(stream)
 }
 
-// forgetful notes what may be forgotten.
-type forgetful struct {
-	desk
+// forgetRecorder notes what may be forgotten.
+type forgetRecorder struct {
+	executor
 	forgotten chan vedette.OperationID
 }
 
-func (f forgetful) Forget(id vedette.OperationID) { f.forgotten <- id }
+func (f forgetRecorder) Forget(id vedette.OperationID) { f.forgotten <- id }
 
-// noise is a log that does not end.
-type noise struct{}
+// endlessLog is a log that does not end.
+type endlessLog struct{}
 
-func (noise) Read(b []byte) (int, error) {
+func (endlessLog) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = byte(time.Now().UnixNano()>>(i%13)) ^ byte(i*i)
 	}
 	return len(b), nil
 }
 
-// answering calls test with the operations of an agent that is connected to a server.
-func answering(t *testing.T, answer func(grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error, test func(*operations, forgetful)) {
+// withOperationStream calls test with the operations of an agent that is connected to a server.
+func withOperationStream(t *testing.T, answer func(grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error, test func(*operationStream, forgetRecorder)) {
 	synctest.Test(t, func(t *testing.T) {
 		listen := bufconn.Listen(1 << 16)
 		srv := grpc.NewServer(grpc.ForceServerCodecV2(wire.Codec()))
-		wire.RegisterOperationsServer(srv, server{answer: answer})
+		wire.RegisterOperationsServer(srv, answerServer{answer: answer})
 		go func() { _ = srv.Serve(listen) }()
 		conn, err := grpc.NewClient("passthrough:///server", grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return listen.Dial() }))
@@ -58,38 +58,38 @@ func answering(t *testing.T, answer func(grpc.ClientStreamingServer[wire.AnswerP
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		d := forgetful{forgotten: make(chan vedette.OperationID, 1)}
-		o := &operations{uplink: &Uplink{log: slog.New(slog.DiscardHandler), desk: d}, client: wire.NewOperationsClient(conn), ctx: ctx}
-		test(o, d)
+		recorder := forgetRecorder{forgotten: make(chan vedette.OperationID, 1)}
+		o := &operationStream{uplink: &Uplink{log: slog.New(slog.DiscardHandler), executor: recorder}, client: wire.NewOperationsClient(conn), ctx: ctx}
+		test(o, recorder)
 		cancel()
-		o.end()
+		o.close()
 		_ = conn.Close()
 		srv.Stop()
 	})
 }
 
-// TestALogThatNobodyTakes holds that a log gives its room back when the server takes
+// TestUnreadLogIsClosed holds that a log gives its room back when the server takes
 // nothing of it, and keeps it while the log has nothing to say.
-func TestALogThatNobodyTakes(t *testing.T) {
-	frozen := func(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
+func TestUnreadLogIsClosed(t *testing.T) {
+	stalled := func(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
 		<-stream.Context().Done()
 		return nil
 	}
-	answering(t, frozen, func(o *operations, d forgetful) {
+	withOperationStream(t, stalled, func(o *operationStream, recorder forgetRecorder) {
 		began := time.Now()
-		o.answer(vedette.Outcome{ID: "log", Stream: io.NopCloser(noise{})})
-		if id := <-d.forgotten; id != "log" || time.Since(began) != logPatience {
-			t.Errorf("%s is forgotten after %v, want %v", id, time.Since(began), logPatience)
+		o.answer(vedette.Outcome{ID: "log", Stream: io.NopCloser(endlessLog{})})
+		if id := <-recorder.forgotten; id != "log" || time.Since(began) != logSendTimeout {
+			t.Errorf("%s is forgotten after %v, want %v", id, time.Since(began), logSendTimeout)
 		}
 	})
-	takes := func(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
+	reading := func(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
 		for {
 			if _, err := stream.Recv(); err != nil {
 				return stream.SendAndClose(&wire.AnswerEnd{})
 			}
 		}
 	}
-	answering(t, takes, func(o *operations, d forgetful) {
+	withOperationStream(t, reading, func(o *operationStream, recorder forgetRecorder) {
 		out, in := io.Pipe()
 		o.answer(vedette.Outcome{ID: "log", Stream: out})
 		for range 10 {
@@ -99,7 +99,7 @@ func TestALogThatNobodyTakes(t *testing.T) {
 			}
 		}
 		_ = in.Close()
-		if id := <-d.forgotten; id != "log" {
+		if id := <-recorder.forgotten; id != "log" {
 			t.Error(id)
 		}
 	})

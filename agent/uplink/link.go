@@ -24,32 +24,32 @@ import (
 // While it serves, one goroutine sends what the outbox gives, one receives, one
 // sends pulses and watches for the server's.
 type link struct {
-	uplink *Uplink
-	stream grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
-	pulse  time.Duration
-	credit int
-	acked  chan struct{} // holds a token after an acknowledgement
-	hangUp context.CancelFunc
+	uplink            *Uplink
+	stream            grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
+	heartbeatInterval time.Duration
+	credit            int
+	acked             chan struct{} // holds a token after an acknowledgement
+	cancel            context.CancelFunc
 
-	heard atomic.Int64 // when the server last said something, nanoseconds
-	stamp atomic.Pointer[stamp]
+	lastReceived  atomic.Int64 // when the server last said something, nanoseconds
+	lastHeartbeat atomic.Pointer[serverHeartbeat]
 
-	mu     sync.Mutex // guards what follows, and Send, which waits while the server has no room
-	writer wire.Writer
-	quiet  int // pulses since the last change was sent
+	mu             sync.Mutex // guards what follows, and Send, which waits while the server has no room
+	writer         wire.Writer
+	idleHeartbeats int // pulses since the last change was sent
 }
 
-// stamp is that of the server's last Pulse, or 0 for its Welcome, and when it was
+// serverHeartbeat is that of the server's last Pulse, or 0 for its Welcome, and when it was
 // received. Pulses return it, so that the server need not trust this clock.
-type stamp struct {
+type serverHeartbeat struct {
 	number   int64
 	received time.Time
 }
 
 var (
-	errSilent  = errors.New("the server was not heard for three pulses")
-	errNoWords = errors.New("the connection was opened, and the server says nothing")
-	errGoodbye = errors.New("the server asked to connect again")
+	errHeartbeatTimeout = errors.New("the server was not heard for three pulses")
+	errHandshakeTimeout = errors.New("the connection was opened, and the server says nothing")
+	errDrain            = errors.New("the server asked to connect again")
 )
 
 // batchBytes is how much is compressed and sent at once. More would delay the
@@ -58,13 +58,13 @@ const batchBytes = 128 << 10
 
 func newLink(u *Uplink) *link { return &link{uplink: u, acked: make(chan struct{}, 1)} }
 
-// mostGreeting is how long the server may take for its first words. Before them
+// handshakeTimeout is how long the server may take for its first words. Before them
 // its pulse is not known.
-const mostGreeting = 20 * time.Second
+const handshakeTimeout = 20 * time.Second
 
 func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
-	ctx, l.hangUp = context.WithCancel(ctx)
-	defer l.hangUp()
+	ctx, l.cancel = context.WithCancel(ctx)
+	defer l.cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	stream, err := wire.NewCachingClient(conn).Connect(ctx)
 	if err != nil {
@@ -77,36 +77,36 @@ func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
 }
 
 func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.ClientConn) error {
-	impatience := time.AfterFunc(mostGreeting, l.hangUp)
-	welcome, err := l.greet()
-	if !impatience.Stop() {
-		return errNoWords
+	handshakeTimer := time.AfterFunc(handshakeTimeout, l.cancel)
+	welcome, err := l.handshake()
+	if !handshakeTimer.Stop() {
+		return errHandshakeTimeout
 	}
 	if err != nil {
 		return err
 	}
 	u := l.uplink
-	l.pulse = time.Duration(max(1, welcome.GetPulseSeconds())) * time.Second
+	l.heartbeatInterval = time.Duration(max(1, welcome.GetPulseSeconds())) * time.Second
 	l.credit = max(int(welcome.GetCreditBytes()), 2*batchBytes)
-	l.heard.Store(time.Now().UnixNano())
-	l.stamp.Store(&stamp{received: time.Now()})
-	u.listener.Connected(Terms{Kinds: welcome.GetKinds(), Lifts: wire.ToLifts(welcome.GetLifts()), Annotations: welcome.GetAnnotations()})
+	l.lastReceived.Store(time.Now().UnixNano())
+	l.lastHeartbeat.Store(&serverHeartbeat{received: time.Now()})
+	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Lifts: wire.ToLifts(welcome.GetLifts()), Annotations: welcome.GetAnnotations()})
 	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
 	group.Go(l.receive)
-	group.Go(func() error { return l.listen(ctx) })
-	for _, m := range u.welcomed(l, welcome.GetServerId()) {
+	group.Go(func() error { return l.checkHeartbeats(ctx) })
+	for _, m := range u.activateLink(l, welcome.GetServerId()) {
 		if err := l.send(m); err != nil {
 			return err
 		}
 	}
-	if session := welcome.GetSession(); session != "" && u.desk != nil { // older servers give no operations
+	if session := welcome.GetSession(); session != "" && u.executor != nil { // older servers give no operations
 		group.Go(func() error { return l.serveOperations(ctx, conn, session) })
 	}
-	group.Go(func() error { return l.pump(ctx) })
-	return l.beat(ctx)
+	group.Go(func() error { return l.sendFromOutbox(ctx) })
+	return l.sendHeartbeats(ctx)
 }
 
-func (l *link) greet() (*wire.Welcome, error) {
+func (l *link) handshake() (*wire.Welcome, error) {
 	cfg := l.uplink.cfg
 	err := l.stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{
 		OldestProtocol: wire.OldestProtocol, NewestProtocol: wire.Protocol,
@@ -126,9 +126,9 @@ func (l *link) greet() (*wire.Welcome, error) {
 	return first.GetWelcome(), nil
 }
 
-// control sends a message beside the records. A failure ends the link by what
+// sendControl sends a message beside the records. A failure ends the link by what
 // receive hears.
-func (l *link) control(m *wire.AgentMessage) {
+func (l *link) sendControl(m *wire.AgentMessage) {
 	if err := l.send(m); err != nil {
 		l.uplink.log.Debug("message not sent; the connection is lost", "error", err)
 	}
@@ -140,12 +140,12 @@ func (l *link) send(m *wire.AgentMessage) error {
 	return l.stream.Send(m)
 }
 
-// pump sends changes as the outbox gives them, while the server gives credit.
-func (l *link) pump(ctx context.Context) error {
+// sendFromOutbox sends changes as the outbox gives them, while the server gives credit.
+func (l *link) sendFromOutbox(ctx context.Context) error {
 	box := l.uplink.box
 	for {
-		room := l.credit - box.Unacknowledged()
-		if room <= 0 {
+		budget := l.credit - box.Unacknowledged()
+		if budget <= 0 {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
@@ -153,7 +153,7 @@ func (l *link) pump(ctx context.Context) error {
 			}
 			continue
 		}
-		changes, err := box.Take(ctx, min(room, batchBytes))
+		changes, err := box.Take(ctx, min(budget, batchBytes))
 		if err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (l *link) pump(ctx context.Context) error {
 func (l *link) sendChanges(changes []outbox.Change) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.quiet = 0
+	l.idleHeartbeats = 0
 	var header []byte
 	for _, c := range changes {
 		header = wire.AppendHeader(header[:0], c.Account, c.Term, c.Feed)
@@ -174,11 +174,11 @@ func (l *link) sendChanges(changes []outbox.Change) error {
 			return err
 		}
 	}
-	return l.sendLocked(l.writer.Flush)
+	return l.flushLocked(l.writer.Flush)
 }
 
-func (l *link) sendLocked(end func() ([]*wire.Data, error)) error {
-	pieces, err := end()
+func (l *link) flushLocked(flush func() ([]*wire.Data, error)) error {
+	pieces, err := flush()
 	if err != nil {
 		return err
 	}
@@ -190,45 +190,45 @@ func (l *link) sendLocked(end func() ([]*wire.Data, error)) error {
 	return nil
 }
 
-// beat sends pulses.
-func (l *link) beat(ctx context.Context) error {
-	tick := time.NewTicker(l.pulse)
-	defer tick.Stop()
+// sendHeartbeats sends pulses.
+func (l *link) sendHeartbeats(ctx context.Context) error {
+	ticker := time.NewTicker(l.heartbeatInterval)
+	defer ticker.Stop()
 	for {
-		if err := l.sendPulse(); err != nil {
+		if err := l.sendHeartbeat(); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-tick.C:
+		case <-ticker.C:
 		}
 	}
 }
 
-// listen notices when the server sends no pulses. It is apart from beat, which
+// checkHeartbeats notices when the server sends no pulses. It is apart from beat, which
 // may be waiting for room at a server that is gone.
-func (l *link) listen(ctx context.Context) error {
-	tick := time.NewTicker(l.pulse)
-	defer tick.Stop()
+func (l *link) checkHeartbeats(ctx context.Context) error {
+	ticker := time.NewTicker(l.heartbeatInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case now := <-tick.C:
-			if now.Sub(time.Unix(0, l.heard.Load())) > 3*l.pulse {
-				return errSilent
+		case now := <-ticker.C:
+			if now.Sub(time.Unix(0, l.lastReceived.Load())) > 3*l.heartbeatInterval {
+				return errHeartbeatTimeout
 			}
 		}
 	}
 }
 
-// idlePulses is how many pulses without a change make a stream idle. An idle
+// idleAfterHeartbeats is how many pulses without a change make a stream idle. An idle
 // stream's compression is given back on both sides.
-const idlePulses = 3
+const idleAfterHeartbeats = 3
 
-func (l *link) sendPulse() error {
-	rec, err := wire.EncodeStep(&wire.Record_Pulse{Pulse: l.pulseOf(l.uplink.box.Behind(), time.Now())})
+func (l *link) sendHeartbeat() error {
+	rec, err := wire.EncodeStep(&wire.Record_Pulse{Pulse: l.newHeartbeat(l.uplink.box.PendingSince(), time.Now())})
 	if err != nil {
 		return err
 	}
@@ -237,17 +237,17 @@ func (l *link) sendPulse() error {
 	if err := l.writer.Write(rec); err != nil {
 		return err
 	}
-	if l.quiet++; l.quiet > idlePulses {
-		return l.sendLocked(l.writer.Close)
+	if l.idleHeartbeats++; l.idleHeartbeats > idleAfterHeartbeats {
+		return l.flushLocked(l.writer.Close)
 	}
-	return l.sendLocked(l.writer.Flush)
+	return l.flushLocked(l.writer.Flush)
 }
 
-// pulseOf says since when the oldest change waits that was not sent.
-func (l *link) pulseOf(behind, now time.Time) *wire.AgentPulse {
-	last := l.stamp.Load()
+// newHeartbeat says since when the oldest change waits that was not sent.
+func (l *link) newHeartbeat(pendingSince, now time.Time) *wire.AgentPulse {
+	last := l.lastHeartbeat.Load()
 	return &wire.AgentPulse{
-		UnixMillis: behind.UnixMilli(), AgeMillis: proto.Int64(now.Sub(behind).Milliseconds()),
+		UnixMillis: pendingSince.UnixMilli(), AgeMillis: proto.Int64(now.Sub(pendingSince).Milliseconds()),
 		Stamp: last.number, HeldMillis: now.Sub(last.received).Milliseconds(),
 	}
 }
@@ -259,7 +259,7 @@ func (l *link) receive() error {
 		if err != nil {
 			return err
 		}
-		l.heard.Store(time.Now().UnixNano())
+		l.lastReceived.Store(time.Now().UnixNano())
 		if err := l.handle(m); err != nil {
 			return err
 		}
@@ -277,16 +277,16 @@ func (l *link) handle(m *wire.ServerMessage) error {
 		}
 	case *wire.ServerMessage_Assignment:
 		a := m.Assignment
-		u.listener.Assigned(Assignment{Account: vedette.AccountName(a.GetAccount()), Role: a.GetRole(),
+		u.handler.Assigned(Assignment{Account: vedette.AccountName(a.GetAccount()), Role: a.GetRole(),
 			Term: vedette.Term(a.GetTerm()), Marks: wire.ToMarks(a.GetMarks()), Message: a.GetMessage()})
 	case *wire.ServerMessage_Index:
 		i := m.Index
-		u.listener.Indexed(Index{Account: vedette.AccountName(i.GetAccount()), Feed: wire.ToFeed(i.GetFeed()),
+		u.handler.Indexed(Index{Account: vedette.AccountName(i.GetAccount()), Feed: wire.ToFeed(i.GetFeed()),
 			Digests: i.GetDigests(), Last: i.GetLast()})
 	case *wire.ServerMessage_Pulse:
-		l.stamp.Store(&stamp{number: m.Pulse.GetStamp(), received: time.Now()})
+		l.lastHeartbeat.Store(&serverHeartbeat{number: m.Pulse.GetStamp(), received: time.Now()})
 	case *wire.ServerMessage_Goodbye:
-		return fmt.Errorf("%w: %s", errGoodbye, m.Goodbye.GetReason())
+		return fmt.Errorf("%w: %s", errDrain, m.Goodbye.GetReason())
 	}
 	return nil
 }

@@ -15,51 +15,51 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// desk takes operations and remembers their outcomes.
-type desk interface {
+// executor takes operations and remembers their outcomes.
+type executor interface {
 	Submit(vedette.Operation)
 	Cancel(vedette.OperationID)
 	Forget(vedette.OperationID)
 	Unacknowledged() []vedette.Outcome
 }
 
-// operations is a link's half of the Operations service: one stream that
+// operationStream is a link's half of the Operations service: one stream that
 // operations come down and outcomes go up, and one more for each answer that is
 // too big for it.
-type operations struct {
+type operationStream struct {
 	uplink  *Uplink
 	client  wire.OperationsClient
 	session string
 	ctx     context.Context // the link's: what is being answered ends with it
 	stream  grpc.BidiStreamingClient[wire.OperationsUp, wire.OperationsDown]
-	sending sync.Mutex // held while something is sent on the stream
+	sendMu  sync.Mutex // held while something is sent on the stream
 
-	mu      sync.Mutex
-	over    bool           // nothing more is answered
-	answers sync.WaitGroup // the streams of Answer; grows only while not over
+	mu            sync.Mutex
+	closed        bool           // nothing more is answered
+	answerStreams sync.WaitGroup // the streams of Answer; grows only while not over
 }
 
-// beside answers on a stream of its own, and reports whether it still can.
-func (o *operations) beside(answer func()) bool {
+// startAnswer answers on a stream of its own, and reports whether it still can.
+func (o *operationStream) startAnswer(answer func()) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.over {
-		o.answers.Go(answer)
+	if !o.closed {
+		o.answerStreams.Go(answer)
 	}
-	return !o.over
+	return !o.closed
 }
 
-func (o *operations) end() {
+func (o *operationStream) close() {
 	o.mu.Lock()
-	o.over = true
+	o.closed = true
 	o.mu.Unlock()
-	o.answers.Wait()
+	o.answerStreams.Wait()
 }
 
 // serveOperations attaches to the server and takes operations until the link ends.
 func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, session string) error {
-	o := &operations{uplink: l.uplink, client: wire.NewOperationsClient(conn), session: session, ctx: ctx}
-	defer o.end()
+	o := &operationStream{uplink: l.uplink, client: wire.NewOperationsClient(conn), session: session, ctx: ctx}
+	defer o.close()
 	var err error
 	if o.stream, err = o.client.Serve(ctx); err != nil {
 		return fmt.Errorf("open the stream of operations: %w", err)
@@ -72,13 +72,13 @@ func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, sessi
 	}
 	l.uplink.attach(o)
 	defer l.uplink.detach(o)
-	for _, out := range l.uplink.desk.Unacknowledged() {
+	for _, out := range l.uplink.executor.Unacknowledged() {
 		o.answer(out)
 	}
 	return o.receive()
 }
 
-func (o *operations) receive() error {
+func (o *operationStream) receive() error {
 	var joiner wire.Joiner
 	for {
 		m, err := o.stream.Recv()
@@ -90,41 +90,41 @@ func (o *operations) receive() error {
 		}
 		switch m := m.GetMessage().(type) {
 		case *wire.OperationsDown_Operation:
-			o.uplink.desk.Submit(wire.ToOperation(m.Operation, time.Now()))
+			o.uplink.executor.Submit(wire.ToOperation(m.Operation, time.Now()))
 		case *wire.OperationsDown_Cancel:
-			o.uplink.desk.Cancel(vedette.OperationID(m.Cancel.GetId()))
+			o.uplink.executor.Cancel(vedette.OperationID(m.Cancel.GetId()))
 		case *wire.OperationsDown_Forget:
-			o.uplink.desk.Forget(vedette.OperationID(m.Forget.GetId()))
+			o.uplink.executor.Forget(vedette.OperationID(m.Forget.GetId()))
 		}
 	}
 }
 
 // answer sends an outcome. One that can't be sent because the link ends stays on
 // the desk for the next.
-func (o *operations) answer(out vedette.Outcome) {
+func (o *operationStream) answer(out vedette.Outcome) {
 	if out.Stream != nil {
-		if !o.beside(func() { o.log(out) }) {
-			o.uplink.giveUp(out)
+		if !o.startAnswer(func() { o.sendLog(out) }) {
+			o.uplink.discardLog(out)
 		}
 		return
 	}
 	encoded := wire.FromOutcome(out)
 	if proto.Size(encoded) > wire.MaxPiece {
-		o.beside(func() { o.bulk(encoded) })
+		o.startAnswer(func() { o.sendLargeOutcome(encoded) })
 		return
 	}
-	o.sending.Lock()
-	defer o.sending.Unlock()
+	o.sendMu.Lock()
+	defer o.sendMu.Unlock()
 	if err := o.stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Outcome{Outcome: encoded}}); err != nil {
 		o.uplink.log.Debug("outcome not sent; the connection is lost", "operation", out.ID, "error", err)
 	}
 }
 
-// bulk sends an outcome on a stream of its own.
-func (o *operations) bulk(encoded *wire.Outcome) {
+// sendLargeOutcome sends an outcome on a stream of its own.
+func (o *operationStream) sendLargeOutcome(encoded *wire.Outcome) {
 	b, err := wire.Marshal(encoded)
 	if err == nil {
-		err = o.send(&wire.AnswerPiece{Operation: encoded.GetId()}, func(w *wire.AnswerWriter) error {
+		err = o.sendAnswer(&wire.AnswerPiece{Operation: encoded.GetId()}, func(w *wire.AnswerWriter) error {
 			_, err := w.Write(b)
 			return errors.Join(err, w.Close(nil))
 		})
@@ -134,34 +134,34 @@ func (o *operations) bulk(encoded *wire.Outcome) {
 	}
 }
 
-// log sends a log as it is read, until it ends or nobody wants more of it.
-func (o *operations) log(out vedette.Outcome) {
-	defer o.uplink.desk.Forget(out.ID)
-	hangUp := sync.OnceFunc(func() { _ = out.Stream.Close() })
-	defer hangUp()
-	defer context.AfterFunc(o.ctx, hangUp)() // a log that is silent would not notice that the link has ended
-	err := o.send(&wire.AnswerPiece{Operation: string(out.ID), Log: true}, func(w *wire.AnswerWriter) error {
+// sendLog sends a log as it is read, until it ends or nobody wants more of it.
+func (o *operationStream) sendLog(out vedette.Outcome) {
+	defer o.uplink.executor.Forget(out.ID)
+	closeLog := sync.OnceFunc(func() { _ = out.Stream.Close() })
+	defer closeLog()
+	defer context.AfterFunc(o.ctx, closeLog)() // a log that is silent would not notice that the link has ended
+	err := o.sendAnswer(&wire.AnswerPiece{Operation: string(out.ID), Log: true}, func(w *wire.AnswerWriter) error {
 		return copyLog(w, out.Stream)
 	})
-	if errors.Is(err, errNotTaken) {
+	if errors.Is(err, errLogSendTimeout) {
 		o.uplink.log.Warn("log closed", "operation", out.ID, "error", err)
 	} else if err != nil {
 		o.uplink.log.Debug("log not sent to its end", "operation", out.ID, "error", err)
 	}
 }
 
-// logPatience is how long a piece of a log waits for the server to take it. A log
+// logSendTimeout is how long a piece of a log waits for the server to take it. A log
 // that has nothing to send waits for nobody. It is a little more than the server
 // gives its reader, so that the server can say why it ends.
-const logPatience = 90 * time.Second
+const logSendTimeout = 90 * time.Second
 
-var errNotTaken = fmt.Errorf("the server took nothing of the log for %v: its reader has stopped, or the connection", logPatience)
+var errLogSendTimeout = fmt.Errorf("the server took nothing of the log for %v: its reader has stopped, or the connection", logSendTimeout)
 
-// impatient has a send that takes too long end what it is part of.
-func impatient(send func(*wire.AnswerPiece) error, end context.CancelCauseFunc) func(*wire.AnswerPiece) error {
+// withSendTimeout has a send that takes too long end what it is part of.
+func withSendTimeout(send func(*wire.AnswerPiece) error, cancel context.CancelCauseFunc) func(*wire.AnswerPiece) error {
 	return func(p *wire.AnswerPiece) error {
-		alarm := time.AfterFunc(logPatience, func() { end(errNotTaken) })
-		defer alarm.Stop()
+		timer := time.AfterFunc(logSendTimeout, func() { cancel(errLogSendTimeout) })
+		defer timer.Stop()
 		return send(p)
 	}
 }
@@ -192,7 +192,7 @@ func copyLog(w *wire.AnswerWriter, log io.Reader) error {
 	}
 }
 
-func (o *operations) send(first *wire.AnswerPiece, write func(*wire.AnswerWriter) error) error {
+func (o *operationStream) sendAnswer(first *wire.AnswerPiece, write func(*wire.AnswerWriter) error) error {
 	first.Session = o.session
 	ctx, cancel := context.WithCancelCause(o.ctx)
 	defer cancel(nil)
@@ -202,7 +202,7 @@ func (o *operations) send(first *wire.AnswerPiece, write func(*wire.AnswerWriter
 	}
 	send := stream.Send
 	if first.GetLog() {
-		send = impatient(send, cancel)
+		send = withSendTimeout(send, cancel)
 	}
 	if err := write(wire.NewAnswerWriter(first, send)); err != nil {
 		_, why := stream.CloseAndRecv() // the server says why it wants no more
@@ -215,21 +215,21 @@ func (o *operations) send(first *wire.AnswerPiece, write func(*wire.AnswerWriter
 // Answer sends an outcome to the server, or leaves it to the desk where none is
 // connected. It takes the outcome's Stream.
 func (u *Uplink) Answer(out vedette.Outcome) {
-	if o := u.operations.Load(); o != nil {
+	if o := u.operationStream.Load(); o != nil {
 		o.answer(out)
 		return
 	}
 	if out.Stream != nil {
-		u.giveUp(out)
+		u.discardLog(out)
 	}
 }
 
-// giveUp closes a log that nobody can read. Who wants it asks again.
-func (u *Uplink) giveUp(out vedette.Outcome) {
+// discardLog closes a log that nobody can read. Who wants it asks again.
+func (u *Uplink) discardLog(out vedette.Outcome) {
 	_ = out.Stream.Close() // nothing of it was read
-	u.desk.Forget(out.ID)
+	u.executor.Forget(out.ID)
 }
 
-func (u *Uplink) attach(o *operations) { u.operations.Store(o) }
+func (u *Uplink) attach(o *operationStream) { u.operationStream.Store(o) }
 
-func (u *Uplink) detach(o *operations) { u.operations.CompareAndSwap(o, nil) }
+func (u *Uplink) detach(o *operationStream) { u.operationStream.CompareAndSwap(o, nil) }

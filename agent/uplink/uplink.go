@@ -55,8 +55,8 @@ type Assignment struct {
 	Message string
 }
 
-// Terms are what the server wants to know of every account.
-type Terms struct {
+// ServerSettings are what the server wants to know of every account.
+type ServerSettings struct {
 	Kinds       []string
 	Lifts       []vedette.Lift
 	Annotations []string
@@ -70,10 +70,10 @@ type Index struct {
 	Last    bool
 }
 
-// listener hears what the server says. Its methods are called one at a time,
+// handler hears what the server says. Its methods are called one at a time,
 // from the goroutine that receives, and must not wait for the server.
-type listener interface {
-	Connected(Terms)
+type handler interface {
+	Connected(ServerSettings)
 	Assigned(Assignment)
 	Indexed(Index)
 }
@@ -82,26 +82,26 @@ type listener interface {
 type Uplink struct {
 	cfg      Config
 	box      *outbox.Box
-	listener listener
-	desk     desk // nil for an agent that takes no operations
+	handler  handler
+	executor executor // nil for an agent that takes no operations
 	log      *slog.Logger
 
-	mu         sync.Mutex
-	accounts   map[vedette.AccountName]*wire.Register // to be registered on every connection
-	troubles   map[vedette.AccountName]*wire.Trouble  // to be told on every connection
-	link       *link                                  // nil while not connected
-	status     atomic.Pointer[connection]             // changed with mu held, but never waited for
-	operations atomic.Pointer[operations]             // nil while the server takes no outcomes; never waited for
+	mu              sync.Mutex
+	accounts        map[vedette.AccountName]*wire.Register // to be registered on every connection
+	accountErrors   map[vedette.AccountName]*wire.Trouble  // to be told on every connection
+	link            *link                                  // nil while not connected
+	status          atomic.Pointer[linkStatus]             // changed with mu held, but never waited for
+	operationStream atomic.Pointer[operationStream]        // nil while the server takes no outcomes; never waited for
 }
 
-// connection is how the connection is.
-type connection struct {
+// linkStatus is how the connection is.
+type linkStatus struct {
 	server string // that we are or were connected to
 	lost   error  // why the last connection ended; nil while connected
 }
 
 // New returns an uplink that sends what box holds. Nothing is dialled before Run.
-func New(cfg Config, box *outbox.Box, l listener, d desk, log *slog.Logger) *Uplink {
+func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *Uplink {
 	if cfg.MinBackoff == 0 {
 		cfg.MinBackoff = 500 * time.Millisecond
 	}
@@ -111,9 +111,9 @@ func New(cfg Config, box *outbox.Box, l listener, d desk, log *slog.Logger) *Upl
 	if cfg.Process == "" {
 		cfg.Process = rand.Text()
 	}
-	u := &Uplink{cfg: cfg, box: box, listener: l, desk: d, log: log, accounts: map[vedette.AccountName]*wire.Register{},
-		troubles: map[vedette.AccountName]*wire.Trouble{}}
-	u.status.Store(&connection{lost: errors.New("not connected yet")})
+	u := &Uplink{cfg: cfg, box: box, handler: h, executor: e, log: log, accounts: map[vedette.AccountName]*wire.Register{},
+		accountErrors: map[vedette.AccountName]*wire.Trouble{}}
+	u.status.Store(&linkStatus{lost: errors.New("not connected yet")})
 	return u
 }
 
@@ -129,7 +129,7 @@ func (u *Uplink) Register(a vedette.Account) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.accounts[a.Name] = r
-	u.controlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})
+	u.sendControlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})
 	return nil
 }
 
@@ -138,40 +138,40 @@ func (u *Uplink) Deregister(name vedette.AccountName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.accounts, name)
-	u.controlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: string(name)}}})
+	u.sendControlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: string(name)}}})
 }
 
-// Trouble tells people at the server what keeps an account from being reported;
+// ReportAccountError tells people at the server what keeps an account from being reported;
 // an empty message, that it is over.
-func (u *Uplink) Trouble(name vedette.AccountName, message string) {
+func (u *Uplink) ReportAccountError(name vedette.AccountName, message string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.troubles[name].GetMessage() == message {
+	if u.accountErrors[name].GetMessage() == message {
 		return
 	}
 	t := &wire.Trouble{Account: string(name), Message: message}
-	u.troubles[name] = t
+	u.accountErrors[name] = t
 	if message == "" {
-		delete(u.troubles, name)
+		delete(u.accountErrors, name)
 	}
-	u.controlLocked(troubled(t))
+	u.sendControlLocked(accountErrorMessage(t))
 }
 
-func troubled(t *wire.Trouble) *wire.AgentMessage {
+func accountErrorMessage(t *wire.Trouble) *wire.AgentMessage {
 	return &wire.AgentMessage{Message: &wire.AgentMessage_Trouble{Trouble: t}}
 }
 
-func (u *Uplink) controlLocked(m *wire.AgentMessage) {
+func (u *Uplink) sendControlLocked(m *wire.AgentMessage) {
 	if u.link != nil {
-		u.link.control(m)
+		u.link.sendControl(m)
 	}
 }
 
 // Status returns the server that we are connected to, or why we are not. It does not
 // wait, while whatever is told to the server may.
 func (u *Uplink) Status() (server string, err error) {
-	now := u.status.Load()
-	return now.server, now.lost
+	current := u.status.Load()
+	return current.server, current.lost
 }
 
 // Run keeps the connection until ctx ends.
@@ -190,12 +190,12 @@ func (u *Uplink) Run(ctx context.Context) error {
 		if served > 10*time.Second {
 			wait.Reset()
 		}
-		pause := wait.NextBackOff()
-		u.log.Warn("no connection to the server; tried again", "server", u.cfg.Target, "in", pause.Round(time.Millisecond), "error", err)
+		delay := wait.NextBackOff()
+		u.log.Warn("no connection to the server; tried again", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "error", err)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(pause):
+		case <-time.After(delay):
 		}
 	}
 }
@@ -226,26 +226,26 @@ func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Durat
 	_ = conn.Close() // which fails only where it was done before
 	u.mu.Lock()
 	u.link = nil
-	err = inWords(err, u.cfg)
-	u.status.Store(&connection{server: u.status.Load().server, lost: err})
+	err = explainError(err, u.cfg)
+	u.status.Store(&linkStatus{server: u.status.Load().server, lost: err})
 	u.mu.Unlock()
 	u.box.Rewind()
 	return time.Since(started), err
 }
 
-// welcomed makes the link the one that registrations go to, and returns what is
+// activateLink makes the link the one that registrations go to, and returns what is
 // to be said on it first.
-func (u *Uplink) welcomed(l *link, server string) []*wire.AgentMessage {
+func (u *Uplink) activateLink(l *link, server string) []*wire.AgentMessage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.link = l
-	u.status.Store(&connection{server: server})
-	var first []*wire.AgentMessage
+	u.status.Store(&linkStatus{server: server})
+	var initial []*wire.AgentMessage
 	for _, r := range u.accounts {
-		first = append(first, &wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})
+		initial = append(initial, &wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})
 	}
-	for _, t := range u.troubles {
-		first = append(first, troubled(t))
+	for _, t := range u.accountErrors {
+		initial = append(initial, accountErrorMessage(t))
 	}
-	return first
+	return initial
 }

@@ -53,8 +53,8 @@ func certificate(t *testing.T, until time.Time, names ...string) (tls.Certificat
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// serve runs a gRPC server without our service and returns its address.
-func serve(t *testing.T, creds credentials.TransportCredentials) string {
+// serveWithoutVedette runs a gRPC server without our service and returns its address.
+func serveWithoutVedette(t *testing.T, creds credentials.TransportCredentials) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -67,58 +67,60 @@ func serve(t *testing.T, creds credentials.TransportCredentials) string {
 	return l.Addr().String()
 }
 
-// TestWords connects for real to what people connect to by mistake, and asks
+// TestConnectionErrorsAreExplained connects for real to what people connect to by mistake, and asks
 // that the error says what to do.
-func TestWords(t *testing.T) {
+func TestConnectionErrorsAreExplained(t *testing.T) {
 	good, pool := certificate(t, time.Now().Add(time.Hour))
 	expired, expiredPool := certificate(t, time.Now().Add(-time.Hour))
 	other, otherPool := certificate(t, time.Now().Add(time.Hour), "vedette.example.com")
-	trusting := func(p *x509.CertPool) credentials.TransportCredentials {
+	trustCreds := func(p *x509.CertPool) credentials.TransportCredentials {
 		return credentials.NewTLS(&tls.Config{RootCAs: p})
 	}
-	withTLS := func(cert tls.Certificate) string { return serve(t, credentials.NewServerTLSFromCert(&cert)) }
-	mutual := serve(t, credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}))
+	serveTLS := func(cert tls.Certificate) string {
+		return serveWithoutVedette(t, credentials.NewServerTLSFromCert(&cert))
+	}
+	mutualTLS := serveWithoutVedette(t, credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}))
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
-	plain := strings.TrimPrefix(web.URL, "http://")
+	plainHTTP := strings.TrimPrefix(web.URL, "http://")
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := closed.Addr().String()
+	closedAddress := closed.Addr().String()
 	closed.Close()
 	tests := []struct {
-		why   string
-		at    string
-		creds credentials.TransportCredentials // nil: without TLS
-		want  string
+		why     string
+		address string
+		creds   credentials.TransportCredentials // nil: without TLS
+		want    string
 	}{
-		{"no TLS where TLS is meant", serve(t, insecure.NewCredentials()), trusting(pool), "speaks no TLS; if it is the server's gRPC port"},
-		{"TLS where none is meant", withTLS(good), nil, "expects TLS"},
-		{"plain HTTP in place of TLS", plain, trusting(pool), "9091 is the gRPC port by default"},
-		{"plain HTTP in place of gRPC", plain, nil, "the gRPC port is 9091 by default"},
-		{"an authority that nobody knows", withTLS(good), trusting(otherPool), "set clouddriver.tls.cacertFile"},
-		{"an expired certificate", withTLS(expired), trusting(expiredPool), "has expired"},
-		{"a certificate of another host", withTLS(other), trusting(otherPool), "set clouddriver.tls.serverName"},
-		{"a client certificate is missing", mutual, trusting(pool), "asks for a client certificate"},
-		{"nobody listens", nobody, nil, "nothing listens there"},
+		{"no TLS where TLS is meant", serveWithoutVedette(t, insecure.NewCredentials()), trustCreds(pool), "speaks no TLS; if it is the server's gRPC port"},
+		{"TLS where none is meant", serveTLS(good), nil, "expects TLS"},
+		{"plain HTTP in place of TLS", plainHTTP, trustCreds(pool), "9091 is the gRPC port by default"},
+		{"plain HTTP in place of gRPC", plainHTTP, nil, "the gRPC port is 9091 by default"},
+		{"an authority that nobody knows", serveTLS(good), trustCreds(otherPool), "set clouddriver.tls.cacertFile"},
+		{"an expired certificate", serveTLS(expired), trustCreds(expiredPool), "has expired"},
+		{"a certificate of another host", serveTLS(other), trustCreds(otherPool), "set clouddriver.tls.serverName"},
+		{"a client certificate is missing", mutualTLS, trustCreds(pool), "asks for a client certificate"},
+		{"nobody listens", closedAddress, nil, "nothing listens there"},
 		{"no such host", "nowhere.invalid:9091", nil, "can't be resolved"},
-		{"another gRPC server", serve(t, insecure.NewCredentials()), nil, "no Vedette server"},
+		{"another gRPC server", serveWithoutVedette(t, insecure.NewCredentials()), nil, "no Vedette server"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
-			got := failure(t, tt.at, tt.creds, tt.want)
-			if !strings.Contains(got, tt.want) || !strings.Contains(got, tt.at) {
+			got := awaitError(t, tt.address, tt.creds, tt.want)
+			if !strings.Contains(got, tt.want) || !strings.Contains(got, tt.address) {
 				t.Errorf("got  %s\nwant %q and the address in it", got, tt.want)
 			}
 		})
 	}
 }
 
-// failure runs an uplink until it says what is wanted of it, and returns the last
+// awaitError runs an uplink until it says what is wanted of it, and returns the last
 // that it said: with TLS 1.3 a refusal may be overtaken by the end of the
 // connection, so that only a later attempt hears it.
-func failure(t *testing.T, target string, creds credentials.TransportCredentials, want string) string {
+func awaitError(t *testing.T, target string, creds credentials.TransportCredentials, want string) string {
 	t.Helper()
 	cfg := Config{Target: target, Creds: creds, TLS: creds != nil, Agent: "a", MinBackoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond}
 	if creds == nil {
@@ -133,14 +135,14 @@ func failure(t *testing.T, target string, creds credentials.TransportCredentials
 		_ = u.Run(ctx)
 	}()
 	defer func() { cancel(); <-done }()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			_, err := u.Status()
 			return err.Error()
-		case <-tick.C:
+		case <-ticker.C:
 			if _, err := u.Status(); err != nil && strings.Contains(err.Error(), want) {
 				return err.Error()
 			}

@@ -52,7 +52,7 @@ func (a Access) load() (*rest.Config, error) {
 		if err != nil {
 			return nil, vedette.Errorf(vedette.Invalid, "read the kubeconfig's contents: %w", err)
 		}
-		return a.choose(*raw, "the kubeconfig given")
+		return a.selectContext(*raw, "the kubeconfig given")
 	case a.KubeconfigFile != "":
 		return a.loadFile(a.KubeconfigFile)
 	}
@@ -60,7 +60,7 @@ func (a Access) load() (*rest.Config, error) {
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "read the default kubeconfig: %w", err)
 	}
-	return a.choose(*raw, "the default kubeconfig")
+	return a.selectContext(*raw, "the default kubeconfig")
 }
 
 func (a Access) loadFile(file string) (*rest.Config, error) {
@@ -71,7 +71,7 @@ func (a Access) loadFile(file string) (*rest.Config, error) {
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "read the kubeconfig file %s: %w", file, err)
 	}
-	return a.choose(*raw, "the kubeconfig file "+file)
+	return a.selectContext(*raw, "the kubeconfig file "+file)
 }
 
 // Contexts returns the names of a kubeconfig's contexts, sorted, and its current
@@ -86,23 +86,23 @@ func Contexts(file string) (names []string, current string, err error) {
 	return contextNames(*raw), raw.CurrentContext, nil
 }
 
-// choose takes one context of a kubeconfig.
-func (a Access) choose(raw clientcmdapi.Config, where string) (*rest.Config, error) {
+// selectContext takes one context of a kubeconfig.
+func (a Access) selectContext(raw clientcmdapi.Config, source string) (*rest.Config, error) {
 	name := firstOf(a.Context, raw.CurrentContext)
-	there := contextNames(raw)
+	names := contextNames(raw)
 	switch {
-	case len(there) == 0:
-		return nil, vedette.Errorf(vedette.Invalid, "%s holds no context", where)
-	case name == "" && len(there) == 1:
-		name = there[0]
+	case len(names) == 0:
+		return nil, vedette.Errorf(vedette.Invalid, "%s holds no context", source)
+	case name == "" && len(names) == 1:
+		name = names[0]
 	case name == "":
-		return nil, vedette.Errorf(vedette.Invalid, "%s has no current-context: name one of its contexts (%s)", where, strings.Join(there, ", "))
+		return nil, vedette.Errorf(vedette.Invalid, "%s has no current-context: name one of its contexts (%s)", source, strings.Join(names, ", "))
 	case raw.Contexts[name] == nil:
-		return nil, vedette.Errorf(vedette.Invalid, "%s has no context %q; it has %s", where, name, strings.Join(there, ", "))
+		return nil, vedette.Errorf(vedette.Invalid, "%s has no context %q; it has %s", source, name, strings.Join(names, ", "))
 	}
-	cfg, err := clientcmd.NewNonInteractiveClientConfig(only(raw, name), name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+	cfg, err := clientcmd.NewNonInteractiveClientConfig(singleContext(raw, name), name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "use context %q of %s: %w", name, where, err)
+		return nil, vedette.Errorf(vedette.Invalid, "use context %q of %s: %w", name, source, err)
 	}
 	return cfg, nil
 }

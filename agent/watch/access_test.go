@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestAServiceAccountWins holds that serviceAccount wins over a kubeconfig, as
+// TestServiceAccountTakesPrecedence holds that serviceAccount wins over a kubeconfig, as
 // documented and as in Clouddriver.
-func TestAServiceAccountWins(t *testing.T) {
+func TestServiceAccountTakesPrecedence(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
 	dir := t.TempDir()

@@ -12,24 +12,24 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestBigObjectsTakeTurns has clusters send the beginning of an object of three
+// TestStalledLargeObjectsDoNotBlockOtherClusters has clusters send the beginning of an object of three
 // megabytes and then, now and then, a byte of it, which is no silence. They take all
 // turns that there are for big objects. A healthy cluster's big object is read all
 // the same.
-func TestBigObjectsTakeTurns(t *testing.T) {
+func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 	const head = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"6"},"data":{"x":"`
-	big := strings.Repeat("x", 3<<20)
-	cluster := func(limit time.Duration, then func(http.ResponseWriter, *http.Request)) *recorder {
-		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	largeValue := strings.Repeat("x", 3<<20)
+	cluster := func(limit time.Duration, finish func(http.ResponseWriter, *http.Request)) *recorder {
+		server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 			if !r.URL.Query().Has("watch") {
 				fmt.Fprint(w, emptyList)
 				return
 			}
-			fmt.Fprint(w, `{"type":"MODIFIED","object":`+head+big)
-			then(w, r)
+			fmt.Fprint(w, `{"type":"MODIFIED","object":`+head+largeValue)
+			finish(w, r)
 		})
 		r := newRecorder()
-		cfg := watch.Config{Shared: shared, BigObject: limit, FirstRetry: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+		cfg := watch.Config{Limiter: sharedLimiter, LargeObjectTimeout: limit, MinBackoff: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 		start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 		return r
 	}
@@ -49,32 +49,32 @@ func TestBigObjectsTakeTurns(t *testing.T) {
 			return f != nil && strings.Contains(f.message, "a big object did not end after 50ms")
 		})
 	}
-	r := cluster(time.Minute, func(w http.ResponseWriter, r *http.Request) { hang(w, r, `"}}}`+"\n") })
+	r := cluster(time.Minute, func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, `"}}}`+"\n") })
 	r.await(t, "the big object of the healthy cluster", func() bool { return r.has(configMapFeed, "n/a") })
 }
 
-var shared = watch.NewShared(0)
+var sharedLimiter = watch.NewLimiter(0)
 
-// TestASlowSinkKeepsBigObjects holds that a page with big objects ends however long
+// TestSlowSinkDoesNotTimeOutLargeObjects holds that a page with big objects ends however long
 // the sink takes for them, as over a slow line to the server: that is no fault of the
 // API server. Nobody else waits meanwhile for the turns that there are for them.
-func TestASlowSinkKeepsBigObjects(t *testing.T) {
-	const most = 12
-	big := strings.Repeat("x", 1500<<10)
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
+	const objects = 12
+	largeValue := strings.Repeat("x", 1500<<10)
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("watch") {
-			hang(w, r, "")
+			writeAndHang(w, r, "")
 			return
 		}
 		fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[`)
-		for i := range most {
-			fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"a%d","resourceVersion":"4"},"data":{"x":"%s"}},`, i, big[i%2*900<<10:])
+		for i := range objects {
+			fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"a%d","resourceVersion":"4"},"data":{"x":"%s"}},`, i, largeValue[i%2*900<<10:])
 		}
 		fmt.Fprint(w, `{"metadata":{"namespace":"n","name":"last","resourceVersion":"4"}}]}`)
 	})
-	shared := watch.NewShared(0)
+	shared := watch.NewLimiter(0)
 	sink := &slowSink{recorder: newRecorder(), pause: 250 * time.Millisecond}
-	cfg := watch.Config{Shared: shared, BigObject: 2 * time.Second, FirstRetry: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	cfg := watch.Config{Limiter: shared, LargeObjectTimeout: 2 * time.Second, MinBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
 	sink.await(t, "the last of the big objects", func() bool {
 		f := sink.feeds[configMapFeed]

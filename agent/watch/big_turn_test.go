@@ -6,48 +6,48 @@ import (
 	"time"
 )
 
-// TestABigObjectNeedsNoSlowTurn holds that snapshots of one slow account, of which one
+// TestLargeObjectPermitDoesNotWaitForSlowPermit holds that snapshots of one slow account, of which one
 // has its slow turn and waits to read a big object, and others read big objects and
 // have lost their turns, don't wait for each other.
-func TestABigObjectNeedsNoSlowTurn(t *testing.T) {
+func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewShared(mostBig)
-		w := newTurns(t, shared)
-		var bigs []*bigTurn
-		for range mostBig {
-			of := takeTurn(t, w)
-			big := &bigTurn{ctx: t.Context(), turns: shared.big, limit: time.Minute, of: of}
-			if err := big.take(); err != nil {
+		shared := NewLimiter(maxLargeObjects)
+		watcher := newPermitWatcher(t, shared)
+		var permits []*largeObjectPermit
+		for range maxLargeObjects {
+			snapshot := acquireTestPermit(t, watcher)
+			permit := &largeObjectPermit{ctx: t.Context(), permits: shared.largeObjectPermits, limit: time.Minute, snapshot: snapshot}
+			if err := permit.acquire(); err != nil {
 				t.Fatal(err)
 			}
-			bigs = append(bigs, big)
+			permits = append(permits, permit)
 		}
-		slow := &turn{w: w, timer: time.NewTimer(time.Hour)}
-		if err := slow.takeSlow(t.Context()); err != nil {
+		slowSnapshot := &snapshotPermit{w: watcher, timer: time.NewTimer(time.Hour)}
+		if err := slowSnapshot.acquireSlow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		waits := &bigTurn{ctx: t.Context(), turns: shared.big, limit: time.Minute, of: slow}
+		waiting := &largeObjectPermit{ctx: t.Context(), permits: shared.largeObjectPermits, limit: time.Minute, snapshot: slowSnapshot}
 		done := make(chan error, 1)
-		go func() { done <- waits.take() }()
+		go func() { done <- waiting.acquire() }()
 		synctest.Wait()
 		began := time.Now()
-		for _, big := range bigs {
-			big.of.wait()
+		for _, permit := range permits {
+			permit.snapshot.startWait()
 			time.Sleep(2 * time.Second) // the API server is slow, and the shared turn is gone
-			resume(t, big.of, 1)
-			big.free()
+			endWait(t, permit.snapshot, 1)
+			permit.release()
 		}
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		waits.free()
-		slow.end(true)
-		for _, big := range bigs { // now that there are slow turns again
-			resume(t, big.of, 1)
-			big.of.end(true)
+		waiting.release()
+		slowSnapshot.release(true)
+		for _, permit := range permits { // now that there are slow turns again
+			endWait(t, permit.snapshot, 1)
+			permit.snapshot.release(true)
 		}
-		if waited := time.Since(began); waited > 10*time.Second || len(shared.turns)+len(shared.slow)+len(shared.big)+len(w.slowTurn) != 0 {
-			t.Errorf("it took %v; %d, %d, %d and %d turns are left behind", waited, len(shared.turns), len(shared.slow), len(shared.big), len(w.slowTurn))
+		if waited := time.Since(began); waited > 10*time.Second || len(shared.permits)+len(shared.slowPermits)+len(shared.largeObjectPermits)+len(watcher.slowPermit) != 0 {
+			t.Errorf("it took %v; %d, %d, %d and %d turns are left behind", waited, len(shared.permits), len(shared.slowPermits), len(shared.largeObjectPermits), len(watcher.slowPermit))
 		}
 	})
 }

@@ -5,21 +5,23 @@ import (
 	"io"
 )
 
-// bounded reads up to a number of bytes, and fails where there are more, so that
+// limitedReader reads up to a number of bytes, and fails where there are more, so that
 // what is kept of a document has a bound.
-type bounded struct {
-	src  io.Reader
-	left int
-	most int
+type limitedReader struct {
+	src       io.Reader
+	remaining int
+	limit     int
 }
 
-func atMost(src io.Reader, most int) *bounded { return &bounded{src: src, left: most, most: most} }
+func limitReader(src io.Reader, limit int) *limitedReader {
+	return &limitedReader{src: src, remaining: limit, limit: limit}
+}
 
 // Read fails once all that may be read was read and something is left.
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.src.Read(p[:min(len(p), b.left+1)])
-	if b.left -= n; b.left < 0 {
-		return 0, fmt.Errorf("%w: a document of more than %d MiB", errGarbage, b.most>>20)
+func (b *limitedReader) Read(p []byte) (int, error) {
+	n, err := b.src.Read(p[:min(len(p), b.remaining+1)])
+	if b.remaining -= n; b.remaining < 0 {
+		return 0, fmt.Errorf("%w: a document of more than %d MiB", errMalformed, b.limit>>20)
 	}
 	return n, err
 }

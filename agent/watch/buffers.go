@@ -7,18 +7,18 @@ import "sync"
 // to the garbage collector, because one big object must not raise the memory of
 // all accounts for good.
 const (
-	smallestBuffer = 8 << 10
-	pooledSizes    = 8 // 8 KiB to 1 MiB
+	minBuffer   = 8 << 10
+	pooledSizes = 8 // 8 KiB to 1 MiB
 )
 
-// buffers lends read buffers, one pool per power of two.
-type buffers struct {
+// bufferPool lends read buffers, one pool per power of two.
+type bufferPool struct {
 	pools [pooledSizes]sync.Pool
 }
 
 // get returns a buffer of at least n bytes, its content arbitrary.
-func (p *buffers) get(n int) []byte {
-	size, class := smallestBuffer, 0
+func (p *bufferPool) get(n int) []byte {
+	size, class := minBuffer, 0
 	for size < n {
 		size, class = size*2, class+1
 	}
@@ -31,8 +31,8 @@ func (p *buffers) get(n int) []byte {
 }
 
 // put takes back what get lent.
-func (p *buffers) put(b []byte) {
-	for size, class := smallestBuffer, 0; class < pooledSizes; size, class = size*2, class+1 {
+func (p *bufferPool) put(b []byte) {
+	for size, class := minBuffer, 0; class < pooledSizes; size, class = size*2, class+1 {
 		if cap(b) == size {
 			b = b[:size]
 			p.pools[class].Put(&b)

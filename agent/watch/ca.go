@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// subjects names the certificates of a PEM bundle: ` (CN=kubernetes)`, or
+// certificateSubjects names the certificates of a PEM bundle: ` (CN=kubernetes)`, or
 // nothing where there are none.
-func subjects(bundle []byte) string {
+func certificateSubjects(bundle []byte) string {
 	var names []string
 	for {
 		var block *pem.Block

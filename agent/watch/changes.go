@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// briefWatch is how long a watch must last to count as one.
-const briefWatch = time.Second
+// minWatchDuration is how long a watch must last to count as one.
+const minWatchDuration = time.Second
 
 // watch tells what happens after the mark until the watch ends.
 func (f *feed) watch(ctx context.Context) error {
@@ -22,31 +22,31 @@ func (f *feed) watch(ctx context.Context) error {
 	plan := f.planWatch()
 	// A proxy that lost the API server would keep the answer open for ever. The
 	// sink may block for as long as it likes, so this bounds the request alone.
-	request, cancel := context.WithTimeout(ctx, plan.last+time.Minute)
+	requestCtx, cancel := context.WithTimeout(ctx, plan.duration+time.Minute)
 	defer cancel()
 	began := time.Now()
-	resp, err := f.openWatch(request, plan)
+	resp, err := f.openWatch(requestCtx, plan)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if !f.hushed || f.told.State != vedette.FeedFailing {
-		if err := f.tell(ctx, vedette.FeedLive, ""); err != nil {
+	if !f.wasIdle || f.lastStatus.State != vedette.FeedFailing {
+		if err := f.reportStatus(ctx, vedette.FeedLive, ""); err != nil {
 			return err
 		}
 	}
-	err = f.changes(ctx, resp.Body)
-	if time.Since(began) >= min(briefWatch, plan.last/2) {
-		f.progress, f.relists = true, 0
+	err = f.readEvents(ctx, resp.Body)
+	if time.Since(began) >= min(minWatchDuration, plan.duration/2) {
+		f.madeProgress, f.relists = true, 0
 	}
 	switch {
-	case silent(err) && ctx.Err() == nil:
-		return f.fellSilent()
-	case err == io.EOF && !f.progress:
-		return errShort
+	case isIdleTimeout(err) && ctx.Err() == nil:
+		return f.handleIdleWatch()
+	case err == io.EOF && !f.madeProgress:
+		return errEmptyWatch
 	case err == io.EOF:
-		return f.spoke(ctx)
-	case request.Err() != nil && ctx.Err() == nil:
+		return f.endIdle(ctx)
+	case requestCtx.Err() != nil && ctx.Err() == nil:
 		return nil
 	}
 	return err
@@ -57,24 +57,24 @@ func (f *feed) openWatch(ctx context.Context, plan watchPlan) (*http.Response, e
 	q.Set("watch", "true")
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("resourceVersion", string(f.mark))
-	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(plan.last/time.Second))))
-	return f.open(ctx, plan.limits, request{path: f.path(), query: q, accept: f.accept(acceptMetadata)})
+	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(plan.duration/time.Second))))
+	return f.getStream(ctx, plan.timeouts, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadata)})
 }
 
-// changes tells one message after the other. It returns io.EOF where the watch
+// readEvents tells one message after the other. It returns io.EOF where the watch
 // ends between two.
-func (f *feed) changes(ctx context.Context, body io.Reader) error {
-	s := f.splitter(ctx, body)
+func (f *feed) readEvents(ctx context.Context, body io.Reader) error {
+	s := f.newSplitter(ctx, body)
 	defer s.close()
 	for {
 		fr, err := s.frame()
 		if err == errTooBig {
-			err = f.tooBig(ctx, s)
+			err = f.handleTooLarge(ctx, s)
 		} else if err == nil {
-			err = f.change(ctx, s, fr)
+			err = f.handleFrame(ctx, s, fr)
 		}
-		if err == nil && f.hushed {
-			err = f.spoke(ctx)
+		if err == nil && f.wasIdle {
+			err = f.endIdle(ctx)
 		}
 		if err != nil {
 			return err
@@ -82,14 +82,14 @@ func (f *feed) changes(ctx context.Context, body io.Reader) error {
 	}
 }
 
-// tooBig handles a watch event that is too big. Of an object that is gone its name is
+// handleTooLarge handles a watch event that is too big. Of an object that is gone its name is
 // needed, so such an event costs a list: what is gone is not in it.
-func (f *feed) tooBig(ctx context.Context, s *splitter) error {
-	if t := frameType(s.big); t != "ADDED" && t != "MODIFIED" {
-		s.big = nil
+func (f *feed) handleTooLarge(ctx context.Context, s *splitter) error {
+	if t := frameType(s.overflowPrefix); t != "ADDED" && t != "MODIFIED" {
+		s.overflowPrefix = nil
 		return ErrUnreadable
 	}
-	return f.object(ctx, Upsert, s, nil)
+	return f.handleObject(ctx, Upsert, s, nil)
 }
 
 // frameType returns the type of a watch event, of which the beginning is given.
@@ -101,23 +101,23 @@ func frameType(beginning []byte) (name string) {
 		}
 		b, err := s.text()
 		name = string(b)
-		return errors.Join(err, errEnough)
+		return errors.Join(err, errStopWalk)
 	})
 	return name
 }
 
-func (f *feed) change(ctx context.Context, s *splitter, fr frame) error {
+func (f *feed) handleFrame(ctx context.Context, s *splitter, fr frame) error {
 	switch fr.Type {
 	case "ADDED", "MODIFIED":
-		return f.object(ctx, Upsert, s, fr.Object)
+		return f.handleObject(ctx, Upsert, s, fr.Object)
 	case "DELETED":
-		return f.object(ctx, Delete, s, fr.Object)
+		return f.handleObject(ctx, Delete, s, fr.Object)
 	case "BOOKMARK":
 		return f.bookmark(ctx, fr.Object)
 	case "ERROR":
 		return parseStatus(fr.Object)
 	}
-	return unknownFrame(fr)
+	return errUnknownFrame(fr)
 }
 
 func (f *feed) bookmark(ctx context.Context, raw []byte) error {
@@ -125,16 +125,16 @@ func (f *feed) bookmark(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	if older(mark, f.mark) {
-		return errBackwards
+	if isOlder(mark, f.mark) {
+		return errClusterRolledBack
 	}
 	return f.advance(ctx, Event{Type: Bookmark, Mark: mark})
 }
 
-// older reports whether one resourceVersion lies before another. Since
+// isOlder reports whether one resourceVersion lies before another. Since
 // Kubernetes 1.35 that is part of the API for those that are numbers; nothing
 // is concluded from others.
-func older(a, b vedette.Mark) bool {
+func isOlder(a, b vedette.Mark) bool {
 	x, errX := strconv.ParseUint(string(a), 10, 64)
 	y, errY := strconv.ParseUint(string(b), 10, 64)
 	return errX == nil && errY == nil && x < y
@@ -145,25 +145,25 @@ func (f *feed) advance(ctx context.Context, e Event) error {
 	if err := f.put(ctx, e); err != nil {
 		return err
 	}
-	f.mark, f.progress, f.tries, f.relists = e.Mark, true, 0, 0
+	f.mark, f.madeProgress, f.failedResumes, f.relists = e.Mark, true, 0, 0
 	return nil
 }
 
-// object hands over one object. Nil stands for one that was too big, which is
+// handleObject hands over one object. Nil stands for one that was too big, which is
 // left out, and said so.
-func (f *feed) object(ctx context.Context, t EventType, s *splitter, raw []byte) error {
+func (f *feed) handleObject(ctx context.Context, t EventType, s *splitter, raw []byte) error {
 	if raw == nil {
-		beginning := s.big
-		s.big = nil
-		return f.leaveOut(ctx, beginning)
+		beginning := s.overflowPrefix
+		s.overflowPrefix = nil
+		return f.reportSkipped(ctx, beginning)
 	}
 	if f.metadataOnly {
 		var err error
-		if raw, err = onlyMetadata(raw, f.head); err != nil {
+		if raw, err = onlyMetadata(raw, f.typeMeta); err != nil {
 			return err
 		}
 	}
-	t, err := f.managed(t, raw)
+	t, err := f.filterManaged(t, raw)
 	if err != nil || t == 0 {
 		return err
 	}
@@ -177,11 +177,11 @@ func (f *feed) object(ctx context.Context, t EventType, s *splitter, raw []byte)
 	return f.advance(ctx, Event{Type: t, Raw: raw, Mark: mark})
 }
 
-// managed says what an event comes to where only objects that Spinnaker manages
+// filterManaged says what an event comes to where only objects that Spinnaker manages
 // are wanted: nothing, for one of a snapshot that it does not, and a Delete for
 // a change of one, since it may have managed it before. No list of those that
 // are known is kept here.
-func (f *feed) managed(t EventType, raw []byte) (EventType, error) {
+func (f *feed) filterManaged(t EventType, raw []byte) (EventType, error) {
 	if !f.managedOnly || t == Delete {
 		return t, nil
 	}
@@ -195,23 +195,23 @@ func (f *feed) managed(t EventType, raw []byte) (EventType, error) {
 	return Delete, nil
 }
 
-// insideFrame returns the beginning of an object where what is given is the
+// embeddedObject returns the beginning of an object where what is given is the
 // beginning of the watch event around it.
-func insideFrame(beginning []byte) []byte {
+func embeddedObject(beginning []byte) []byte {
 	s := splitBytes(beginning)
 	_ = s.object(func(key string) error {
 		if key == "object" {
 			beginning = s.buf[s.pos:]
-			return errEnough
+			return errStopWalk
 		}
 		return s.skip()
 	})
 	return beginning
 }
 
-// leaveOut names an object that was too big, as far as its beginning tells.
-func (f *feed) leaveOut(ctx context.Context, beginning []byte) error {
-	m, _ := metaOf(insideFrame(beginning)) // it is cut off; what was found counts
-	f.note = fmt.Sprintf("%s/%s is bigger than 16 MiB and left out", firstOf(m.Namespace, "-"), firstOf(m.Name, "an object"))
-	return f.tell(ctx, f.told.State, f.note)
+// reportSkipped names an object that was too big, as far as its beginning tells.
+func (f *feed) reportSkipped(ctx context.Context, beginning []byte) error {
+	m, _ := metaOf(embeddedObject(beginning)) // it is cut off; what was found counts
+	f.warning = fmt.Sprintf("%s/%s is bigger than 16 MiB and left out", firstOf(m.Namespace, "-"), firstOf(m.Name, "an object"))
+	return f.reportStatus(ctx, f.lastStatus.State, f.warning)
 }

@@ -25,43 +25,43 @@ import (
 func TestMain(m *testing.M) {
 	if kinds := os.Getenv("VEDETTE_TEST_WATCH_KIND"); kinds != "" {
 		accounts, _ := strconv.Atoi(os.Getenv("VEDETTE_TEST_ACCOUNTS"))
-		follow(os.Getenv("VEDETTE_TEST_KUBECONFIG"), strings.Split(kinds, ","), max(1, accounts))
+		watchInChild(os.Getenv("VEDETTE_TEST_KUBECONFIG"), strings.Split(kinds, ","), max(1, accounts))
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// follow watches kinds for a number of accounts until standard input ends, and
+// watchInChild watches kinds for a number of accounts until standard input ends, and
 // says what it sees without keeping it.
-func follow(kubeconfig string, kinds []string, accounts int) {
+func watchInChild(kubeconfig string, kinds []string, accounts int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	cfg := watch.Config{Log: slog.New(slog.DiscardHandler), Shared: watch.NewShared(0)}
-	sink := &teller{}
-	var all sync.WaitGroup
+	cfg := watch.Config{Log: slog.New(slog.DiscardHandler), Limiter: watch.NewLimiter(0)}
+	sink := &printingSink{}
+	var watchers sync.WaitGroup
 	for range accounts {
 		c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
 		if err != nil {
 			fmt.Println("failed", err)
 			return
 		}
-		all.Go(func() {
+		watchers.Go(func() {
 			fmt.Println("ended", watch.NewWatcher(c, watch.Selection{Kinds: kinds}, sink, cfg).Run(ctx, nil))
 		})
 	}
-	all.Wait()
+	watchers.Wait()
 }
 
-// teller prints how many objects came, and how many feeds are live.
-type teller struct {
-	mu                    sync.Mutex
-	items, upserts, lives int
+// printingSink prints how many objects came, and how many feeds are live.
+type printingSink struct {
+	mu                   sync.Mutex
+	items, upserts, live int
 }
 
-func (s *teller) Put(ctx context.Context, e watch.Event) error {
+func (s *printingSink) Put(ctx context.Context, e watch.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch e.Type {
@@ -72,44 +72,44 @@ func (s *teller) Put(ctx context.Context, e watch.Event) error {
 		fmt.Println("upserts", s.upserts)
 	case watch.Status:
 		if e.State == vedette.FeedLive {
-			s.lives++
-			fmt.Println("live", s.lives, s.items)
+			s.live++
+			fmt.Println("live", s.live, s.items)
 		}
 	}
 	return ctx.Err()
 }
 
-type child struct {
+type childProcess struct {
 	pid   int
-	in    io.WriteCloser
+	stdin io.WriteCloser
 	lines chan string
 }
 
-func startChild(t testing.TB, kubeconfig, kinds string, accounts int) *child {
+func startChild(t testing.TB, kubeconfig, kinds string, accounts int) *childProcess {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "VEDETTE_TEST_WATCH_KIND="+kinds, fmt.Sprintf("VEDETTE_TEST_ACCOUNTS=%d", accounts), "VEDETTE_TEST_KUBECONFIG="+kubeconfig)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	must(t, err)
-	out, err := cmd.StdoutPipe()
+	stdout, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	c := &child{pid: cmd.Process.Pid, in: in, lines: make(chan string, 10000)}
+	c := &childProcess{pid: cmd.Process.Pid, stdin: stdin, lines: make(chan string, 10000)}
 	go func() {
 		defer close(c.lines)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
 			c.lines <- lines.Text()
 		}
 	}()
 	t.Cleanup(func() {
-		in.Close()
+		stdin.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
 	return c
 }
 
-func (c *child) await(t testing.TB, prefix string) {
+func (c *childProcess) await(t testing.TB, prefix string) {
 	t.Helper()
 	var seen []string
 	deadline := time.After(60 * time.Second)
@@ -128,8 +128,8 @@ func (c *child) await(t testing.TB, prefix string) {
 	}
 }
 
-// search counts a text in all memory that the process can write.
-func (c *child) search(t testing.TB, text string) (n, scanned int) {
+// countInMemory counts a text in all memory that the process can write.
+func (c *childProcess) countInMemory(t testing.TB, text string) (n, scanned int) {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.pid))
 	must(t, err)
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", c.pid))
@@ -153,7 +153,7 @@ func (c *child) search(t testing.TB, text string) (n, scanned int) {
 }
 
 // memory returns a figure of /proc/pid/status in MiB: VmRSS or VmHWM.
-func (c *child) memory(t testing.TB, name string) int {
+func (c *childProcess) memory(t testing.TB, name string) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.pid))
 	must(t, err)
 	for line := range strings.Lines(string(status)) {

@@ -17,26 +17,26 @@ import (
 
 // Options are how to talk to clusters. The zero value works.
 type Options struct {
-	UserAgent string // "vedette-agent" where empty
-	Streams   int    // watches per connection; 40 where 0
-	// Head is how long an API server may take to begin an answer that ends soon; 70 s
+	UserAgent      string // "vedette-agent" where empty
+	StreamsPerConn int    // watches per connection; 40 where 0
+	// HeaderTimeout is how long an API server may take to begin an answer that ends soon; 70 s
 	// where 0: API servers give a request up after 60.
-	Head time.Duration
-	// Pause is how long it may be silent within such an answer, all pauses together,
+	HeaderTimeout time.Duration
+	// ProgressTimeout is how long it may be silent within such an answer, all pauses together,
 	// with a second given back for each 4 KiB that come; 30 s where 0.
-	Pause time.Duration
+	ProgressTimeout time.Duration
 }
 
 func (o Options) withDefaults() Options {
 	o.UserAgent = firstOf(o.UserAgent, "vedette-agent")
-	if o.Streams <= 0 {
-		o.Streams = defaultStreams
+	if o.StreamsPerConn <= 0 {
+		o.StreamsPerConn = defaultStreams
 	}
-	if o.Head <= 0 {
-		o.Head = headerTimeout
+	if o.HeaderTimeout <= 0 {
+		o.HeaderTimeout = headerTimeout
 	}
-	if o.Pause <= 0 {
-		o.Pause = 30 * time.Second
+	if o.ProgressTimeout <= 0 {
+		o.ProgressTimeout = 30 * time.Second
 	}
 	return o
 }
@@ -44,22 +44,22 @@ func (o Options) withDefaults() Options {
 // Cluster is one API server as this agent may use it. It is safe for use by
 // many at once.
 type Cluster struct {
-	cfg   *rest.Config
-	base  *url.URL
-	opts  Options
-	stamp [sha256.Size]byte // of cfg and the files that it names
+	cfg          *rest.Config
+	base         *url.URL
+	opts         Options
+	accessDigest [sha256.Size]byte // of cfg and the files that it names
 
-	exec *signIn            // nil where no program signs in
-	end  context.CancelFunc // ends what runs for the cluster beside requests
+	exec   *execAuthenticator // nil where no program signs in
+	cancel context.CancelFunc // ends what runs for the cluster beside requests
 
-	lanes lanes
-	mu    sync.Mutex
-	dial  *dialing
-	bulk  http.RoundTripper // lists, discovery and all that ends soon
-	close func()            // bulk's idle connections
-	since time.Time         // when dial was made
-	found discovered
-	calls calls
+	conns          connPool
+	mu             sync.Mutex
+	connConfig     *connConfig
+	listTransport  http.RoundTripper // lists, discovery and all that ends soon
+	closeIdle      func()            // bulk's idle connections
+	builtAt        time.Time         // when dial was made
+	discoveryCache discoveryCache
+	interactive    interactiveTransport
 }
 
 // Connect reads the credentials and builds the transports. It does not dial:
@@ -75,17 +75,17 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	stamp, err := stampOf(cfg)
+	digest, err := digestAccess(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{cfg: cfg, base: base, opts: opts, stamp: stamp}
+	c := &Cluster{cfg: cfg, base: base, opts: opts, accessDigest: digest}
 	if err := c.prepareExec(); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "read how the kubeconfig for %s signs in: %w", base, err)
 	}
-	c.lanes.most = opts.Streams
-	c.lanes.open = c.openLane
-	if err := c.dialAnew(); err != nil {
+	c.conns.maxStreams = opts.StreamsPerConn
+	c.conns.newTransport = c.newConnTransport
+	if err := c.rebuildTransports(); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "use the credentials for %s: %w", base, err)
 	}
 	return c, nil
@@ -106,82 +106,82 @@ func (c *Cluster) Host() string { return c.base.String() }
 // prepareExec prepares to run the kubeconfig's program, where there is one.
 func (c *Cluster) prepareExec() error {
 	ctx, cancel := context.WithCancel(context.Background())
-	c.end = cancel
+	c.cancel = cancel
 	if c.cfg.ExecProvider == nil {
 		return nil
 	}
-	p, err := programOf(c.cfg)
-	c.exec = &signIn{ctx: ctx, run: p.run, rotated: c.renewNow}
+	p, err := newExecPlugin(c.cfg)
+	c.exec = &execAuthenticator{ctx: ctx, run: p.run, onRotate: c.reloadCredentialsNow}
 	return err
 }
 
 // Close gives up idle connections, and ends a program that signs in. Requests under
 // way end with their contexts.
 func (c *Cluster) Close() {
-	c.end()
+	c.cancel()
 	if c.exec != nil {
 		c.exec.wait()
 	}
-	c.lanes.renew()
+	c.conns.retireAll()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.close()
-	c.calls.close()
+	c.closeIdle()
+	c.interactive.close()
 }
 
-// dialAnew builds the transports from the credentials as they are now.
-func (c *Cluster) dialAnew() error {
-	d, err := newDialing(c.cfg, c.exec)
+// rebuildTransports builds the transports from the credentials as they are now.
+func (c *Cluster) rebuildTransports() error {
+	d, err := newConnConfig(c.cfg, c.exec)
 	if err != nil {
 		return err
 	}
-	base := d.transport(bulkWindow)
-	rt, err := d.signed(base)
+	base := d.transport(requestWindow)
+	rt, err := d.withAuth(base)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.close != nil {
-		c.close()
+	if c.closeIdle != nil {
+		c.closeIdle()
 	}
-	c.dial, c.bulk, c.close, c.since = d, rt, base.CloseIdleConnections, time.Now()
+	c.connConfig, c.listTransport, c.closeIdle, c.builtAt = d, rt, base.CloseIdleConnections, time.Now()
 	return nil
 }
 
-// renew makes new connections after the API server or we refused the other's
+// reloadCredentials makes new connections after the API server or we refused the other's
 // certificate or token: files may have changed. Streams that are open stay. It
 // does nothing where it was done within ten seconds.
-func (c *Cluster) renew() {
+func (c *Cluster) reloadCredentials() {
 	c.mu.Lock()
-	fresh := time.Since(c.since) < 10*time.Second
+	fresh := time.Since(c.builtAt) < 10*time.Second
 	c.mu.Unlock()
 	if !fresh {
-		c.renewNow()
+		c.reloadCredentialsNow()
 	}
 }
 
-func (c *Cluster) renewNow() {
-	if c.dialAnew() == nil {
-		c.lanes.renew()
+func (c *Cluster) reloadCredentialsNow() {
+	if c.rebuildTransports() == nil {
+		c.conns.retireAll()
 	}
 }
 
-func (c *Cluster) dialed() *dialing {
+func (c *Cluster) currentConnConfig() *connConfig {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.dial
+	return c.connConfig
 }
 
-func (c *Cluster) openLane() (*http.Transport, http.RoundTripper, error) {
-	d := c.dialed()
+func (c *Cluster) newConnTransport() (*http.Transport, http.RoundTripper, error) {
+	d := c.currentConnConfig()
 	base := d.transport(watchWindow)
-	rt, err := d.signed(base)
+	rt, err := d.withAuth(base)
 	return base, rt, err
 }
 
-// pageLimit is how many objects a list asks for at a time.
-const pageLimit = 500
+// defaultPageSize is how many objects a list asks for at a time.
+const defaultPageSize = 500
 
 // The forms in which the API server is asked for things.
 const (
@@ -190,15 +190,15 @@ const (
 	acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// request is one GET.
-type request struct {
+// getRequest is one GET.
+type getRequest struct {
 	path   string
 	query  url.Values
 	accept string
 	header http.Header // further ones; may be nil
 }
 
-func (c *Cluster) newRequest(ctx context.Context, r request) (*http.Request, error) {
+func (c *Cluster) newRequest(ctx context.Context, r getRequest) (*http.Request, error) {
 	u := *c.base
 	u.Path += r.path
 	u.RawQuery = r.query.Encode()
@@ -215,57 +215,57 @@ func (c *Cluster) newRequest(ctx context.Context, r request) (*http.Request, err
 
 // get sends a request that ends soon. Any answer but 200 and 304 is a
 // *statusError. The caller closes the body.
-func (c *Cluster) get(ctx context.Context, l limits, r request) (*http.Response, error) {
-	return accepted(l.send(ctx, func(ctx context.Context) (*http.Response, error) {
+func (c *Cluster) get(ctx context.Context, l timeouts, r getRequest) (*http.Response, error) {
+	return checkStatus(l.send(ctx, func(ctx context.Context) (*http.Response, error) {
 		req, err := c.newRequest(ctx, r)
 		if err != nil {
 			return nil, err
 		}
 		c.mu.Lock()
-		bulk := c.bulk
+		transport := c.listTransport
 		c.mu.Unlock()
-		return bulk.RoundTrip(req)
+		return transport.RoundTrip(req)
 	}))
 }
 
 // watch sends a request whose answer lasts, over a lane. The caller closes the
 // body, which leaves the lane.
-func (c *Cluster) watch(ctx context.Context, l limits, r request) (*http.Response, error) {
-	return accepted(l.send(ctx, func(ctx context.Context) (*http.Response, error) {
+func (c *Cluster) watch(ctx context.Context, l timeouts, r getRequest) (*http.Response, error) {
+	return checkStatus(l.send(ctx, func(ctx context.Context) (*http.Response, error) {
 		req, err := c.newRequest(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		return c.overLane(req)
+		return c.roundTripPooled(req)
 	}))
 }
 
-func (c *Cluster) overLane(req *http.Request) (*http.Response, error) {
-	ln, err := c.lanes.take()
+func (c *Cluster) roundTripPooled(req *http.Request) (*http.Response, error) {
+	conn, err := c.conns.acquire()
 	if err != nil {
 		return nil, err
 	}
-	resp, err := ln.roundTrip(req)
+	resp, err := conn.roundTrip(req)
 	if err != nil {
-		c.lanes.leave(ln)
+		c.conns.release(conn)
 		return nil, err
 	}
-	resp.Body = &laneBody{ReadCloser: resp.Body, leave: sync.OnceFunc(func() { c.lanes.leave(ln) })}
+	resp.Body = &pooledBody{ReadCloser: resp.Body, release: sync.OnceFunc(func() { c.conns.release(conn) })}
 	return resp, nil
 }
 
-type laneBody struct {
+type pooledBody struct {
 	io.ReadCloser
-	leave func()
+	release func()
 }
 
-func (b *laneBody) Close() error {
-	defer b.leave()
+func (b *pooledBody) Close() error {
+	defer b.release()
 	return b.ReadCloser.Close()
 }
 
-// accepted passes on an answer that can be read, and reads one that says no.
-func accepted(resp *http.Response, err error) (*http.Response, error) {
+// checkStatus passes on an answer that can be read, and reads one that says no.
+func checkStatus(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -22,22 +22,22 @@ type Catalogue struct {
 	UnknownGroups []string
 }
 
-// mostAsking is how long it may take to ask an API server what it serves, or who
+// discoveryTimeout is how long it may take to ask an API server what it serves, or who
 // it is. Old ones are asked a hundred things, one after the other.
-const mostAsking = 5 * time.Minute
+const discoveryTimeout = 5 * time.Minute
 
-var errAsking = errors.New("it took longer than 5 minutes to ask, in many requests")
+var errDiscoveryTimeout = errors.New("it took longer than 5 minutes to ask, in many requests")
 
 const (
 	acceptGroups   = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 	groupDiscovery = "APIGroupDiscoveryList"
 )
 
-// discovered keeps the last answers of /api and /apis, so that asking again
+// discoveryCache keeps the last answers of /api and /apis, so that asking again
 // costs the API server an ETag's comparison. Guarded by Cluster.mu.
-type discovered map[string]*discovery
+type discoveryCache map[string]*cachedDiscovery
 
-type discovery struct {
+type cachedDiscovery struct {
 	etag   string
 	groups []group
 }
@@ -58,7 +58,7 @@ type groupVersion struct {
 // Discover asks what the API server serves. A group that can't be read is named
 // in UnknownGroups and takes nothing else with it.
 func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, mostAsking, errAsking)
+	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errDiscoveryTimeout)
 	defer cancel()
 	var groups []group
 	for _, path := range []string{"/api", "/apis"} {
@@ -68,20 +68,20 @@ func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
 		}
 		groups = append(groups, g...)
 	}
-	cat := catalogue(groups)
-	if len(cat.Resources) > mostKinds {
-		return Catalogue{}, fmt.Errorf("discover kinds: %w", c.explain(fmt.Errorf("%w: more than %d kinds", errGarbage, mostKinds)))
+	cat := newCatalogue(groups)
+	if len(cat.Resources) > maxKinds {
+		return Catalogue{}, fmt.Errorf("discover kinds: %w", c.explain(fmt.Errorf("%w: more than %d kinds", errMalformed, maxKinds)))
 	}
 	return cat, nil
 }
 
-// mostKinds bounds the kinds of a cluster, each of which may become a feed. The
+// maxKinds bounds the kinds of a cluster, each of which may become a feed. The
 // biggest clusters have some 3,000.
-const mostKinds = 10_000
+const maxKinds = 10_000
 
 // causeOf returns why ctx ended where that says more than err.
 func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause == errAsking {
+	if cause := context.Cause(ctx); cause == errDiscoveryTimeout {
 		return cause
 	}
 	return err
@@ -91,13 +91,13 @@ func causeOf(ctx context.Context, err error) error {
 // 1.26 or later, else a request per group and version.
 func (c *Cluster) discoverRoot(ctx context.Context, path string) ([]group, error) {
 	c.mu.Lock()
-	last := c.found[path]
+	last := c.discoveryCache[path]
 	c.mu.Unlock()
 	header := http.Header{}
 	if last != nil && last.etag != "" {
 		header.Set("If-None-Match", last.etag)
 	}
-	resp, err := c.get(ctx, c.limits(), request{path: path, accept: acceptGroups, header: header})
+	resp, err := c.get(ctx, c.timeouts(), getRequest{path: path, accept: acceptGroups, header: header})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (c *Cluster) discoverRoot(ctx context.Context, path string) ([]group, error
 		return last.groups, nil
 	}
 	if !strings.Contains(resp.Header.Get("Content-Type"), groupDiscovery) {
-		return c.discoverOneByOne(ctx, path, resp.Body)
+		return c.discoverLegacy(ctx, path, resp.Body)
 	}
 	groups, err := readGroups(resp.Body)
 	if err != nil {
@@ -114,16 +114,16 @@ func (c *Cluster) discoverRoot(ctx context.Context, path string) ([]group, error
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.found == nil {
-		c.found = discovered{}
+	if c.discoveryCache == nil {
+		c.discoveryCache = discoveryCache{}
 	}
-	c.found[path] = &discovery{etag: resp.Header.Get("ETag"), groups: groups}
+	c.discoveryCache[path] = &cachedDiscovery{etag: resp.Header.Get("ETag"), groups: groups}
 	return groups, nil
 }
 
-// aggregated is the part of apidiscovery.k8s.io's APIGroupDiscovery that is
+// aggregatedGroup is the part of apidiscovery.k8s.io's APIGroupDiscovery that is
 // read; v2 and v2beta1 agree on it.
-type aggregated struct {
+type aggregatedGroup struct {
 	Metadata struct{ Name string }
 	Versions []struct {
 		Version   string
@@ -143,12 +143,12 @@ type aggregated struct {
 // megabytes where operators abound. A group that makes no sense is unknown.
 func readGroups(r io.Reader) ([]group, error) {
 	var groups []group
-	s := newSplitter(atMost(r, mostDiscovery), new(buffers))
+	s := newSplitter(limitReader(r, maxDiscoveryBytes), new(bufferPool))
 	defer s.close()
 	_, err := s.list(nil, func(raw []byte) error {
-		var a aggregated
+		var a aggregatedGroup
 		if err := json.Unmarshal(raw, &a); err != nil && a.Metadata.Name == "" {
-			return fmt.Errorf("%w: %w", errGarbage, err)
+			return fmt.Errorf("%w: %w", errMalformed, err)
 		} else if err != nil {
 			groups = append(groups, group{Name: a.Metadata.Name, Unknown: true})
 			return nil
@@ -162,7 +162,7 @@ func readGroups(r io.Reader) ([]group, error) {
 	return groups, err
 }
 
-func (a aggregated) group() group {
+func (a aggregatedGroup) group() group {
 	g := group{Name: a.Metadata.Name}
 	for _, v := range a.Versions {
 		gv := groupVersion{Version: v.Version, Stale: v.Freshness == "Stale"}
@@ -185,20 +185,20 @@ func watchable(verbs []string) bool {
 	return slices.Contains(verbs, "list") && slices.Contains(verbs, "watch")
 }
 
-// catalogue chooses one version of each kind: the first, in the group's order,
+// newCatalogue chooses one version of each kind: the first, in the group's order,
 // that has it.
-func catalogue(groups []group) Catalogue {
+func newCatalogue(groups []group) Catalogue {
 	var cat Catalogue
-	have := map[vedette.Kind]bool{}
+	seen := map[vedette.Kind]bool{}
 	for _, g := range groups {
 		unknown := g.Unknown
 		for _, v := range g.Versions {
 			unknown = unknown || v.Stale
 			for _, r := range v.Resources {
-				if r.Kind.Name == "" || r.Plural == "" || have[r.Kind] || max(len(r.Kind.Group), len(r.Kind.Name), len(r.Plural)) > mostName {
+				if r.Kind.Name == "" || r.Plural == "" || seen[r.Kind] || max(len(r.Kind.Group), len(r.Kind.Name), len(r.Plural)) > maxNameLength {
 					continue
 				}
-				have[r.Kind] = true
+				seen[r.Kind] = true
 				cat.Resources = append(cat.Resources, r)
 			}
 		}

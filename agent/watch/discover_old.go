@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// mostDiscovery bounds the documents that are read whole, and what is read of
+	// maxDiscoveryBytes bounds the documents that are read whole, and what is read of
 	// aggregated discovery: the biggest clusters have two or three megabytes.
-	mostDiscovery = 8 << 20
-	// mostVersions bounds the versions of groups that are asked for one by one.
-	mostVersions = 2000
+	maxDiscoveryBytes = 8 << 20
+	// maxGroupVersions bounds the versions of groups that are asked for one by one.
+	maxGroupVersions = 2000
 )
 
-// oldRoot is what an API server before 1.26 answers: APIVersions for /api and
+// legacyRoot is what an API server before 1.26 answers: APIVersions for /api and
 // an APIGroupList for /apis.
-type oldRoot struct {
+type legacyRoot struct {
 	Kind     string
 	Versions []string
 	Groups   []struct {
@@ -30,10 +30,10 @@ type oldRoot struct {
 	}
 }
 
-// discoverOneByOne reads each group and version by a request of its own.
-func (c *Cluster) discoverOneByOne(ctx context.Context, path string, body io.Reader) ([]group, error) {
-	var root oldRoot
-	if err := decode(body, &root); err != nil {
+// discoverLegacy reads each group and version by a request of its own.
+func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reader) ([]group, error) {
+	var root legacyRoot
+	if err := decodeDocument(body, &root); err != nil {
 		return nil, err
 	}
 	switch root.Kind {
@@ -41,12 +41,12 @@ func (c *Cluster) discoverOneByOne(ctx context.Context, path string, body io.Rea
 		return []group{c.discoverGroup(ctx, "", path, root.Versions)}, nil
 	case "APIGroupList":
 	default:
-		return nil, fmt.Errorf("%w: a document of kind %q where the API groups were due", errGarbage, root.Kind)
+		return nil, fmt.Errorf("%w: a document of kind %q where the API groups were due", errMalformed, root.Kind)
 	}
-	groups, asked := make([]group, 0, len(root.Groups)), 0
+	groups, requests := make([]group, 0, len(root.Groups)), 0
 	for _, g := range root.Groups {
-		if asked += max(1, len(g.Versions)); asked > mostVersions {
-			return nil, fmt.Errorf("%w: more than %d versions of API groups", errGarbage, mostVersions)
+		if requests += max(1, len(g.Versions)); requests > maxGroupVersions {
+			return nil, fmt.Errorf("%w: more than %d versions of API groups", errMalformed, maxGroupVersions)
 		}
 		versions := []string{g.PreferredVersion.Version}
 		for _, v := range g.Versions {
@@ -74,8 +74,8 @@ func (c *Cluster) discoverGroup(ctx context.Context, name, path string, versions
 	return g
 }
 
-// oldResources is an APIResourceList.
-type oldResources struct {
+// apiResourceList is an APIResourceList.
+type apiResourceList struct {
 	Kind      string
 	Resources []struct {
 		Name         string
@@ -88,13 +88,13 @@ type oldResources struct {
 }
 
 func (c *Cluster) discoverVersion(ctx context.Context, kind vedette.Kind, version, path string) ([]vedette.Resource, error) {
-	resp, err := c.get(ctx, c.limits(), request{path: path, accept: acceptJSON})
+	resp, err := c.get(ctx, c.timeouts(), getRequest{path: path, accept: acceptJSON})
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	var list oldResources
-	if err := decode(resp.Body, &list); err != nil {
+	var list apiResourceList
+	if err := decodeDocument(resp.Body, &list); err != nil {
 		return nil, err
 	}
 	var resources []vedette.Resource
@@ -109,14 +109,14 @@ func (c *Cluster) discoverVersion(ctx context.Context, kind vedette.Kind, versio
 	return resources, nil
 }
 
-// decode reads one document whole.
-func decode(r io.Reader, into any) error {
-	body, err := io.ReadAll(atMost(r, mostDiscovery))
+// decodeDocument reads one document whole.
+func decodeDocument(r io.Reader, into any) error {
+	body, err := io.ReadAll(limitReader(r, maxDiscoveryBytes))
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("%w: %s", errGarbage, quote(body))
+		return fmt.Errorf("%w: %s", errMalformed, quoteBody(body))
 	}
 	return nil
 }

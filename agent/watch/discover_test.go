@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// api answers paths with documents, and all others with 503.
-func api(t *testing.T, documents map[string]string) *watch.Cluster {
+// newFakeAPI answers paths with documents, and all others with 503.
+func newFakeAPI(t *testing.T, documents map[string]string) *watch.Cluster {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		doc, ok := documents[r.URL.Path]
@@ -27,7 +27,7 @@ func api(t *testing.T, documents map[string]string) *watch.Cluster {
 		fmt.Fprint(w, doc)
 	}))
 	t.Cleanup(server.Close)
-	c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(server.URL, nil)}, watch.Options{})
+	c, err := watch.Connect(watch.Access{KubeconfigContents: makeKubeconfig(server.URL, nil)}, watch.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -40,8 +40,8 @@ func kindsOf(cat watch.Catalogue) (kinds []string) {
 	return kinds
 }
 
-func TestDiscoverAsksOldServersOneByOne(t *testing.T) {
-	c := api(t, map[string]string{
+func TestDiscoverLegacyServer(t *testing.T) {
+	c := newFakeAPI(t, map[string]string{
 		"/api":    `{"kind":"APIVersions","versions":["v1"]}`,
 		"/api/v1": `{"kind":"APIResourceList","resources":[{"name":"pods","singularName":"","namespaced":true,"kind":"Pod","verbs":["list","watch","get"],"shortNames":["po"]},{"name":"pods/log","namespaced":true,"kind":"Pod","verbs":["get"]},{"name":"bindings","kind":"Binding","verbs":["create"]}]}`,
 		"/apis": `{"kind":"APIGroupList","groups":[{"name":"apps","versions":[{"version":"v1beta1"},{"version":"v1"}],"preferredVersion":{"version":"v1"}},
@@ -61,8 +61,8 @@ func TestDiscoverAsksOldServersOneByOne(t *testing.T) {
 	}
 }
 
-func TestDiscoverPassesOverAGroupThatMakesNoSense(t *testing.T) {
-	c := api(t, map[string]string{
+func TestDiscoverReportsMalformedGroupAsUnknown(t *testing.T) {
+	c := newFakeAPI(t, map[string]string{
 		"/api": `{"kind":"APIVersions","versions":[]}`,
 		"/apis": `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"bad"},"versions":"none"},
 			{"metadata":{"name":"stale"},"versions":[{"version":"v1","freshness":"Stale"}]},
@@ -79,22 +79,22 @@ func TestDiscoverPassesOverAGroupThatMakesNoSense(t *testing.T) {
 	}
 }
 
-func TestDiscoverTellsWhatIsWrong(t *testing.T) {
+func TestDiscoverErrors(t *testing.T) {
 	for why, documents := range map[string]map[string]string{
 		"nothing answers":       {},
 		"a page":                {"/api": "<html>", "/apis": "<html>"},
 		"a cut document":        {"/api": `{"kind":"APIVersions"}`, "/apis": `{"kind":"APIGroupDiscoveryList","items":[{"meta`},
 		"a document of no kind": {"/api": `{}`, "/apis": `{}`},
 	} {
-		if cat, err := api(t, documents).Discover(t.Context()); err == nil {
+		if cat, err := newFakeAPI(t, documents).Discover(t.Context()); err == nil {
 			t.Errorf("%s: got %v and no error", why, cat)
 		}
 	}
 }
 
-// TestSecretsGoThroughTheProxyToo puts a proxy between, which counts.
-func TestSecretsGoThroughTheProxyToo(t *testing.T) {
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+// TestSecretsUseTheProxy puts a proxy between, which counts.
+func TestSecretsUseTheProxy(t *testing.T) {
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") != "" {
 			w.WriteHeader(http.StatusOK)
 			_ = http.NewResponseController(w).Flush()
@@ -103,17 +103,17 @@ func TestSecretsGoThroughTheProxyToo(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"10"},"items":[{"kind":"PartialObjectMetadata","metadata":{"name":"a","resourceVersion":"5"}}]}`)
 	})
-	var secured atomic.Int32
+	var proxied atomic.Int32
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, _, _ := parseProxyAuth(r); user != "u" {
 			w.WriteHeader(http.StatusProxyAuthRequired)
 			return
 		}
-		secured.Add(1)
-		connectThrough(w, r.Host)
+		proxied.Add(1)
+		proxyConnect(w, r.Host)
 	}))
 	t.Cleanup(proxy.Close)
-	config := strings.Replace(string(kubeconfig(server.URL, certOf(server))), "    server:", "    proxy-url: "+strings.Replace(proxy.URL, "http://", "http://u:p@", 1)+"\n    server:", 1)
+	config := strings.Replace(string(makeKubeconfig(server.URL, certOf(server))), "    server:", "    proxy-url: "+strings.Replace(proxy.URL, "http://", "http://u:p@", 1)+"\n    server:", 1)
 	c, err := watch.Connect(watch.Access{KubeconfigContents: []byte(config)}, watch.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
@@ -122,7 +122,7 @@ func TestSecretsGoThroughTheProxyToo(t *testing.T) {
 	r.await(t, "the Secret", func() bool { return r.has(secretFeed, "/a") })
 	stop()
 	r.check(t)
-	if n := secured.Load(); n < 2 {
+	if n := proxied.Load(); n < 2 {
 		t.Errorf("%d connections went through the proxy, want discovery's and the Secrets'", n)
 	}
 }

@@ -20,18 +20,18 @@ type Request struct {
 	Accept      string // empty for JSON
 	ContentType string // of Body
 	Body        []byte // not changed; may be nil
-	// Wiped asks over a connection of its own, whose buffers are zeroed as they
+	// WipeBuffers asks over a connection of its own, whose buffers are zeroed as they
 	// are read: for Secrets, whose annotations may hold their data.
-	Wiped bool
+	WipeBuffers bool
 }
 
-// calls is the pool of connections for what people wait for. It is apart from
+// interactiveTransport is the pool of connections for what people wait for. It is apart from
 // that of lists: a list whose sink is blocked fills its connection's window,
 // which would hold up whatever else came over it.
-type calls struct {
-	of   *dialing
-	base *http.Transport
-	rt   http.RoundTripper
+type interactiveTransport struct {
+	connConfig *connConfig
+	base       *http.Transport
+	rt         http.RoundTripper
 }
 
 // Do sends a request that ends soon and returns the answer, whatever its
@@ -42,36 +42,36 @@ func (c *Cluster) Do(ctx context.Context, r Request) (*http.Response, error) {
 	if err == nil && resp.StatusCode != http.StatusUnauthorized {
 		return resp, nil
 	}
-	if err != nil && !distrusted(err) {
-		return nil, fmt.Errorf("%s %s: %w", method(r), r.Path, c.explain(err))
+	if err != nil && !isCertificateError(err) {
+		return nil, fmt.Errorf("%s %s: %w", methodOf(r), r.Path, c.explain(err))
 	}
 	if err == nil {
 		resp.Body.Close()
 	}
-	c.renew()
+	c.reloadCredentials()
 	resp, err = c.do(ctx, r)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method(r), r.Path, c.explain(err))
+		return nil, fmt.Errorf("%s %s: %w", methodOf(r), r.Path, c.explain(err))
 	}
 	return resp, nil
 }
 
 func (c *Cluster) do(ctx context.Context, r Request) (*http.Response, error) {
-	rt, err := c.forCalls()
-	if r.Wiped {
-		rt, err = c.forSecrets()
+	rt, err := c.interactiveRoundTripper()
+	if r.WipeBuffers {
+		rt, err = c.secretRoundTripper()
 	}
 	if err != nil {
 		return nil, err
 	}
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-	req, err := c.asked(ctx, r)
+	req, err := c.newDoRequest(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := rt.RoundTrip(req)
-	if err != nil && !connected.Load() && !r.Wiped { // whose transport says so itself
+	if err != nil && !connected.Load() && !r.WipeBuffers { // whose transport says so itself
 		err = &unsentError{err}
 	}
 	return resp, err
@@ -87,42 +87,42 @@ func (e *unsentError) Unwrap() error { return e.error }
 // Stream sends a request whose answer may last, over the connections of watches,
 // so that a reader who stops reading holds nobody up. The caller closes the body.
 func (c *Cluster) Stream(ctx context.Context, r Request) (*http.Response, error) {
-	req, err := c.asked(ctx, r)
+	req, err := c.newDoRequest(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.overLane(req)
+	resp, err := c.roundTripPooled(req)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method(r), r.Path, c.explain(err))
+		return nil, fmt.Errorf("%s %s: %w", methodOf(r), r.Path, c.explain(err))
 	}
 	return resp, nil
 }
 
-// forCalls returns the pool that fits the credentials as they are now.
-func (c *Cluster) forCalls() (http.RoundTripper, error) {
+// interactiveRoundTripper returns the pool that fits the credentials as they are now.
+func (c *Cluster) interactiveRoundTripper() (http.RoundTripper, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.calls.of == c.dial {
-		return c.calls.rt, nil
+	if c.interactive.connConfig == c.connConfig {
+		return c.interactive.rt, nil
 	}
-	base := c.dial.transport(bulkWindow)
-	rt, err := c.dial.signed(base)
+	base := c.connConfig.transport(requestWindow)
+	rt, err := c.connConfig.withAuth(base)
 	if err != nil {
 		return nil, err
 	}
-	c.calls.close()
-	c.calls = calls{of: c.dial, base: base, rt: rt}
+	c.interactive.close()
+	c.interactive = interactiveTransport{connConfig: c.connConfig, base: base, rt: rt}
 	return rt, nil
 }
 
-func (c calls) close() {
+func (c interactiveTransport) close() {
 	if c.base != nil {
 		c.base.CloseIdleConnections()
 	}
 }
 
-func (c *Cluster) asked(ctx context.Context, r Request) (*http.Request, error) {
-	req, err := c.newRequest(ctx, request{path: r.Path, query: r.Query, accept: firstOf(r.Accept, acceptJSON)})
+func (c *Cluster) newDoRequest(ctx context.Context, r Request) (*http.Request, error) {
+	req, err := c.newRequest(ctx, getRequest{path: r.Path, query: r.Query, accept: firstOf(r.Accept, acceptJSON)})
 	if err != nil || r.Method == "" || r.Method == http.MethodGet {
 		return req, err
 	}
@@ -137,16 +137,16 @@ func (c *Cluster) asked(ctx context.Context, r Request) (*http.Request, error) {
 	return req, nil
 }
 
-func method(r Request) string { return firstOf(r.Method, http.MethodGet) }
+func methodOf(r Request) string { return firstOf(r.Method, http.MethodGet) }
 
-// Sent reports whether a request whose error this is may have reached the API
+// MayHaveBeenSent reports whether a request whose error this is may have reached the API
 // server: false where no connection came about.
-func Sent(err error) bool {
-	var op *net.OpError
-	var dns *net.DNSError
+func MayHaveBeenSent(err error) bool {
+	var opErr *net.OpError
+	var dnsErr *net.DNSError
 	var unsent *unsentError
-	if errors.As(err, &unsent) || errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" {
+	if errors.As(err, &unsent) || errors.As(err, &dnsErr) || errors.As(err, &opErr) && opErr.Op == "dial" {
 		return false
 	}
-	return !distrusted(err)
+	return !isCertificateError(err)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestWhatWasNeverSent tells requests that may have reached an API server from those
+// TestMayHaveBeenSent tells requests that may have reached an API server from those
 // that can't have.
-func TestWhatWasNeverSent(t *testing.T) {
+func TestMayHaveBeenSent(t *testing.T) {
 	broken := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	cert, ca := certificate(t, "kube", time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
 	serveTLS(t, broken, cert)
@@ -22,23 +22,23 @@ func TestWhatWasNeverSent(t *testing.T) {
 		sent bool
 	}{
 		"answered by a broken connection":        {broken.URL, true},
-		"nothing listens":                        {closed(t), false},
-		"closed before TLS":                      {accepting(t, func(*net.TCPConn) {}), false},
-		"reset before TLS":                       {accepting(t, func(c *net.TCPConn) { _ = c.SetLinger(0) }), false},
-		"another answer than TLS":                {accepting(t, func(c *net.TCPConn) { _, _ = c.Write([]byte("HTTP/1.1 503 \r\n\r\n")) }), false},
-		"no server behind the load balancer yet": {accepting(t, func(c *net.TCPConn) { _, _ = c.Read(make([]byte, 64)) }), false},
+		"nothing listens":                        {closedAddress(t), false},
+		"closed before TLS":                      {acceptAndClose(t, func(*net.TCPConn) {}), false},
+		"reset before TLS":                       {acceptAndClose(t, func(c *net.TCPConn) { _ = c.SetLinger(0) }), false},
+		"another answer than TLS":                {acceptAndClose(t, func(c *net.TCPConn) { _, _ = c.Write([]byte("HTTP/1.1 503 \r\n\r\n")) }), false},
+		"no server behind the load balancer yet": {acceptAndClose(t, func(c *net.TCPConn) { _, _ = c.Read(make([]byte, 64)) }), false},
 	} {
 		t.Run(why, func(t *testing.T) {
-			c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(tt.url, ca)}, watch.Options{})
+			c, err := watch.Connect(watch.Access{KubeconfigContents: makeKubeconfig(tt.url, ca)}, watch.Options{})
 			must(t, err)
 			defer c.Close()
 			for _, wiped := range []bool{false, true} {
-				resp, err := c.Do(t.Context(), watch.Request{Method: http.MethodPost, Path: "/api/v1/namespaces", Body: []byte("{}"), Wiped: wiped})
+				resp, err := c.Do(t.Context(), watch.Request{Method: http.MethodPost, Path: "/api/v1/namespaces", Body: []byte("{}"), WipeBuffers: wiped})
 				if err == nil {
 					resp.Body.Close()
 					t.Fatal("it was answered")
 				}
-				if watch.Sent(err) != tt.sent {
+				if watch.MayHaveBeenSent(err) != tt.sent {
 					t.Errorf("wiped %v: sent %v, want %v: %v", wiped, !tt.sent, tt.sent, err)
 				}
 			}
@@ -46,17 +46,17 @@ func TestWhatWasNeverSent(t *testing.T) {
 	}
 }
 
-// TestHeadsThatNeverEnd answers a request about a Secret with a head of two megabytes.
-func TestHeadsThatNeverEnd(t *testing.T) {
+// TestLargeResponseHeaderIsRejected answers a request about a Secret with a head of two megabytes.
+func TestLargeResponseHeaderIsRejected(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Long", strings.Repeat("a", 2<<20))
 	}))
 	cert, ca := certificate(t, "kube", time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
 	serveTLS(t, server, cert)
-	c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(server.URL, ca)}, watch.Options{})
+	c, err := watch.Connect(watch.Access{KubeconfigContents: makeKubeconfig(server.URL, ca)}, watch.Options{})
 	must(t, err)
 	defer c.Close()
-	resp, err := c.Do(t.Context(), watch.Request{Path: "/api/v1/secrets", Wiped: true})
+	resp, err := c.Do(t.Context(), watch.Request{Path: "/api/v1/secrets", WipeBuffers: true})
 	if err == nil {
 		resp.Body.Close()
 	}
@@ -65,8 +65,8 @@ func TestHeadsThatNeverEnd(t *testing.T) {
 	}
 }
 
-// accepting does something with each connection and closes it.
-func accepting(t *testing.T, with func(*net.TCPConn)) string {
+// acceptAndClose does something with each connection and closes it.
+func acceptAndClose(t *testing.T, handle func(*net.TCPConn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -77,7 +77,7 @@ func accepting(t *testing.T, with func(*net.TCPConn)) string {
 			if err != nil {
 				return
 			}
-			with(conn.(*net.TCPConn))
+			handle(conn.(*net.TCPConn))
 			conn.Close()
 		}
 	}()

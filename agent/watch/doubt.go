@@ -7,17 +7,17 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// mostDoubts is how often discovery must leave a feed out, after the first time,
+// maxRechecks is how often discovery must leave a feed out, after the first time,
 // to be believed.
-const mostDoubts = 2
+const maxRechecks = 2
 
-// doubt looks for feeds that were there, at the server too, and that discovery
+// suspectMissing looks for feeds that were there, at the server too, and that discovery
 // now leaves out. An API server that has just started answers before it has
 // gathered its custom kinds; taken at its word it would cost their objects. So
 // the groups of such feeds count as unknown until discovery has said so three
 // times, some seconds apart. It is asked again at that pace while any feed is in
 // doubt, since its group keeps those too that are believed to be gone.
-func (w *Watcher) doubt(wanted []Wanted, marks map[vedette.Feed]vedette.Mark) (groups []string) {
+func (w *Watcher) suspectMissing(specs []FeedSpec, marks map[vedette.Feed]vedette.Mark) (groups []string) {
 	known := map[vedette.Feed]bool{}
 	for feed := range marks {
 		known[feed] = true
@@ -25,25 +25,25 @@ func (w *Watcher) doubt(wanted []Wanted, marks map[vedette.Feed]vedette.Mark) (g
 	for _, old := range w.declared {
 		known[old.Feed] = true
 	}
-	for _, n := range wanted {
+	for _, n := range specs {
 		delete(known, n.Feed)
 	}
-	missing := map[vedette.Feed]int{}
-	doubted := map[string]bool{}
-	doubts, believed := 0, 0
+	missingCount := map[vedette.Feed]int{}
+	suspectGroups := map[string]bool{}
+	rechecks, confirmed := 0, 0
 	for feed := range known {
 		n := w.missing[feed] + 1
-		missing[feed] = n
-		if n <= mostDoubts {
-			doubted[feed.Kind.Group] = true
-			doubts = max(doubts, n)
-		} else if n == mostDoubts+1 {
-			believed = n
+		missingCount[feed] = n
+		if n <= maxRechecks {
+			suspectGroups[feed.Kind.Group] = true
+			rechecks = max(rechecks, n)
+		} else if n == maxRechecks+1 {
+			confirmed = n
 		}
 	}
-	w.missing, w.looks = missing, doubts
-	if doubts == 0 {
-		w.looks = believed
+	w.missing, w.rechecks = missingCount, rechecks
+	if rechecks == 0 {
+		w.rechecks = confirmed
 	}
-	return slices.Sorted(maps.Keys(doubted))
+	return slices.Sorted(maps.Keys(suspectGroups))
 }

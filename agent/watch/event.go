@@ -39,7 +39,7 @@ func (t EventType) String() string {
 // Event is one step of one feed, or the declaration of all of them.
 type Event struct {
 	Type EventType
-	Wanted
+	FeedSpec
 	// Raw is one JSON object with kind and apiVersion, its extent found but its
 	// inside not validated. It lies in the read buffer: it is valid, and may be
 	// changed in place, during the call of Put only.
@@ -47,7 +47,7 @@ type Event struct {
 	Mark    vedette.Mark // of End, Upsert, Delete, Bookmark and of the Status after a Reset
 	State   vedette.FeedState
 	Message string // why the State is what it is, for people; may be empty
-	Feeds   []Wanted
+	Feeds   []FeedSpec
 	// UnknownGroups are API groups that nothing could be learned of at this time,
 	// so that the absence of their kinds from Feeds means nothing.
 	UnknownGroups []string
@@ -57,8 +57,8 @@ type Event struct {
 // can't leave out: which object is gone can't be told. The feed is listed anew.
 var ErrUnreadable = errors.New("a change could not be read; the feed is listed again")
 
-// Wanted is a feed, and the resource that it is read from.
-type Wanted struct {
+// FeedSpec is a feed, and the resource that it is read from.
+type FeedSpec struct {
 	vedette.Feed
 	Resource vedette.Resource
 	// Omit are namespaces that the feed leaves out; the API server filters them.

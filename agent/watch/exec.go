@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// execLimit is how long the program of a kubeconfig may take to sign in.
-	execLimit = time.Minute
-	// execPause is for how long its failure counts at least, and what it gave, so that
+	// execTimeout is how long the program of a kubeconfig may take to sign in.
+	execTimeout = time.Minute
+	// execMinInterval is for how long its failure counts at least, and what it gave, so that
 	// a dozen feeds don't run it one after the other.
-	execPause = 10 * time.Second
+	execMinInterval = 10 * time.Second
 )
 
 // execCredentials are what a kubeconfig's program answered.
@@ -25,30 +25,30 @@ type execCredentials struct {
 	expires time.Time        // zero where it said nothing of that
 }
 
-// signIn runs the program by which a kubeconfig signs in, and keeps what it answered
+// execAuthenticator runs the program by which a kubeconfig signs in, and keeps what it answered
 // until that expires or is refused. It takes the place of client-go's, which runs
 // the program without any limit of time and with its lock held, so that one that
 // hangs blocks all requests for ever, and the end of this process too. It is safe
 // for concurrent use.
-type signIn struct {
-	ctx     context.Context // ends the program
-	run     func(ctx context.Context) (*execCredentials, error)
-	rotated func() // called when another certificate takes the place of one
+type execAuthenticator struct {
+	ctx      context.Context // ends the program
+	run      func(ctx context.Context) (*execCredentials, error)
+	onRotate func() // called when another certificate takes the place of one
 
-	mu      sync.Mutex
-	current *execCredentials
-	failure error
-	failed  time.Time
-	running chan struct{} // closed when the program under way has ended; nil where none is
-	cert    *tls.Certificate
+	mu       sync.Mutex
+	current  *execCredentials
+	lastErr  error
+	failedAt time.Time
+	running  chan struct{} // closed when the program under way has ended; nil where none is
+	cert     *tls.Certificate
 }
 
 // get returns credentials, or why there are none. It waits for the program at most
 // for as long as ctx lasts; the program goes on for others.
-func (s *signIn) get(ctx context.Context) (*execCredentials, error) {
+func (s *execAuthenticator) get(ctx context.Context) (*execCredentials, error) {
 	for {
 		s.mu.Lock()
-		creds, running, err := s.nowLocked()
+		creds, running, err := s.cachedLocked()
 		s.mu.Unlock()
 		if running == nil {
 			return creds, err
@@ -61,8 +61,8 @@ func (s *signIn) get(ctx context.Context) (*execCredentials, error) {
 	}
 }
 
-// nowLocked returns what is known, or the run of the program to wait for.
-func (s *signIn) nowLocked() (*execCredentials, chan struct{}, error) {
+// cachedLocked returns what is known, or the run of the program to wait for.
+func (s *execAuthenticator) cachedLocked() (*execCredentials, chan struct{}, error) {
 	switch {
 	case s.ctx.Err() != nil && s.running == nil:
 		return nil, nil, fmt.Errorf("getting credentials: %w", s.ctx.Err())
@@ -70,34 +70,34 @@ func (s *signIn) nowLocked() (*execCredentials, chan struct{}, error) {
 		return nil, s.running, nil
 	case s.current != nil && (s.current.expires.IsZero() || time.Now().Before(s.current.expires)):
 		return s.current, nil, nil
-	case s.failure != nil && time.Since(s.failed) < execPause:
-		return nil, nil, s.failure
+	case s.lastErr != nil && time.Since(s.failedAt) < execMinInterval:
+		return nil, nil, s.lastErr
 	}
 	s.running = make(chan struct{})
 	go s.refresh()
 	return nil, s.running, nil
 }
 
-func (s *signIn) refresh() {
-	ctx, cancel := context.WithTimeout(s.ctx, execLimit)
+func (s *execAuthenticator) refresh() {
+	ctx, cancel := context.WithTimeout(s.ctx, execTimeout)
 	defer cancel()
 	creds, err := s.run(ctx)
-	if soonest := time.Now().Add(execPause); err == nil && !creds.expires.IsZero() && creds.expires.Before(soonest) {
+	if soonest := time.Now().Add(execMinInterval); err == nil && !creds.expires.IsZero() && creds.expires.Before(soonest) {
 		creds.expires = soonest // this clock may be wrong: the API server judges by its own
 	}
 	if err != nil {
 		err = fmt.Errorf("getting credentials: %w", err)
 	}
-	if s.keep(creds, err) {
-		s.rotated()
+	if s.store(creds, err) {
+		s.onRotate()
 	}
 }
 
-// keep notes how the program ended, and reports whether the certificate changed.
-func (s *signIn) keep(creds *execCredentials, err error) (rotated bool) {
+// store notes how the program ended, and reports whether the certificate changed.
+func (s *execAuthenticator) store(creds *execCredentials, err error) (rotated bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.current, s.failure, s.failed = nil, err, time.Now()
+	s.current, s.lastErr, s.failedAt = nil, err, time.Now()
 	if err == nil {
 		s.current = creds
 		rotated = s.cert != nil && !sameCertificate(s.cert, creds.cert)
@@ -113,7 +113,7 @@ func sameCertificate(a, b *tls.Certificate) bool {
 }
 
 // wait waits until no program runs.
-func (s *signIn) wait() {
+func (s *execAuthenticator) wait() {
 	s.mu.Lock()
 	running := s.running
 	s.mu.Unlock()
@@ -122,9 +122,9 @@ func (s *signIn) wait() {
 	}
 }
 
-// refused says that the API server does not accept credentials. The program is run
+// invalidate says that the API server does not accept credentials. The program is run
 // again for the next request.
-func (s *signIn) refused(creds *execCredentials) {
+func (s *execAuthenticator) invalidate(creds *execCredentials) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current == creds {
@@ -133,7 +133,7 @@ func (s *signIn) refused(creds *execCredentials) {
 }
 
 // certificate is a tls.Config's GetClientCertificate.
-func (s *signIn) certificate(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+func (s *execAuthenticator) certificate(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	creds, err := s.get(info.Context())
 	if err != nil {
 		return nil, err
@@ -144,15 +144,15 @@ func (s *signIn) certificate(info *tls.CertificateRequestInfo) (*tls.Certificate
 	return creds.cert, nil
 }
 
-// signing signs requests in.
-type signing struct {
-	s    *signIn
+// authRoundTripper signs requests in.
+type authRoundTripper struct {
+	auth *execAuthenticator
 	next http.RoundTripper
 }
 
 // RoundTrip sends a request with the token that the program gave.
-func (t signing) RoundTrip(req *http.Request) (*http.Response, error) {
-	creds, err := t.s.get(req.Context())
+func (t authRoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	creds, err := t.auth.get(req.Context())
 	if err != nil {
 		return nil, &unsentError{err}
 	}
@@ -162,7 +162,7 @@ func (t signing) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.next.RoundTrip(req)
 	if err == nil && resp.StatusCode == http.StatusUnauthorized {
-		t.s.refused(creds)
+		t.auth.invalidate(creds)
 	}
 	return resp, err
 }

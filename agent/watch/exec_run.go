@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	mostCredentials = 1 << 20 // bytes that a program may print
-	mostComplaint   = 1 << 10 // bytes of its errors that are told
+	maxCredentialBytes = 1 << 20 // bytes that a program may print
+	maxStderrBytes     = 1 << 10 // bytes of its errors that are told
 )
 
-// program is the program by which a kubeconfig signs in.
-type program struct {
+// execPlugin is the program by which a kubeconfig signs in.
+type execPlugin struct {
 	command string
 	args    []string
 	env     []string
 	version string // of the API in which it answers
 }
 
-// programOf reads what a kubeconfig says of its program.
-func programOf(cfg *rest.Config) (*program, error) {
+// newExecPlugin reads what a kubeconfig says of its program.
+func newExecPlugin(cfg *rest.Config) (*execPlugin, error) {
 	e := cfg.ExecProvider
 	info := clientauthentication.ExecCredential{}
 	info.APIVersion, info.Kind = e.APIVersion, "ExecCredential"
@@ -57,7 +57,7 @@ func programOf(cfg *rest.Config) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{command: e.Command, args: e.Args, version: e.APIVersion}
+	p := &execPlugin{command: e.Command, args: e.Args, version: e.APIVersion}
 	for _, v := range e.Env {
 		p.env = append(p.env, v.Name+"="+v.Value)
 	}
@@ -66,35 +66,35 @@ func programOf(cfg *rest.Config) (*program, error) {
 }
 
 // run runs the program until it ends or ctx does, with all that it started.
-func (p *program) run(ctx context.Context) (*execCredentials, error) {
+func (p *execPlugin) run(ctx context.Context) (*execCredentials, error) {
 	cmd := exec.CommandContext(ctx, p.command, p.args...)
 	cmd.Env = append(os.Environ(), p.env...)
-	answer, complaint := &head{most: mostCredentials}, &head{most: mostComplaint}
-	cmd.Stdout, cmd.Stderr = answer, complaint
+	stdout, stderr := &prefixBuffer{limit: maxCredentialBytes}, &prefixBuffer{limit: maxStderrBytes}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = 2 * time.Second // for what it started and left behind with its output open
 	killGroup(cmd)
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) { // it ended well itself, and had printed all by then
 		err = nil
 	}
-	said := strings.ToValidUTF8(strings.TrimSpace(complaint.String()), "?")
+	message := strings.ToValidUTF8(strings.TrimSpace(stderr.String()), "?")
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s did not end in time and was ended: %w", p.command, ctx.Err())
-	case err != nil && said != "":
-		return nil, fmt.Errorf("run %s: %w: %s", p.command, err, said)
+	case err != nil && message != "":
+		return nil, fmt.Errorf("run %s: %w: %s", p.command, err, message)
 	case err != nil:
 		return nil, fmt.Errorf("run %s: %w", p.command, err)
 	}
-	creds, err := p.read(answer.Bytes())
+	creds, err := p.parse(stdout.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("read what %s printed: %w", p.command, err)
 	}
 	return creds, nil
 }
 
-// read reads an ExecCredential. No error holds any of it.
-func (p *program) read(printed []byte) (*execCredentials, error) {
+// parse reads an ExecCredential. No error holds any of it.
+func (p *execPlugin) parse(printed []byte) (*execCredentials, error) {
 	var answer clientauthentication.ExecCredential
 	if err := json.Unmarshal(printed, &answer); err != nil {
 		return nil, fmt.Errorf("it is not JSON of an ExecCredential, in %d bytes", len(printed))
@@ -120,17 +120,19 @@ func (p *program) read(printed []byte) (*execCredentials, error) {
 	return creds, nil
 }
 
-// head keeps the beginning of what is written to it.
-type head struct {
+// prefixBuffer keeps the beginning of what is written to it.
+type prefixBuffer struct {
 	bytes.Buffer
-	most int
+	limit int
 }
 
 // Write takes all, and keeps what there is room for.
-func (h *head) Write(b []byte) (int, error) {
-	_, _ = h.Buffer.Write(b[:max(0, min(len(b), h.most-h.Len()))]) // which does not fail
+func (h *prefixBuffer) Write(b []byte) (int, error) {
+	_, _ = h.Buffer.Write(b[:max(0, min(len(b), h.limit-h.Len()))]) // which does not fail
 	return len(b), nil
 }
 
 // ReadFrom keeps io.Copy from going past Write.
-func (h *head) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{h}, r) }
+func (h *prefixBuffer) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{h}, r)
+}

@@ -25,82 +25,82 @@ func (e sinkError) Unwrap() error { return e.error }
 // feed is one feed at work, in one goroutine. The fields without a comment on
 // who owns them belong to that goroutine.
 type feed struct {
-	Wanted
-	w        *Watcher
-	sink     Sink
-	head     []byte // what items of a list lack
-	mark     vedette.Mark
-	told     Event // the last Status
-	note     string
-	tries    int   // failing resumes from the same mark by what could not be understood
-	limit    int   // objects per page
-	relists  int   // snapshots since a watch came to something
-	begun    bool  // the snapshot under way was told
-	progress bool  // the attempt under way came to something
-	turn     *turn // of the snapshot under way
-	hushed   bool  // the last watch said nothing for as long as Config.Silence
-	retry    *backoff.ExponentialBackOff
+	FeedSpec
+	w             *Watcher
+	sink          Sink
+	typeMeta      []byte // what items of a list lack
+	mark          vedette.Mark
+	lastStatus    Event // the last Status
+	warning       string
+	failedResumes int             // failing resumes from the same mark by what could not be understood
+	pageSize      int             // objects per page
+	relists       int             // snapshots since a watch came to something
+	snapshotBegun bool            // the snapshot under way was told
+	madeProgress  bool            // the attempt under way came to something
+	permit        *snapshotPermit // of the snapshot under way
+	wasIdle       bool            // the last watch said nothing for as long as Config.Silence
+	retry         *backoff.ExponentialBackOff
 
-	telling  atomic.Bool // what happens to its objects is told, sooner or later
-	watching atomic.Bool // its attempt has come to the watch
-	away     atomic.Bool // the API server could not be reached, or not do it, when it was last asked
+	publishes   atomic.Bool // what happens to its objects is told, sooner or later
+	watching    atomic.Bool // its attempt has come to the watch
+	unreachable atomic.Bool // the API server could not be reached, or not do it, when it was last asked
 
 	stop context.CancelFunc // ends run; set before it begins
 	done chan struct{}      // closed by run
 	wake chan struct{}      // try again at once; never closed
 
-	mu     sync.Mutex
-	began  time.Time               // when the attempt under way began
-	cancel context.CancelCauseFunc // of the attempt under way
-	reset  *vedette.Mark           // asked for, not yet taken
+	mu           sync.Mutex
+	attemptStart time.Time               // when the attempt under way began
+	cancel       context.CancelCauseFunc // of the attempt under way
+	reset        *vedette.Mark           // asked for, not yet taken
 }
 
-func (w *Watcher) newFeed(wanted Wanted, sink Sink, mark vedette.Mark) *feed {
-	f := &feed{Wanted: wanted, w: w, sink: sink, mark: mark, head: headOf(wanted.Resource), limit: pageLimit,
+func (w *Watcher) newFeed(spec FeedSpec, sink Sink, mark vedette.Mark) *feed {
+	f := &feed{FeedSpec: spec, w: w, sink: sink, mark: mark, typeMeta: typeMetaOf(spec.Resource), pageSize: defaultPageSize,
 		done: make(chan struct{}), wake: make(chan struct{}, 1), retry: backoff.NewExponentialBackOff()}
-	f.retry.InitialInterval, f.retry.MaxInterval, f.retry.Multiplier = w.cfg.FirstRetry, w.cfg.MostRetry, 2
-	f.noteTelling(vedette.FeedPending)
+	f.retry.InitialInterval, f.retry.MaxInterval, f.retry.Multiplier = w.cfg.MinBackoff, w.cfg.MaxBackoff, 2
+	f.updatePublishes(vedette.FeedPending)
 	return f
 }
 
 // run goes on until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	defer close(f.done)
-	defer func() { _ = f.w.forgetStall(context.WithoutCancel(ctx), f) }() // a sink that refuses has ended the Watcher
-	err := f.tell(ctx, vedette.FeedPending, "")
+	defer func() { _ = f.w.clearStall(context.WithoutCancel(ctx), f) }() // a sink that refuses has ended the Watcher
+	err := f.reportStatus(ctx, vedette.FeedPending, "")
 	for ctx.Err() == nil {
 		var attempt context.Context
-		if attempt, err = f.begin(ctx, err); err == nil {
-			err = f.attempt(attempt)
+		if attempt, err = f.beginAttempt(ctx, err); err == nil {
+			err = f.runAttempt(attempt)
 		}
-		err = f.after(attempt, err)
+		err = f.handleAttemptEnd(attempt, err)
 		f.cancel(nil)
-		var refused sinkError
-		if errors.As(err, &refused) && ctx.Err() == nil {
-			f.w.fail(refused)
+		var sinkErr sinkError
+		if errors.As(err, &sinkErr) && ctx.Err() == nil {
+			f.w.fail(sinkErr)
 			return
 		}
 	}
 }
 
-// begin starts an attempt and takes up a Reset.
-func (f *feed) begin(ctx context.Context, err error) (context.Context, error) {
+// beginAttempt starts an attempt and takes up a Reset.
+func (f *feed) beginAttempt(ctx context.Context, err error) (context.Context, error) {
 	f.mu.Lock()
 	attempt, cancel := context.WithCancelCause(ctx)
-	f.cancel, f.began = cancel, time.Now()
+	f.cancel, f.attemptStart = cancel, time.Now()
 	reset := f.reset
 	f.reset = nil
 	f.mu.Unlock()
 	if reset == nil {
 		return attempt, err
 	}
-	f.mark, f.tries = *reset, 0
-	f.told = Event{}
-	return attempt, f.tell(attempt, vedette.FeedPending, "")
+	f.mark, f.failedResumes = *reset, 0
+	f.lastStatus = Event{}
+	return attempt, f.reportStatus(attempt, vedette.FeedPending, "")
 }
 
-// resetTo is Watcher.Reset for this feed.
-func (f *feed) resetTo(from vedette.Mark) {
+// requestReset is Watcher.Reset for this feed.
+func (f *feed) requestReset(from vedette.Mark) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reset = &from
@@ -109,23 +109,23 @@ func (f *feed) resetTo(from vedette.Mark) {
 	}
 }
 
-// attempt goes on from the mark until something ends it. It returns nil where
+// runAttempt goes on from the mark until something ends it. It returns nil where
 // the API server ended a watch as it should.
-func (f *feed) attempt(ctx context.Context) error {
-	f.progress = false
+func (f *feed) runAttempt(ctx context.Context) error {
+	f.madeProgress = false
 	if f.Objects != nil {
-		return f.makeUp(ctx)
+		return f.publishSynthetic(ctx)
 	}
 	if f.mark == "" {
-		if err := f.snapshot(ctx); err != nil {
+		if err := f.readSnapshot(ctx); err != nil {
 			return err
 		}
 	}
 	return f.watch(ctx)
 }
 
-// makeUp tells the objects of a feed that nobody serves, and waits.
-func (f *feed) makeUp(ctx context.Context) error {
+// publishSynthetic tells the objects of a feed that nobody serves, and waits.
+func (f *feed) publishSynthetic(ctx context.Context) error {
 	if err := f.put(ctx, Event{Type: Begin}); err != nil {
 		return err
 	}
@@ -134,10 +134,10 @@ func (f *feed) makeUp(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := f.put(ctx, Event{Type: End, Mark: madeUpMark}); err != nil {
+	if err := f.put(ctx, Event{Type: End, Mark: syntheticMark}); err != nil {
 		return err
 	}
-	if err := f.tell(ctx, vedette.FeedLive, ""); err != nil {
+	if err := f.reportStatus(ctx, vedette.FeedLive, ""); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -146,7 +146,7 @@ func (f *feed) makeUp(ctx context.Context) error {
 
 // put hands an event to the sink.
 func (f *feed) put(ctx context.Context, e Event) error {
-	e.Wanted = f.Wanted
+	e.FeedSpec = f.FeedSpec
 	if err := f.sink.Put(ctx, e); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -159,26 +159,26 @@ func (f *feed) put(ctx context.Context, e Event) error {
 	return nil
 }
 
-// tell says how the feed is, where that changed.
-func (f *feed) tell(ctx context.Context, state vedette.FeedState, message string) error {
+// reportStatus says how the feed is, where that changed.
+func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, message string) error {
 	if state == vedette.FeedLive {
-		message = firstOf(message, f.note)
-		if err := f.w.forgetStall(ctx, f); err != nil {
+		message = firstOf(message, f.warning)
+		if err := f.w.clearStall(ctx, f); err != nil {
 			return err
 		}
 	}
-	if f.told.State == state && f.told.Message == message {
+	if f.lastStatus.State == state && f.lastStatus.Message == message {
 		return nil
 	}
-	f.told = Event{Type: Status, State: state, Message: message, Mark: f.mark}
-	f.noteTelling(state)
-	return f.put(ctx, f.told)
+	f.lastStatus = Event{Type: Status, State: state, Message: message, Mark: f.mark}
+	f.updatePublishes(state)
+	return f.put(ctx, f.lastStatus)
 }
 
-// noteTelling notes whether the feed tells its objects, as far as is known: one that
+// updatePublishes notes whether the feed tells its objects, as far as is known: one that
 // goes on from a mark does so before the API server has answered.
-func (f *feed) noteTelling(state vedette.FeedState) {
-	f.telling.Store(state != vedette.FeedDenied && (state != vedette.FeedPending || f.mark != ""))
+func (f *feed) updatePublishes(state vedette.FeedState) {
+	f.publishes.Store(state != vedette.FeedDenied && (state != vedette.FeedPending || f.mark != ""))
 }
 
 // path returns the URL's path of the feed's list.
@@ -214,8 +214,8 @@ func (f *feed) query() url.Values {
 	return q
 }
 
-// rest waits for as long as a verdict says; less where the feed is woken.
-func (f *feed) rest(ctx context.Context, d time.Duration) error {
+// sleep waits for as long as a verdict says; less where the feed is woken.
+func (f *feed) sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -23,13 +23,13 @@ type frame struct {
 // ends between two messages, as it does when the API server ends a watch, and
 // errTooBig where the message was passed over.
 func (s *splitter) frame() (frame, error) {
-	s.drop()
+	s.discard()
 	if _, err := s.peek(); err != nil {
 		return frame{}, err
 	}
-	s.drop()
+	s.discard()
 	var kind, object extent
-	s.over = false
+	s.overflowed = false
 	err := s.object(func(key string) (err error) {
 		switch key {
 		case "type":
@@ -44,22 +44,22 @@ func (s *splitter) frame() (frame, error) {
 	if err != nil {
 		return frame{}, err
 	}
-	if s.over {
+	if s.overflowed {
 		return frame{}, errTooBig
 	}
-	return s.framed(kind, object)
+	return s.newFrame(kind, object)
 }
 
-func (s *splitter) framed(kind, object extent) (frame, error) {
+func (s *splitter) newFrame(kind, object extent) (frame, error) {
 	k, o := s.bytes(kind), s.bytes(object)
 	if len(k) < 2 || len(o) == 0 || o[0] != '{' {
-		return frame{}, fmt.Errorf("%w: a watch event without type and object", errGarbage)
+		return frame{}, fmt.Errorf("%w: a watch event without type and object", errMalformed)
 	}
 	return frame{Type: string(k[1 : len(k)-1]), Object: o}, nil
 }
 
 // errNoVersion says that a list could not be watched on from.
-var errNoVersion = fmt.Errorf("%w: a list without a resourceVersion", errGarbage)
+var errNoVersion = fmt.Errorf("%w: a list without a resourceVersion", errMalformed)
 
 // page is what a list says of itself.
 type page struct {
@@ -71,10 +71,10 @@ type page struct {
 // list reads one list, in whatever order its members come: built-in kinds have
 // their items last, custom resources first. Each item is handed over in the
 // buffer. An item that was too big is handed over as nil.
-func (s *splitter) list(head []byte, item func(raw []byte) error) (page, error) {
+func (s *splitter) list(typeMeta []byte, item func(raw []byte) error) (page, error) {
 	var p page
 	err := s.object(func(key string) error {
-		s.drop()
+		s.discard()
 		switch key {
 		case "kind":
 			b, err := s.text()
@@ -83,7 +83,7 @@ func (s *splitter) list(head []byte, item func(raw []byte) error) (page, error) 
 		case "metadata":
 			return s.listMeta(&p)
 		case "items":
-			return s.array(func() error { return s.item(head, item) })
+			return s.array(func() error { return s.item(typeMeta, item) })
 		}
 		return s.skip()
 	})
@@ -95,7 +95,7 @@ func (s *splitter) list(head []byte, item func(raw []byte) error) (page, error) 
 
 func (s *splitter) listMeta(p *page) error {
 	return s.object(func(key string) error {
-		s.drop()
+		s.discard()
 		switch key {
 		case "resourceVersion":
 			b, err := s.text()
@@ -111,41 +111,41 @@ func (s *splitter) listMeta(p *page) error {
 }
 
 // item reads one element of a list and hands it over.
-func (s *splitter) item(head []byte, item func(raw []byte) error) error {
+func (s *splitter) item(typeMeta []byte, item func(raw []byte) error) error {
 	if _, err := s.peek(); err != nil {
-		return unexpected(err)
+		return unexpectedEOF(err)
 	}
-	s.drop()
-	s.over = false
+	s.discard()
+	s.overflowed = false
 	e, err := s.value()
 	if err != nil {
 		return err
 	}
-	if s.over {
-		s.over = false
+	if s.overflowed {
+		s.overflowed = false
 		return item(nil)
 	}
 	raw := s.bytes(e)
 	if raw[0] != '{' {
-		return fmt.Errorf("%w: %s where an object was due", errGarbage, s.excerpt(raw))
+		return fmt.Errorf("%w: %s where an object was due", errMalformed, s.excerpt(raw))
 	}
-	if len(head) > 0 && !named(raw) {
-		raw = s.prefix(head)
+	if len(typeMeta) > 0 && !hasTypeMeta(raw) {
+		raw = s.prependTypeMeta(typeMeta)
 	}
 	err = item(raw)
-	s.drop()
+	s.discard()
 	return err
 }
 
-// prefix writes members in front of the object that is kept, over bytes that
+// prependTypeMeta writes members in front of the object that is kept, over bytes that
 // are done with: lists of built-in kinds leave kind and apiVersion out of their
 // items, watches don't, and readers should not have to care.
-func (s *splitter) prefix(head []byte) []byte {
-	from := s.start + 1 - len(head)
-	copy(s.buf[from:], head)
+func (s *splitter) prependTypeMeta(typeMeta []byte) []byte {
+	from := s.start + 1 - len(typeMeta)
+	copy(s.buf[from:], typeMeta)
 	raw := s.buf[from:s.pos]
 	if isEmptyObject(s.buf[s.start+1 : s.pos]) {
-		return []byte(string(head[:len(head)-1]) + "}")
+		return []byte(string(typeMeta[:len(typeMeta)-1]) + "}")
 	}
 	return raw
 }
@@ -162,13 +162,13 @@ func isEmptyObject(rest []byte) bool {
 	return false
 }
 
-// headOf is what prefix writes: an opening brace, kind, apiVersion and a comma.
-func headOf(r vedette.Resource) []byte {
+// typeMetaOf is what prefix writes: an opening brace, kind, apiVersion and a comma.
+func typeMetaOf(r vedette.Resource) []byte {
 	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, r.Kind.Name, r.APIVersion())
 }
 
-// unexpected turns an end of stream into one that should not be there.
-func unexpected(err error) error {
+// unexpectedEOF turns an end of stream into one that should not be there.
+func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

@@ -14,64 +14,64 @@ import (
 
 const emptyList = `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`
 
-// hang sends what is given and then nothing, for as long as the request lasts.
-func hang(w http.ResponseWriter, r *http.Request, body string) {
+// writeAndHang sends what is given and then nothing, for as long as the request lasts.
+func writeAndHang(w http.ResponseWriter, r *http.Request, body string) {
 	fmt.Fprint(w, body)
 	_ = http.NewResponseController(w).Flush()
 	<-r.Context().Done()
 }
 
-// answerEmpty is an API server without objects.
-func answerEmpty(w http.ResponseWriter, r *http.Request) {
+// serveEmptyCluster is an API server without objects.
+func serveEmptyCluster(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Has("watch") {
-		hang(w, r, "")
+		writeAndHang(w, r, "")
 		return
 	}
 	fmt.Fprint(w, emptyList)
 }
 
-// TestHungClustersHoldNobodyUp has two clusters whose lists stop after the head take
+// TestHungClustersDoNotBlockOthers has two clusters whose lists stop after the head take
 // all turns there are, for ever, and a third one that is well.
-func TestHungClustersHoldNobodyUp(t *testing.T) {
-	cfg := watch.Config{Shared: watch.NewShared(4), PageWait: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+func TestHungClustersDoNotBlockOthers(t *testing.T) {
+	cfg := watch.Config{Limiter: watch.NewLimiter(4), PagePermitTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	both := watch.Selection{Kinds: []string{"configmap", "secret"}}
 	for range 2 {
 		reached := make(chan struct{}, 2)
-		hung := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		hung := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 			reached <- struct{}{}
-			hang(w, r, `{"kind":"List",`)
+			writeAndHang(w, r, `{"kind":"List",`)
 		})
-		start(t, connectWith(t, hung.URL, certOf(hung), watch.Options{Pause: time.Hour}), both, newRecorder(), cfg, nil)
+		start(t, connectWith(t, hung.URL, certOf(hung), watch.Options{ProgressTimeout: time.Hour}), both, newRecorder(), cfg, nil)
 		<-reached
 		<-reached
 	}
 	r := newRecorder()
-	start(t, connectTo(t, serve(t, answerEmpty)), both, r, cfg, nil)
+	start(t, connectTo(t, newAPIServer(t, serveEmptyCluster)), both, r, cfg, nil)
 	r.await(t, "the healthy cluster to be live", func() bool {
 		return r.state(configMapFeed) == vedette.FeedLive && r.state(secretFeed) == vedette.FeedLive
 	})
 }
 
-// TestAHungClusterSaysWhy holds that feeds and account say what an API server does
+// TestHungClusterReportsReason holds that feeds and account say what an API server does
 // that stops in the middle of lists, and that both are well once it is.
-func TestAHungClusterSaysWhy(t *testing.T) {
+func TestHungClusterReportsReason(t *testing.T) {
 	healed := make(chan struct{})
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-healed:
-			answerEmpty(w, r)
+			serveEmptyCluster(w, r)
 		default:
-			hang(w, r, `{"kind":"List",`)
+			writeAndHang(w, r, `{"kind":"List",`)
 		}
 	})
 	r := newRecorder()
-	cfg := watch.Config{FirstRetry: time.Millisecond, MostRetry: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-	c := connectWith(t, server.URL, certOf(server), watch.Options{Pause: 200 * time.Millisecond})
+	cfg := watch.Config{MinBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	c := connectWith(t, server.URL, certOf(server), watch.Options{ProgressTimeout: 200 * time.Millisecond})
 	start(t, c, watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
-	const why = "does not answer in time: check firewalls and proxies on the way (the answer stopped in the middle: nothing, or next to nothing, came for 200ms)"
+	const reason = "does not answer in time: check firewalls and proxies on the way (the answer stopped in the middle: nothing, or next to nothing, came for 200ms)"
 	r.await(t, "feeds and account to say why", func() bool {
-		return strings.HasSuffix(r.account.Message, why) && r.state(configMapFeed) == vedette.FeedFailing &&
-			strings.HasSuffix(r.feeds[configMapFeed].message, why) && strings.HasSuffix(r.feeds[secretFeed].message, why)
+		return strings.HasSuffix(r.account.Message, reason) && r.state(configMapFeed) == vedette.FeedFailing &&
+			strings.HasSuffix(r.feeds[configMapFeed].message, reason) && strings.HasSuffix(r.feeds[secretFeed].message, reason)
 	})
 	close(healed)
 	r.await(t, "all to be well", func() bool {
@@ -79,35 +79,38 @@ func TestAHungClusterSaysWhy(t *testing.T) {
 	})
 }
 
-// TestWhatIsAskedOnceMustAnswerToo lets each request of identification and discovery
+// TestIdentifyAndDiscoverTimeOut lets each request of identification and discovery
 // stop at its head, in its body, or in the body of an error, and never end.
-func TestWhatIsAskedOnceMustAnswerToo(t *testing.T) {
+func TestIdentifyAndDiscoverTimeOut(t *testing.T) {
 	answers := map[string]string{
 		"/version": `{"gitVersion":"v1.36.3"}`, "/api/v1/namespaces/kube-system": `{"metadata":{"uid":"u"}}`, "/api/v1/namespaces": emptyList,
 		"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/apis": `{"kind":"APIGroupList","groups":[{"name":"g","preferredVersion":{"version":"v1"}}]}`,
 	}
-	ways := map[string]func(http.ResponseWriter, *http.Request){
-		"no head":         func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"half a body":     func(w http.ResponseWriter, r *http.Request) { hang(w, r, `{"kind":"APIVersions",`) },
-		"half an error":   func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); hang(w, r, `{"kind":"Status",`) },
-		"no end of bytes": func(w http.ResponseWriter, r *http.Request) { neverEnd(w, r, strings.Repeat(" ", 1<<16)) },
+	failures := map[string]func(http.ResponseWriter, *http.Request){
+		"no head":     func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"half a body": func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, `{"kind":"APIVersions",`) },
+		"half an error": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(500)
+			writeAndHang(w, r, `{"kind":"Status",`)
+		},
+		"no end of bytes": func(w http.ResponseWriter, r *http.Request) { writeForever(w, r, strings.Repeat(" ", 1<<16)) },
 		"no end of items": func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{}`)
-			neverEnd(w, r, strings.Repeat(`,{"metadata":{"name":"n"}}`, 1000))
+			writeForever(w, r, strings.Repeat(`,{"metadata":{"name":"n"}}`, 1000))
 		},
 	}
 	for path := range answers {
-		for way, do := range ways {
-			t.Run(strings.TrimPrefix(path, "/")+": "+way, func(t *testing.T) {
+		for failure, respond := range failures {
+			t.Run(strings.TrimPrefix(path, "/")+": "+failure, func(t *testing.T) {
 				t.Parallel()
-				server := serveAll(t, func(w http.ResponseWriter, r *http.Request) {
+				server := newHTTP2Server(t, func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == path {
-						do(w, r)
+						respond(w, r)
 						return
 					}
 					fmt.Fprint(w, answers[r.URL.Path])
 				})
-				c := connectWith(t, server.URL, certOf(server), watch.Options{Head: 100 * time.Millisecond, Pause: 100 * time.Millisecond})
+				c := connectWith(t, server.URL, certOf(server), watch.Options{HeaderTimeout: 100 * time.Millisecond, ProgressTimeout: 100 * time.Millisecond})
 				_, _, err := c.Identify(t.Context())
 				if err == nil {
 					_, err = c.Discover(t.Context())
@@ -120,7 +123,7 @@ func TestWhatIsAskedOnceMustAnswerToo(t *testing.T) {
 	}
 }
 
-func neverEnd(w http.ResponseWriter, r *http.Request, piece string) {
+func writeForever(w http.ResponseWriter, r *http.Request, piece string) {
 	for r.Context().Err() == nil {
 		if _, err := fmt.Fprint(w, piece); err != nil {
 			return

@@ -17,9 +17,9 @@ import (
 // Identify asks a cluster who it is and which namespaces it has. The uid is
 // empty and the namespaces are nil where RBAC hides them.
 func (c *Cluster) Identify(ctx context.Context) (vedette.Cluster, []string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, mostAsking, errAsking)
+	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errDiscoveryTimeout)
 	defer cancel()
-	id, err := c.version(ctx)
+	id, err := c.serverVersion(ctx)
 	if err != nil {
 		return id, nil, fmt.Errorf("identify the cluster: %w", c.explain(err))
 	}
@@ -33,18 +33,18 @@ func (c *Cluster) Identify(ctx context.Context) (vedette.Cluster, []string, erro
 	return id, namespaces, nil
 }
 
-func (c *Cluster) version(ctx context.Context) (vedette.Cluster, error) {
+func (c *Cluster) serverVersion(ctx context.Context) (vedette.Cluster, error) {
 	id := vedette.Cluster{Host: c.Host()}
-	resp, err := c.get(ctx, c.limits(), request{path: "/version", accept: acceptJSON})
+	resp, err := c.get(ctx, c.timeouts(), getRequest{path: "/version", accept: acceptJSON})
 	if err != nil {
 		return id, err
 	}
 	defer resp.Body.Close()
 	var v struct{ GitVersion string }
-	if err := decode(resp.Body, &v); err != nil {
+	if err := decodeDocument(resp.Body, &v); err != nil {
 		return id, err
 	}
-	id.Version, id.Fingerprint = shorten(v.GitVersion, mostName), fingerprint(resp.TLS)
+	id.Version, id.Fingerprint = truncate(v.GitVersion, maxNameLength), fingerprint(resp.TLS)
 	return id, nil
 }
 
@@ -58,8 +58,8 @@ func fingerprint(state *tls.ConnectionState) string {
 }
 
 func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
-	resp, err := c.get(ctx, c.limits(), request{path: "/api/v1/namespaces/kube-system", accept: acceptMetadata})
-	if hidden(err) {
+	resp, err := c.get(ctx, c.timeouts(), getRequest{path: "/api/v1/namespaces/kube-system", accept: acceptMetadata})
+	if isHidden(err) {
 		return "", nil
 	}
 	if err != nil {
@@ -67,24 +67,24 @@ func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
 	}
 	defer resp.Body.Close()
 	var ns struct{ Metadata struct{ UID string } }
-	err = decode(resp.Body, &ns)
-	return shorten(ns.Metadata.UID, mostName), err
+	err = decodeDocument(resp.Body, &ns)
+	return truncate(ns.Metadata.UID, maxNameLength), err
 }
 
-// hidden reports whether an error says that we may not look, or that there is
+// isHidden reports whether an error says that we may not look, or that there is
 // no such thing (API servers without namespaces, as virtual ones can be).
-func hidden(err error) bool {
-	code := codeOf(err)
+func isHidden(err error) bool {
+	code := statusCodeOf(err)
 	return code == http.StatusForbidden || code == http.StatusNotFound
 }
 
 // namespaces returns the names of all namespaces, nil where they are hidden.
 func (c *Cluster) namespaces(ctx context.Context) ([]string, error) {
 	names := []string{}
-	query := url.Values{"limit": {strconv.Itoa(pageLimit)}}
-	for len(names) <= mostNamespaces {
+	query := url.Values{"limit": {strconv.Itoa(defaultPageSize)}}
+	for len(names) <= maxNamespaces {
 		page, err := c.namespacePage(ctx, query, &names)
-		if hidden(err) {
+		if isHidden(err) {
 			return nil, nil
 		}
 		if err != nil {
@@ -99,40 +99,40 @@ func (c *Cluster) namespaces(ctx context.Context) ([]string, error) {
 		}
 		query.Set("continue", page.Continue)
 	}
-	return nil, errNamespaces
+	return nil, errTooManyNamespaces
 }
 
-// mostNamespaces bounds those of a cluster, which travel in one message. Kubernetes
+// maxNamespaces bounds those of a cluster, which travel in one message. Kubernetes
 // is tested with 10,000.
-const mostNamespaces = 20_000
+const maxNamespaces = 20_000
 
-var errNamespaces = fmt.Errorf("%w: more than %d namespaces", errGarbage, mostNamespaces)
+var errTooManyNamespaces = fmt.Errorf("%w: more than %d namespaces", errMalformed, maxNamespaces)
 
-// mostNamespacePage bounds a page of them, of which only one is kept at a time: each
+// maxNamespacePageBytes bounds a page of them, of which only one is kept at a time: each
 // may have annotations of 256 KiB.
-const mostNamespacePage = pageLimit * 300 << 10
+const maxNamespacePageBytes = defaultPageSize * 300 << 10
 
-// mostName is how long a name may be in Kubernetes.
-const mostName = 253
+// maxNameLength is how long a name may be in Kubernetes.
+const maxNameLength = 253
 
 // errSamePage says that a list leads from a page to itself.
-var errSamePage = fmt.Errorf("%w: a list whose next page is the page itself", errGarbage)
+var errSamePage = fmt.Errorf("%w: a list whose next page is the page itself", errMalformed)
 
 func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]string) (page, error) {
-	resp, err := c.get(ctx, c.limits(), request{path: "/api/v1/namespaces", query: query, accept: acceptMetadataList + "," + acceptJSON})
+	resp, err := c.get(ctx, c.timeouts(), getRequest{path: "/api/v1/namespaces", query: query, accept: acceptMetadataList + "," + acceptJSON})
 	if err != nil {
 		return page{}, err
 	}
 	defer resp.Body.Close()
-	s := newSplitter(atMost(resp.Body, mostNamespacePage), new(buffers))
+	s := newSplitter(limitReader(resp.Body, maxNamespacePageBytes), new(bufferPool))
 	defer s.close()
 	return s.list(nil, func(raw []byte) error {
 		m, err := metaOf(raw)
-		if len(m.Name) > mostName { // though labels have 63
-			return fmt.Errorf("%w: a namespace whose name is %d bytes long", errGarbage, len(m.Name))
+		if len(m.Name) > maxNameLength { // though labels have 63
+			return fmt.Errorf("%w: a namespace whose name is %d bytes long", errMalformed, len(m.Name))
 		}
-		if *names = append(*names, m.Name); len(*names) > mostNamespaces {
-			return errNamespaces
+		if *names = append(*names, m.Name); len(*names) > maxNamespaces {
+			return errTooManyNamespaces
 		}
 		return err
 	})

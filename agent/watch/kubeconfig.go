@@ -27,18 +27,18 @@ type parsedKubeconfig struct {
 	config *clientcmdapi.Config
 }
 
-// fileTick is how far apart two changes of a file may be and have the same time.
-const fileTick = 2 * time.Second
+// modTimeResolution is how far apart two changes of a file may be and have the same time.
+const modTimeResolution = 2 * time.Second
 
 // load returns what stands in a file. It is shared, and must not be changed.
 func (c *kubeconfigCache) load(path string) (*clientcmdapi.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, err := os.Stat(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if last := c.parsed[path]; last != nil && last.still(now) {
+	if last := c.parsed[path]; last != nil && last.isCurrent(info) {
 		return last.config, nil
 	}
 	began := time.Now()
@@ -47,15 +47,15 @@ func (c *kubeconfigCache) load(path string) (*clientcmdapi.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.parsed[path] = &parsedKubeconfig{now, began, config}
+	c.parsed[path] = &parsedKubeconfig{info, began, config}
 	return config, nil
 }
 
-// still reports whether the file is the one that was parsed. One that had just been
+// isCurrent reports whether the file is the one that was parsed. One that had just been
 // changed then may have been changed again since.
-func (p *parsedKubeconfig) still(now os.FileInfo) bool {
-	return os.SameFile(p.file, now) && p.file.Size() == now.Size() && p.file.ModTime().Equal(now.ModTime()) &&
-		p.read.Sub(now.ModTime()) > fileTick
+func (p *parsedKubeconfig) isCurrent(info os.FileInfo) bool {
+	return os.SameFile(p.file, info) && p.file.Size() == info.Size() && p.file.ModTime().Equal(info.ModTime()) &&
+		p.read.Sub(info.ModTime()) > modTimeResolution
 }
 
 // loadMerged returns what stands in the files that kubectl would read.
@@ -71,16 +71,16 @@ func (c *kubeconfigCache) loadMerged() (*clientcmdapi.Config, error) {
 	return c.load(files[0])
 }
 
-// only copies what belongs to one context, for what takes it to change.
-func only(raw clientcmdapi.Config, name string) clientcmdapi.Config {
-	one := *clientcmdapi.NewConfig()
-	chosen := raw.Contexts[name]
-	one.CurrentContext, one.Contexts[name] = name, chosen.DeepCopy()
-	if cluster := raw.Clusters[chosen.Cluster]; cluster != nil {
-		one.Clusters[chosen.Cluster] = cluster.DeepCopy()
+// singleContext copies what belongs to one context, for what takes it to change.
+func singleContext(raw clientcmdapi.Config, name string) clientcmdapi.Config {
+	single := *clientcmdapi.NewConfig()
+	kubeContext := raw.Contexts[name]
+	single.CurrentContext, single.Contexts[name] = name, kubeContext.DeepCopy()
+	if cluster := raw.Clusters[kubeContext.Cluster]; cluster != nil {
+		single.Clusters[kubeContext.Cluster] = cluster.DeepCopy()
 	}
-	if user := raw.AuthInfos[chosen.AuthInfo]; user != nil {
-		one.AuthInfos[chosen.AuthInfo] = user.DeepCopy()
+	if user := raw.AuthInfos[kubeContext.AuthInfo]; user != nil {
+		single.AuthInfos[kubeContext.AuthInfo] = user.DeepCopy()
 	}
-	return one
+	return single
 }

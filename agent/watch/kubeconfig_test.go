@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// TestASharedKubeconfigIsParsedOnce holds that accounts which share a file of many
+// TestSharedKubeconfigIsParsedOnce holds that accounts which share a file of many
 // contexts don't parse it each on its own, again and again, and that a change of the
 // file counts at once all the same.
-func TestASharedKubeconfigIsParsedOnce(t *testing.T) {
+func TestSharedKubeconfigIsParsedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	t.Setenv("KUBECONFIG", file)
 	write := func(host string, at time.Time) {

@@ -7,80 +7,80 @@ import (
 	"sync/atomic"
 )
 
-// lane is one connection that carries up to a number of watches.
-type lane struct {
+// pooledConn is one connection that carries up to a number of watches.
+type pooledConn struct {
 	base    *http.Transport
 	rt      http.RoundTripper
 	streams int
-	old     bool
-	// opening is held by a request that finds no connection, so that a dozen
+	retired bool
+	// connecting is held by a request that finds no connection, so that a dozen
 	// feeds that begin together shake hands once and not a dozen times.
-	opening chan struct{}
-	opened  atomic.Bool // the last request got an answer
+	connecting chan struct{}
+	connected  atomic.Bool // the last request got an answer
 }
 
-// lanes spreads watches over connections. An API server refuses streams beyond
+// connPool spreads watches over connections. An API server refuses streams beyond
 // 100 to 250 per connection; the watch that waits for one would look alive.
-type lanes struct {
-	most int
-	open func() (*http.Transport, http.RoundTripper, error)
+type connPool struct {
+	maxStreams   int
+	newTransport func() (*http.Transport, http.RoundTripper, error)
 
-	mu   sync.Mutex
-	list []*lane
+	mu    sync.Mutex
+	conns []*pooledConn
 }
 
-// take returns a lane with room, and counts the caller in.
-func (l *lanes) take() (*lane, error) {
+// acquire returns a lane with room, and counts the caller in.
+func (l *connPool) acquire() (*pooledConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, ln := range l.list {
-		if ln.streams < l.most {
-			ln.streams++
-			return ln, nil
+	for _, conn := range l.conns {
+		if conn.streams < l.maxStreams {
+			conn.streams++
+			return conn, nil
 		}
 	}
-	base, rt, err := l.open()
+	base, rt, err := l.newTransport()
 	if err != nil {
 		return nil, err
 	}
-	ln := &lane{base: base, rt: rt, streams: 1, opening: make(chan struct{}, 1)}
-	l.list = append(l.list, ln)
-	return ln, nil
+	conn := &pooledConn{base: base, rt: rt, streams: 1, connecting: make(chan struct{}, 1)}
+	l.conns = append(l.conns, conn)
+	return conn, nil
 }
 
-// leave counts the caller out. The last one out of an old lane closes it.
-func (l *lanes) leave(ln *lane) {
+// release counts the caller out. The last one out of an old lane closes it.
+func (l *connPool) release(conn *pooledConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if ln.streams--; ln.streams == 0 && ln.old {
-		ln.base.CloseIdleConnections()
+	if conn.streams--; conn.streams == 0 && conn.retired {
+		conn.base.CloseIdleConnections()
 	}
 }
 
-// renew lets every new watch go over a new connection.
-func (l *lanes) renew() {
+// retireAll lets every new watch go over a new connection.
+func (l *connPool) retireAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, ln := range l.list {
-		if ln.old = true; ln.streams == 0 {
-			ln.base.CloseIdleConnections()
+	for _, conn := range l.conns {
+		if conn.retired = true; conn.streams == 0 {
+			conn.base.CloseIdleConnections()
 		}
 	}
-	l.list = nil
+	l.conns = nil
 }
 
 // roundTrip sends a request over the lane. Where there may be no connection,
 // others wait until the answer's head says that there is one.
-func (ln *lane) roundTrip(req *http.Request) (*http.Response, error) {
-	if !ln.opened.Load() {
+func (c *pooledConn) roundTrip(req *http.Request) (*http.Response, error) {
+	if !c.connected.Load() {
 		select {
-		case ln.opening <- struct{}{}:
-			defer func() { <-ln.opening }()
+		case c.connecting <- struct{}{}:
+			defer func() { <-c.connecting }()
 		case <-req.Context().Done():
 			return nil, context.Cause(req.Context())
 		}
 	}
-	resp, err := ln.rt.RoundTrip(req)
-	ln.opened.Store(err == nil)
+	resp, err := c.rt.RoundTrip(req)
+	c.connected.Store(err == nil)
 	return resp, err
 }

@@ -7,35 +7,35 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// madeUpMark is the resourceVersion of all that is made up.
-const madeUpMark vedette.Mark = "1"
+// syntheticMark is the resourceVersion of all that is made up.
+const syntheticMark vedette.Mark = "1"
 
-// madeUp returns feeds of the Namespaces and CustomResourceDefinitions that an
+// syntheticFeeds returns feeds of the Namespaces and CustomResourceDefinitions that an
 // account declares where it may not ask the cluster for them. Readers list
 // namespaces and custom kinds by such objects.
-func (s Selection) madeUp(cat Catalogue, omitted map[vedette.Kind]bool) (feeds []Wanted) {
-	if names := minus(s.Namespaces, s.OmitNamespaces); len(names) > 0 && !omitted[namespaceKind] {
-		w := Wanted{Feed: vedette.Feed{Kind: namespaceKind}, Resource: vedette.Resource{Kind: namespaceKind,
+func (s Selection) syntheticFeeds(cat Catalogue, omitted map[vedette.Kind]bool) (feeds []FeedSpec) {
+	if names := subtract(s.Namespaces, s.OmitNamespaces); len(names) > 0 && !omitted[namespaceKind] {
+		w := FeedSpec{Feed: vedette.Feed{Kind: namespaceKind}, Resource: vedette.Resource{Kind: namespaceKind,
 			Version: "v1", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"}}}
 		for _, name := range names {
-			w.Objects = append(w.Objects, madeUpObject(w.Resource, name, nil))
+			w.Objects = append(w.Objects, syntheticObject(w.Resource, name, nil))
 		}
 		feeds = append(feeds, w)
 	}
 	if len(s.CustomResources) > 0 && !omitted[crdKind] {
-		w := Wanted{Feed: vedette.Feed{Kind: crdKind}, Resource: vedette.Resource{Kind: crdKind,
+		w := FeedSpec{Feed: vedette.Feed{Kind: crdKind}, Resource: vedette.Resource{Kind: crdKind,
 			Version: "v1", Plural: "customresourcedefinitions", Singular: "customresourcedefinition", ShortNames: []string{"crd", "crds"}}}
 		for _, custom := range s.CustomResources {
-			w.Objects = append(w.Objects, madeUpCRD(w.Resource, cat, custom))
+			w.Objects = append(w.Objects, syntheticCRD(w.Resource, cat, custom))
 		}
 		feeds = append(feeds, w)
 	}
 	return feeds
 }
 
-// madeUpCRD writes the definition of a custom kind, with the plural that the
+// syntheticCRD writes the definition of a custom kind, with the plural that the
 // API server has for it or else the one that English has.
-func madeUpCRD(r vedette.Resource, cat Catalogue, custom CustomResource) []byte {
+func syntheticCRD(r vedette.Resource, cat Catalogue, custom CustomResource) []byte {
 	kind := vedette.ParseKind(custom.Kind)
 	plural := pluralOf(kind.Name)
 	for _, found := range match(cat, custom.Kind) {
@@ -45,7 +45,7 @@ func madeUpCRD(r vedette.Resource, cat Catalogue, custom CustomResource) []byte 
 	if custom.Namespaced {
 		scope = "Namespaced"
 	}
-	return madeUpObject(r, plural+"."+kind.Group, map[string]any{
+	return syntheticObject(r, plural+"."+kind.Group, map[string]any{
 		"group": kind.Group, "scope": scope,
 		"names": map[string]any{"kind": kind.Name, "plural": plural, "singular": strings.ToLower(kind.Name)},
 	})
@@ -62,9 +62,9 @@ func pluralOf(name string) string {
 	return name + "s"
 }
 
-func madeUpObject(r vedette.Resource, name string, spec map[string]any) []byte {
+func syntheticObject(r vedette.Resource, name string, spec map[string]any) []byte {
 	object := map[string]any{"kind": r.Kind.Name, "apiVersion": r.APIVersion(), "metadata": map[string]any{
-		"name": name, "uid": "synthetic:" + name, "resourceVersion": string(madeUpMark)}}
+		"name": name, "uid": "synthetic:" + name, "resourceVersion": string(syntheticMark)}}
 	if spec != nil {
 		object["spec"] = spec
 	}

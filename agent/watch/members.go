@@ -23,7 +23,7 @@ func (s *splitter) value() (extent, error) {
 
 // bytes returns a value that is still kept.
 func (s *splitter) bytes(e extent) []byte {
-	if s.over {
+	if s.overflowed {
 		return nil
 	}
 	return s.buf[s.start+e.from : s.start+e.to]
@@ -55,8 +55,8 @@ func (s *splitter) object(member func(key string) error) error {
 			return err
 		}
 		key := s.bytes(e)
-		if !s.over && (len(key) < 2 || key[0] != '"') {
-			return fmt.Errorf("%w: %s where the name of a member was due", errGarbage, s.excerpt(key))
+		if !s.overflowed && (len(key) < 2 || key[0] != '"') {
+			return fmt.Errorf("%w: %s where the name of a member was due", errMalformed, s.excerpt(key))
 		}
 		name := internKey(key)
 		if err := s.expect(':'); err != nil {
@@ -76,20 +76,20 @@ func (s *splitter) array(element func() error) error {
 		return s.skipScalar(c)
 	}
 	if c != '[' {
-		return s.garbage(c, "an array")
+		return s.malformed(c, "an array")
 	}
 	return s.sequence(']', element)
 }
 
 // sequence walks what stands between commas up to an end. The opening bracket
 // has been read.
-func (s *splitter) sequence(end byte, each func() error) error {
+func (s *splitter) sequence(end byte, element func() error) error {
 	c, err := s.peek()
 	if err == nil && c == end {
 		return s.expect(end)
 	}
 	for {
-		if err := each(); err != nil {
+		if err := element(); err != nil {
 			return err
 		}
 		c, err := s.token()
@@ -100,7 +100,7 @@ func (s *splitter) sequence(end byte, each func() error) error {
 			return nil
 		}
 		if c != ',' {
-			return s.garbage(c, "a comma")
+			return s.malformed(c, "a comma")
 		}
 	}
 }

@@ -10,30 +10,30 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestHundredAccountsFitInMemory watches the default kinds a hundred times over,
+// TestMemoryOfHundredAccountsIsBounded watches the default kinds a hundred times over,
 // as an agent with a hundred clusters does.
-func TestHundredAccountsFitInMemory(t *testing.T) {
-	p := plane(t)
-	const accounts, most = 100, 200 * overhead // MiB
+func TestMemoryOfHundredAccountsIsBounded(t *testing.T) {
+	p := newControlPlane(t)
+	const accounts, limit = 100, 200 * raceMemoryFactor // MiB
 	child := startChild(t, p.Kubeconfig(), strings.ToLower(strings.Join(vedette.DefaultKinds, ",")), accounts)
 	child.await(t, fmt.Sprintf("live %d ", accounts*len(vedette.DefaultKinds)))
 	rss, peak := child.memory(t, "VmRSS"), child.memory(t, "VmHWM")
 	t.Logf("%d feeds: %d MiB, at most %d MiB", accounts*len(vedette.DefaultKinds), rss, peak)
-	if peak > most {
-		t.Errorf("%d MiB at the peak, want at most %d", peak, most)
+	if peak > limit {
+		t.Errorf("%d MiB at the peak, want at most %d", peak, limit)
 	}
 }
 
-// BenchmarkMemoryOfOneCluster tells what following many objects takes.
-func BenchmarkMemoryOfOneCluster(b *testing.B) {
-	p := plane(b)
-	fill(b, p, 12000, strings.Repeat("abcdefgh", 600))
+// BenchmarkClusterMemory tells what following many objects takes.
+func BenchmarkClusterMemory(b *testing.B) {
+	p := newControlPlane(b)
+	createConfigMaps(b, p, 12000, strings.Repeat("abcdefgh", 600))
 	for b.Loop() {
 		child := startChild(b, p.Kubeconfig(), "configmap", 1)
 		child.await(b, "live 1 ")
 		b.ReportMetric(float64(child.memory(b, "VmRSS")), "MiB")
 		b.ReportMetric(float64(child.memory(b, "VmHWM")), "peak-MiB")
-		child.in.Close()
+		child.stdin.Close()
 		child.await(b, "ended")
 	}
 }

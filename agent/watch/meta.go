@@ -10,16 +10,16 @@ import (
 
 // meta is what is read of an object here.
 type meta struct {
-	Kind      string
-	Name      string
-	Namespace string
-	Version   vedette.Mark
-	Initial   bool // it is the bookmark that ends the initial events
-	Managed   bool // Spinnaker wrote its application on it
+	Kind              string
+	Name              string
+	Namespace         string
+	Version           vedette.Mark
+	EndsInitialEvents bool // it is the bookmark that ends the initial events
+	Managed           bool // Spinnaker wrote its application on it
 }
 
-// errEnough stops a walk whose purpose is met.
-var errEnough = errors.New("enough")
+// errStopWalk stops a walk whose purpose is met.
+var errStopWalk = errors.New("enough")
 
 // versionOf returns the resourceVersion of an object. It reads no further than
 // that, which is a few hundred bytes of most objects.
@@ -27,7 +27,7 @@ func versionOf(raw []byte) (vedette.Mark, error) {
 	var m meta
 	err := walkMeta(raw, &m, func() bool { return m.Version != "" })
 	if err == nil && m.Version == "" {
-		err = fmt.Errorf("%w: an object without metadata.resourceVersion", errGarbage)
+		err = fmt.Errorf("%w: an object without metadata.resourceVersion", errMalformed)
 	}
 	return m.Version, err
 }
@@ -39,7 +39,7 @@ func metaOf(raw []byte) (meta, error) {
 	return m, err
 }
 
-func walkMeta(raw []byte, m *meta, enough func() bool) error {
+func walkMeta(raw []byte, m *meta, done func() bool) error {
 	s := splitBytes(raw)
 	err := s.object(func(key string) error {
 		switch key {
@@ -52,22 +52,22 @@ func walkMeta(raw []byte, m *meta, enough func() bool) error {
 				if err := s.metaMember(key, m); err != nil {
 					return err
 				}
-				if enough() {
-					return errEnough
+				if done() {
+					return errStopWalk
 				}
 				return nil
 			})
 		}
 		return s.skip()
 	})
-	if err == errEnough {
+	if err == errStopWalk {
 		return nil
 	}
 	return err
 }
 
 func (s *splitter) metaMember(key string, m *meta) error {
-	var to *string
+	var target *string
 	switch key {
 	case "annotations":
 		return s.annotations(m)
@@ -76,14 +76,14 @@ func (s *splitter) metaMember(key string, m *meta) error {
 		m.Version = vedette.Mark(b)
 		return err
 	case "name":
-		to = &m.Name
+		target = &m.Name
 	case "namespace":
-		to = &m.Namespace
+		target = &m.Namespace
 	default:
 		return s.skip()
 	}
 	b, err := s.text()
-	*to = string(b)
+	*target = string(b)
 	return err
 }
 
@@ -96,15 +96,15 @@ func (s *splitter) annotations(m *meta) error {
 			return s.skip()
 		}
 		b, err := s.text()
-		m.Initial = m.Initial || key == endOfInitialEvents && string(b) == "true"
+		m.EndsInitialEvents = m.EndsInitialEvents || key == endOfInitialEvents && string(b) == "true"
 		m.Managed = m.Managed || key == managedAnnotation && len(b) > 0
 		return err
 	})
 }
 
-// named reports whether an object says its kind before its metadata or spec, as
+// hasTypeMeta reports whether an object says its kind before its metadata or spec, as
 // every encoder in Kubernetes writes it.
-func named(raw []byte) bool {
+func hasTypeMeta(raw []byte) bool {
 	rest := bytes.TrimLeft(raw[1:], " \t\r\n")
 	return bytes.HasPrefix(rest, []byte(`"kind"`)) || bytes.HasPrefix(rest, []byte(`"apiVersion"`))
 }

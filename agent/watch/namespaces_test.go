@@ -11,7 +11,7 @@ import (
 // written on them can be identified.
 func TestNamespacesWithLargeAnnotations(t *testing.T) {
 	note := strings.Repeat("x", 24<<10)
-	server := serveAll(t, func(w http.ResponseWriter, r *http.Request) {
+	server := newHTTP2Server(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/v1/namespaces" {
 			fmt.Fprint(w, `{"gitVersion":"v1.34.0","metadata":{"uid":"u"}}`)
 			return

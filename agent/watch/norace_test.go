@@ -2,4 +2,4 @@
 
 package watch_test
 
-const overhead = 1
+const raceMemoryFactor = 1

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// drip is a body of some bytes at a time, with pauses between them, for as long as
+// dripBody is a body of some bytes at a time, with pauses between them, for as long as
 // its request lasts.
-type drip struct {
+type dripBody struct {
 	ctx   context.Context
 	bytes int
 	pause time.Duration
-	left  int // reads until it ends
+	reads int // reads until it ends
 }
 
 // Read waits and returns some zeros.
-func (d *drip) Read(p []byte) (int, error) {
-	if d.left--; d.left < 0 {
+func (d *dripBody) Read(p []byte) (int, error) {
+	if d.reads--; d.reads < 0 {
 		return 0, io.EOF
 	}
 	select {
@@ -33,31 +33,31 @@ func (d *drip) Read(p []byte) (int, error) {
 }
 
 // Close does nothing.
-func (d *drip) Close() error { return nil }
+func (d *dripBody) Close() error { return nil }
 
-// TestBodiesMustComeOn holds that an answer that stops, or next to stops, ends, and
+// TestStalledBodyTimesOut holds that an answer that stops, or next to stops, ends, and
 // that one which is slow does not.
-func TestBodiesMustComeOn(t *testing.T) {
-	lists := limits{head: time.Minute, body: 30 * time.Second, rate: leastRate}
+func TestStalledBodyTimesOut(t *testing.T) {
+	listTimeouts := timeouts{header: time.Minute, progress: 30 * time.Second, bytesPerSecond: minBytesPerSecond}
 	for _, tt := range []struct {
-		why   string
-		l     limits
-		d     drip
-		stall time.Duration // when it is given up; 0 where it is read to its end
+		why        string
+		l          timeouts
+		body       dripBody
+		stallAfter time.Duration // when it is given up; 0 where it is read to its end
 	}{
-		{"nothing comes", lists, drip{bytes: 1, pause: time.Hour, left: 1}, 30 * time.Second},
-		{"a byte a minute", lists, drip{bytes: 1, pause: time.Minute, left: 10}, 30 * time.Second},
-		{"a byte a second", lists, drip{bytes: 1, pause: time.Second, left: 100}, 30 * time.Second},
-		{"pauses that what came before has earned", lists, drip{bytes: 8 << 10, pause: 2 * time.Second, left: 100}, 0},
-		{"a slow line", lists, drip{bytes: 4 << 10, pause: time.Second, left: 3600}, 0},
-		{"a watch, with a bookmark a minute", limits{head: time.Minute, body: 75 * time.Second}, drip{bytes: 100, pause: time.Minute, left: 60}, 0},
-		{"a watch without", limits{head: time.Minute, body: 75 * time.Second}, drip{bytes: 100, pause: time.Hour, left: 1}, 75 * time.Second},
+		{"nothing comes", listTimeouts, dripBody{bytes: 1, pause: time.Hour, reads: 1}, 30 * time.Second},
+		{"a byte a minute", listTimeouts, dripBody{bytes: 1, pause: time.Minute, reads: 10}, 30 * time.Second},
+		{"a byte a second", listTimeouts, dripBody{bytes: 1, pause: time.Second, reads: 100}, 30 * time.Second},
+		{"pauses that what came before has earned", listTimeouts, dripBody{bytes: 8 << 10, pause: 2 * time.Second, reads: 100}, 0},
+		{"a slow line", listTimeouts, dripBody{bytes: 4 << 10, pause: time.Second, reads: 3600}, 0},
+		{"a watch, with a bookmark a minute", timeouts{header: time.Minute, progress: 75 * time.Second}, dripBody{bytes: 100, pause: time.Minute, reads: 60}, 0},
+		{"a watch without", timeouts{header: time.Minute, progress: 75 * time.Second}, dripBody{bytes: 100, pause: time.Hour, reads: 1}, 75 * time.Second},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				resp, err := tt.l.send(t.Context(), func(ctx context.Context) (*http.Response, error) {
-					tt.d.ctx = ctx
-					return &http.Response{Body: &tt.d}, nil
+					tt.body.ctx = ctx
+					return &http.Response{Body: &tt.body}, nil
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -66,7 +66,7 @@ func TestBodiesMustComeOn(t *testing.T) {
 				began := time.Now()
 				_, err = io.Copy(io.Discard, resp.Body)
 				var stall *stallError
-				if tt.stall == 0 && err != nil || tt.stall > 0 && (!errors.As(err, &stall) || time.Since(began).Round(time.Second) != tt.stall) {
+				if tt.stallAfter == 0 && err != nil || tt.stallAfter > 0 && (!errors.As(err, &stall) || time.Since(began).Round(time.Second) != tt.stallAfter) {
 					t.Errorf("ended after %v: %v", time.Since(began), err)
 				}
 			})
@@ -74,11 +74,11 @@ func TestBodiesMustComeOn(t *testing.T) {
 	}
 }
 
-// TestHeadsMustCome gives a request up whose answer does not begin.
-func TestHeadsMustCome(t *testing.T) {
+// TestMissingResponseHeaderTimesOut gives a request up whose answer does not begin.
+func TestMissingResponseHeaderTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		_, err := limits{head: time.Minute, body: time.Second}.send(t.Context(), func(ctx context.Context) (*http.Response, error) {
+		_, err := timeouts{header: time.Minute, progress: time.Second}.send(t.Context(), func(ctx context.Context) (*http.Response, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
@@ -89,12 +89,12 @@ func TestHeadsMustCome(t *testing.T) {
 	})
 }
 
-// TestSlowReadersAreNotStalls holds that the time which the reader of a body takes
+// TestSlowReaderDoesNotTimeOut holds that the time which the reader of a body takes
 // is not taken for the API server's.
-func TestSlowReadersAreNotStalls(t *testing.T) {
+func TestSlowReaderDoesNotTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		resp, err := limits{head: time.Minute, body: time.Minute}.send(t.Context(), func(ctx context.Context) (*http.Response, error) {
-			return &http.Response{Body: &drip{ctx: ctx, bytes: 1, left: 2}}, nil
+		resp, err := timeouts{header: time.Minute, progress: time.Minute}.send(t.Context(), func(ctx context.Context) (*http.Response, error) {
+			return &http.Response{Body: &dripBody{ctx: ctx, bytes: 1, reads: 2}}, nil
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -29,12 +29,12 @@ const configMaps = "/api/v1/namespaces/default/configmaps"
 
 var (
 	configMapFeed = vedette.Feed{Kind: vedette.Kind{Name: "ConfigMap"}}
-	quick         = watch.Config{LeastDenied: time.Second, MostDenied: 2 * time.Second, Settle: 200 * time.Millisecond,
+	fastConfig    = watch.Config{MinDeniedBackoff: time.Second, MaxDeniedBackoff: 2 * time.Second, SettleDelay: 200 * time.Millisecond,
 		Log: slog.New(slog.DiscardHandler)}
 )
 
-// plane starts an API server, and stops the test where one can't run.
-func plane(t testing.TB) *controlplane.Plane {
+// newControlPlane starts an API server, and stops the test where one can't run.
+func newControlPlane(t testing.TB) *controlplane.Plane {
 	t.Helper()
 	return controlplane.New(t, controlplane.Options{})
 }
@@ -43,8 +43,8 @@ func configMap(name, value string) object {
 	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": object{"value": value}}
 }
 
-// listed is what the API server lists of a path, name to resourceVersion.
-func listed(t testing.TB, p *controlplane.Plane, path string) map[string]string {
+// listVersions is what the API server lists of a path, name to resourceVersion.
+func listVersions(t testing.TB, p *controlplane.Plane, path string) map[string]string {
 	t.Helper()
 	var list struct {
 		Items []struct {
@@ -59,8 +59,8 @@ func listed(t testing.TB, p *controlplane.Plane, path string) map[string]string 
 	return versions
 }
 
-// lists returns how many lists of a resource the API server has answered.
-func lists(t testing.TB, p *controlplane.Plane, resource string) (n float64) {
+// countLists returns how many lists of a resource the API server has answered.
+func countLists(t testing.TB, p *controlplane.Plane, resource string) (n float64) {
 	t.Helper()
 	resp, err := p.Client().Get(p.URL + "/metrics")
 	must(t, err)
@@ -80,8 +80,8 @@ func lists(t testing.TB, p *controlplane.Plane, resource string) (n float64) {
 	return n
 }
 
-func TestFirstSyncEqualsTheCluster(t *testing.T) {
-	p := plane(t)
+func TestFirstSyncEqualsCluster(t *testing.T) {
+	p := newControlPlane(t)
 	must(t, p.CreateWorkloads(t.Context(), controlplane.Workloads{}))
 	for i := range 1203 {
 		must(t, p.Create(t.Context(), configMaps, configMap(fmt.Sprintf("m%d", i), "x")))
@@ -89,16 +89,16 @@ func TestFirstSyncEqualsTheCluster(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streamed %v", streamed), func(t *testing.T) {
 			r := newRecorder()
-			cfg := quick
+			cfg := fastConfig
 			cfg.StreamSnapshots = streamed
 			start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"all", "secret"}}, r, cfg, nil)
 			r.await(t, "all feeds to be live", func() bool { return len(r.feeds) > 30 && allLive(r) })
 			r.check(t)
-			for _, w := range r.all {
+			for _, w := range r.specs {
 				if w.Kind.Name == "Lease" {
 					continue // the API server renews its own all the time
 				}
-				if got, want := r.feeds[w.Feed].objects, listed(t, p, pathOf(w.Resource)); !maps.Equal(got, want) {
+				if got, want := r.feeds[w.Feed].objects, listVersions(t, p, pathOf(w.Resource)); !maps.Equal(got, want) {
 					t.Errorf("%s: got %d objects, the cluster has %d", w.Feed, len(got), len(want))
 				}
 			}
@@ -125,10 +125,10 @@ func pathOf(r vedette.Resource) string {
 	return "/apis/" + r.APIVersion() + "/" + r.Plural
 }
 
-func TestChangesArriveInOrder(t *testing.T) {
-	p := plane(t)
+func TestChangesAreFollowed(t *testing.T) {
+	p := newControlPlane(t)
 	r := newRecorder()
-	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, quick, nil)
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, fastConfig, nil)
 	r.await(t, "the feed to be live", func() bool { return allLive(r) })
 	must(t, p.Create(t.Context(), configMaps, configMap("a", "1")))
 	must(t, p.Create(t.Context(), configMaps, configMap("b", "1")))
@@ -143,24 +143,24 @@ func TestChangesArriveInOrder(t *testing.T) {
 	r.check(t)
 }
 
-func TestResumeSendsNoList(t *testing.T) {
-	p := plane(t)
+func TestResumeWithoutList(t *testing.T) {
+	p := newControlPlane(t)
 	c := connect(t, p.Kubeconfig())
 	r := newRecorder()
-	_, stop := start(t, c, watch.Selection{Kinds: []string{"cm"}}, r, quick, nil)
+	_, stop := start(t, c, watch.Selection{Kinds: []string{"cm"}}, r, fastConfig, nil)
 	must(t, p.Create(t.Context(), configMaps, configMap("before", "1")))
 	r.await(t, "the first object", func() bool { return r.has(configMapFeed, "default/before") })
 	stop()
 	must(t, p.Create(t.Context(), configMaps, configMap("while", "1")))
 	must(t, p.Delete(t.Context(), configMaps+"/before"))
-	asked := lists(t, p, "configmaps")
+	listsBefore := countLists(t, p, "configmaps")
 
-	w, _ := start(t, c, watch.Selection{Kinds: []string{"cm"}}, r, quick, r.marks())
+	w, _ := start(t, c, watch.Selection{Kinds: []string{"cm"}}, r, fastConfig, r.marks())
 	r.await(t, "what happened meanwhile", func() bool {
 		return r.has(configMapFeed, "default/while") && !r.has(configMapFeed, "default/before")
 	})
-	if now := lists(t, p, "configmaps"); now != asked {
-		t.Errorf("%v lists were sent, want none", now-asked)
+	if listsAfter := countLists(t, p, "configmaps"); listsAfter != listsBefore {
+		t.Errorf("%v lists were sent, want none", listsAfter-listsBefore)
 	}
 	if n := r.feeds[configMapFeed].snapshots; n != 1 {
 		t.Errorf("%d snapshots, want the first alone", n)
@@ -168,19 +168,19 @@ func TestResumeSendsNoList(t *testing.T) {
 
 	w.Reset(configMapFeed, "")
 	r.await(t, "a snapshot after the reset", func() bool { return r.feeds[configMapFeed].snapshots == 2 })
-	if now := lists(t, p, "configmaps"); now == asked {
+	if listsAfter := countLists(t, p, "configmaps"); listsAfter == listsBefore {
 		t.Error("no list was counted after a reset, so the count shows nothing")
 	}
 	r.check(t)
 }
 
-// TestKilledAPIServerIsFollowedAgain allows one snapshot more for each feed: a new
+// TestFeedsRecoverAfterAPIServerRestart allows one snapshot more for each feed: a new
 // API server remembers only since its start, and forgets a mark that other kinds'
 // changes have left behind.
-func TestKilledAPIServerIsFollowedAgain(t *testing.T) {
-	p := plane(t)
+func TestFeedsRecoverAfterAPIServerRestart(t *testing.T) {
+	p := newControlPlane(t)
 	r := newRecorder()
-	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm", "secret", "pod", "deployment"}}, r, quick, nil)
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm", "secret", "pod", "deployment"}}, r, fastConfig, nil)
 	r.await(t, "all feeds to be live", func() bool { return len(r.feeds) == 4 && allLive(r) })
 	p.KillAPIServer()
 	r.await(t, "a feed to say that it fails", func() bool { return r.state(configMapFeed) == vedette.FeedFailing })
@@ -198,10 +198,10 @@ func TestKilledAPIServerIsFollowedAgain(t *testing.T) {
 	r.check(t)
 }
 
-func TestForgottenMarkCostsASnapshot(t *testing.T) {
-	p := plane(t)
+func TestExpiredMarkCausesSnapshot(t *testing.T) {
+	p := newControlPlane(t)
 	r := newRecorder()
-	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, quick, nil)
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, fastConfig, nil)
 	must(t, p.Create(t.Context(), configMaps, configMap("gone", "1")))
 	must(t, p.Create(t.Context(), configMaps, configMap("stays", "1")))
 	r.await(t, "both objects", func() bool { return r.has(configMapFeed, "default/gone") && r.has(configMapFeed, "default/stays") })
@@ -210,7 +210,7 @@ func TestForgottenMarkCostsASnapshot(t *testing.T) {
 	r.await(t, "a second snapshot", func() bool {
 		return r.feeds[configMapFeed].snapshots > 1 && r.state(configMapFeed) == vedette.FeedLive && !r.has(configMapFeed, "default/gone")
 	})
-	if want := listed(t, p, "/api/v1/configmaps"); !maps.Equal(r.feeds[configMapFeed].objects, want) {
+	if want := listVersions(t, p, "/api/v1/configmaps"); !maps.Equal(r.feeds[configMapFeed].objects, want) {
 		t.Errorf("got %v, want %v", r.feeds[configMapFeed].objects, want)
 	}
 	r.check(t)
@@ -229,13 +229,13 @@ func crd(group, kind, plural string, versions ...string) object {
 			"names": object{"kind": kind, "plural": plural, "singular": strings.ToLower(kind), "listKind": kind + "List"}}}
 }
 
-func TestCustomKindsComeChangeAndGo(t *testing.T) {
-	p := plane(t)
+func TestCustomKindsAreAddedChangedAndRemoved(t *testing.T) {
+	p := newControlPlane(t)
 	const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	for name, kinds := range map[string][]string{"the kind alone": {"widget"}, "with a feed of definitions": {"widget", "crd"}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecorder()
-			start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: kinds}, r, quick, nil)
+			start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: kinds}, r, fastConfig, nil)
 			r.await(t, "a declaration without the kind", func() bool { return len(r.events) > 0 && len(r.feeds) == len(kinds)-1 })
 			widgets := vedette.Feed{Kind: vedette.Kind{Group: "example.org", Name: "Widget"}}
 
@@ -247,8 +247,8 @@ func TestCustomKindsComeChangeAndGo(t *testing.T) {
 
 			must(t, p.Apply(t.Context(), crds+"/widgets.example.org", crd("example.org", "Widget", "widgets", "v1beta1", "v1")))
 			r.await(t, "the feed to go on in the better version", func() bool {
-				i := slices.IndexFunc(r.all, func(w watch.Wanted) bool { return w.Feed == widgets })
-				return i >= 0 && r.all[i].Resource.Version == "v1" && r.state(widgets) == vedette.FeedLive
+				i := slices.IndexFunc(r.specs, func(w watch.FeedSpec) bool { return w.Feed == widgets })
+				return i >= 0 && r.specs[i].Resource.Version == "v1" && r.state(widgets) == vedette.FeedLive
 			})
 			// The API server begins to remember anew with the new version.
 			if n := r.feeds[widgets].snapshots; n > 2 {
@@ -262,12 +262,12 @@ func TestCustomKindsComeChangeAndGo(t *testing.T) {
 	}
 }
 
-func TestDeniedKindIsWatchedOnceGranted(t *testing.T) {
-	p := plane(t)
+func TestDeniedFeedStartsOnceGranted(t *testing.T) {
+	p := newControlPlane(t)
 	kubeconfig, err := p.UserKubeconfig("jane")
 	must(t, err)
 	r := newRecorder()
-	start(t, connect(t, kubeconfig), watch.Selection{Kinds: []string{"cm"}, Namespaces: []string{"default"}}, r, quick, nil)
+	start(t, connect(t, kubeconfig), watch.Selection{Kinds: []string{"cm"}, Namespaces: []string{"default"}}, r, fastConfig, nil)
 	feed := vedette.Feed{Kind: configMapFeed.Kind, Namespace: "default"}
 	r.await(t, "the feed to be denied", func() bool { return r.state(feed) == vedette.FeedDenied })
 	if m := r.feeds[feed].message; !strings.Contains(m, `User "jane" cannot list resource "configmaps"`) {
@@ -284,7 +284,7 @@ func TestDeniedKindIsWatchedOnceGranted(t *testing.T) {
 }
 
 func TestIdentify(t *testing.T) {
-	p := plane(t)
+	p := newControlPlane(t)
 	var ns struct{ Metadata struct{ UID string } }
 	must(t, p.Get(t.Context(), "/api/v1/namespaces/kube-system", &ns))
 	id, namespaces, err := connect(t, p.Kubeconfig()).Identify(t.Context())
@@ -305,8 +305,8 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-func TestDeadAggregatedServerHidesItsGroupOnly(t *testing.T) {
-	p := plane(t)
+func TestUnavailableAPIServiceMakesOnlyItsGroupUnknown(t *testing.T) {
+	p := newControlPlane(t)
 	must(t, p.Create(t.Context(), "/api/v1/namespaces/default/services", object{"metadata": object{"name": "dead"},
 		"spec": object{"ports": []object{{"port": 443}}, "selector": object{"no": "pod"}}}))
 	must(t, p.Create(t.Context(), "/apis/apiregistration.k8s.io/v1/apiservices", object{"metadata": object{"name": "v1.dead.example.org"},
@@ -332,22 +332,22 @@ func TestDeadAggregatedServerHidesItsGroupOnly(t *testing.T) {
 	}
 }
 
-// TestBlockedSinkHoldsTheAPIServerBack lets a sink take nothing while far more
+// TestBlockedSinkLosesNoChanges lets a sink take nothing while far more
 // changes than any window holds happen, and then all of it.
-func TestBlockedSinkHoldsTheAPIServerBack(t *testing.T) {
-	p := plane(t)
+func TestBlockedSinkLosesNoChanges(t *testing.T) {
+	p := newControlPlane(t)
 	r := newRecorder()
-	gate := &gated{Sink: r, open: make(chan struct{})}
-	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, gate, quick, nil)
+	sink := &blockingSink{Sink: r, unblock: make(chan struct{})}
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, sink, fastConfig, nil)
 	r.await(t, "the feed to be live", func() bool { return allLive(r) })
-	gate.shut.Store(true)
+	sink.blocked.Store(true)
 	value := strings.Repeat("x", 64<<10)
 	for i := range 100 {
 		must(t, p.Create(t.Context(), configMaps, configMap(fmt.Sprintf("big%d", i), value)))
 	}
-	close(gate.open)
+	close(sink.unblock)
 	r.await(t, "all objects", func() bool { return r.has(configMapFeed, "default/big99") })
-	if got, want := r.feeds[configMapFeed].objects, listed(t, p, "/api/v1/configmaps"); !maps.Equal(got, want) {
+	if got, want := r.feeds[configMapFeed].objects, listVersions(t, p, "/api/v1/configmaps"); !maps.Equal(got, want) {
 		t.Errorf("got %d objects, want %d", len(got), len(want))
 	}
 	r.check(t)
@@ -355,20 +355,20 @@ func TestBlockedSinkHoldsTheAPIServerBack(t *testing.T) {
 
 // BenchmarkFirstSync compares the ways to read 12,000 objects.
 func BenchmarkFirstSync(b *testing.B) {
-	p := plane(b)
+	p := newControlPlane(b)
 	value := strings.Repeat("abcdefgh", 600)
-	fill(b, p, 12000, value)
+	createConfigMaps(b, p, 12000, value)
 	b.Run("bare paged list", func(b *testing.B) {
 		for b.Loop() {
-			bareList(b, p)
+			readPages(b, p)
 		}
 	})
 	for _, streamed := range []bool{false, true} {
 		b.Run(fmt.Sprintf("watcher, streamed %v", streamed), func(b *testing.B) {
 			for b.Loop() {
-				cfg := quick
+				cfg := fastConfig
 				cfg.StreamSnapshots = streamed
-				r := newCounter()
+				r := newCountingSink()
 				_, stop := start(b, connect(b, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, cfg, nil)
 				<-r.ended
 				stop()
@@ -378,7 +378,7 @@ func BenchmarkFirstSync(b *testing.B) {
 	}
 }
 
-func fill(b *testing.B, p *controlplane.Plane, n int, value string) {
+func createConfigMaps(b *testing.B, p *controlplane.Plane, n int, value string) {
 	failed := make(chan error, 8)
 	for worker := range 8 {
 		go func() {
@@ -396,8 +396,8 @@ func fill(b *testing.B, p *controlplane.Plane, n int, value string) {
 	}
 }
 
-// bareList reads pages and nothing else: what the network and the API server take.
-func bareList(b *testing.B, p *controlplane.Plane) {
+// readPages reads pages and nothing else: what the network and the API server take.
+func readPages(b *testing.B, p *controlplane.Plane) {
 	next := ""
 	for {
 		req, err := http.NewRequest(http.MethodGet, p.URL+"/api/v1/configmaps?limit=500&continue="+next, nil)
@@ -416,12 +416,12 @@ func bareList(b *testing.B, p *controlplane.Plane) {
 	}
 }
 
-// TestFrozenAPIServerIsNoticed stops an API server in mid-flight: connections
+// TestFrozenAPIServerIsDetected stops an API server in mid-flight: connections
 // stay open, and nothing answers any more.
-func TestFrozenAPIServerIsNoticed(t *testing.T) {
-	p := plane(t)
+func TestFrozenAPIServerIsDetected(t *testing.T) {
+	p := newControlPlane(t)
 	r := newRecorder()
-	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, quick, nil)
+	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, fastConfig, nil)
 	r.await(t, "the feed to be live", func() bool { return allLive(r) })
 	must(t, p.PauseAPIServer())
 	frozen := time.Now()
@@ -438,10 +438,10 @@ func TestFrozenAPIServerIsNoticed(t *testing.T) {
 	r.check(t)
 }
 
-// TestManyFeedsSpreadOverConnections watches more namespaces than the streams
+// TestFeedsSpreadOverConnections watches more namespaces than the streams
 // of one connection, and resets feeds while they run.
-func TestManyFeedsSpreadOverConnections(t *testing.T) {
-	p := plane(t)
+func TestFeedsSpreadOverConnections(t *testing.T) {
+	p := newControlPlane(t)
 	var namespaces []string
 	for i := range 100 {
 		name := fmt.Sprintf("n%d", i)
@@ -449,10 +449,10 @@ func TestManyFeedsSpreadOverConnections(t *testing.T) {
 		must(t, p.Create(t.Context(), "/api/v1/namespaces", object{"metadata": object{"name": name}}))
 	}
 	r := newRecorder()
-	c, err := watch.Connect(watch.Access{KubeconfigFile: p.Kubeconfig()}, watch.Options{Streams: 15})
+	c, err := watch.Connect(watch.Access{KubeconfigFile: p.Kubeconfig()}, watch.Options{StreamsPerConn: 15})
 	must(t, err)
 	t.Cleanup(c.Close)
-	w, stop := start(t, c, watch.Selection{Kinds: []string{"cm"}, Namespaces: namespaces}, r, quick, nil)
+	w, stop := start(t, c, watch.Selection{Kinds: []string{"cm"}, Namespaces: namespaces}, r, fastConfig, nil)
 	r.await(t, "all feeds to be live", func() bool { return len(r.feeds) == 100 && allLive(r) })
 	for _, name := range namespaces {
 		w.Reset(vedette.Feed{Kind: configMapFeed.Kind, Namespace: name}, "")
@@ -466,15 +466,15 @@ func TestManyFeedsSpreadOverConnections(t *testing.T) {
 		}
 		return true
 	})
-	if n := connections(t, p); n < 100/15 {
+	if n := countConnections(t, p); n < 100/15 {
 		t.Errorf("%d connections, want the watches spread over at least 7", n)
 	}
 	stop()
 	r.check(t)
 }
 
-// connections returns how many connections of this process the API server holds.
-func connections(t *testing.T, p *controlplane.Plane) (n int) {
+// countConnections returns how many connections of this process the API server holds.
+func countConnections(t *testing.T, p *controlplane.Plane) (n int) {
 	port := fmt.Sprintf(":%04X ", portOf(t, p.URL))
 	raw, err := os.ReadFile("/proc/self/net/tcp")
 	must(t, err)

@@ -18,16 +18,16 @@ var secretFeed = vedette.Feed{Kind: vedette.Kind{Name: "Secret"}}
 type recorder struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each event
-	feeds   map[vedette.Feed]*recorded
+	feeds   map[vedette.Feed]*recordedFeed
 	events  []string
-	all     []watch.Wanted
+	specs   []watch.FeedSpec
 	unknown []string
 	faults  []string
 	account watch.Event // the last Status of the account as a whole
 }
 
-// recorded is one feed as its events tell it.
-type recorded struct {
+// recordedFeed is one feed as its events tell it.
+type recordedFeed struct {
 	objects   map[string]string // namespace/name to resourceVersion
 	bodies    map[string]string
 	next      map[string]string // of the snapshot under way; nil outside of one
@@ -39,10 +39,10 @@ type recorded struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{changed: make(chan struct{}), feeds: map[vedette.Feed]*recorded{}}
+	return &recorder{changed: make(chan struct{}), feeds: map[vedette.Feed]*recordedFeed{}}
 }
 
-func (r *recorder) fault(format string, args ...any) {
+func (r *recorder) addFault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
@@ -54,7 +54,7 @@ func (r *recorder) Put(ctx context.Context, e watch.Event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer func() { close(r.changed); r.changed = make(chan struct{}) }()
-	r.events = append(r.events, r.line(e))
+	r.events = append(r.events, r.format(e))
 	if e.Type == watch.Declare {
 		r.declare(e)
 		return nil
@@ -65,14 +65,14 @@ func (r *recorder) Put(ctx context.Context, e watch.Event) error {
 		return nil
 	}
 	if f == nil {
-		r.fault("%s of %s, which was not declared", e.Type, e.Feed)
+		r.addFault("%s of %s, which was not declared", e.Type, e.Feed)
 		return nil
 	}
-	r.keep(f, e)
+	r.apply(f, e)
 	return nil
 }
 
-func (r *recorder) line(e watch.Event) string {
+func (r *recorder) format(e watch.Event) string {
 	line := fmt.Sprintf("%s %s", e.Type, e.Feed)
 	if e.Type == watch.Declare {
 		line = "declare"
@@ -96,23 +96,23 @@ func (r *recorder) line(e watch.Event) string {
 }
 
 func (r *recorder) declare(e watch.Event) {
-	r.all, r.unknown = e.Feeds, e.UnknownGroups
+	r.specs, r.unknown = e.Feeds, e.UnknownGroups
 	old := r.feeds
-	r.feeds = map[vedette.Feed]*recorded{}
+	r.feeds = map[vedette.Feed]*recordedFeed{}
 	for _, w := range e.Feeds {
 		if r.feeds[w.Feed] = old[w.Feed]; r.feeds[w.Feed] == nil {
-			r.feeds[w.Feed] = &recorded{objects: map[string]string{}, bodies: map[string]string{}}
+			r.feeds[w.Feed] = &recordedFeed{objects: map[string]string{}, bodies: map[string]string{}}
 		}
 	}
 }
 
-func (r *recorder) keep(f *recorded, e watch.Event) {
+func (r *recorder) apply(f *recordedFeed, e watch.Event) {
 	switch e.Type {
 	case watch.Begin:
 		f.next = map[string]string{}
 	case watch.Item:
 		if f.next == nil {
-			r.fault("item of %s outside of a snapshot", e.Feed)
+			r.addFault("item of %s outside of a snapshot", e.Feed)
 			return
 		}
 		r.object(f, f.next, e)
@@ -137,12 +137,12 @@ func (r *recorder) keep(f *recorded, e watch.Event) {
 	}
 }
 
-func (r *recorder) object(f *recorded, into map[string]string, e watch.Event) {
+func (r *recorder) object(f *recordedFeed, into map[string]string, e watch.Event) {
 	name, version := r.identity(e)
 	into[name] = version
 	f.bodies[name] = string(e.Raw)
 	if e.Type == watch.Upsert && version != string(e.Mark) {
-		r.fault("upsert of %s has mark %s and version %s", name, e.Mark, version)
+		r.addFault("upsert of %s has mark %s and version %s", name, e.Mark, version)
 	}
 }
 
@@ -152,21 +152,21 @@ func (r *recorder) identity(e watch.Event) (name, version string) {
 		Metadata         struct{ Namespace, Name, ResourceVersion string }
 	}
 	if err := json.Unmarshal(e.Raw, &o); err != nil {
-		r.fault("%s of %s: %v: %s", e.Type, e.Feed, err, e.Raw)
+		r.addFault("%s of %s: %v: %s", e.Type, e.Feed, err, e.Raw)
 	}
 	if o.Kind != e.Kind.Name || o.APIVersion != e.Resource.APIVersion() {
-		r.fault("%s of %s says it is %s %s", e.Type, e.Feed, o.APIVersion, o.Kind)
+		r.addFault("%s of %s says it is %s %s", e.Type, e.Feed, o.APIVersion, o.Kind)
 	}
 	return o.Metadata.Namespace + "/" + o.Metadata.Name, o.Metadata.ResourceVersion
 }
 
 // await waits until a condition on the recorder holds.
-func (r *recorder) await(t testing.TB, what string, holds func() bool) {
+func (r *recorder) await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.After(60 * time.Second)
 	for {
 		r.mu.Lock()
-		ok, changed := holds(), r.changed
+		ok, changed := condition(), r.changed
 		r.mu.Unlock()
 		if ok {
 			return

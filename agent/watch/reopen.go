@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// errReopened ends an attempt that goes on over another connection.
-var errReopened = errors.New("the feed's connection is opened anew")
+// errReconnect ends an attempt that goes on over another connection.
+var errReconnect = errors.New("the feed's connection is opened anew")
 
-// noteLost notes that a connection to the API server was found lost. Whatever took
+// noteConnLost notes that a connection to the API server was found lost. Whatever took
 // it away, a firewall that forgot its connections or a proxy that was replaced, may
 // have taken those of other feeds too.
-func (w *Watcher) noteLost() {
+func (w *Watcher) noteConnLost() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lost = time.Now()
+	w.connLostAt = time.Now()
 }
 
-// reopen makes the feed go on from its mark over a new connection where it can't
+// reconnectIfStale makes the feed go on from its mark over a new connection where it can't
 // tell by itself that the old one is lost, and began before another one was found
 // so. HTTP/2 has pings; the connections of Secrets do not, and would wait for
 // mostSilent. It costs one request. A list is left alone: it would begin anew each
 // time, and never end where connections are lost often, and it waits for
 // Options.Pause at most.
-func (f *feed) reopen(lost time.Time) {
+func (f *feed) reconnectIfStale(connLostAt time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Kind == secretKind && f.watching.Load() && f.cancel != nil && f.began.Before(lost) {
-		f.cancel(errReopened)
+	if f.Kind == secretKind && f.watching.Load() && f.cancel != nil && f.attemptStart.Before(connLostAt) {
+		f.cancel(errReconnect)
 	}
 }

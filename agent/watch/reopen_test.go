@@ -13,19 +13,19 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestALostConnectionKeepsAList has the watch of one kind be lost and come back again
+// TestLostConnectionDoesNotInterruptLists has the watch of one kind be lost and come back again
 // and again, while the Secrets are listed: they are listed to their end.
-func TestALostConnectionKeepsAList(t *testing.T) {
-	var watches, back atomic.Int64
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+func TestLostConnectionDoesNotInterruptLists(t *testing.T) {
+	var watches, recoveries atomic.Int64
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		secrets := strings.HasSuffix(r.URL.Path, "/secrets")
 		switch {
 		case secrets && r.URL.Query().Has("watch"):
-			hang(w, r, "")
+			writeAndHang(w, r, "")
 		case secrets:
 			fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"items":[`)
 			_ = http.NewResponseController(w).Flush()
-			for from := back.Load(); back.Load() < from+2 && r.Context().Err() == nil; { // until the other watch was lost and came back
+			for from := recoveries.Load(); recoveries.Load() < from+2 && r.Context().Err() == nil; { // until the other watch was lost and came back
 				time.Sleep(10 * time.Millisecond)
 			}
 			fmt.Fprint(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":"n","name":"s","resourceVersion":"4"}}]}`)
@@ -34,12 +34,12 @@ func TestALostConnectionKeepsAList(t *testing.T) {
 		case watches.Add(1)%2 == 1:
 			<-r.Context().Done() // without the head of an answer
 		default:
-			back.Add(1)
+			recoveries.Add(1)
 			fmt.Fprint(w, changeOfA)
 		}
 	})
 	r := newRecorder()
-	cfg := watch.Config{Silence: 500 * time.Millisecond, FirstRetry: time.Millisecond, MostRetry: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	cfg := watch.Config{IdleTimeout: 500 * time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	secretFeed := vedette.Feed{Kind: vedette.Kind{Name: "Secret"}}
 	r.await(t, "the Secrets", func() bool { return r.feeds[secretFeed] != nil && r.feeds[secretFeed].state == vedette.FeedLive })

@@ -46,10 +46,10 @@ type conversation struct {
 	kinds    []string
 	streamed bool
 	managed  bool
-	answers  []*answer
+	answers  []*scriptedAnswer
 }
 
-type answer struct {
+type scriptedAnswer struct {
 	code   int
 	header [2]string
 	body   []string
@@ -68,7 +68,7 @@ func TestConversations(t *testing.T) {
 			raw, err := os.ReadFile(file)
 			must(t, err)
 			script, want, _ := strings.Cut(string(raw), "---\n")
-			got := hold(t, readConversation(t, script))
+			got := play(t, readConversation(t, script))
 			if *rewrite {
 				must(t, os.WriteFile(file, []byte(script+"---\n"+got), 0o644))
 			} else if got != want {
@@ -79,7 +79,7 @@ func TestConversations(t *testing.T) {
 }
 
 func readConversation(t *testing.T, script string) (c conversation) {
-	var last *answer
+	var last *scriptedAnswer
 	for line := range strings.Lines(script) {
 		line = strings.TrimRight(line, "\n")
 		word, rest, _ := strings.Cut(line, " ")
@@ -94,7 +94,7 @@ func readConversation(t *testing.T, script string) (c conversation) {
 		case "answer":
 			code, err := strconv.Atoi(rest)
 			must(t, err)
-			last = &answer{code: code}
+			last = &scriptedAnswer{code: code}
 			c.answers = append(c.answers, last)
 		case "header":
 			name, value, _ := strings.Cut(rest, ": ")
@@ -108,8 +108,8 @@ func readConversation(t *testing.T, script string) (c conversation) {
 	return c
 }
 
-// log is the run of requests and events.
-type log struct {
+// transcript is the run of requests and events.
+type transcript struct {
 	mu    sync.Mutex
 	lines []string
 	ended chan struct{}
@@ -120,7 +120,7 @@ type log struct {
 
 var timeouts = regexp.MustCompile(`&timeoutSeconds=\d+`)
 
-func (l *log) add(line string) {
+func (l *transcript) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
@@ -133,11 +133,11 @@ func (l *log) add(line string) {
 }
 
 // Put records an event.
-func (l *log) Put(ctx context.Context, e watch.Event) error {
+func (l *transcript) Put(ctx context.Context, e watch.Event) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	l.add(strings.TrimSpace(l.r.line(e)))
+	l.add(strings.TrimSpace(l.r.format(e)))
 	if e.Mark == "999" {
 		l.once.Do(func() { close(l.ended) })
 	}
@@ -149,14 +149,14 @@ const discoveryOfCore = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscov
 {"resource":"secrets","responseKind":{"group":"","version":"v1","kind":"Secret"},"scope":"Namespaced","singularResource":"secret","verbs":["list","watch"]},
 {"resource":"bindings","responseKind":{"group":"","version":"v1","kind":"Binding"},"scope":"Namespaced","singularResource":"binding","verbs":["create"]}]}]}]}`
 
-// hold plays the conversation and returns what happened.
-func hold(t *testing.T, c conversation) string {
-	l := &log{ended: make(chan struct{}), r: newRecorder()}
-	next := make(chan *answer, len(c.answers))
+// play plays the conversation and returns what happened.
+func play(t *testing.T, c conversation) string {
+	l := &transcript{ended: make(chan struct{}), r: newRecorder()}
+	next := make(chan *scriptedAnswer, len(c.answers))
 	for _, a := range c.answers {
 		next <- a
 	}
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		l.add("> " + r.URL.String())
 		select {
 		case a := <-next:
@@ -167,7 +167,7 @@ func hold(t *testing.T, c conversation) string {
 		}
 	})
 	l.host = server.URL
-	cfg := watch.Config{FirstRetry: time.Millisecond, MostRetry: 2 * time.Millisecond, LeastDenied: time.Millisecond, MostDenied: 2 * time.Millisecond,
+	cfg := watch.Config{MinBackoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond, MinDeniedBackoff: time.Millisecond, MaxDeniedBackoff: 2 * time.Millisecond,
 		StreamSnapshots: c.streamed, Log: slog.New(slog.DiscardHandler)}
 	_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: c.kinds, OnlySpinnakerManaged: c.managed}, l, cfg, nil)
 	select {
@@ -181,7 +181,7 @@ func hold(t *testing.T, c conversation) string {
 	return strings.Join(l.lines, "")
 }
 
-func (a *answer) write(w http.ResponseWriter, r *http.Request) {
+func (a *scriptedAnswer) write(w http.ResponseWriter, r *http.Request) {
 	if a.header[0] != "" {
 		w.Header().Set(a.header[0], a.header[1])
 	}
@@ -198,8 +198,8 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve is an API server of HTTP/2 and TLS that knows two kinds.
-func serve(t *testing.T, objects http.HandlerFunc) *httptest.Server {
+// newAPIServer is an API server of HTTP/2 and TLS that knows two kinds.
+func newAPIServer(t *testing.T, handleObjects http.HandlerFunc) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
@@ -208,15 +208,15 @@ func serve(t *testing.T, objects http.HandlerFunc) *httptest.Server {
 	mux.HandleFunc("/apis", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
 	})
-	mux.HandleFunc("/", objects)
-	return serveAll(t, mux.ServeHTTP)
+	mux.HandleFunc("/", handleObjects)
+	return newHTTP2Server(t, mux.ServeHTTP)
 }
 
-// serveAll is a server of HTTP/2 and TLS.
-func serveAll(t *testing.T, h http.HandlerFunc) *httptest.Server {
+// newHTTP2Server is a server of HTTP/2 and TLS.
+func newHTTP2Server(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	server := httptest.NewUnstartedServer(h)
 	server.EnableHTTP2 = true
-	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) }
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	server.StartTLS()
 	t.Cleanup(func() {
@@ -233,13 +233,13 @@ func connectTo(t testing.TB, server *httptest.Server) *watch.Cluster {
 
 func connectWith(t testing.TB, url string, ca []byte, opts watch.Options) *watch.Cluster {
 	t.Helper()
-	c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(url, ca)}, opts)
+	c, err := watch.Connect(watch.Access{KubeconfigContents: makeKubeconfig(url, ca)}, opts)
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
 
-func kubeconfig(url string, ca []byte) []byte {
+func makeKubeconfig(url string, ca []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n")
 	fmt.Fprintf(&b, "users: [{name: a, user: {token: t}}]\nclusters:\n- name: a\n  cluster:\n    server: %s\n", url)
@@ -261,8 +261,8 @@ func parseProxyAuth(r *http.Request) (user, password string, ok bool) {
 	return copied.BasicAuth()
 }
 
-// connectThrough is what a proxy does for CONNECT.
-func connectThrough(w http.ResponseWriter, host string) {
+// proxyConnect is what a proxy does for CONNECT.
+func proxyConnect(w http.ResponseWriter, host string) {
 	to, err := net.Dial("tcp", host)
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
@@ -282,9 +282,9 @@ func connectThrough(w http.ResponseWriter, host string) {
 	_, _ = io.Copy(from, to)
 }
 
-// TestAllFeedsComeBackTogether ends an outage that feeds wait out for an hour each,
+// TestAllFeedsRetryOnceOneRecovers ends an outage that feeds wait out for an hour each,
 // and has one of them find out.
-func TestAllFeedsComeBackTogether(t *testing.T) {
+func TestAllFeedsRetryOnceOneRecovers(t *testing.T) {
 	for name, fail := range map[string]func(w http.ResponseWriter){
 		"unavailable": func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
 		"broken off": func(w http.ResponseWriter) {
@@ -292,14 +292,14 @@ func TestAllFeedsComeBackTogether(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		},
 	} {
-		t.Run(name, func(t *testing.T) { testFeedsComeBack(t, fail) })
+		t.Run(name, func(t *testing.T) { testFeedsRecoverTogether(t, fail) })
 	}
 }
 
-func testFeedsComeBack(t *testing.T, fail func(w http.ResponseWriter)) {
+func testFeedsRecoverTogether(t *testing.T, fail func(w http.ResponseWriter)) {
 	var down atomic.Bool
 	down.Store(true)
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case down.Load():
 			fail(w)
@@ -311,24 +311,24 @@ func testFeedsComeBack(t *testing.T, fail func(w http.ResponseWriter)) {
 		}
 	})
 	r := newRecorder()
-	cfg := watch.Config{FirstRetry: time.Hour, MostRetry: time.Hour, Log: slog.New(slog.DiscardHandler)}
+	cfg := watch.Config{MinBackoff: time.Hour, MaxBackoff: time.Hour, Log: slog.New(slog.DiscardHandler)}
 	w, _ := start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
-	are := func(state vedette.FeedState) func() bool {
+	haveState := func(state vedette.FeedState) func() bool {
 		return func() bool { return r.state(configMapFeed) == state && r.state(secretFeed) == state }
 	}
-	r.await(t, "both feeds to fail", are(vedette.FeedFailing))
+	r.await(t, "both feeds to fail", haveState(vedette.FeedFailing))
 	down.Store(false)
 	w.Reset(configMapFeed, "")
-	r.await(t, "both feeds to be live", are(vedette.FeedLive))
+	r.await(t, "both feeds to be live", haveState(vedette.FeedLive))
 }
 
-// TestSecretsAreWatchedAnewAfterALoss loses the connection of one watch, and leaves
+// TestSecretWatchReconnectsAfterConnectionLoss loses the connection of one watch, and leaves
 // that of Secrets open and silent, as a firewall does that forgot both: the agent
 // must not wait for the Secrets' own patience to end.
-func TestSecretsAreWatchedAnewAfterALoss(t *testing.T) {
+func TestSecretWatchReconnectsAfterConnectionLoss(t *testing.T) {
 	watches := make(chan struct{}, 100) // of Secrets
-	lose := make(chan struct{})
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	loseConnection := make(chan struct{})
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		isSecret := strings.HasSuffix(r.URL.Path, "/secrets")
 		switch {
 		case r.URL.Query().Has("watch"):
@@ -337,9 +337,9 @@ func TestSecretsAreWatchedAnewAfterALoss(t *testing.T) {
 				watches <- struct{}{}
 			}
 			select {
-			case <-lose:
+			case <-loseConnection:
 				if !isSecret {
-					reset(t, r)
+					resetConnection(t, r)
 					return
 				}
 				<-r.Context().Done()
@@ -350,13 +350,13 @@ func TestSecretsAreWatchedAnewAfterALoss(t *testing.T) {
 		}
 	})
 	r := newRecorder()
-	cfg := watch.Config{FirstRetry: time.Millisecond, MostRetry: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	cfg := watch.Config{MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	r.await(t, "both feeds to be live", func() bool {
 		return r.state(configMapFeed) == vedette.FeedLive && r.state(secretFeed) == vedette.FeedLive
 	})
 	<-watches
-	close(lose)
+	close(loseConnection)
 	select {
 	case <-watches:
 	case <-time.After(time.Minute):
@@ -364,12 +364,12 @@ func TestSecretsAreWatchedAnewAfterALoss(t *testing.T) {
 	}
 }
 
-// connection is the key of a request's net.Conn.
-type connection struct{}
+// connKey is the key of a request's net.Conn.
+type connKey struct{}
 
-// reset ends the connection of a request by RST.
-func reset(t *testing.T, r *http.Request) {
-	raw := r.Context().Value(connection{}).(*tls.Conn).NetConn()
+// resetConnection ends the connection of a request by RST.
+func resetConnection(t *testing.T, r *http.Request) {
+	raw := r.Context().Value(connKey{}).(*tls.Conn).NetConn()
 	if err := raw.(*net.TCPConn).SetLinger(0); err != nil {
 		t.Error(err)
 	}

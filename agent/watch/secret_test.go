@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// TestSecretsLeaveNoTraceInMemory reads all of the memory of a process that
+// TestSecretDataIsWipedFromMemory reads all of the memory of a process that
 // follows Secrets whose data stands in kubectl's annotation too. The same with
 // ConfigMaps shows that the search would find it.
-func TestSecretsLeaveNoTraceInMemory(t *testing.T) {
-	p := plane(t)
+func TestSecretDataIsWipedFromMemory(t *testing.T) {
+	p := newControlPlane(t)
 	canary := "canary-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-in-a-coal-mine"
-	make := func(i int) object {
+	newObject := func(i int) object {
 		data := object{"password": base64.StdEncoding.EncodeToString([]byte(canary))}
 		padding := strings.Repeat(canary+" ", 1+i*i%700)
 		return object{"metadata": object{"name": fmt.Sprintf("s%d", i), "annotations": object{
 			"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"` + padding + `"}}`}}, "data": data}
 	}
-	for kind, found := range map[string]bool{"secret": false, "configmap": true} {
+	for kind, wantFound := range map[string]bool{"secret": false, "configmap": true} {
 		path := "/api/v1/namespaces/default/" + kind + "s"
 		for i := range 60 {
-			must(t, p.Create(t.Context(), path, make(i)))
+			must(t, p.Create(t.Context(), path, newObject(i)))
 		}
 		child := startChild(t, p.Kubeconfig(), kind, 1)
 		child.await(t, "live")
@@ -39,17 +39,17 @@ func TestSecretsLeaveNoTraceInMemory(t *testing.T) {
 		// in a buffer still, and rightly so.
 		must(t, p.Create(t.Context(), path, object{"metadata": object{"name": "plain"}}))
 		child.await(t, "upserts 31")
-		n, scanned := child.search(t, canary)
+		n, scanned := child.countInMemory(t, canary)
 		t.Logf("%s: found %d times in %d MiB", kind, n, scanned>>20)
 		// The scheduler saves vector registers, which can't be wiped: see secretTransport.
 		registers := runtime.NumCPU() * 1024 / len(canary)
-		if found != (n > registers) {
-			t.Errorf("%s: found %d times, want more than %d: %v", kind, n, registers, found)
+		if wantFound != (n > registers) {
+			t.Errorf("%s: found %d times, want more than %d: %v", kind, n, registers, wantFound)
 		}
 		if scanned < 10<<20 {
 			t.Errorf("only %d bytes were searched", scanned)
 		}
-		child.in.Close()
+		child.stdin.Close()
 		child.await(t, "ended")
 	}
 }

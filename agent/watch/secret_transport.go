@@ -31,7 +31,7 @@ import (
 // interruption writes over them.
 //
 // It serves Secret feeds, of which an account has one or a few.
-type secretTransport struct{ d *dialing }
+type secretTransport struct{ d *connConfig }
 
 // RoundTrip sends one request. Closing the body closes the connection.
 func (t secretTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -41,7 +41,7 @@ func (t secretTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, &unsentError{err}
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	resp, err := exchange(conn, req)
+	resp, err := roundTripHTTP1(conn, req)
 	if err != nil {
 		stop()
 		conn.Close()
@@ -51,7 +51,7 @@ func (t secretTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		state := c.ConnectionState()
 		resp.TLS = &state
 	}
-	resp.Body.(*wipedBody).stop = stop
+	resp.Body.(*wipingBody).stop = stop
 	return resp, nil
 }
 
@@ -62,48 +62,48 @@ func firstError(a, b error) error {
 	return b
 }
 
-// exchange writes the request and reads the answer's head.
-func exchange(conn net.Conn, req *http.Request) (*http.Response, error) {
+// roundTripHTTP1 writes the request and reads the answer's head.
+func roundTripHTTP1(conn net.Conn, req *http.Request) (*http.Response, error) {
 	if err := conn.SetDeadline(time.Now().Add(headerTimeout)); err != nil {
 		return nil, err
 	}
 	if err := req.Write(conn); err != nil {
 		return nil, err
 	}
-	source := &wipedConn{Conn: conn, most: mostHead}
+	source := &wipingConn{Conn: conn, remaining: maxHeaderBytes}
 	br := bufio.NewReaderSize(source, 4<<10)
 	resp, err := http.ReadResponse(br, req)
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = &wipedBody{ReadCloser: resp.Body, br: br, source: source}
-	source.patience, source.most = mostSilent, 0
+	resp.Body = &wipingBody{ReadCloser: resp.Body, br: br, conn: source}
+	source.idleTimeout, source.remaining = defaultIdleTimeout, 0
 	return resp, conn.SetDeadline(time.Time{})
 }
 
-// mostSilent is how long an answer may pause. HTTP/1.1 has no pings, and the kernel's
+// defaultIdleTimeout is how long an answer may pause. HTTP/1.1 has no pings, and the kernel's
 // find out only that the next hop lives, which may be a proxy that has lost the rest
 // of the way. Watches get a bookmark each minute. One that gets none, as where the
 // API server has no watch cache, is asked for anew from its mark, which costs little.
-const mostSilent = 75 * time.Second
+const defaultIdleTimeout = 75 * time.Second
 
-// mostHead bounds what is read for the head of an answer, as net/http bounds it.
-const mostHead = 1 << 20
+// maxHeaderBytes bounds what is read for the head of an answer, as net/http bounds it.
+const maxHeaderBytes = 1 << 20
 
-// wipedConn zeroes what it reads into before it waits, and what crypto/tls has
+// wipingConn zeroes what it reads into before it waits, and what crypto/tls has
 // no more use for after it read. bufio gives all of its free room to Read, so
 // that what was taken out of it goes too.
-type wipedConn struct {
+type wipingConn struct {
 	net.Conn
-	patience time.Duration // for one Read; zero for the connection's own deadline
-	most     int           // bytes that may still be read; zero for any number
+	idleTimeout time.Duration // for one Read; zero for the connection's own deadline
+	remaining   int           // bytes that may still be read; zero for any number
 }
 
 // Read fails closed where crypto/tls can't be wiped.
-func (c *wipedConn) Read(p []byte) (int, error) {
+func (c *wipingConn) Read(p []byte) (int, error) {
 	clear(p)
-	if c.patience > 0 {
-		if err := c.SetReadDeadline(time.Now().Add(c.patience)); err != nil {
+	if c.idleTimeout > 0 {
+		if err := c.SetReadDeadline(time.Now().Add(c.idleTimeout)); err != nil {
 			return 0, err
 		}
 	}
@@ -114,40 +114,40 @@ func (c *wipedConn) Read(p []byte) (int, error) {
 			return 0, wiped
 		}
 	}
-	if c.most > 0 && n >= c.most {
+	if c.remaining > 0 && n >= c.remaining {
 		clear(p)
-		return 0, fmt.Errorf("the head of the answer is longer than %d bytes", mostHead)
+		return 0, fmt.Errorf("the head of the answer is longer than %d bytes", maxHeaderBytes)
 	}
-	c.most = max(0, c.most-n)
+	c.remaining = max(0, c.remaining-n)
 	return n, err
 }
 
-// wipedBody is an answer's body.
-type wipedBody struct {
+// wipingBody is an answer's body.
+type wipingBody struct {
 	io.ReadCloser // reads from br
 	br            *bufio.Reader
-	source        *wipedConn
+	conn          *wipingConn
 	stop          func() bool
 }
 
 // Close ends the connection. What is left in the buffers goes.
-func (b *wipedBody) Close() error {
+func (b *wipingBody) Close() error {
 	if b.stop != nil {
 		b.stop()
 	}
-	err := b.source.Close()
-	b.br.Reset(zeros{})
+	err := b.conn.Close()
+	b.br.Reset(zeroReader{})
 	_, _ = b.br.Peek(b.br.Size()) // fills the buffer with zeros; it can't fail
-	if t, ok := b.source.Conn.(*tls.Conn); ok {
+	if t, ok := b.conn.Conn.(*tls.Conn); ok {
 		err = errors.Join(err, wipeClosed(t))
 	}
 	return err
 }
 
-type zeros struct{}
+type zeroReader struct{}
 
 // Read returns zeros.
-func (zeros) Read(p []byte) (int, error) {
+func (zeroReader) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
 }
@@ -164,15 +164,15 @@ func (t secretTransport) dial(ctx context.Context, req *http.Request) (net.Conn,
 	}
 	cfg := t.d.tls.Clone()
 	cfg.NextProtos = []string{"http/1.1"}
-	secured, err := handshake(ctx, conn, cfg, req.URL.Hostname())
+	tlsConn, err := handshake(ctx, conn, cfg, req.URL.Hostname())
 	if err != nil {
 		return nil, err
 	}
 	if err := checkWipeable(); err != nil {
-		secured.Close()
+		tlsConn.Close()
 		return nil, err
 	}
-	return secured, nil
+	return tlsConn, nil
 }
 
 func handshake(ctx context.Context, conn net.Conn, cfg *tls.Config, host string) (*tls.Conn, error) {
@@ -181,12 +181,12 @@ func handshake(ctx context.Context, conn net.Conn, cfg *tls.Config, host string)
 	if cfg.ServerName == "" {
 		cfg.ServerName = host
 	}
-	secured := tls.Client(conn, cfg)
-	if err := secured.HandshakeContext(ctx); err != nil {
+	tlsConn := tls.Client(conn, cfg)
+	if err := tlsConn.HandshakeContext(ctx); err != nil {
 		conn.Close()
 		return nil, err
 	}
-	return secured, nil
+	return tlsConn, nil
 }
 
 func (t secretTransport) dialRaw(ctx context.Context, to, proxy *url.URL) (net.Conn, error) {

@@ -17,7 +17,7 @@ type Selection struct {
 	// CustomResources are watched as well. With OnlyNamespaced they are told as
 	// CustomResourceDefinitions that are made up, as are the Namespaces.
 	CustomResources []CustomResource
-	Default         []string // the server's choice; vedette.DefaultKinds where empty
+	DefaultKinds    []string // the server's choice; vedette.DefaultKinds where empty
 	// OnlySpinnakerManaged leaves out objects that carry no application of
 	// Spinnaker's, but for Namespaces and CustomResourceDefinitions.
 	OnlySpinnakerManaged bool
@@ -42,29 +42,29 @@ var (
 //
 // A name without a group means the kinds of that name in the API groups of
 // Kubernetes itself; where these have none, those of all groups.
-func (s Selection) Feeds(cat Catalogue) (feeds []Wanted, unknown []string) {
-	picked, unknown := s.pick(cat)
+func (s Selection) Feeds(cat Catalogue) (feeds []FeedSpec, unknown []string) {
+	resources, unknown := s.selectResources(cat)
 	omitted := s.omitted(cat)
-	namespaces := minus(s.Namespaces, s.OmitNamespaces)
-	for _, r := range picked {
+	namespaces := subtract(s.Namespaces, s.OmitNamespaces)
+	for _, r := range resources {
 		switch {
 		case omitted[r.Kind] || s.OnlyNamespaced && !r.Namespaced:
 		case r.Namespaced && len(s.Namespaces) > 0:
 			for _, ns := range namespaces {
-				feeds = append(feeds, s.wanted(r, ns))
+				feeds = append(feeds, s.feedSpec(r, ns))
 			}
 		default:
-			feeds = append(feeds, s.wanted(r, ""))
+			feeds = append(feeds, s.feedSpec(r, ""))
 		}
 	}
 	if s.OnlyNamespaced {
-		feeds = append(feeds, s.madeUp(cat, omitted)...)
+		feeds = append(feeds, s.syntheticFeeds(cat, omitted)...)
 	}
 	return feeds, unknown
 }
 
-func (s Selection) wanted(r vedette.Resource, namespace string) Wanted {
-	w := Wanted{Feed: vedette.Feed{Kind: r.Kind, Namespace: namespace}, Resource: r, metadataOnly: r.Kind == secretKind,
+func (s Selection) feedSpec(r vedette.Resource, namespace string) FeedSpec {
+	w := FeedSpec{Feed: vedette.Feed{Kind: r.Kind, Namespace: namespace}, Resource: r, metadataOnly: r.Kind == secretKind,
 		managedOnly: s.OnlySpinnakerManaged && r.Kind != namespaceKind && r.Kind != crdKind}
 	if namespace == "" && (r.Namespaced || r.Kind == namespaceKind) {
 		w.Omit = slices.Compact(slices.Sorted(slices.Values(s.OmitNamespaces)))
@@ -72,39 +72,39 @@ func (s Selection) wanted(r vedette.Resource, namespace string) Wanted {
 	return w
 }
 
-// Wants reports whether a feed of the selection would tell an object, in a
+// Covers reports whether a feed of the selection would tell an object, in a
 // cluster that serves cat: whether its kind and namespace are among those
 // chosen, in the version that feeds are read in, and whether Spinnaker manages
 // it, where that is asked for. Of the object it needs key and annotations.
-func (s Selection) Wants(cat Catalogue, r vedette.Resource, o *vedette.Object) bool {
+func (s Selection) Covers(cat Catalogue, r vedette.Resource, o *vedette.Object) bool {
 	feeds, _ := s.Feeds(cat)
-	return slices.ContainsFunc(feeds, func(w Wanted) bool { return w.tells(r, o) })
+	return slices.ContainsFunc(feeds, func(w FeedSpec) bool { return w.covers(r, o) })
 }
 
-// tells reports whether an object, read from a resource, is one of the feed's. A
+// covers reports whether an object, read from a resource, is one of the feed's. A
 // feed that is made up has none of the cluster's.
-func (w Wanted) tells(r vedette.Resource, o *vedette.Object) bool {
-	in := o.Namespace
+func (w FeedSpec) covers(r vedette.Resource, o *vedette.Object) bool {
+	namespace := o.Namespace
 	if w.Kind == namespaceKind {
-		in = o.Name
+		namespace = o.Name
 	}
 	switch {
 	case w.Objects != nil || w.Kind != r.Kind || w.Resource.Version != r.Version:
 		return false
-	case w.Namespace != "" && w.Namespace != o.Namespace || slices.Contains(w.Omit, in):
+	case w.Namespace != "" && w.Namespace != o.Namespace || slices.Contains(w.Omit, namespace):
 		return false
 	}
 	return !w.managedOnly || o.Annotations[managedAnnotation] != ""
 }
 
-// pick returns the resources that are named, each once.
-func (s Selection) pick(cat Catalogue) (picked []vedette.Resource, unknown []string) {
-	have := map[vedette.Kind]bool{}
+// selectResources returns the resources that are named, each once.
+func (s Selection) selectResources(cat Catalogue) (resources []vedette.Resource, unknown []string) {
+	seen := map[vedette.Kind]bool{}
 	add := func(found []vedette.Resource) {
 		for _, r := range found {
-			if !have[r.Kind] {
-				have[r.Kind] = true
-				picked = append(picked, r)
+			if !seen[r.Kind] {
+				seen[r.Kind] = true
+				resources = append(resources, r)
 			}
 		}
 	}
@@ -122,15 +122,15 @@ func (s Selection) pick(cat Catalogue) (picked []vedette.Resource, unknown []str
 		}
 		add(found)
 	}
-	return picked, unknown
+	return resources, unknown
 }
 
 func (s Selection) names() []string {
 	switch {
 	case len(s.Kinds) > 0:
 		return s.Kinds
-	case len(s.Default) > 0:
-		return s.Default
+	case len(s.DefaultKinds) > 0:
+		return s.DefaultKinds
 	}
 	return vedette.DefaultKinds
 }
@@ -149,38 +149,38 @@ func (s Selection) omitted(cat Catalogue) map[vedette.Kind]bool {
 func match(cat Catalogue, name string) []vedette.Resource {
 	name = strings.TrimSpace(name)
 	if name == "*" || strings.EqualFold(name, "all") {
-		return keep(cat.Resources, func(r vedette.Resource) bool { return !never(r.Kind) && r.Kind != secretKind })
+		return filter(cat.Resources, func(r vedette.Resource) bool { return !isNeverWatched(r.Kind) && r.Kind != secretKind })
 	}
-	found := keep(cat.Resources, func(r vedette.Resource) bool { return r.Answers(name) && !never(r.Kind) })
-	if native := keep(found, func(r vedette.Resource) bool { return vedette.IsNativeGroup(r.Kind.Group) }); len(native) > 0 {
+	found := filter(cat.Resources, func(r vedette.Resource) bool { return r.Answers(name) && !isNeverWatched(r.Kind) })
+	if native := filter(found, func(r vedette.Resource) bool { return vedette.IsNativeGroup(r.Kind.Group) }); len(native) > 0 {
 		return native
 	}
 	return found
 }
 
-// never reports kinds that are no state of a cluster: events, of which there
+// isNeverWatched reports kinds that are no state of a cluster: events, of which there
 // are more than of all else, and figures that change with every look.
-func never(k vedette.Kind) bool {
+func isNeverWatched(k vedette.Kind) bool {
 	return k.Name == "Event" && (k.Group == "" || k.Group == "events.k8s.io") ||
 		k.Name == "ComponentStatus" && k.Group == "" || k.Group == "metrics.k8s.io"
 }
 
-func keep(rs []vedette.Resource, wanted func(vedette.Resource) bool) (kept []vedette.Resource) {
+func filter(rs []vedette.Resource, include func(vedette.Resource) bool) (kept []vedette.Resource) {
 	for _, r := range rs {
-		if wanted(r) {
+		if include(r) {
 			kept = append(kept, r)
 		}
 	}
 	return kept
 }
 
-// minus returns the names of a that are not in b, sorted, each once.
-func minus(a, b []string) (left []string) {
+// subtract returns the names of a that are not in b, sorted, each once.
+func subtract(a, b []string) (remaining []string) {
 	for _, name := range a {
 		if !slices.Contains(b, name) {
-			left = append(left, name)
+			remaining = append(remaining, name)
 		}
 	}
-	slices.Sort(left)
-	return slices.Compact(left)
+	slices.Sort(remaining)
+	return slices.Compact(remaining)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// served is a cluster with names that collide.
-func served() Catalogue {
+// testCatalogue is a cluster with names that collide.
+func testCatalogue() Catalogue {
 	r := func(kind, version, plural string, namespaced bool, short ...string) vedette.Resource {
 		k := vedette.ParseKind(kind)
 		return vedette.Resource{Kind: k, Version: version, Plural: plural, Singular: strings.ToLower(k.Name), Namespaced: namespaced, ShortNames: short}
@@ -36,8 +36,8 @@ func TestSelectionFeeds(t *testing.T) {
 		unknown string
 	}{
 		{"nothing said: the default kinds that are served", Selection{}, "Service Ingress.networking.k8s.io Deployment.apps Pod Job.batch Namespace CustomResourceDefinition.apiextensions.k8s.io", ""},
-		{"the server's choice", Selection{Default: []string{"pod", "nowhere"}}, "Pod", ""},
-		{"the account's kinds take its place", Selection{Default: []string{"pod"}, Kinds: []string{"cm"}}, "ConfigMap", ""},
+		{"the server's choice", Selection{DefaultKinds: []string{"pod", "nowhere"}}, "Pod", ""},
+		{"the account's kinds take its place", Selection{DefaultKinds: []string{"pod"}, Kinds: []string{"cm"}}, "ConfigMap", ""},
 		{"kind, plural, singular and short name, in any case, each kind once", Selection{Kinds: []string{"PODS", "po", "Pod", "deploy", " svc "}}, "Pod Deployment.apps Service", ""},
 		{"a name with a group means that group", Selection{Kinds: []string{"job.armory.io", "Service.serving.knative.dev"}}, "Job.armory.io Service.serving.knative.dev", ""},
 		{"a name without one means Kubernetes' own", Selection{Kinds: []string{"job", "ingress"}}, "Job.batch Ingress.networking.k8s.io", ""},
@@ -61,7 +61,7 @@ func TestSelectionFeeds(t *testing.T) {
 		{"only namespaced, nothing declared", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node", "ns", "crd"}}, "Pod", ""},
 		{"made-up kinds can be omitted", Selection{OnlyNamespaced: true, Kinds: []string{"pod"}, OmitKinds: []string{"ns"}, Namespaces: []string{"a"}}, "Pod/a", ""},
 	} {
-		feeds, unknown := tt.s.Feeds(served())
+		feeds, unknown := tt.s.Feeds(testCatalogue())
 		if got := describe(t, feeds); got != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.why, got, tt.want)
 		}
@@ -71,7 +71,7 @@ func TestSelectionFeeds(t *testing.T) {
 	}
 }
 
-func describe(t *testing.T, feeds []Wanted) string {
+func describe(t *testing.T, feeds []FeedSpec) string {
 	var words []string
 	for _, w := range feeds {
 		word := w.Feed.String()
@@ -89,7 +89,7 @@ func describe(t *testing.T, feeds []Wanted) string {
 	return strings.Join(words, " ")
 }
 
-func namesOf(t *testing.T, w Wanted) (names []string) {
+func namesOf(t *testing.T, w FeedSpec) (names []string) {
 	for _, raw := range w.Objects {
 		var o struct {
 			Kind, APIVersion string
@@ -107,11 +107,11 @@ func namesOf(t *testing.T, w Wanted) (names []string) {
 	return names
 }
 
-func TestCatalogueTakesTheBestVersionThatHasAKind(t *testing.T) {
+func TestCatalogueUsesPreferredVersionServingKind(t *testing.T) {
 	r := func(kind, version string) vedette.Resource {
 		return vedette.Resource{Kind: vedette.ParseKind(kind), Version: version, Plural: strings.ToLower(kind)}
 	}
-	cat := catalogue([]group{
+	cat := newCatalogue([]group{
 		{Name: "g", Versions: []groupVersion{{Version: "v2", Resources: []vedette.Resource{r("A.g", "v2")}}, {Version: "v1", Resources: []vedette.Resource{r("A.g", "v1"), r("B.g", "v1")}}}},
 		{Name: "stale", Versions: []groupVersion{{Version: "v1", Stale: true}, {Version: "v1beta1", Resources: []vedette.Resource{r("C.stale", "v1beta1")}}}},
 		{Name: "broken", Unknown: true},
@@ -139,7 +139,7 @@ func FuzzReadGroups(f *testing.F) {
 		if err == nil && !json.Valid([]byte(doc)) && len(groups) == 0 && strings.TrimSpace(doc)[0] != '{' {
 			t.Errorf("%q passed as discovery", doc)
 		}
-		for _, r := range catalogue(groups).Resources {
+		for _, r := range newCatalogue(groups).Resources {
 			if r.Kind.Name == "" || r.Plural == "" {
 				t.Errorf("a resource without a name of %q", doc)
 			}
@@ -147,10 +147,10 @@ func FuzzReadGroups(f *testing.F) {
 	})
 }
 
-// TestSelectionWants asks of single objects what feeds would tell.
-func TestSelectionWants(t *testing.T) {
-	cat := served()
-	of := func(kind string) vedette.Resource {
+// TestSelectionCovers asks of single objects what feeds would tell.
+func TestSelectionCovers(t *testing.T) {
+	cat := testCatalogue()
+	resource := func(kind string) vedette.Resource {
 		for _, r := range cat.Resources {
 			if r.Kind == vedette.ParseKind(kind) {
 				return r
@@ -159,8 +159,8 @@ func TestSelectionWants(t *testing.T) {
 		t.Fatalf("%s is not served", kind)
 		return vedette.Resource{}
 	}
-	older := of("Deployment.apps")
-	older.Version = "v1beta1"
+	olderResource := resource("Deployment.apps")
+	olderResource.Version = "v1beta1"
 	managed := map[string]string{"moniker.spinnaker.io/application": "web"}
 	for _, tt := range []struct {
 		why      string
@@ -169,74 +169,74 @@ func TestSelectionWants(t *testing.T) {
 		object   vedette.Object
 		want     bool
 	}{
-		{"a default kind", Selection{}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, true},
-		{"another kind", Selection{}, of("ConfigMap"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"one that is named", Selection{Kinds: []string{"cm"}}, of("ConfigMap"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, true},
-		{"one of the same name in another group", Selection{Kinds: []string{"service"}}, of("Service.serving.knative.dev"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"one that is omitted", Selection{OmitKinds: []string{"po"}}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"a version that feeds are not read in", Selection{}, older, vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"a namespace that is named", Selection{Namespaces: []string{"a", "b"}}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, true},
-		{"one that is not", Selection{Namespaces: []string{"a"}}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
-		{"one that is omitted", Selection{OmitNamespaces: []string{"b"}}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
-		{"the omitted Namespace itself", Selection{OmitNamespaces: []string{"b"}}, of("Namespace"), vedette.Object{Key: vedette.Key{Name: "b"}}, false},
-		{"another Namespace", Selection{OmitNamespaces: []string{"b"}}, of("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
-		{"a Namespace that is made up", Selection{OnlyNamespaced: true, Namespaces: []string{"a"}}, of("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, false},
-		{"what Spinnaker manages", Selection{OnlySpinnakerManaged: true}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}, Annotations: managed}, true},
-		{"what it does not", Selection{OnlySpinnakerManaged: true}, of("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"but for Namespaces", Selection{OnlySpinnakerManaged: true}, of("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
+		{"a default kind", Selection{}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, true},
+		{"another kind", Selection{}, resource("ConfigMap"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"one that is named", Selection{Kinds: []string{"cm"}}, resource("ConfigMap"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, true},
+		{"one of the same name in another group", Selection{Kinds: []string{"service"}}, resource("Service.serving.knative.dev"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"one that is omitted", Selection{OmitKinds: []string{"po"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"a version that feeds are not read in", Selection{}, olderResource, vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"a namespace that is named", Selection{Namespaces: []string{"a", "b"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, true},
+		{"one that is not", Selection{Namespaces: []string{"a"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
+		{"one that is omitted", Selection{OmitNamespaces: []string{"b"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
+		{"the omitted Namespace itself", Selection{OmitNamespaces: []string{"b"}}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "b"}}, false},
+		{"another Namespace", Selection{OmitNamespaces: []string{"b"}}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
+		{"a Namespace that is made up", Selection{OnlyNamespaced: true, Namespaces: []string{"a"}}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, false},
+		{"what Spinnaker manages", Selection{OnlySpinnakerManaged: true}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}, Annotations: managed}, true},
+		{"what it does not", Selection{OnlySpinnakerManaged: true}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"but for Namespaces", Selection{OnlySpinnakerManaged: true}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
 	} {
-		if got := tt.s.Wants(cat, tt.resource, &tt.object); got != tt.want {
+		if got := tt.s.Covers(cat, tt.resource, &tt.object); got != tt.want {
 			t.Errorf("%s: got %v", tt.why, got)
 		}
 	}
 }
 
-// TestWatcherWants asks a watcher for what its feeds tell in each of their states.
-func TestWatcherWants(t *testing.T) {
+// TestWatcherCovers asks a watcher for what its feeds tell in each of their states.
+func TestWatcherCovers(t *testing.T) {
 	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
-	w := NewWatcher(nil, Selection{}, deaf{}, Config{})
-	close(w.found)
-	f := w.newFeed(Wanted{Feed: vedette.Feed{Kind: pods.Kind}, Resource: pods}, deaf{}, "")
+	w := NewWatcher(nil, Selection{}, discardSink{}, Config{})
+	close(w.feedsKnown)
+	f := w.newFeed(FeedSpec{Feed: vedette.Feed{Kind: pods.Kind}, Resource: pods}, discardSink{}, "")
 	w.feeds[f.Feed] = f
 	pod, node := &vedette.Object{Key: vedette.Key{Namespace: "a"}}, vedette.Resource{Kind: vedette.Kind{Name: "Node"}, Version: "v1"}
-	if w.Wants(pods, pod) {
+	if w.Covers(pods, pod) {
 		t.Error("a feed that has not begun tells a pod")
 	}
 	for state, want := range map[vedette.FeedState]bool{vedette.FeedPending: false, vedette.FeedSyncing: true, vedette.FeedLive: true,
 		vedette.FeedFailing: true, vedette.FeedDenied: false} {
-		if err := f.tell(t.Context(), state, "why"); err != nil {
+		if err := f.reportStatus(t.Context(), state, "why"); err != nil {
 			t.Fatal(err)
 		}
-		if w.Wants(pods, pod) != want || w.Wants(node, pod) {
-			t.Errorf("while %s it wants a pod: %v, and a node: %v", state, !want, w.Wants(node, pod))
+		if w.Covers(pods, pod) != want || w.Covers(node, pod) {
+			t.Errorf("while %s it wants a pod: %v, and a node: %v", state, !want, w.Covers(node, pod))
 		}
 	}
-	w.feeds[f.Feed] = w.newFeed(f.Wanted, deaf{}, "12")
-	if !w.Wants(pods, pod) {
+	w.feeds[f.Feed] = w.newFeed(f.FeedSpec, discardSink{}, "12")
+	if !w.Covers(pods, pod) {
 		t.Error("a feed that goes on from a mark does not tell a pod before it was answered")
 	}
 }
 
-// TestWatcherWantsAtItsStart asks what feeds tell before it is known which there are.
-func TestWatcherWantsAtItsStart(t *testing.T) {
+// TestWatcherCoversWaitsForDiscovery asks what feeds tell before it is known which there are.
+func TestWatcherCoversWaitsForDiscovery(t *testing.T) {
 	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWatcher(nil, Selection{}, deaf{}, Config{})
-		wants := make(chan bool, 1)
-		ask := func() { wants <- w.Wants(pods, &vedette.Object{}) }
+		w := NewWatcher(nil, Selection{}, discardSink{}, Config{})
+		covers := make(chan bool, 1)
+		ask := func() { covers <- w.Covers(pods, &vedette.Object{}) }
 		began := time.Now()
 		go ask()
-		if <-wants || time.Since(began) != mostFinding {
+		if <-covers || time.Since(began) != feedsKnownTimeout {
 			t.Errorf("nobody knew of feeds, and it answered after %v", time.Since(began))
 		}
 		go ask()
 		synctest.Wait()
-		f := w.newFeed(Wanted{Feed: vedette.Feed{Kind: pods.Kind}, Resource: pods}, deaf{}, "12")
+		f := w.newFeed(FeedSpec{Feed: vedette.Feed{Kind: pods.Kind}, Resource: pods}, discardSink{}, "12")
 		w.mu.Lock()
 		w.feeds[f.Feed] = f
 		w.mu.Unlock()
-		close(w.found)
-		if !<-wants {
+		close(w.feedsKnown)
+		if !<-covers {
 			t.Error("it did not wait for the feeds")
 		}
 	})

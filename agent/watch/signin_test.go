@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// TestSignInHasALimit holds that a program which hangs is ended after a minute, that
+// TestExecPluginTimesOut holds that a program which hangs is ended after a minute, that
 // all requests wait for one run of it, and that its failure counts for a while.
-func TestSignInHasALimit(t *testing.T) {
+func TestExecPluginTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
-		s := &signIn{ctx: t.Context(), run: func(ctx context.Context) (*execCredentials, error) {
+		s := &execAuthenticator{ctx: t.Context(), run: func(ctx context.Context) (*execCredentials, error) {
 			runs.Add(1)
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -32,27 +32,27 @@ func TestSignInHasALimit(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if time.Since(began) != execLimit || runs.Load() != 1 {
+		if time.Since(began) != execTimeout || runs.Load() != 1 {
 			t.Errorf("%d runs in %v", runs.Load(), time.Since(began))
 		}
 		if _, err := s.get(t.Context()); err == nil || runs.Load() != 1 {
 			t.Errorf("%d runs: %v", runs.Load(), err)
 		}
-		time.Sleep(execPause)
+		time.Sleep(execMinInterval)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := s.get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != execLimit+execPause+time.Second || runs.Load() != 2 {
+		if _, err := s.get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != execTimeout+execMinInterval+time.Second || runs.Load() != 2 {
 			t.Errorf("%d runs: %v", runs.Load(), err)
 		}
 		s.wait()
 	})
 }
 
-// TestSignInExpires holds that credentials are kept until they expire.
-func TestSignInExpires(t *testing.T) {
+// TestExecCredentialsExpire holds that credentials are kept until they expire.
+func TestExecCredentialsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		s := &signIn{ctx: t.Context(), run: func(context.Context) (*execCredentials, error) {
+		s := &execAuthenticator{ctx: t.Context(), run: func(context.Context) (*execCredentials, error) {
 			runs++
 			return &execCredentials{token: "t", expires: time.Now().Add(time.Minute)}, nil
 		}}

@@ -9,14 +9,14 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// errMute says that two watches in a row said nothing, of which the API server
+// errIdleWatch says that two watches in a row said nothing, of which the API server
 // should have ended the second itself.
-var errMute = errors.New("the watch is silent, though the API server answers: something on the way, such as a proxy, holds back or loses what it says")
+var errIdleWatch = errors.New("the watch is silent, though the API server answers: something on the way, such as a proxy, holds back or loses what it says")
 
 // watchPlan is how long a watch shall last, and how long it may say nothing.
 type watchPlan struct {
-	last   time.Duration
-	limits limits
+	duration time.Duration
+	timeouts timeouts
 }
 
 // planWatch plans the next watch. An API server sends a bookmark each minute, so
@@ -29,34 +29,34 @@ type watchPlan struct {
 // minutes. API servers without bookmarks cost a request more each minute and a
 // half, and no list.
 func (f *feed) planWatch() watchPlan {
-	silence := f.w.cfg.Silence
-	plan := watchPlan{last: between(f.w.cfg.LeastWatch, f.w.cfg.MostWatch), limits: limits{head: silence * 2 / 5, body: silence}}
-	if f.hushed {
-		plan.last, plan.limits.body = silence*2/15, silence/5
+	idleTimeout := f.w.cfg.IdleTimeout
+	plan := watchPlan{duration: randomDuration(f.w.cfg.MinWatchTimeout, f.w.cfg.MaxWatchTimeout), timeouts: timeouts{header: idleTimeout * 2 / 5, progress: idleTimeout}}
+	if f.wasIdle {
+		plan.duration, plan.timeouts.progress = idleTimeout*2/15, idleTimeout/5
 	}
 	return plan
 }
 
-// silent reports whether a watch ended because it said nothing. Watches of
+// isIdleTimeout reports whether a watch ended because it said nothing. Watches of
 // Secrets are ended by their connections' deadlines too.
-func silent(err error) bool {
+func isIdleTimeout(err error) bool {
 	var stall *stallError
 	return errors.As(err, &stall) && !stall.big || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// fellSilent decides what follows from silence: a short watch at once, or, where
+// handleIdleWatch decides what follows from silence: a short watch at once, or, where
 // that was silent too, a failure. Nothing is live that nobody hears of.
-func (f *feed) fellSilent() error {
-	if !f.hushed {
-		f.hushed = true
+func (f *feed) handleIdleWatch() error {
+	if !f.wasIdle {
+		f.wasIdle = true
 		return nil
 	}
-	f.progress = false
-	return errMute
+	f.madeProgress = false
+	return errIdleWatch
 }
 
-// spoke says that the API server is heard.
-func (f *feed) spoke(ctx context.Context) error {
-	f.hushed = false
-	return f.tell(ctx, vedette.FeedLive, "")
+// endIdle says that the API server is heard.
+func (f *feed) endIdle(ctx context.Context) error {
+	f.wasIdle = false
+	return f.reportStatus(ctx, vedette.FeedLive, "")
 }

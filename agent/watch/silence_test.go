@@ -13,24 +13,24 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// quiet are settings by which a watch is taken for lost after a second.
-func quiet() watch.Config {
-	return watch.Config{Silence: time.Second, FirstRetry: time.Millisecond, MostRetry: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+// idleTestConfig are settings by which a watch is taken for lost after a second.
+func idleTestConfig() watch.Config {
+	return watch.Config{IdleTimeout: time.Second, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 }
 
 const changeOfA = `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"7"}}}` + "\n"
 
-// TestASilentWatchIsFound holds that a watch which says nothing, though the API
+// TestIdleWatchIsDetected holds that a watch which says nothing, though the API
 // server lives, is noticed, for each feed: what it missed is known afterwards where
 // the way is open again, and else the feed is not live.
-func TestASilentWatchIsFound(t *testing.T) {
+func TestIdleWatchIsDetected(t *testing.T) {
 	for why, tt := range map[string]struct {
-		second func(w http.ResponseWriter, r *http.Request) // the second watch and those after it
-		state  vedette.FeedState
-		told   bool // the change that the first watch did not tell
-		words  string
+		second        func(w http.ResponseWriter, r *http.Request) // the second watch and those after it
+		state         vedette.FeedState
+		wantChange    bool // the change that the first watch did not tell
+		messagePrefix string
 	}{
-		"the way was lost and is back": {func(w http.ResponseWriter, r *http.Request) { hang(w, r, changeOfA) }, vedette.FeedLive, true, ""},
+		"the way was lost and is back": {func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, changeOfA) }, vedette.FeedLive, true, ""},
 		"a proxy that holds answers back to their end": {func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, changeOfA)
 		}, vedette.FeedLive, true, ""},
@@ -40,13 +40,13 @@ func TestASilentWatchIsFound(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		}, vedette.FeedLive, false, ""},
-		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { hang(w, r, "") }, vedette.FeedFailing, false, "the watch is silent, though the API server answers"},
+		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, "") }, vedette.FeedFailing, false, "the watch is silent, though the API server answers"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			watches := 0
-			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 				if !r.URL.Query().Has("watch") {
 					fmt.Fprint(w, emptyList)
 					return
@@ -56,7 +56,7 @@ func TestASilentWatchIsFound(t *testing.T) {
 				n := watches
 				mu.Unlock()
 				if n == 1 {
-					hang(w, r, "")
+					writeAndHang(w, r, "")
 					return
 				}
 				w.WriteHeader(http.StatusOK)
@@ -64,21 +64,21 @@ func TestASilentWatchIsFound(t *testing.T) {
 				tt.second(w, r)
 			})
 			r := newRecorder()
-			start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, quiet(), nil)
+			start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, idleTestConfig(), nil)
 			r.await(t, "the silence to be noticed", func() bool {
 				mu.Lock()
 				defer mu.Unlock()
 				f := r.feeds[configMapFeed]
-				return watches > 2 && f != nil && f.state == tt.state && r.has(configMapFeed, "n/a") == tt.told && strings.HasPrefix(f.message, tt.words)
+				return watches > 2 && f != nil && f.state == tt.state && r.has(configMapFeed, "n/a") == tt.wantChange && strings.HasPrefix(f.message, tt.messagePrefix)
 			})
 		})
 	}
 }
 
-// TestBookmarksKeepAWatch holds that a watch with bookmarks is left alone.
-func TestBookmarksKeepAWatch(t *testing.T) {
+// TestBookmarksKeepWatchAlive holds that a watch with bookmarks is left alone.
+func TestBookmarksKeepWatchAlive(t *testing.T) {
 	watches := make(chan struct{}, 100)
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if !r.URL.Query().Has("watch") {
 			fmt.Fprint(w, emptyList)
 			return
@@ -94,8 +94,8 @@ func TestBookmarksKeepAWatch(t *testing.T) {
 		}
 	})
 	r := newRecorder()
-	cfg := quiet()
-	cfg.Silence = 10 * time.Second
+	cfg := idleTestConfig()
+	cfg.IdleTimeout = 10 * time.Second
 	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 	r.await(t, "bookmarks", func() bool { return r.feeds[configMapFeed] != nil && r.feeds[configMapFeed].mark == "30" })
 	if len(watches) != 1 {

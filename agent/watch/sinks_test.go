@@ -8,17 +8,17 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// gated blocks while it is shut, until open is closed.
-type gated struct {
+// blockingSink blocks while it is shut, until open is closed.
+type blockingSink struct {
 	watch.Sink
-	shut atomic.Bool
-	open chan struct{}
+	blocked atomic.Bool
+	unblock chan struct{}
 }
 
-func (g *gated) Put(ctx context.Context, e watch.Event) error {
-	if g.shut.Load() {
+func (g *blockingSink) Put(ctx context.Context, e watch.Event) error {
+	if g.blocked.Load() {
 		select {
-		case <-g.open:
+		case <-g.unblock:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -26,16 +26,16 @@ func (g *gated) Put(ctx context.Context, e watch.Event) error {
 	return g.Sink.Put(ctx, e)
 }
 
-// counter counts items until the first snapshot ends.
-type counter struct {
+// countingSink counts items until the first snapshot ends.
+type countingSink struct {
 	items, bytes int
 	ended        chan struct{}
 	once         sync.Once
 }
 
-func newCounter() *counter { return &counter{ended: make(chan struct{})} }
+func newCountingSink() *countingSink { return &countingSink{ended: make(chan struct{})} }
 
-func (c *counter) Put(ctx context.Context, e watch.Event) error {
+func (c *countingSink) Put(ctx context.Context, e watch.Event) error {
 	switch e.Type {
 	case watch.Item:
 		c.items++

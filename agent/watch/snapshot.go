@@ -13,72 +13,72 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// errNoStream says that the API server can't begin a watch with a snapshot.
-var errNoStream = errors.New("the API server does not stream snapshots; lists are used from now on")
+// errNoWatchList says that the API server can't begin a watch with a snapshot.
+var errNoWatchList = errors.New("the API server does not stream snapshots; lists are used from now on")
 
-// mostPage bounds how far pages grow after lists that expired.
-const mostPage = 16 * pageLimit
+// maxPageSize bounds how far pages grow after lists that expired.
+const maxPageSize = 16 * defaultPageSize
 
-// snapshot reads all objects and leaves the mark up to which they count. It
+// readSnapshot reads all objects and leaves the mark up to which they count. It
 // waits for its turn first, and gives it back before any pause.
-func (f *feed) snapshot(ctx context.Context) (err error) {
-	if err := acquire(ctx, f.w.turns); err != nil {
+func (f *feed) readSnapshot(ctx context.Context) (err error) {
+	if err := acquirePermit(ctx, f.w.permits); err != nil {
 		return err
 	}
-	defer func() { <-f.w.turns }()
-	f.turn, err = f.w.takeTurn(ctx)
-	defer func() { f.turn.end(err == nil) }()
+	defer func() { <-f.w.permits }()
+	f.permit, err = f.w.acquireSnapshotPermit(ctx)
+	defer func() { f.permit.release(err == nil) }()
 	if err != nil {
 		return err
 	}
-	f.note, f.begun = "", false
-	mark, err := f.read(ctx)
+	f.warning, f.snapshotBegun = "", false
+	mark, err := f.readObjects(ctx)
 	if err != nil {
 		return err
 	}
 	if err := f.put(ctx, Event{Type: End, Mark: mark}); err != nil {
 		return err
 	}
-	f.mark, f.progress = mark, true
+	f.mark, f.madeProgress = mark, true
 	f.relists++
 	return nil
 }
 
-// answered begins the snapshot once the API server lets us read, so that a feed
+// beginSnapshot begins the snapshot once the API server lets us read, so that a feed
 // that is refused again and again stays what it was said to be.
-func (f *feed) answered(ctx context.Context) error {
-	if f.begun {
+func (f *feed) beginSnapshot(ctx context.Context) error {
+	if f.snapshotBegun {
 		return nil
 	}
-	f.begun = true
-	if err := f.tell(ctx, vedette.FeedSyncing, ""); err != nil {
+	f.snapshotBegun = true
+	if err := f.reportStatus(ctx, vedette.FeedSyncing, ""); err != nil {
 		return err
 	}
 	return f.put(ctx, Event{Type: Begin})
 }
 
-// read reads all objects by the better way that there is.
-func (f *feed) read(ctx context.Context) (vedette.Mark, error) {
-	if _, not := f.w.streamless.Load(f.Kind.Group); not || !f.w.cfg.StreamSnapshots {
-		return f.list(ctx)
+// readObjects reads all objects by the better way that there is.
+func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
+	if _, unsupported := f.w.noWatchList.Load(f.Kind.Group); unsupported || !f.w.cfg.StreamSnapshots {
+		return f.readList(ctx)
 	}
-	mark, err := f.stream(ctx)
-	if err != errNoStream {
+	mark, err := f.readWatchList(ctx)
+	if err != errNoWatchList {
 		return mark, err
 	}
-	f.begun = false // what the stream told is void
-	return f.list(ctx)
+	f.snapshotBegun = false // what the stream told is void
+	return f.readList(ctx)
 }
 
-// list reads page by page. A token that expires means that the pages no longer
+// readList reads page by page. A token that expires means that the pages no longer
 // fit together: the API server offers to go on regardless, but what changed
 // meanwhile on earlier pages would be missed by list and watch alike. So it
 // begins again, with bigger pages, which take fewer turns.
-func (f *feed) list(ctx context.Context) (vedette.Mark, error) {
-	first, err := f.page(ctx, "")
+func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
+	first, err := f.readPageRetrying(ctx, "")
 	for next := first.Continue; err == nil && next != ""; {
 		var p page
-		p, err = f.page(ctx, next)
+		p, err = f.readPageRetrying(ctx, next)
 		if err == nil && p.Continue == next {
 			err = errSamePage
 		}
@@ -86,76 +86,76 @@ func (f *feed) list(ctx context.Context) (vedette.Mark, error) {
 	}
 	var status *statusError
 	if errors.As(err, &status) && status.Code == http.StatusGone {
-		f.limit = min(2*f.limit, mostPage)
+		f.pageSize = min(2*f.pageSize, maxPageSize)
 		return "", fmt.Errorf("%w: %w", errExpired, err)
 	}
 	return first.Version, err
 }
 
-// page reads one page. One that breaks off is read again, smaller each time,
+// readPageRetrying reads one page. One that breaks off is read again, smaller each time,
 // because an API server ends every list after a minute, and a sink that is slow
 // must not keep a snapshot from ever ending. So objects can come twice: those of
 // a later page at the version that its token holds, and those of the first at
 // another one, which makes what its first try told void.
-func (f *feed) page(ctx context.Context, next string) (page, error) {
-	limit := f.limit
+func (f *feed) readPageRetrying(ctx context.Context, next string) (page, error) {
+	size := f.pageSize
 	for {
-		p, err := f.readPage(ctx, next, limit)
-		if err == nil || codeOf(err) != 0 || ctx.Err() != nil || limit <= pageLimit/16 || !brokenOff(err) {
+		p, err := f.readPage(ctx, next, size)
+		if err == nil || statusCodeOf(err) != 0 || ctx.Err() != nil || size <= defaultPageSize/16 || !isInterrupted(err) {
 			return p, err
 		}
-		limit /= 4
+		size /= 4
 		if next == "" {
-			f.begun = false
+			f.snapshotBegun = false
 		}
 	}
 }
 
-// brokenOff reports whether an answer ended before its end.
-func brokenOff(err error) bool {
+// isInterrupted reports whether an answer ended before its end.
+func isInterrupted(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "stream error")
 }
 
-func (f *feed) readPage(ctx context.Context, next string, limit int) (page, error) {
+func (f *feed) readPage(ctx context.Context, next string, size int) (page, error) {
 	q := f.query()
-	q.Set("limit", strconv.Itoa(limit))
+	q.Set("limit", strconv.Itoa(size))
 	if next != "" {
 		q.Set("continue", next)
 	}
-	l := f.w.c.limits()
-	l.turn = f.turn
-	f.turn.newPage()
-	resp, err := f.get(ctx, l, request{path: f.path(), query: q, accept: f.accept(acceptMetadataList)})
+	l := f.w.c.timeouts()
+	l.permit = f.permit
+	f.permit.startPage()
+	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadataList)})
 	if err != nil {
 		return page{}, err
 	}
 	defer resp.Body.Close()
-	if err := f.answered(ctx); err != nil {
+	if err := f.beginSnapshot(ctx); err != nil {
 		return page{}, err
 	}
-	s := f.splitter(ctx, resp.Body)
+	s := f.newSplitter(ctx, resp.Body)
 	defer s.close()
-	return s.list(f.head, func(raw []byte) error {
-		return f.object(ctx, Item, s, raw)
+	return s.list(f.typeMeta, func(raw []byte) error {
+		return f.handleObject(ctx, Item, s, raw)
 	})
 }
 
-func (f *feed) accept(metadata string) string {
+func (f *feed) acceptHeader(metadata string) string {
 	if f.metadataOnly {
 		return metadata
 	}
 	return acceptJSON
 }
 
-func (f *feed) splitter(ctx context.Context, body io.Reader) *splitter {
-	s := newSplitter(body, &f.w.cfg.Shared.buffers)
-	s.turn = &bigTurn{ctx: ctx, turns: f.w.cfg.Shared.big, limit: f.w.cfg.BigObject, body: body, of: f.turn}
+func (f *feed) newSplitter(ctx context.Context, body io.Reader) *splitter {
+	s := newSplitter(body, &f.w.cfg.Limiter.buffers)
+	s.permit = &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body, snapshot: f.permit}
 	s.wipe = f.Kind == secretKind
 	return s
 }
 
-// stream reads a watch that begins with all objects and marks their end.
-func (f *feed) stream(ctx context.Context) (vedette.Mark, error) {
+// readWatchList reads a watch that begins with all objects and marks their end.
+func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	q := f.query()
@@ -163,72 +163,72 @@ func (f *feed) stream(ctx context.Context) (vedette.Mark, error) {
 	q.Set("sendInitialEvents", "true")
 	q.Set("resourceVersionMatch", "NotOlderThan")
 	q.Set("allowWatchBookmarks", "true")
-	q.Set("timeoutSeconds", strconv.Itoa(int(f.w.cfg.MostWatch/time.Second)))
+	q.Set("timeoutSeconds", strconv.Itoa(int(f.w.cfg.MaxWatchTimeout/time.Second)))
 	// StreamSilence, which means that lists are tried instead, comes first.
-	l := limits{head: f.w.c.opts.Head, body: 2 * f.w.cfg.StreamSilence, turn: f.turn}
-	resp, err := f.get(ctx, l, request{path: f.path(), query: q, accept: f.accept(acceptMetadata)})
+	l := timeouts{header: f.w.c.opts.HeaderTimeout, progress: 2 * f.w.cfg.StreamIdleTimeout, permit: f.permit}
+	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadata)})
 	if err != nil {
-		return "", f.noStream(err)
+		return "", f.noteNoWatchList(err)
 	}
 	defer resp.Body.Close()
-	if err := f.answered(ctx); err != nil {
+	if err := f.beginSnapshot(ctx); err != nil {
 		return "", err
 	}
-	silence := time.AfterFunc(f.w.cfg.StreamSilence, func() { cancel(errNoStream) })
-	defer silence.Stop()
-	s := f.splitter(ctx, resp.Body)
+	idleTimer := time.AfterFunc(f.w.cfg.StreamIdleTimeout, func() { cancel(errNoWatchList) })
+	defer idleTimer.Stop()
+	s := f.newSplitter(ctx, resp.Body)
 	defer s.close()
 	for {
-		mark, err := f.initial(ctx, s, silence)
-		if context.Cause(ctx) == errNoStream {
-			err = errNoStream
+		mark, err := f.handleInitialEvent(ctx, s, idleTimer)
+		if context.Cause(ctx) == errNoWatchList {
+			err = errNoWatchList
 		}
 		if mark != "" || err != nil {
-			return mark, f.noStream(err)
+			return mark, f.noteNoWatchList(err)
 		}
 	}
 }
 
-// initial handles one message of a stream. It returns the mark once the objects
+// handleInitialEvent handles one message of a stream. It returns the mark once the objects
 // have ended.
-func (f *feed) initial(ctx context.Context, s *splitter, silence *time.Timer) (vedette.Mark, error) {
+func (f *feed) handleInitialEvent(ctx context.Context, s *splitter, idleTimer *time.Timer) (vedette.Mark, error) {
 	fr, err := s.frame()
-	silence.Stop()
-	defer silence.Reset(f.w.cfg.StreamSilence)
+	idleTimer.Stop()
+	defer idleTimer.Reset(f.w.cfg.StreamIdleTimeout)
 	switch {
 	case err == errTooBig:
-		return "", f.object(ctx, Item, s, nil)
+		return "", f.handleObject(ctx, Item, s, nil)
 	case err != nil:
-		return "", unexpected(err)
+		return "", unexpectedEOF(err)
 	}
 	switch fr.Type {
 	case "ADDED", "MODIFIED":
-		return "", f.object(ctx, Item, s, fr.Object)
+		return "", f.handleObject(ctx, Item, s, fr.Object)
 	case "DELETED":
-		return "", f.object(ctx, Delete, s, fr.Object)
+		return "", f.handleObject(ctx, Delete, s, fr.Object)
 	case "ERROR":
 		return "", parseStatus(fr.Object)
 	case "BOOKMARK":
 		m, err := metaOf(fr.Object)
-		if err == nil && !m.Initial {
-			err = errNoStream // an older API server, that took this for a plain watch
+		if err == nil && !m.EndsInitialEvents {
+			err = errNoWatchList // an older API server, that took this for a plain watch
 		}
 		return m.Version, err
 	}
-	return "", unknownFrame(fr)
+	return "", errUnknownFrame(fr)
 }
 
-// noStream remembers that an API group can't do this.
-func (f *feed) noStream(err error) error {
-	switch code := codeOf(err); {
-	case err == errNoStream, code == http.StatusBadRequest, code == http.StatusUnprocessableEntity,
+// noteNoWatchList remembers that an API group can't do this.
+func (f *feed) noteNoWatchList(err error) error {
+	switch code := statusCodeOf(err); {
+	case err == errNoWatchList, code == http.StatusBadRequest, code == http.StatusUnprocessableEntity,
 		code == http.StatusForbidden && strings.Contains(err.Error(), "sendInitialEvents"):
-		f.w.streamless.Store(f.Kind.Group, true)
-		return errNoStream
+		f.w.noWatchList.Store(f.Kind.Group, true)
+		return errNoWatchList
 	}
 	return err
 }
 
-func unknownFrame(fr frame) error {
-	return fmt.Errorf("%w: a watch event of type %.20q", errGarbage, fr.Type)
+func errUnknownFrame(fr frame) error {
+	return fmt.Errorf("%w: a watch event of type %.20q", errMalformed, fr.Type)
 }

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// maxObject bounds one object. etcd's own limit is 1.5 MiB by default.
-	maxObject = 16 << 20
+	// maxObjectBytes bounds one object. etcd's own limit is 1.5 MiB by default.
+	maxObjectBytes = 16 << 20
 	// headroom is kept free before the data, so that members can be written in
 	// front of an object without moving it.
 	headroom = 512
@@ -17,8 +17,8 @@ const (
 // in the stream can still be read.
 var errTooBig = errors.New("an object is bigger than 16 MiB")
 
-// errGarbage is the root of all complaints about what a stream holds.
-var errGarbage = errors.New("an answer that makes no sense")
+// errMalformed is the root of all complaints about what a stream holds.
+var errMalformed = errors.New("an answer that makes no sense")
 
 // splitter finds the extents of JSON values in a stream, with one buffer that
 // grows up to a bound and goes back to its pool whenever nothing is held.
@@ -28,25 +28,25 @@ var errGarbage = errors.New("an answer that makes no sense")
 //
 // It checks no more of a value than it needs to find its end.
 type splitter struct {
-	src   io.Reader // nil: all there is lies in buf
-	pool  *buffers
-	max   int // of bytes kept
-	wipe  bool
-	buf   []byte
-	start int
-	pos   int
-	end   int
-	over  bool   // what should have been kept was too big and is not
-	big   []byte // the beginning of what was too big, to name it by
-	small [64]byte
+	src            io.Reader // nil: all there is lies in buf
+	pool           *bufferPool
+	max            int // of bytes kept
+	wipe           bool
+	buf            []byte
+	start          int
+	pos            int
+	end            int
+	overflowed     bool   // what should have been kept was too big and is not
+	overflowPrefix []byte // the beginning of what was too big, to name it by
+	small          [64]byte
 
-	turn  *bigTurn // for a buffer beyond bigBuffer; nil for no bound
-	holds bool     // it holds turn
+	permit      *largeObjectPermit // for a buffer beyond bigBuffer; nil for no bound
+	holdsPermit bool               // it holds turn
 }
 
 // newSplitter reads from src with buffers of pool. Close gives the last one back.
-func newSplitter(src io.Reader, pool *buffers) *splitter {
-	return &splitter{src: src, pool: pool, max: maxObject}
+func newSplitter(src io.Reader, pool *bufferPool) *splitter {
+	return &splitter{src: src, pool: pool, max: maxObjectBytes}
 }
 
 // splitBytes reads a value that is in memory.
@@ -54,19 +54,19 @@ func splitBytes(raw []byte) splitter { return splitter{buf: raw, end: len(raw), 
 
 func (s *splitter) close() {
 	s.start, s.pos = s.end, s.end
-	s.release()
+	s.releaseBuffer()
 }
 
-// drop forgets what was scanned so far.
-func (s *splitter) drop() {
+// discard forgets what was scanned so far.
+func (s *splitter) discard() {
 	if s.wipe {
 		clear(s.buf[s.start:s.pos])
 	}
 	s.start = s.pos
 }
 
-// release gives the buffer back once nothing in it is needed.
-func (s *splitter) release() {
+// releaseBuffer gives the buffer back once nothing in it is needed.
+func (s *splitter) releaseBuffer() {
 	if s.buf == nil || s.start != s.end || s.src == nil {
 		return
 	}
@@ -75,14 +75,14 @@ func (s *splitter) release() {
 	}
 	s.pool.put(s.buf)
 	s.buf, s.start, s.pos, s.end = nil, 0, 0, 0
-	s.yield()
+	s.releasePermit()
 }
 
-// yield gives the turn back.
-func (s *splitter) yield() {
-	if s.holds {
-		s.holds = false
-		s.turn.free()
+// releasePermit gives the turn back.
+func (s *splitter) releasePermit() {
+	if s.holdsPermit {
+		s.holdsPermit = false
+		s.permit.release()
 	}
 }
 
@@ -92,33 +92,33 @@ func (s *splitter) fill() error {
 	if s.src == nil {
 		return io.EOF
 	}
-	if s.over {
-		s.drop()
+	if s.overflowed {
+		s.discard()
 	}
-	if s.release(); s.buf == nil {
-		return s.wake()
+	if s.releaseBuffer(); s.buf == nil {
+		return s.readFirst()
 	}
 	if s.end == len(s.buf) {
 		if err := s.makeRoom(); err != nil {
 			return err
 		}
 	}
-	if s.holds {
-		defer s.turn.waiting()()
+	if s.holdsPermit {
+		defer s.permit.startWait()()
 	}
 	n, err := s.read(s.buf[s.end:])
 	s.end += n
 	return err
 }
 
-// wake waits for the first bytes without holding a buffer. Most feeds spend
+// readFirst waits for the first bytes without holding a buffer. Most feeds spend
 // nearly all of their life here.
-func (s *splitter) wake() error {
+func (s *splitter) readFirst() error {
 	n, err := s.read(s.small[:])
 	if n == 0 {
 		return err
 	}
-	s.buf = s.pool.get(smallestBuffer)
+	s.buf = s.pool.get(minBuffer)
 	s.start, s.pos = headroom, headroom
 	s.end = headroom + copy(s.buf[headroom:], s.small[:n])
 	if s.wipe {
@@ -146,27 +146,27 @@ func (s *splitter) read(b []byte) (int, error) {
 func (s *splitter) makeRoom() error {
 	kept := s.end - s.start
 	if kept > s.max {
-		s.over = true
+		s.overflowed = true
 		if !s.wipe {
-			s.big = append([]byte(nil), s.buf[s.start:s.start+min(kept, 64<<10)]...)
+			s.overflowPrefix = append([]byte(nil), s.buf[s.start:s.start+min(kept, 64<<10)]...)
 		}
-		s.drop()
+		s.discard()
 		kept = 0
 	}
-	if s.holds && kept+headroom <= bigBuffer/2 && s.turn.over() {
-		s.moveInto(s.pool.get(bigBuffer))
-		s.yield()
+	if s.holdsPermit && kept+headroom <= largeBuffer/2 && s.permit.objectDone() {
+		s.moveInto(s.pool.get(largeBuffer))
+		s.releasePermit()
 		return nil
 	}
 	if kept+headroom <= len(s.buf)/2 {
 		s.move(s.buf)
 		return nil
 	}
-	if 2*len(s.buf) > bigBuffer && s.turn != nil && !s.holds {
-		if err := s.turn.take(); err != nil {
+	if 2*len(s.buf) > largeBuffer && s.permit != nil && !s.holdsPermit {
+		if err := s.permit.acquire(); err != nil {
 			return err
 		}
-		s.holds = true
+		s.holdsPermit = true
 	}
 	s.moveInto(s.pool.get(2 * len(s.buf)))
 	return nil

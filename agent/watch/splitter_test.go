@@ -12,14 +12,14 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-var podHead = headOf(vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1"})
+var podTypeMeta = typeMetaOf(vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1"})
 
 // splitList reads a list and returns its items.
-func splitList(r io.Reader, max int) (items []string, p page, err error) {
-	s := newSplitter(r, new(buffers))
-	s.max = max
+func splitList(r io.Reader, limit int) (items []string, p page, err error) {
+	s := newSplitter(r, new(bufferPool))
+	s.max = limit
 	defer s.close()
-	p, err = s.list(podHead, func(raw []byte) error {
+	p, err = s.list(podTypeMeta, func(raw []byte) error {
 		items = append(items, string(raw))
 		return nil
 	})
@@ -46,7 +46,7 @@ func TestListIsReadInAnyOrder(t *testing.T) {
 			[]string{`{"kind":"]}\"[{\\"}`}, page{Version: "7"}},
 	} {
 		for name, r := range map[string]io.Reader{"whole": strings.NewReader(tt.body), "byte by byte": iotest.OneByteReader(strings.NewReader(tt.body))} {
-			items, p, err := splitList(r, maxObject)
+			items, p, err := splitList(r, maxObjectBytes)
 			if err != nil || strings.Join(items, "\n") != strings.Join(tt.want, "\n") || p != tt.page {
 				t.Errorf("%s, %s: got %q, %+v, %v", tt.why, name, items, p, err)
 			}
@@ -54,7 +54,7 @@ func TestListIsReadInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestListRefusesWhatIsNone(t *testing.T) {
+func TestMalformedListIsRejected(t *testing.T) {
 	for _, tt := range []struct{ why, body, want string }{
 		{"a page of HTML", "<html><body>Sign in</body></html>", "a page of HTML"},
 		{"words", "upstream connect error", `"upstream connect err" where '{' was due`},
@@ -63,34 +63,34 @@ func TestListRefusesWhatIsNone(t *testing.T) {
 		{"items that are no array", `{"metadata":{"resourceVersion":"7"},"items":{}}`, "where an array was due"},
 		{"brackets that do not match", `{"metadata":{"resourceVersion":"7"},"items":[{]]}`, "the end of"},
 	} {
-		_, _, err := splitList(strings.NewReader(tt.body), maxObject)
-		if !errors.Is(err, errGarbage) || !strings.Contains(err.Error(), tt.want) {
+		_, _, err := splitList(strings.NewReader(tt.body), maxObjectBytes)
+		if !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v", tt.why, err)
 		}
 	}
 	whole := `{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}`
 	for n := range len(whole) {
-		if _, _, err := splitList(strings.NewReader(whole[:n]), maxObject); !errors.Is(unexpected(err), io.ErrUnexpectedEOF) {
+		if _, _, err := splitList(strings.NewReader(whole[:n]), maxObjectBytes); !errors.Is(unexpectedEOF(err), io.ErrUnexpectedEOF) {
 			t.Errorf("cut after %d bytes: got %v", n, err)
 		}
 	}
 }
 
-func TestTooBigIsPassedOver(t *testing.T) {
-	big := `{"metadata":{"namespace":"ns","name":"huge","resourceVersion":"8"},"data":"` + strings.Repeat("x", 1<<20) + `"}`
-	list := `{"metadata":{"resourceVersion":"7"},"items":[{"kind":"a"},` + big + `,{"kind":"b"}]}`
+func TestTooLargeObjectIsSkipped(t *testing.T) {
+	largeObject := `{"metadata":{"namespace":"ns","name":"huge","resourceVersion":"8"},"data":"` + strings.Repeat("x", 1<<20) + `"}`
+	list := `{"metadata":{"resourceVersion":"7"},"items":[{"kind":"a"},` + largeObject + `,{"kind":"b"}]}`
 	items, p, err := splitList(strings.NewReader(list), 100<<10)
 	if err != nil || p.Version != "7" || strings.Join(items, ",") != `{"kind":"a"},,{"kind":"b"}` {
 		t.Errorf("list: got %.100q, %+v, %v", items, p, err)
 	}
 
-	frames := `{"type":"ADDED","object":` + big + "}\n" + `{"object":{"kind":"b"},"type":"DELETED"}` + "\n"
-	s := newSplitter(strings.NewReader(frames), new(buffers))
+	frames := `{"type":"ADDED","object":` + largeObject + "}\n" + `{"object":{"kind":"b"},"type":"DELETED"}` + "\n"
+	s := newSplitter(strings.NewReader(frames), new(bufferPool))
 	s.max = 100 << 10
 	if _, err := s.frame(); err != errTooBig {
 		t.Errorf("a big frame: got %v", err)
 	}
-	if m, _ := metaOf(insideFrame(s.big)); m.Name != "huge" || m.Namespace != "ns" {
+	if m, _ := metaOf(embeddedObject(s.overflowPrefix)); m.Name != "huge" || m.Namespace != "ns" {
 		t.Errorf("it was called %+v", m)
 	}
 	if f, err := s.frame(); err != nil || f.Type != "DELETED" || string(f.Object) != `{"kind":"b"}` {
@@ -108,19 +108,19 @@ func TestTooBigIsPassedOver(t *testing.T) {
 // not come.
 func TestIdleSplitterHoldsNoBuffer(t *testing.T) {
 	r, w := io.Pipe()
-	s := newSplitter(r, new(buffers))
-	waits := make(chan struct{})
+	s := newSplitter(r, new(bufferPool))
+	written := make(chan struct{})
 	go func() {
 		_, _ = w.Write([]byte(`{"type":"ADDED","object":{"a":"` + strings.Repeat("x", 50000) + `"}}` + "\n"))
 		_, _ = w.Write([]byte(" ")) // taken only once the splitter reads on
-		close(waits)
+		close(written)
 	}()
 	if _, err := s.frame(); err != nil {
 		t.Fatal(err)
 	}
 	held := make(chan int, 1)
 	go func() {
-		<-waits
+		<-written
 		held <- 0
 		w.Close()
 	}()
@@ -134,7 +134,7 @@ func TestIdleSplitterHoldsNoBuffer(t *testing.T) {
 }
 
 func TestOnlyMetadataFailsClosed(t *testing.T) {
-	head := headOf(vedette.Resource{Kind: secretKind, Version: "v1"})
+	typeMeta := typeMetaOf(vedette.Resource{Kind: secretKind, Version: "v1"})
 	for _, tt := range []struct{ why, raw, want string }{
 		{"what was asked for", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`},
 		{"in another order, with space", ` {"metadata" : {"name":"a"}, "apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"}`, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`},
@@ -143,7 +143,7 @@ func TestOnlyMetadataFailsClosed(t *testing.T) {
 		{"metadata and more", `{"kind":"PartialObjectMetadata","metadata":{"name":"a"},"stringData":{"p":"pass"}}`, ""},
 		{"no metadata", `{"kind":"PartialObjectMetadata"}`, ""},
 	} {
-		got, err := onlyMetadata([]byte(tt.raw), head)
+		got, err := onlyMetadata([]byte(tt.raw), typeMeta)
 		if string(got) != tt.want || (err == nil) != (tt.want != "") {
 			t.Errorf("%s: got %s, %v", tt.why, got, err)
 		}
@@ -153,13 +153,13 @@ func TestOnlyMetadataFailsClosed(t *testing.T) {
 	}
 }
 
-// chop reads n bytes at a time, n drawn from the input itself.
-type chop struct {
+// choppedReader reads n bytes at a time, n drawn from the input itself.
+type choppedReader struct {
 	r io.Reader
 	n byte
 }
 
-func (c chop) Read(b []byte) (int, error) { return c.r.Read(b[:min(len(b), int(c.n)+1)]) }
+func (c choppedReader) Read(b []byte) (int, error) { return c.r.Read(b[:min(len(b), int(c.n)+1)]) }
 
 // FuzzFrames holds the splitter to encoding/json: where that reads the stream,
 // the splitter finds the same extents; on all else it ends with an error.
@@ -169,7 +169,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte(`<html>`), byte(200))
 	f.Add([]byte(`{"type":"A","object":{"a":"`+strings.Repeat("\\u0041", 3000)+`"}}`), byte(255))
 	f.Fuzz(func(t *testing.T, stream []byte, n byte) {
-		s := newSplitter(chop{bytes.NewReader(stream), n}, new(buffers))
+		s := newSplitter(choppedReader{bytes.NewReader(stream), n}, new(bufferPool))
 		defer s.close()
 		want := json.NewDecoder(bytes.NewReader(stream))
 		for valid := true; ; {
@@ -182,7 +182,7 @@ func FuzzFrames(f *testing.F) {
 				return
 			}
 			_, _ = versionOf(got.Object)
-			_, _ = onlyMetadata(bytes.Clone(got.Object), podHead)
+			_, _ = onlyMetadata(bytes.Clone(got.Object), podTypeMeta)
 		}
 	})
 }
@@ -208,7 +208,7 @@ func FuzzList(f *testing.F) {
 	f.Add([]byte(`{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a","resourceVersion":"5"}},{}]}`), byte(3))
 	f.Add([]byte(`{"items":[{"kind":"Pod","x":"`+strings.Repeat("y", 20000)+`"}],"metadata":{"resourceVersion":"7","continue":"c"}}`), byte(255))
 	f.Fuzz(func(t *testing.T, body []byte, n byte) {
-		items, p, err := splitList(chop{bytes.NewReader(body), n}, 16<<10)
+		items, p, err := splitList(choppedReader{bytes.NewReader(body), n}, 16<<10)
 		var want struct {
 			Items    []json.RawMessage
 			Metadata struct{ ResourceVersion string }
@@ -232,7 +232,7 @@ func FuzzList(f *testing.F) {
 func BenchmarkFrames(b *testing.B) {
 	frame := `{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"default","uid":"8b1b1e5c","resourceVersion":"12345"},"spec":{` +
 		strings.Repeat(`"containers":[{"name":"app","image":"registry/app:1","env":[{"name":"A","value":"\"b\""}],"resources":{"limits":{"cpu":"1","memory":"128Mi"}}}],`, 52) + `"x":1}}}` + "\n"
-	s := newSplitter(&endless{text: frame}, new(buffers))
+	s := newSplitter(&repeatingReader{text: frame}, new(bufferPool))
 	b.SetBytes(int64(len(frame)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -246,13 +246,13 @@ func BenchmarkFrames(b *testing.B) {
 	}
 }
 
-// endless reads one text again and again.
-type endless struct {
+// repeatingReader reads one text again and again.
+type repeatingReader struct {
 	text string
 	at   int
 }
 
-func (e *endless) Read(b []byte) (int, error) {
+func (e *repeatingReader) Read(b []byte) (int, error) {
 	n := copy(b, e.text[e.at:])
 	e.at = (e.at + n) % len(e.text)
 	return n, nil

@@ -19,17 +19,17 @@ type stalls struct {
 // noteStall tells the account of a feed's stall.
 func (w *Watcher) noteStall(ctx context.Context, f *feed, err error) error {
 	var stall *stallError
-	if !errors.As(err, &stall) && !errors.Is(err, errMute) {
+	if !errors.As(err, &stall) && !errors.Is(err, errIdleWatch) {
 		return nil
 	}
 	w.stalls.mu.Lock()
 	defer w.stalls.mu.Unlock()
 	w.stalls.feeds[f.Feed] = true
-	return w.tellAccount(ctx, vedette.FeedFailing, f.Feed.String()+": "+f.words(err))
+	return w.reportAccountStatus(ctx, vedette.FeedFailing, f.Feed.String()+": "+f.statusMessage(err))
 }
 
-// forgetStall says that a feed is read again, or is no longer wanted.
-func (w *Watcher) forgetStall(ctx context.Context, f *feed) error {
+// clearStall says that a feed is read again, or is no longer wanted.
+func (w *Watcher) clearStall(ctx context.Context, f *feed) error {
 	w.stalls.mu.Lock()
 	defer w.stalls.mu.Unlock()
 	if !w.stalls.feeds[f.Feed] {
@@ -39,10 +39,10 @@ func (w *Watcher) forgetStall(ctx context.Context, f *feed) error {
 	if len(w.stalls.feeds) > 0 {
 		return nil
 	}
-	return w.tellAccount(ctx, vedette.FeedLive, "")
+	return w.reportAccountStatus(ctx, vedette.FeedLive, "")
 }
 
-func (w *Watcher) tellAccount(ctx context.Context, state vedette.FeedState, message string) error {
+func (w *Watcher) reportAccountStatus(ctx context.Context, state vedette.FeedState, message string) error {
 	if err := w.sink.Put(ctx, Event{Type: Status, State: state, Message: message}); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

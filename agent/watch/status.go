@@ -26,13 +26,13 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the API server answered %d %s: %s", e.Code, firstOf(e.Reason, http.StatusText(e.Code)), e.Message)
 }
 
-// gone reports whether the mark or the continue token is too old to go on from.
-func (e *statusError) gone() bool {
+// isExpired reports whether the mark or the continue token is too old to go on from.
+func (e *statusError) isExpired() bool {
 	return e.Code == http.StatusGone || e.Reason == "Expired" || e.Reason == "Gone" || e.TooLarge
 }
 
-// status is the part of metav1.Status that is read.
-type status struct {
+// apiStatus is the part of metav1.Status that is read.
+type apiStatus struct {
 	Kind    string
 	Code    int
 	Reason  string
@@ -44,33 +44,33 @@ type status struct {
 }
 
 const (
-	mostStatus = 64 << 10
-	// mostWords bounds an API server's words, of which copies are kept.
-	mostWords = 2 << 10
-	// mostRetryAfter bounds for how long an API server is obeyed that wants to be
+	maxStatusBytes = 64 << 10
+	// maxMessageBytes bounds an API server's words, of which copies are kept.
+	maxMessageBytes = 2 << 10
+	// maxRetryAfterSeconds bounds for how long an API server is obeyed that wants to be
 	// left alone: its clock, or that of a proxy, may be wrong.
-	mostRetryAfter = 5 * 60 // seconds
+	maxRetryAfterSeconds = 5 * 60 // seconds
 )
 
 // readStatus reads an answer that is neither 200 nor 304.
 func readStatus(resp *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, mostStatus)) // what came says enough
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes)) // what came says enough
 	e := parseStatus(body)
 	e.Code = resp.StatusCode
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
-		e.RetryAfter = seconds(n)
+		e.RetryAfter = retryAfterOf(n)
 	}
 	return e
 }
 
 // parseStatus reads a Status; what is none is quoted in part.
 func parseStatus(body []byte) *statusError {
-	var s status
+	var s apiStatus
 	if err := json.Unmarshal(body, &s); err != nil || s.Kind != "Status" {
-		return &statusError{Message: quote(body)}
+		return &statusError{Message: quoteBody(body)}
 	}
-	e := &statusError{Code: s.Code, Reason: shorten(s.Reason, 100), Message: shorten(s.Message, mostWords),
-		RetryAfter: seconds(s.Details.RetryAfterSeconds)}
+	e := &statusError{Code: s.Code, Reason: truncate(s.Reason, 100), Message: truncate(s.Message, maxMessageBytes),
+		RetryAfter: retryAfterOf(s.Details.RetryAfterSeconds)}
 	e.TooLarge = strings.HasPrefix(s.Message, "Too large resource version")
 	for _, cause := range s.Details.Causes {
 		e.TooLarge = e.TooLarge || cause.Reason == "ResourceVersionTooLarge"
@@ -78,20 +78,20 @@ func parseStatus(body []byte) *statusError {
 	return e
 }
 
-func seconds(n int) time.Duration {
-	return time.Duration(max(0, min(n, mostRetryAfter))) * time.Second
+func retryAfterOf(n int) time.Duration {
+	return time.Duration(max(0, min(n, maxRetryAfterSeconds))) * time.Second
 }
 
-// shorten cuts a text to a number of bytes.
-func shorten(text string, most int) string {
-	if len(text) <= most {
+// truncate cuts a text to a number of bytes.
+func truncate(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// quote makes a short line of a body that is no Status.
-func quote(body []byte) string {
+// quoteBody makes a short line of a body that is no Status.
+func quoteBody(body []byte) string {
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 {
 		return "(nothing)"

@@ -5,17 +5,17 @@ import (
 	"io"
 )
 
-// need makes the byte at pos readable.
-func (s *splitter) need() error {
+// ensureByte makes the byte at pos readable.
+func (s *splitter) ensureByte() error {
 	if s.pos < s.end {
 		return nil
 	}
 	return s.fill()
 }
 
-// must is need where the stream may not end.
-func (s *splitter) must() error {
-	if err := s.need(); err == io.EOF {
+// requireByte is need where the stream may not end.
+func (s *splitter) requireByte() error {
+	if err := s.ensureByte(); err == io.EOF {
 		return io.ErrUnexpectedEOF
 	} else {
 		return err
@@ -26,7 +26,7 @@ func (s *splitter) must() error {
 // the stream ends instead.
 func (s *splitter) peek() (byte, error) {
 	for {
-		if err := s.need(); err != nil {
+		if err := s.ensureByte(); err != nil {
 			return 0, err
 		}
 		switch c := s.buf[s.pos]; c {
@@ -57,18 +57,18 @@ func (s *splitter) token() (byte, error) {
 func (s *splitter) expect(want byte) error {
 	c, err := s.token()
 	if err == nil && c != want {
-		return s.garbage(c, fmt.Sprintf("%q", want))
+		return s.malformed(c, fmt.Sprintf("%q", want))
 	}
 	return err
 }
 
-// garbage says what was found in place of what; an HTML page is named as such,
+// malformed says what was found in place of what; an HTML page is named as such,
 // since it is what proxies and login portals answer with.
-func (s *splitter) garbage(c byte, want string) error {
+func (s *splitter) malformed(c byte, want string) error {
 	if c == '<' {
-		return fmt.Errorf("%w: a page of HTML in place of JSON, as proxies and sign-in pages send it", errGarbage)
+		return fmt.Errorf("%w: a page of HTML in place of JSON, as proxies and sign-in pages send it", errMalformed)
 	}
-	return fmt.Errorf("%w: %s where %s was due", errGarbage, s.excerpt(s.buf[s.pos-1:s.end]), want)
+	return fmt.Errorf("%w: %s where %s was due", errMalformed, s.excerpt(s.buf[s.pos-1:s.end]), want)
 }
 
 // excerpt quotes the beginning of what was found, for messages; nothing of what
@@ -98,12 +98,12 @@ func (s *splitter) skip() error {
 // skipNested moves behind the bracket that closes the one before pos.
 func (s *splitter) skipNested(open byte) error {
 	for depth := 1; ; {
-		if err := s.must(); err != nil {
+		if err := s.requireByte(); err != nil {
 			return err
 		}
 		b := s.buf[s.pos:s.end]
 		i := 0
-		for i < len(b) && !structure[b[i]] {
+		for i < len(b) && !isStructural[b[i]] {
 			i++
 		}
 		s.pos += i
@@ -120,20 +120,20 @@ func (s *splitter) skipNested(open byte) error {
 			depth++
 		default:
 			if depth--; depth == 0 {
-				return s.closes(open, b[i])
+				return s.checkBracket(open, b[i])
 			}
 		}
 	}
 }
 
-// structure are the bytes that the search for the end of a value stops at.
-var structure = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
+// isStructural are the bytes that the search for the end of a value stops at.
+var isStructural = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
 
-// closes checks that the last bracket of a value matches its first. Brackets
+// checkBracket checks that the last bracket of a value matches its first. Brackets
 // inside are counted only: whoever reads the value finds out.
-func (s *splitter) closes(open, end byte) error {
+func (s *splitter) checkBracket(open, end byte) error {
 	if end-open != 2 { // in ASCII "[" and "]", "{" and "}" are two apart
-		return s.garbage(end, fmt.Sprintf("the end of %q", open))
+		return s.malformed(end, fmt.Sprintf("the end of %q", open))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (s *splitter) closes(open, end byte) error {
 // skipString moves behind the quote that ends the string around pos.
 func (s *splitter) skipString() error {
 	for {
-		if err := s.must(); err != nil {
+		if err := s.requireByte(); err != nil {
 			return err
 		}
 		b := s.buf[s.pos:s.end]
@@ -157,7 +157,7 @@ func (s *splitter) skipString() error {
 		if b[i] == '"' {
 			return nil
 		}
-		if err := s.must(); err != nil {
+		if err := s.requireByte(); err != nil {
 			return err
 		}
 		s.pos++ // whatever is escaped
@@ -167,10 +167,10 @@ func (s *splitter) skipString() error {
 // skipScalar moves behind a number or a literal whose first byte is c.
 func (s *splitter) skipScalar(c byte) error {
 	if !isScalar(c) {
-		return s.garbage(c, "a value")
+		return s.malformed(c, "a value")
 	}
 	for {
-		if err := s.need(); err == io.EOF {
+		if err := s.ensureByte(); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err

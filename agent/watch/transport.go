@@ -19,32 +19,32 @@ import (
 // of one connection fit into the connection's window, so that a blocked feed
 // never holds up its neighbours.
 const (
-	dialTimeout    = 15 * time.Second
-	headerTimeout  = 70 * time.Second // an API server cuts a request at 60 s itself
-	silence        = 12 * time.Second // then a ping
-	pingTimeout    = 10 * time.Second
-	idleConn       = 30 * time.Second
-	watchWindow    = 64 << 10
-	bulkWindow     = 1 << 20
-	mostWindow     = 4<<20 - 1
-	defaultStreams = 40
+	dialTimeout     = 15 * time.Second
+	headerTimeout   = 70 * time.Second // an API server cuts a request at 60 s itself
+	pingInterval    = 12 * time.Second // then a ping
+	pingTimeout     = 10 * time.Second
+	idleConnTimeout = 30 * time.Second
+	watchWindow     = 64 << 10
+	requestWindow   = 1 << 20
+	connWindow      = 4<<20 - 1
+	defaultStreams  = 40
 )
 
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
 
-// dialing is what every transport of a cluster shares: how to dial, to trust
+// connConfig is what every transport of a cluster shares: how to dial, to trust
 // and to prove who we are, as client-go finds it in a kubeconfig.
-type dialing struct {
+type connConfig struct {
 	conf *transport.Config
 	tls  *tls.Config
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	exec *signIn // nil where no program signs in
+	exec *execAuthenticator // nil where no program signs in
 }
 
-// newDialing reads certificates and keys. It is done anew after a failed
+// newConnConfig reads certificates and keys. It is done anew after a failed
 // handshake or a 401, because files may have been renewed. A program that signs in
 // counts where nothing else does, as for client-go.
-func newDialing(cfg *rest.Config, exec *signIn) (*dialing, error) {
+func newConnConfig(cfg *rest.Config, exec *execAuthenticator) (*connConfig, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.ExecProvider = nil
 	conf, err := cfg.TransportConfig()
@@ -58,7 +58,7 @@ func newDialing(cfg *rest.Config, exec *signIn) (*dialing, error) {
 	if t == nil {
 		t = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	d := &dialing{conf: conf, tls: t, dial: keepAliveDialer().DialContext}
+	d := &connConfig{conf: conf, tls: t, dial: keepAliveDialer().DialContext}
 	if exec != nil && !conf.HasTokenAuth() && !conf.HasBasicAuth() && !conf.HasCertAuth() {
 		d.exec = exec
 		d.tls.GetClientCertificate = exec.certificate
@@ -71,11 +71,11 @@ func newDialing(cfg *rest.Config, exec *signIn) (*dialing, error) {
 func keepAliveDialer() *net.Dialer {
 	return &net.Dialer{
 		Timeout:         dialTimeout,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence, Interval: 4 * time.Second, Count: 3},
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: pingInterval, Interval: 4 * time.Second, Count: 3},
 	}
 }
 
-func (d *dialing) proxy() func(*http.Request) (*url.URL, error) {
+func (d *connConfig) proxy() func(*http.Request) (*url.URL, error) {
 	if d.conf.Proxy != nil {
 		return d.conf.Proxy
 	}
@@ -83,7 +83,7 @@ func (d *dialing) proxy() func(*http.Request) (*url.URL, error) {
 }
 
 // transport builds one pool of connections with a window per stream.
-func (d *dialing) transport(window int) *http.Transport {
+func (d *connConfig) transport(window int) *http.Transport {
 	return &http.Transport{
 		Proxy:                 d.proxy(),
 		DialContext:           d.dial,
@@ -92,23 +92,23 @@ func (d *dialing) transport(window int) *http.Transport {
 		ForceAttemptHTTP2:     true,
 		DisableCompression:    true, // gzip costs more CPU on both sides than the network it saves
 		MaxIdleConnsPerHost:   8,
-		IdleConnTimeout:       idleConn,
+		IdleConnTimeout:       idleConnTimeout,
 		ResponseHeaderTimeout: headerTimeout,
 		ReadBufferSize:        4 << 10,
 		WriteBufferSize:       4 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxReceiveBufferPerStream:     window,
-			MaxReceiveBufferPerConnection: mostWindow,
-			SendPingTimeout:               silence,
+			MaxReceiveBufferPerConnection: connWindow,
+			SendPingTimeout:               pingInterval,
 			PingTimeout:                   pingTimeout,
 		},
 	}
 }
 
-// signed adds what a request needs to be let in.
-func (d *dialing) signed(rt http.RoundTripper) (http.RoundTripper, error) {
+// withAuth adds what a request needs to be let in.
+func (d *connConfig) withAuth(rt http.RoundTripper) (http.RoundTripper, error) {
 	if d.exec != nil {
-		rt = signing{d.exec, rt}
+		rt = authRoundTripper{d.exec, rt}
 	}
 	return transport.HTTPWrappersForConfig(d.conf, rt)
 }

@@ -8,11 +8,11 @@ import (
 
 // How much a snapshot may take of a turn that others wait for.
 const (
-	snapshotWait = time.Minute // waiting for the API server; Config.PageWait bounds it for a page
-	turnBytes    = 256 << 20
+	maxSnapshotWait = time.Minute // waiting for the API server; Config.PageWait bounds it for a page
+	maxSharedBytes  = 256 << 20
 )
 
-// turn is the right of one snapshot to be under way. It holds one of the turns
+// snapshotPermit is the right of one snapshot to be under way. It holds one of the turns
 // that all accounts share, and gives that back when the API server keeps it
 // waiting or the list does not end. The snapshot then goes on, or waits to go
 // on, in one of the turns for slow API servers, of which an account has one at a
@@ -23,111 +23,111 @@ const (
 //
 // An account whose API server kept a page waiting begins its next snapshots slow,
 // until one of them was not kept waiting.
-type turn struct {
+type snapshotPermit struct {
 	w     *Watcher
 	timer *time.Timer
 
 	// Owned by the goroutine of the feed:
-	began  time.Time     // of the wait under way
-	left   time.Duration // to wait during this page
-	waited time.Duration
-	bytes  int
-	slow   bool // it holds a turn of the slow ones
-	big    bool // it holds a bigTurn
+	waitStart  time.Time     // of the wait under way
+	remaining  time.Duration // to wait during this page
+	waited     time.Duration
+	bytes      int
+	holdsSlow  bool // it holds a turn of the slow ones
+	holdsLarge bool // it holds a bigTurn
 
-	mu     sync.Mutex
-	shared bool // it holds one of the shared turns
+	mu          sync.Mutex
+	holdsShared bool // it holds one of the shared turns
 }
 
-// takeTurn waits for a turn.
-func (w *Watcher) takeTurn(ctx context.Context) (*turn, error) {
-	t := &turn{w: w, left: w.cfg.PageWait}
+// acquireSnapshotPermit waits for a turn.
+func (w *Watcher) acquireSnapshotPermit(ctx context.Context) (*snapshotPermit, error) {
+	t := &snapshotPermit{w: w, remaining: w.cfg.PagePermitTimeout}
 	t.timer = time.AfterFunc(time.Hour, func() {
 		w.slow.Store(true)
-		t.yield()
+		t.releaseShared()
 	})
 	t.timer.Stop()
 	if w.slow.Load() {
-		return t, t.takeSlow(ctx)
+		return t, t.acquireSlow(ctx)
 	}
-	if err := acquire(ctx, w.cfg.Shared.turns); err != nil {
+	if err := acquirePermit(ctx, w.cfg.Limiter.permits); err != nil {
 		return t, err
 	}
-	t.shared = true
+	t.holdsShared = true
 	return t, nil
 }
 
-func (t *turn) takeSlow(ctx context.Context) error {
-	if err := acquire(ctx, t.w.slowTurn); err != nil {
+func (t *snapshotPermit) acquireSlow(ctx context.Context) error {
+	if err := acquirePermit(ctx, t.w.slowPermit); err != nil {
 		return err
 	}
-	if err := acquire(ctx, t.w.cfg.Shared.slow); err != nil {
-		<-t.w.slowTurn
+	if err := acquirePermit(ctx, t.w.cfg.Limiter.slowPermits); err != nil {
+		<-t.w.slowPermit
 		return err
 	}
-	t.slow = true
+	t.holdsSlow = true
 	return nil
 }
 
-// newPage begins the account of another page.
-func (t *turn) newPage() { t.left = t.w.cfg.PageWait }
+// startPage begins the account of another page.
+func (t *snapshotPermit) startPage() { t.remaining = t.w.cfg.PagePermitTimeout }
 
-// wait says that the API server is waited for from now on.
-func (t *turn) wait() {
+// startWait says that the API server is waited for from now on.
+func (t *snapshotPermit) startWait() {
 	if t == nil {
 		return
 	}
-	t.began = time.Now()
-	if !t.slow {
-		t.timer.Reset(t.left)
+	t.waitStart = time.Now()
+	if !t.holdsSlow {
+		t.timer.Reset(t.remaining)
 	}
 }
 
-// resume says that n bytes came. It waits for a turn for slow API servers where
+// endWait says that n bytes came. It waits for a turn for slow API servers where
 // the wait has cost the snapshot its own. One that reads a big object goes on without
 // until that is read: the one that has the turn may be waiting to read one.
-func (t *turn) resume(ctx context.Context, n int) error {
+func (t *snapshotPermit) endWait(ctx context.Context, n int) error {
 	if t == nil {
 		return nil
 	}
 	t.timer.Stop()
-	waited := time.Since(t.began)
-	t.left, t.waited, t.bytes = t.left-waited, t.waited+waited, t.bytes+n
-	if t.slow {
+	waited := time.Since(t.waitStart)
+	t.remaining, t.waited, t.bytes = t.remaining-waited, t.waited+waited, t.bytes+n
+	if t.holdsSlow {
 		return nil
 	}
-	if t.waited > snapshotWait || t.bytes > turnBytes {
-		t.yield()
+	if t.waited > maxSnapshotWait || t.bytes > maxSharedBytes {
+		t.releaseShared()
 	}
 	t.mu.Lock()
-	shared := t.shared
+	holdsShared := t.holdsShared
 	t.mu.Unlock()
-	if shared || t.big {
+	if holdsShared || t.holdsLarge {
 		return nil
 	}
-	return t.takeSlow(ctx)
+	return t.acquireSlow(ctx)
 }
 
-// yield gives the shared turn back. It may be called at any time.
-func (t *turn) yield() {
+// releaseShared gives the shared turn back. It may be called at any time.
+func (t *snapshotPermit) releaseShared() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.shared {
-		t.shared = false
-		<-t.w.cfg.Shared.turns
+	if t.holdsShared {
+		t.holdsShared = false
+		<-t.w.cfg.Limiter.permits
 	}
 }
 
-// end gives the turn back after the snapshot, which was complete or not.
-func (t *turn) end(complete bool) {
+// release gives the turn back after the snapshot, which was complete or not.
+func (t *snapshotPermit) release(complete bool) {
 	t.timer.Stop()
-	t.yield()
-	if !t.slow {
+	t.releaseShared()
+	if !t.holdsSlow {
 		return
 	}
-	if complete && t.left > 0 {
+	if complete && t.remaining > 0 {
 		t.w.slow.Store(false)
 	}
-	<-t.w.cfg.Shared.slow
-	<-t.w.slowTurn
+	<-t.w.cfg.Limiter.slowPermits
+	<-t.w.slowPermit
 }

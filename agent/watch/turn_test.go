@@ -9,59 +9,59 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func newTurns(t *testing.T, shared *Shared) *Watcher {
-	return NewWatcher(nil, Selection{}, nil, Config{Shared: shared, PageWait: time.Second})
+func newPermitWatcher(t *testing.T, shared *Limiter) *Watcher {
+	return NewWatcher(nil, Selection{}, nil, Config{Limiter: shared, PagePermitTimeout: time.Second})
 }
 
-func takeTurn(t *testing.T, w *Watcher) *turn {
+func acquireTestPermit(t *testing.T, w *Watcher) *snapshotPermit {
 	t.Helper()
-	turn, err := w.takeTurn(t.Context())
+	permit, err := w.acquireSnapshotPermit(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return turn
+	return permit
 }
 
-// TestTurnsAreGivenBack holds that a snapshot whose API server keeps it waiting, or
+// TestSlowSnapshotsReleaseSharedPermit holds that a snapshot whose API server keeps it waiting, or
 // that does not end, loses its turn to others, and that the account begins slow
 // until its API server is quick again.
-func TestTurnsAreGivenBack(t *testing.T) {
+func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 	for _, tt := range []struct {
-		why   string
-		use   func(t *testing.T, turn *turn)
-		slow  bool // it goes on in a slow turn
-		later bool // and so does the account's next
+		why      string
+		use      func(t *testing.T, p *snapshotPermit)
+		slow     bool // it goes on in a slow turn
+		slowNext bool // and so does the account's next
 	}{
-		{"a quick page", func(t *testing.T, turn *turn) { turn.wait(); resume(t, turn, 1<<20) }, false, false},
-		{"a silent API server", func(t *testing.T, turn *turn) { turn.wait(); time.Sleep(2 * time.Second); resume(t, turn, 1) }, true, true},
-		{"many short silences in one page", func(t *testing.T, turn *turn) {
+		{"a quick page", func(t *testing.T, p *snapshotPermit) { p.startWait(); endWait(t, p, 1<<20) }, false, false},
+		{"a silent API server", func(t *testing.T, p *snapshotPermit) { p.startWait(); time.Sleep(2 * time.Second); endWait(t, p, 1) }, true, true},
+		{"many short silences in one page", func(t *testing.T, p *snapshotPermit) {
 			for range 21 {
-				turn.wait()
+				p.startWait()
 				time.Sleep(50 * time.Millisecond)
-				resume(t, turn, 1)
+				endWait(t, p, 1)
 			}
 		}, true, true},
-		{"many pages, each in time", func(t *testing.T, turn *turn) {
+		{"many pages, each in time", func(t *testing.T, p *snapshotPermit) {
 			for range 121 {
-				turn.newPage()
-				turn.wait()
+				p.startPage()
+				p.startWait()
 				time.Sleep(time.Second / 2)
-				resume(t, turn, 1)
+				endWait(t, p, 1)
 			}
 		}, true, false},
-		{"a page that does not end", func(t *testing.T, turn *turn) { turn.wait(); resume(t, turn, turnBytes+1) }, true, false},
+		{"a page that does not end", func(t *testing.T, p *snapshotPermit) { p.startWait(); endWait(t, p, maxSharedBytes+1) }, true, false},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				shared := NewShared(1)
-				w := newTurns(t, shared)
-				turn := takeTurn(t, w)
-				tt.use(t, turn)
-				if turn.slow != tt.slow || len(shared.turns) == cap(shared.turns) == tt.slow || w.slow.Load() != tt.later {
-					t.Errorf("slow %v, shared turns taken %d, account slow %v", turn.slow, len(shared.turns), w.slow.Load())
+				shared := NewLimiter(1)
+				w := newPermitWatcher(t, shared)
+				permit := acquireTestPermit(t, w)
+				tt.use(t, permit)
+				if permit.holdsSlow != tt.slow || len(shared.permits) == cap(shared.permits) == tt.slow || w.slow.Load() != tt.slowNext {
+					t.Errorf("slow %v, shared turns taken %d, account slow %v", permit.holdsSlow, len(shared.permits), w.slow.Load())
 				}
-				turn.end(true)
-				if len(shared.turns) != 0 || len(shared.slow) != 0 || len(w.slowTurn) != 0 {
+				permit.release(true)
+				if len(shared.permits) != 0 || len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
 					t.Error("a turn was kept")
 				}
 			})
@@ -69,28 +69,28 @@ func TestTurnsAreGivenBack(t *testing.T) {
 	}
 }
 
-func resume(t *testing.T, turn *turn, n int) {
+func endWait(t *testing.T, p *snapshotPermit, n int) {
 	t.Helper()
-	if err := turn.resume(t.Context(), n); err != nil {
+	if err := p.endWait(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestSlowAccountsBecomeQuick follows an account from a silence to a snapshot that
+// TestSlowAccountReturnsToSharedPermits follows an account from a silence to a snapshot that
 // is not kept waiting.
-func TestSlowAccountsBecomeQuick(t *testing.T) {
+func TestSlowAccountReturnsToSharedPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewShared(1)
-		w := newTurns(t, shared)
+		shared := NewLimiter(1)
+		w := newPermitWatcher(t, shared)
 		for _, step := range []struct {
 			wait time.Duration
 			slow bool
 		}{{2 * time.Second, true}, {2 * time.Second, true}, {0, false}} {
-			turn := takeTurn(t, w)
-			turn.wait()
+			permit := acquireTestPermit(t, w)
+			permit.startWait()
 			time.Sleep(step.wait)
-			resume(t, turn, 1)
-			turn.end(true)
+			endWait(t, permit, 1)
+			permit.release(true)
 			if w.slow.Load() != step.slow {
 				t.Errorf("after a wait of %v the account is slow: %v", step.wait, w.slow.Load())
 			}
@@ -98,22 +98,22 @@ func TestSlowAccountsBecomeQuick(t *testing.T) {
 	})
 }
 
-// TestAStoppedFeedGivesItsTurnBack ends a feed that waits for a slow turn.
-func TestAStoppedFeedGivesItsTurnBack(t *testing.T) {
+// TestStoppedFeedReleasesPermit ends a feed that waits for a slow turn.
+func TestStoppedFeedReleasesPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewShared(1)
-		w := newTurns(t, shared)
+		shared := NewLimiter(1)
+		w := newPermitWatcher(t, shared)
 		w.slow.Store(true)
-		first := takeTurn(t, w)
+		first := acquireTestPermit(t, w)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		second, err := w.takeTurn(ctx)
+		second, err := w.acquireSnapshotPermit(ctx)
 		if err == nil || vedette.KindOf(err) != "" {
 			t.Errorf("an account has two slow turns: %v", err)
 		}
-		second.end(false)
-		first.end(false)
-		if len(shared.slow) != 0 || len(w.slowTurn) != 0 {
+		second.release(false)
+		first.release(false)
+		if len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
 			t.Error("a turn was kept")
 		}
 	})

@@ -15,11 +15,11 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestABigDeletionLeavesNothing deletes an object in an event of 17 MiB.
-func TestABigDeletionLeavesNothing(t *testing.T) {
+// TestTooLargeDeletionRemovesObject deletes an object in an event of 17 MiB.
+func TestTooLargeDeletionRemovesObject(t *testing.T) {
 	const item = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"4"}`
 	var gone atomic.Bool
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !r.URL.Query().Has("watch") && gone.Load():
 			fmt.Fprint(w, strings.ReplaceAll(emptyList, `"5"`, `"8"`))
@@ -29,9 +29,9 @@ func TestABigDeletionLeavesNothing(t *testing.T) {
 			gone.Store(true)
 			fmt.Fprint(w, `{"type":"DELETED","object":`+item+`,"data":{"x":"`)
 			_, _ = io.Copy(w, io.LimitReader(strings.NewReader(strings.Repeat("x", 17<<20)), 17<<20))
-			hang(w, r, `"}}}`+"\n")
+			writeAndHang(w, r, `"}}}`+"\n")
 		default:
-			hang(w, r, "")
+			writeAndHang(w, r, "")
 		}
 	})
 	r := newRecorder()
@@ -41,28 +41,28 @@ func TestABigDeletionLeavesNothing(t *testing.T) {
 	r.await(t, "the object to be gone", func() bool { return r.state(configMapFeed) == vedette.FeedLive && !r.has(configMapFeed, "n/a") })
 }
 
-// refusing is a sink that can't read deletions.
-type refusing struct{ *recorder }
+// unreadableDeletes is a sink that can't read deletions.
+type unreadableDeletes struct{ *recorder }
 
 // Put refuses deletions.
-func (s refusing) Put(ctx context.Context, e watch.Event) error {
+func (s unreadableDeletes) Put(ctx context.Context, e watch.Event) error {
 	if e.Type == watch.Delete {
 		return watch.ErrUnreadable
 	}
 	return s.recorder.Put(ctx, e)
 }
 
-// TestListsThatNoWatchFollowsAreRare holds that a feed which must be listed again
+// TestRepeatedListsBackOff holds that a feed which must be listed again
 // after each list is not listed without a pause: for a deletion that can't be read,
 // and for an API server that knows no mark.
-func TestListsThatNoWatchFollowsAreRare(t *testing.T) {
+func TestRepeatedListsBackOff(t *testing.T) {
 	for why, answer := range map[string]string{
 		"a deletion that can't be read": `{"type":"DELETED","object":{"metadata":{"resourceVersion":"6"}}}`,
 		"410 for ever":                  `{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}`,
 	} {
 		t.Run(why, func(t *testing.T) {
 			lists := make(chan struct{}, 1000)
-			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Has("watch") {
 					fmt.Fprintln(w, answer)
 					return
@@ -71,8 +71,8 @@ func TestListsThatNoWatchFollowsAreRare(t *testing.T) {
 				fmt.Fprint(w, emptyList)
 			})
 			r := newRecorder()
-			cfg := watch.Config{FirstRetry: time.Hour, MostRetry: time.Hour, Log: slog.New(slog.DiscardHandler)}
-			_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, refusing{r}, cfg, nil)
+			cfg := watch.Config{MinBackoff: time.Hour, MaxBackoff: time.Hour, Log: slog.New(slog.DiscardHandler)}
+			_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, unreadableDeletes{r}, cfg, nil)
 			<-lists
 			<-lists // the second comes at once
 			r.await(t, "the feed to wait", func() bool {

@@ -11,13 +11,13 @@ import (
 // errCannotWipe says that crypto/tls is not built as wipeTLS knows it.
 var errCannotWipe = errors.New("this build can't wipe what TLS leaves in memory, so Secrets are not watched: build with Go 1.26, or leave Secrets out of the kinds")
 
-// layout is where crypto/tls and bytes keep what must be wiped: offsets of
+// tlsFieldOffsets is where crypto/tls and bytes keep what must be wiped: offsets of
 // tls.Conn.rawInput, tls.Conn.input, bytes.Buffer.buf and bytes.Buffer.off.
-type layout struct{ rawInput, input, buf, off uintptr }
+type tlsFieldOffsets struct{ rawInput, input, buf, off uintptr }
 
-// tlsLayout looks the fields up by name and type. There is no other way to get
+// findTLSFields looks the fields up by name and type. There is no other way to get
 // at the buffer, and a Go version that names them otherwise must be noticed.
-func tlsLayout() (layout, bool) {
+func findTLSFields() (tlsFieldOffsets, bool) {
 	conn, buffer := reflect.TypeFor[tls.Conn](), reflect.TypeFor[bytes.Buffer]()
 	rawInput, a := conn.FieldByName("rawInput")
 	input, b := conn.FieldByName("input")
@@ -25,12 +25,12 @@ func tlsLayout() (layout, bool) {
 	off, d := buffer.FieldByName("off")
 	ok := a && b && c && d && rawInput.Type == buffer && input.Type == reflect.TypeFor[bytes.Reader]() &&
 		buf.Type == reflect.TypeFor[[]byte]() && off.Type == reflect.TypeFor[int]()
-	return layout{rawInput.Offset, input.Offset, buf.Offset, off.Offset}, ok
+	return tlsFieldOffsets{rawInput.Offset, input.Offset, buf.Offset, off.Offset}, ok
 }
 
 // checkWipeable fails where wipeTLS would.
 func checkWipeable() error {
-	if _, ok := tlsLayout(); !ok {
+	if _, ok := findTLSFields(); !ok {
 		return errCannotWipe
 	}
 	return nil
@@ -42,13 +42,13 @@ func checkWipeable() error {
 // done with. Before that, the next read will take the rest, and wipe then. It
 // must not be called during a Read.
 func wipeTLS(c *tls.Conn) error {
-	at, ok := tlsLayout()
+	offsets, ok := findTLSFields()
 	if !ok {
 		return errCannotWipe
 	}
-	input := (*bytes.Reader)(unsafe.Add(unsafe.Pointer(c), at.input))
+	input := (*bytes.Reader)(unsafe.Add(unsafe.Pointer(c), offsets.input))
 	if input.Len() == 0 {
-		at.wipe(c)
+		offsets.wipe(c)
 	}
 	return nil
 }
@@ -56,18 +56,18 @@ func wipeTLS(c *tls.Conn) error {
 // wipeClosed zeroes all that a connection has decrypted. It must not be read
 // from again.
 func wipeClosed(c *tls.Conn) error {
-	at, ok := tlsLayout()
+	offsets, ok := findTLSFields()
 	if !ok {
 		return errCannotWipe
 	}
-	at.wipe(c)
+	offsets.wipe(c)
 	return nil
 }
 
-func (at layout) wipe(c *tls.Conn) {
-	raw := unsafe.Add(unsafe.Pointer(c), at.rawInput)
-	buf := *(*[]byte)(unsafe.Add(raw, at.buf))
-	off := *(*int)(unsafe.Add(raw, at.off))
+func (o tlsFieldOffsets) wipe(c *tls.Conn) {
+	raw := unsafe.Add(unsafe.Pointer(c), o.rawInput)
+	buf := *(*[]byte)(unsafe.Add(raw, o.buf))
+	off := *(*int)(unsafe.Add(raw, o.off))
 	clear(buf[:off])
 	clear(buf[len(buf):cap(buf)])
 }

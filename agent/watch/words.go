@@ -16,8 +16,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// codeOf returns the status in err's chain, or 0.
-func codeOf(err error) int {
+// statusCodeOf returns the status in err's chain, or 0.
+func statusCodeOf(err error) int {
 	var s *statusError
 	if errors.As(err, &s) {
 		return s.Code
@@ -31,23 +31,23 @@ func (c *Cluster) explain(err error) error {
 	if err == nil || vedette.KindOf(err) != "" {
 		return err
 	}
-	return explain(err, c.Host(), c.caName())
+	return explainError(err, c.Host(), c.caDescription())
 }
 
-// caName says which authority the API server's certificate must come from.
-func (c *Cluster) caName() string {
+// caDescription says which authority the API server's certificate must come from.
+func (c *Cluster) caDescription() string {
 	t := c.cfg.TLSClientConfig
 	switch {
 	case t.CAFile != "":
 		return "the CA in " + t.CAFile
 	case len(t.CAData) > 0:
-		return "the kubeconfig's certificate-authority-data" + subjects(t.CAData)
+		return "the kubeconfig's certificate-authority-data" + certificateSubjects(t.CAData)
 	}
 	return "this machine's CAs"
 }
 
-// explain is the one table of what goes wrong on the way to an API server.
-func explain(err error, host, ca string) error {
+// explainError is the one table of what goes wrong on the way to an API server.
+func explainError(err error, host, ca string) error {
 	var status *statusError
 	if errors.As(err, &status) {
 		return explainStatus(status, host)
@@ -80,7 +80,7 @@ func explainCertificate(err error, host, ca string) error {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return vedette.Errorf(vedette.Invalid, "%s shows a certificate of %s, which does not come from %s: give the CA of this API server (%w)", host, shown(unknown.Cert, err), ca, err)
+		return vedette.Errorf(vedette.Invalid, "%s shows a certificate of %s, which does not come from %s: give the CA of this API server (%w)", host, describeCertificate(unknown.Cert, err), ca, err)
 	case errors.As(err, &name):
 		return vedette.Errorf(vedette.Invalid, "%s shows a certificate for other names: use one of them as the server's address or set tls-server-name (%w)", host, err)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
@@ -91,7 +91,7 @@ func explainCertificate(err error, host, ca string) error {
 	return nil
 }
 
-func shown(cert *x509.Certificate, err error) string {
+func describeCertificate(cert *x509.Certificate, err error) string {
 	var verify *tls.CertificateVerificationError
 	if cert == nil && errors.As(err, &verify) && len(verify.UnverifiedCertificates) > 0 {
 		cert = verify.UnverifiedCertificates[0]
@@ -103,15 +103,15 @@ func shown(cert *x509.Certificate, err error) string {
 }
 
 func explainNetwork(err error, host string) error {
-	var dns *net.DNSError
-	var record tls.RecordHeaderError
+	var dnsErr *net.DNSError
+	var recordErr tls.RecordHeaderError
 	text := err.Error()
 	switch {
-	case errors.As(err, &dns):
+	case errors.As(err, &dnsErr):
 		return vedette.Errorf(vedette.Unavailable, "the name in %s can't be resolved: check the address and this machine's DNS (%w)", host, err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return vedette.Errorf(vedette.Unavailable, "nothing listens at %s: the API server is down, or the address is wrong (%w)", host, err)
-	case errors.As(err, &record) || strings.Contains(text, "server gave HTTP response to HTTPS client"):
+	case errors.As(err, &recordErr) || strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return vedette.Errorf(vedette.Invalid, "%s speaks plain HTTP: write http:// in the server's address, or check its port (%w)", host, err)
 	case strings.Contains(text, "malformed HTTP response") && strings.Contains(text, `\x15\x03`):
 		return vedette.Errorf(vedette.Invalid, "%s speaks TLS: write https:// in the server's address (%w)", host, err)
@@ -121,9 +121,9 @@ func explainNetwork(err error, host string) error {
 		return vedette.Errorf(vedette.Denied, "the kubeconfig's program did not sign in at %s: %w", host, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
 		return vedette.Errorf(vedette.Unavailable, "%s does not answer in time: check firewalls and proxies on the way (%w)", host, err)
-	case brokenOff(err), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+	case isInterrupted(err), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return vedette.Errorf(vedette.Unavailable, "%s broke the connection off: %w", host, err)
-	case errors.Is(err, errGarbage):
+	case errors.Is(err, errMalformed):
 		return vedette.Errorf(vedette.Unavailable, "%s sent %w", host, err)
 	}
 	return vedette.Errorf(vedette.Unavailable, "reach %s: %w", host, err)
@@ -134,7 +134,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// distrusted reports whether one side did not accept the other's certificate.
-func distrusted(err error) bool {
+// isCertificateError reports whether one side did not accept the other's certificate.
+func isCertificateError(err error) bool {
 	return explainCertificate(err, "", "") != nil || strings.Contains(err.Error(), "remote error: tls:")
 }

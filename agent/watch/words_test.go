@@ -60,8 +60,8 @@ func serveTLS(t *testing.T, s *httptest.Server, cert tls.Certificate) {
 	s.StartTLS()
 }
 
-// silent accepts connections and says nothing.
-func silent(t *testing.T) string {
+// silentServer accepts connections and says nothing.
+func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -69,15 +69,15 @@ func silent(t *testing.T) string {
 	return "https://" + l.Addr().String()
 }
 
-// closed returns an address where nothing listens.
-func closed(t *testing.T) string {
+// closedAddress returns an address where nothing listens.
+func closedAddress(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer l.Close()
 	return "https://" + l.Addr().String()
 }
 
-func TestIdentifyTellsWhatIsWrong(t *testing.T) {
+func TestIdentifyErrors(t *testing.T) {
 	local := net.IPv4(127, 0, 0, 1)
 	tomorrow, yesterday := time.Now().Add(24*time.Hour), time.Now().Add(-24*time.Hour)
 	good, goodCA := certificate(t, "good", tomorrow, local)
@@ -92,7 +92,7 @@ func TestIdentifyTellsWhatIsWrong(t *testing.T) {
 		kind vedette.ErrorKind
 		want []string
 	}{
-		{"nothing listens", closed(t), goodCA, vedette.Unavailable, []string{"nothing listens at https://127.0.0.1:"}},
+		{"nothing listens", closedAddress(t), goodCA, vedette.Unavailable, []string{"nothing listens at https://127.0.0.1:"}},
 		{"no such name", "https://no-such-host.invalid:6443", goodCA, vedette.Unavailable, []string{"can't be resolved", "no-such-host.invalid"}},
 		{"the wrong CA", tlsServer(t, &good, 200, "{}"), otherCA, vedette.Invalid, []string{`"CN=good" issued by "CN=good"`, "certificate-authority-data (CN=another)"}},
 		{"this machine's CAs", tlsServer(t, &good, 200, "{}"), nil, vedette.Invalid, []string{`"CN=good"`, "this machine's CAs"}},
@@ -105,11 +105,11 @@ func TestIdentifyTellsWhatIsWrong(t *testing.T) {
 		{"a sign-in page", tlsServer(t, &good, 302, "<html>"), goodCA, vedette.Invalid, []string{"redirects elsewhere"}},
 		{"a page in place of an answer", tlsServer(t, &good, 200, "<html>"), goodCA, vedette.Unavailable, []string{"a page of HTML"}},
 		{"a proxy without a server behind it", tlsServer(t, &good, 502, "bad gateway"), goodCA, vedette.Unavailable, []string{"502", "bad gateway"}},
-		{"silence", silent(t), goodCA, vedette.Unavailable, []string{"does not answer in time"}},
+		{"silence", silentServer(t), goodCA, vedette.Unavailable, []string{"does not answer in time"}},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			t.Parallel()
-			c, err := watch.Connect(watch.Access{KubeconfigContents: kubeconfig(tt.url, tt.ca)}, watch.Options{})
+			c, err := watch.Connect(watch.Access{KubeconfigContents: makeKubeconfig(tt.url, tt.ca)}, watch.Options{})
 			must(t, err)
 			defer c.Close()
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -127,14 +127,14 @@ func TestIdentifyTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestConnectTellsWhatIsWrong(t *testing.T) {
+func TestConnectErrors(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		file := filepath.Join(dir, name)
 		must(t, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
-	two := write("two", "apiVersion: v1\nkind: Config\ncontexts: [{name: b, context: {cluster: c, user: u}}, {name: a, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {token: t}}]\n")
+	twoContexts := write("two", "apiVersion: v1\nkind: Config\ncontexts: [{name: b, context: {cluster: c, user: u}}, {name: a, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {token: t}}]\n")
 	withUser := func(user string) string {
 		return "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: " + user + "}]\n"
 	}
@@ -146,8 +146,8 @@ func TestConnectTellsWhatIsWrong(t *testing.T) {
 		{"no such file", watch.Access{KubeconfigFile: dir + "/none"}, "there is no kubeconfig file " + dir + "/none"},
 		{"not YAML", watch.Access{KubeconfigFile: write("junk", "\x00{")}, "read the kubeconfig file"},
 		{"an empty one", watch.Access{KubeconfigFile: write("empty", "")}, "holds no context"},
-		{"no context chosen", watch.Access{KubeconfigFile: two}, "name one of its contexts (a, b)"},
-		{"an unknown context", watch.Access{KubeconfigFile: two, Context: "c"}, `has no context "c"; it has a, b`},
+		{"no context chosen", watch.Access{KubeconfigFile: twoContexts}, "name one of its contexts (a, b)"},
+		{"an unknown context", watch.Access{KubeconfigFile: twoContexts, Context: "c"}, `has no context "c"; it has a, b`},
 		{"a program that is not there", watch.Access{KubeconfigContents: []byte(withUser("{exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-plugin, interactiveMode: Never}}"))}, `running "no-such-plugin"`},
 		{"a plugin that is gone from client-go", watch.Access{KubeconfigContents: []byte(withUser("{auth-provider: {name: gcp}}"))}, "gcp"},
 		{"a certificate that is none", watch.Access{KubeconfigContents: []byte(withUser("{client-certificate-data: eA==, client-key-data: eA==}"))}, "use the credentials for https://x"},
@@ -159,10 +159,10 @@ func TestConnectTellsWhatIsWrong(t *testing.T) {
 		}
 	}
 	for why, access := range map[string]watch.Access{
-		"a context by name":    {KubeconfigFile: two, Context: "b"},
-		"insecure, with a CA":  {KubeconfigContents: kubeconfig("https://x", []byte("not looked at")), Insecure: true},
-		"past all proxies":     {KubeconfigFile: two, Context: "a", NoProxy: true},
-		"the contents, if any": {KubeconfigFile: dir + "/none", KubeconfigContents: kubeconfig("https://x", nil)},
+		"a context by name":    {KubeconfigFile: twoContexts, Context: "b"},
+		"insecure, with a CA":  {KubeconfigContents: makeKubeconfig("https://x", []byte("not looked at")), Insecure: true},
+		"past all proxies":     {KubeconfigFile: twoContexts, Context: "a", NoProxy: true},
+		"the contents, if any": {KubeconfigFile: dir + "/none", KubeconfigContents: makeKubeconfig("https://x", nil)},
 	} {
 		if _, err := watch.Connect(access, watch.Options{}); err != nil {
 			t.Errorf("%s: %v", why, err)

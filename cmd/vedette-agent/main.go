@@ -83,7 +83,7 @@ func show(cfg *config.Config) error {
 		fmt.Fprintln(os.Stderr, "without effect:", unused)
 	}
 	var errs []error
-	for _, r := range cfg.Refused {
+	for _, r := range cfg.RejectedAccounts {
 		errs = append(errs, r.Reason)
 	}
 	return errors.Join(errs...)
@@ -124,10 +124,10 @@ func announce(cfg *config.Config, log *slog.Logger) {
 	for _, key := range cfg.Unused() {
 		log.Info("setting without effect in this version", "key", key)
 	}
-	for _, r := range cfg.Refused {
+	for _, r := range cfg.RejectedAccounts {
 		log.Error("account left out", "account", r.Name, "at", r.At.String(), "error", r.Reason)
 	}
-	if w := cfg.Clouddriver.Warning(time.Now()); w != "" {
+	if w := cfg.Clouddriver.CertificateWarning(time.Now()); w != "" {
 		log.Warn(w)
 	}
 }
@@ -138,7 +138,7 @@ func serveHealth(ctx context.Context, cfg config.Server, h http.Handler, log *sl
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", cfg.Listen())
+	listener, err := net.Listen("tcp", cfg.ListenAddress())
 	if err != nil {
 		return fmt.Errorf("listen for health checks: %w; set server.port to a free port", err)
 	}

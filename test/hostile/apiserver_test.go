@@ -184,10 +184,10 @@ func TestHostileAPIServer(t *testing.T) {
 		accounts = append(accounts, clusters[name].account(strings.ReplaceAll(name, " ", "-")))
 	}
 	runUntilEnd(t, agent.New(agent.Config{
-		Uplink:   uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
-		Accounts: accounts,
-		Watch:    watch.Config{FirstRetry: 20 * time.Millisecond, MostRetry: 2 * time.Second, LeastDenied: time.Second, MostDenied: time.Second, Silence: 3 * time.Second, PageWait: 50 * time.Millisecond},
-		Connect:  watch.Options{Head: time.Second, Pause: time.Second},
+		Uplink:         uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
+		Accounts:       accounts,
+		Watch:          watch.Config{MinBackoff: 20 * time.Millisecond, MaxBackoff: 2 * time.Second, MinDeniedBackoff: time.Second, MaxDeniedBackoff: time.Second, IdleTimeout: 3 * time.Second, PagePermitTimeout: 50 * time.Millisecond},
+		ConnectOptions: watch.Options{HeaderTimeout: time.Second, ProgressTimeout: time.Second},
 	}, log).Run)
 	peak := watchMemory(t)
 	url := "http://" + srv.REST().String()

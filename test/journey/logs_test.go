@@ -22,8 +22,8 @@ type scribe struct {
 	seated chan struct{} // closed once the account is the scribe's
 }
 
-func (s *scribe) Connected(uplink.Terms) {}
-func (s *scribe) Indexed(uplink.Index)   {}
+func (s *scribe) Connected(uplink.ServerSettings) {}
+func (s *scribe) Indexed(uplink.Index)            {}
 func (s *scribe) Assigned(a uplink.Assignment) {
 	if a.Role == pb.Assignment_ROLE_CACHER {
 		s.seated <- struct{}{}
