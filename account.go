@@ -103,18 +103,18 @@ type Permissions struct {
 	Execute []string `json:"EXECUTE,omitempty"`
 }
 
-// Exceeds reports whether the permissions may let in somebody whom others keep
+// AllowsMoreThan reports whether the permissions may let in somebody whom others keep
 // out. Where that depends on how an empty list is read, it may.
-func (p *Permissions) Exceeds(others *Permissions) bool {
+func (p *Permissions) AllowsMoreThan(others *Permissions) bool {
 	if p == nil || others == nil {
 		return others != nil
 	}
-	return exceeds(p.Read, others.Read) || exceeds(p.Write, others.Write) || exceeds(p.Execute, others.Execute)
+	return allowsMore(p.Read, others.Read) || allowsMore(p.Write, others.Write) || allowsMore(p.Execute, others.Execute)
 }
 
-func exceeds(roles, others []string) bool {
-	added := func(role string) bool { return !slices.Contains(others, role) }
-	return slices.ContainsFunc(roles, added) || len(roles) == 0 && len(others) > 0
+func allowsMore(roles, others []string) bool {
+	isAdded := func(role string) bool { return !slices.Contains(others, role) }
+	return slices.ContainsFunc(roles, isAdded) || len(roles) == 0 && len(others) > 0
 }
 
 // String returns "READ [dev], WRITE [ops]", or "open to everyone".
@@ -138,10 +138,10 @@ func (p *Permissions) String() string {
 // empty or holds white space: the predecessor dropped such a list silently and
 // opened the account to everyone.
 func (p *Permissions) Normalize() error {
-	for sort, roles := range map[string][]string{"READ": p.Read, "WRITE": p.Write, "EXECUTE": p.Execute} {
+	for permission, roles := range map[string][]string{"READ": p.Read, "WRITE": p.Write, "EXECUTE": p.Execute} {
 		for i, role := range roles {
 			if role == "" || strings.ContainsAny(role, " \t\r\n") {
-				return Errorf(Invalid, "permissions.%s names the role %q: a role must not be empty or hold white space", sort, role)
+				return Errorf(Invalid, "permissions.%s names the role %q: a role must not be empty or hold white space", permission, role)
 			}
 			roles[i] = strings.ToLower(role)
 		}

@@ -9,11 +9,11 @@ import (
 
 const module = "github.com/vedette-io/vedette"
 
-// TestArrows holds the order of the packages. Each row forbids imports, direct
+// TestForbiddenImports holds the order of the packages. Each row forbids imports, direct
 // or not, and says why.
-func TestArrows(t *testing.T) {
-	rows := []struct {
-		pkg, forbidden, why string
+func TestForbiddenImports(t *testing.T) {
+	rules := []struct {
+		pkg, forbidden, reason string
 	}{
 		{".", module + "/", "the root names things; it must not know who uses the names"},
 		{"./wire", module + "/agent", "the wire is a language; it must not know its speakers"},
@@ -44,13 +44,13 @@ func TestArrows(t *testing.T) {
 		{"./server/store", "google.golang.org/grpc", "the store speaks SQL and nothing else"},
 	}
 	deps := map[string][]string{}
-	for _, row := range rows {
-		if deps[row.pkg] == nil {
-			deps[row.pkg] = depsOf(t, row.pkg)
+	for _, rule := range rules {
+		if deps[rule.pkg] == nil {
+			deps[rule.pkg] = depsOf(t, rule.pkg)
 		}
-		for _, dep := range deps[row.pkg] {
-			if strings.HasPrefix(dep, row.forbidden) {
-				t.Errorf("%s imports %s: %s", row.pkg, dep, row.why)
+		for _, dep := range deps[rule.pkg] {
+			if strings.HasPrefix(dep, rule.forbidden) {
+				t.Errorf("%s imports %s: %s", rule.pkg, dep, rule.reason)
 			}
 		}
 	}

@@ -44,11 +44,11 @@ func (r Resource) APIVersion() string {
 	return r.Kind.Group + "/" + r.Version
 }
 
-// Answers reports whether a name that a user wrote means this resource: its
+// Matches reports whether a name that a user wrote means this resource: its
 // kind, singular, plural or a short name in any case, alone or followed by a
 // dot and the whole group. A name without a group answers for every group, so
 // a caller that needs one resource must check for two.
-func (r Resource) Answers(name string) bool {
+func (r Resource) Matches(name string) bool {
 	name, group, qualified := strings.Cut(name, ".")
 	if qualified && !strings.EqualFold(group, r.Kind.Group) {
 		return false

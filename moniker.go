@@ -31,8 +31,8 @@ const (
 // deployment gave it one.
 func MonikerOf(key Key, annotations map[string]string) Moniker {
 	m := parseFrigga(key.Name)
-	m.App = firstOf(annotations[monikerPrefix+"application"], m.App)
-	m.Cluster = firstOf(annotations[monikerPrefix+"cluster"], m.Cluster)
+	m.App = firstNonEmpty(annotations[monikerPrefix+"application"], m.App)
+	m.Cluster = firstNonEmpty(annotations[monikerPrefix+"cluster"], m.Cluster)
 	m.Stack, m.Detail = annotations[monikerPrefix+"stack"], annotations[monikerPrefix+"detail"]
 	if n, err := strconv.Atoi(annotations[revisionAnnotation]); err == nil && key.Kind.Name == "ReplicaSet" {
 		m.Sequence = &n
@@ -43,7 +43,7 @@ func MonikerOf(key Key, annotations map[string]string) Moniker {
 	return m
 }
 
-func firstOf(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}

@@ -55,7 +55,7 @@ func (o Operation) Idempotent() bool {
 	}
 	switch a := o.Args.(type) {
 	case ApplyArgs:
-		return a.Strategy != CreateOnly && a.Strategy != Recreate
+		return a.Strategy != StrategyCreateOnly && a.Strategy != StrategyRecreate
 	case PatchArgs:
 		return a.Type != JSONPatch
 	case UndoArgs:
@@ -94,8 +94,8 @@ type Target struct {
 	Name       string
 }
 
-// Aim returns the target: what all arguments that name one have in common.
-func (t Target) Aim() Target { return t }
+// GetTarget returns the target: what all arguments that name one have in common.
+func (t Target) GetTarget() Target { return t }
 
 // GetArgs ask for one object, as it is in the cluster now.
 type GetArgs struct{ Target }
@@ -113,13 +113,13 @@ type Strategy string
 
 // The strategies of an apply.
 const (
-	ByMode        Strategy = ""                // what the agent's configuration and the manifest's annotations say
-	ClientSide    Strategy = "client-side"     // three-way merge with what was applied last
-	ServerSide    Strategy = "server-side"     // the API server merges; a field that another manager holds is a conflict
-	ServerForce   Strategy = "force-conflicts" // the same, and takes such fields over
-	ReplaceObject Strategy = "replace"         // put in the place of what is there, or create
-	Recreate      Strategy = "recreate"        // delete, wait until it is gone, apply
-	CreateOnly    Strategy = "create"          // fail where it exists
+	StrategyDefault        Strategy = ""                // what the agent's configuration and the manifest's annotations say
+	StrategyClientSide     Strategy = "client-side"     // three-way merge with what was applied last
+	StrategyServerSide     Strategy = "server-side"     // the API server merges; a field that another manager holds is a conflict
+	StrategyForceConflicts Strategy = "force-conflicts" // the same, and takes such fields over
+	StrategyReplace        Strategy = "replace"         // put in the place of what is there, or create
+	StrategyRecreate       Strategy = "recreate"        // delete, wait until it is gone, apply
+	StrategyCreateOnly     Strategy = "create"          // fail where it exists
 )
 
 // FieldValidation is what becomes of fields of a manifest that the API server does
@@ -128,10 +128,10 @@ type FieldValidation string
 
 // The values of FieldValidation.
 const (
-	FieldsByDefault FieldValidation = ""       // what the agent's configuration says
-	StrictFields    FieldValidation = "strict" // the manifest is refused
-	WarnFields      FieldValidation = "warn"   // they are dropped, and Outcome.Warnings names them
-	IgnoreFields    FieldValidation = "ignore" // they are dropped
+	FieldValidationDefault FieldValidation = ""       // what the agent's configuration says
+	FieldValidationStrict  FieldValidation = "strict" // the manifest is refused
+	FieldValidationWarn    FieldValidation = "warn"   // they are dropped, and Outcome.Warnings names them
+	FieldValidationIgnore  FieldValidation = "ignore" // they are dropped
 )
 
 // ApplyArgs bring one object to what a manifest says. One that has generateName

@@ -15,9 +15,9 @@ const (
 	Lost   OutcomeState = "lost"   // it is unknown whether it took effect
 )
 
-// ReasonAccepted is the reason where an operation's ID was given out before: this
+// ReasonAlreadyAccepted is the reason where an operation's ID was given out before: this
 // is no outcome of the operation that has it.
-const ReasonAccepted = "AlreadyAccepted"
+const ReasonAlreadyAccepted = "AlreadyAccepted"
 
 // ReasonUnknownToAgent is the reason where an agent has no word for an operation, as
 // one that is older than its server: it did nothing. Callers of a server are told
@@ -56,9 +56,9 @@ type Outcome struct {
 	Warnings []string
 	// Result is what a verb has to tell that is no object: a history, a status.
 	Result json.RawMessage
-	// Fresh is the one object that a verb wrote or read, as its feed tells it, so
+	// CacheObject is the one object that a verb wrote or read, as its feed tells it, so
 	// that it can be stored before the feed does; nil where there is none.
-	Fresh *Object
+	CacheObject *Object
 	// Stream is what logs are read from; nil for other verbs. The caller closes
 	// it. It lives until then or until the context of the operation is over.
 	Stream io.ReadCloser

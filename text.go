@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// cut ends a text that was too long.
-const cut = "…"
+// ellipsis ends a text that was too long.
+const ellipsis = "…"
 
 // CleanText returns a text that came from a cluster, a proxy or a peer as it may be
 // sent, stored and shown: valid UTF-8, without control characters other than
@@ -26,11 +26,11 @@ func CleanText(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	end := max(0, limit-len(cut))
+	end := max(0, limit-len(ellipsis))
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
-	return s[:end] + cut
+	return s[:end] + ellipsis
 }
 
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }

@@ -60,14 +60,14 @@ func key(kind, name string) vedette.Key {
 	return vedette.Key{Kind: vedette.ParseKind(kind), Namespace: "default", Name: name}
 }
 
-func TestResourceAnswers(t *testing.T) {
-	deploy := vedette.Resource{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Version: "v1",
+func TestResourceMatches(t *testing.T) {
+	deployments := vedette.Resource{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Version: "v1",
 		Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"}}
 	for name, want := range map[string]bool{
 		"Deployment": true, "deployment": true, "DEPLOYMENTS": true, "deploy": true, "deployments.apps": true,
 		"Deployment.extensions": false, "deployment.": false, "pod": false, "": false,
 	} {
-		if deploy.Answers(name) != want {
+		if deployments.Matches(name) != want {
 			t.Errorf("Answers(%q) = %v, want %v", name, !want, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestPermissionsNormalize(t *testing.T) {
 	}
 }
 
-func TestPermissionsExceed(t *testing.T) {
+func TestPermissionsAllowMoreThan(t *testing.T) {
 	dev, ops := &vedette.Permissions{Read: []string{"dev"}}, &vedette.Permissions{Read: []string{"dev", "ops"}, Write: []string{"ops"}}
 	for _, tt := range []struct {
 		why       string
@@ -104,30 +104,30 @@ func TestPermissionsExceed(t *testing.T) {
 		{"a list that is gone, which may mean everyone", dev, ops, true},
 		{"permissions that name nobody", &vedette.Permissions{}, dev, true},
 	} {
-		if tt.p.Exceeds(tt.others) != tt.want {
+		if tt.p.AllowsMoreThan(tt.others) != tt.want {
 			t.Errorf("%s: %s over %s: got %v", tt.why, tt.p, tt.others, !tt.want)
 		}
 	}
 }
 
 func TestClusterSame(t *testing.T) {
-	known := vedette.Cluster{UID: "u1", Host: "https://a", Fingerprint: "AA"}
-	hidden := vedette.Cluster{Host: "https://10.0.0.1", Fingerprint: "AA"}
-	plain := vedette.Cluster{Host: "http://localhost:8001"}
+	withUID := vedette.Cluster{UID: "u1", Host: "https://a", Fingerprint: "AA"}
+	withoutUID := vedette.Cluster{Host: "https://10.0.0.1", Fingerprint: "AA"}
+	addressOnly := vedette.Cluster{Host: "http://localhost:8001"}
 	for _, tt := range []struct {
 		why  string
 		a, b vedette.Cluster
 		want bool
 	}{
-		{"same uid behind a new address and certificate", known, vedette.Cluster{UID: "u1", Host: "https://b", Fingerprint: "BB"}, true},
-		{"another uid behind the same address and certificate", known, vedette.Cluster{UID: "u2", Host: "https://a", Fingerprint: "AA"}, false},
-		{"uid hidden, same address and certificate", known, vedette.Cluster{Host: "https://a", Fingerprint: "AA"}, true},
-		{"uid hidden, same address, another certificate", known, vedette.Cluster{Host: "https://a", Fingerprint: "BB"}, false},
-		{"uid hidden, same address, certificate unknown", known, vedette.Cluster{Host: "https://a"}, false},
-		{"uid hidden, same certificate, another address", known, vedette.Cluster{Host: "https://b", Fingerprint: "AA"}, false},
-		{"both uids hidden, same address and certificate", hidden, hidden, true},
-		{"two clusters seen from within, where all have one address", hidden, vedette.Cluster{Host: "https://10.0.0.1", Fingerprint: "BB"}, false},
-		{"nothing but an address", plain, plain, false},
+		{"same uid behind a new address and certificate", withUID, vedette.Cluster{UID: "u1", Host: "https://b", Fingerprint: "BB"}, true},
+		{"another uid behind the same address and certificate", withUID, vedette.Cluster{UID: "u2", Host: "https://a", Fingerprint: "AA"}, false},
+		{"uid hidden, same address and certificate", withUID, vedette.Cluster{Host: "https://a", Fingerprint: "AA"}, true},
+		{"uid hidden, same address, another certificate", withUID, vedette.Cluster{Host: "https://a", Fingerprint: "BB"}, false},
+		{"uid hidden, same address, certificate unknown", withUID, vedette.Cluster{Host: "https://a"}, false},
+		{"uid hidden, same certificate, another address", withUID, vedette.Cluster{Host: "https://b", Fingerprint: "AA"}, false},
+		{"both uids hidden, same address and certificate", withoutUID, withoutUID, true},
+		{"two clusters seen from within, where all have one address", withoutUID, vedette.Cluster{Host: "https://10.0.0.1", Fingerprint: "BB"}, false},
+		{"nothing but an address", addressOnly, addressOnly, false},
 		{"nothing at all", vedette.Cluster{}, vedette.Cluster{}, false},
 	} {
 		if tt.a.Same(tt.b) != tt.want || tt.b.Same(tt.a) != tt.want {
@@ -143,8 +143,8 @@ func TestOperationIdempotent(t *testing.T) {
 		want bool
 	}{
 		{"an apply is", vedette.ApplyArgs{}, true},
-		{"a create is not", vedette.ApplyArgs{Strategy: vedette.CreateOnly}, false},
-		{"nor a recreate, which deletes once more", vedette.ApplyArgs{Strategy: vedette.Recreate}, false},
+		{"a create is not", vedette.ApplyArgs{Strategy: vedette.StrategyCreateOnly}, false},
+		{"nor a recreate, which deletes once more", vedette.ApplyArgs{Strategy: vedette.StrategyRecreate}, false},
 		{"a merge patch is", vedette.PatchArgs{Type: vedette.MergePatch}, true},
 		{"a JSON patch is not", vedette.PatchArgs{Type: vedette.JSONPatch}, false},
 		{"an undo to a revision is", vedette.UndoArgs{Revision: 3}, true},

@@ -142,7 +142,7 @@ func (s *sink) item(ctx context.Context, e watch.Event) error {
 	if err != nil {
 		return err
 	}
-	header, err := redact.Meta(e.Raw)
+	header, err := redact.ReadMetadata(e.Raw)
 	if err == nil && x.has(vedette.Digest(header.UID, header.ResourceVersion)) {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (s *sink) skipObject(ctx context.Context, e watch.Event, priority outbox.Pr
 }
 
 func (s *sink) delete(ctx context.Context, e watch.Event) error {
-	header, err := redact.Meta(e.Raw)
+	header, err := redact.ReadMetadata(e.Raw)
 	if err == nil && header.Name == "" {
 		err = errors.New("it has no name")
 	}

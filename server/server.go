@@ -138,7 +138,7 @@ func (s *Server) workOn(ctx context.Context, held *tenancy, st *store.Store) err
 	seats := roster.New(s.cfg.ID, st, book, s.log)
 	hub := ingest.NewHub()
 	in := ingest.New(s.cfg.Ingest, st, hub, s.log)
-	s.cfg.Gate.Server, s.cfg.Gate.Version = s.cfg.ID, s.cfg.Version
+	s.cfg.Gate.ServerID, s.cfg.Gate.Version = s.cfg.ID, s.cfg.Version
 	s.cfg.Dispatch.Server = s.cfg.ID
 	desk := dispatch.New(s.cfg.Dispatch, seats, st, hub, s.log)
 	if err := s.recover(ctx, seats, desk); err != nil {
@@ -158,7 +158,7 @@ func (s *Server) workOn(ctx context.Context, held *tenancy, st *store.Store) err
 	group.Go(func() error { return seats.Run(ctx) })
 	// Agents stay until the tasks have ended, which reach clusters through them. Others
 	// go elsewhere at once.
-	stopDrain := context.AfterFunc(ctx, door.Drain)
+	stopDrain := context.AfterFunc(ctx, door.StopAccepting)
 	defer stopDrain()
 	served, leave := context.WithCancel(held.ctx)
 	group.Go(func() error { defer leave(); return tasks.Run(ctx) })
@@ -262,11 +262,11 @@ func (s *Server) serveGRPC(srv *grpc.Server) error {
 
 // letAgentsIn lets agents in. When ctx ends it asks them to leave, so that they go
 // elsewhere before the connection breaks.
-func (s *Server) letAgentsIn(ctx context.Context, door *gate.Gate) error {
-	s.late.bind(door.Serve)
+func (s *Server) letAgentsIn(ctx context.Context, door *gate.Server) error {
+	s.late.bind(door.Register)
 	<-ctx.Done()
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	door.Goodbye(after, "the server is going away")
+	door.Drain(after, "the server is going away")
 	return nil
 }

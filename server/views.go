@@ -25,7 +25,7 @@ import (
 const streamBytes = 128 << 20
 
 // views are all that readers can ask for.
-func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Gate, desk *dispatch.Dispatch, tasks *task.Tasks) (http.Handler, error) {
+func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Server, desk *dispatch.Dispatch, tasks *task.Tasks) (http.Handler, error) {
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
 			row, err := st.Account(ctx, account)
@@ -39,7 +39,7 @@ func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, d
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		Reads: reads, Streams: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
 		Store: st, Hub: hub, Fleet: fleet{seats, s.cfg.ID}, Operations: desk, Log: s.log, Version: s.cfg.Version,
-		StaleAfter: 4 * s.cfg.Gate.Interval(), Authority: authority,
+		StaleAfter: 4 * s.cfg.Gate.HeartbeatInterval(), Authority: authority,
 	}))
 	cfg := s.cfg.Clouddriver
 	cfg.Reads = reads

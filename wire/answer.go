@@ -24,7 +24,7 @@ type AnswerWriter struct {
 // first does. An error of send is returned by Write, Flush and Close.
 func NewAnswerWriter(first *AnswerPiece, send func(*AnswerPiece) error) *AnswerWriter {
 	w := &AnswerWriter{first: first, send: send, enc: newEncoder(answerWindow)}
-	w.enc.Reset((*outgoing)(w))
+	w.enc.Reset((*pieceWriter)(w))
 	return w
 }
 
@@ -42,15 +42,15 @@ func (w *AnswerWriter) Flush() error {
 
 // Close ends the answer. An error that is given tells the reader why it is not
 // complete.
-func (w *AnswerWriter) Close(brokeOff error) error {
-	if brokeOff == nil {
+func (w *AnswerWriter) Close(cause error) error {
+	if cause == nil {
 		return w.enc.Close()
 	}
 	if err := w.enc.Flush(); err != nil {
 		return err
 	}
 	p := w.piece()
-	p.BrokeOff = brokeOff.Error()
+	p.BrokeOff = cause.Error()
 	return w.send(p)
 }
 
@@ -62,10 +62,10 @@ func (w *AnswerWriter) piece() *AnswerPiece {
 	return p
 }
 
-// outgoing is a writer as its encoder sees it.
-type outgoing AnswerWriter
+// pieceWriter is a writer as its encoder sees it.
+type pieceWriter AnswerWriter
 
-func (p *outgoing) Write(b []byte) (int, error) {
+func (p *pieceWriter) Write(b []byte) (int, error) {
 	written := len(b)
 	for len(b) > 0 {
 		piece := (*AnswerWriter)(p).piece()
@@ -78,9 +78,9 @@ func (p *outgoing) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// ErrBrokeOff is in the chain of what an AnswerReader says of an answer that its
+// ErrIncompleteAnswer is in the chain of what an AnswerReader says of an answer that its
 // sender could not complete.
-var ErrBrokeOff = errors.New("the answer broke off")
+var ErrIncompleteAnswer = errors.New("the answer broke off")
 
 // AnswerReader reads an answer's pieces as what they hold. It is for one
 // goroutine, which closes it.
@@ -95,7 +95,7 @@ type AnswerReader struct {
 // with those of next, whose io.EOF ends it.
 func NewAnswerReader(first *AnswerPiece, next func() (*AnswerPiece, error)) (*AnswerReader, error) {
 	r := &AnswerReader{piece: first, next: next, dec: newDecoder()}
-	if err := r.dec.Reset((*compressed)(r)); err != nil {
+	if err := r.dec.Reset((*pieceReader)(r)); err != nil {
 		return nil, fmt.Errorf("begin an answer: %w", err)
 	}
 	return r, nil
@@ -118,13 +118,13 @@ func (r *AnswerReader) Read(p []byte) (int, error) {
 // Close lets go of the memory.
 func (r *AnswerReader) Close() { r.dec.Close() }
 
-// compressed is a reader as its decoder sees it.
-type compressed AnswerReader
+// pieceReader is a reader as its decoder sees it.
+type pieceReader AnswerReader
 
-func (c *compressed) Read(b []byte) (int, error) {
+func (c *pieceReader) Read(b []byte) (int, error) {
 	for len(c.piece.GetZstd()) == 0 {
-		if why := c.piece.GetBrokeOff(); why != "" {
-			c.err = fmt.Errorf("%w: %s", ErrBrokeOff, why)
+		if reason := c.piece.GetBrokeOff(); reason != "" {
+			c.err = fmt.Errorf("%w: %s", ErrIncompleteAnswer, reason)
 			return 0, c.err
 		}
 		if c.piece, c.err = c.next(); c.err != nil {

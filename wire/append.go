@@ -9,30 +9,30 @@ import (
 // What follows writes fields as proto3 has them: those that are empty or zero
 // are left out.
 
-func appendText[T string | []byte](b []byte, field protowire.Number, text T) []byte {
-	if len(text) == 0 {
+func appendBytes[T string | []byte](b []byte, field protowire.Number, value T) []byte {
+	if len(value) == 0 {
 		return b
 	}
 	b = protowire.AppendTag(b, field, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(len(text)))
-	return append(b, text...)
+	b = protowire.AppendVarint(b, uint64(len(value)))
+	return append(b, value...)
 }
 
-func sizeText[T string | []byte](field protowire.Number, text T) int {
-	if len(text) == 0 {
+func sizeBytes[T string | []byte](field protowire.Number, value T) int {
+	if len(value) == 0 {
 		return 0
 	}
-	return protowire.SizeTag(field) + protowire.SizeBytes(len(text))
+	return protowire.SizeTag(field) + protowire.SizeBytes(len(value))
 }
 
-func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
+func appendVarint(b []byte, field protowire.Number, n uint64) []byte {
 	if n == 0 {
 		return b
 	}
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
 }
 
-func sizeNumber(field protowire.Number, n uint64) int {
+func sizeVarint(field protowire.Number, n uint64) int {
 	if n == 0 {
 		return 0
 	}
@@ -48,8 +48,8 @@ const (
 // appendMap writes entries in the order of their keys, so that objects of a kind
 // look alike to the compression.
 func appendMap(b []byte, field protowire.Number, m map[string]string) []byte {
-	var room [24]string
-	keys := room[:0]
+	var buf [24]string
+	keys := buf[:0]
 	for key := range m {
 		keys = append(keys, key)
 	}
@@ -57,16 +57,16 @@ func appendMap(b []byte, field protowire.Number, m map[string]string) []byte {
 	for _, key := range keys {
 		value := m[key]
 		b = protowire.AppendTag(b, field, protowire.BytesType)
-		b = protowire.AppendVarint(b, uint64(sizeText(mapKey, key)+sizeText(mapValue, value)))
-		b = appendText(b, mapKey, key)
-		b = appendText(b, mapValue, value)
+		b = protowire.AppendVarint(b, uint64(sizeBytes(mapKey, key)+sizeBytes(mapValue, value)))
+		b = appendBytes(b, mapKey, key)
+		b = appendBytes(b, mapValue, value)
 	}
 	return b
 }
 
 func sizeMap(field protowire.Number, m map[string]string) (size int) {
 	for key, value := range m {
-		size += protowire.SizeTag(field) + protowire.SizeBytes(sizeText(mapKey, key)+sizeText(mapValue, value))
+		size += protowire.SizeTag(field) + protowire.SizeBytes(sizeBytes(mapKey, key)+sizeBytes(mapValue, value))
 	}
 	return size
 }

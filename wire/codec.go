@@ -20,10 +20,10 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return c.CodecV2.Marshal(v)
 	}
-	m = cleaned(m)
+	m = cleanedCopy(m)
 	data, err := c.CodecV2.Marshal(m)
 	if err != nil {
-		return c.CodecV2.Marshal(repaired(m))
+		return c.CodecV2.Marshal(repairedCopy(m))
 	}
 	return data, nil
 }

@@ -18,8 +18,8 @@ const (
 	smallMessage = 64 << 10
 	// What the fields of a message may take. A declaration of 50,000 feeds takes 33
 	// MiB; what agents say outside of their records is far smaller.
-	maxCost        = 64 << 20
-	maxCostOfAgent = 8 << 20
+	maxCost      = 64 << 20
+	maxAgentCost = 8 << 20
 )
 
 // checkCost refuses a message that would be much larger in memory than it is on the
@@ -28,21 +28,21 @@ func checkCost(b []byte, m proto.Message) (int, error) {
 	if len(b) <= smallMessage {
 		return 0, nil
 	}
-	most := maxCost
+	limit := maxCost
 	switch m.(type) {
 	case *AgentMessage, *OperationsUp, *AnswerPiece:
-		most = maxCostOfAgent
+		limit = maxAgentCost
 	}
-	cost := costOf(b, m.ProtoReflect().Descriptor(), most, 0)
-	if cost > most {
-		return cost, fmt.Errorf("its many fields would take more than %d bytes of memory", most)
+	cost := costOf(b, m.ProtoReflect().Descriptor(), limit, 0)
+	if cost > limit {
+		return cost, fmt.Errorf("its many fields would take more than %d bytes of memory", limit)
 	}
 	return cost, nil
 }
 
 // costOf counts what fields take, and stops soon after it is too much.
-func costOf(b []byte, md protoreflect.MessageDescriptor, most, depth int) (cost int) {
-	for len(b) > 0 && cost <= most {
+func costOf(b []byte, md protoreflect.MessageDescriptor, limit, depth int) (cost int) {
+	for len(b) > 0 && cost <= limit {
 		number, wireType, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return cost // protobuf complains
@@ -55,7 +55,7 @@ func costOf(b []byte, md protoreflect.MessageDescriptor, most, depth int) (cost 
 		fd := md.Fields().ByNumber(number)
 		if wireType == protowire.BytesType && fd != nil && fd.Kind() == protoreflect.MessageKind && depth < maxNesting {
 			value, _ := protowire.ConsumeBytes(b[n:])
-			cost += messageCost - fieldCost + costOf(value, fd.Message(), most-cost, depth+1)
+			cost += messageCost - fieldCost + costOf(value, fd.Message(), limit-cost, depth+1)
 		}
 		b = b[n+size:]
 	}

@@ -31,10 +31,10 @@ func ToCluster(c *Cluster) vedette.Cluster {
 	return vedette.Cluster{UID: c.GetUid(), Host: c.GetHost(), Fingerprint: c.GetFingerprint(), Version: c.GetVersion()}
 }
 
-// FromLifts encodes lifts.
-func FromLifts(lifts []vedette.Lift) []*Lift {
+// FromProjections encodes lifts.
+func FromProjections(projections []vedette.Projection) []*Lift {
 	var out []*Lift
-	for _, l := range lifts {
+	for _, l := range projections {
 		w := &Lift{Kind: FromKind(l.Kind)}
 		for _, f := range l.Fields {
 			w.Fields = append(w.Fields, &LiftField{Name: f.Name, Path: f.Path})
@@ -44,13 +44,13 @@ func FromLifts(lifts []vedette.Lift) []*Lift {
 	return out
 }
 
-// ToLifts decodes lifts.
-func ToLifts(lifts []*Lift) []vedette.Lift {
-	var out []vedette.Lift
-	for _, w := range lifts {
-		l := vedette.Lift{Kind: ToKind(w.GetKind())}
+// ToProjections decodes lifts.
+func ToProjections(projections []*Lift) []vedette.Projection {
+	var out []vedette.Projection
+	for _, w := range projections {
+		l := vedette.Projection{Kind: ToKind(w.GetKind())}
 		for _, f := range w.GetFields() {
-			l.Fields = append(l.Fields, vedette.LiftField{Name: f.GetName(), Path: f.GetPath()})
+			l.Fields = append(l.Fields, vedette.ProjectionField{Name: f.GetName(), Path: f.GetPath()})
 		}
 		out = append(out, l)
 	}

@@ -51,20 +51,20 @@ func EncodeStep(step Step) ([]byte, error) {
 // AppendHeader encodes what a record says besides its step: the step was encoded
 // when it came up, and the term may have changed by the time that it is sent.
 func AppendHeader(b []byte, account vedette.AccountName, term vedette.Term, feed vedette.Feed) []byte {
-	feed.Kind.Group, feed.Kind.Name, feed.Namespace = validText(feed.Kind.Group), validText(feed.Kind.Name), validText(feed.Namespace)
-	b = appendText(b, recordAccount, validText(string(account)))
-	b = appendNumber(b, recordTerm, uint64(term))
+	feed.Kind.Group, feed.Kind.Name, feed.Namespace = toValidUTF8(feed.Kind.Group), toValidUTF8(feed.Kind.Name), toValidUTF8(feed.Namespace)
+	b = appendBytes(b, recordAccount, toValidUTF8(string(account)))
+	b = appendVarint(b, recordTerm, uint64(term))
 	if feed == (vedette.Feed{}) {
 		return b
 	}
-	kind := sizeText(kindGroup, feed.Kind.Group) + sizeText(kindName, feed.Kind.Name)
+	kindSize := sizeBytes(kindGroup, feed.Kind.Group) + sizeBytes(kindName, feed.Kind.Name)
 	b = protowire.AppendTag(b, recordFeed, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(protowire.SizeTag(feedKind)+protowire.SizeBytes(kind)+sizeText(feedNamespace, feed.Namespace)))
+	b = protowire.AppendVarint(b, uint64(protowire.SizeTag(feedKind)+protowire.SizeBytes(kindSize)+sizeBytes(feedNamespace, feed.Namespace)))
 	b = protowire.AppendTag(b, feedKind, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(kind))
-	b = appendText(b, kindGroup, feed.Kind.Group)
-	b = appendText(b, kindName, feed.Kind.Name)
-	return appendText(b, feedNamespace, feed.Namespace)
+	b = protowire.AppendVarint(b, uint64(kindSize))
+	b = appendBytes(b, kindGroup, feed.Kind.Group)
+	b = appendBytes(b, kindName, feed.Kind.Name)
+	return appendBytes(b, feedNamespace, feed.Namespace)
 }
 
 // EncodeUpsert is EncodeStep for an object, by far the most frequent step. It
@@ -73,22 +73,22 @@ func AppendHeader(b []byte, account vedette.AccountName, term vedette.Term, feed
 // is copied once then, from where redaction left it.
 func EncodeUpsert(o vedette.Object, live bool) []byte {
 	repairObject(&o)
-	inner := sizeUpsert(&o, live)
-	b := make([]byte, 0, protowire.SizeTag(recordUpsert)+protowire.SizeBytes(inner))
+	size := sizeUpsert(&o, live)
+	b := make([]byte, 0, protowire.SizeTag(recordUpsert)+protowire.SizeBytes(size))
 	b = protowire.AppendTag(b, recordUpsert, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(inner))
-	b = appendText(b, upsertNamespace, o.Namespace)
-	b = appendText(b, upsertName, o.Name)
-	b = appendText(b, upsertUID, o.UID)
-	b = appendText(b, upsertResourceVersion, o.ResourceVersion)
-	b = appendText(b, upsertAPIVersion, o.APIVersion)
-	b = appendNumber(b, upsertCreated, uint64(o.Created))
+	b = protowire.AppendVarint(b, uint64(size))
+	b = appendBytes(b, upsertNamespace, o.Namespace)
+	b = appendBytes(b, upsertName, o.Name)
+	b = appendBytes(b, upsertUID, o.UID)
+	b = appendBytes(b, upsertResourceVersion, o.ResourceVersion)
+	b = appendBytes(b, upsertAPIVersion, o.APIVersion)
+	b = appendVarint(b, upsertCreated, uint64(o.Created))
 	b = appendOwner(b, &o.Owner)
 	b = appendMap(b, upsertLabels, o.Labels)
 	b = appendMap(b, upsertAnnotations, o.Annotations)
-	b = appendText(b, upsertSummary, o.Summary)
-	b = appendText(b, upsertBody, o.Body)
-	return appendNumber(b, upsertLive, protowire.EncodeBool(live))
+	b = appendBytes(b, upsertSummary, o.Summary)
+	b = appendBytes(b, upsertBody, o.Body)
+	return appendVarint(b, upsertLive, protowire.EncodeBool(live))
 }
 
 // repairObject makes the texts of an object's header valid UTF-8, as Marshal does. The
@@ -96,13 +96,13 @@ func EncodeUpsert(o vedette.Object, live bool) []byte {
 func repairObject(o *vedette.Object) {
 	for _, s := range []*string{&o.Namespace, &o.Name, &o.UID, &o.ResourceVersion, &o.APIVersion,
 		&o.Owner.Kind.Group, &o.Owner.Kind.Name, &o.Owner.Name, &o.Owner.UID} {
-		*s = validText(*s)
+		*s = toValidUTF8(*s)
 	}
-	o.Labels, o.Annotations = validMap(o.Labels), validMap(o.Annotations)
+	o.Labels, o.Annotations = toValidUTF8Map(o.Labels), toValidUTF8Map(o.Annotations)
 }
 
-// validMap returns the map where it is valid UTF-8, or else a copy that is.
-func validMap(m map[string]string) map[string]string {
+// toValidUTF8Map returns the map where it is valid UTF-8, or else a copy that is.
+func toValidUTF8Map(m map[string]string) map[string]string {
 	valid := true
 	for k, v := range m {
 		valid = valid && utf8.ValidString(k) && utf8.ValidString(v)
@@ -112,42 +112,42 @@ func validMap(m map[string]string) map[string]string {
 	}
 	repaired := make(map[string]string, len(m))
 	for k, v := range m {
-		repaired[validText(k)] = validText(v)
+		repaired[toValidUTF8(k)] = toValidUTF8(v)
 	}
 	return repaired
 }
 
 func sizeUpsert(o *vedette.Object, live bool) int {
-	return sizeText(upsertNamespace, o.Namespace) + sizeText(upsertName, o.Name) + sizeText(upsertUID, o.UID) +
-		sizeText(upsertResourceVersion, o.ResourceVersion) + sizeText(upsertAPIVersion, o.APIVersion) +
-		sizeNumber(upsertCreated, uint64(o.Created)) + sizeOwner(&o.Owner) +
+	return sizeBytes(upsertNamespace, o.Namespace) + sizeBytes(upsertName, o.Name) + sizeBytes(upsertUID, o.UID) +
+		sizeBytes(upsertResourceVersion, o.ResourceVersion) + sizeBytes(upsertAPIVersion, o.APIVersion) +
+		sizeVarint(upsertCreated, uint64(o.Created)) + sizeOwner(&o.Owner) +
 		sizeMap(upsertLabels, o.Labels) + sizeMap(upsertAnnotations, o.Annotations) +
-		sizeText(upsertSummary, o.Summary) + sizeText(upsertBody, o.Body) + sizeNumber(upsertLive, protowire.EncodeBool(live))
+		sizeBytes(upsertSummary, o.Summary) + sizeBytes(upsertBody, o.Body) + sizeVarint(upsertLive, protowire.EncodeBool(live))
 }
 
 func appendOwner(b []byte, o *vedette.Owner) []byte {
 	if *o == (vedette.Owner{}) {
 		return b
 	}
-	kind := sizeText(kindGroup, o.Kind.Group) + sizeText(kindName, o.Kind.Name)
+	kindSize := sizeBytes(kindGroup, o.Kind.Group) + sizeBytes(kindName, o.Kind.Name)
 	b = protowire.AppendTag(b, upsertOwner, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(sizeOwnerInside(o)))
+	b = protowire.AppendVarint(b, uint64(sizeOwnerFields(o)))
 	b = protowire.AppendTag(b, ownerKind, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(kind))
-	b = appendText(b, kindGroup, o.Kind.Group)
-	b = appendText(b, kindName, o.Kind.Name)
-	b = appendText(b, ownerName, o.Name)
-	return appendText(b, ownerUID, o.UID)
+	b = protowire.AppendVarint(b, uint64(kindSize))
+	b = appendBytes(b, kindGroup, o.Kind.Group)
+	b = appendBytes(b, kindName, o.Kind.Name)
+	b = appendBytes(b, ownerName, o.Name)
+	return appendBytes(b, ownerUID, o.UID)
 }
 
 func sizeOwner(o *vedette.Owner) int {
 	if *o == (vedette.Owner{}) {
 		return 0
 	}
-	return protowire.SizeTag(upsertOwner) + protowire.SizeBytes(sizeOwnerInside(o))
+	return protowire.SizeTag(upsertOwner) + protowire.SizeBytes(sizeOwnerFields(o))
 }
 
-func sizeOwnerInside(o *vedette.Owner) int {
-	kind := sizeText(kindGroup, o.Kind.Group) + sizeText(kindName, o.Kind.Name)
-	return protowire.SizeTag(ownerKind) + protowire.SizeBytes(kind) + sizeText(ownerName, o.Name) + sizeText(ownerUID, o.UID)
+func sizeOwnerFields(o *vedette.Owner) int {
+	kindSize := sizeBytes(kindGroup, o.Kind.Group) + sizeBytes(kindName, o.Kind.Name)
+	return protowire.SizeTag(ownerKind) + protowire.SizeBytes(kindSize) + sizeBytes(ownerName, o.Name) + sizeBytes(ownerUID, o.UID)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestEncodeUpsert holds the hand-written encoding to the generated one.
-func TestEncodeUpsert(t *testing.T) {
+// TestEncodeUpsertMatchesGeneratedCode holds the hand-written encoding to the generated one.
+func TestEncodeUpsertMatchesGeneratedCode(t *testing.T) {
 	for _, o := range []vedette.Object{
 		{Key: vedette.Key{Name: "n"}, Body: []byte(`{}`)},
 		{
@@ -37,8 +37,8 @@ func TestEncodeUpsert(t *testing.T) {
 	}
 }
 
-// TestAppendHeader holds the hand-written encoding to the generated one.
-func TestAppendHeader(t *testing.T) {
+// TestAppendHeaderMatchesGeneratedCode holds the hand-written encoding to the generated one.
+func TestAppendHeaderMatchesGeneratedCode(t *testing.T) {
 	for _, feed := range []vedette.Feed{{}, {Kind: vedette.Kind{Name: "Pod"}}, {Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "shop"}} {
 		want := &Record{Account: "prod", Term: 1 << 40}
 		if feed != (vedette.Feed{}) {

@@ -15,7 +15,7 @@ func FromOperation(op vedette.Operation, now time.Time) (*Operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name, valid := validNames(o.ProtoReflect()); !valid {
+	if name, valid := findInvalidUTF8(o.ProtoReflect()); !valid {
 		return nil, vedette.Errorf(vedette.Invalid, "%q is not valid UTF-8, so that no cluster can know it by that name", name)
 	}
 	return o, nil
@@ -29,9 +29,9 @@ func encodeOperation(op vedette.Operation, now time.Time) (*Operation, error) {
 	if !op.DryRun {
 		return o, o.setArgs(op.Args)
 	}
-	judged := &Operation{}
-	o.Verb = &Operation_DryRun{&DryRun{Operation: judged}}
-	return o, judged.setArgs(op.Args)
+	inner := &Operation{}
+	o.Verb = &Operation_DryRun{&DryRun{Operation: inner}}
+	return o, inner.setArgs(op.Args)
 }
 
 func (o *Operation) setArgs(args vedette.Args) error {

@@ -20,8 +20,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// fill gives every field of a value something that is not its zero.
-func fill(v reflect.Value, n *int) {
+// fillFields gives every field of a value something that is not its zero.
+func fillFields(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
 	case reflect.Struct:
@@ -30,7 +30,7 @@ func fill(v reflect.Value, n *int) {
 			return
 		}
 		for i := range v.NumField() {
-			fill(v.Field(i), n)
+			fillFields(v.Field(i), n)
 		}
 	case reflect.String:
 		v.SetString(string(rune('a' + *n%26)))
@@ -46,12 +46,12 @@ func fill(v reflect.Value, n *int) {
 		v.SetBytes([]byte{byte(*n)})
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), n)
+		fillFields(v.Elem(), n)
 	}
 }
 
-// TestOperations sends every verb with every field set through the wire's words.
-func TestOperations(t *testing.T) {
+// TestOperationRoundTrip sends every verb with every field set through the wire's words.
+func TestOperationRoundTrip(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	for _, args := range []vedette.Args{
 		vedette.GetArgs{}, vedette.ListArgs{}, vedette.ApplyArgs{}, vedette.PatchArgs{}, vedette.DeleteArgs{}, vedette.PruneArgs{}, vedette.ScaleArgs{}, vedette.RestartArgs{},
@@ -60,21 +60,21 @@ func TestOperations(t *testing.T) {
 	} {
 		filled := reflect.New(reflect.TypeOf(args)).Elem()
 		n := 0
-		fill(filled, &n)
+		fillFields(filled, &n)
 		op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: filled.Interface().(vedette.Args)}
 		for _, op.DryRun = range []bool{false, true} {
-			var read Operation
-			if err := proto.Unmarshal(encoded(t, op, now), &read); err != nil {
+			var decoded Operation
+			if err := proto.Unmarshal(mustEncode(t, op, now), &decoded); err != nil {
 				t.Fatal(err)
 			}
-			if got := ToOperation(&read, now); !reflect.DeepEqual(got, op) {
+			if got := ToOperation(&decoded, now); !reflect.DeepEqual(got, op) {
 				t.Errorf("%s:\ngot  %#v\nsent %#v", args.Verb(), got, op)
 			}
 		}
 	}
 }
 
-func encoded(t *testing.T, op vedette.Operation, now time.Time) []byte {
+func mustEncode(t *testing.T, op vedette.Operation, now time.Time) []byte {
 	t.Helper()
 	m, err := FromOperation(op, now)
 	if err != nil {
@@ -87,33 +87,33 @@ func encoded(t *testing.T, op vedette.Operation, now time.Time) []byte {
 	return b
 }
 
-// firstVerbs are the cases of Operation that the first release knows, by number.
-const firstVerbs = 27
+// lastFirstReleaseField are the cases of Operation that the first release knows, by number.
+const lastFirstReleaseField = 27
 
-// olderOperation is an Operation as a program of the first release reads it.
-func olderOperation(t *testing.T) *dynamicpb.Message {
+// firstReleaseOperation is an Operation as a program of the first release reads it.
+func firstReleaseOperation(t *testing.T) *dynamicpb.Message {
 	t.Helper()
 	file := protodesc.ToFileDescriptorProto(File_vedette_proto)
 	for _, m := range file.MessageType {
 		if m.GetName() == "Operation" {
-			m.Field = slices.DeleteFunc(m.Field, func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetNumber() > firstVerbs })
+			m.Field = slices.DeleteFunc(m.Field, func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetNumber() > lastFirstReleaseField })
 		}
 	}
-	older, err := protodesc.NewFile(file, protoregistry.GlobalFiles)
+	descriptor, err := protodesc.NewFile(file, protoregistry.GlobalFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dynamicpb.NewMessage(older.Messages().ByName("Operation"))
+	return dynamicpb.NewMessage(descriptor.Messages().ByName("Operation"))
 }
 
-// TestOlderAgentsFindNoVerb holds that what an agent of the first release would
+// TestFirstReleaseAgentIgnoresNewVerbs holds that what an agent of the first release would
 // take for something else than is meant has no verb for it, so that it does
 // nothing. The last is one that it does know.
-func TestOlderAgentsFindNoVerb(t *testing.T) {
+func TestFirstReleaseAgentIgnoresNewVerbs(t *testing.T) {
 	pod := vedette.Target{Kind: "pod", Namespace: "shop", Name: "web-0"}
 	for _, tt := range []struct {
 		op    vedette.Operation
-		knows bool
+		known bool
 	}{
 		{vedette.Operation{DryRun: true, Args: vedette.ApplyArgs{Manifest: []byte("{}")}}, false},
 		{vedette.Operation{DryRun: true, Args: vedette.DeleteArgs{Target: pod}}, false},
@@ -124,40 +124,40 @@ func TestOlderAgentsFindNoVerb(t *testing.T) {
 		{vedette.Operation{Args: vedette.PruneArgs{All: true}}, false},
 		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, LabelSelector: "a=b"}}, true},
 	} {
-		read := olderOperation(t)
-		if err := proto.Unmarshal(encoded(t, tt.op, time.Now()), read); err != nil {
+		decoded := firstReleaseOperation(t)
+		if err := proto.Unmarshal(mustEncode(t, tt.op, time.Now()), decoded); err != nil {
 			t.Fatal(err)
 		}
-		if verb := read.WhichOneof(read.Descriptor().Oneofs().ByName("verb")); (verb != nil) != tt.knows {
+		if verb := decoded.WhichOneof(decoded.Descriptor().Oneofs().ByName("verb")); (verb != nil) != tt.known {
 			t.Errorf("%+v has the verb %v", tt.op, verb)
 		}
 	}
 }
 
-// TestDryRunOfADryRun holds that what makes no sense has no arguments.
-func TestDryRunOfADryRun(t *testing.T) {
+// TestNestedDryRunHasNoArgs holds that what makes no sense has no arguments.
+func TestNestedDryRunHasNoArgs(t *testing.T) {
 	get := &Operation{Verb: &Operation_Get{&Target{}}}
-	once := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: get}}}
-	twice := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: once}}}
-	for _, o := range []*Operation{twice, {Verb: &Operation_DryRun{}}, {Verb: &Operation_DryRun{&DryRun{}}}} {
+	nested := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: get}}}
+	nestedTwice := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: nested}}}
+	for _, o := range []*Operation{nestedTwice, {Verb: &Operation_DryRun{}}, {Verb: &Operation_DryRun{&DryRun{}}}} {
 		if op := ToOperation(o, time.Now()); op.Args != nil {
 			t.Errorf("%v became %+v", o, op)
 		}
 	}
 }
 
-func TestOperationOfNewerServer(t *testing.T) {
+func TestUnknownVerbHasNoArgs(t *testing.T) {
 	if op := ToOperation(&Operation{Id: "01J"}, time.Now()); op.Args != nil {
 		t.Errorf("a verb that nobody knows became %T", op.Args)
 	}
 }
 
-func TestOutcomes(t *testing.T) {
-	fresh := vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "n", Name: "web"}, UID: "u", ResourceVersion: "7",
+func TestOutcomeRoundTrip(t *testing.T) {
+	object := vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "n", Name: "web"}, UID: "u", ResourceVersion: "7",
 		APIVersion: "apps/v1", Created: 5, Owner: vedette.Owner{Kind: vedette.Kind{Name: "Node"}, Name: "o", UID: "ou"},
 		Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}, Summary: []byte(`{"x":1}`), Body: []byte(`{"kind":"Deployment"}`)}
 	for _, out := range []vedette.Outcome{
-		{ID: "01J", State: vedette.Done, Status: 201, Keys: []vedette.Key{fresh.Key}, Fresh: &fresh, Objects: []json.RawMessage{fresh.Body}},
+		{ID: "01J", State: vedette.Done, Status: 201, Keys: []vedette.Key{object.Key}, CacheObject: &object, Objects: []json.RawMessage{object.Body}},
 		{ID: "01J", State: vedette.Failed, Status: 409, Reason: "Conflict", Message: "no", UIDs: []string{"u"}, Objects: []json.RawMessage{json.RawMessage(`{}`), json.RawMessage(`[]`)}},
 		{ID: "01J", State: vedette.Done, Status: 200, Unchanged: true},
 		{ID: "01J", State: vedette.Failed, Warnings: []string{"v1 Endpoints is deprecated", ""}},
@@ -167,17 +167,17 @@ func TestOutcomes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var read Outcome
-		if err := proto.Unmarshal(b, &read); err != nil {
+		var decoded Outcome
+		if err := proto.Unmarshal(b, &decoded); err != nil {
 			t.Fatal(err)
 		}
-		if got := ToOutcome(&read); !reflect.DeepEqual(got, out) {
+		if got := ToOutcome(&decoded); !reflect.DeepEqual(got, out) {
 			t.Errorf("got  %#v\nsent %#v", got, out)
 		}
 	}
 }
 
-func TestParts(t *testing.T) {
+func TestSplitAndJoin(t *testing.T) {
 	for _, size := range []int{0, 10, MaxPiece, MaxPiece + 1, 3 * MaxPiece, 5_000_001} {
 		m := &OperationsDown{Message: &OperationsDown_Operation{&Operation{Id: "01J", Verb: &Operation_Apply{&Apply{Manifest: bytes.Repeat([]byte("x"), size)}}}}}
 		parts, err := Split(m)
@@ -200,8 +200,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// carry returns what a reader makes of what a writer was given.
-func carry(t *testing.T, broke error, write func(w *AnswerWriter)) ([]byte, error) {
+// roundTripAnswer returns what a reader makes of what a writer was given.
+func roundTripAnswer(t *testing.T, cause error, write func(w *AnswerWriter)) ([]byte, error) {
 	t.Helper()
 	var sent []*AnswerPiece
 	w := NewAnswerWriter(&AnswerPiece{Operation: "01J"}, func(p *AnswerPiece) error {
@@ -212,7 +212,7 @@ func carry(t *testing.T, broke error, write func(w *AnswerWriter)) ([]byte, erro
 		return nil
 	})
 	write(w)
-	if err := w.Close(broke); err != nil {
+	if err := w.Close(cause); err != nil {
 		t.Fatal(err)
 	}
 	if sent[0].GetOperation() != "01J" {
@@ -232,21 +232,21 @@ func carry(t *testing.T, broke error, write func(w *AnswerWriter)) ([]byte, erro
 	return io.ReadAll(r)
 }
 
-func TestAnswers(t *testing.T) {
+func TestAnswerRoundTrip(t *testing.T) {
 	random := make([]byte, 2_000_000)
 	rand.NewChaCha8([32]byte{1}).Read(random)
 	for _, text := range [][]byte{nil, []byte("a line\n"), bytes.Repeat([]byte("the same line again\n"), 500_000), random} {
-		got, err := carry(t, nil, func(w *AnswerWriter) { w.Write(text) })
+		got, err := roundTripAnswer(t, nil, func(w *AnswerWriter) { w.Write(text) })
 		if err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%d bytes came out as %d: %v", len(text), len(got), err)
 		}
 	}
-	got, err := carry(t, errors.New("the kubelet hung up"), func(w *AnswerWriter) {
+	got, err := roundTripAnswer(t, errors.New("the kubelet hung up"), func(w *AnswerWriter) {
 		w.Write([]byte("one\n"))
 		w.Flush()
 		w.Write([]byte("two\n"))
 	})
-	if string(got) != "one\ntwo\n" || !errors.Is(err, ErrBrokeOff) {
+	if string(got) != "one\ntwo\n" || !errors.Is(err, ErrIncompleteAnswer) {
 		t.Errorf("got %q and %v", got, err)
 	}
 }

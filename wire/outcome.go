@@ -20,8 +20,8 @@ func FromOutcome(out vedette.Outcome) *Outcome {
 	for _, key := range out.Keys {
 		o.Keys = append(o.Keys, &Key{Kind: FromKind(key.Kind), Namespace: key.Namespace, Name: key.Name})
 	}
-	if out.Fresh != nil {
-		o.FreshKind, o.Fresh = FromKind(out.Fresh.Kind), FromObject(out.Fresh)
+	if out.CacheObject != nil {
+		o.FreshKind, o.Fresh = FromKind(out.CacheObject.Kind), FromObject(out.CacheObject)
 		return o
 	}
 	for _, object := range out.Objects {
@@ -35,8 +35,8 @@ func FromOutcome(out vedette.Outcome) *Outcome {
 func ToOutcome(o *Outcome) vedette.Outcome {
 	out := vedette.Outcome{ID: vedette.OperationID(o.GetId()), State: vedette.Lost, Status: int(o.GetStatus()), Reason: o.GetReason(), Message: o.GetMessage(),
 		UIDs: o.GetUids(), Result: o.GetResult(), Unchanged: o.GetUnchanged(), Warnings: o.GetWarnings()}
-	for state, encoded := range outcomeStates {
-		if encoded == o.GetState() {
+	for state, wireState := range outcomeStates {
+		if wireState == o.GetState() {
 			out.State = state
 		}
 	}
@@ -48,7 +48,7 @@ func ToOutcome(o *Outcome) vedette.Outcome {
 	}
 	if o.GetFresh() != nil {
 		fresh := ToObject(ToKind(o.GetFreshKind()), o.GetFresh())
-		out.Fresh, out.Objects = &fresh, []json.RawMessage{fresh.Body}
+		out.CacheObject, out.Objects = &fresh, []json.RawMessage{fresh.Body}
 	}
 	return out
 }

@@ -42,11 +42,11 @@ func (j *Joiner) Join(m *OperationsDown) (*OperationsDown, error) {
 	if !part.GetLast() {
 		return nil, nil
 	}
-	whole := &OperationsDown{}
-	err := Unmarshal(j.parts, whole)
+	joined := &OperationsDown{}
+	err := Unmarshal(j.parts, joined)
 	j.parts = nil // the message has copies of its bytes
 	if err != nil {
 		return nil, fmt.Errorf("decode a message of many parts: %w", err)
 	}
-	return whole, nil
+	return joined, nil
 }

@@ -38,7 +38,7 @@ type Writer struct {
 // Write appends a record, given as one or more parts of its encoding: protobuf
 // messages that stand one after the other are one message.
 func (w *Writer) Write(parts ...[]byte) error {
-	w.open()
+	w.openFrame()
 	n := 0
 	for _, part := range parts {
 		n += len(part)
@@ -54,7 +54,7 @@ func (w *Writer) Write(parts ...[]byte) error {
 	return nil
 }
 
-func (w *Writer) open() {
+func (w *Writer) openFrame() {
 	if w.enc == nil {
 		w.enc = newEncoder(Window)
 		w.enc.Reset(&w.buf)
@@ -95,12 +95,12 @@ func (w *Writer) Close() ([]*Data, error) {
 	return w.pieces(true), nil
 }
 
-func (w *Writer) pieces(end bool) []*Data {
+func (w *Writer) pieces(endFrame bool) []*Data {
 	var pieces []*Data
 	for w.buf.Len() > 0 {
 		pieces = append(pieces, &Data{Zstd: w.buf.Next(MaxPiece)})
 	}
-	if end && len(pieces) > 0 {
+	if endFrame && len(pieces) > 0 {
 		pieces[len(pieces)-1].EndOfFrame = true
 	}
 	return pieces
@@ -134,23 +134,23 @@ const (
 // record beyond 64 KiB, twice its bytes until the next is asked for, because it is
 // there encoded and decoded, and what its fields take.
 type Reader struct {
-	next  func() (*Data, error)
-	pool  *Decoders
-	mem   Budget
-	taken int // of the budget, for the last record
-	most  int // bytes of a record
-	piece []byte
-	end   bool // the piece is the last of its frame
-	dec   *zstd.Decoder
-	buf   []byte
-	err   error // what next said last
+	next      func() (*Data, error)
+	pool      *DecoderPool
+	mem       Budget
+	reserved  int // of the budget, for the last record
+	maxRecord int // bytes of a record
+	piece     []byte
+	lastPiece bool // the piece is the last of its frame
+	dec       *zstd.Decoder
+	buf       []byte
+	err       error // what next said last
 }
 
-// Decoders lends decoders to readers. Thousands of agents that are idle most of
+// DecoderPool lends decoders to readers. Thousands of agents that are idle most of
 // the time share a few. The zero value is ready.
-type Decoders struct{ pool sync.Pool }
+type DecoderPool struct{ pool sync.Pool }
 
-func (d *Decoders) get() *zstd.Decoder {
+func (d *DecoderPool) get() *zstd.Decoder {
 	if dec, ok := d.pool.Get().(*zstd.Decoder); ok {
 		return dec
 	}
@@ -159,26 +159,26 @@ func (d *Decoders) get() *zstd.Decoder {
 
 // NewReader returns a reader of the pieces that next gives. An error of next is
 // returned by Next, as is one of the budget, which may be nil for no limit.
-func NewReader(next func() (*Data, error), pool *Decoders, mem Budget) *Reader {
+func NewReader(next func() (*Data, error), pool *DecoderPool, mem Budget) *Reader {
 	if mem == nil {
 		mem = unlimited{}
 	}
-	return &Reader{next: next, pool: pool, mem: mem, most: MaxRecord}
+	return &Reader{next: next, pool: pool, mem: mem, maxRecord: MaxRecord}
 }
 
-// Limit bounds one record to fewer bytes than MaxRecord.
-func (r *Reader) Limit(bytes int) { r.most = bytes }
+// SetMaxRecord bounds one record to fewer bytes than MaxRecord.
+func (r *Reader) SetMaxRecord(bytes int) { r.maxRecord = bytes }
 
 // Next decodes the next record into rec and returns the record's size in
 // bytes before compression.
 func (r *Reader) Next(rec *Record) (int, error) {
-	r.mem.Release(r.taken)
-	r.taken = 0
-	size, err := r.length()
+	r.mem.Release(r.reserved)
+	r.reserved = 0
+	size, err := r.readLength()
 	if err != nil {
 		return 0, err
 	}
-	buf, err := r.record(size)
+	buf, err := r.readRecord(size)
 	if err != nil {
 		return 0, err
 	}
@@ -190,36 +190,36 @@ func (r *Reader) Next(rec *Record) (int, error) {
 		if err := r.mem.Reserve(cost); err != nil {
 			return 0, err
 		}
-		r.taken += cost
+		r.reserved += cost
 	}
 	return size, unmarshal(buf, rec)
 }
 
-// record reads an encoded record. Its bytes are valid until the next.
-func (r *Reader) record(size int) ([]byte, error) {
-	if first := min(size, smallRecord); len(r.buf) < first {
-		r.buf = make([]byte, first)
+// readRecord reads an encoded record. Its bytes are valid until the next.
+func (r *Reader) readRecord(size int) ([]byte, error) {
+	if initial := min(size, smallRecord); len(r.buf) < initial {
+		r.buf = make([]byte, initial)
 	}
 	buf := r.buf
-	for read := 0; read < size; {
-		if read == len(buf) {
-			grown := min(2*len(buf), size)
-			if err := r.mem.Reserve(2 * (grown - len(buf))); err != nil {
+	for filled := 0; filled < size; {
+		if filled == len(buf) {
+			newSize := min(2*len(buf), size)
+			if err := r.mem.Reserve(2 * (newSize - len(buf))); err != nil {
 				return nil, err
 			}
-			r.taken += 2 * (grown - len(buf))
-			buf = slices.Grow(buf, grown-len(buf))[:grown]
+			r.reserved += 2 * (newSize - len(buf))
+			buf = slices.Grow(buf, newSize-len(buf))[:newSize]
 		}
-		n, err := r.read(buf[read:min(len(buf), size)])
+		n, err := r.read(buf[filled:min(len(buf), size)])
 		if err != nil {
 			return nil, err
 		}
-		read += n
+		filled += n
 	}
 	return buf[:size], nil
 }
 
-func (r *Reader) length() (int, error) {
+func (r *Reader) readLength() (int, error) {
 	var size uint64
 	var b [1]byte
 	for shift := 0; ; shift += 7 {
@@ -234,8 +234,8 @@ func (r *Reader) length() (int, error) {
 			return 0, errors.New("decode record: its length is no varint")
 		}
 	}
-	if size > uint64(r.most) {
-		return 0, fmt.Errorf("decode record: %d bytes are more than the %d that a record may have", size, r.most)
+	if size > uint64(r.maxRecord) {
+		return 0, fmt.Errorf("decode record: %d bytes are more than the %d that a record may have", size, r.maxRecord)
 	}
 	return int(size), nil
 }
@@ -245,7 +245,7 @@ func (r *Reader) length() (int, error) {
 func (r *Reader) read(p []byte) (int, error) {
 	for {
 		if r.dec == nil {
-			if err := r.open(); err != nil {
+			if err := r.openFrame(); err != nil {
 				return 0, err
 			}
 		}
@@ -266,9 +266,9 @@ func (r *Reader) read(p []byte) (int, error) {
 	}
 }
 
-// open waits for a frame's first piece.
-func (r *Reader) open() error {
-	if err := r.fill(); err != nil {
+// openFrame waits for a frame's first piece.
+func (r *Reader) openFrame() error {
+	if err := r.fetchPiece(); err != nil {
 		return err
 	}
 	if err := r.mem.Reserve(DecoderMemory); err != nil {
@@ -276,7 +276,7 @@ func (r *Reader) open() error {
 		return err
 	}
 	r.dec = r.pool.get()
-	if err := r.dec.Reset((*source)(r)); err != nil {
+	if err := r.dec.Reset((*frameReader)(r)); err != nil {
 		return fmt.Errorf("begin compressed frame: %w", err)
 	}
 	return nil
@@ -301,29 +301,29 @@ func (r *Reader) Release() {
 	}
 }
 
-func (r *Reader) fill() error {
+func (r *Reader) fetchPiece() error {
 	for len(r.piece) == 0 {
 		data, err := r.next()
 		if err != nil {
 			r.err = err
 			return err
 		}
-		r.piece, r.end = data.GetZstd(), data.GetEndOfFrame()
+		r.piece, r.lastPiece = data.GetZstd(), data.GetEndOfFrame()
 	}
 	return nil
 }
 
-// source is the reader as its decoder sees it: one frame's bytes, then EOF.
-type source Reader
+// frameReader is the reader as its decoder sees it: one frame's bytes, then EOF.
+type frameReader Reader
 
-func (s *source) Read(p []byte) (int, error) {
+func (s *frameReader) Read(p []byte) (int, error) {
 	r := (*Reader)(s)
 	if len(r.piece) == 0 {
-		if r.end {
-			r.end = false
+		if r.lastPiece {
+			r.lastPiece = false
 			return 0, io.EOF
 		}
-		if err := r.fill(); err != nil {
+		if err := r.fetchPiece(); err != nil {
 			return 0, err
 		}
 	}

@@ -26,8 +26,8 @@ func upsert(name string, body []byte) *Record {
 	return &Record{Account: "a", Step: &Record_Upsert{Upsert: &Upsert{Name: name, Body: body}}}
 }
 
-// pieces serves a list of pieces, then an error.
-func pieces(list []*Data, last error) func() (*Data, error) {
+// servePieces serves a list of pieces, then an error.
+func servePieces(list []*Data, last error) func() (*Data, error) {
 	return func() (*Data, error) {
 		if len(list) == 0 {
 			return nil, last
@@ -38,7 +38,7 @@ func pieces(list []*Data, last error) func() (*Data, error) {
 	}
 }
 
-func cloned(list []*Data) []*Data {
+func clonePieces(list []*Data) []*Data {
 	var out []*Data
 	for _, d := range list {
 		out = append(out, proto.Clone(d).(*Data))
@@ -46,7 +46,7 @@ func cloned(list []*Data) []*Data {
 	return out
 }
 
-func TestStreamCarriesRecords(t *testing.T) {
+func TestRecordStreamRoundTrip(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var w Writer
 	var sent []*Record
@@ -58,18 +58,18 @@ func TestStreamCarriesRecords(t *testing.T) {
 		if err := w.Write(encode(t, &Record{Account: rec.Account}), encode(t, &Record{Step: rec.Step})); err != nil {
 			t.Fatal(err)
 		}
-		end := w.Flush
+		finish := w.Flush
 		if i%50 == 49 {
-			end = w.Close
+			finish = w.Close
 		}
-		got, err := end()
+		got, err := finish()
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, cloned(got)...)
+		list = append(list, clonePieces(got)...)
 	}
-	gone := errors.New("connection lost")
-	next := pieces(list, gone)
+	errLost := errors.New("connection lost")
+	next := servePieces(list, errLost)
 	var r *Reader
 	frameEnded := false
 	r = NewReader(func() (*Data, error) {
@@ -79,7 +79,7 @@ func TestStreamCarriesRecords(t *testing.T) {
 		d, err := next()
 		frameEnded = d.GetEndOfFrame()
 		return d, err
-	}, new(Decoders), nil)
+	}, new(DecoderPool), nil)
 	for i, want := range sent {
 		var got Record
 		if _, err := r.Next(&got); err != nil {
@@ -89,25 +89,25 @@ func TestStreamCarriesRecords(t *testing.T) {
 			t.Fatalf("record %d differs", i)
 		}
 	}
-	if _, err := r.Next(&Record{}); !errors.Is(err, gone) {
+	if _, err := r.Next(&Record{}); !errors.Is(err, errLost) {
 		t.Errorf("after the last record: %v, want the connection's error", err)
 	}
 }
 
-// TestFlushedRecordsArriveAtOnce holds that a record can be read as soon as its
+// TestFlushedRecordIsReadableImmediately holds that a record can be read as soon as its
 // batch was flushed: nothing waits in the compression for what comes next.
-func TestFlushedRecordsArriveAtOnce(t *testing.T) {
+func TestFlushedRecordIsReadableImmediately(t *testing.T) {
 	var w Writer
 	var queue []*Data
-	none := errors.New("nothing more was flushed")
+	errNone := errors.New("nothing more was flushed")
 	r := NewReader(func() (*Data, error) {
 		if len(queue) == 0 {
-			return nil, none
+			return nil, errNone
 		}
 		d := queue[0]
 		queue = queue[1:]
 		return d, nil
-	}, new(Decoders), nil)
+	}, new(DecoderPool), nil)
 	for i := range 100 {
 		if err := w.Write(encode(t, upsert(fmt.Sprint(i), nil))); err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestFlushedRecordsArriveAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		queue = append(queue, cloned(got)...)
+		queue = append(queue, clonePieces(got)...)
 		var rec Record
 		if _, err := r.Next(&rec); err != nil || rec.GetUpsert().GetName() != fmt.Sprint(i) {
 			t.Fatalf("record %d: %v, %v", i, &rec, err)
@@ -124,7 +124,7 @@ func TestFlushedRecordsArriveAtOnce(t *testing.T) {
 	}
 }
 
-func TestPiecesStaySmall(t *testing.T) {
+func TestPieceSizeIsBounded(t *testing.T) {
 	var w Writer
 	noise := make([]byte, 3<<20)
 	rnd := rand.NewChaCha8([32]byte{})
@@ -142,18 +142,18 @@ func TestPiecesStaySmall(t *testing.T) {
 		}
 	}
 	var rec Record
-	if size, err := NewReader(pieces(cloned(got), io.EOF), new(Decoders), nil).Next(&rec); err != nil || size < len(noise) || !bytes.Equal(rec.GetUpsert().GetBody(), noise) {
+	if size, err := NewReader(servePieces(clonePieces(got), io.EOF), new(DecoderPool), nil).Next(&rec); err != nil || size < len(noise) || !bytes.Equal(rec.GetUpsert().GetBody(), noise) {
 		t.Errorf("the record came back with %d bytes, %v", size, err)
 	}
 }
 
-func TestBadStreams(t *testing.T) {
+func TestInvalidStreamIsRejected(t *testing.T) {
 	var w Writer
 	_ = w.Write(bytes.Repeat([]byte{0xff}, 30))
 	garbage, _ := w.Flush()
-	garbage = cloned(garbage)
+	garbage = clonePieces(garbage)
 	var long Writer
-	long.open()
+	long.openFrame()
 	_, _ = long.enc.Write([]byte{0xff, 0xff, 0xff, 0xff, 0x7f})
 	tooLong, _ := long.Flush()
 	for why, tt := range map[string]struct {
@@ -162,11 +162,11 @@ func TestBadStreams(t *testing.T) {
 	}{
 		"no zstd":             {[]*Data{{Zstd: []byte("GET / HTTP/1.1\r\n\r\n")}}, "decompress records"},
 		"no protobuf":         {garbage, "decode record"},
-		"a length of 34 GB":   {cloned(tooLong), "more than"},
+		"a length of 34 GB":   {clonePieces(tooLong), "more than"},
 		"a cut frame":         {[]*Data{{Zstd: garbage[0].Zstd[:6], EndOfFrame: true}}, "decompress records"},
 		"an empty last piece": {nil, "EOF"},
 	} {
-		_, err := NewReader(pieces(tt.list, io.EOF), new(Decoders), nil).Next(&Record{})
+		_, err := NewReader(servePieces(tt.list, io.EOF), new(DecoderPool), nil).Next(&Record{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want an error with %q", why, err, tt.want)
 		}
@@ -179,7 +179,7 @@ func FuzzReader(f *testing.F) {
 	good, _ := w.Flush()
 	f.Add(good[0].Zstd, true)
 	f.Fuzz(func(t *testing.T, b []byte, end bool) {
-		r := NewReader(pieces([]*Data{{Zstd: b, EndOfFrame: end}}, io.EOF), new(Decoders), nil)
+		r := NewReader(servePieces([]*Data{{Zstd: b, EndOfFrame: end}}, io.EOF), new(DecoderPool), nil)
 		defer r.Release()
 		for range 100 {
 			if _, err := r.Next(&Record{}); err != nil {
@@ -189,31 +189,31 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// budget notes what a reader takes.
-type budget struct{ used, most, limit int }
+// recordingBudget notes what a reader takes.
+type recordingBudget struct{ used, peak, limit int }
 
-func (b *budget) Reserve(n int) error {
+func (b *recordingBudget) Reserve(n int) error {
 	b.used += n
-	b.most = max(b.most, b.used)
+	b.peak = max(b.peak, b.used)
 	if b.used > b.limit {
 		return errors.New("no memory")
 	}
 	return nil
 }
 
-func (b *budget) Release(n int) { b.used -= n }
+func (b *recordingBudget) Release(n int) { b.used -= n }
 
-// TestNothingIsTakenForWhatIsClaimed holds that a record takes memory as it comes, and
+// TestMemoryIsReservedOnlyForReceivedBytes holds that a record takes memory as it comes, and
 // not because a peer says how long it will be.
-func TestNothingIsTakenForWhatIsClaimed(t *testing.T) {
+func TestMemoryIsReservedOnlyForReceivedBytes(t *testing.T) {
 	var w Writer
 	_ = w.Write() // a length of 0 begins the frame
-	claim, _ := w.Flush()
-	w.open()
+	announced, _ := w.Flush()
+	w.openFrame()
 	_, _ = w.enc.Write(append(binary.AppendUvarint(nil, MaxRecord), make([]byte, 100_000)...))
 	more, _ := w.Flush()
-	b := &budget{limit: 64 << 20}
-	r := NewReader(pieces(append(cloned(claim), cloned(more)...), io.EOF), new(Decoders), b)
+	b := &recordingBudget{limit: 64 << 20}
+	r := NewReader(servePieces(append(clonePieces(announced), clonePieces(more)...), io.EOF), new(DecoderPool), b)
 	if _, err := r.Next(&Record{}); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestNothingIsTakenForWhatIsClaimed(t *testing.T) {
 	if _, err := r.Next(&rec); err == nil {
 		t.Fatal("a record of 32 MiB is there after 100,000 bytes")
 	}
-	if got, want := b.most, DecoderMemory+4*smallRecord; got > want {
+	if got, want := b.peak, DecoderMemory+4*smallRecord; got > want {
 		t.Errorf("%d bytes were taken for 100,000, want %d", got, want)
 	}
 	r.Release()
@@ -230,14 +230,14 @@ func TestNothingIsTakenForWhatIsClaimed(t *testing.T) {
 	}
 }
 
-// TestABombIsStoppedByTheBudget has some KiB that become 32 MiB.
-func TestABombIsStoppedByTheBudget(t *testing.T) {
+// TestDecompressionBombExceedsBudget has some KiB that become 32 MiB.
+func TestDecompressionBombExceedsBudget(t *testing.T) {
 	var w Writer
 	_ = w.Write(make([]byte, 31<<20))
 	bomb, _ := w.Flush()
-	b := &budget{limit: 8 << 20}
-	r := NewReader(pieces(cloned(bomb), io.EOF), new(Decoders), b)
-	if _, err := r.Next(&Record{}); err == nil || !strings.Contains(err.Error(), "no memory") || b.most > 2*b.limit {
-		t.Errorf("a bomb is read: %v, with %d bytes taken", err, b.most)
+	b := &recordingBudget{limit: 8 << 20}
+	r := NewReader(servePieces(clonePieces(bomb), io.EOF), new(DecoderPool), b)
+	if _, err := r.Next(&Record{}); err == nil || !strings.Contains(err.Error(), "no memory") || b.peak > 2*b.limit {
+		t.Errorf("a bomb is read: %v, with %d bytes taken", err, b.peak)
 	}
 }

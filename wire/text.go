@@ -14,9 +14,9 @@ import (
 
 // Limits of the texts for people that a message may carry, in bytes.
 const (
-	maxText     = 64 << 10 // of an outcome: the cluster's whole answer
-	maxNote     = 8 << 10  // of an account, feed or connection
-	maxWarnings = 1000     // of an outcome
+	maxOutcomeText = 64 << 10 // of an outcome: the cluster's whole answer
+	maxNoteText    = 8 << 10  // of an account, feed or connection
+	maxWarnings    = 1000     // of an outcome
 )
 
 // Marshal encodes a message of the protocol. Clusters and proxies say things that
@@ -24,13 +24,13 @@ const (
 // its stream. So the texts for people are cleaned (vedette.CleanText), and in any
 // other string invalid bytes become U+FFFD. The message itself stays as it is.
 func Marshal(m proto.Message) ([]byte, error) {
-	m = cleaned(m)
+	m = cleanedCopy(m)
 	b, err := proto.Marshal(m)
 	if err == nil {
 		return b, nil
 	}
-	if b, err = proto.Marshal(repaired(m)); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", nameOf(m), err)
+	if b, err = proto.Marshal(repairedCopy(m)); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", messageName(m), err)
 	}
 	return b, nil
 }
@@ -40,7 +40,7 @@ func Marshal(m proto.Message) ([]byte, error) {
 // The message shares no memory with b.
 func Unmarshal(b []byte, m proto.Message) error {
 	if _, err := checkCost(b, m); err != nil {
-		return fmt.Errorf("decode %s: %w", nameOf(m), err)
+		return fmt.Errorf("decode %s: %w", messageName(m), err)
 	}
 	return unmarshal(b, m)
 }
@@ -51,62 +51,62 @@ func unmarshal(b []byte, m proto.Message) error {
 		err = proto.Unmarshal(repairEncoded(b, m.ProtoReflect().Descriptor(), 0), m)
 	}
 	if err != nil {
-		return fmt.Errorf("decode %s: %w", nameOf(m), err)
+		return fmt.Errorf("decode %s: %w", messageName(m), err)
 	}
 	cleanTexts(m)
 	return nil
 }
 
-func nameOf(m proto.Message) string {
+func messageName(m proto.Message) string {
 	return strings.ToLower(string(m.ProtoReflect().Descriptor().Name()))
 }
 
-// text is a field for people.
-type text struct {
+// userText is a field for people.
+type userText struct {
 	field *string
 	limit int
 }
 
-func (t text) clean() string { return vedette.CleanText(*t.field, t.limit) }
+func (t userText) clean() string { return vedette.CleanText(*t.field, t.limit) }
 
-// textsOf returns the fields of a message that are texts for people. Every message
+// userTexts returns the fields of a message that are texts for people. Every message
 // that has one is listed here; a test compares.
-func textsOf(m proto.Message) []text {
+func userTexts(m proto.Message) []userText {
 	switch m := m.(type) {
 	case *AgentMessage:
 		if t := m.GetTrouble(); t != nil {
-			return []text{{&t.Message, maxNote}}
+			return []userText{{&t.Message, maxNoteText}}
 		}
 	case *Record:
 		if s := m.GetStatus(); s != nil {
-			return []text{{&s.Message, maxNote}}
+			return []userText{{&s.Message, maxNoteText}}
 		}
 	case *ServerMessage:
 		if a := m.GetAssignment(); a != nil {
-			return []text{{&a.Message, maxNote}}
+			return []userText{{&a.Message, maxNoteText}}
 		}
 		if g := m.GetGoodbye(); g != nil {
-			return []text{{&g.Reason, maxNote}}
+			return []userText{{&g.Reason, maxNoteText}}
 		}
 	case *OperationsUp:
 		if out := m.GetOutcome(); out != nil {
-			return textsOf(out)
+			return userTexts(out)
 		}
 	case *Outcome:
-		texts := []text{{&m.Reason, maxNote}, {&m.Message, maxText}}
+		texts := []userText{{&m.Reason, maxNoteText}, {&m.Message, maxOutcomeText}}
 		for i := range m.GetWarnings() {
-			texts = append(texts, text{&m.Warnings[i], maxNote})
+			texts = append(texts, userText{&m.Warnings[i], maxNoteText})
 		}
 		return texts
 	case *AnswerPiece:
-		return []text{{&m.BrokeOff, maxNote}}
+		return []userText{{&m.BrokeOff, maxNoteText}}
 	}
 	return nil
 }
 
-// cleaned returns the message, or a copy of it whose texts are clean.
-func cleaned(m proto.Message) proto.Message {
-	for _, t := range textsOf(m) {
+// cleanedCopy returns the message, or a copy of it whose texts are clean.
+func cleanedCopy(m proto.Message) proto.Message {
+	for _, t := range userTexts(m) {
 		if t.clean() != *t.field {
 			m = proto.Clone(m)
 			cleanTexts(m)
@@ -120,44 +120,44 @@ func cleanTexts(m proto.Message) {
 	if out, ok := m.(*Outcome); ok && len(out.GetWarnings()) > maxWarnings {
 		out.Warnings = out.Warnings[:maxWarnings]
 	}
-	for _, t := range textsOf(m) {
+	for _, t := range userTexts(m) {
 		if clean := t.clean(); clean != *t.field {
 			*t.field = clean
 		}
 	}
 }
 
-// validNames reports whether every string of a message is valid UTF-8, or else
+// findInvalidUTF8 reports whether every string of a message is valid UTF-8, or else
 // returns one that is not.
-func validNames(m protoreflect.Message) (invalid string, valid bool) {
+func findInvalidUTF8(m protoreflect.Message) (invalid string, valid bool) {
 	valid = true
-	visit := func(fd protoreflect.FieldDescriptor, v protoreflect.Value) {
+	check := func(fd protoreflect.FieldDescriptor, v protoreflect.Value) {
 		switch {
 		case fd.Kind() == protoreflect.StringKind && !utf8.ValidString(v.String()):
 			invalid, valid = v.String(), false
 		case fd.Kind() == protoreflect.MessageKind:
-			if name, ok := validNames(v.Message()); !ok {
+			if name, ok := findInvalidUTF8(v.Message()); !ok {
 				invalid, valid = name, false
 			}
 		}
 	}
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if !fd.IsList() {
-			visit(fd, v) // operations have no maps
+			check(fd, v) // operations have no maps
 			return valid
 		}
 		for i := 0; i < v.List().Len() && valid; i++ {
-			visit(fd, v.List().Get(i))
+			check(fd, v.List().Get(i))
 		}
 		return valid
 	})
 	return invalid, valid
 }
 
-func validText(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
+func toValidUTF8(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
 
-// repaired returns a copy of a message in which every string is valid UTF-8.
-func repaired(m proto.Message) proto.Message {
+// repairedCopy returns a copy of a message in which every string is valid UTF-8.
+func repairedCopy(m proto.Message) proto.Message {
 	m = proto.Clone(m)
 	repair(m.ProtoReflect())
 	return m
@@ -182,7 +182,7 @@ func repair(m protoreflect.Message) {
 func repairValue(fd protoreflect.FieldDescriptor, v protoreflect.Value, set func(protoreflect.Value)) {
 	switch fd.Kind() {
 	case protoreflect.StringKind:
-		set(protoreflect.ValueOfString(validText(v.String())))
+		set(protoreflect.ValueOfString(toValidUTF8(v.String())))
 	case protoreflect.MessageKind:
 		repair(v.Message())
 	}
@@ -191,7 +191,7 @@ func repairValue(fd protoreflect.FieldDescriptor, v protoreflect.Value, set func
 // repairMap copies a map of strings, which all maps of the protocol are.
 func repairMap(to, from protoreflect.Map) protoreflect.Map {
 	from.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-		to.Set(protoreflect.ValueOfString(validText(k.String())).MapKey(), protoreflect.ValueOfString(validText(v.String())))
+		to.Set(protoreflect.ValueOfString(toValidUTF8(k.String())).MapKey(), protoreflect.ValueOfString(toValidUTF8(v.String())))
 		return true
 	})
 	return to
@@ -229,7 +229,7 @@ func repairEncoded(b []byte, md protoreflect.MessageDescriptor, depth int) []byt
 func repairField(value []byte, fd protoreflect.FieldDescriptor, depth int) []byte {
 	switch fd.Kind() {
 	case protoreflect.StringKind:
-		return []byte(validText(string(value)))
+		return []byte(toValidUTF8(string(value)))
 	case protoreflect.MessageKind:
 		return repairEncoded(value, fd.Message(), depth+1)
 	}

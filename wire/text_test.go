@@ -18,19 +18,19 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// messages calls f with an empty message of each type of the protocol.
-func messages(t *testing.T, f func(t *testing.T, empty func() proto.Message)) {
+// forEachMessage calls f with an empty message of each type of the protocol.
+func forEachMessage(t *testing.T, f func(t *testing.T, empty func() proto.Message)) {
 	all := wire.File_vedette_proto.Messages()
 	for i := range all.Len() {
 		md := all.Get(i)
 		t.Run(string(md.Name()), func(t *testing.T) {
-			f(t, func() proto.Message { return known(t, md) })
+			f(t, func() proto.Message { return newMessage(t, md) })
 		})
 	}
 }
 
-// known returns a message of the generated type.
-func known(t *testing.T, md protoreflect.MessageDescriptor) proto.Message {
+// newMessage returns a message of the generated type.
+func newMessage(t *testing.T, md protoreflect.MessageDescriptor) proto.Message {
 	mt, err := protoregistry.GlobalTypes.FindMessageByName(md.FullName())
 	if err != nil {
 		t.Fatal(err)
@@ -40,11 +40,11 @@ func known(t *testing.T, md protoreflect.MessageDescriptor) proto.Message {
 
 // fill sets every field that may hold a string, at any depth, to text. Of a oneof it
 // sets the case with the given number, or the first.
-func fill(m protoreflect.Message, text string, depth, choice int) {
+func fill(m protoreflect.Message, text string, depth, oneofCase int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		fd := fields.Get(i)
-		if oneof := fd.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() && oneof.Fields().Get(choice%oneof.Fields().Len()) != fd {
+		if oneof := fd.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() && oneof.Fields().Get(oneofCase%oneof.Fields().Len()) != fd {
 			continue
 		}
 		switch {
@@ -57,23 +57,23 @@ func fill(m protoreflect.Message, text string, depth, choice int) {
 		case fd.Kind() == protoreflect.BytesKind && !fd.IsList():
 			m.Set(fd, protoreflect.ValueOfBytes([]byte("\xffbytes\x00")))
 		case fd.Kind() == protoreflect.MessageKind && depth > 0 && fd.IsList():
-			fill(m.Mutable(fd).List().AppendMutable().Message(), text, depth-1, choice)
+			fill(m.Mutable(fd).List().AppendMutable().Message(), text, depth-1, oneofCase)
 		case fd.Kind() == protoreflect.MessageKind && depth > 0:
-			fill(m.Mutable(fd).Message(), text, depth-1, choice)
+			fill(m.Mutable(fd).Message(), text, depth-1, oneofCase)
 		}
 	}
 }
 
-const mostChoices = 32 // more than any oneof has
+const maxOneofCases = 32 // more than any oneof has
 
-// TestEveryStringMayBeBytes encodes each message with bytes that are not UTF-8 in
+// TestMarshalRepairsInvalidUTF8 encodes each message with bytes that are not UTF-8 in
 // each string. All of it arrives but those bytes.
-func TestEveryStringMayBeBytes(t *testing.T) {
-	messages(t, func(t *testing.T, empty func() proto.Message) {
-		for choice := range mostChoices {
+func TestMarshalRepairsInvalidUTF8(t *testing.T) {
+	forEachMessage(t, func(t *testing.T, empty func() proto.Message) {
+		for oneofCase := range maxOneofCases {
 			m, want := empty(), empty()
-			fill(m.ProtoReflect(), "Acc\xe8s", 4, choice)
-			fill(want.ProtoReflect(), "Acc\uFFFDs", 4, choice)
+			fill(m.ProtoReflect(), "Acc\xe8s", 4, oneofCase)
+			fill(want.ProtoReflect(), "Acc\uFFFDs", 4, oneofCase)
 			b, err := wire.Marshal(m)
 			if err != nil {
 				t.Fatalf("encode: %v", err)
@@ -96,20 +96,20 @@ func decode(t *testing.T, data mem.BufferSlice, m proto.Message) proto.Message {
 	return m
 }
 
-// TestEveryStringOfAPeerMayBeBytes decodes what a peer encodes that takes no care.
-func TestEveryStringOfAPeerMayBeBytes(t *testing.T) {
+// TestUnmarshalRepairsInvalidUTF8 decodes what a peer encodes that takes no care.
+func TestUnmarshalRepairsInvalidUTF8(t *testing.T) {
 	const placeholder = "Qplace~holderQ"
-	messages(t, func(t *testing.T, empty func() proto.Message) {
-		for choice := range mostChoices {
+	forEachMessage(t, func(t *testing.T, empty func() proto.Message) {
+		for oneofCase := range maxOneofCases {
 			m := empty()
-			fill(m.ProtoReflect(), placeholder, 4, choice)
+			fill(m.ProtoReflect(), placeholder, 4, oneofCase)
 			b, err := proto.Marshal(m)
 			if err != nil {
 				t.Fatal(err)
 			}
 			b = bytes.ReplaceAll(b, []byte(placeholder), []byte(strings.Replace(placeholder, "~", "\xe8", 1)))
 			got, want := empty(), empty()
-			fill(want.ProtoReflect(), strings.Replace(placeholder, "~", "\uFFFD", 1), 4, choice)
+			fill(want.ProtoReflect(), strings.Replace(placeholder, "~", "\uFFFD", 1), 4, oneofCase)
 			if err := wire.Unmarshal(b, got); err != nil || !proto.Equal(got, want) {
 				t.Fatalf("decoded %v, %v", got, err)
 			}
@@ -120,14 +120,14 @@ func TestEveryStringOfAPeerMayBeBytes(t *testing.T) {
 	})
 }
 
-// TestTextsForPeople asks for no control characters in any field whose name says that
+// TestUserTextsHaveNoControlCharacters asks for no control characters in any field whose name says that
 // it is a text for people.
-func TestTextsForPeople(t *testing.T) {
-	prose := map[protoreflect.Name]bool{"message": true, "reason": true, "broke_off": true, "warnings": true}
-	messages(t, func(t *testing.T, empty func() proto.Message) {
-		for choice := range mostChoices {
+func TestUserTextsHaveNoControlCharacters(t *testing.T) {
+	userTextFields := map[protoreflect.Name]bool{"message": true, "reason": true, "broke_off": true, "warnings": true}
+	forEachMessage(t, func(t *testing.T, empty func() proto.Message) {
+		for oneofCase := range maxOneofCases {
 			m := empty()
-			fill(m.ProtoReflect(), "\x1b[31m\x00", 4, choice)
+			fill(m.ProtoReflect(), "\x1b[31m\x00", 4, oneofCase)
 			b, err := wire.Marshal(m)
 			if err != nil {
 				t.Fatal(err)
@@ -144,11 +144,11 @@ func TestTextsForPeople(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, m := range []proto.Message{got, received} {
-				if !isTop(m) {
+				if !isTopLevel(m) {
 					continue
 				}
 				walkStrings(m.ProtoReflect(), func(fd protoreflect.FieldDescriptor, text string) {
-					if prose[fd.Name()] && strings.ContainsAny(text, "\x1b\x00") {
+					if userTextFields[fd.Name()] && strings.ContainsAny(text, "\x1b\x00") {
 						t.Errorf("%s holds control characters: %q", fd.FullName(), text)
 					}
 				})
@@ -157,8 +157,8 @@ func TestTextsForPeople(t *testing.T) {
 	})
 }
 
-// isTop reports whether a message travels by itself.
-func isTop(m proto.Message) bool {
+// isTopLevel reports whether a message travels by itself.
+func isTopLevel(m proto.Message) bool {
 	switch m.(type) {
 	case *wire.AgentMessage, *wire.ServerMessage, *wire.OperationsUp, *wire.OperationsDown, *wire.AnswerPiece, *wire.AnswerEnd, *wire.Record, *wire.Outcome:
 		return true
@@ -168,7 +168,7 @@ func isTop(m proto.Message) bool {
 
 func walkStrings(m protoreflect.Message, f func(protoreflect.FieldDescriptor, string)) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		one := func(v protoreflect.Value) {
+		visit := func(v protoreflect.Value) {
 			switch {
 			case fd.Kind() == protoreflect.StringKind:
 				f(fd, v.String())
@@ -180,17 +180,17 @@ func walkStrings(m protoreflect.Message, f func(protoreflect.FieldDescriptor, st
 		case fd.IsMap():
 		case fd.IsList():
 			for i := range v.List().Len() {
-				one(v.List().Get(i))
+				visit(v.List().Get(i))
 			}
 		default:
-			one(v)
+			visit(v)
 		}
 		return true
 	})
 }
 
-// TestLongTextsAreCut holds that no text fills a message.
-func TestLongTextsAreCut(t *testing.T) {
+// TestLongTextsAreTruncated holds that no text fills a message.
+func TestLongTextsAreTruncated(t *testing.T) {
 	long := strings.Repeat("ä", 1<<20)
 	b, err := wire.Marshal(&wire.AgentMessage{Message: &wire.AgentMessage_Trouble{Trouble: &wire.Trouble{Account: "prod", Message: long}}})
 	if err != nil || len(b) > 10<<10 {
@@ -202,9 +202,9 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// TestGiantCounts holds that a message which is small on the wire and giant in memory
+// TestMessageWithTooManyFieldsIsRejected holds that a message which is small on the wire and giant in memory
 // is refused before it is decoded.
-func TestGiantCounts(t *testing.T) {
+func TestMessageWithTooManyFieldsIsRejected(t *testing.T) {
 	feeds := bytes.Repeat([]byte{0x0a, 0x00}, 8<<20) // empty DeclaredFeeds
 	record := protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), feeds)
 	var err error
@@ -219,8 +219,8 @@ func TestGiantCounts(t *testing.T) {
 	}
 }
 
-// TestManyFeedsPass holds that the largest declaration that a store takes can be sent.
-func TestManyFeedsPass(t *testing.T) {
+// TestLargestDeclarationFits holds that the largest declaration that a store takes can be sent.
+func TestLargestDeclarationFits(t *testing.T) {
 	declare, marks := &wire.Declare{}, &wire.Assignment{}
 	for i := range 50_000 {
 		feed := &wire.Feed{Kind: &wire.Kind{Group: "example.com", Name: "Widget"}, Namespace: fmt.Sprint("namespace-", i)}
@@ -242,17 +242,17 @@ func TestManyFeedsPass(t *testing.T) {
 	}
 }
 
-// TestNamesOfOperationsAreNotRepaired holds that no operation reaches another object
+// TestInvalidOperationNamesAreRejected holds that no operation reaches another object
 // than the one that it was meant for.
-func TestNamesOfOperationsAreNotRepaired(t *testing.T) {
-	bad := vedette.Target{Kind: "pod", Namespace: "default", Name: "\xff"}
+func TestInvalidOperationNamesAreRejected(t *testing.T) {
+	target := vedette.Target{Kind: "pod", Namespace: "default", Name: "\xff"}
 	for _, args := range []vedette.Args{
-		vedette.GetArgs{Target: bad}, vedette.DeleteArgs{Target: bad}, vedette.LogsArgs{Target: bad}, vedette.ListArgs{LabelSelector: "\xff"},
+		vedette.GetArgs{Target: target}, vedette.DeleteArgs{Target: target}, vedette.LogsArgs{Target: target}, vedette.ListArgs{LabelSelector: "\xff"},
 		vedette.PruneArgs{Kinds: []string{"v1/Pod", "\xff"}}, vedette.ApplyArgs{Namespace: "\xff"}, vedette.MetricsArgs{Name: "\xff"},
 	} {
-		for _, dry := range []bool{false, true} {
-			if _, err := wire.FromOperation(vedette.Operation{ID: "op1", Account: "prod", Args: args, DryRun: dry}, time.Now()); vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("%s (dry run: %v) of a name that is not UTF-8: %v", args.Verb(), dry, err)
+		for _, dryRun := range []bool{false, true} {
+			if _, err := wire.FromOperation(vedette.Operation{ID: "op1", Account: "prod", Args: args, DryRun: dryRun}, time.Now()); vedette.KindOf(err) != vedette.Invalid {
+				t.Errorf("%s (dry run: %v) of a name that is not UTF-8: %v", args.Verb(), dryRun, err)
 			}
 		}
 	}
@@ -261,24 +261,24 @@ func TestNamesOfOperationsAreNotRepaired(t *testing.T) {
 	}
 }
 
-// TestObjectsOfOddAPIServers holds that the hand-written encoding of objects is valid
+// TestInvalidUTF8InObjectsIsRepaired holds that the hand-written encoding of objects is valid
 // for servers that take no care.
-func TestObjectsOfOddAPIServers(t *testing.T) {
-	odd := vedette.Object{
+func TestInvalidUTF8InObjectsIsRepaired(t *testing.T) {
+	object := vedette.Object{
 		Key: vedette.Key{Kind: vedette.Kind{Group: "g\xff", Name: "K\xff"}, Namespace: "n\xff", Name: "a\xff"}, UID: "\xff", ResourceVersion: "1\xff",
 		APIVersion: "\xff", Owner: vedette.Owner{Kind: vedette.Kind{Name: "\xff"}, Name: "\xff", UID: "\xff"},
 		Labels: map[string]string{"\xff": "a", "b": "\xff"}, Annotations: map[string]string{"c": "\xff"}, Body: []byte("{\xff}"),
 	}
-	b := wire.AppendHeader(nil, "prod\xff", 7, vedette.Feed{Kind: odd.Kind, Namespace: "n\xff"})
+	b := wire.AppendHeader(nil, "prod\xff", 7, vedette.Feed{Kind: object.Kind, Namespace: "n\xff"})
 	var rec wire.Record
-	if err := proto.Unmarshal(append(b, wire.EncodeUpsert(odd, true)...), &rec); err != nil {
+	if err := proto.Unmarshal(append(b, wire.EncodeUpsert(object, true)...), &rec); err != nil {
 		t.Fatal(err)
 	}
 	u := rec.GetUpsert()
 	if u.GetName() != "a\uFFFD" || u.GetLabels()["b"] != "\uFFFD" || string(u.GetBody()) != "{\xff}" || rec.GetFeed().GetKind().GetGroup() != "g\uFFFD" || !u.GetLive() {
 		t.Errorf("the object arrives as %v", &rec)
 	}
-	if odd.Labels["b"] != "\xff" {
+	if object.Labels["b"] != "\xff" {
 		t.Error("the caller's object was changed")
 	}
 }

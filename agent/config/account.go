@@ -80,7 +80,7 @@ type ClouddriverAccount struct {
 	// Its time limit in seconds.
 	KubectlRequestTimeoutSeconds int `config:"kubectlRequestTimeoutSeconds,unused"`
 	// Most objects to cache of a kind.
-	CachingPolicies configfile.Any `config:"cachingPolicies,unused"`
+	CachingPolicies configfile.Ignored `config:"cachingPolicies,unused"`
 	// Polling threads: nothing is polled.
 	CacheThreads int `config:"cacheThreads,unused"`
 	// Seconds between polls.
@@ -92,7 +92,7 @@ type ClouddriverAccount struct {
 	// Version of Clouddriver's provider: the second is the only one left.
 	ProviderVersion string `config:"providerVersion,unused"`
 	// Docker registries of the first version.
-	DockerRegistries configfile.Any `config:"dockerRegistries,unused"`
+	DockerRegistries configfile.Ignored `config:"dockerRegistries,unused"`
 	// Whether the first version set up pull secrets.
 	ConfigureImagePullSecrets bool `config:"configureImagePullSecrets,unused"`
 	// Read manifests from the cluster: manifests always are.

@@ -17,7 +17,7 @@ func (c *Config) check() {
 	c.checkPort("pprof.port", c.Pprof.Port)
 	c.checkLogging()
 	c.checkClouddriver()
-	if _, err := keypair.ClientAuth(c.Server.SSL.ClientAuth); err != nil {
+	if _, err := keypair.ParseClientAuth(c.Server.SSL.ClientAuth); err != nil {
 		c.addProblem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)
 	}
 	if c.Server.SSL.Enabled && c.Server.SSL.CertFile == "" {
@@ -79,7 +79,7 @@ func (c *Config) checkClouddriver() {
 		c.addProblem("clouddriver.tls.clientKeyFile", "%q is set, and %q is missing", "clouddriver.tls.clientKeyFile", "clouddriver.tls.clientCertFile")
 	}
 	if cd.Insecure != nil && *cd.Insecure && cd.TLS != (TLS{}) {
-		c.notices = append(c.notices, fmt.Sprintf("%s: clouddriver.insecure is true: the settings below clouddriver.tls have no effect", c.report.At("clouddriver.insecure")))
+		c.notices = append(c.notices, fmt.Sprintf("%s: clouddriver.insecure is true: the settings below clouddriver.tls have no effect", c.report.PositionOf("clouddriver.insecure")))
 	}
 	c.checkOneOf("clouddriver.auth.tokenCommand.format", cd.Auth.TokenCommand.Format, "json", "raw")
 	c.checkNotNegative("clouddriver.keepAliveHeartbeatSeconds", cd.KeepAliveHeartbeatSeconds)
@@ -123,5 +123,5 @@ func (c *Config) checkOneOf(path, value string, allowed ...string) {
 
 // addProblem reports what is wrong with a setting.
 func (c *Config) addProblem(path, format string, args ...any) {
-	c.report.Add(c.report.At(path), path, format, args...)
+	c.report.Add(c.report.PositionOf(path), path, format, args...)
 }

@@ -67,12 +67,12 @@ func (c Clouddriver) TLSConfig() (*tls.Config, error) {
 	if c.IsInsecure() {
 		return nil, nil
 	}
-	return keypair.Client{
-		ServerName:  c.TLS.ServerName,
-		SkipVerify:  c.TLS.InsecureSkipVerify,
-		Authorities: c.TLS.CACertFile,
-		Own:         c.TLS.keyPairFiles(),
-	}.Config()
+	return keypair.ClientTLS{
+		ServerName: c.TLS.ServerName,
+		SkipVerify: c.TLS.InsecureSkipVerify,
+		CAFile:     c.TLS.CACertFile,
+		KeyPair:    c.TLS.keyPairFiles(),
+	}.TLSConfig()
 }
 
 func (t TLS) keyPairFiles() keypair.Files {

@@ -29,7 +29,7 @@ type Config struct {
 	// DNS domain of the servers among which balanceConnection chose.
 	DomainName string `config:"domainName,unused"`
 	// Engines that resolve encrypted: references. Such a reference is refused until they exist.
-	Secrets configfile.Any `config:"secrets,unused"`
+	Secrets configfile.Ignored `config:"secrets,unused"`
 
 	Clouddriver Clouddriver `config:"clouddriver"`
 	Kubernetes  Kubernetes  `config:"kubernetes"`

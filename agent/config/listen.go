@@ -43,15 +43,15 @@ func (s Server) TLSConfig() (*tls.Config, error) {
 	if !s.SSL.Enabled {
 		return nil, nil
 	}
-	auth, err := keypair.ClientAuth(s.SSL.ClientAuth)
+	auth, err := keypair.ParseClientAuth(s.SSL.ClientAuth)
 	if err != nil {
 		return nil, err
 	}
-	return keypair.Server{
-		Own:         keypair.Files{Cert: s.SSL.CertFile, Key: s.SSL.KeyFile, Password: s.SSL.KeyPassword.Reveal()},
-		ClientAuth:  auth,
-		Authorities: s.SSL.CACertFile,
-	}.Config()
+	return keypair.ServerTLS{
+		KeyPair:    keypair.Files{Cert: s.SSL.CertFile, Key: s.SSL.KeyFile, Password: s.SSL.KeyPassword.Reveal()},
+		ClientAuth: auth,
+		CAFile:     s.SSL.CACertFile,
+	}.TLSConfig()
 }
 
 // Prometheus is where metrics are served.
@@ -93,5 +93,5 @@ type Logging struct {
 	// Pairs to add to each line.
 	Fields map[string]string `config:"fields,unused"`
 	// Sending of log lines to the predecessor's maker.
-	Remote configfile.Any `config:"remote,unused"`
+	Remote configfile.Ignored `config:"remote,unused"`
 }

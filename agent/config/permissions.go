@@ -50,16 +50,16 @@ func (p *Permissions) UnmarshalConfig(v configfile.Value) {
 	for _, f := range fields {
 		name := strings.ToUpper(f.Key)
 		if seen[name] {
-			f.Value.Refuse("%q names %s twice", v.Path(), name)
+			f.Value.AddProblem("%q names %s twice", v.Path(), name)
 		}
 		seen[name] = true
 		valid = p.readRoles(name, f) && valid
 	}
 	if valid && len(p.parsed.Read)+len(p.parsed.Write)+len(p.parsed.Execute) == 0 {
-		v.Refuse("%q names no role at all: leave it out to open the account to everyone", v.Path())
+		v.AddProblem("%q names no role at all: leave it out to open the account to everyone", v.Path())
 	}
 	if err := p.parsed.Normalize(); err != nil {
-		v.Refuse("%q: %s", v.Path(), err)
+		v.AddProblem("%q: %s", v.Path(), err)
 	}
 }
 
@@ -70,14 +70,14 @@ func permissionFields(v configfile.Value) ([]configfile.Field, bool) {
 	}
 	items, ok := v.Items()
 	if !ok {
-		v.Refuse("%q must be a list such as \"- READ: [role]\" or a map of READ, WRITE and EXECUTE, and %s stands there", v.Path(), v)
+		v.AddProblem("%q must be a list such as \"- READ: [role]\" or a map of READ, WRITE and EXECUTE, and %s stands there", v.Path(), v)
 		return nil, false
 	}
 	var all []configfile.Field
 	for _, item := range items {
 		fields, ok := item.Fields()
 		if !ok {
-			item.Refuse("%q must be READ, WRITE or EXECUTE with a list of roles, and %s stands there", item.Path(), item)
+			item.AddProblem("%q must be READ, WRITE or EXECUTE with a list of roles, and %s stands there", item.Path(), item)
 			return nil, false
 		}
 		all = append(all, fields...)
@@ -93,7 +93,7 @@ func (p *Permissions) readRoles(name string, f configfile.Field) (ok bool) {
 			return ok
 		}
 	}
-	f.Value.Refuse("%q is no permission: READ, WRITE and EXECUTE are", f.Value.Path())
+	f.Value.AddProblem("%q is no permission: READ, WRITE and EXECUTE are", f.Value.Path())
 	return false
 }
 
@@ -107,7 +107,7 @@ func rolesOf(v configfile.Value) (roles []string, ok bool) {
 	for _, item := range items {
 		role, isText := item.Text()
 		if !isText {
-			item.Refuse("%q must be a role, and %s stands there", item.Path(), item)
+			item.AddProblem("%q must be a role, and %s stands there", item.Path(), item)
 			return nil, false
 		}
 		roles = append(roles, role)

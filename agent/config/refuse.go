@@ -25,7 +25,7 @@ func accountPath(i int) string { return fmt.Sprintf("kubernetes.accounts[%d]", i
 func (c *Config) checkAccounts() {
 	byName := map[string][]int{}
 	for i, a := range c.Kubernetes.Accounts {
-		if a.Name == "" && !c.report.IsSet(accountPath(i)+".name") && !c.report.Wrong(accountPath(i)) {
+		if a.Name == "" && !c.report.IsSet(accountPath(i)+".name") && !c.report.HasProblem(accountPath(i)) {
 			c.addProblem(accountPath(i), "%q has no name", accountPath(i))
 		}
 		if a.Name != "" {
@@ -45,7 +45,7 @@ func (c *Config) checkAccounts() {
 func (c *Config) rejectDuplicateName(name string, indexes []int) {
 	var places []string
 	for _, i := range indexes {
-		places = append(places, c.report.At(accountPath(i)+".name").String())
+		places = append(places, c.report.PositionOf(accountPath(i)+".name").String())
 	}
 	for _, i := range indexes {
 		c.addProblem(accountPath(i)+".name", "several accounts are called %q, and none of them is used: they stand at %s", name, strings.Join(places, " and "))
@@ -53,7 +53,7 @@ func (c *Config) rejectDuplicateName(name string, indexes []int) {
 }
 
 func (c *Config) checkAccount(path string, a *Account) {
-	if c.report.IsSet(path+".name") && a.Name == "" && !c.report.Wrong(path+".name") {
+	if c.report.IsSet(path+".name") && a.Name == "" && !c.report.HasProblem(path+".name") {
 		c.addProblem(path+".name", "%q must not be empty", path+".name")
 	}
 	c.checkExclusive(path, "kinds", a.Kinds, "omitKinds", a.OmitKinds)
@@ -114,7 +114,7 @@ func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 			valid = append(valid, a)
 			continue
 		}
-		c.RejectedAccounts = append(c.RejectedAccounts, RejectedAccount{Name: a.Name, Index: i, At: c.report.At(accountPath(i)), Reason: configfile.Join(accountProblems[i])})
+		c.RejectedAccounts = append(c.RejectedAccounts, RejectedAccount{Name: a.Name, Index: i, At: c.report.PositionOf(accountPath(i)), Reason: configfile.Join(accountProblems[i])})
 	}
 	c.Kubernetes.Accounts = valid
 	return otherProblems

@@ -192,7 +192,7 @@ func (x *Executor) dropPayloadLocked(e *entry) bool {
 		x.removeLocked(e)
 		return false
 	}
-	e.outcome.Objects, e.outcome.Fresh, e.outcome.Result, e.outcome.Warnings = nil, nil, nil, nil
+	e.outcome.Objects, e.outcome.CacheObject, e.outcome.Result, e.outcome.Warnings = nil, nil, nil, nil
 	x.outcomeBytes -= e.size
 	e.size = 0
 	return true

@@ -16,7 +16,7 @@ func (o *Operator) apply(ctx context.Context, a vedette.ApplyArgs) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	if a.Fields == vedette.FieldsByDefault {
+	if a.Fields == vedette.FieldValidationDefault {
 		a.Fields = o.cfg.FieldValidation
 	}
 	if err := checkFieldValidation(a.Fields); err != nil {
@@ -37,13 +37,13 @@ func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.Appl
 		return o.create(ctx, p, m)
 	}
 	switch a.Strategy {
-	case vedette.CreateOnly:
+	case vedette.StrategyCreateOnly:
 		return o.create(ctx, p, m)
-	case vedette.ReplaceObject:
+	case vedette.StrategyReplace:
 		return o.replace(ctx, p, m)
-	case vedette.Recreate:
+	case vedette.StrategyRecreate:
 		return o.recreate(ctx, p, m)
-	case vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ServerForce:
+	case vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyForceConflicts:
 		return o.applyByMode(ctx, p, m, a)
 	}
 	return errorResult(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
@@ -73,7 +73,7 @@ func warnIfDeleting(ctx context.Context, p resourcePath, applied []json.RawMessa
 func (o *Operator) applyOptionsFor(p resourcePath, m manifest, a vedette.ApplyArgs) applyOptions {
 	opts := o.cfg.ServerSideApply.optionsFor(p.Resource, m, a.Strategy)
 	opts.compare = a.Compare
-	if !opts.serverSide && a.Strategy == vedette.ByMode && len(m.encode()) > maxAnnotationBytes && !o.cfg.ServerSideApply.isDisabledFor(p.Resource) {
+	if !opts.serverSide && a.Strategy == vedette.StrategyDefault && len(m.encode()) > maxAnnotationBytes && !o.cfg.ServerSideApply.isDisabledFor(p.Resource) {
 		opts.serverSide, opts.force = true, true // its annotation would not fit; nobody asked for either way
 	}
 	return opts

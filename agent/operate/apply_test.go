@@ -59,8 +59,8 @@ func TestApplyLargeObjects(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCustomKind("Blob", "blobs")
 	for _, value := range []string{"a", "b"} {
-		b.apply(vedette.ByMode, configMap("big", object{"v": strings.Repeat(value, 900_000)}))
-		b.apply(vedette.ByMode, object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": "big"},
+		b.apply(vedette.StrategyDefault, configMap("big", object{"v": strings.Repeat(value, 900_000)}))
+		b.apply(vedette.StrategyDefault, object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": "big"},
 			"spec": object{"v": strings.Repeat(value, 1_400_000)}})
 	}
 	if got, _ := dig(b.live(core, "configmaps", "big"), "data", "v").(string); got != strings.Repeat("b", 900_000) {
@@ -70,7 +70,7 @@ func TestApplyLargeObjects(t *testing.T) {
 		t.Errorf("the custom resource holds %d bytes", len(got))
 	}
 	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": "small"},
-		"spec": object{"v": strings.Repeat("x", 300_000)}}), Namespace: b.namespace, Strategy: vedette.ClientSide}, 422, "Too long", "262144")
+		"spec": object{"v": strings.Repeat("x", 300_000)}}), Namespace: b.namespace, Strategy: vedette.StrategyClientSide}, 422, "Too long", "262144")
 }
 
 // TestApplyLargeObjectsWithEveryStrategy writes 1.4 MB, which is near to what etcd
@@ -81,7 +81,7 @@ func TestApplyLargeObjectsWithEveryStrategy(t *testing.T) {
 	blob := func(name, value string) object {
 		return object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": name}, "spec": object{"v": strings.Repeat(value, 1_400_000)}}
 	}
-	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ServerSide, vedette.ServerForce, vedette.ReplaceObject, vedette.Recreate} {
+	for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyServerSide, vedette.StrategyForceConflicts, vedette.StrategyReplace, vedette.StrategyRecreate} {
 		for _, value := range []string{"a", "b"} {
 			out := b.apply(s, blob("big", value))
 			if len(out.Objects) != 1 || len(out.Objects[0]) < 1_400_000 {
@@ -92,8 +92,8 @@ func TestApplyLargeObjectsWithEveryStrategy(t *testing.T) {
 			}
 		}
 	}
-	b.apply(vedette.CreateOnly, blob("created", "c"))
-	out := b.execute(vedette.ApplyArgs{Manifest: encode(t, blob("big", "d")), Namespace: b.namespace, Strategy: vedette.ClientSide})
+	b.apply(vedette.StrategyCreateOnly, blob("created", "c"))
+	out := b.execute(vedette.ApplyArgs{Manifest: encode(t, blob("big", "d")), Namespace: b.namespace, Strategy: vedette.StrategyClientSide})
 	if out.State != vedette.Failed || out.Status != 422 {
 		t.Errorf("client-side it is %s %d: %.300s", out.State, out.Status, out.Message)
 	}
@@ -128,7 +128,7 @@ func TestCustomKindMergeMatchesKubectl(t *testing.T) {
 	first, second := object{"kept": 1, "dropped": 2, "list": []any{"a", "b"}, "deep": object{"x": 1, "y": 2}}, object{"kept": 3, "list": []any{"b"}, "deep": object{"x": 1}}
 	for _, spec := range []object{first, second} {
 		b.kubectlApply([]object{thing("theirs", spec)})
-		b.apply(vedette.ClientSide, thing("ours", spec))
+		b.apply(vedette.StrategyClientSide, thing("ours", spec))
 		must(t, plane.Patch(t.Context(), b.path("/apis/"+b.customGroup()+"/v1", "things", "ours"), object{"spec": object{"foreign": "f"}}))
 		must(t, plane.Patch(t.Context(), b.path("/apis/"+b.customGroup()+"/v1", "things", "theirs"), object{"spec": object{"foreign": "f"}}))
 	}
@@ -173,7 +173,7 @@ func TestApplyErrors(t *testing.T) {
 func TestImmutableFieldErrorIsPassedThrough(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	d := fullDeployment("d", "1")
-	b.apply(vedette.ByMode, d)
+	b.apply(vedette.StrategyDefault, d)
 	d["spec"].(object)["selector"] = object{"matchLabels": object{"app": "other"}}
 	d["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
 	out := b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace}, 422, "field is immutable")
@@ -181,7 +181,7 @@ func TestImmutableFieldErrorIsPassedThrough(t *testing.T) {
 		t.Errorf("the reason is %q", out.Reason)
 	}
 	before := dig(b.live(apps, "deployments", "d"), "metadata", "uid")
-	b.apply(vedette.Recreate, d)
+	b.apply(vedette.StrategyRecreate, d)
 	after := b.live(apps, "deployments", "d")
 	if dig(after, "metadata", "uid") == before || dig(after, "spec", "selector", "matchLabels", "app") != "other" {
 		t.Errorf("recreate left %v", after["metadata"])
@@ -193,18 +193,18 @@ func TestImmutableFieldErrorIsPassedThrough(t *testing.T) {
 func TestRecreateRejectsInvalidManifestBeforeDelete(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	d := fullDeployment("d", "1")
-	b.apply(vedette.ByMode, d)
+	b.apply(vedette.StrategyDefault, d)
 	before := dig(b.live(apps, "deployments", "d"), "metadata", "uid")
 	d["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
-	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: vedette.Recreate}, 422, "`selector` does not match template `labels`")
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: vedette.StrategyRecreate}, 422, "`selector` does not match template `labels`")
 	if after := dig(b.live(apps, "deployments", "d"), "metadata", "uid"); after != before {
 		t.Error("what was to be recreated is gone, and nothing took its place")
 	}
 	s := object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "s"},
 		"spec": object{"type": "NodePort", "ports": []any{object{"port": 80, "nodePort": 30123}}}}
-	b.apply(vedette.ByMode, s)
+	b.apply(vedette.StrategyDefault, s)
 	s["spec"].(object)["ports"] = []any{object{"port": 81, "nodePort": 30123}}
-	b.apply(vedette.Recreate, s)
+	b.apply(vedette.StrategyRecreate, s)
 	if port := dig(b.live(core, "services", "s"), "spec", "ports").([]any)[0].(object)["port"]; port != 81.0 {
 		t.Errorf("the Service was not recreated: its port is %v", port)
 	}
@@ -238,7 +238,7 @@ func TestApplyModes(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(tt.why, ",", ""), func(t *testing.T) {
 			b := newTestbed(t, operate.Config{ServerSideApply: tt.mode})
-			b.apply(vedette.ByMode, tt.object)
+			b.apply(vedette.StrategyDefault, tt.object)
 			plural, name := "services", "s"
 			if tt.object["kind"] == "ConfigMap" {
 				plural, name = "configmaps", "c"
@@ -257,18 +257,18 @@ func TestApplyModes(t *testing.T) {
 func TestFieldManagerConflicts(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.kubectlApply([]object{fullDeployment("d", "1")}, "--server-side", "--field-manager=other")
-	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, fullDeployment("d", "2")), Namespace: b.namespace, Strategy: vedette.ServerSide}, 409, `"other"`, "image")
-	b.apply(vedette.ServerForce, fullDeployment("d", "2"))
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, fullDeployment("d", "2")), Namespace: b.namespace, Strategy: vedette.StrategyServerSide}, 409, `"other"`, "image")
+	b.apply(vedette.StrategyForceConflicts, fullDeployment("d", "2"))
 	if image := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers", 0, "image"); image != "example.com/main:2" {
 		t.Errorf("the image is %v", image)
 	}
-	b.apply(vedette.ServerForce, reducedDeployment("d", "3")) // the rest is still other's
+	b.apply(vedette.StrategyForceConflicts, reducedDeployment("d", "3")) // the rest is still other's
 	if n := len(dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any)); n != 2 {
 		t.Errorf("%d containers are left of those that another manager holds too", n)
 	}
 	cleared := reducedDeployment("d", "3")
 	cleared["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/ssa-clear-managed-fields": "true"}
-	b.apply(vedette.ServerForce, cleared)
+	b.apply(vedette.StrategyForceConflicts, cleared)
 	d := b.live(apps, "deployments", "d")
 	if n := len(dig(d, "spec", "template", "spec", "containers").([]any)); n != 1 {
 		t.Errorf("%d containers are left after the managed fields were cleared", n)
@@ -280,17 +280,17 @@ func TestFieldManagerConflicts(t *testing.T) {
 
 func TestReplaceAndGenerateName(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
-	b.apply(vedette.ReplaceObject, configMap("r", object{"a": "1", "b": "2"}))
-	b.apply(vedette.ReplaceObject, configMap("r", object{"a": "3"}))
+	b.apply(vedette.StrategyReplace, configMap("r", object{"a": "1", "b": "2"}))
+	b.apply(vedette.StrategyReplace, configMap("r", object{"a": "3"}))
 	if got := b.live(core, "configmaps", "r")["data"]; string(encode(t, got)) != `{"a":"3"}` {
 		t.Errorf("replace left %v", got)
 	}
 	outdated := configMap("r", object{"a": "4"})
 	outdated["metadata"].(object)["resourceVersion"] = "1"
-	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, outdated), Namespace: b.namespace, Strategy: vedette.ReplaceObject}, 409, "the object has been modified")
-	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, configMap("r", nil)), Namespace: b.namespace, Strategy: vedette.CreateOnly}, 409, "already exists")
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, outdated), Namespace: b.namespace, Strategy: vedette.StrategyReplace}, 409, "the object has been modified")
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, configMap("r", nil)), Namespace: b.namespace, Strategy: vedette.StrategyCreateOnly}, 409, "already exists")
 	generated := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"generateName": "g-"}}
-	one, two := b.apply(vedette.ByMode, generated), b.apply(vedette.Recreate, generated)
+	one, two := b.apply(vedette.StrategyDefault, generated), b.apply(vedette.StrategyRecreate, generated)
 	if one.Keys[0].Name == two.Keys[0].Name || !strings.HasPrefix(one.Keys[0].Name, "g-") {
 		t.Errorf("generated %v and %v", one.Keys, two.Keys)
 	}
@@ -303,7 +303,7 @@ func TestSecretDataIsNotReturned(t *testing.T) {
 		return object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "stringData": object{key: canary}}
 	}
 	var outcomes []byte
-	for i, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ReplaceObject, vedette.Recreate} {
+	for i, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyReplace, vedette.StrategyRecreate} {
 		outcomes = append(outcomes, encode(t, b.apply(s, secret(fmt.Sprint("k", i))))...)
 		if got := dig(b.live(core, "secrets", "s"), "data", fmt.Sprint("k", i)); got == nil {
 			t.Errorf("%q did not write it", s)
@@ -318,7 +318,7 @@ func TestSecretDataIsNotReturned(t *testing.T) {
 		{"apiVersion": "v1", "kind": "secrets", "metadata": object{"name": "s"}, "data": object{"k": canary}},
 		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "type": "changed", "stringData": object{canary + "!": canary}},
 	} {
-		for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject} {
+		for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyReplace} {
 			out := b.execute(vedette.ApplyArgs{Manifest: encode(t, bad), Namespace: b.namespace, Strategy: s})
 			if out.State != vedette.Failed {
 				t.Errorf("%q of %v: %s", s, bad, out.State)
@@ -359,11 +359,11 @@ func TestApplyReportsUnchanged(t *testing.T) {
 		methods   string // what the second apply of the same asks
 		unchanged bool   // and whether it says so
 	}{
-		{vedette.ClientSide, false, "GET", true},
-		{vedette.ReplaceObject, false, "GET PUT", true},
-		{vedette.ServerSide, false, "PATCH", false},
-		{vedette.ServerSide, true, "GET PATCH", true},
-		{vedette.ByMode, true, "GET PATCH", true},
+		{vedette.StrategyClientSide, false, "GET", true},
+		{vedette.StrategyReplace, false, "GET PUT", true},
+		{vedette.StrategyServerSide, false, "PATCH", false},
+		{vedette.StrategyServerSide, true, "GET PATCH", true},
+		{vedette.StrategyDefault, true, "GET PATCH", true},
 	} {
 		t.Run(fmt.Sprintf("%s,%v", tt.strategy, tt.compare), func(t *testing.T) {
 			name := strings.ToLower(fmt.Sprintf("c-%s-%v", tt.strategy, tt.compare))
@@ -382,14 +382,14 @@ func TestApplyReportsUnchanged(t *testing.T) {
 				t.Error("changed, it is unchanged")
 			}
 			drift("configmaps", name)
-			if tt.strategy == vedette.ServerSide {
+			if tt.strategy == vedette.StrategyServerSide {
 				return // another manager's now
 			}
 			if out := apply("2"); out.Unchanged {
 				t.Error("brought back, it is unchanged")
 			}
 			data := s.live(core, "configmaps", name)["data"]
-			if want := tt.strategy == vedette.ReplaceObject; dig(data, "a") != "2" || (dig(data, "b") == nil) != want {
+			if want := tt.strategy == vedette.StrategyReplace; dig(data, "a") != "2" || (dig(data, "b") == nil) != want {
 				t.Errorf("it has %v", data)
 			}
 		})

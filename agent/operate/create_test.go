@@ -39,11 +39,11 @@ func TestNullsAreOmitted(t *testing.T) {
 	b.kubectlApply(manifestsWithNulls(), "--validate=false") // it can't validate nulls in a List
 	check("kubectl")
 	b.kubectl("delete", "deployment/d", "service/s", "things."+b.customGroup()+"/t")
-	b.applyAll(vedette.ClientSide, manifestsWithNulls())
+	b.applyAll(vedette.StrategyClientSide, manifestsWithNulls())
 	check("created")
-	b.applyAll(vedette.ClientSide, manifestsWithNulls())
+	b.applyAll(vedette.StrategyClientSide, manifestsWithNulls())
 	check("applied again")
-	b.applyAll(vedette.Recreate, manifestsWithNulls())
+	b.applyAll(vedette.StrategyRecreate, manifestsWithNulls())
 	check("recreated")
 }
 
@@ -58,7 +58,7 @@ func withExportedMetadata(o object) object {
 // pin the object that is there; one that is missing is created.
 func TestPreconditionsOfMissingObjectsAreIgnored(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
-	strategies := []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerSide, vedette.ServerForce, vedette.ReplaceObject, vedette.Recreate, vedette.CreateOnly}
+	strategies := []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyForceConflicts, vedette.StrategyReplace, vedette.StrategyRecreate, vedette.StrategyCreateOnly}
 	for i, s := range strategies {
 		name := string(rune('a' + i))
 		for _, o := range []object{withExportedMetadata(configMap(name, object{"k": "1"})), withExportedMetadata(serviceManifest(name))} {
@@ -66,7 +66,7 @@ func TestPreconditionsOfMissingObjectsAreIgnored(t *testing.T) {
 			if out.Status != 201 {
 				t.Errorf("%q of a missing %s: %d", s, o["kind"], out.Status)
 			}
-			if s == vedette.Recreate || s == vedette.CreateOnly {
+			if s == vedette.StrategyRecreate || s == vedette.StrategyCreateOnly {
 				continue
 			}
 			if second := b.execute(vedette.ApplyArgs{Manifest: encode(t, o), Namespace: b.namespace, Strategy: s}); second.Status != 409 {

@@ -21,7 +21,7 @@ func TestDelete(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		o := configMap(name, nil)
 		o["metadata"].(object)["labels"] = object{"pick": map[bool]string{true: "yes", false: "no"}[name != "c"]}
-		b.apply(vedette.ByMode, o)
+		b.apply(vedette.StrategyDefault, o)
 		uids[name] = dig(b.live(core, "configmaps", name), "metadata", "uid").(string)
 	}
 	out := b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "pick=yes"})
@@ -52,7 +52,7 @@ func TestDeleteTimeoutNamesFinalizers(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	o := configMap("stuck", nil)
 	o["metadata"].(object)["finalizers"] = []any{"example.com/never"}
-	b.apply(vedette.ByMode, o)
+	b.apply(vedette.StrategyDefault, o)
 	start := time.Now()
 	out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(2 * time.Second),
 		Args: vedette.DeleteArgs{Target: b.target("cm", "stuck")}})
@@ -72,7 +72,7 @@ func TestDeleteTimeoutNamesFinalizers(t *testing.T) {
 func TestDeletePropagation(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for policy, kept := range map[string]bool{"Orphan": true, "orphan": true, "FOREGROUND": false, "Background": false, "": false} {
-		b.apply(vedette.ByMode, deploymentManifest("d", []any{object{"name": "main", "image": "example.com/m"}}, nil))
+		b.apply(vedette.StrategyDefault, deploymentManifest("d", []any{object{"name": "main", "image": "example.com/m"}}, nil))
 		replicaSets := b.path(apps, "replicasets", "")
 		var uid string
 		must(t, plane.Await(t.Context(), replicaSets, func(list object) bool {
@@ -100,7 +100,7 @@ func TestDeleteGracePeriod(t *testing.T) {
 		t.Errorf("deleted %v", out.Keys)
 	}
 	b.wantFailure(vedette.GetArgs{Target: b.target("pod", "p")}, 404)
-	b.apply(vedette.ByMode, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "q"}, "spec": object{
+	b.apply(vedette.StrategyDefault, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "q"}, "spec": object{
 		"nodeName": "nowhere", "containers": []any{object{"name": "main", "image": "example.com/m"}}}}) // nobody ends it
 	long := int64(7)
 	b.mustExecute(vedette.DeleteArgs{Target: b.target("pod", "q"), GraceSeconds: &long, NoWait: true})
@@ -156,7 +156,7 @@ func (s *requestLog) takeMethods() string {
 
 func (s *requestLog) create(o object) (uid string) {
 	s.Helper()
-	out := s.apply(vedette.CreateOnly, o)
+	out := s.apply(vedette.StrategyCreateOnly, o)
 	s.takeMethods()
 	return dig(decode(s, out.Objects[0]), "metadata", "uid").(string)
 }
@@ -244,7 +244,7 @@ func TestDeleteByUIDSparesNewObject(t *testing.T) {
 		must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("a", object{"anew": "yes"})))
 		panic(http.ErrAbortHandler)
 	})
-	uid := dig(decode(t, b.apply(vedette.CreateOnly, configMap("a", nil)).Objects[0]), "metadata", "uid").(string)
+	uid := dig(decode(t, b.apply(vedette.StrategyCreateOnly, configMap("a", nil)).Objects[0]), "metadata", "uid").(string)
 	out := b.execute(vedette.DeleteArgs{Target: b.target("configmap", "a"), KnownUID: uid})
 	if out.State != vedette.Lost {
 		t.Errorf("%s %d %s", out.State, out.Status, out.Message)
@@ -269,7 +269,7 @@ func TestDeleteBySelectorSparesNewObject(t *testing.T) {
 	})
 	selected := configMap("a", nil)
 	selected["metadata"].(object)["labels"] = object{"old": "yes"}
-	uid := dig(decode(t, b.apply(vedette.CreateOnly, selected).Objects[0]), "metadata", "uid").(string)
+	uid := dig(decode(t, b.apply(vedette.StrategyCreateOnly, selected).Objects[0]), "metadata", "uid").(string)
 	out := b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "old=yes"})
 	if !swapped || dig(b.live(core, "configmaps", "a"), "data", "anew") != "yes" {
 		t.Error("what took the name is gone")
@@ -283,7 +283,7 @@ func TestDeleteBySelectorSparesNewObject(t *testing.T) {
 func TestDeleteOfRemovedKind(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCustomKind("Thing", "things")
-	b.apply(vedette.CreateOnly, object{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}})
+	b.apply(vedette.StrategyCreateOnly, object{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}})
 	target := vedette.Target{Kind: "Thing", APIVersion: b.customGroup() + "/v1", Namespace: b.namespace, Name: "a"}
 	b.mustExecute(vedette.GetArgs{Target: target})
 	must(t, plane.Delete(t.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things."+b.customGroup()))

@@ -107,7 +107,7 @@ func withDryRunVersion(raw []byte) ([]byte, error) {
 // cleanDryRunOutcome makes an outcome that of a dry run: nothing of it must be stored, and its
 // version, which does not move, tells nothing of what would be changed.
 func cleanDryRunOutcome(out vedette.Outcome) vedette.Outcome {
-	out.Fresh, out.Unchanged = nil, false
+	out.CacheObject, out.Unchanged = nil, false
 	for i, raw := range out.Objects {
 		tree, err := parseObject(raw, "object")
 		if err != nil || nestedString(tree, "metadata", "resourceVersion") != dryRunVersion {

@@ -24,8 +24,8 @@ func (b *testbed) dryRun(args vedette.Args) vedette.Outcome {
 	if out.Unchanged {
 		b.Errorf("the dry run of %+v says that nothing would be changed", args)
 	}
-	if out.Fresh != nil {
-		b.Errorf("the dry run of %+v would be stored: %+v", args, out.Fresh.Key)
+	if out.CacheObject != nil {
+		b.Errorf("the dry run of %+v would be stored: %+v", args, out.CacheObject.Key)
 	}
 	return out
 }
@@ -59,16 +59,16 @@ func TestDryRunChangesNothing(t *testing.T) {
 		return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "s"}, "spec": object{"selector": object{"a": "b"}, "ports": []any{object{"port": port}}}}
 	}
 	for _, tag := range []string{"1", "2"} {
-		b.apply(vedette.ByMode, workloadManifest("StatefulSet", "db", tag)) // which has no controller's second thoughts
-		b.apply(vedette.ByMode, workloadManifest("Deployment", "web", tag))
+		b.apply(vedette.StrategyDefault, workloadManifest("StatefulSet", "db", tag)) // which has no controller's second thoughts
+		b.apply(vedette.StrategyDefault, workloadManifest("Deployment", "web", tag))
 		b.awaitRollout("Deployment", "web")
 		b.awaitRollout("StatefulSet", "db")
 	}
-	b.apply(vedette.ByMode, workloadManifest("Deployment", "held", "1"))
+	b.apply(vedette.StrategyDefault, workloadManifest("Deployment", "held", "1"))
 	b.awaitRollout("Deployment", "held")
 	b.mustExecute(vedette.PauseArgs{Target: b.target("deployment", "held")})
-	b.apply(vedette.ByMode, colorConfigMap("c", "blue"))
-	b.apply(vedette.ByMode, service(80))
+	b.apply(vedette.StrategyDefault, colorConfigMap("c", "blue"))
+	b.apply(vedette.StrategyDefault, service(80))
 	b.awaitObserved("deployments/held", "deployments/web")
 	apply := func(o object, s vedette.Strategy) vedette.Args {
 		return vedette.ApplyArgs{Manifest: encode(t, o), Namespace: b.namespace, Strategy: s}
@@ -83,18 +83,18 @@ func TestDryRunChangesNothing(t *testing.T) {
 		path []any
 		want any
 	}{
-		{"a new object", apply(colorConfigMap("new", "red"), vedette.ByMode), []any{"data", "colour"}, "red"},
-		{"a new one client-side", apply(colorConfigMap("new", "red"), vedette.ClientSide), []any{"data", "colour"}, "red"},
-		{"a create", apply(colorConfigMap("new", "red"), vedette.CreateOnly), []any{"data", "colour"}, "red"},
-		{"a replace of nothing", apply(colorConfigMap("new", "red"), vedette.ReplaceObject), []any{"data", "colour"}, "red"},
-		{"a recreate of nothing", apply(colorConfigMap("new", "red"), vedette.Recreate), []any{"data", "colour"}, "red"},
-		{"server-side", apply(colorConfigMap("c", "red"), vedette.ServerSide), []any{"data", "colour"}, "red"},
-		{"by force", apply(colorConfigMap("c", "red"), vedette.ServerForce), []any{"data", "colour"}, "red"},
-		{"client-side", apply(service(81), vedette.ClientSide), []any{"spec", "ports", 0, "port"}, 81.0},
-		{"server-side over client-side", apply(workloadManifest("Deployment", "web", "9"), vedette.ServerForce), image, "example.com/m:9"},
-		{"replace", apply(colorConfigMap("c", "red"), vedette.ReplaceObject), []any{"data", "colour"}, "red"},
-		{"recreate", apply(other, vedette.Recreate), []any{"spec", "selector", "matchLabels", "app"}, "other"},
-		{"recreate keeps the name", apply(other, vedette.Recreate), []any{"metadata", "name"}, "web"},
+		{"a new object", apply(colorConfigMap("new", "red"), vedette.StrategyDefault), []any{"data", "colour"}, "red"},
+		{"a new one client-side", apply(colorConfigMap("new", "red"), vedette.StrategyClientSide), []any{"data", "colour"}, "red"},
+		{"a create", apply(colorConfigMap("new", "red"), vedette.StrategyCreateOnly), []any{"data", "colour"}, "red"},
+		{"a replace of nothing", apply(colorConfigMap("new", "red"), vedette.StrategyReplace), []any{"data", "colour"}, "red"},
+		{"a recreate of nothing", apply(colorConfigMap("new", "red"), vedette.StrategyRecreate), []any{"data", "colour"}, "red"},
+		{"server-side", apply(colorConfigMap("c", "red"), vedette.StrategyServerSide), []any{"data", "colour"}, "red"},
+		{"by force", apply(colorConfigMap("c", "red"), vedette.StrategyForceConflicts), []any{"data", "colour"}, "red"},
+		{"client-side", apply(service(81), vedette.StrategyClientSide), []any{"spec", "ports", 0, "port"}, 81.0},
+		{"server-side over client-side", apply(workloadManifest("Deployment", "web", "9"), vedette.StrategyForceConflicts), image, "example.com/m:9"},
+		{"replace", apply(colorConfigMap("c", "red"), vedette.StrategyReplace), []any{"data", "colour"}, "red"},
+		{"recreate", apply(other, vedette.StrategyRecreate), []any{"spec", "selector", "matchLabels", "app"}, "other"},
+		{"recreate keeps the name", apply(other, vedette.StrategyRecreate), []any{"metadata", "name"}, "web"},
 		{"strategic patch", vedette.PatchArgs{Target: b.target("cm", "c"), Patch: []byte(`{"data":{"colour":"red"}}`)}, []any{"data", "colour"}, "red"},
 		{"JSON patch", vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"replace","path":"/data/colour","value":"red"}]`)}, []any{"data", "colour"}, "red"},
 		{"scale", vedette.ScaleArgs{Target: b.target("deployment", "web"), Replicas: 7}, []any{"spec", "replicas"}, 7.0},
@@ -149,7 +149,7 @@ func TestDryRunDelete(t *testing.T) {
 		o := colorConfigMap(name, "blue")
 		o["metadata"].(object)["labels"] = object{"pick": "yes"}
 		o["metadata"].(object)["finalizers"] = []any{"example.com/never"} // a real delete would not end
-		b.apply(vedette.ByMode, o)
+		b.apply(vedette.StrategyDefault, o)
 	}
 	before := b.resourceVersions(core + " configmaps")
 	none := int64(0)
@@ -184,7 +184,7 @@ func TestDryRunMatchesKubectl(t *testing.T) {
 	b.kubectlApply([]object{workloadManifest("Deployment", "web", "1")})
 	b.awaitRollout("Deployment", "web")
 	manifest := workloadManifest("Deployment", "web", "2")
-	for flags, strategy := range map[string]vedette.Strategy{"": vedette.ClientSide, "--server-side --force-conflicts": vedette.ServerForce} {
+	for flags, strategy := range map[string]vedette.Strategy{"": vedette.StrategyClientSide, "--server-side --force-conflicts": vedette.StrategyForceConflicts} {
 		file := t.TempDir() + "/m.json"
 		must(t, os.WriteFile(file, encode(t, manifest), 0o600))
 		args := append([]string{"apply", "-f", file, "--dry-run=server", "-o", "json"}, strings.Fields(flags)...)
@@ -217,7 +217,7 @@ func TestDryRunDoesNotReturnSecretData(t *testing.T) {
 		return object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "type": "Opaque", "stringData": object{"password": value}}
 	}
 	for round := range 2 {
-		for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerForce, vedette.ReplaceObject, vedette.Recreate} {
+		for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyForceConflicts, vedette.StrategyReplace, vedette.StrategyRecreate} {
 			out := b.dryRun(vedette.ApplyArgs{Manifest: encode(t, secret("c4n4ry")), Namespace: b.namespace, Strategy: s})
 			raw, err := json.Marshal(out)
 			must(t, err)
@@ -225,7 +225,7 @@ func TestDryRunDoesNotReturnSecretData(t *testing.T) {
 				t.Errorf("round %d, %q: %s", round, s, raw)
 			}
 		}
-		b.apply(vedette.ByMode, secret("other"))
+		b.apply(vedette.StrategyDefault, secret("other"))
 	}
 }
 
@@ -250,7 +250,7 @@ func TestDryRunIsRetriedAfterLostAnswer(t *testing.T) {
 	before := b.resourceVersions(core + " configmaps")
 	for _, args := range []vedette.Args{
 		vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"remove","path":"/data/colour"}]`)},
-		vedette.ApplyArgs{Manifest: encode(t, colorConfigMap("new", "red")), Namespace: b.namespace, Strategy: vedette.CreateOnly},
+		vedette.ApplyArgs{Manifest: encode(t, colorConfigMap("new", "red")), Namespace: b.namespace, Strategy: vedette.StrategyCreateOnly},
 		vedette.DeleteArgs{Target: b.target("cm", "c")},
 	} {
 		aborts.Store(2)

@@ -179,7 +179,7 @@ func TestRetryAfterIsRespected(t *testing.T) {
 		writeStatus(w, 429, "TooManyRequests", "slow down")
 		return true
 	})
-	b.apply(vedette.ByMode, configMap("c", nil))
+	b.apply(vedette.StrategyDefault, configMap("c", nil))
 	if waited := time.Now().UnixMilli() - last.Load(); waited < 1000 {
 		t.Errorf("it waited %d ms", waited)
 	}
@@ -209,7 +209,7 @@ func TestLostAnswer(t *testing.T) {
 	if got := b.mustExecute(vedette.ListArgs{Target: b.target("configmap", ""), LabelSelector: "generated=yes"}); len(got.Objects) != 1 {
 		t.Errorf("it was made %d times", len(got.Objects))
 	}
-	for _, s := range []vedette.Strategy{vedette.ClientSide, vedette.ServerSide, vedette.ReplaceObject} {
+	for _, s := range []vedette.Strategy{vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyReplace} {
 		attempts.Store(0)
 		b.apply(s, configMap("named", object{"by": string(s)}))
 		if got := dig(b.live(core, "configmaps", "named"), "data", "by"); got != string(s) || attempts.Load() < 2 {
@@ -224,7 +224,7 @@ func TestLostAnswer(t *testing.T) {
 // leaves open whether it took effect, and all that follow with a no.
 func TestUncertainOutcomeIsLost(t *testing.T) {
 	apply := vedette.ApplyArgs{Manifest: encode(t, configMap("open", object{"a": "1"}))}
-	create := vedette.ApplyArgs{Manifest: apply.Manifest, Strategy: vedette.CreateOnly}
+	create := vedette.ApplyArgs{Manifest: apply.Manifest, Strategy: vedette.StrategyCreateOnly}
 	abort := func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }
 	refuse := func(code int, reason, message string) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) { writeStatus(w, code, reason, message) }
@@ -286,7 +286,7 @@ func TestUnavailableAPIService(t *testing.T) {
 	}
 	b.wantContains(out.Message, "down.example.com/v1 is down")
 	b.wantFailure(vedette.GetArgs{Target: b.target("thing.down.example.com", "a")}, 503, "down.example.com")
-	b.apply(vedette.ByMode, configMap("others-work", nil))
+	b.apply(vedette.StrategyDefault, configMap("others-work", nil))
 }
 
 func TestQuotaAndRBACErrors(t *testing.T) {
@@ -313,7 +313,7 @@ func TestQuotaAndRBACErrors(t *testing.T) {
 	must(t, plane.Await(t.Context(), "/api", func(object) bool {
 		return b.execute(vedette.ApplyArgs{Manifest: encode(t, configMap("c", nil)), Namespace: b.namespace}).State == vedette.Done
 	}))
-	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate, vedette.CreateOnly} {
+	for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyReplace, vedette.StrategyRecreate, vedette.StrategyCreateOnly} {
 		b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, configMap("c", nil)), Namespace: "default", Strategy: s}, 403,
 			`User "nobody" cannot`, `resource "configmaps" in API group "" in the namespace "default"`)
 	}

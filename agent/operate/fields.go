@@ -11,7 +11,7 @@ import (
 type fieldValidationKey struct{}
 
 // fieldValidationParams are the words of API servers.
-var fieldValidationParams = map[vedette.FieldValidation]string{vedette.StrictFields: "Strict", vedette.WarnFields: "Warn", vedette.IgnoreFields: "Ignore"}
+var fieldValidationParams = map[vedette.FieldValidation]string{vedette.FieldValidationStrict: "Strict", vedette.FieldValidationWarn: "Warn", vedette.FieldValidationIgnore: "Ignore"}
 
 func checkFieldValidation(v vedette.FieldValidation) error {
 	if fieldValidationParams[v] == "" {

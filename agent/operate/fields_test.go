@@ -29,21 +29,21 @@ func TestUnknownFieldsAreRejected(t *testing.T) {
 		t.Helper()
 		b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, bad), Namespace: b.namespace, Strategy: s}, status, words)
 	}
-	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate, vedette.CreateOnly} {
+	for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyReplace, vedette.StrategyRecreate, vedette.StrategyCreateOnly} {
 		refused(s, 400, words)
 	}
-	b.apply(vedette.ByMode, good)
-	refused(vedette.ClientSide, 422, words) // of a patch it is told so
-	refused(vedette.ReplaceObject, 400, words)
+	b.apply(vedette.StrategyDefault, good)
+	refused(vedette.StrategyClientSide, 422, words) // of a patch it is told so
+	refused(vedette.StrategyReplace, 400, words)
 	if image := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any)[0].(object)["image"]; image != "example.com/main:1" {
 		t.Errorf("what was refused has run: the image is %v", image)
 	}
 	before := dig(b.live(apps, "deployments", "d"), "metadata", "uid")
-	refused(vedette.Recreate, 400, words)
+	refused(vedette.StrategyRecreate, 400, words)
 	if after := dig(b.live(apps, "deployments", "d"), "metadata", "uid"); after != before {
 		t.Error("what was to be recreated is gone, and nothing took its place")
 	}
-	for _, s := range []vedette.Strategy{vedette.ServerSide, vedette.ServerForce} { // which never take them
+	for _, s := range []vedette.Strategy{vedette.StrategyServerSide, vedette.StrategyForceConflicts} { // which never take them
 		refused(s, 500, ".spec.replica: field not declared in schema")
 	}
 }
@@ -52,8 +52,8 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	d := fullDeployment("d", "1")
 	d["spec"].(object)["replica"] = 2
-	for _, s := range []vedette.Strategy{vedette.CreateOnly, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate} {
-		b.wantWarnings(b.mustExecute(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: s, Fields: vedette.IgnoreFields}))
+	for _, s := range []vedette.Strategy{vedette.StrategyCreateOnly, vedette.StrategyClientSide, vedette.StrategyReplace, vedette.StrategyRecreate} {
+		b.wantWarnings(b.mustExecute(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: s, Fields: vedette.FieldValidationIgnore}))
 		if dig(b.live(apps, "deployments", "d"), "spec", "replica") != nil {
 			t.Error("a field that nobody knows is there")
 		}
@@ -74,7 +74,7 @@ func TestUnknownFieldsCauseWarnings(t *testing.T) {
 		spec := d["spec"].(object)
 		spec["replica"], spec["replicas"] = 2, replicas
 		dig(spec, "template", "spec", "containers", 0).(object)["imagePull"] = "Never"
-		return vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: vedette.WarnFields}
+		return vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: vedette.FieldValidationWarn}
 	}
 	withStrategy := func(a vedette.ApplyArgs, s vedette.Strategy) vedette.ApplyArgs {
 		a.Strategy = s
@@ -82,35 +82,35 @@ func TestUnknownFieldsCauseWarnings(t *testing.T) {
 	}
 	want := []string{`unknown field "spec.replica"`, `unknown field "spec.template.spec.containers[0].imagePull"`}
 	d := b.target("deploy", "d")
-	for i, s := range []vedette.Strategy{vedette.CreateOnly, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate} {
+	for i, s := range []vedette.Strategy{vedette.StrategyCreateOnly, vedette.StrategyClientSide, vedette.StrategyReplace, vedette.StrategyRecreate} {
 		b.wantWarnings(b.mustExecute(withStrategy(withUnknownFields(i), s)), want...)
 		b.wantWarnings(b.mustExecute(vedette.GetArgs{Target: d}))
 		live := b.live(apps, "deployments", "d")
 		if dig(live, "spec", "replica") != nil || dig(live, "spec", "replicas") != float64(i) {
 			t.Errorf("%s left %v", s, live["spec"])
 		}
-		b.wantWarnings(b.dryRun(withStrategy(withUnknownFields(5), vedette.ReplaceObject)), want...)
+		b.wantWarnings(b.dryRun(withStrategy(withUnknownFields(5), vedette.StrategyReplace)), want...)
 		b.wantWarnings(b.wantFailure(withStrategy(withUnknownFields(-1), s), 422, "spec.replicas: Invalid value: -1"), want...)
 	}
 	b.mustExecute(vedette.DeleteArgs{Target: d})
-	for i, s := range []vedette.Strategy{vedette.ClientSide, vedette.ClientSide, vedette.ReplaceObject} {
+	for i, s := range []vedette.Strategy{vedette.StrategyClientSide, vedette.StrategyClientSide, vedette.StrategyReplace} {
 		b.wantWarnings(b.mustExecute(withStrategy(withUnknownFields(min(i, 1)), s)), want...)
 	}
-	for _, s := range []vedette.Strategy{vedette.ServerSide, vedette.ServerForce} {
+	for _, s := range []vedette.Strategy{vedette.StrategyServerSide, vedette.StrategyForceConflicts} {
 		b.wantWarnings(b.wantFailure(withStrategy(withUnknownFields(1), s), 500, ".spec.replica: field not declared in schema"))
 	}
-	b.op = b.newOperator(operate.Config{FieldValidation: vedette.WarnFields})
+	b.op = b.newOperator(operate.Config{FieldValidation: vedette.FieldValidationWarn})
 	a := withUnknownFields(1)
-	a.Fields = vedette.FieldsByDefault
-	b.wantWarnings(b.mustExecute(withStrategy(a, vedette.ClientSide)), want...)
-	a.Fields = vedette.StrictFields
-	b.wantWarnings(b.wantFailure(withStrategy(a, vedette.ReplaceObject), 400, want...))
+	a.Fields = vedette.FieldValidationDefault
+	b.wantWarnings(b.mustExecute(withStrategy(a, vedette.StrategyClientSide)), want...)
+	a.Fields = vedette.FieldValidationStrict
+	b.wantWarnings(b.wantFailure(withStrategy(a, vedette.StrategyReplace), 400, want...))
 }
 
 func TestDefaultFieldValidation(t *testing.T) {
-	b := newTestbed(t, operate.Config{FieldValidation: vedette.IgnoreFields})
+	b := newTestbed(t, operate.Config{FieldValidation: vedette.FieldValidationIgnore})
 	d := fullDeployment("d", "1")
 	d["spec"].(object)["replica"] = 2
-	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: vedette.StrictFields}, 400, `unknown field "spec.replica"`)
-	b.apply(vedette.ClientSide, d)
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: vedette.FieldValidationStrict}, 400, `unknown field "spec.replica"`)
+	b.apply(vedette.StrategyClientSide, d)
 }

@@ -43,14 +43,14 @@ func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 		{"in another version", scaler("v1"), false},
 	} {
 		out := b.apply("", tt.object)
-		if (out.Fresh != nil) != tt.want || len(out.Objects) != 1 {
-			t.Errorf("an object %s is fresh: %v, %d objects", tt.why, out.Fresh != nil, len(out.Objects))
+		if (out.CacheObject != nil) != tt.want || len(out.Objects) != 1 {
+			t.Errorf("an object %s is fresh: %v, %d objects", tt.why, out.CacheObject != nil, len(out.Objects))
 		}
 	}
-	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "b")}); out.Fresh != nil || len(out.Keys) != 1 {
+	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "b")}); out.CacheObject != nil || len(out.Keys) != 1 {
 		t.Errorf("what no feed tells is recached as %+v", out)
 	}
-	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "a")}); out.Fresh == nil {
+	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "a")}); out.CacheObject == nil {
 		t.Error("what a feed tells is not recached")
 	}
 }
@@ -59,12 +59,12 @@ func TestSetRedactor(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.apply("", configMap("c", object{"a": "1", "token": "hush"}))
 	before := b.mustExecute(vedette.GetArgs{Target: b.target("cm", "c")})
-	lifts := []vedette.Lift{{Kind: vedette.Kind{Name: "ConfigMap"}, Fields: []vedette.LiftField{{Name: "n", Path: "data.#"}}}}
+	lifts := []vedette.Projection{{Kind: vedette.Kind{Name: "ConfigMap"}, Fields: []vedette.ProjectionField{{Name: "n", Path: "data.#"}}}}
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"token"}}, lifts, nil)
 	must(t, err)
 	b.op.SetRedactor(r)
 	after := b.mustExecute(vedette.GetArgs{Target: b.target("cm", "c")})
-	if !bytes.Contains(before.Objects[0], []byte("hush")) || bytes.Contains(after.Objects[0], []byte("hush")) || string(after.Fresh.Summary) != `{"n":2}` {
-		t.Errorf("before %s\nafter %s, %s", before.Objects[0], after.Objects[0], after.Fresh.Summary)
+	if !bytes.Contains(before.Objects[0], []byte("hush")) || bytes.Contains(after.Objects[0], []byte("hush")) || string(after.CacheObject.Summary) != `{"n":2}` {
+		t.Errorf("before %s\nafter %s, %s", before.Objects[0], after.Objects[0], after.CacheObject.Summary)
 	}
 }

@@ -46,7 +46,7 @@ func FuzzParseManifest(f *testing.F) {
 		if _, err := jsonmergepatch.CreateThreeWayJSONMergePatch([]byte("{}"), modified, []byte("{}")); err != nil {
 			t.Errorf("%q can't be merged: %v", modified, err)
 		}
-		_ = ApplyMode{}.optionsFor(vedette.Resource{}, m, vedette.ByMode)
+		_ = ApplyMode{}.optionsFor(vedette.Resource{}, m, vedette.StrategyDefault)
 		m.object["kind"], m.object["data"] = "Secret", object{"a": string(raw)}
 		masked := maskManifestValues(t.Context(), m, errors.New("bad: "+string(m.encode()))).Error()
 		if len(raw) > 12 && strings.Contains(masked, strings.ToValidUTF8(string(raw), "\uFFFD")) {

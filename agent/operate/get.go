@@ -33,7 +33,7 @@ func (o *Operator) objectResultSince(p resourcePath, raw []byte, status int, pre
 	if err != nil {
 		return errorResult(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, Fresh: o.freshObject(p.Resource, &obj),
+	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, CacheObject: o.freshObject(p.Resource, &obj),
 		Unchanged: previousVersion != "" && previousVersion == obj.ResourceVersion}}
 }
 

@@ -63,7 +63,7 @@ func (o *Operator) resolveInVersion(ctx context.Context, apiVersion, kind string
 }
 
 func findResource(resources []vedette.Resource, kind string) (vedette.Resource, bool) {
-	i := slices.IndexFunc(resources, func(r vedette.Resource) bool { return r.Answers(kind) })
+	i := slices.IndexFunc(resources, func(r vedette.Resource) bool { return r.Matches(kind) })
 	if i < 0 {
 		return vedette.Resource{}, false
 	}
@@ -148,7 +148,7 @@ func chooseResource(cat watch.Catalogue, name string) (vedette.Resource, error) 
 	var native, others []vedette.Resource
 	for _, r := range cat.Resources { // sorted by group, the core group first
 		switch {
-		case !r.Answers(name):
+		case !r.Matches(name):
 		case vedette.IsNativeGroup(r.Kind.Group):
 			native = append(native, r)
 		default:

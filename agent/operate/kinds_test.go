@@ -61,7 +61,7 @@ func TestBuiltInKindMergeMatchesKubectl(t *testing.T) {
 						manifests[n][member] = value
 					}
 				}
-				b.apply(vedette.ClientSide, manifests[0])
+				b.apply(vedette.StrategyClientSide, manifests[0])
 				b.kubectlApply(manifests[1:])
 			}
 			ours, theirs := b.getNormalized(tt.path, "ours"), b.getNormalized(tt.path, "theirs")
@@ -98,7 +98,7 @@ func TestAmbiguousKindName(t *testing.T) {
 	b.createCustomKindVersion(two, "v1", "Twin", "twins", nil)
 	b.createCustomKindVersion(one, "v1", "Job", "jobs", nil)
 	for _, group := range []string{one, two} {
-		b.apply(vedette.ByMode, object{"apiVersion": group + "/v1", "kind": "Twin", "metadata": object{"name": "a"}, "of": group})
+		b.apply(vedette.StrategyDefault, object{"apiVersion": group + "/v1", "kind": "Twin", "metadata": object{"name": "a"}, "of": group})
 		must(t, plane.Await(t.Context(), "/apis", func(object) bool {
 			return b.execute(vedette.GetArgs{Target: b.target("twin."+group, "a")}).State == vedette.Done
 		}))

@@ -20,7 +20,7 @@ import (
 // startPod applies a pod of an init container and two others, and waits for it.
 func (b *testbed) startPod(name string) {
 	b.Helper()
-	b.apply(vedette.ByMode, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name}, "spec": object{
+	b.apply(vedette.StrategyDefault, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name}, "spec": object{
 		"initContainers": []any{object{"name": "init", "image": "example.com/i"}},
 		"containers":     []any{object{"name": "main", "image": "example.com/m"}, object{"name": "other", "image": "example.com/o"}}}})
 	must(b, plane.Await(b.Context(), b.path(core, "pods", name), func(pod object) bool {
@@ -113,8 +113,8 @@ func TestLargeLogs(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
-	b.apply(vedette.ByMode, workloadManifest("Deployment", "d", "1"))
-	b.apply(vedette.ByMode, workloadManifest("Deployment", "e", "1"))
+	b.apply(vedette.StrategyDefault, workloadManifest("Deployment", "d", "1"))
+	b.apply(vedette.StrategyDefault, workloadManifest("Deployment", "e", "1"))
 	b.awaitRollout("Deployment", "d")
 	must(t, plane.Await(t.Context(), b.path(core, "events", "")+"?fieldSelector=involvedObject.name=d", func(list object) bool {
 		return dig(list, "items", 0) != nil
@@ -164,7 +164,7 @@ func TestDiscoverFindsNewKinds(t *testing.T) {
 	}
 	b.wantFailure(vedette.GetArgs{Target: b.target("latecomer", "a")}, 404)
 	b.createCustomKind("Latecomer", "latecomers")
-	b.apply(vedette.ByMode, object{"apiVersion": b.customGroup() + "/v1", "kind": "Latecomer", "metadata": object{"name": "a"}})
+	b.apply(vedette.StrategyDefault, object{"apiVersion": b.customGroup() + "/v1", "kind": "Latecomer", "metadata": object{"name": "a"}})
 	for _, kind := range []string{"latecomer", "Latecomer." + b.customGroup(), "latecomers"} {
 		must(t, plane.Await(t.Context(), "/apis", func(object) bool {
 			return b.execute(vedette.GetArgs{Target: b.target(kind, "a")}).State == vedette.Done
@@ -179,8 +179,8 @@ func TestRecache(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	o := configMap("c", object{"a": "1"})
 	o["metadata"].(object)["labels"] = object{"app": "x"}
-	b.apply(vedette.ByMode, o)
-	got := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "c")}).Fresh
+	b.apply(vedette.StrategyDefault, o)
+	got := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "c")}).CacheObject
 	live := b.live(core, "configmaps", "c")
 	if got.Name != "c" || got.Namespace != b.namespace || got.ResourceVersion != dig(live, "metadata", "resourceVersion") || got.Labels["app"] != "x" {
 		t.Errorf("got %+v", got)

@@ -16,8 +16,8 @@ import (
 func TestFieldManagersMatchKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for _, name := range []string{"theirs", "ours"} {
-		b.apply(vedette.CreateOnly, workloadManifest("Deployment", name, "1"))
-		b.apply(vedette.ServerForce, workloadManifest("Deployment", name, "2"))
+		b.apply(vedette.StrategyCreateOnly, workloadManifest("Deployment", name, "1"))
+		b.apply(vedette.StrategyForceConflicts, workloadManifest("Deployment", name, "2"))
 		b.awaitRollout("Deployment", name)
 	}
 	ours := b.target("deployment", "ours")
@@ -43,7 +43,7 @@ func TestFieldManagersMatchKubectl(t *testing.T) {
 // TestUndoWarnsOfClientSideApply holds that an undo warns of applies, as kubectl does.
 func TestUndoWarnsOfClientSideApply(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
-	for name, strategy := range map[string]vedette.Strategy{"client": vedette.ClientSide, "server": vedette.ServerSide} {
+	for name, strategy := range map[string]vedette.Strategy{"client": vedette.StrategyClientSide, "server": vedette.StrategyServerSide} {
 		b.apply(strategy, workloadManifest("Deployment", name, "1"))
 		b.awaitRollout("Deployment", name)
 		b.apply(strategy, workloadManifest("Deployment", name, "2"))
@@ -80,9 +80,9 @@ func TestTakeOverFailureIsWarned(t *testing.T) {
 				return kindOfRequest == refused
 			})
 			for _, o := range []object{fullDeployment("d", "1"), {"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "stringData": object{"k": "tr0ub4dor-and-3"}}} {
-				b.apply(vedette.ClientSide, o)
+				b.apply(vedette.StrategyClientSide, o)
 				applies = 0
-				out := b.apply(vedette.ServerForce, o)
+				out := b.apply(vedette.StrategyForceConflicts, o)
 				if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "was applied") || !strings.Contains(out.Warnings[0], "nobody moves fields here") {
 					t.Fatalf("it warns %q", out.Warnings)
 				}
@@ -93,7 +93,7 @@ func TestTakeOverFailureIsWarned(t *testing.T) {
 			cleared := fullDeployment("d", "2")
 			cleared["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/ssa-clear-managed-fields": "true"}
 			applies = 0
-			b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, cleared), Namespace: b.namespace, Strategy: vedette.ServerForce}, 403, "nobody moves fields here")
+			b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, cleared), Namespace: b.namespace, Strategy: vedette.StrategyForceConflicts}, 403, "nobody moves fields here")
 		})
 	}
 }
@@ -103,9 +103,9 @@ func TestApplyWarnsOfDeletion(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	deleting := configMap("c", object{"a": "1"})
 	deleting["metadata"].(object)["finalizers"] = []any{"example.com/wait"}
-	b.apply(vedette.ClientSide, deleting)
+	b.apply(vedette.StrategyClientSide, deleting)
 	b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", "c"), NoWait: true})
-	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ServerSide} {
+	for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide} {
 		out := b.apply(s, deleting)
 		if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "is being deleted") {
 			t.Errorf("%q warns %q", s, out.Warnings)

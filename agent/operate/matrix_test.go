@@ -21,8 +21,8 @@ type applier struct {
 var (
 	kubectlClient = applier{"kubectl-csa", func(b *testbed, objects []object) { b.kubectlApply(objects) }}
 	kubectlServer = applier{"kubectl-ssa", func(b *testbed, objects []object) { b.kubectlApply(objects, "--server-side") }}
-	agentClient   = applier{"agent-csa", func(b *testbed, objects []object) { b.applyAll(vedette.ClientSide, objects) }}
-	agentServer   = applier{"agent-ssa", func(b *testbed, objects []object) { b.applyAll(vedette.ServerSide, objects) }}
+	agentClient   = applier{"agent-csa", func(b *testbed, objects []object) { b.applyAll(vedette.StrategyClientSide, objects) }}
+	agentServer   = applier{"agent-ssa", func(b *testbed, objects []object) { b.applyAll(vedette.StrategyServerSide, objects) }}
 	appliers      = []applier{kubectlClient, kubectlServer, agentClient, agentServer}
 )
 

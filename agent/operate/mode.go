@@ -70,7 +70,7 @@ func resolvePolicies(policies ...Policy) (bool, bool) {
 
 func (m ApplyMode) modeOf(r vedette.Resource) KindApplyMode {
 	for _, k := range m.Kinds {
-		if r.Answers(k.Kind) {
+		if r.Matches(k.Kind) {
 			return k
 		}
 	}
@@ -95,17 +95,17 @@ type applyOptions struct {
 func (m ApplyMode) optionsFor(r vedette.Resource, man manifest, s vedette.Strategy) applyOptions {
 	kind := m.modeOf(r)
 	requested := strings.ToLower(man.annotation(serverSideAnnotation))
-	opts := applyOptions{force: s == vedette.ServerForce || requested == "force-conflicts"}
+	opts := applyOptions{force: s == vedette.StrategyForceConflicts || requested == "force-conflicts"}
 	if enabled, isSet := resolvePolicies(m.Enabled, kind.Enabled); isSet {
 		opts.serverSide = enabled
 	} else {
-		opts.serverSide = opts.force || s == vedette.ServerSide || requested == "true" || requested == "enabled"
-		if requested == "" && s == vedette.ByMode && prefersServerSide(r.Kind) {
+		opts.serverSide = opts.force || s == vedette.StrategyServerSide || requested == "true" || requested == "enabled"
+		if requested == "" && s == vedette.StrategyDefault && prefersServerSide(r.Kind) {
 			// Nobody asked: it must not fail where a client-side apply would not.
 			opts.serverSide, opts.force = true, true
 		}
 	}
-	if s == vedette.ClientSide {
+	if s == vedette.StrategyClientSide {
 		opts.serverSide = false
 	}
 	if enabled, isSet := resolvePolicies(m.ClearManagedFields, kind.ClearManagedFields); isSet {

@@ -51,8 +51,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Manager == "" {
 		c.Manager = kubectlManager
 	}
-	if c.FieldValidation == vedette.FieldsByDefault {
-		c.FieldValidation = vedette.StrictFields
+	if c.FieldValidation == vedette.FieldValidationDefault {
+		c.FieldValidation = vedette.FieldValidationStrict
 	}
 	if c.InitialBackoff <= 0 {
 		c.InitialBackoff = 100 * time.Millisecond
@@ -70,7 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, nil
 	}
 	var err error
-	c.Redactor, err = redact.New(redact.Config{}, nil, vedette.LiftedAnnotations)
+	c.Redactor, err = redact.New(redact.Config{}, nil, vedette.HeaderAnnotations)
 	return c, err
 }
 

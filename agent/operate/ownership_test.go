@@ -64,7 +64,7 @@ func TestMapEntriesOfOtherManagersAreKept(t *testing.T) {
 				dig(d, "spec", "template", "metadata").(object)["annotations"] = value()
 				return d
 			}
-			b.apply(vedette.ServerForce, withMap(tt.before))
+			b.apply(vedette.StrategyForceConflicts, withMap(tt.before))
 			injected := object{"injected": "1"}
 			b.patchAsOtherManager(mergePatch, b.path(apps, "deployments", name), object{"metadata": object{"labels": injected, "annotations": injected},
 				"spec": object{"template": object{"metadata": object{"annotations": injected}}}})
@@ -73,7 +73,7 @@ func TestMapEntriesOfOtherManagersAreKept(t *testing.T) {
 				b.patchAsOtherManager(applyPatch, b.path(apps, "deployments", name), object{"apiVersion": "apps/v1", "kind": "Deployment",
 					"metadata": object{"name": name, "labels": both, "annotations": both}, "spec": object{"template": object{"metadata": object{"annotations": both}}}})
 			}
-			b.apply(vedette.ClientSide, withMap(tt.after))
+			b.apply(vedette.StrategyClientSide, withMap(tt.after))
 			live := b.live(apps, "deployments", name)
 			annotations := dig(live, "metadata", "annotations").(object)
 			delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
@@ -91,7 +91,7 @@ func TestMapEntriesOfOtherManagersAreKept(t *testing.T) {
 // TestListElementsOfOtherManagersAreKept is the same of lists.
 func TestListElementsOfOtherManagersAreKept(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
-	b.apply(vedette.ServerForce, fullDeployment("d", "1"))
+	b.apply(vedette.StrategyForceConflicts, fullDeployment("d", "1"))
 	sidecar := object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": "d"}, "spec": object{"template": object{"spec": object{
 		"containers": []any{object{"name": "sidecar", "image": "example.com/sidecar:1"}, object{"name": "main", "env": []any{object{"name": "INJECTED", "value": "1"}}}},
 		"volumes":    []any{object{"name": "injected", "emptyDir": object{}}}}}}}
@@ -100,7 +100,7 @@ func TestListElementsOfOtherManagersAreKept(t *testing.T) {
 	delete(dig(reduced, "spec", "template", "spec").(object), "volumes")
 	delete(dig(reduced, "spec", "template", "spec", "containers", 0).(object), "volumeMounts")
 	delete(dig(reduced, "spec", "template", "spec", "containers", 0).(object), "env")
-	b.apply(vedette.ClientSide, reduced)
+	b.apply(vedette.StrategyClientSide, reduced)
 	pod := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec")
 	if got := string(encode(t, []any{dig(pod, "containers", 0, "env"), dig(pod, "containers", 1, "name"), dig(pod, "volumes")})); got !=
 		`[[{"name":"INJECTED","value":"1"}],"sidecar",[{"emptyDir":{},"name":"injected"}]]` {
@@ -123,9 +123,9 @@ func TestCustomResourceFieldsOfOtherManagersAreKept(t *testing.T) {
 		thing := func(spec object) object {
 			return object{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": name}, "spec": spec}
 		}
-		b.apply(vedette.ServerForce, thing(object{"a": object{"ours": 9007199254740993}, "b": object{}, "c": 1, "e": nil}))
+		b.apply(vedette.StrategyForceConflicts, thing(object{"a": object{"ours": 9007199254740993}, "b": object{}, "c": 1, "e": nil}))
 		b.patchAsOtherManager(mergePatch, b.path("/apis/"+b.customGroup()+"/v1", "things", name), object{"spec": object{"a": object{"injected": 9007199254740993}, "b": object{"injected": 1}}})
-		out := b.apply(vedette.ClientSide, thing(tt.after))
+		out := b.apply(vedette.StrategyClientSide, thing(tt.after))
 		var live struct{ Spec json.RawMessage }
 		must(t, json.Unmarshal(out.Objects[0], &live))
 		if string(live.Spec) != tt.want {
@@ -150,14 +150,14 @@ func TestRemovedSecretKeysAreDeleted(t *testing.T) {
 		{"all", func(o object) { o["data"] = object{} }, `{"injected":"aQ=="}`},
 		{"data", func(o object) { delete(o, "data") }, `{"injected":"aQ=="}`},
 	} {
-		for _, first := range []vedette.Strategy{vedette.ClientSide, vedette.ServerSide} {
+		for _, first := range []vedette.Strategy{vedette.StrategyClientSide, vedette.StrategyServerSide} {
 			name := tt.name + "-" + string(first)
 			b.apply(first, secret(name))
-			b.apply(vedette.ServerForce, secret(name))
+			b.apply(vedette.StrategyForceConflicts, secret(name))
 			b.patchAsOtherManager(mergePatch, b.path(core, "secrets", name), object{"data": object{"injected": "aQ=="}})
 			last := secret(name)
 			tt.drop(last)
-			b.apply(vedette.ClientSide, last)
+			b.apply(vedette.StrategyClientSide, last)
 			if got := string(encode(t, b.live(core, "secrets", name)["data"])); got != tt.want {
 				t.Errorf("%s: the Secret holds %s, want %s", name, got, tt.want)
 			}

@@ -29,7 +29,7 @@ func FuzzSecretPatch(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	r, err := redact.New(redact.Config{}, nil, vedette.LiftedAnnotations)
+	r, err := redact.New(redact.Config{}, nil, vedette.HeaderAnnotations)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func (b *testbed) createPruneObjects() {
 	b.kubectlApply([]object{withLabels(configMap("kept", nil), shop), withLabels(configMap("old", nil), shop), withLabels(serviceManifest("old"), shop),
 		withLabels(object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "old"}}, shop), withLabels(configMap("of-others", nil), other)})
 	b.kubectlApply([]object{withLabels(configMap("server-side", nil), shop)}, "--server-side")
-	b.apply(vedette.ClientSide, withLabels(serviceManifest("by-agent"), shop))
+	b.apply(vedette.StrategyClientSide, withLabels(serviceManifest("by-agent"), shop))
 	must(b, plane.Create(b.Context(), b.path(core, "configmaps", ""), withLabels(configMap("by-hand", nil), shop)))
 }
 

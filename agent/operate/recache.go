@@ -21,5 +21,5 @@ func (o *Operator) recache(ctx context.Context, t vedette.Target) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Fresh: o.freshObject(p.Resource, &obj), Keys: []vedette.Key{obj.Key}}}
+	return result{Outcome: vedette.Outcome{Status: status, CacheObject: o.freshObject(p.Resource, &obj), Keys: []vedette.Key{obj.Key}}}
 }

@@ -79,7 +79,7 @@ func (o *Operator) recreate(ctx context.Context, p resourcePath, m manifest) res
 }
 
 // defaultApplyArgs is how a manifest is applied where nobody says how.
-var defaultApplyArgs = vedette.ApplyArgs{Strategy: vedette.ByMode}
+var defaultApplyArgs = vedette.ApplyArgs{Strategy: vedette.StrategyDefault}
 
 // dryRunCreate has the API server judge the creation of an object that may be there
 // still, and returns what stands against the manifest itself.

@@ -57,7 +57,7 @@ func TestRollouts(t *testing.T) {
 			b := newTestbed(t, operate.Config{})
 			plural := strings.ToLower(kind) + "s"
 			for _, tag := range []string{"1", "2", "3"} {
-				b.apply(vedette.ByMode, workloadManifest(kind, "ours", tag))
+				b.apply(vedette.StrategyDefault, workloadManifest(kind, "ours", tag))
 				b.kubectlApply([]object{workloadManifest(kind, "theirs", tag)})
 				b.awaitRollout(kind, "ours")
 				b.awaitRollout(kind, "theirs")
@@ -148,7 +148,7 @@ func (b *testbed) checkRestarts(kind, plural string) {
 
 func TestScaleAndPatch(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
-	b.apply(vedette.ByMode, fullDeployment("d", "1"))
+	b.apply(vedette.StrategyDefault, fullDeployment("d", "1"))
 	for _, kind := range []string{"deployment", "Deployment.apps"} {
 		out := b.mustExecute(vedette.ScaleArgs{Target: b.target(kind, "d"), Replicas: 2})
 		if dig(decode(t, out.Objects[0]), "spec", "replicas") != float64(2) {
@@ -158,7 +158,7 @@ func TestScaleAndPatch(t *testing.T) {
 	b.mustExecute(vedette.ScaleArgs{Target: b.target("deployment", "d")})
 	b.wantFailure(vedette.ScaleArgs{Target: b.target("deployment", "none"), Replicas: 1}, 404, `"none" not found`)
 	b.wantFailure(vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: -1}, 400)
-	b.apply(vedette.ByMode, configMap("c", object{"a": "1"}))
+	b.apply(vedette.StrategyDefault, configMap("c", object{"a": "1"}))
 	b.wantFailure(vedette.ScaleArgs{Target: b.target("configmap", "c"), Replicas: 1}, 400, "can't be scaled")
 
 	b.mustExecute(vedette.PatchArgs{Target: b.target("deployment", "d"), Patch: []byte(`spec: {template: {spec: {containers: [{name: sidecar, image: "example.com/s:2"}]}}}`)})
@@ -192,7 +192,7 @@ func TestScaleReadsFromWatchCache(t *testing.T) {
 		writeStatus(w, 504, "Timeout", "Too large resource version: "+version+", current: 1")
 		return true
 	})
-	b.apply(vedette.CreateOnly, workloadManifest("Deployment", "d", "1"))
+	b.apply(vedette.StrategyCreateOnly, workloadManifest("Deployment", "d", "1"))
 	for n, want := range map[int64]int{2: 1, 3: 2} {
 		versions, cacheIsBehind = nil, n == 3
 		out := decode(t, b.mustExecute(vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: n}).Objects[0])

@@ -54,7 +54,7 @@ func TestSecretErrorsAreUseful(t *testing.T) {
 	b.wantFailure(b.secretPatch("s", vedette.MergePatch, `{"stringData":{"password":"other"}}`), 422, "Secret \"s\" is invalid: data: Forbidden: field is immutable when `immutable` is set")
 	b.wantFailure(b.secretPatch("s", vedette.MergePatch, `{"type":"other"}`), 422, `Secret "s" is invalid: type: Invalid value: field is immutable`)
 	secret := func(name string, data object) vedette.ApplyArgs {
-		return vedette.ApplyArgs{Namespace: b.namespace, Strategy: vedette.ServerSide,
+		return vedette.ApplyArgs{Namespace: b.namespace, Strategy: vedette.StrategyServerSide,
 			Manifest: encode(t, object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": name}, "data": data})}
 	}
 	b.wantFailure(secret("s", object{canaryKey: "b3RoZXI="}), 409, "Apply failed with 1 conflict", ".data.password")
@@ -131,7 +131,7 @@ func TestErrorsDoNotQuoteEmbeddedSecrets(t *testing.T) {
 		return true
 	})
 	for _, args := range []vedette.Args{
-		vedette.ApplyArgs{Manifest: encode(t, work), Namespace: b.namespace, Strategy: vedette.CreateOnly},
+		vedette.ApplyArgs{Manifest: encode(t, work), Namespace: b.namespace, Strategy: vedette.StrategyCreateOnly},
 		vedette.PatchArgs{Target: b.target("cm", "w"), Type: vedette.MergePatch, Patch: encode(t, object{"spec": work["spec"]})},
 		vedette.PatchArgs{Target: b.target("cm", "w"), Type: vedette.JSONPatch, Patch: encode(t, []any{object{"op": "add", "path": "/spec", "value": work["spec"]}})},
 	} {

@@ -14,22 +14,22 @@ import (
 // what they can't take, and webhooks what they like. Of a manifest of another kind these
 // are the values of the Secrets that it embeds.
 func maskManifestValues(ctx context.Context, m manifest, err error) error {
-	valuesOf := mask.In
+	valuesOf := mask.EmbeddedSecretValues
 	if m.isSecret() {
-		valuesOf = mask.Of
+		valuesOf = mask.SecretValues
 	}
 	return maskValues(ctx, func() mask.Values { return valuesOf(m.encode()) }, err)
 }
 
 // isSecret reports whether a manifest is that of a Secret. One that was located says its
 // kind as the cluster does, whatever its user wrote.
-func (m manifest) isSecret() bool { return mask.Secret(nestedString(m.object, "kind")) }
+func (m manifest) isSecret() bool { return mask.IsSecretKind(nestedString(m.object, "kind")) }
 
 // maskPatchValues does the same for a patch of an object at a place.
 func maskPatchValues(ctx context.Context, p resourcePath, patch []byte, err error) error {
-	valuesOf := mask.In
+	valuesOf := mask.EmbeddedSecretValues
 	if p.isSecret() {
-		valuesOf = mask.Of
+		valuesOf = mask.SecretValues
 	}
 	return maskValues(ctx, func() mask.Values { return valuesOf(patch) }, err)
 }
@@ -43,17 +43,17 @@ func maskValues(ctx context.Context, parseValues func() mask.Values, err error) 
 	rewriteWarnings(ctx, func(texts []string) []string {
 		warnings := make([]mask.Text, len(texts))
 		for i, text := range texts {
-			warnings[i] = mask.Text{Said: text, Cut: utf8.RuneCountInString(text) == truncatedWarningRunes}
+			warnings[i] = mask.Text{Value: text, Truncated: utf8.RuneCountInString(text) == truncatedWarningRunes}
 		}
-		return values.HideAll(warnings)
+		return values.MaskAll(warnings)
 	})
 	if err == nil {
 		return nil
 	}
 	if r := asStatusError(err); r != nil { // of which only the webhook's or the API server's code should stand there
-		r.Reason = values.Hide(r.Reason)
+		r.Reason = values.Mask(r.Reason)
 	}
-	if text := values.Hide(err.Error()); text != err.Error() {
+	if text := values.Mask(err.Error()); text != err.Error() {
 		return withMessage(err, text)
 	}
 	return err

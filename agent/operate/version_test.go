@@ -78,14 +78,14 @@ func TestVersions(t *testing.T) {
 		of     func(v string) object
 	}{
 		{"a ConfigMap", operate.ApplyMode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
-		{"a ConfigMap client-side", operate.ApplyMode{}, vedette.ClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
+		{"a ConfigMap client-side", operate.ApplyMode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
 		{"a ConfigMap with nulls", operate.ApplyMode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
-		{"a ConfigMap with nulls client-side", operate.ApplyMode{}, vedette.ClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
-		{"a ConfigMap with nulls created", operate.ApplyMode{}, vedette.CreateOnly, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a ConfigMap with nulls client-side", operate.ApplyMode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a ConfigMap with nulls created", operate.ApplyMode{}, vedette.StrategyCreateOnly, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
 		{"a Secret", operate.ApplyMode{}, "", "secrets", secretManifest},
-		{"a Secret client-side", operate.ApplyMode{}, vedette.ClientSide, "secrets", secretManifest},
-		{"a Secret replaced", operate.ApplyMode{}, vedette.ReplaceObject, "secrets", secretManifest},
-		{"a Secret recreated", operate.ApplyMode{}, vedette.Recreate, "secrets", secretManifest},
+		{"a Secret client-side", operate.ApplyMode{}, vedette.StrategyClientSide, "secrets", secretManifest},
+		{"a Secret replaced", operate.ApplyMode{}, vedette.StrategyReplace, "secrets", secretManifest},
+		{"a Secret recreated", operate.ApplyMode{}, vedette.StrategyRecreate, "secrets", secretManifest},
 		{"a Pod", operate.ApplyMode{}, "", "pods", podManifest},
 		{"a Pod server-side", always, "", "pods", podManifest},
 		{"a ReplicaSet", operate.ApplyMode{}, "", "replicasets", replicaSet},
@@ -255,12 +255,12 @@ func TestVersionDoesNotReturnSecretData(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	const canary = "tr0ub4dor-and-7"
 	var outcomes []byte
-	for i, s := range []vedette.Strategy{vedette.ByMode, vedette.ClientSide, vedette.ReplaceObject, vedette.Recreate, vedette.CreateOnly} {
+	for i, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyReplace, vedette.StrategyRecreate, vedette.StrategyCreateOnly} {
 		o := secretManifest(fmt.Sprint(canary, i))
 		outcomes = append(outcomes, encode(t, b.mustExecute(vedette.VersionArgs{Manifest: encode(t, o), Namespace: b.namespace}))...)
 		outcomes = append(outcomes, encode(t, b.apply(s, b.versionedManifest(o, i)))...)
 		live := b.live(core, "secrets", fmt.Sprintf("s-v%03d", i))
-		if has := dig(live, "metadata", "annotations", contentAnnotation) != nil; has == (s == vedette.ClientSide) {
+		if has := dig(live, "metadata", "annotations", contentAnnotation) != nil; has == (s == vedette.StrategyClientSide) {
 			t.Errorf("by %q it has a digest: %v", s, has)
 		}
 		outcomes = append(outcomes, encode(t, b.mustExecute(vedette.GetArgs{Target: b.target("secret", fmt.Sprintf("s-v%03d", i))}))...)

@@ -35,8 +35,8 @@ func TestDeprecationWarnings(t *testing.T) {
 			"subsets": []any{object{"addresses": []any{object{"ip": "192.0.2.1"}}, "ports": []any{object{"port": port}}}}}
 	}
 	// A controller deletes Endpoints of no Service, and leaves those of one alone that selects nothing.
-	b.apply(vedette.ByMode, object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "e"}, "spec": object{"ports": []any{object{"port": 80}}}})
-	for i, s := range []vedette.Strategy{vedette.CreateOnly, vedette.ByMode, vedette.ServerForce, vedette.ReplaceObject, vedette.Recreate} {
+	b.apply(vedette.StrategyDefault, object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "e"}, "spec": object{"ports": []any{object{"port": 80}}}})
+	for i, s := range []vedette.Strategy{vedette.StrategyCreateOnly, vedette.StrategyDefault, vedette.StrategyForceConflicts, vedette.StrategyReplace, vedette.StrategyRecreate} {
 		b.wantWarnings(b.apply(s, endpoints(80+i)), endpointsDeprecated)
 	}
 	e := b.target("Endpoints", "e")
@@ -48,14 +48,14 @@ func TestDeprecationWarnings(t *testing.T) {
 	b.wantWarnings(b.mustExecute(vedette.DeleteArgs{Target: e}), endpointsDeprecated)
 	b.wantWarnings(b.wantFailure(vedette.GetArgs{Target: e}, 404), endpointsDeprecated)
 	b.wantWarnings(b.mustExecute(vedette.PruneArgs{Kinds: []string{"core/v1/Endpoints"}, All: true, Namespaces: []string{b.namespace}}), endpointsDeprecated)
-	b.wantWarnings(b.apply(vedette.ByMode, configMap("c", nil)))
+	b.wantWarnings(b.apply(vedette.StrategyDefault, configMap("c", nil)))
 }
 
 // TestPodSecurityWarnings warns of pods that a namespace is not to run some day.
 func TestPodSecurityWarnings(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	must(t, plane.Patch(t.Context(), core+"/namespaces/"+b.namespace, object{"metadata": object{"labels": object{"pod-security.kubernetes.io/warn": "restricted"}}}))
-	for _, s := range []vedette.Strategy{vedette.ByMode, vedette.ServerSide} {
+	for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyServerSide} {
 		d := fullDeployment("d"+strings.ToLower(string(s)), "1")
 		out := b.apply(s, d)
 		if len(out.Warnings) != 1 || !strings.HasPrefix(out.Warnings[0], `would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false (containers "main", "sidecar"`) {
@@ -73,7 +73,7 @@ func TestWebhookWarnings(t *testing.T) {
 	warnings := []string{`a "quoted" word, and a \`, "twice", "twice", ", 299 - \"faked\""}
 	response.Store(&admissionResponse{Allowed: true, Warnings: warnings})
 	want := []string{`a "quoted" word, and a \`, "twice", `, 299 - "faked"`}
-	b.wantWarnings(b.apply(vedette.CreateOnly, reviewedConfigMap("c")), want...)
+	b.wantWarnings(b.apply(vedette.StrategyCreateOnly, reviewedConfigMap("c")), want...)
 	response.Store(&admissionResponse{Status: object{"code": 403, "message": "no"}, Warnings: warnings})
 	b.wantWarnings(b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, reviewedConfigMap("d")), Namespace: b.namespace}, 403, "denied the request: no"), want...)
 }
@@ -132,8 +132,8 @@ func TestWarningsOfEveryRequestAreReported(t *testing.T) {
 	}
 	d := vedette.Target{Kind: "Deployment", APIVersion: "apps/v1", Namespace: b.namespace, Name: "d"}
 	for _, args := range []vedette.Args{
-		vedette.ApplyArgs{Manifest: encode(t, fullDeployment("d", "1")), Namespace: b.namespace, Strategy: vedette.ClientSide},
-		vedette.ApplyArgs{Manifest: encode(t, reducedDeployment("d", "1")), Namespace: b.namespace, Strategy: vedette.ServerForce},
+		vedette.ApplyArgs{Manifest: encode(t, fullDeployment("d", "1")), Namespace: b.namespace, Strategy: vedette.StrategyClientSide},
+		vedette.ApplyArgs{Manifest: encode(t, reducedDeployment("d", "1")), Namespace: b.namespace, Strategy: vedette.StrategyForceConflicts},
 		vedette.ScaleArgs{Target: d, Replicas: 2},
 		vedette.StatusArgs{Target: d},
 		vedette.RestartArgs{Target: d},

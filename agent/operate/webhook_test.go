@@ -80,7 +80,7 @@ func TestWebhookDenial(t *testing.T) {
 	b.createWebhook(func() admissionResponse {
 		return admissionResponse{Status: object{"code": 451, "message": "no ConfigMaps before breakfast"}}
 	})
-	for _, s := range []vedette.Strategy{vedette.ClientSide, vedette.ServerSide, vedette.ReplaceObject, vedette.Recreate, vedette.CreateOnly} {
+	for _, s := range []vedette.Strategy{vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyReplace, vedette.StrategyRecreate, vedette.StrategyCreateOnly} {
 		b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, reviewedConfigMap("c")), Namespace: b.namespace, Strategy: s}, 451,
 			`admission webhook "judge.example.com" denied the request: no ConfigMaps before breakfast`)
 	}

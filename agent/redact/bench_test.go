@@ -7,9 +7,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func benchmarkObject(b *testing.B, c Config, lifts []vedette.Lift) {
+func benchmarkObject(b *testing.B, c Config, projections []vedette.Projection) {
 	raw := typicalPod(b)
-	r, err := New(c, lifts, vedette.LiftedAnnotations)
+	r, err := New(c, projections, vedette.HeaderAnnotations)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -30,9 +30,9 @@ func benchmarkObject(b *testing.B, c Config, lifts []vedette.Lift) {
 
 func BenchmarkObject(b *testing.B) {
 	b.Run("plain", func(b *testing.B) { benchmarkObject(b, Config{}, nil) })
-	b.Run("lifts", func(b *testing.B) { benchmarkObject(b, Config{}, podLifts) })
+	b.Run("lifts", func(b *testing.B) { benchmarkObject(b, Config{}, podProjections) })
 	b.Run("lifts and rules", func(b *testing.B) {
-		benchmarkObject(b, Config{Environment: []string{"*PASSWORD*", "*TOKEN*"}, Annotations: []string{"*secret*"}}, podLifts)
+		benchmarkObject(b, Config{Environment: []string{"*PASSWORD*", "*TOKEN*"}, Annotations: []string{"*secret*"}}, podProjections)
 	})
 	b.Run("encoding json map", func(b *testing.B) {
 		raw := typicalPod(b)
@@ -60,12 +60,12 @@ func BenchmarkObject(b *testing.B) {
 	})
 }
 
-func BenchmarkMeta(b *testing.B) {
+func BenchmarkReadMetadata(b *testing.B) {
 	raw := typicalPod(b)
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Meta(raw); err != nil {
+		if _, err := ReadMetadata(raw); err != nil {
 			b.Fatal(err)
 		}
 	}

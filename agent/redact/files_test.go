@@ -14,8 +14,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the expected outputs anew")
 
-// fileLifts are the lifts of all files.
-var fileLifts = []vedette.LiftField{
+// fileFields are the lifts of all files.
+var fileFields = []vedette.ProjectionField{
 	{Name: "images", Path: "spec.containers.*.image"}, {Name: "ports", Path: "spec.containers.*.ports.*.containerPort"},
 	{Name: "templateImages", Path: "spec.template.spec.containers.*.image"}, {Name: "env", Path: "spec.template.spec.containers.*.env.*.value"},
 	{Name: "conditions", Path: "status.conditions.*.status"}, {Name: "phase", Path: "status.phase"}, {Name: "keys", Path: "data.#"},
@@ -42,9 +42,9 @@ func resourceOf(t *testing.T, name string) vedette.Resource {
 	return r
 }
 
-// TestFiles redacts each testdata/x.input.json, under someRules where its name
+// TestGoldenFiles redacts each testdata/x.input.json, under someRules where its name
 // ends in -rules, and compares with x.output.json. -rewrite writes those.
-func TestFiles(t *testing.T) {
+func TestGoldenFiles(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.input.json")
 	if err != nil || len(inputs) == 0 {
 		t.Fatalf("no files: %v", err)
@@ -64,7 +64,7 @@ func checkFile(t *testing.T, name, input string) {
 	if strings.HasSuffix(name, "-rules") {
 		ref.config = someRules
 	}
-	o, dst, err := mustNew(t, ref.config, fileLifts).Object(nil, ref.resource, raw)
+	o, dst, err := mustNew(t, ref.config, fileFields).Object(nil, ref.resource, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func checkFile(t *testing.T, name, input string) {
 	if unique(raw) {
 		ref.check(t, raw, o, nil)
 	}
-	got := printed(t, o)
+	got := formatObject(t, o)
 	output := strings.Replace(input, ".input.", ".output.", 1)
 	if *rewrite {
 		if err := os.WriteFile(output, got, 0o644); err != nil {
@@ -90,8 +90,8 @@ func checkFile(t *testing.T, name, input string) {
 	}
 }
 
-// printed shows an object with its body laid out for reading.
-func printed(t *testing.T, o vedette.Object) []byte {
+// formatObject shows an object with its body laid out for reading.
+func formatObject(t *testing.T, o vedette.Object) []byte {
 	t.Helper()
 	body, summary := json.RawMessage(o.Body), json.RawMessage(o.Summary)
 	o.Body, o.Summary = nil, nil

@@ -20,8 +20,8 @@ var (
 
 	someRules = Config{Annotations: []string{"*credential*"}, ConfigMapKeys: []string{"*.key", "secret?"}, Environment: []string{"*password*", "API_?OKEN"}, SecretAnnotations: []string{"kept*", "*/team"}}
 
-	// fuzzLifts reach wherever something is cut or replaced.
-	fuzzLifts = []vedette.LiftField{
+	// fuzzFields reach wherever something is cut or replaced.
+	fuzzFields = []vedette.ProjectionField{
 		{Name: "all", Path: "spec"}, {Name: "data", Path: "data"}, {Name: "keys", Path: "data.#"},
 		{Name: "env", Path: "spec.containers.*.env.*.value"}, {Name: "envs", Path: "spec.containers.*.env.#"},
 		{Name: "containers", Path: "spec.containers.*"}, {Name: "annotations", Path: "metadata.annotations"},
@@ -30,9 +30,9 @@ var (
 	}
 )
 
-func mustNew(tb testing.TB, c Config, fields []vedette.LiftField) *Redactor {
+func mustNew(tb testing.TB, c Config, fields []vedette.ProjectionField) *Redactor {
 	tb.Helper()
-	r, err := New(c, []vedette.Lift{{Fields: fields}}, vedette.LiftedAnnotations)
+	r, err := New(c, []vedette.Projection{{Fields: fields}}, vedette.HeaderAnnotations)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func mustNew(tb testing.TB, c Config, fields []vedette.LiftField) *Redactor {
 
 // depth is the deepest nesting in valid JSON.
 func depth(raw []byte) int {
-	deepest, now, quoted := 0, 0, false
+	deepest, current, quoted := 0, 0, false
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {
 		case quoted && c == '\\':
@@ -50,10 +50,10 @@ func depth(raw []byte) int {
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
+			current++
+			deepest = max(deepest, current)
 		case c == '}' || c == ']':
-			now--
+			current--
 		}
 	}
 	return deepest
@@ -77,12 +77,12 @@ func FuzzObject(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"metadata":{"name":"a","resourceVersion":"1"},"spec":{"list":[[1,[2,null]],3,[[]]]}}`), uint8(4), false)
-	ruled, free := mustNew(f, someRules, fuzzLifts), mustNew(f, Config{}, fuzzLifts)
+	withRules, withoutRules := mustNew(f, someRules, fuzzFields), mustNew(f, Config{}, fuzzFields)
 	f.Fuzz(func(t *testing.T, raw []byte, which uint8, rules bool) {
 		ref := reference{resource: resources[int(which)%len(resources)]}
-		r := free
+		r := withoutRules
 		if rules {
-			r, ref.config = ruled, someRules
+			r, ref.config = withRules, someRules
 		}
 		input := bytes.Clone(raw)
 		before := []byte("before")
@@ -102,7 +102,7 @@ func FuzzObject(f *testing.F) {
 		}
 		decode(t, o.Body)
 		if unique(raw) && utf8.Valid(raw) {
-			ref.check(t, raw, o, fuzzLifts)
+			ref.check(t, raw, o, fuzzFields)
 		}
 	})
 }
@@ -117,15 +117,15 @@ func checkRefusal(t *testing.T, raw, dst []byte, err error) {
 	}
 }
 
-// FuzzMeta holds that Meta agrees with Object.
-func FuzzMeta(f *testing.F) {
+// FuzzReadMetadata holds that Meta agrees with Object.
+func FuzzReadMetadata(f *testing.F) {
 	f.Add([]byte(`{"kind":"Pod","metadata":{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}`))
 	f.Add([]byte(`{"metadata":{"name":"\u0061","resourceVersion":"1","uid":"u"}}`))
 	r := mustNew(f, Config{}, nil)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		h, err := Meta(raw)
-		o, _, refused := r.Object(nil, pods, raw)
-		if refused != nil || !unique(raw) || !utf8.Valid(raw) {
+		h, err := ReadMetadata(raw)
+		o, _, objectErr := r.Object(nil, pods, raw)
+		if objectErr != nil || !unique(raw) || !utf8.Valid(raw) {
 			return
 		}
 		if err != nil || h.UID != o.UID || h.ResourceVersion != o.ResourceVersion || h.Namespace != o.Namespace || h.Name != o.Name {

@@ -11,11 +11,11 @@ import (
 // cost one allocation in the end.
 type header struct {
 	bytes       []byte
-	text        [texts]span
+	texts       [textCount]span
 	labels      []pair
 	annotations []pair
 	owner       ownerSpans // the one that is being read
-	chosen      ownerSpans
+	chosenOwner ownerSpans
 }
 
 // The texts of a header.
@@ -27,7 +27,7 @@ const (
 	textUID
 	textResourceVersion
 	textCreated
-	texts
+	textCount
 )
 
 type span struct{ from, to int }
@@ -42,13 +42,13 @@ type ownerSpans struct {
 }
 
 func (h *header) reset() {
-	clear(h.text[textName:])
-	h.labels, h.annotations, h.chosen = h.labels[:0], h.annotations[:0], ownerSpans{}
+	clear(h.texts[textName:])
+	h.labels, h.annotations, h.chosenOwner = h.labels[:0], h.annotations[:0], ownerSpans{}
 }
 
-// keep takes a text over, with U+FFFD for what is not UTF-8: the API server
+// add takes a text over, with U+FFFD for what is not UTF-8: the API server
 // sends none such, and a header that held it could not be sent on.
-func (h *header) keep(text []byte) span {
+func (h *header) add(text []byte) span {
 	from := len(h.bytes)
 	if utf8.Valid(text) {
 		h.bytes = append(h.bytes, text...)
@@ -60,51 +60,51 @@ func (h *header) keep(text []byte) span {
 	return span{from, len(h.bytes)}
 }
 
-func (h *header) openOwner() { h.owner = ownerSpans{found: true} }
+func (h *header) beginOwner() { h.owner = ownerSpans{found: true} }
 
-// closeOwner chooses the controller, or else the first.
-func (h *header) closeOwner() {
-	if !h.chosen.found || h.owner.controller && !h.chosen.controller {
-		h.chosen = h.owner
+// endOwner chooses the controller, or else the first.
+func (h *header) endOwner() {
+	if !h.chosenOwner.found || h.owner.controller && !h.chosenOwner.controller {
+		h.chosenOwner = h.owner
 	}
 }
 
-// note takes what belongs into the header from a member, before its value is
+// recordHeader takes what belongs into the header from a member, before its value is
 // walked, and settles the roles that hang on the value.
-func (p *pass) note(as role, name []byte, i int) role {
+func (p *pass) recordHeader(as role, name []byte, i int) role {
 	h := &p.header
 	switch as {
-	case rootKind, rootVersion:
-		return p.identity(as, i)
-	case rootItems:
-		p.said.items = p.said.items || p.at(i) == '['
-		return plain
-	case metadata:
+	case roleRootKind, roleRootAPIVersion:
+		return p.identityRole(as, i)
+	case roleRootItems:
+		p.facts.items = p.facts.items || p.at(i) == '['
+		return rolePlain
+	case roleMetadata:
 		h.reset()
-	case headerText:
-		h.text[textOf(name)] = p.keepString(i)
-		return plain
-	case labels:
+	case roleHeaderText:
+		h.texts[textIndex(name)] = p.addString(i)
+		return rolePlain
+	case roleLabels:
 		h.labels = h.labels[:0]
-	case label:
-		h.labels = append(h.labels, pair{h.keep(name), p.keepString(i)})
-		return plain
-	case annotations:
+	case roleLabel:
+		h.labels = append(h.labels, pair{h.add(name), p.addString(i)})
+		return rolePlain
+	case roleAnnotations:
 		h.annotations = h.annotations[:0]
-	case annotation:
-		return p.noteAnnotation(name, i)
-	case innerAnnotation:
+	case roleAnnotation:
+		return p.recordAnnotation(name, i)
+	case roleNestedAnnotation:
 		return p.annotationRole(name, i)
-	case owners:
-		h.chosen = ownerSpans{}
-	case ownerText:
-		p.noteOwner(name, i)
-		return plain
+	case roleOwners:
+		h.chosenOwner = ownerSpans{}
+	case roleOwnerText:
+		p.recordOwner(name, i)
+		return rolePlain
 	}
 	return as
 }
 
-func textOf(name []byte) int {
+func textIndex(name []byte) int {
 	switch string(name) {
 	case "name":
 		return textName
@@ -118,32 +118,32 @@ func textOf(name []byte) int {
 	return textCreated
 }
 
-// keepString takes the string at i over; it is empty where there is none.
-func (p *pass) keepString(i int) span {
+// addString takes the string at i over; it is empty where there is none.
+func (p *pass) addString(i int) span {
 	text, _ := p.stringAt(i)
-	return p.header.keep(text)
+	return p.header.add(text)
 }
 
-// noteAnnotation keeps the name first, since it may stand where annotationRole
+// recordAnnotation keeps the name first, since it may stand where annotationRole
 // resolves escapes.
-func (p *pass) noteAnnotation(name []byte, i int) role {
-	if !p.lifted(name) {
+func (p *pass) recordAnnotation(name []byte, i int) role {
+	if !p.isHeaderAnnotation(name) {
 		return p.annotationRole(name, i)
 	}
 	h := &p.header
-	key := h.keep(name)
+	key := h.add(name)
 	as := p.annotationRole(name, i)
 	switch {
-	case as == replaced:
-		h.annotations = append(h.annotations, pair{key, h.keep([]byte(Redacted))})
-	case as == plain && p.at(i) == '"':
-		h.annotations = append(h.annotations, pair{key, p.keepString(i)})
+	case as == roleReplaced:
+		h.annotations = append(h.annotations, pair{key, h.add([]byte(Redacted))})
+	case as == rolePlain && p.at(i) == '"':
+		h.annotations = append(h.annotations, pair{key, p.addString(i)})
 	}
 	return as
 }
 
-func (p *pass) lifted(name []byte) bool {
-	for _, prefix := range p.redactor.prefixes {
+func (p *pass) isHeaderAnnotation(name []byte) bool {
+	for _, prefix := range p.redactor.annotationPrefixes {
 		if len(name) >= len(prefix) && string(name[:len(prefix)]) == prefix {
 			return true
 		}
@@ -151,46 +151,46 @@ func (p *pass) lifted(name []byte) bool {
 	return false
 }
 
-func (p *pass) noteOwner(name []byte, i int) {
+func (p *pass) recordOwner(name []byte, i int) {
 	o := &p.header.owner
 	switch string(name) {
 	case "apiVersion":
-		o.apiVersion = p.keepString(i)
+		o.apiVersion = p.addString(i)
 	case "kind":
-		o.kind = p.keepString(i)
+		o.kind = p.addString(i)
 	case "name":
-		o.name = p.keepString(i)
+		o.name = p.addString(i)
 	case "uid":
-		o.uid = p.keepString(i)
+		o.uid = p.addString(i)
 	case "controller":
 		o.controller = p.at(i) == 't'
 	}
 }
 
-// finish makes the header of what was gathered.
-func (p *pass) finish() vedette.Object {
+// buildObject makes the header of what was gathered.
+func (p *pass) buildObject() vedette.Object {
 	h := &p.header
-	apiVersion := h.text[textAPIVersion]
-	if !p.said.version {
-		apiVersion = h.keep(p.appendAPIVersion(p.scratch[:0]))
+	apiVersion := h.texts[textAPIVersion]
+	if !p.facts.version {
+		apiVersion = h.add(p.appendAPIVersion(p.scratch[:0]))
 	}
 	all := string(h.bytes)
 	get := func(s span) string { return all[s.from:s.to] }
 	summary := p.appendSummary()
-	p.complete()
+	p.insertMissingIdentity()
 	o := vedette.Object{
-		Key:             vedette.Key{Kind: p.resource.Kind, Namespace: get(h.text[textNamespace]), Name: get(h.text[textName])},
-		UID:             get(h.text[textUID]),
-		ResourceVersion: get(h.text[textResourceVersion]),
+		Key:             vedette.Key{Kind: p.resource.Kind, Namespace: get(h.texts[textNamespace]), Name: get(h.texts[textName])},
+		UID:             get(h.texts[textUID]),
+		ResourceVersion: get(h.texts[textResourceVersion]),
 		APIVersion:      get(apiVersion),
-		Created:         seconds(get(h.text[textCreated])),
+		Created:         unixSeconds(get(h.texts[textCreated])),
 		Labels:          toMap(h.labels, all),
 		Annotations:     toMap(h.annotations, all),
 	}
 	if o.Kind.Name == "" {
-		o.Kind = kindOf(o.APIVersion, get(h.text[textKind]))
+		o.Kind = kindOf(o.APIVersion, get(h.texts[textKind]))
 	}
-	if c := h.chosen; c.found {
+	if c := h.chosenOwner; c.found {
 		o.Owner = vedette.Owner{Kind: kindOf(get(c.apiVersion), get(c.kind)), Name: get(c.name), UID: get(c.uid)}
 	}
 	end := len(p.dst) - summary
@@ -213,9 +213,9 @@ func toMap(pairs []pair, all string) map[string]string {
 	return m
 }
 
-// seconds reads a creationTimestamp; what is none counts as unknown, since an
+// unixSeconds reads a creationTimestamp; what is none counts as unknown, since an
 // object without an age is better than none.
-func seconds(created string) int64 {
+func unixSeconds(created string) int64 {
 	t, err := time.Parse(time.RFC3339, created)
 	if err != nil {
 		return 0

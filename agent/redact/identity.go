@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// identity reads the kind or apiVersion at the object's root. It keeps the role
+// identityRole reads the kind or apiVersion at the object's root. It keeps the role
 // where the value is to be replaced by the resource's.
-func (p *pass) identity(as role, i int) role {
+func (p *pass) identityRole(as role, i int) role {
 	text, ok := p.stringAt(i)
-	if as == rootKind {
-		p.said.note(text, p.resource.Kind.Name)
+	if as == roleRootKind {
+		p.facts.recordKind(text, p.resource.Kind.Name)
 		if p.resource.Kind.Name != "" && (!ok || len(text) == 0 || string(text) == "PartialObjectMetadata") {
-			p.said.kind = true
-			return rootKind
+			p.facts.kind = true
+			return roleRootKind
 		}
-		p.said.kind = ok && len(text) > 0
-		p.header.text[textKind] = p.header.keep(text)
-		return plain
+		p.facts.kind = ok && len(text) > 0
+		p.header.texts[textKind] = p.header.add(text)
+		return rolePlain
 	}
 	if p.resource.Version != "" && (!ok || len(text) == 0 || bytes.HasPrefix(text, []byte("meta.k8s.io/"))) {
-		p.said.version = true
-		p.header.text[textAPIVersion] = p.header.keep(p.appendAPIVersion(nil))
-		return rootVersion
+		p.facts.version = true
+		p.header.texts[textAPIVersion] = p.header.add(p.appendAPIVersion(nil))
+		return roleRootAPIVersion
 	}
-	p.said.version = ok && len(text) > 0
-	p.header.text[textAPIVersion] = p.header.keep(text)
-	return plain
+	p.facts.version = ok && len(text) > 0
+	p.header.texts[textAPIVersion] = p.header.add(text)
+	return rolePlain
 }
 
-// note looks whether a kind is that of a list. A custom resource's kind may end
+// recordKind looks whether a kind is that of a list. A custom resource's kind may end
 // like one, so others than the well-known ones count only where they also have
 // items and are not what was asked for.
-func (s *saying) note(kind []byte, asked string) {
+func (s *rootFacts) recordKind(kind []byte, requested string) {
 	switch {
-	case string(kind) == asked:
+	case string(kind) == requested:
 	case string(kind) == "List" || string(kind) == "SecretList":
 		s.list = true
 	case bytes.HasSuffix(kind, []byte("List")):
@@ -46,7 +46,7 @@ func (s *saying) note(kind []byte, asked string) {
 // value at i.
 func (p *pass) replaceIdentity(i int, as role) (int, error) {
 	text := appendQuoted(nil, p.resource.Kind.Name)
-	if as == rootVersion {
+	if as == roleRootAPIVersion {
 		text = appendQuoted(nil, p.resource.APIVersion())
 	}
 	return p.replaceValue(i, string(text))
@@ -59,20 +59,20 @@ func (p *pass) appendAPIVersion(dst []byte) []byte {
 	return append(dst, p.resource.Version...)
 }
 
-// complete writes kind and apiVersion into a body that has none, before all
+// insertMissingIdentity writes kind and apiVersion into a body that has none, before all
 // else as Kubernetes does.
-func (p *pass) complete() {
-	if p.said.kind && p.said.version {
+func (p *pass) insertMissingIdentity() {
+	if p.facts.kind && p.facts.version {
 		return
 	}
-	head := p.scratch[:0]
-	if !p.said.kind {
-		head = append(appendQuoted(append(head, `"kind":`...), p.resource.Kind.Name), ',')
+	missing := p.scratch[:0]
+	if !p.facts.kind {
+		missing = append(appendQuoted(append(missing, `"kind":`...), p.resource.Kind.Name), ',')
 	}
-	if !p.said.version {
-		head = append(appendQuoted(append(head, `"apiVersion":`...), string(p.appendAPIVersion(nil))), ',')
+	if !p.facts.version {
+		missing = append(appendQuoted(append(missing, `"apiVersion":`...), string(p.appendAPIVersion(nil))), ',')
 	}
-	p.scratch = head
-	p.grow(len(head))
-	p.dst = slices.Insert(p.dst, p.base+1, head...)
+	p.scratch = missing
+	p.grow(len(missing))
+	p.dst = slices.Insert(p.dst, p.base+1, missing...)
 }

@@ -1,7 +1,7 @@
 package redact
 
-// Header is what Meta finds. Fields that the object lacks are empty.
-type Header struct {
+// ObjectMeta is what Meta finds. Fields that the object lacks are empty.
+type ObjectMeta struct {
 	UID              string
 	ResourceVersion  string
 	Namespace        string
@@ -9,42 +9,42 @@ type Header struct {
 	InitialEventsEnd bool // a bookmark with which the API server ends a streamed list
 }
 
-// initialEvents is the annotation of such a bookmark.
-const initialEvents = "k8s.io/initial-events-end"
+// initialEventsAnnotation is the annotation of such a bookmark.
+const initialEventsAnnotation = "k8s.io/initial-events-end"
 
-// Meta reads an object's metadata and no more of it than that: for BOOKMARK and
+// ReadMetadata reads an object's metadata and no more of it than that: for BOOKMARK and
 // DELETED events. What stands behind metadata is not even checked to be JSON, nor
 // is what stands before the members that are read more than passed over. So it
 // reads objects that Redactor.Object refuses, as for their depth: they must be
 // known by name when they go.
-func Meta(raw []byte) (Header, error) {
-	m := metaScan{scanner: scanner{raw: raw}}
+func ReadMetadata(raw []byte) (ObjectMeta, error) {
+	m := metadataScanner{scanner: scanner{raw: raw}}
 	i := m.space(0)
 	if m.at(i) != '{' {
-		return Header{}, &syntaxError{i, "an object"}
+		return ObjectMeta{}, &syntaxError{i, "an object"}
 	}
-	_, err := m.members(i, m.root)
-	return m.header, err
+	_, err := m.members(i, m.readRoot)
+	return m.metadata, err
 }
 
-type metaScan struct {
+type metadataScanner struct {
 	scanner
-	header Header
-	done   bool
+	metadata ObjectMeta
+	done     bool
 }
 
 // members calls take for every member of the object at i, until it is done.
-func (m *metaScan) members(i int, take func(name []byte, value int) (int, error)) (int, error) {
+func (m *metadataScanner) members(i int, handle func(name []byte, value int) (int, error)) (int, error) {
 	i, more, err := m.open(i, '}')
 	for more && err == nil && !m.done {
-		name, escaped, value, bad := m.name(i)
-		if bad != nil {
-			return 0, bad
+		name, escaped, value, nameErr := m.name(i)
+		if nameErr != nil {
+			return 0, nameErr
 		}
 		if escaped {
 			name = unescape(nil, name)
 		}
-		if i, err = take(name, value); err == nil && !m.done {
+		if i, err = handle(name, value); err == nil && !m.done {
 			i, more, err = m.next(i, '}')
 		}
 	}
@@ -52,7 +52,7 @@ func (m *metaScan) members(i int, take func(name []byte, value int) (int, error)
 }
 
 // skip steps over the value at i, however deep it is.
-func (m *metaScan) skip(i int) (end int, err error) {
+func (m *metadataScanner) skip(i int) (end int, err error) {
 	for depth := 0; ; {
 		switch c := m.at(i); {
 		case c == '{' || c == '[':
@@ -75,50 +75,50 @@ func (m *metaScan) skip(i int) (end int, err error) {
 	}
 }
 
-func (m *metaScan) root(name []byte, value int) (int, error) {
+func (m *metadataScanner) readRoot(name []byte, value int) (int, error) {
 	if string(name) != "metadata" || m.at(value) != '{' {
 		return m.skip(value)
 	}
-	end, err := m.members(value, m.metadata)
+	end, err := m.members(value, m.readMetadata)
 	m.done = true
 	return end, err
 }
 
-func (m *metaScan) metadata(name []byte, value int) (int, error) {
-	var into *string
+func (m *metadataScanner) readMetadata(name []byte, value int) (int, error) {
+	var target *string
 	switch string(name) {
 	case "uid":
-		into = &m.header.UID
+		target = &m.metadata.UID
 	case "resourceVersion":
-		into = &m.header.ResourceVersion
+		target = &m.metadata.ResourceVersion
 	case "namespace":
-		into = &m.header.Namespace
+		target = &m.metadata.Namespace
 	case "name":
-		into = &m.header.Name
+		target = &m.metadata.Name
 	case "annotations":
 		if m.at(value) == '{' {
-			return m.members(value, m.annotation)
+			return m.members(value, m.readAnnotation)
 		}
 	}
-	if into == nil || m.at(value) != '"' {
+	if target == nil || m.at(value) != '"' {
 		return m.skip(value)
 	}
 	end, escaped, err := m.quoted(value)
 	if err == nil {
-		*into = m.text(value, end, escaped)
+		*target = m.text(value, end, escaped)
 	}
 	return end, err
 }
 
-func (m *metaScan) annotation(name []byte, value int) (int, error) {
+func (m *metadataScanner) readAnnotation(name []byte, value int) (int, error) {
 	end, err := m.skip(value)
-	if err == nil && string(name) == initialEvents {
-		m.header.InitialEventsEnd = string(m.raw[value:end]) == `"true"`
+	if err == nil && string(name) == initialEventsAnnotation {
+		m.metadata.InitialEventsEnd = string(m.raw[value:end]) == `"true"`
 	}
 	return end, err
 }
 
-func (m *metaScan) text(i, end int, escaped bool) string {
+func (m *metadataScanner) text(i, end int, escaped bool) string {
 	text := m.raw[i+1 : end-1]
 	if escaped {
 		text = unescape(nil, text)

@@ -9,19 +9,19 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func liftsOf(paths ...string) []vedette.LiftField {
-	var out []vedette.LiftField
+func projectionFields(paths ...string) []vedette.ProjectionField {
+	var out []vedette.ProjectionField
 	for i, p := range paths {
-		out = append(out, vedette.LiftField{Name: fmt.Sprint("f", i), Path: p})
+		out = append(out, vedette.ProjectionField{Name: fmt.Sprint("f", i), Path: p})
 	}
 	return out
 }
 
-const named = `"metadata":{"name":"n","resourceVersion":"1"}`
+const validMetadata = `"metadata":{"name":"n","resourceVersion":"1"}`
 
-func TestRefusals(t *testing.T) {
+func TestInvalidObjectsAreRejected(t *testing.T) {
 	deep := func(n int) string {
-		return `{` + named + `,"spec":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
+		return `{` + validMetadata + `,"spec":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
 	}
 	for _, c := range []struct{ raw, want string }{
 		{"", "byte 0: expected an object"},
@@ -29,22 +29,22 @@ func TestRefusals(t *testing.T) {
 		{`{}`, "the object lacks metadata.name and metadata.resourceVersion"},
 		{`{"metadata":{"name":"n"}}`, "the object lacks metadata.resourceVersion"},
 		{`{"metadata":{"name":"n","resourceVersion":1}}`, "the object lacks metadata.resourceVersion"},
-		{`{` + named + `,"metadata":null}`, "the object lacks metadata.name and metadata.resourceVersion"},
-		{`{` + named + `} x`, "byte 48: expected nothing behind the object"},
-		{`{` + named, "byte 46: expected a comma or }"},
-		{`{` + named + `,}`, "byte 47: expected a member's name"},
-		{`{` + named + `,"a":tru}`, "byte 51: expected true"},
-		{`{` + named + `,"a":[1,2}`, "byte 55: expected a comma or ]"},
-		{`{` + named + `,"a":01}`, "byte 51: expected a number"},
-		{`{` + named + `,"a":1.}`, "byte 53: expected a fraction"},
-		{`{` + named + `,"a":1e}`, "byte 53: expected an exponent"},
-		{`{` + named + `,"a":"\x"}`, "byte 52: expected an escape sequence"},
-		{`{` + named + `,"a":"b`, "byte 53: expected the rest of a string"},
-		{`{` + named + `,"a" 1}`, "byte 51: expected a colon"},
+		{`{` + validMetadata + `,"metadata":null}`, "the object lacks metadata.name and metadata.resourceVersion"},
+		{`{` + validMetadata + `} x`, "byte 48: expected nothing behind the object"},
+		{`{` + validMetadata, "byte 46: expected a comma or }"},
+		{`{` + validMetadata + `,}`, "byte 47: expected a member's name"},
+		{`{` + validMetadata + `,"a":tru}`, "byte 51: expected true"},
+		{`{` + validMetadata + `,"a":[1,2}`, "byte 55: expected a comma or ]"},
+		{`{` + validMetadata + `,"a":01}`, "byte 51: expected a number"},
+		{`{` + validMetadata + `,"a":1.}`, "byte 53: expected a fraction"},
+		{`{` + validMetadata + `,"a":1e}`, "byte 53: expected an exponent"},
+		{`{` + validMetadata + `,"a":"\x"}`, "byte 52: expected an escape sequence"},
+		{`{` + validMetadata + `,"a":"b`, "byte 53: expected the rest of a string"},
+		{`{` + validMetadata + `,"a" 1}`, "byte 51: expected a colon"},
 		{deep(512), "byte 565: expected no more than 512 nested containers"},
-		{`{"kind":"List",` + named + `}`, "the body is a list, not one object"},
-		{`{"kind":"SecretList","items":[],` + named + `}`, "the body is a list, not one object"},
-		{`{"items":[],"kind":"PodList",` + named + `}`, "the body is a list, not one object"},
+		{`{"kind":"List",` + validMetadata + `}`, "the body is a list, not one object"},
+		{`{"kind":"SecretList","items":[],` + validMetadata + `}`, "the body is a list, not one object"},
+		{`{"items":[],"kind":"PodList",` + validMetadata + `}`, "the body is a list, not one object"},
 	} {
 		_, dst, err := mustNew(t, Config{}, nil).Object([]byte("x"), pods, []byte(c.raw))
 		if err == nil || err.Error() != c.want || string(dst) != "x" {
@@ -56,21 +56,21 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestObjectWithoutResourceTellsItsKind(t *testing.T) {
+func TestKindIsReadFromTheObjectWithoutResource(t *testing.T) {
 	r := mustNew(t, Config{}, nil)
-	o, _, err := r.Object(nil, vedette.Resource{}, []byte(`{`+named+`,"kind":"Job","apiVersion":"batch/v1"}`))
+	o, _, err := r.Object(nil, vedette.Resource{}, []byte(`{`+validMetadata+`,"kind":"Job","apiVersion":"batch/v1"}`))
 	if err != nil || o.Kind != (vedette.Kind{Group: "batch", Name: "Job"}) || o.APIVersion != "batch/v1" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	_, _, err = r.Object(nil, vedette.Resource{}, []byte(`{`+named+`}`))
+	_, _, err = r.Object(nil, vedette.Resource{}, []byte(`{`+validMetadata+`}`))
 	if err == nil || err.Error() != "the object lacks kind and apiVersion" {
 		t.Error(err)
 	}
 }
 
-func TestKindsThatEndInListAreNoLists(t *testing.T) {
+func TestKindThatEndsInListIsNotAList(t *testing.T) {
 	resource := vedette.Resource{Kind: vedette.Kind{Group: "net.example.com", Name: "AllowList"}, Version: "v1"}
-	raw := `{"kind":"AllowList","apiVersion":"net.example.com/v1","items":["10.0.0.0/8"],` + named + `}`
+	raw := `{"kind":"AllowList","apiVersion":"net.example.com/v1","items":["10.0.0.0/8"],` + validMetadata + `}`
 	if o, _, err := mustNew(t, Config{}, nil).Object(nil, resource, []byte(raw)); err != nil || string(o.Body) != raw {
 		t.Errorf("%s, %v", o.Body, err)
 	}
@@ -94,23 +94,23 @@ func TestHeaderIsUTF8(t *testing.T) {
 	}
 }
 
-func TestLiftsLeaveOutWhatIsLarge(t *testing.T) {
+func TestLargeValuesAreNotProjected(t *testing.T) {
 	text := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
-	raw := `{` + named + `,"spec":{"a":` + text(maxLifted) + `,"b":` + text(maxLifted+1) + `,"list":[{"a":` + text(3000) + `},{"a":` + text(3000) + `}],"c":1}}`
-	o, _, err := mustNew(t, Config{}, liftsOf("spec.a", "spec.b", "spec.list.*.a", "spec.c")).Object(nil, pods, []byte(raw))
-	if err != nil || string(o.Summary) != `{"f0":`+text(maxLifted)+`,"f3":1}` {
+	raw := `{` + validMetadata + `,"spec":{"a":` + text(maxProjectedValue) + `,"b":` + text(maxProjectedValue+1) + `,"list":[{"a":` + text(3000) + `},{"a":` + text(3000) + `}],"c":1}}`
+	o, _, err := mustNew(t, Config{}, projectionFields("spec.a", "spec.b", "spec.list.*.a", "spec.c")).Object(nil, pods, []byte(raw))
+	if err != nil || string(o.Summary) != `{"f0":`+text(maxProjectedValue)+`,"f3":1}` {
 		t.Errorf("%.100s, %v", o.Summary, err)
 	}
 }
 
-func TestLiftPaths(t *testing.T) {
-	raw := `{` + named + `,"a":{"b.c":1,"*":2,"#":3,"d":[[1,2],[3],4,null],"e":null,"f":[{"g":[{"h":1},{}]},{"g":[]},{},{"g":7}],"x":{"y":1},"x":{"z":2}}}`
+func TestProjectionPaths(t *testing.T) {
+	raw := `{` + validMetadata + `,"a":{"b.c":1,"*":2,"#":3,"d":[[1,2],[3],4,null],"e":null,"f":[{"g":[{"h":1},{}]},{"g":[]},{},{"g":7}],"x":{"y":1},"x":{"z":2}}}`
 	for path, want := range map[string]string{
 		`a.b\.c`: "1", `a.\*`: "2", `a.\#`: "3", `a.d.*`: "[[1,2],[3],4,null]", `a.d.*.*`: "[[1,2],[3],null,null]", `a.d.*.#`: "[2,1,null,null]",
 		`a.d.#`: "4", `a.e`: "", `a.e.#`: "", `a.nothing`: "", `a.b\.c.d`: "", `a.f.*.g.*.h`: "[[1,null],[],null,null]", `a.*`: "", `a.#`: "8",
 		`a.x.y`: "", `a.x.z`: "2", `metadata.name`: `"n"`,
 	} {
-		o, _, err := mustNew(t, Config{}, liftsOf(path)).Object(nil, works, []byte(raw))
+		o, _, err := mustNew(t, Config{}, projectionFields(path)).Object(nil, works, []byte(raw))
 		if want != "" {
 			want = `{"f0":` + want + `}`
 		}
@@ -120,70 +120,70 @@ func TestLiftPaths(t *testing.T) {
 	}
 }
 
-func TestLiftOfKindComesBeforeDefault(t *testing.T) {
-	r, err := New(Config{}, []vedette.Lift{{Fields: []vedette.LiftField{{Name: "other", Path: "kind"}}}, {Kind: pods.Kind, Fields: []vedette.LiftField{{Name: "pod", Path: "kind"}}}}, nil)
+func TestProjectionOfKindOverridesDefault(t *testing.T) {
+	r, err := New(Config{}, []vedette.Projection{{Fields: []vedette.ProjectionField{{Name: "other", Path: "kind"}}}, {Kind: pods.Kind, Fields: []vedette.ProjectionField{{Name: "pod", Path: "kind"}}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, resource := range map[string]vedette.Resource{`{"pod":"K"}`: pods, `{"other":"K"}`: works} {
-		o, _, err := r.Object(nil, resource, []byte(`{"kind":"K",`+named+`}`))
+		o, _, err := r.Object(nil, resource, []byte(`{"kind":"K",`+validMetadata+`}`))
 		if err != nil || string(o.Summary) != want {
 			t.Errorf("%s, %v, want %s", o.Summary, err, want)
 		}
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewRejectsInvalidConfig(t *testing.T) {
 	for _, c := range []struct {
-		config Config
-		lifts  []vedette.Lift
-		want   string
+		config      Config
+		projections []vedette.Projection
+		want        string
 	}{
 		{config: Config{Environment: []string{"A", " "}}, want: "redact.environment, entry 2"},
 		{config: Config{Annotations: []string{"a[bc]"}}, want: "redact.annotations, entry 1"},
 		{config: Config{ConfigMapKeys: []string{`a\*`}}, want: "redact.configMapKeys, entry 1"},
 		{config: Config{SecretAnnotations: []string{""}}, want: "redact.secretAnnotations, entry 1"},
-		{lifts: []vedette.Lift{{Kind: pods.Kind}, {Kind: pods.Kind}}, want: `two lifts for kind "Pod"`},
-		{lifts: []vedette.Lift{{Fields: liftsOf("")}}, want: "a member's name is empty"},
-		{lifts: []vedette.Lift{{Fields: liftsOf("a..b")}}, want: "a member's name is empty"},
-		{lifts: []vedette.Lift{{Fields: liftsOf("a.#.b")}}, want: "# must be last"},
-		{lifts: []vedette.Lift{{Fields: liftsOf("*.b")}}, want: "an object's root has names only"},
-		{lifts: []vedette.Lift{{Fields: []vedette.LiftField{{Path: "a"}}}}, want: "is empty or taken"},
+		{projections: []vedette.Projection{{Kind: pods.Kind}, {Kind: pods.Kind}}, want: `two lifts for kind "Pod"`},
+		{projections: []vedette.Projection{{Fields: projectionFields("")}}, want: "a member's name is empty"},
+		{projections: []vedette.Projection{{Fields: projectionFields("a..b")}}, want: "a member's name is empty"},
+		{projections: []vedette.Projection{{Fields: projectionFields("a.#.b")}}, want: "# must be last"},
+		{projections: []vedette.Projection{{Fields: projectionFields("*.b")}}, want: "an object's root has names only"},
+		{projections: []vedette.Projection{{Fields: []vedette.ProjectionField{{Path: "a"}}}}, want: "is empty or taken"},
 	} {
-		_, err := New(c.config, c.lifts, nil)
-		if err == nil || !strings.Contains(err.Error(), c.want) || c.lifts != nil && vedette.KindOf(err) != vedette.Invalid {
+		_, err := New(c.config, c.projections, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.projections != nil && vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
 }
 
-func TestMetaReadsBookmarks(t *testing.T) {
-	h, err := Meta([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12","creationTimestamp":null,"annotations":{"x":"y","k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}}`))
-	if err != nil || h != (Header{ResourceVersion: "12", InitialEventsEnd: true}) {
+func TestReadMetadata(t *testing.T) {
+	h, err := ReadMetadata([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12","creationTimestamp":null,"annotations":{"x":"y","k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}}`))
+	if err != nil || h != (ObjectMeta{ResourceVersion: "12", InitialEventsEnd: true}) {
 		t.Errorf("%+v, %v", h, err)
 	}
-	h, err = Meta([]byte(`{"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"1\u0032","annotations":{"k8s.io/initial-events-end":"false"}}`))
-	if err != nil || h != (Header{UID: "c", Namespace: "b", Name: "a", ResourceVersion: "12"}) {
+	h, err = ReadMetadata([]byte(`{"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"1\u0032","annotations":{"k8s.io/initial-events-end":"false"}}`))
+	if err != nil || h != (ObjectMeta{UID: "c", Namespace: "b", Name: "a", ResourceVersion: "12"}) {
 		t.Errorf("%+v, %v", h, err)
 	}
 	deep := strings.Repeat(`{"a":[`, 5000) + strings.Repeat(`]}`, 5000)
-	h, err = Meta([]byte(`{"spec":` + deep + `,"metadata":{"managedFields":[` + deep + `,{"a":"}"},null,-1.5e3],"name":"a","namespace":"b"}}`))
-	if err != nil || h != (Header{Namespace: "b", Name: "a"}) {
+	h, err = ReadMetadata([]byte(`{"spec":` + deep + `,"metadata":{"managedFields":[` + deep + `,{"a":"}"},null,-1.5e3],"name":"a","namespace":"b"}}`))
+	if err != nil || h != (ObjectMeta{Namespace: "b", Name: "a"}) {
 		t.Errorf("of a deep object: %+v, %v", h, err)
 	}
 	for _, raw := range []string{`{"spec":[}`, `{"spec":]`, `{"spec":{"a"`, `{"spec":[[`, `{"spec":`, `{"spec":x}`} {
-		if h, err := Meta([]byte(raw)); err == nil && h != (Header{}) {
+		if h, err := ReadMetadata([]byte(raw)); err == nil && h != (ObjectMeta{}) {
 			t.Errorf("%s: %+v", raw, h)
 		}
 	}
-	if _, err := Meta([]byte(`{"metadata":{"name":`)); err == nil {
+	if _, err := ReadMetadata([]byte(`{"metadata":{"name":`)); err == nil {
 		t.Error("took what ends early")
 	}
 }
 
-// TestRedactorIsShared runs under -race.
-func TestRedactorIsShared(t *testing.T) {
-	r := mustNew(t, someRules, podLifts[0].Fields)
+// TestRedactorIsSafeForConcurrentUse runs under -race.
+func TestRedactorIsSafeForConcurrentUse(t *testing.T) {
+	r := mustNew(t, someRules, podProjections[0].Fields)
 	raw := typicalPod(t)
 	first, _, err := r.Object(nil, pods, raw)
 	if err != nil {
@@ -205,10 +205,10 @@ func TestRedactorIsShared(t *testing.T) {
 	wg.Wait()
 }
 
-// TestObjectAllocatesTheHeaderOnly counts: one text, and two for each map. It
+// TestObjectAllocatesOnlyTheHeader counts: one text, and two for each map. It
 // goes round the pool, which forgets at random under -race.
-func TestObjectAllocatesTheHeaderOnly(t *testing.T) {
-	r := mustNew(t, Config{}, podLifts[0].Fields)
+func TestObjectAllocatesOnlyTheHeader(t *testing.T) {
+	r := mustNew(t, Config{}, podProjections[0].Fields)
 	raw := typicalPod(t)
 	buf, p := make([]byte, 0, 2*len(raw)), new(pass)
 	if n := testing.AllocsPerRun(100, func() {
@@ -216,7 +216,7 @@ func TestObjectAllocatesTheHeaderOnly(t *testing.T) {
 		if err := p.run(); err != nil {
 			t.Fatal(err)
 		}
-		p.finish()
+		p.buildObject()
 		p.release()
 	}); n > 5 {
 		t.Errorf("%v allocations", n)

@@ -12,28 +12,28 @@ import (
 // cut.
 type pass struct {
 	scanner
-	redactor *Redactor
-	resource vedette.Resource
-	plan     *plan
+	redactor   *Redactor
+	resource   vedette.Resource
+	projection *projection
 
 	dst    []byte
 	base   int // of dst, where the object begins
 	copied int // of raw, up to where it was copied or cut
 
-	secret    bool // within a Secret
+	inSecret  bool // within a Secret
 	configMap bool // the whole object is one
-	careful   bool // nothing may be stepped over unseen
-	tainted   bool // a Secret's bytes may have been in buffers of the pass
+	walkAll   bool // nothing may be stepped over unseen
+	sawSecret bool // a Secret's bytes may have been in buffers of the pass
 
-	said    saying
-	header  header
-	gather  gather
-	members int    // of the container that was left last, without the cut ones
-	scratch []byte // for text without its escapes
+	facts     rootFacts
+	header    header
+	extractor extractor
+	members   int    // of the container that was left last, without the cut ones
+	scratch   []byte // for text without its escapes
 }
 
-// saying is what the object says of itself at its root.
-type saying struct {
+// rootFacts is what the object says of itself at its root.
+type rootFacts struct {
 	kind, version bool // has a kind, an apiVersion
 	list          bool // is a list by its kind
 	listLike      bool // has a kind that ends in List
@@ -44,13 +44,13 @@ type saying struct {
 // that it is not moved on the way.
 func (p *pass) begin(r *Redactor, resource vedette.Resource, dst, raw []byte) {
 	p.redactor, p.resource = r, resource
-	p.plan = r.plan(resource.Kind)
+	p.projection = r.projectionFor(resource.Kind)
 	p.raw, p.dst, p.base = raw, dst, len(dst)
-	p.secret = resource.Kind == vedette.Kind{Name: "Secret"}
+	p.inSecret = resource.Kind == vedette.Kind{Name: "Secret"}
 	p.configMap = resource.Kind == vedette.Kind{Name: "ConfigMap"}
-	p.careful = r.rules.everywhere() || p.secret
-	p.tainted = p.secret
-	p.gather.begin(p.plan)
+	p.walkAll = r.rules.anyDepth() || p.inSecret
+	p.sawSecret = p.inSecret
+	p.extractor.reset(p.projection)
 	p.grow(len(raw) + 128)
 }
 
@@ -58,17 +58,17 @@ func (p *pass) begin(r *Redactor, resource vedette.Resource, dst, raw []byte) {
 // have left behind.
 func (p *pass) release() {
 	h, scratch := p.header, p.scratch
-	if p.tainted {
+	if p.sawSecret {
 		Wipe(h.bytes[:cap(h.bytes)])
 		Wipe(scratch[:cap(scratch)])
-		p.gather.wipe()
+		p.extractor.wipe()
 	}
 	if cap(scratch) > maxScratch || cap(h.bytes) > maxScratch {
 		h.bytes, scratch = nil, nil
 	}
 	h.reset()
 	h.bytes = h.bytes[:0]
-	*p = pass{header: h, gather: p.gather, scratch: scratch[:0]}
+	*p = pass{header: h, extractor: p.extractor, scratch: scratch[:0]}
 }
 
 // maxScratch is how much memory a pass keeps for the next one, in bytes.
@@ -81,7 +81,7 @@ func (p *pass) run() error {
 		return &syntaxError{i, "an object"}
 	}
 	p.copied = i
-	end, err := p.value(i, p.plan.root(), root)
+	end, err := p.value(i, p.projection.root(), roleRoot)
 	if err != nil {
 		return err
 	}
@@ -94,25 +94,25 @@ func (p *pass) run() error {
 
 // check refuses what is no single object of a cluster.
 func (p *pass) check() error {
-	if p.said.list || p.said.listLike && p.said.items {
+	if p.facts.list || p.facts.listLike && p.facts.items {
 		return errors.New("the body is a list, not one object")
 	}
-	var lacks []string
+	var absent []string
 	for _, l := range []struct {
 		name    string
 		missing bool
 	}{
-		{"kind", !p.said.kind && p.resource.Kind.Name == ""},
-		{"apiVersion", !p.said.version && p.resource.Version == ""},
-		{"metadata.name", p.header.text[textName].empty()},
-		{"metadata.resourceVersion", p.header.text[textResourceVersion].empty()},
+		{"kind", !p.facts.kind && p.resource.Kind.Name == ""},
+		{"apiVersion", !p.facts.version && p.resource.Version == ""},
+		{"metadata.name", p.header.texts[textName].empty()},
+		{"metadata.resourceVersion", p.header.texts[textResourceVersion].empty()},
 	} {
 		if l.missing {
-			lacks = append(lacks, l.name)
+			absent = append(absent, l.name)
 		}
 	}
-	if lacks != nil {
-		return errors.New("the object lacks " + strings.Join(lacks, " and "))
+	if absent != nil {
+		return errors.New("the object lacks " + strings.Join(absent, " and "))
 	}
 	return nil
 }
@@ -123,9 +123,9 @@ func (p *pass) flush(end int) {
 	p.copied = end
 }
 
-// cut leaves out raw from start to end. The start may lie in what was cut
+// omit leaves out raw from start to end. The start may lie in what was cut
 // before, as it does for neighbours.
-func (p *pass) cut(start, end int) {
+func (p *pass) omit(start, end int) {
 	if start > p.copied {
 		p.flush(start)
 	}
@@ -156,13 +156,13 @@ func (p *pass) grow(n int) {
 	Wipe(old[p.base:])
 }
 
-// place is a point of a pass to which it can go back.
-type place struct{ written, copied int }
+// checkpoint is a point of a pass to which it can go back.
+type checkpoint struct{ written, copied int }
 
-func (p *pass) here() place { return place{len(p.dst), p.copied} }
+func (p *pass) checkpoint() checkpoint { return checkpoint{len(p.dst), p.copied} }
 
-// back undoes what was written since.
-func (p *pass) back(to place) {
-	Wipe(p.dst[to.written:])
-	p.dst, p.copied = p.dst[:to.written], to.copied
+// rollback undoes what was written since.
+func (p *pass) rollback(target checkpoint) {
+	Wipe(p.dst[target.written:])
+	p.dst, p.copied = p.dst[:target.written], target.copied
 }

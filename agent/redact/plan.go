@@ -7,17 +7,17 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// plan is what to lift out of the objects of one kind: the paths of its fields
+// projection is what to lift out of the objects of one kind: the paths of its fields
 // as a tree, and the fields' names. Fields are numbered in the order of the
 // tree, so that those below a node are a range.
-type plan struct {
+type projection struct {
 	tree  node
 	names [][]byte // of the fields by number, as `"name":`
 	order []int    // the numbers in the order of the Lift
 }
 
 // root returns the plan's tree; p may be nil.
-func (p *plan) root() *node {
+func (p *projection) root() *node {
 	if p == nil {
 		return nil
 	}
@@ -26,19 +26,19 @@ func (p *plan) root() *node {
 
 // node is one place in objects.
 type node struct {
-	names    []string // of the members that lead on
-	children []*node
-	star     *node // the elements of an array here
-	values   []int // the fields that are the value here
-	counts   []int // the fields that are the number of its elements or members
-	from, to int   // the fields at and below this place
+	childNames []string // of the members that lead on
+	children   []*node
+	star       *node // the elements of an array here
+	values     []int // the fields that are the value here
+	counts     []int // the fields that are the number of its elements or members
+	from, to   int   // the fields at and below this place
 }
 
-// ends reports whether a path ends here.
-func (n *node) ends() bool { return len(n.values)+len(n.counts) > 0 }
+// isTarget reports whether a path ends here.
+func (n *node) isTarget() bool { return len(n.values)+len(n.counts) > 0 }
 
-// goesOn reports whether this place must be walked; n may be nil.
-func (n *node) goesOn() bool {
+// hasDescendants reports whether this place must be walked; n may be nil.
+func (n *node) hasDescendants() bool {
 	return n != nil && (n.star != nil || len(n.children) > 0 || len(n.counts) > 0)
 }
 
@@ -47,7 +47,7 @@ func (n *node) child(name []byte) *node {
 	if n == nil {
 		return nil
 	}
-	for i, s := range n.names {
+	for i, s := range n.childNames {
 		if s == string(name) {
 			return n.children[i]
 		}
@@ -55,31 +55,31 @@ func (n *node) child(name []byte) *node {
 	return nil
 }
 
-// each returns the node of the elements of an array; both may be nil.
-func (n *node) each() *node {
+// elements returns the node of the elements of an array; both may be nil.
+func (n *node) elements() *node {
 	if n == nil {
 		return nil
 	}
 	return n.star
 }
 
-func compilePlans(lifts []vedette.Lift) (map[vedette.Kind]*plan, error) {
-	plans := make(map[vedette.Kind]*plan, len(lifts))
-	for _, l := range lifts {
-		if plans[l.Kind] != nil {
+func compileProjections(projections []vedette.Projection) (map[vedette.Kind]*projection, error) {
+	compiled := make(map[vedette.Kind]*projection, len(projections))
+	for _, l := range projections {
+		if compiled[l.Kind] != nil {
 			return nil, vedette.Errorf(vedette.Invalid, "there are two lifts for kind %q; merge them into one", l.Kind)
 		}
-		p, err := compilePlan(l)
+		p, err := compileProjection(l)
 		if err != nil {
 			return nil, err
 		}
-		plans[l.Kind] = p
+		compiled[l.Kind] = p
 	}
-	return plans, nil
+	return compiled, nil
 }
 
-func compilePlan(l vedette.Lift) (*plan, error) {
-	p := &plan{order: make([]int, len(l.Fields))}
+func compileProjection(l vedette.Projection) (*projection, error) {
+	p := &projection{order: make([]int, len(l.Fields))}
 	seen := map[string]bool{}
 	for i, f := range l.Fields {
 		if f.Name == "" || seen[f.Name] {
@@ -121,56 +121,56 @@ func (n *node) add(path string, field int) error {
 			}
 			n = n.star
 		default:
-			n = n.grow(s.name)
+			n = n.addChild(s.name)
 		}
 	}
 	n.values = append(n.values, field)
 	return nil
 }
 
-func (n *node) grow(name string) *node {
+func (n *node) addChild(name string) *node {
 	if c := n.child([]byte(name)); c != nil {
 		return c
 	}
 	c := &node{}
-	n.names, n.children = append(n.names, name), append(n.children, c)
+	n.childNames, n.children = append(n.childNames, name), append(n.children, c)
 	return c
 }
 
 // number gives the fields at and below n their numbers, and tells them.
-func (n *node) number(next int, tell func(field, number int)) int {
+func (n *node) number(next int, assign func(field, number int)) int {
 	n.from = next
 	for _, fields := range [][]int{n.values, n.counts} {
 		for i, field := range fields {
-			tell(field, next)
+			assign(field, next)
 			fields[i] = next
 			next++
 		}
 	}
 	for _, c := range n.children {
-		next = c.number(next, tell)
+		next = c.number(next, assign)
 	}
 	if n.star != nil {
-		next = n.star.number(next, tell)
+		next = n.star.number(next, assign)
 	}
 	n.to = next
 	return next
 }
 
-// step is one part of a path: a member's name, or * or # with a meaning.
-type step struct {
+// pathStep is one part of a path: a member's name, or * or # with a meaning.
+type pathStep struct {
 	name    string
 	special bool
 }
 
 // parsePath cuts a path at its dots. A backslash takes the meaning from what
 // follows it.
-func parsePath(path string) ([]step, error) {
-	var steps []step
+func parsePath(path string) ([]pathStep, error) {
+	var steps []pathStep
 	var name strings.Builder
 	escaped := false
-	end := func() error {
-		s := step{name.String(), !escaped && (name.String() == "*" || name.String() == "#")}
+	endStep := func() error {
+		s := pathStep{name.String(), !escaped && (name.String() == "*" || name.String() == "#")}
 		if s.name == "" {
 			return fmt.Errorf("a member's name is empty")
 		}
@@ -186,12 +186,12 @@ func parsePath(path string) ([]step, error) {
 			escaped = true
 			name.WriteByte(path[i])
 		case c == '.':
-			if err := end(); err != nil {
+			if err := endStep(); err != nil {
 				return nil, err
 			}
 		default:
 			name.WriteByte(c)
 		}
 	}
-	return steps, end()
+	return steps, endStep()
 }

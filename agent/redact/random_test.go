@@ -11,25 +11,25 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// random makes JSON text of everything that the rules look at, in any place.
-type random struct {
+// generator makes JSON text of everything that the rules look at, in any place.
+type generator struct {
 	*rand.Rand
 	names    []string
 	repeated bool // members may be repeated within an object
 }
 
-var loadedNames = []string{"kind", "apiVersion", "metadata", "data", "stringData", "binaryData", "annotations", "labels", "env", "name", "value", "items",
+var relevantNames = []string{"kind", "apiVersion", "metadata", "data", "stringData", "binaryData", "annotations", "labels", "env", "name", "value", "items",
 	"managedFields", "ownerReferences", "finalizers", "spec", "containers", "manifests", "list", "type", "uid", "controller", lastApplied, ContentAnnotation,
 	"moniker.spinnaker.io/application", "helm.sh/hook", "kept-by-rule", "example.com/team", "a-credential", "tls.key", "Secret", "api-token"}
 
-var loadedTexts = []string{"Secret", "SecretList", "v1", "apps/v1", "PartialObjectMetadata", "meta.k8s.io/v1", "Pod", "db_password", "API_TOKEN", "",
+var relevantTexts = []string{"Secret", "SecretList", "v1", "apps/v1", "PartialObjectMetadata", "meta.k8s.io/v1", "Pod", "db_password", "API_TOKEN", "",
 	`{"kind":"Secret"}`, `{"env":[{"name":"A"}]}`, `[{"annotations":1}]`, `"{\"kind\":\"S\\u0065cret\"}"`, "kind: Secret\ndata:\n", "env:\n- x", "H4sIAA", "eyJhIjo",
 	`{"kind":"Service"}`, "plain text", "\u00e9\U0001F600\x01", "2025-10-01T10:00:00Z", `C:\\x`}
 
-func (r random) pick(from []string) string { return from[r.IntN(len(from))] }
+func (r generator) pick(from []string) string { return from[r.IntN(len(from))] }
 
 // space is nothing, most of the time.
-func (r random) space() string {
+func (r generator) space() string {
 	if r.IntN(8) > 0 {
 		return ""
 	}
@@ -37,7 +37,7 @@ func (r random) space() string {
 }
 
 // quote writes a string, some of its characters as escapes.
-func (r random) quote(s string) string {
+func (r generator) quote(s string) string {
 	if r.IntN(3) > 0 {
 		text, _ := json.Marshal(s)
 		return string(text)
@@ -53,14 +53,14 @@ func (r random) quote(s string) string {
 	return `"` + b.String() + `"`
 }
 
-func (r random) value(depth int) string {
+func (r generator) value(depth int) string {
 	n := r.IntN(10)
 	if depth == 0 && n > 5 {
 		n = 0
 	}
 	switch {
 	case n < 3:
-		return r.quote(r.pick(loadedTexts))
+		return r.quote(r.pick(relevantTexts))
 	case n < 6:
 		return []string{"null", "true", "false", "0", "-1.5e+3", "12"}[r.IntN(6)]
 	case n < 8:
@@ -75,7 +75,7 @@ func (r random) value(depth int) string {
 
 // object writes an object of some random members and the given ones, which are
 // whole members already, in any order.
-func (r random) object(depth int, members []string) string {
+func (r generator) object(depth int, members []string) string {
 	used := map[string]bool{}
 	for range r.IntN(7) {
 		name := r.pick(r.names)
@@ -89,21 +89,21 @@ func (r random) object(depth int, members []string) string {
 	return "{" + strings.Join(members, ",") + r.space() + "}"
 }
 
-func (r random) member(name, value string) string {
+func (r generator) member(name, value string) string {
 	return r.space() + r.quote(name) + r.space() + ":" + r.space() + value + r.space()
 }
 
-// TestRandomObjectsEqualReference compares with the reference on objects full of
+// TestRandomObjectsMatchReference compares with the reference on objects full of
 // names and texts to which rules apply, in places where they do and do not.
-func TestRandomObjectsEqualReference(t *testing.T) {
-	ruled, free := mustNew(t, someRules, fuzzLifts), mustNew(t, Config{}, fuzzLifts)
-	taken := 0
+func TestRandomObjectsMatchReference(t *testing.T) {
+	withRules, withoutRules := mustNew(t, someRules, fuzzFields), mustNew(t, Config{}, fuzzFields)
+	compared := 0
 	for seed := range uint64(4000) {
-		r := random{Rand: rand.New(rand.NewPCG(seed, 1)), names: loadedNames}
+		r := generator{Rand: rand.New(rand.NewPCG(seed, 1)), names: relevantNames}
 		ref := reference{resource: resources[r.IntN(len(resources))]}
-		redactor := free
+		redactor := withoutRules
 		if r.IntN(2) == 0 {
-			redactor, ref.config = ruled, someRules
+			redactor, ref.config = withRules, someRules
 		}
 		meta := r.object(3, []string{r.member("name", `"n"`), r.member("resourceVersion", `"1"`)})
 		raw := []byte(r.space() + r.object(6, []string{r.member("metadata", meta)}) + "\n")
@@ -117,18 +117,18 @@ func TestRandomObjectsEqualReference(t *testing.T) {
 			}
 			continue
 		}
-		ref.check(t, raw, o, fuzzLifts)
-		taken++
+		ref.check(t, raw, o, fuzzFields)
+		compared++
 	}
-	if taken < 2000 {
-		t.Errorf("only %d objects were compared", taken)
+	if compared < 2000 {
+		t.Errorf("only %d objects were compared", compared)
 	}
 }
 
 const canary = "c4n4ry"
 
 // secretObject writes a Secret with canaries wherever it can hold data.
-func (r random) secretObject() string {
+func (r generator) secretObject() string {
 	data := `{"password":"` + canary + `"}`
 	manifest := `{"apiVersion":"v1","kind":"Secret","data":` + data + `}`
 	nested := r.quote(manifest)
@@ -148,14 +148,14 @@ func (r random) secretObject() string {
 	return r.object(1, members)
 }
 
-// TestCanariesInSecrets puts canaries wherever a Secret can hold data, repeated,
+// TestNoCanaryFromSecrets puts canaries wherever a Secret can hold data, repeated,
 // escaped, nested and out of order, asks for them by lifts, and looks for them
 // in all of the memory that Object filled.
-func TestCanariesInSecrets(t *testing.T) {
-	lifts := append([]string{"data", "stringData.password", "metadata.annotations", "metadata.labels", "type", "invented", "metadata.later"}, "metadata")
-	r := mustNew(t, Config{}, liftsOf(lifts...))
+func TestNoCanaryFromSecrets(t *testing.T) {
+	paths := append([]string{"data", "stringData.password", "metadata.annotations", "metadata.labels", "type", "invented", "metadata.later"}, "metadata")
+	r := mustNew(t, Config{}, projectionFields(paths...))
 	for seed := range uint64(1000) {
-		g := random{Rand: rand.New(rand.NewPCG(seed, 2)), names: []string{"a", "b", "finalizers", "x"}, repeated: true}
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 2)), names: []string{"a", "b", "finalizers", "x"}, repeated: true}
 		raw := []byte(g.secretObject())
 		if !json.Valid(raw) || !bytes.Contains(raw, []byte("4ry")) && !bytes.Contains(raw, []byte(`\u00`)) {
 			t.Fatalf("a bad sample: %s", raw)
@@ -165,80 +165,80 @@ func TestCanariesInSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d, %s: %v", seed, raw, err)
 		}
-		mustLack(t, raw, dst[:cap(dst)])
-		mustLack(t, raw, []byte(fmt.Sprintf("%+v", o)))
-		mustLack(t, raw, decoded(t, o.Body))
+		mustNotContainCanary(t, raw, dst[:cap(dst)])
+		mustNotContainCanary(t, raw, []byte(fmt.Sprintf("%+v", o)))
+		mustNotContainCanary(t, raw, unescaped(t, o.Body))
 		if o.Name != "n" {
 			t.Fatalf("the name of %s is %q", raw, o.Name)
 		}
 	}
 }
 
-// TestCanariesInEmbeddedSecrets does the same for Secrets within other objects.
-func TestCanariesInEmbeddedSecrets(t *testing.T) {
-	r := mustNew(t, Config{}, liftsOf("spec", "spec.manifests.*.data", "spec.manifests.*.stringData.password", "spec.one"))
+// TestNoCanaryFromEmbeddedSecrets does the same for Secrets within other objects.
+func TestNoCanaryFromEmbeddedSecrets(t *testing.T) {
+	r := mustNew(t, Config{}, projectionFields("spec", "spec.manifests.*.data", "spec.manifests.*.stringData.password", "spec.one"))
 	for seed := range uint64(1000) {
-		g := random{Rand: rand.New(rand.NewPCG(seed, 3)), names: []string{"a", "b", "x"}, repeated: true}
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 3)), names: []string{"a", "b", "x"}, repeated: true}
 		data := `{"password":"` + canary + `"}`
 		secret := func(members ...string) string {
 			return g.object(1, append(members, g.member("data", data), g.member("stringData", data), g.member("data", g.quote(canary))))
 		}
-		kinded := func() string {
+		secretWithKind := func() string {
 			return secret(g.member("kind", g.quote("Secret")), g.member("apiVersion", g.quote("v1")),
 				g.member("metadata", `{"annotations":{"`+lastApplied+`":`+g.quote(canary)+`,"`+ContentAnnotation+`":`+g.quote(canary)+`}}`))
 		}
-		list := g.object(0, []string{g.member("kind", g.quote("SecretList")), g.member("items", `[`+secret()+`,`+kinded()+`]`)})
-		spec := g.object(0, []string{g.member("manifests", `[`+kinded()+`,`+kinded()+`]`), g.member("one", kinded()), g.member("two", list)})
+		list := g.object(0, []string{g.member("kind", g.quote("SecretList")), g.member("items", `[`+secret()+`,`+secretWithKind()+`]`)})
+		spec := g.object(0, []string{g.member("manifests", `[`+secretWithKind()+`,`+secretWithKind()+`]`), g.member("one", secretWithKind()), g.member("two", list)})
 		meta := g.object(0, []string{g.member("name", `"n"`), g.member("resourceVersion", `"1"`), g.member("annotations", g.object(0, []string{
-			g.member("some.tool/applied", g.quote(`{"x":`+kinded()+`}`)), g.member(lastApplied, g.quote(g.quote(`{"x":`+kinded()+`}`)))}))})
+			g.member("some.tool/applied", g.quote(`{"x":`+secretWithKind()+`}`)), g.member(lastApplied, g.quote(g.quote(`{"x":`+secretWithKind()+`}`)))}))})
 		raw := []byte(g.object(0, []string{g.member("metadata", meta), g.member("spec", spec)}))
 		o, dst, err := r.Object(nil, works, raw)
 		if err != nil {
 			t.Fatalf("seed %d, %s: %v", seed, raw, err)
 		}
-		mustLack(t, raw, dst[:cap(dst)])
-		mustLack(t, raw, decoded(t, o.Body))
+		mustNotContainCanary(t, raw, dst[:cap(dst)])
+		mustNotContainCanary(t, raw, unescaped(t, o.Body))
 	}
 }
 
-// TestCanariesInDigests looks for the digest of what an object of any kind was
+// TestNoCanaryFromContentDigests looks for the digest of what an object of any kind was
 // made from, asked for by lifts and by the prefix of its name.
-func TestCanariesInDigests(t *testing.T) {
-	r, err := New(Config{SecretAnnotations: []string{"*"}}, []vedette.Lift{{Fields: liftsOf("metadata.annotations", `metadata.annotations.vedette\.io/content`)}}, []string{"vedette.io/", "kept"})
+func TestNoCanaryFromContentDigests(t *testing.T) {
+	r, err := New(Config{SecretAnnotations: []string{"*"}}, []vedette.Projection{{Fields: projectionFields("metadata.annotations", `metadata.annotations.vedette\.io/content`)}}, []string{"vedette.io/", "kept"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for seed := range uint64(200) {
-		g := random{Rand: rand.New(rand.NewPCG(seed, 5)), names: []string{"a", "b", "x"}, repeated: true}
-		notes := []string{g.member(ContentAnnotation, g.quote(canary)), g.member(ContentAnnotation, `["`+canary+`"]`), g.member("kept", g.quote("yes"))}
-		meta := g.object(0, []string{g.member("name", `"n"`), g.member("resourceVersion", `"1"`), g.member("annotations", g.object(0, notes))})
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 5)), names: []string{"a", "b", "x"}, repeated: true}
+		annotations := []string{g.member(ContentAnnotation, g.quote(canary)), g.member(ContentAnnotation, `["`+canary+`"]`), g.member("kept", g.quote("yes"))}
+		meta := g.object(0, []string{g.member("name", `"n"`), g.member("resourceVersion", `"1"`), g.member("annotations", g.object(0, annotations))})
 		raw := []byte(g.object(0, []string{g.member("metadata", meta)}))
 		o, dst, err := r.Object(nil, resources[g.IntN(len(resources))], raw)
 		if err != nil {
 			t.Fatalf("seed %d, %s: %v", seed, raw, err)
 		}
-		mustLack(t, raw, dst[:cap(dst)])
-		mustLack(t, raw, decoded(t, o.Body))
+		mustNotContainCanary(t, raw, dst[:cap(dst)])
+		mustNotContainCanary(t, raw, unescaped(t, o.Body))
 		if o.Annotations["kept"] != "yes" || o.Annotations[ContentAnnotation] != "" {
 			t.Fatalf("the header of %s has %v", raw, o.Annotations)
 		}
 	}
 }
 
-// TestCanariesUnderRules does it for what rules redact.
-func TestCanariesUnderRules(t *testing.T) {
-	r := mustNew(t, someRules, liftsOf("spec", "spec.containers.*.env.*.value", "data", "data.tls\\.key", "metadata.annotations"))
+// TestNoCanaryFromRedactedValues does it for what rules redact.
+func TestNoCanaryFromRedactedValues(t *testing.T) {
+	r := mustNew(t, someRules, projectionFields("spec", "spec.containers.*.env.*.value", "data", "data.tls\\.key", "metadata.annotations"))
 	for seed := range uint64(1000) {
-		g := random{Rand: rand.New(rand.NewPCG(seed, 4)), names: []string{"a", "b", "x"}, repeated: true}
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 4)), names: []string{"a", "b", "x"}, repeated: true}
 		hidden := func() string {
 			return []string{g.quote(canary), `["` + canary + `"]`, `{"a":"` + canary + `"}`}[g.IntN(3)]
 		}
 		entry := func() string {
 			return g.object(0, []string{g.member("name", g.quote("DB_PASSWORD")), g.member("value", hidden()), g.member("value", hidden()), g.member("name", g.quote("OTHER"))})
 		}
-		notes := func() string { return g.object(0, []string{g.member("X-Credential-1", hidden())}) }
+		annotations := func() string { return g.object(0, []string{g.member("X-Credential-1", hidden())}) }
 		pod := func() string {
-			return g.object(0, []string{g.member("containers", `[`+g.object(0, []string{g.member("env", `[`+entry()+`,`+entry()+`]`)})+`]`), g.member("annotations", notes())})
+			return g.object(0, []string{g.member("containers", `[`+g.object(0, []string{g.member("env", `[`+entry()+`,`+entry()+`]`)})+`]`), g.member("annotations", annotations())})
 		}
 		applied := g.quote(`{"spec":` + pod() + `}`)
 		meta := g.object(0, []string{g.member("name", `"n"`), g.member("resourceVersion", `"1"`), g.member("annotations", g.object(0, []string{
@@ -249,20 +249,20 @@ func TestCanariesUnderRules(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d, %s: %v", seed, raw, err)
 		}
-		mustLack(t, raw, dst)
-		mustLack(t, raw, decoded(t, o.Body))
+		mustNotContainCanary(t, raw, dst)
+		mustNotContainCanary(t, raw, unescaped(t, o.Body))
 	}
 }
 
-func mustLack(t *testing.T, raw, text []byte) {
+func mustNotContainCanary(t *testing.T, raw, text []byte) {
 	t.Helper()
 	if bytes.Contains(text, []byte(canary)) {
 		t.Fatalf("of %s\n this is left: %s", raw, text)
 	}
 }
 
-// decoded resolves the escapes that a canary could hide behind, some layers deep.
-func decoded(t *testing.T, body []byte) []byte {
+// unescaped resolves the escapes that a canary could hide behind, some layers deep.
+func unescaped(t *testing.T, body []byte) []byte {
 	t.Helper()
 	for range 8 {
 		body = unescape(nil, body)

@@ -68,34 +68,34 @@ func (c Config) Validate() error {
 // Redactor redacts objects. It does not change once made, and is safe for
 // concurrent use.
 type Redactor struct {
-	rules    rules
-	prefixes []string // of the annotations that travel in the header
-	plans    map[vedette.Kind]*plan
-	passes   sync.Pool // of *pass
+	rules              rules
+	annotationPrefixes []string // of the annotations that travel in the header
+	projections        map[vedette.Kind]*projection
+	passes             sync.Pool // of *pass
 }
 
 // New makes a Redactor that lifts what lifts say and the annotations with the
 // given prefixes. It fails with Invalid on patterns and paths that it does not
 // understand.
-func New(c Config, lifts []vedette.Lift, annotationPrefixes []string) (*Redactor, error) {
+func New(c Config, projections []vedette.Projection, annotationPrefixes []string) (*Redactor, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	plans, err := compilePlans(lifts)
+	compiled, err := compileProjections(projections)
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{rules: compileRules(c), prefixes: slices.Clone(annotationPrefixes), plans: plans}
+	r := &Redactor{rules: compileRules(c), annotationPrefixes: slices.Clone(annotationPrefixes), projections: compiled}
 	r.passes.New = func() any { return new(pass) }
 	return r, nil
 }
 
-// plan returns the lift of a kind, the one for all other kinds, or nil.
-func (r *Redactor) plan(k vedette.Kind) *plan {
-	if p, ok := r.plans[k]; ok {
+// projectionFor returns the lift of a kind, the one for all other kinds, or nil.
+func (r *Redactor) projectionFor(k vedette.Kind) *projection {
+	if p, ok := r.projections[k]; ok {
 		return p
 	}
-	return r.plans[vedette.Kind{}]
+	return r.projections[vedette.Kind{}]
 }
 
 // Object redacts the object in raw and appends what is left to dst, followed
@@ -119,7 +119,7 @@ func (r *Redactor) Object(dst []byte, resource vedette.Resource, raw []byte) (ve
 		Wipe(p.dst[p.base:])
 		return vedette.Object{}, dst, err
 	}
-	o := p.finish()
+	o := p.buildObject()
 	return o, p.dst, nil
 }
 

@@ -37,7 +37,7 @@ func isSecret(m tree) bool {
 	return (kind == "Secret" || kind == "SecretList") && (!ok || version == "v1")
 }
 
-func (r reference) ruled() bool {
+func (r reference) hasRules() bool {
 	return len(r.config.Annotations)+len(r.config.Environment) > 0 ||
 		r.resource.Kind == vedette.Kind{Name: "ConfigMap"} && len(r.config.ConfigMapKeys) > 0
 }
@@ -55,7 +55,7 @@ func (r reference) body(m tree) tree {
 				out[name] = v
 			}
 		case secret:
-			if (name == "type" || name == "immutable") && !container(v) {
+			if (name == "type" || name == "immutable") && !isContainer(v) {
 				out[name] = v
 			}
 		default:
@@ -70,15 +70,15 @@ func (r reference) body(m tree) tree {
 	return out
 }
 
-func identity(v any, stand, asked string) any {
+func identity(v any, partialValue, requested string) any {
 	s, ok := v.(string)
-	if asked != "" && (!ok || s == "" || s == stand || strings.HasSuffix(stand, "/") && strings.HasPrefix(s, stand)) {
-		return asked
+	if requested != "" && (!ok || s == "" || s == partialValue || strings.HasSuffix(partialValue, "/") && strings.HasPrefix(s, partialValue)) {
+		return requested
 	}
 	return v
 }
 
-func container(v any) bool {
+func isContainer(v any) bool {
 	switch v.(type) {
 	case tree, []any:
 		return true
@@ -91,7 +91,7 @@ var secretMetadata = regexp.MustCompile(`^(name|namespace|uid|resourceVersion|cr
 func (r reference) metadata(m tree, secret bool) tree {
 	out := tree{}
 	for name, v := range m {
-		if name == "managedFields" || secret && !secretMetadata.MatchString(name) || secret && !rightType(name, v) {
+		if name == "managedFields" || secret && !secretMetadata.MatchString(name) || secret && !hasExpectedType(name, v) {
 			continue
 		}
 		switch t := v.(type) {
@@ -115,7 +115,7 @@ func (r reference) metadata(m tree, secret bool) tree {
 	return out
 }
 
-func rightType(name string, v any) bool {
+func hasExpectedType(name string, v any) bool {
 	switch name {
 	case "labels", "annotations":
 		_, ok := v.(tree)
@@ -124,7 +124,7 @@ func rightType(name string, v any) bool {
 		_, ok := v.([]any)
 		return ok
 	case "generateName", "selfLink", "deletionTimestamp", "generation", "deletionGracePeriodSeconds":
-		return !container(v)
+		return !isContainer(v)
 	}
 	_, ok := v.(string)
 	return ok
@@ -142,7 +142,7 @@ func (r reference) labels(m tree, secret bool) tree {
 
 func (r reference) owners(list []any, secret bool) []any {
 	out := []any{}
-	known := regexp.MustCompile(`^(apiVersion|kind|name|uid|controller|blockOwnerDeletion)$`)
+	allowed := regexp.MustCompile(`^(apiVersion|kind|name|uid|controller|blockOwnerDeletion)$`)
 	for _, e := range list {
 		m, ok := e.(tree)
 		if !ok {
@@ -151,7 +151,7 @@ func (r reference) owners(list []any, secret bool) []any {
 		}
 		o := tree{}
 		for k, v := range m {
-			if secret && (!known.MatchString(k) || container(v)) {
+			if secret && (!allowed.MatchString(k) || isContainer(v)) {
 				continue
 			}
 			o[k] = r.member(k, v, secret)
@@ -166,13 +166,13 @@ func (r reference) annotations(m tree, secret bool) tree {
 	for k, v := range m {
 		s, ok := v.(string)
 		switch {
-		case k == ContentAnnotation, secret && !ok, k == lastApplied && (secret || r.ruled()), secret && !r.kept(k):
+		case k == ContentAnnotation, secret && !ok, k == lastApplied && (secret || r.hasRules()), secret && !r.allowsSecretAnnotation(k):
 		case anyGlob(r.config.Annotations, k):
 			out[k] = Redacted
 		case !ok:
 			out[k] = r.value(v, secret)
 		case secret && (len(s) > 256 || strings.ContainsAny(s, "{[\n\r") || regexp.MustCompile(`^(H4sI|KLUv/|UEsD|eyJ)`).MatchString(s)):
-		case !secret && r.telling(s):
+		case !secret && r.leaksSecret(s):
 		default:
 			out[k] = v
 		}
@@ -180,13 +180,13 @@ func (r reference) annotations(m tree, secret bool) tree {
 	return out
 }
 
-func (r reference) kept(k string) bool {
+func (r reference) allowsSecretAnnotation(k string) bool {
 	return regexp.MustCompile(`^(artifact|caching|moniker|strategy|traffic)\.spinnaker\.io/|^(meta\.)?helm\.sh/(hook|release-name)$`).MatchString(k) ||
 		anyGlob(r.config.SecretAnnotations, k)
 }
 
-func (r reference) telling(s string) bool {
-	for range maxLayers - 1 {
+func (r reference) leaksSecret(s string) bool {
+	for range maxEscapeLayers - 1 {
 		s = string(unescape(nil, []byte(s)))
 	}
 	if deeper := string(unescape(nil, []byte(s))); deeper != s {
@@ -264,7 +264,7 @@ func (r reference) env(list []any, secret bool) []any {
 	for _, e := range list {
 		m, ok := e.(tree)
 		out = append(out, r.value(e, secret))
-		if name, named := m["name"].(string); ok && named && anyGlob(r.config.Environment, name) {
+		if name, hasName := m["name"].(string); ok && hasName && anyGlob(r.config.Environment, name) {
 			if _, has := m["value"]; has {
 				out[len(out)-1].(tree)["value"] = Redacted
 			}
@@ -285,7 +285,7 @@ func anyGlob(patterns []string, name string) bool {
 
 // check compares what Object made with the rules: the body with the reference,
 // the header and the summary with what encoding/json reads in the body.
-func (r reference) check(t testing.TB, raw []byte, o vedette.Object, lifts []vedette.LiftField) {
+func (r reference) check(t testing.TB, raw []byte, o vedette.Object, fields []vedette.ProjectionField) {
 	t.Helper()
 	body := decode(t, o.Body).(tree)
 	if want := r.body(decode(t, raw).(tree)); !reflect.DeepEqual(body, want) {
@@ -299,10 +299,10 @@ func (r reference) check(t testing.TB, raw []byte, o vedette.Object, lifts []ved
 		UID:             text(meta, "uid"),
 		ResourceVersion: text(meta, "resourceVersion"),
 		APIVersion:      text(body, "apiVersion"),
-		Labels:          texts2map(meta["labels"], func(string, any) bool { return true }),
-		Annotations: texts2map(meta["annotations"], func(k string, v any) bool {
+		Labels:          stringMap(meta["labels"], func(string, any) bool { return true }),
+		Annotations: stringMap(meta["annotations"], func(k string, v any) bool {
 			_, ok := v.(string)
-			return ok && liftedAnnotation(k)
+			return ok && isHeaderAnnotation(k)
 		}),
 		Owner: chooseOwner(meta), Body: o.Body, Summary: o.Summary,
 	}
@@ -312,11 +312,11 @@ func (r reference) check(t testing.TB, raw []byte, o vedette.Object, lifts []ved
 	if !reflect.DeepEqual(o, want) {
 		t.Fatalf("the header of %s\n is %+v\nnot %+v", raw, o, want)
 	}
-	checkSummary(t, o, body, lifts)
+	checkSummary(t, o, body, fields)
 }
 
-func liftedAnnotation(k string) bool {
-	for _, p := range vedette.LiftedAnnotations {
+func isHeaderAnnotation(k string) bool {
+	for _, p := range vedette.HeaderAnnotations {
 		if strings.HasPrefix(k, p) {
 			return true
 		}
@@ -324,7 +324,7 @@ func liftedAnnotation(k string) bool {
 	return false
 }
 
-func texts2map(v any, keep func(string, any) bool) map[string]string {
+func stringMap(v any, keep func(string, any) bool) map[string]string {
 	m, _ := v.(tree)
 	var out map[string]string
 	for k, v := range m {
@@ -359,26 +359,26 @@ func chooseOwner(meta tree) vedette.Owner {
 	return vedette.Owner{Kind: vedette.Kind{Group: group, Name: text("kind")}, Name: text("name"), UID: text("uid")}
 }
 
-func checkSummary(t testing.TB, o vedette.Object, body tree, lifts []vedette.LiftField) {
+func checkSummary(t testing.TB, o vedette.Object, body tree, fields []vedette.ProjectionField) {
 	t.Helper()
 	got := tree{}
 	if o.Summary != nil {
 		got = decode(t, o.Summary).(tree)
 	}
-	for _, f := range lifts {
-		want, found := lookUp(body, strings.Split(f.Path, "."))
-		have, had := got[f.Name]
-		if had && (!found || !reflect.DeepEqual(have, want)) {
-			t.Fatalf("summary of %s: %s is %v, found %v, want %v", o.Body, f.Name, have, found, want)
+	for _, f := range fields {
+		want, found := valueAt(body, strings.Split(f.Path, "."))
+		value, present := got[f.Name]
+		if present && (!found || !reflect.DeepEqual(value, want)) {
+			t.Fatalf("summary of %s: %s is %v, found %v, want %v", o.Body, f.Name, value, found, want)
 		}
-		if text, _ := json.Marshal(want); found && !had && len(text) < maxLifted/8 {
+		if text, _ := json.Marshal(want); found && !present && len(text) < maxProjectedValue/8 {
 			t.Fatalf("summary of %s lacks %s, %v", o.Body, f.Name, want)
 		}
 	}
 }
 
-// lookUp follows a path without escapes.
-func lookUp(v any, path []string) (any, bool) {
+// valueAt follows a path without escapes.
+func valueAt(v any, path []string) (any, bool) {
 	if len(path) == 0 {
 		return v, v != nil
 	}
@@ -391,7 +391,7 @@ func lookUp(v any, path []string) (any, bool) {
 		if !ok {
 			return nil, false
 		}
-		return lookUp(child, path[1:])
+		return valueAt(child, path[1:])
 	case []any:
 		if path[0] == "#" {
 			return json.Number(itoa(len(t))), true
@@ -401,7 +401,7 @@ func lookUp(v any, path []string) (any, bool) {
 		}
 		out := []any{}
 		for _, e := range t {
-			found, _ := lookUp(e, path[1:])
+			found, _ := valueAt(e, path[1:])
 			out = append(out, found)
 		}
 		return out, true

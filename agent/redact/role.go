@@ -7,30 +7,30 @@ import "github.com/vedette-io/vedette"
 type role uint8
 
 const (
-	plain role = iota // nothing is known
-	dropped
-	replaced       // by text
-	replacedBinary // by base64 text
-	root
-	rootKind
-	rootVersion
-	rootItems
-	metadata
-	headerText // a text of metadata that goes into the header
-	labels
-	label
-	annotations // of the object itself
-	annotation
-	innerAnnotations // of something within the object
-	innerAnnotation
-	owners
-	owner
-	ownerText
-	configData
-	configBinary
-	env
-	envEntry
-	envSecret // an entry whose value is to be replaced
+	rolePlain role = iota // nothing is known
+	roleDropped
+	roleReplaced       // by text
+	roleReplacedBinary // by base64 text
+	roleRoot
+	roleRootKind
+	roleRootAPIVersion
+	roleRootItems
+	roleMetadata
+	roleHeaderText // a text of metadata that goes into the header
+	roleLabels
+	roleLabel
+	roleAnnotations // of the object itself
+	roleAnnotation
+	roleNestedAnnotations // of something within the object
+	roleNestedAnnotation
+	roleOwners
+	roleOwner
+	roleOwnerText
+	roleConfigMapData
+	roleConfigMapBinaryData
+	roleEnv
+	roleEnvEntry
+	roleRedactedEnvEntry // an entry whose value is to be replaced
 )
 
 const (
@@ -45,75 +45,75 @@ const (
 // container in a role.
 func (p *pass) roleOf(in role, name []byte, i int) role {
 	switch in {
-	case plain:
-		return p.plainRole(name, i)
-	case root:
-		if p.secret {
+	case rolePlain:
+		return p.anyDepthRole(name, i)
+	case roleRoot:
+		if p.inSecret {
 			return p.secretRootRole(name, i)
 		}
 		return p.rootRole(name, i)
-	case metadata:
+	case roleMetadata:
 		return p.metadataRole(name, i)
-	case labels:
+	case roleLabels:
 		return p.labelRole(i)
-	case annotations:
-		return p.textOnly(annotation, i)
-	case innerAnnotations:
-		return p.textOnly(innerAnnotation, i)
-	case owner:
+	case roleAnnotations:
+		return p.textOnly(roleAnnotation, i)
+	case roleNestedAnnotations:
+		return p.textOnly(roleNestedAnnotation, i)
+	case roleOwner:
 		return p.ownerRole(name, i)
-	case configData:
-		return p.configRole(name, replaced)
-	case configBinary:
-		return p.configRole(name, replacedBinary)
-	case envSecret:
+	case roleConfigMapData:
+		return p.configMapRole(name, roleReplaced)
+	case roleConfigMapBinaryData:
+		return p.configMapRole(name, roleReplacedBinary)
+	case roleRedactedEnvEntry:
 		if string(name) == "value" {
-			return replaced
+			return roleReplaced
 		}
-		return plain
+		return rolePlain
 	}
-	return p.plainRole(name, i)
+	return p.anyDepthRole(name, i)
 }
 
-// plainRole is for members at any depth.
-func (p *pass) plainRole(name []byte, i int) role {
+// anyDepthRole is for members at any depth.
+func (p *pass) anyDepthRole(name []byte, i int) role {
 	switch string(name) {
 	case "data", "stringData":
-		if p.secret {
-			return dropped
+		if p.inSecret {
+			return roleDropped
 		}
 	case "annotations":
-		if p.at(i) == '{' && (p.secret || len(p.redactor.rules.annotations) > 0) {
-			return innerAnnotations
+		if p.at(i) == '{' && (p.inSecret || len(p.redactor.rules.annotations) > 0) {
+			return roleNestedAnnotations
 		}
 	case "env":
 		if p.at(i) == '[' && len(p.redactor.rules.environment) > 0 {
-			return env
+			return roleEnv
 		}
 	}
-	return plain
+	return rolePlain
 }
 
 func (p *pass) rootRole(name []byte, i int) role {
 	switch string(name) {
 	case "kind":
-		return rootKind
+		return roleRootKind
 	case "apiVersion":
-		return rootVersion
+		return roleRootAPIVersion
 	case "metadata":
-		return metadata
+		return roleMetadata
 	case "items":
-		return rootItems
+		return roleRootItems
 	case "data":
 		if p.configMap {
-			return configData
+			return roleConfigMapData
 		}
 	case "binaryData":
 		if p.configMap {
-			return configBinary
+			return roleConfigMapBinaryData
 		}
 	}
-	return p.plainRole(name, i)
+	return p.anyDepthRole(name, i)
 }
 
 // secretRootRole is an allow-list, so that a member which Kubernetes may add to
@@ -123,18 +123,18 @@ func (p *pass) secretRootRole(name []byte, i int) role {
 	switch string(name) {
 	case "metadata":
 		if p.at(i) == '{' {
-			return metadata
+			return roleMetadata
 		}
 	case "kind":
-		return rootKind
+		return roleRootKind
 	case "apiVersion":
-		return rootVersion
+		return roleRootAPIVersion
 	case "type", "immutable":
 		if !nested {
-			return plain
+			return rolePlain
 		}
 	}
-	return dropped
+	return roleDropped
 }
 
 // metadataRole is an allow-list for Secrets only: other kinds keep what an API
@@ -142,44 +142,44 @@ func (p *pass) secretRootRole(name []byte, i int) role {
 func (p *pass) metadataRole(name []byte, i int) role {
 	switch string(name) {
 	case "managedFields":
-		return dropped
+		return roleDropped
 	case "labels":
-		return p.containerOnly(labels, i, '{')
+		return p.containerOnly(roleLabels, i, '{')
 	case "annotations":
-		return p.containerOnly(annotations, i, '{')
+		return p.containerOnly(roleAnnotations, i, '{')
 	case "ownerReferences":
-		return p.containerOnly(owners, i, '[')
+		return p.containerOnly(roleOwners, i, '[')
 	case "finalizers":
-		return p.containerOnly(plain, i, '[')
+		return p.containerOnly(rolePlain, i, '[')
 	case "name", "namespace", "uid", "resourceVersion", "creationTimestamp":
-		return p.textOnly(headerText, i)
+		return p.textOnly(roleHeaderText, i)
 	case "generateName", "selfLink", "deletionTimestamp", "generation", "deletionGracePeriodSeconds":
-		return p.scalarOnly(plain, i)
+		return p.scalarOnly(rolePlain, i)
 	}
-	if p.secret {
-		return dropped
+	if p.inSecret {
+		return roleDropped
 	}
-	return p.plainRole(name, i)
+	return p.anyDepthRole(name, i)
 }
 
 func (p *pass) ownerRole(name []byte, i int) role {
 	switch string(name) {
 	case "apiVersion", "kind", "name", "uid", "controller":
-		return p.scalarOnly(ownerText, i)
+		return p.scalarOnly(roleOwnerText, i)
 	case "blockOwnerDeletion":
-		return p.scalarOnly(plain, i)
+		return p.scalarOnly(rolePlain, i)
 	}
-	if p.secret {
-		return dropped
+	if p.inSecret {
+		return roleDropped
 	}
-	return p.plainRole(name, i)
+	return p.anyDepthRole(name, i)
 }
 
-func (p *pass) configRole(name []byte, hit role) role {
+func (p *pass) configMapRole(name []byte, matched role) role {
 	if p.redactor.rules.configMapKeys.match(name) {
-		return hit
+		return matched
 	}
-	return plain
+	return rolePlain
 }
 
 // containerOnly, scalarOnly and textOnly drop from a Secret what does not have
@@ -188,22 +188,22 @@ func (p *pass) containerOnly(r role, i int, opener byte) role {
 	switch {
 	case p.at(i) == opener:
 		return r
-	case p.secret:
-		return dropped
+	case p.inSecret:
+		return roleDropped
 	}
-	return plain
+	return rolePlain
 }
 
 func (p *pass) scalarOnly(r role, i int) role {
-	if c := p.at(i); p.secret && (c == '{' || c == '[') {
-		return dropped
+	if c := p.at(i); p.inSecret && (c == '{' || c == '[') {
+		return roleDropped
 	}
 	return r
 }
 
 func (p *pass) textOnly(r role, i int) role {
-	if p.secret && p.at(i) != '"' {
-		return dropped
+	if p.inSecret && p.at(i) != '"' {
+		return roleDropped
 	}
 	return r
 }
@@ -211,12 +211,12 @@ func (p *pass) textOnly(r role, i int) role {
 // elementRole is the role of an array's elements.
 func elementRole(in role) role {
 	switch in {
-	case owners:
-		return owner
-	case env:
-		return envEntry
+	case roleOwners:
+		return roleOwner
+	case roleEnv:
+		return roleEnvEntry
 	}
-	return plain
+	return rolePlain
 }
 
 // kindOf puts a kind together from an apiVersion, whose group stands before its

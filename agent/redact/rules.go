@@ -21,15 +21,15 @@ func compileRules(c Config) rules {
 	}
 }
 
-// everywhere reports whether there are rules on names that may stand at any
+// anyDepth reports whether there are rules on names that may stand at any
 // depth, so that no value may be stepped over unseen.
-func (r *rules) everywhere() bool {
+func (r *rules) anyDepth() bool {
 	return len(r.annotations) > 0 || len(r.environment) > 0
 }
 
-// mention reports whether a manifest held as text could hold what one of the
+// mayMatchText reports whether a manifest held as text could hold what one of the
 // rules redacts.
-func (r *rules) mention(manifest []byte, configMap bool) bool {
+func (r *rules) mayMatchText(manifest []byte, configMap bool) bool {
 	return len(r.annotations) > 0 && hasMember(manifest, "annotations") ||
 		len(r.environment) > 0 && hasMember(manifest, "env") ||
 		configMap && len(r.configMapKeys) > 0 && (hasMember(manifest, "data") || hasMember(manifest, "binaryData"))

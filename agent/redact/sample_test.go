@@ -13,8 +13,8 @@ var (
 	secrets = vedette.Resource{Kind: vedette.Kind{Name: "Secret"}, Version: "v1", Plural: "secrets", Namespaced: true}
 )
 
-// podLifts are about what a server asks for of pods.
-var podLifts = []vedette.Lift{{Kind: pods.Kind, Fields: []vedette.LiftField{
+// podProjections are about what a server asks for of pods.
+var podProjections = []vedette.Projection{{Kind: pods.Kind, Fields: []vedette.ProjectionField{
 	{Name: "phase", Path: "status.phase"},
 	{Name: "node", Path: "spec.nodeName"},
 	{Name: "ip", Path: "status.podIP"},

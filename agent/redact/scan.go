@@ -26,9 +26,9 @@ func (e *syntaxError) Error() string {
 // what passes is JSON for every other reader too; bytes above 0x7f within
 // strings are not checked to be UTF-8, as encoding/json does not either.
 type scanner struct {
-	raw   []byte
-	depth int  // containers open around the index
-	sign  bool // skip met a string value that names a Secret
+	raw            []byte
+	depth          int  // containers open around the index
+	secretNameSeen bool // skip met a string value that names a Secret
 }
 
 // space returns the index of the first byte from i on that is not white space.
@@ -54,8 +54,8 @@ func (s *scanner) at(i int) byte {
 }
 
 const (
-	ones = 0x0101010101010101
-	tops = 0x8080808080808080
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
 )
 
 // quoted returns the index behind the string whose opening quote is at i, and
@@ -67,8 +67,8 @@ func (s *scanner) quoted(i int) (end int, escaped bool, err error) {
 	i++
 	for uint(i)+8 <= uint(len(raw)) {
 		w := binary.LittleEndian.Uint64(raw[i : i+8])
-		q, b := w^(ones*'"'), w^(ones*'\\')
-		m := ((q-ones)&^q | (b-ones)&^b | (w-ones*' ')&^w) & tops
+		q, b := w^(lowBits*'"'), w^(lowBits*'\\')
+		m := ((q-lowBits)&^q | (b-lowBits)&^b | (w-lowBits*' ')&^w) & highBits
 		if m == 0 {
 			i += 8
 			continue
@@ -143,8 +143,8 @@ func (s *scanner) name(i int) (name []byte, escaped bool, value int, err error) 
 	return s.raw[i+1 : end-1], escaped, value, err
 }
 
-// unnamed is name for those who need no name.
-func (s *scanner) unnamed(i int) (value int, err error) {
+// skipName is name for those who need no name.
+func (s *scanner) skipName(i int) (value int, err error) {
 	if s.at(i) != '"' {
 		return 0, &syntaxError{i, "a member's name"}
 	}
@@ -225,18 +225,18 @@ func (s *scanner) scalar(i int) (int, error) {
 		end, _, err := s.quoted(i)
 		return end, err
 	case c == 't':
-		return s.word(i, "true")
+		return s.literal(i, "true")
 	case c == 'f':
-		return s.word(i, "false")
+		return s.literal(i, "false")
 	case c == 'n':
-		return s.word(i, "null")
+		return s.literal(i, "null")
 	case c == '-' || c >= '0' && c <= '9':
 		return s.number(i)
 	}
 	return 0, &syntaxError{i, "a value"}
 }
 
-func (s *scanner) word(i int, word string) (int, error) {
+func (s *scanner) literal(i int, word string) (int, error) {
 	end := i + len(word)
 	if end <= len(s.raw) && string(s.raw[i:end]) == word {
 		return end, nil

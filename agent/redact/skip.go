@@ -1,10 +1,10 @@
 package redact
 
-// nest remembers for each open container whether it is an object: one bit each,
+// nesting remembers for each open container whether it is an object: one bit each,
 // so that skip needs no stack of its own.
-type nest [maxDepth / 64]uint64
+type nesting [maxDepth / 64]uint64
 
-func (n *nest) set(depth int, object bool) {
+func (n *nesting) set(depth int, object bool) {
 	bit := uint64(1) << (depth & 63)
 	if object {
 		n[depth>>6] |= bit
@@ -13,7 +13,7 @@ func (n *nest) set(depth int, object bool) {
 	}
 }
 
-func (n *nest) object(depth int) bool { return n[depth>>6]>>(depth&63)&1 == 1 }
+func (n *nesting) isObject(depth int) bool { return n[depth>>6]>>(depth&63)&1 == 1 }
 
 // skip steps over the value at i, whatever it is. It sets s.sign where a string
 // value names a Secret, which is the one thing within an unremarkable value that
@@ -23,7 +23,7 @@ func (n *nest) object(depth int) bool { return n[depth>>6]>>(depth&63)&1 == 1 }
 // because most bytes of most objects pass here: that is a third faster.
 func (s *scanner) skip(i int) (end int, err error) {
 	raw, depth, object := s.raw, s.depth, false
-	var open nest
+	var nested nesting
 value:
 	for {
 		switch c := s.at(i); c {
@@ -43,10 +43,10 @@ value:
 				break
 			}
 			object = c == '{'
-			open.set(depth, object)
+			nested.set(depth, object)
 			depth++
 			if object {
-				if i, err = s.unnamed(i); err != nil {
+				if i, err = s.skipName(i); err != nil {
 					return 0, err
 				}
 			}
@@ -66,7 +66,7 @@ value:
 					i = s.space(i)
 				}
 				if object {
-					if i, err = s.unnamed(i); err != nil {
+					if i, err = s.skipName(i); err != nil {
 						return 0, err
 					}
 				}
@@ -74,7 +74,7 @@ value:
 			case c == '}' && object || c == ']' && !object:
 				i++
 				depth--
-				object = depth > s.depth && open.object(depth-1)
+				object = depth > s.depth && nested.isObject(depth-1)
 			default:
 				return 0, notClosed(i, object)
 			}
@@ -87,7 +87,7 @@ value:
 func (s *scanner) stringValue(i int) (int, error) {
 	end, escaped, err := s.quoted(i)
 	if err == nil && (end-i == len(`"Secret"`) || end-i == len(`"SecretList"`) || escaped) {
-		s.sign = s.sign || namesSecret(s.raw[i+1:end-1], escaped)
+		s.secretNameSeen = s.secretNameSeen || isSecretKind(s.raw[i+1:end-1], escaped)
 	}
 	return end, err
 }

@@ -21,7 +21,7 @@ func unescape(dst, s []byte) []byte {
 			dst = append(dst, s[i])
 			n = 1
 		case n == 2:
-			dst = append(dst, plainOf(s[i+1]))
+			dst = append(dst, unescapedByte(s[i+1]))
 		default:
 			var r rune
 			r, n = escapedRune(s[i:])
@@ -32,7 +32,7 @@ func unescape(dst, s []byte) []byte {
 	return dst
 }
 
-func plainOf(c byte) byte {
+func unescapedByte(c byte) byte {
 	switch c {
 	case 'b':
 		return '\b'

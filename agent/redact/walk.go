@@ -6,31 +6,31 @@ func (p *pass) value(i int, n *node, as role) (int, error) {
 	if n == nil {
 		return p.walk(i, nil, as)
 	}
-	p.gather.clear(n)
-	before := p.here()
+	p.extractor.clearBelow(n)
+	before := p.checkpoint()
 	end, err := p.walk(i, n, as)
-	if err == nil && n.ends() {
-		p.capture(n, i, end, before)
+	if err == nil && n.isTarget() {
+		p.extract(n, i, end, before)
 	}
 	return end, err
 }
 
 func (p *pass) walk(i int, n *node, as role) (int, error) {
 	switch as {
-	case replaced:
+	case roleReplaced:
 		return p.replaceValue(i, `"`+Redacted+`"`)
-	case replacedBinary:
+	case roleReplacedBinary:
 		return p.replaceValue(i, `"`+RedactedBinary+`"`)
-	case rootKind, rootVersion:
+	case roleRootKind, roleRootAPIVersion:
 		return p.replaceIdentity(i, as)
-	case plain:
-		if !p.careful && !n.goesOn() {
-			return p.quiet(i, n)
+	case rolePlain:
+		if !p.walkAll && !n.hasDescendants() {
+			return p.skipUnlessSecret(i, n)
 		}
 	}
 	switch p.at(i) {
 	case '{':
-		if as == owner {
+		if as == roleOwner {
 			return p.owner(i, n)
 		}
 		return p.object(i, n, as)
@@ -40,25 +40,25 @@ func (p *pass) walk(i int, n *node, as role) (int, error) {
 	return p.scalar(i)
 }
 
-// quiet steps over a value in which nothing is to be done, and walks it after
+// skipUnlessSecret steps over a value in which nothing is to be done, and walks it after
 // all where something within names a Secret.
-func (p *pass) quiet(i int, n *node) (int, error) {
-	p.sign = false
+func (p *pass) skipUnlessSecret(i int, n *node) (int, error) {
+	p.secretNameSeen = false
 	end, err := p.skip(i)
-	if err != nil || !p.sign || p.raw[i] == '"' {
+	if err != nil || !p.secretNameSeen || p.raw[i] == '"' {
 		return end, err
 	}
-	p.careful = true
-	end, err = p.walk(i, n, plain)
-	p.careful = false
+	p.walkAll = true
+	end, err = p.walk(i, n, rolePlain)
+	p.walkAll = false
 	return end, err
 }
 
 // owner walks an entry of the object's ownerReferences.
 func (p *pass) owner(i int, n *node) (int, error) {
-	p.header.openOwner()
-	end, err := p.object(i, n, owner)
-	p.header.closeOwner()
+	p.header.beginOwner()
+	end, err := p.object(i, n, roleOwner)
+	p.header.endOwner()
 	return end, err
 }
 
@@ -73,42 +73,42 @@ func (p *pass) replaceValue(i int, text string) (int, error) {
 // object walks the object at i. A first member that is cut takes the comma
 // behind it along, any later one the comma before it.
 func (p *pass) object(i int, n *node, in role) (int, error) {
-	before, signs := p.here(), signs{}
-	if in == envEntry {
+	before, signs := p.checkpoint(), secretHints{}
+	if in == roleEnvEntry {
 		in = p.entryRole(i)
 	}
-	at, more, err := p.open(i, '}')
+	pos, more, err := p.open(i, '}')
 	p.depth++
-	kept, cut, last := 0, 0, at
+	keptCount, droppedCount, last := 0, 0, pos
 	for more && err == nil {
-		if cut > 0 && kept == 0 {
-			p.copied, last = at, at
+		if droppedCount > 0 && keptCount == 0 {
+			p.copied, last = pos, pos
 		}
-		m, bad := p.member(at, n, in, &signs)
-		if bad != nil {
-			return 0, bad
+		m, memberErr := p.member(pos, n, in, &signs)
+		if memberErr != nil {
+			return 0, memberErr
 		}
-		if m.as == dropped {
-			if at, err = p.skip(m.value); err != nil {
+		if m.as == roleDropped {
+			if pos, err = p.skip(m.value); err != nil {
 				break
 			}
-			p.cut(last, at)
-			cut++
+			p.omit(last, pos)
+			droppedCount++
 		} else {
-			at, err = p.value(m.value, m.node, m.as)
-			last = at
-			kept++
+			pos, err = p.value(m.value, m.node, m.as)
+			last = pos
+			keptCount++
 		}
 		if err == nil {
-			at, more, err = p.next(at, '}')
+			pos, more, err = p.next(pos, '}')
 		}
 	}
 	p.depth--
-	p.members = kept
-	if err == nil && !p.secret && signs.secret() {
-		return p.again(i, n, in, before)
+	p.members = keptCount
+	if err == nil && !p.inSecret && signs.isSecret() {
+		return p.rewalkAsSecret(i, n, in, before)
 	}
-	return at, err
+	return pos, err
 }
 
 // member is where a member's value stands, in raw and in the plan, and what is
@@ -121,7 +121,7 @@ type member struct {
 
 // member reads the name at i of a member of the object that is at n and in a
 // role.
-func (p *pass) member(i int, n *node, in role, s *signs) (member, error) {
+func (p *pass) member(i int, n *node, in role, s *secretHints) (member, error) {
 	name, escaped, value, err := p.name(i)
 	if err != nil {
 		return member{}, err
@@ -130,64 +130,64 @@ func (p *pass) member(i int, n *node, in role, s *signs) (member, error) {
 		name = p.plainText(name)
 	}
 	child, as := n.child(name), p.roleOf(in, name, value)
-	if in == plain || in == root || in == envSecret {
-		s.read(p, name, value)
+	if in == rolePlain || in == roleRoot || in == roleRedactedEnvEntry {
+		s.recordMember(p, name, value)
 	}
-	return member{value, child, p.note(as, name, value)}, nil
+	return member{value, child, p.recordHeader(as, name, value)}, nil
 }
 
 // array walks the array at i. Nothing is ever cut from one, so that indexes
 // stay what they were.
 func (p *pass) array(i int, n *node, in role) (int, error) {
-	element := elementRole(in)
-	star := n.each()
-	p.gather.open(star)
-	at, more, err := p.open(i, ']')
+	itemRole := elementRole(in)
+	star := n.elements()
+	p.extractor.beginArray(star)
+	pos, more, err := p.open(i, ']')
 	p.depth++
 	count := 0
 	for more && err == nil {
-		p.gather.element(star, count == 0)
-		if at, err = p.value(at, star, element); err == nil {
-			p.gather.filled(star)
+		p.extractor.beginElement(star, count == 0)
+		if pos, err = p.value(pos, star, itemRole); err == nil {
+			p.extractor.endElement(star)
 			count++
-			at, more, err = p.next(at, ']')
+			pos, more, err = p.next(pos, ']')
 		}
 	}
 	p.depth--
 	p.members = count
 	if err == nil {
-		p.gather.close(star)
+		p.extractor.endArray(star)
 	}
-	return at, err
+	return pos, err
 }
 
 // entryRole looks through an entry of an env array for a name to which a rule
 // applies, before it is walked: its value may stand before its name.
 func (p *pass) entryRole(i int) role {
 	s := scanner{raw: p.raw, depth: p.depth}
-	hit := false
-	at, more, err := s.open(i, '}')
+	matched := false
+	pos, more, err := s.open(i, '}')
 	for more && err == nil {
 		var name []byte
 		var escaped bool
-		if name, escaped, at, err = s.name(at); err != nil {
+		if name, escaped, pos, err = s.name(pos); err != nil {
 			break
 		}
 		if escaped {
 			name = p.plainText(name)
 		}
 		if string(name) == "name" {
-			text, _ := p.stringAt(at)
-			hit = hit || p.redactor.rules.environment.match(text)
+			text, _ := p.stringAt(pos)
+			matched = matched || p.redactor.rules.environment.match(text)
 		}
-		if at, err = s.skip(at); err == nil {
-			at, more, err = s.next(at, '}')
+		if pos, err = s.skip(pos); err == nil {
+			pos, more, err = s.next(pos, '}')
 		}
 	}
-	if hit {
-		return envSecret
+	if matched {
+		return roleRedactedEnvEntry
 	}
-	return plain
+	return rolePlain
 }
 
 // plainText resolves the escapes of text. The result is good until the next

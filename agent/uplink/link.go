@@ -90,7 +90,7 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 	l.credit = max(int(welcome.GetCreditBytes()), 2*batchBytes)
 	l.lastReceived.Store(time.Now().UnixNano())
 	l.lastHeartbeat.Store(&serverHeartbeat{received: time.Now()})
-	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Lifts: wire.ToLifts(welcome.GetLifts()), Annotations: welcome.GetAnnotations()})
+	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Lifts: wire.ToProjections(welcome.GetLifts()), Annotations: welcome.GetAnnotations()})
 	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
 	group.Go(l.receive)
 	group.Go(func() error { return l.checkHeartbeats(ctx) })
@@ -109,7 +109,7 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 func (l *link) handshake() (*wire.Welcome, error) {
 	cfg := l.uplink.cfg
 	err := l.stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{
-		OldestProtocol: wire.OldestProtocol, NewestProtocol: wire.Protocol,
+		OldestProtocol: wire.OldestProtocol, NewestProtocol: wire.NewestProtocol,
 		AgentId: string(cfg.Agent), AgentVersion: cfg.Version, ZoneId: cfg.ZoneID, Hostname: cfg.Hostname,
 	}}})
 	if err != nil {

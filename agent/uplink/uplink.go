@@ -58,7 +58,7 @@ type Assignment struct {
 // ServerSettings are what the server wants to know of every account.
 type ServerSettings struct {
 	Kinds       []string
-	Lifts       []vedette.Lift
+	Lifts       []vedette.Projection
 	Annotations []string
 }
 

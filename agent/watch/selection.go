@@ -151,7 +151,7 @@ func match(cat Catalogue, name string) []vedette.Resource {
 	if name == "*" || strings.EqualFold(name, "all") {
 		return filter(cat.Resources, func(r vedette.Resource) bool { return !isNeverWatched(r.Kind) && r.Kind != secretKind })
 	}
-	found := filter(cat.Resources, func(r vedette.Resource) bool { return r.Answers(name) && !isNeverWatched(r.Kind) })
+	found := filter(cat.Resources, func(r vedette.Resource) bool { return r.Matches(name) && !isNeverWatched(r.Kind) })
 	if native := filter(found, func(r vedette.Resource) bool { return vedette.IsNativeGroup(r.Kind.Group) }); len(native) > 0 {
 		return native
 	}

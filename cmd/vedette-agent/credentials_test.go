@@ -48,7 +48,7 @@ func TestAuthoritiesAreFollowed(t *testing.T) {
 	first, firstCA := identity(t)
 	second, secondCA := identity(t)
 	write(firstCA)
-	creds, err := newFollowingCreds(keypair.Client{ServerName: "server", Authorities: file}.Config, slog.New(slog.DiscardHandler))
+	creds, err := newFollowingCreds(keypair.ClientTLS{ServerName: "server", CAFile: file}.TLSConfig, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

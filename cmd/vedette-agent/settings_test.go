@@ -18,7 +18,7 @@ import (
 func TestOperateOf(t *testing.T) {
 	texts := []string{"timeout", "deadline exceeded"}
 	mode := operate.ApplyMode{Enabled: "allowed", ClearManagedFields: "allowed"}
-	const strict = vedette.StrictFields
+	const strict = vedette.FieldValidationStrict
 	for _, tt := range []struct {
 		why, file string
 		want      operate.Config
@@ -29,8 +29,8 @@ func TestOperateOf(t *testing.T) {
 			operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{MaxRetries: 2, Backoff: 3 * time.Second, AnyError: true, ErrorSubstrings: []string{"etcd"}}}},
 		{"none are wanted", "kubernetes.retries.enabled: false", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{Disabled: true, ErrorSubstrings: texts}}},
 		{"nor at most none", "kubernetes.retries.maxRetries: 0", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{Disabled: true, ErrorSubstrings: texts}}},
-		{"misspelt fields are dropped", "kubernetes.fieldValidation: Ignore", operate.Config{FieldValidation: vedette.IgnoreFields, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
-		{"or told of", "kubernetes.fieldValidation: warn", operate.Config{FieldValidation: vedette.WarnFields, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
+		{"misspelt fields are dropped", "kubernetes.fieldValidation: Ignore", operate.Config{FieldValidation: vedette.FieldValidationIgnore, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
+		{"or told of", "kubernetes.fieldValidation: warn", operate.Config{FieldValidation: vedette.FieldValidationWarn, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 		{"modes of applies", "kubernetes.serverSideApply: {enabled: Never, clearManagedFields: always, kinds: [{kind: Deployment, enabled: always}]}",
 			operate.Config{FieldValidation: strict, ServerSideApply: operate.ApplyMode{Enabled: "Never", ClearManagedFields: "always",
 				Kinds: []operate.KindApplyMode{{Kind: "Deployment", Enabled: "always", ClearManagedFields: "allowed"}}}, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},

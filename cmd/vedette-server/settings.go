@@ -32,10 +32,10 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, ReadBytes: int64(cfg.Server.ReadBytes), GRPC: cfg.GRPCListen().Address,
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
-		Ingest:   ingest.Config{Bytes: int64(cfg.Agents.IngestBytes)},
+		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
 		Gate: gate.Config{
-			Pulse: cfg.Agents.Pulse(), Credit: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Lifts: views.Lifts(),
-			Memory: agentMemory(cfg.Agents, availableMemory()),
+			Heartbeat: cfg.Agents.Pulse(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Projections: views.Lifts(),
+			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
 		},
 		Fiat:  cfg.Fiat.Authority(),
 		Tasks: tasksOf(cfg),

@@ -74,7 +74,7 @@ func newApply() *cobra.Command {
 	flags.BoolVar(&o.serverSide, "server-side", false, "let the API server merge; a field that another manager holds is a conflict")
 	flags.BoolVar(&o.force, "force-conflicts", false, "take over such fields; with --server-side")
 	flags.StringVar(&o.fields, "validate", "", "what becomes of fields that an API server does not know: strict (or true) refuses the manifest, warn drops them and says so, ignore (or false) drops them; as the agents are configured if not given, which is strict")
-	flags.Lookup("validate").NoOptDefVal = string(vedette.StrictFields)
+	flags.Lookup("validate").NoOptDefVal = string(vedette.FieldValidationStrict)
 	o.manner.flags(cmd)
 	o.pruning.flags(cmd)
 	o.manner.yesFlag(cmd)
@@ -114,13 +114,13 @@ func (o applyOptions) validate() error {
 func validation(word string) (vedette.FieldValidation, error) {
 	switch word {
 	case "":
-		return vedette.FieldsByDefault, nil
+		return vedette.FieldValidationDefault, nil
 	case "strict", "true":
-		return vedette.StrictFields, nil
+		return vedette.FieldValidationStrict, nil
 	case "warn":
-		return vedette.WarnFields, nil
+		return vedette.FieldValidationWarn, nil
 	case "ignore", "false":
-		return vedette.IgnoreFields, nil
+		return vedette.FieldValidationIgnore, nil
 	}
 	return "", vedette.Errorf(vedette.Invalid, "--validate is %q: write strict, warn or ignore", word)
 }
@@ -208,13 +208,13 @@ func (o applyOptions) apply(ctx context.Context, h *hand, d document) (client.Ou
 func (o applyOptions) strategy(d document) vedette.Strategy {
 	switch {
 	case o.force:
-		return vedette.ServerForce
+		return vedette.StrategyForceConflicts
 	case o.serverSide:
-		return vedette.ServerSide
+		return vedette.StrategyServerSide
 	case o.prune && !(d.APIVersion == "v1" && d.Kind == "Secret"):
-		return vedette.ClientSide
+		return vedette.StrategyClientSide
 	}
-	return vedette.ByMode
+	return vedette.StrategyDefault
 }
 
 // deed is what kubectl says of an apply. A client-side dry run does not know whether

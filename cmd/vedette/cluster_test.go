@@ -62,7 +62,7 @@ func (c *clusters) warnings(op vedette.Operation) []string {
 	}
 	if a, is := op.Args.(vedette.ApplyArgs); is {
 		_ = json.Unmarshal(a.Manifest, &m) // what is broken warns of nothing
-		if a.Fields == vedette.WarnFields && bytes.Contains(a.Manifest, []byte(`"dat":`)) {
+		if a.Fields == vedette.FieldValidationWarn && bytes.Contains(a.Manifest, []byte(`"dat":`)) {
 			return []string{`unknown field "dat"`}
 		}
 	} else if aimed, is := op.Args.(interface{ Aim() vedette.Target }); is {
@@ -104,7 +104,7 @@ func (c *clusters) carry(op vedette.Operation) vedette.Outcome {
 	case vedette.PruneArgs:
 		return c.prune(objects, a)
 	}
-	target := op.Args.(interface{ Aim() vedette.Target }).Aim()
+	target := op.Args.(interface{ GetTarget() vedette.Target }).GetTarget()
 	key, err := keyOf(target)
 	if err != nil {
 		return refusal(404, "NotFound", "the cluster serves no kind %q", target.Kind)
@@ -213,11 +213,11 @@ func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) ved
 		metadata["name"] = name
 	}
 	switch {
-	case manifest["dat"] != nil && (a.Fields == vedette.FieldsByDefault || a.Fields == vedette.StrictFields):
+	case manifest["dat"] != nil && (a.Fields == vedette.FieldValidationDefault || a.Fields == vedette.FieldValidationStrict):
 		return refusal(400, "BadRequest", `strict decoding error: unknown field "dat"`)
 	case name == "refused":
 		return refusal(403, "Forbidden", `configmaps "refused" is forbidden: User "agent" cannot patch resource "configmaps"`)
-	case name == "taken" && a.Strategy == vedette.ServerSide:
+	case name == "taken" && a.Strategy == vedette.StrategyServerSide:
 		return refusal(409, "Conflict", `Apply failed with 1 conflict: conflict with "helm": .data.sky`)
 	}
 	namespace, _ := metadata["namespace"].(string)
@@ -235,7 +235,7 @@ func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) ved
 		return out
 	}
 	c.version++
-	objects[key] = &kept{manifest, string(a.Manifest), c.version, a.Strategy == vedette.ClientSide}
+	objects[key] = &kept{manifest, string(a.Manifest), c.version, a.Strategy == vedette.StrategyClientSide}
 	return tell(key, objects[key], map[bool]int{true: 201, false: 200}[found == nil])
 }
 

@@ -25,7 +25,7 @@ const logsExample = `  vedette logs web-6c9f4-aaaaa -n shop
 
 type logOptions struct {
 	aims
-	client.Log
+	client.LogQuery
 	allContainers bool
 	tail          int64
 	since         time.Duration
@@ -131,7 +131,7 @@ func (o *logOptions) run(cmd *cobra.Command, all []aim) error {
 	if err != nil {
 		return err
 	}
-	found := make(map[string][]client.Log)
+	found := make(map[string][]client.LogQuery)
 	var mu sync.Mutex
 	told := c.each(cmd.Context(), func(ctx context.Context, h *hand) error {
 		for _, one := range all {
@@ -149,7 +149,7 @@ func (o *logOptions) run(cmd *cobra.Command, all []aim) error {
 	if told != nil && !errors.As(told, &f) {
 		return told
 	}
-	var logs []client.Log
+	var logs []client.LogQuery
 	for _, account := range c.accounts {
 		logs = append(logs, found[account]...)
 	}

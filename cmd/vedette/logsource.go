@@ -14,15 +14,15 @@ import (
 )
 
 // sources finds the logs that are meant in one account.
-func (o *logOptions) sources(ctx context.Context, h *hand, one aim) ([]client.Log, error) {
+func (o *logOptions) sources(ctx context.Context, h *hand, one aim) ([]client.LogQuery, error) {
 	if one.account != "" && one.account != h.account {
 		return nil, nil
 	}
 	pods, err := podsOf(ctx, h, one)
-	var all []client.Log
+	var all []client.LogQuery
 	for _, pod := range pods {
 		for _, container := range o.containers(h, pod) {
-			l := o.Log
+			l := o.LogQuery
 			l.Account, l.Namespace, l.Pod, l.Container = h.account, pod.Metadata.Namespace, pod.Metadata.Name, container
 			all = append(all, l)
 		}

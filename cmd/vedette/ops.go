@@ -23,7 +23,7 @@ func newOps() *cobra.Command {
 }
 
 func newOpsList(use string) *cobra.Command {
-	h := client.History{}
+	h := client.HistoryQuery{}
 	wide := ""
 	cmd := &cobra.Command{
 		Use:   use,
@@ -58,7 +58,7 @@ func newOpsList(use string) *cobra.Command {
 	return cmd
 }
 
-func showOperations(cmd *cobra.Command, past []client.Past, wide bool, now time.Time) error {
+func showOperations(cmd *cobra.Command, past []client.HistoryEntry, wide bool, now time.Time) error {
 	heads := "ID|ACCOUNT|VERB|TARGET|STATUS|CODE|TOOK|AGE"
 	if wide {
 		heads += "|USER|ORIGIN|AGENT|MESSAGE"
@@ -75,7 +75,7 @@ func showOperations(cmd *cobra.Command, past []client.Past, wide bool, now time.
 }
 
 // verbOf is what was done, or only judged.
-func verbOf(p client.Past) string {
+func verbOf(p client.HistoryEntry) string {
 	if p.DryRun {
 		return p.Verb + " (dry run)"
 	}
@@ -89,7 +89,7 @@ func code(status int) string {
 	return strconv.Itoa(status)
 }
 
-func took(p client.Past) string {
+func took(p client.HistoryEntry) string {
 	if p.Ended == nil {
 		return "<none>"
 	}
@@ -110,7 +110,7 @@ func newOpsGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, raw, err := c.PastOperation(cmd.Context(), args[0])
+			p, raw, err := c.HistoryOperation(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func newOpsGet() *cobra.Command {
 	return cmd
 }
 
-func describe(out *printer, p client.Past, now time.Time) {
+func describe(out *printer, p client.HistoryEntry, now time.Time) {
 	state := p.State
 	if out.colour {
 		state = paint(state)

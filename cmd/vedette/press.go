@@ -26,7 +26,7 @@ type press struct {
 
 // print returns how many logs could not be read whole. Its error is one of the
 // output, or the end of ctx.
-func (p *press) print(ctx context.Context, logs []client.Log, together bool) (failed int, err error) {
+func (p *press) print(ctx context.Context, logs []client.LogQuery, together bool) (failed int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	if !together {
 		group.SetLimit(1)
@@ -51,7 +51,7 @@ func (p *press) print(ctx context.Context, logs []client.Log, together bool) (fa
 	return failed, err
 }
 
-func logName(l client.Log) string {
+func logName(l client.LogQuery) string {
 	if l.Container == "" {
 		return "pod/" + l.Pod
 	}
@@ -60,7 +60,7 @@ func logName(l client.Log) string {
 
 // copy prints one log by lines, so that those of several don't run into each
 // other.
-func (p *press) copy(ctx context.Context, l client.Log) error {
+func (p *press) copy(ctx context.Context, l client.LogQuery) error {
 	log, err := p.client.Logs(ctx, l)
 	if err != nil {
 		return err

@@ -58,14 +58,14 @@ func TestWarning(t *testing.T) {
 	lag := int64(40_400)
 	for _, tt := range []struct {
 		why  string
-		f    client.Fresh
+		f    client.FeedFreshness
 		want string
 	}{
-		{"fresh", client.Fresh{Account: "a", State: "live"}, ""},
-		{"the agent is gone", client.Fresh{Account: "prod-3", Kind: "Pod", State: "live", Stale: true, LagMs: &lag}, "prod-3: last heard from 40s ago"},
-		{"forbidden", client.Fresh{Account: "a", Kind: "Secret", State: "denied", Message: "no", Stale: true}, "a: Secret is denied (no); never heard from"},
-		{"still reading, by namespace", client.Fresh{Account: "a", Kind: "Pod", Namespace: "n", State: "syncing", Stale: true, LagMs: &lag}, "a: Pod in n is syncing; last heard from 40s ago"},
-		{"not cached", client.Fresh{Account: "a", Kind: "Job.batch", State: "absent"}, "a: does not cache Job.batch"},
+		{"fresh", client.FeedFreshness{Account: "a", State: "live"}, ""},
+		{"the agent is gone", client.FeedFreshness{Account: "prod-3", Kind: "Pod", State: "live", Stale: true, LagMs: &lag}, "prod-3: last heard from 40s ago"},
+		{"forbidden", client.FeedFreshness{Account: "a", Kind: "Secret", State: "denied", Message: "no", Stale: true}, "a: Secret is denied (no); never heard from"},
+		{"still reading, by namespace", client.FeedFreshness{Account: "a", Kind: "Pod", Namespace: "n", State: "syncing", Stale: true, LagMs: &lag}, "a: Pod in n is syncing; last heard from 40s ago"},
+		{"not cached", client.FeedFreshness{Account: "a", Kind: "Job.batch", State: "absent"}, "a: does not cache Job.batch"},
 	} {
 		if got := warning(tt.f); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.why, got, tt.want)
@@ -76,9 +76,9 @@ func TestWarning(t *testing.T) {
 func TestWarningsAreFew(t *testing.T) {
 	var b bytes.Buffer
 	g := &getter{errOut: &b, told: map[string]bool{}}
-	var fresh []client.Fresh
+	var fresh []client.FeedFreshness
 	for i := range 1000 {
-		fresh = append(fresh, client.Fresh{Account: fmt.Sprintf("prod-%d", i), State: "live", Stale: true})
+		fresh = append(fresh, client.FeedFreshness{Account: fmt.Sprintf("prod-%d", i), State: "live", Stale: true})
 	}
 	g.warn(fresh)
 	g.warn(fresh) // of the next page

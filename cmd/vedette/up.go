@@ -136,7 +136,7 @@ func (o upOptions) listen(log *slog.Logger) (*server.Server, error) {
 		REST:  net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)),
 		GRPC:  net.JoinHostPort("127.0.0.1", strconv.Itoa(o.grpcPort)),
 		Store: store.Config{URL: "sqlite:" + filepath.Join(dir, "vedette.db"), Log: log},
-		Gate:  gate.Config{Lifts: views.Lifts()},
+		Gate:  gate.Config{Projections: views.Lifts()},
 	}, log)
 }
 

@@ -14,7 +14,7 @@ const warnings = 10
 
 // warn tells which clusters an answer may not be up to date with, one line for
 // each, once.
-func (g *getter) warn(fresh []client.Fresh) {
+func (g *getter) warn(fresh []client.FeedFreshness) {
 	more := 0
 	for _, f := range fresh {
 		text := warning(f)
@@ -36,7 +36,7 @@ func (g *getter) warn(fresh []client.Fresh) {
 	}
 }
 
-func warning(f client.Fresh) string {
+func warning(f client.FeedFreshness) string {
 	switch {
 	case f.State == "absent":
 		return fmt.Sprintf("%s: does not cache %s", f.Account, f.Kind)
@@ -51,14 +51,14 @@ func warning(f client.Fresh) string {
 	}
 }
 
-func feedName(f client.Fresh) string {
+func feedName(f client.FeedFreshness) string {
 	if f.Namespace == "" {
 		return f.Kind
 	}
 	return f.Kind + " in " + f.Namespace
 }
 
-func heard(f client.Fresh) string {
+func heard(f client.FeedFreshness) string {
 	if f.LagMs == nil {
 		return "never heard from"
 	}

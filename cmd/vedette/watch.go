@@ -98,7 +98,7 @@ func (w *watcher) event(e client.Event) error {
 	case "lagged":
 		return errLagged
 	case "error":
-		return e.Fault()
+		return e.Err()
 	}
 	return nil // of a newer server
 }
@@ -232,7 +232,7 @@ func (w *watcher) caughtUp(data []byte) error {
 }
 
 func (w *watcher) freshness(data []byte) error {
-	var f struct{ Freshness []client.Fresh }
+	var f struct{ Freshness []client.FeedFreshness }
 	if err := json.Unmarshal(data, &f); err != nil {
 		return fmt.Errorf("read how fresh the changes are: %w", err)
 	}

@@ -19,15 +19,15 @@ type Event struct {
 	Data []byte // JSON
 }
 
-// silence is how long a stream may say nothing: a server sends a heartbeat every
+// idleTimeout is how long a stream may say nothing: a server sends a heartbeat every
 // 10 s, so one that is silent for longer is cut off, whatever TCP believes.
-const silence = 45 * time.Second
+const idleTimeout = 45 * time.Second
 
-var errSilent = errors.New("the server has sent nothing for 45 s")
+var errIdleTimeout = errors.New("the server has sent nothing for 45 s")
 
 // Changes calls each with what is there and then with what changes, until the
 // stream breaks, ctx ends or each fails. It never returns nil.
-func (c *Client) Changes(ctx context.Context, q Query, each func(Event) error) error {
+func (c *Client) Changes(ctx context.Context, q Query, handle func(Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	values := q.values()
@@ -38,11 +38,11 @@ func (c *Client) Changes(ctx context.Context, q Query, each func(Event) error) e
 		return err
 	}
 	defer response.Body.Close()
-	watchdog := time.AfterFunc(silence, func() { cancel(errSilent) })
+	watchdog := time.AfterFunc(idleTimeout, func() { cancel(errIdleTimeout) })
 	defer watchdog.Stop()
 	err = readEvents(response.Body, func(e Event) error {
-		watchdog.Reset(silence)
-		return each(e)
+		watchdog.Reset(idleTimeout)
+		return handle(e)
 	})
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -50,15 +50,15 @@ func (c *Client) Changes(ctx context.Context, q Query, each func(Event) error) e
 	return err
 }
 
-// maxEvent bounds the length of a line: an object may take 1.5 MiB in etcd, and
+// maxEventLine bounds the length of a line: an object may take 1.5 MiB in etcd, and
 // its JSON a few times that.
-const maxEvent = 16 << 20
+const maxEventLine = 16 << 20
 
 // readEvents takes server-sent events apart. What it does not know it passes
 // over, as the format asks for.
-func readEvents(r io.Reader, each func(Event) error) error {
+func readEvents(r io.Reader, handle func(Event) error) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxEvent)
+	lines.Buffer(nil, maxEventLine)
 	var e Event
 	for lines.Scan() {
 		name, value, _ := bytes.Cut(lines.Bytes(), []byte(":"))
@@ -66,7 +66,7 @@ func readEvents(r io.Reader, each func(Event) error) error {
 		switch {
 		case len(lines.Bytes()) == 0:
 			if e.Type != "" {
-				if err := each(e); err != nil {
+				if err := handle(e); err != nil {
 					return err
 				}
 			}
@@ -83,8 +83,8 @@ func readEvents(r io.Reader, each func(Event) error) error {
 	return fmt.Errorf("read changes: %w", io.ErrUnexpectedEOF)
 }
 
-// Fault returns the error that an event of type error carries.
-func (e Event) Fault() error {
+// Err returns the error that an event of type error carries.
+func (e Event) Err() error {
 	var body struct {
 		Error struct{ Kind, Message, ID string }
 	}

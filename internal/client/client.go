@@ -26,9 +26,9 @@ type Client struct {
 	// Fiat believes it, as it believes Gate. Not to be changed while it speaks.
 	UserAccounts string
 
-	base    string
-	http    *http.Client
-	patient *http.Client // for what may take long before it is answered
+	base          string
+	http          *http.Client
+	httpNoTimeout *http.Client // for what may take long before it is answered
 }
 
 // DefaultServer is where a server listens that runs on this machine.
@@ -47,10 +47,10 @@ func New(server string) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, vedette.Errorf(vedette.Invalid, "the server address %q is no URL like %s", server, DefaultServer)
 	}
-	patient := http.DefaultTransport.(*http.Transport).Clone()
-	transport := patient.Clone()
+	transportNoTimeout := http.DefaultTransport.(*http.Transport).Clone()
+	transport := transportNoTimeout.Clone()
 	transport.ResponseHeaderTimeout = 60 * time.Second
-	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport}, patient: &http.Client{Transport: patient}}, nil
+	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport}, httpNoTimeout: &http.Client{Transport: transportNoTimeout}}, nil
 }
 
 // Server returns the address of the server.
@@ -84,19 +84,19 @@ func (c *Client) doWith(ctx context.Context, client *http.Client, path string, q
 		return nil, fmt.Errorf("ask %s: %w", address, err)
 	}
 	request.Header.Set("Accept", accept)
-	c.introduce(request)
+	c.setHeaders(request)
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, c.unreachable(err)
+		return nil, c.connectionFailed(err)
 	}
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
-		return nil, c.failure(response)
+		return nil, c.responseError(response)
 	}
 	return response, nil
 }
 
-func (c *Client) introduce(request *http.Request) {
+func (c *Client) setHeaders(request *http.Request) {
 	request.Header.Set("User-Agent", "vedette")
 	if c.User != "" {
 		request.Header.Set("X-SPINNAKER-USER", c.User)
@@ -106,8 +106,8 @@ func (c *Client) introduce(request *http.Request) {
 	}
 }
 
-// unreachable says where the client tried, and what can be done.
-func (c *Client) unreachable(err error) error {
+// connectionFailed says where the client tried, and what can be done.
+func (c *Client) connectionFailed(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -116,17 +116,17 @@ func (c *Client) unreachable(err error) error {
 		err = u.Err // the URL is named anyway
 	}
 	const advice = "start a server with `vedette up`, or name another with --server or VEDETTE_SERVER"
-	if refusedConnection(err) {
+	if isConnectionRefused(err) {
 		return vedette.Errorf(vedette.Unavailable, "nothing listens at %s (%w): %s", c.base, err, advice)
 	}
 	return vedette.Errorf(vedette.Unavailable, "the server at %s cannot be reached: %w: %s", c.base, err, advice)
 }
 
-func refusedConnection(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+func isConnectionRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// failure makes an error of an answer. One that is not in our form comes from
+// responseError makes an error of an answer. One that is not in our form comes from
 // something else than a Vedette server, such as a proxy before it.
-func (c *Client) failure(response *http.Response) error {
+func (c *Client) responseError(response *http.Response) error {
 	var body struct {
 		Error struct{ Kind, Message, ID string }
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func TestFailures(t *testing.T) {
+func TestResponseErrors(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
 		status int

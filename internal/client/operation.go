@@ -82,8 +82,8 @@ type Key struct{ Kind, Namespace, Name string }
 
 // How often, and for how long, an answer that broke off is asked for again.
 const (
-	againAfter  = 200 * time.Millisecond
-	againAtMost = 15 * time.Second
+	retryInterval = 200 * time.Millisecond
+	maxRetryTime  = 15 * time.Second
 )
 
 // Operate has an operation carried out, and returns when it has ended. It is
@@ -98,23 +98,23 @@ func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outco
 	if err != nil {
 		return Outcome{}, err
 	}
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval = againAfter
-	asked := false
+	retryDelay := backoff.NewExponentialBackOff()
+	retryDelay.InitialInterval = retryInterval
+	retrying := false
 	return backoff.Retry(ctx, func() (Outcome, error) {
 		out, err := c.post(ctx, body, origin)
-		var broken *brokenError
+		var connErr *connectionError
 		switch {
-		case errors.As(err, &broken) && (broken.sent || asked) && ctx.Err() == nil:
-			asked = true
+		case errors.As(err, &connErr) && (connErr.sent || retrying) && ctx.Err() == nil:
+			retrying = true
 			return out, err
-		case asked && vedette.KindOf(err) == vedette.Conflict: // it is under way
+		case retrying && vedette.KindOf(err) == vedette.Conflict: // it is under way
 			return out, err
 		case err != nil:
 			return out, backoff.Permanent(err)
 		}
 		return out, nil
-	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(againAtMost+o.Timeout))
+	}, backoff.WithBackOff(retryDelay), backoff.WithMaxElapsedTime(maxRetryTime+o.Timeout))
 }
 
 func (o Operation) encode() ([]byte, error) {
@@ -132,14 +132,14 @@ func (o Operation) encode() ([]byte, error) {
 	return body, nil
 }
 
-// brokenError is a connection that failed.
-type brokenError struct {
+// connectionError is a connection that failed.
+type connectionError struct {
 	error
 	sent bool // the server may have the request
 }
 
 // Unwrap returns what failed.
-func (e *brokenError) Unwrap() error { return e.error }
+func (e *connectionError) Unwrap() error { return e.error }
 
 func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/vedette/v1/operations", bytes.NewReader(body))
@@ -147,38 +147,38 @@ func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome,
 		return Outcome{}, fmt.Errorf("ask %s: %w", c.base, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	c.introduce(request)
+	c.setHeaders(request)
 	request.Header.Set("X-Vedette-Origin", origin)
-	response, err := c.patient.Do(request)
+	response, err := c.httpNoTimeout.Do(request)
 	if err != nil {
-		return Outcome{}, &brokenError{c.unreachable(err), !refusedConnection(err)}
+		return Outcome{}, &connectionError{c.connectionFailed(err), !isConnectionRefused(err)}
 	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
-		return Outcome{}, &brokenError{fmt.Errorf("read the answer of %s: %w", c.base, err), true}
+		return Outcome{}, &connectionError{fmt.Errorf("read the answer of %s: %w", c.base, err), true}
 	}
 	var out Outcome
 	if json.Unmarshal(raw, &out) != nil || out.State == "" {
 		response.Body = io.NopCloser(bytes.NewReader(raw))
-		err := c.failure(response)
+		err := c.responseError(response)
 		if response.StatusCode == http.StatusGatewayTimeout { // of a proxy between, which has lost its patience
-			err = &brokenError{err, true}
+			err = &connectionError{err, true}
 		}
 		return out, err
 	}
 	return out, nil
 }
 
-// Log is which log to read.
-type Log struct {
+// LogQuery is which log to read.
+type LogQuery struct {
 	Account, Namespace, Pod, Container string
 	Previous, Follow, Timestamps       bool
 	TailLines                          *int64
 	Since, SinceTime                   string
 }
 
-func (l Log) values() url.Values {
+func (l LogQuery) values() url.Values {
 	v := url.Values{"account": {l.Account}, "pod": {l.Pod}}
 	for name, value := range map[string]string{"namespace": l.Namespace, "container": l.Container, "since": l.Since, "sinceTime": l.SinceTime} {
 		if value != "" {
@@ -198,16 +198,16 @@ func (l Log) values() url.Values {
 
 // Logs opens a log. Whoever gets it closes it. One that is read to io.EOF is
 // whole; any other end means that it broke off.
-func (c *Client) Logs(ctx context.Context, l Log) (io.ReadCloser, error) {
-	response, err := c.doWith(ctx, c.patient, "/logs", l.values(), "text/plain")
+func (c *Client) Logs(ctx context.Context, l LogQuery) (io.ReadCloser, error) {
+	response, err := c.doWith(ctx, c.httpNoTimeout, "/logs", l.values(), "text/plain")
 	if err != nil {
 		return nil, err
 	}
 	return response.Body, nil
 }
 
-// Past is an operation in the history.
-type Past struct {
+// HistoryEntry is an operation in the history.
+type HistoryEntry struct {
 	ID, Account, Verb, Target, User, Origin, Server, Agent string
 	State, Reason, Message                                 string
 	DryRun                                                 bool
@@ -216,28 +216,28 @@ type Past struct {
 	Sent, Ended                                            *time.Time
 }
 
-// History chooses operations. Empty fields choose everything.
-type History struct {
+// HistoryQuery chooses operations. Empty fields choose everything.
+type HistoryQuery struct {
 	Account, Agent, State, Verb, Origin string
 	Limit                               int
 }
 
-// mostPage is how many operations a page may hold.
-const mostPage = 5000
+// maxPageSize is how many operations a page may hold.
+const maxPageSize = 5000
 
 // Operations reads the newest operations, as many as the limit says.
-func (c *Client) Operations(ctx context.Context, h History) ([]Past, error) {
+func (c *Client) Operations(ctx context.Context, h HistoryQuery) ([]HistoryEntry, error) {
 	v := url.Values{}
 	for name, value := range map[string]string{"account": h.Account, "agent": h.Agent, "state": h.State, "verb": h.Verb, "origin": h.Origin} {
 		if value != "" {
 			v.Set(name, value)
 		}
 	}
-	var all []Past
+	var all []HistoryEntry
 	for {
-		v.Set("limit", strconv.Itoa(min(mostPage, h.Limit-len(all))))
+		v.Set("limit", strconv.Itoa(min(maxPageSize, h.Limit-len(all))))
 		var page struct {
-			Items  []Past
+			Items  []HistoryEntry
 			Cursor string
 		}
 		if err := c.get(ctx, "/operations", v, &page); err != nil {
@@ -251,10 +251,10 @@ func (c *Client) Operations(ctx context.Context, h History) ([]Past, error) {
 	}
 }
 
-// PastOperation reads one operation of the history, as JSON too.
-func (c *Client) PastOperation(ctx context.Context, id string) (Past, json.RawMessage, error) {
+// HistoryOperation reads one operation of the history, as JSON too.
+func (c *Client) HistoryOperation(ctx context.Context, id string) (HistoryEntry, json.RawMessage, error) {
 	var raw json.RawMessage
-	var p Past
+	var p HistoryEntry
 	if err := c.get(ctx, "/operations/"+url.PathEscape(strings.TrimSpace(id)), nil, &raw); err != nil {
 		return p, nil, err
 	}

@@ -12,76 +12,76 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// answers is a server that deals with one request after the other as it is told.
-func answers(t *testing.T, deals ...http.HandlerFunc) (*Client, *[]Operation) {
-	var asked []Operation
+// newTestClient is a server that deals with one request after the other as it is told.
+func newTestClient(t *testing.T, handlers ...http.HandlerFunc) (*Client, *[]Operation) {
+	var requests []Operation
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var o Operation
 		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
 			t.Error(err)
 		}
-		asked = append(asked, o)
-		deals[min(len(asked), len(deals))-1](w, r)
+		requests = append(requests, o)
+		handlers[min(len(requests), len(handlers))-1](w, r)
 	}))
 	t.Cleanup(server.Close)
 	c, err := New(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, &asked
+	return c, &requests
 }
 
-func breaks(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+func abort(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-func says(status int, body string) http.HandlerFunc {
+func respond(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
 	}
 }
 
-// TestOperateAgain holds that an answer that broke off is asked for again, under
+// TestOperateRetriesBrokenResponses holds that an answer that broke off is asked for again, under
 // the same id.
-func TestOperateAgain(t *testing.T) {
-	half := func(w http.ResponseWriter, _ *http.Request) {
+func TestOperateRetriesBrokenResponses(t *testing.T) {
+	truncated := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		_, _ = io.WriteString(w, `{"state":"done"`)
 	}
-	c, asked := answers(t, breaks, half, says(504, "<html>Gateway Timeout</html>"), says(409, `{"error":{"kind":"conflict","message":"it is under way"}}`), says(422, `{"state":"failed","status":422,"message":"no"}`))
+	c, requests := newTestClient(t, abort, truncated, respond(504, "<html>Gateway Timeout</html>"), respond(409, `{"error":{"kind":"conflict","message":"it is under way"}}`), respond(422, `{"state":"failed","status":422,"message":"no"}`))
 	out, err := c.Operate(t.Context(), Operation{Account: "dev", Verb: vedette.VerbRestart, Kind: "deploy", Name: "web"}, "test")
-	if err != nil || out.State != vedette.Failed || out.Message != "no" || len(*asked) != 5 {
-		t.Fatalf("%+v, %v after %d requests", out, err, len(*asked))
+	if err != nil || out.State != vedette.Failed || out.Message != "no" || len(*requests) != 5 {
+		t.Fatalf("%+v, %v after %d requests", out, err, len(*requests))
 	}
-	for _, o := range *asked {
-		if o.ID == "" || o.ID != (*asked)[0].ID || o.Name != "web" {
+	for _, o := range *requests {
+		if o.ID == "" || o.ID != (*requests)[0].ID || o.Name != "web" {
 			t.Errorf("%+v", o)
 		}
 	}
 }
 
-// TestOperateOnce holds what is not asked for again: what the server refuses, and
+// TestOperateDoesNotRetryRefusals holds what is not asked for again: what the server refuses, and
 // what it never got.
-func TestOperateOnce(t *testing.T) {
-	c, asked := answers(t, says(409, `{"error":{"kind":"conflict","message":"the id was given to another"}}`))
+func TestOperateDoesNotRetryRefusals(t *testing.T) {
+	c, requests := newTestClient(t, respond(409, `{"error":{"kind":"conflict","message":"the id was given to another"}}`))
 	_, err := c.Operate(t.Context(), Operation{Account: "dev", Verb: vedette.VerbRestart}, "test")
-	if vedette.KindOf(err) != vedette.Conflict || len(*asked) != 1 {
-		t.Errorf("%v after %d requests", err, len(*asked))
+	if vedette.KindOf(err) != vedette.Conflict || len(*requests) != 1 {
+		t.Errorf("%v after %d requests", err, len(*requests))
 	}
-	gone, err := New("http://127.0.0.1:1")
+	unreachable, err := New("http://127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gone.Operate(t.Context(), Operation{Verb: vedette.VerbRestart}, "test"); vedette.KindOf(err) != vedette.Unavailable || !strings.Contains(err.Error(), "nothing listens at") {
+	if _, err := unreachable.Operate(t.Context(), Operation{Verb: vedette.VerbRestart}, "test"); vedette.KindOf(err) != vedette.Unavailable || !strings.Contains(err.Error(), "nothing listens at") {
 		t.Errorf("%v", err)
 	}
-	c, asked = answers(t, says(502, "<html>Bad Gateway</html>"))
-	if _, err := c.Operate(t.Context(), Operation{Verb: vedette.VerbGet}, "test"); err == nil || !strings.Contains(err.Error(), "not as a Vedette server does") || (*asked)[0].ID != "" {
+	c, requests = newTestClient(t, respond(502, "<html>Bad Gateway</html>"))
+	if _, err := c.Operate(t.Context(), Operation{Verb: vedette.VerbGet}, "test"); err == nil || !strings.Contains(err.Error(), "not as a Vedette server does") || (*requests)[0].ID != "" {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestBrokenLogIsNoEnd holds that a reader sees that a log broke off.
-func TestBrokenLogIsNoEnd(t *testing.T) {
+// TestTruncatedLogReturnsAnError holds that a reader sees that a log broke off.
+func TestTruncatedLogReturnsAnError(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half")
 		_ = http.NewResponseController(w).Flush()
@@ -92,7 +92,7 @@ func TestBrokenLogIsNoEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := c.Logs(t.Context(), Log{Account: "dev", Pod: "p"})
+	log, err := c.Logs(t.Context(), LogQuery{Account: "dev", Pod: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}

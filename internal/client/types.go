@@ -42,8 +42,8 @@ func (q Query) values() url.Values {
 	return v
 }
 
-// Fresh says how far behind its cluster a feed may be.
-type Fresh struct {
+// FeedFreshness says how far behind its cluster a feed may be.
+type FeedFreshness struct {
 	Account, Kind, Namespace string
 	State, Message           string
 	Watermark                *time.Time
@@ -77,7 +77,7 @@ type Table struct {
 	Rows      []Row
 	Total     int64
 	Cursor    string
-	Freshness []Fresh
+	Freshness []FeedFreshness
 }
 
 // Object is an object with its manifest, if that was asked for.
@@ -92,7 +92,7 @@ type Objects struct {
 	Items     []Object
 	Total     int64
 	Cursor    string
-	Freshness []Fresh
+	Freshness []FeedFreshness
 }
 
 // Account is an account as GET accounts shows it.
@@ -117,7 +117,7 @@ type Agent struct {
 
 // Feed is a kind of an account, and how far it is.
 type Feed struct {
-	Fresh
+	FeedFreshness
 	Objects int64
 	Synced  *time.Time
 }

@@ -97,9 +97,9 @@ func (r *Report) Unused() []string {
 	return paths
 }
 
-// At returns where a setting or an entry of a list stands, or the zero Position
+// PositionOf returns where a setting or an entry of a list stands, or the zero Position
 // where it wasn't given.
-func (r *Report) At(path string) Position {
+func (r *Report) PositionOf(path string) Position {
 	if at, ok := r.entries[path]; ok {
 		return at
 	}
@@ -112,9 +112,9 @@ func (r *Report) IsSet(path string) bool {
 	return ok
 }
 
-// Wrong reports whether there is a problem at a path or below it.
-func (r *Report) Wrong(path string) bool {
-	return slices.ContainsFunc(r.Problems, func(p *Problem) bool { return p.Within(path) })
+// HasProblem reports whether there is a problem at a path or below it.
+func (r *Report) HasProblem(path string) bool {
+	return slices.ContainsFunc(r.Problems, func(p *Problem) bool { return p.IsWithin(path) })
 }
 
 // Add appends a problem that the caller found after decoding.
@@ -157,12 +157,12 @@ func Load(path string, o Options, into any) *Report {
 func read(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open the file: %w", plain(err))
+		return nil, fmt.Errorf("open the file: %w", withoutPath(err))
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the file: %w", plain(err))
+		return nil, fmt.Errorf("read the file: %w", withoutPath(err))
 	}
 	if len(data) > maxFileBytes {
 		return nil, fmt.Errorf("read the file: it is bigger than %d MiB", maxFileBytes>>20)
@@ -170,8 +170,8 @@ func read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// plain takes the deed and the path off an error of package os.
-func plain(err error) error {
+// withoutPath takes the deed and the path off an error of package os.
+func withoutPath(err error) error {
 	var pathErr *os.PathError
 	if errors.As(err, &pathErr) {
 		return pathErr.Err
@@ -183,18 +183,18 @@ func plain(err error) error {
 // for the file in positions.
 func Parse(name string, data []byte, o Options, into any) *Report {
 	r := &Report{settings: map[string]setting{}, entries: map[string]Position{}}
-	root := parse(shortName(name), data, r)
+	root := parseTree(shortName(name), data, r)
 	d := &decoder{report: r, options: o, original: root.clone()}
 	for _, rename := range o.Renames {
 		rename.apply(root)
 	}
 	target := reflect.ValueOf(into).Elem()
 	setDefaults(target)
-	d.structure(place{}, []*node{root}, target)
+	d.decodeStruct(location{}, []*node{root}, target)
 	if o.EnvPrefix != "" {
-		d.environment(target)
+		d.applyEnvironment(target)
 	}
-	d.fallbacks(target)
+	d.applyFallbackVariables(target)
 	return r
 }
 

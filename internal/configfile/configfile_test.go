@@ -29,7 +29,7 @@ type sample struct {
 	Server  sampleServer      `config:"server"`
 	Entries []sampleEntry     `config:"entries"`
 	Future  sampleFuture      `config:"future,unused"`
-	Other   Any               `config:"other,unused"`
+	Other   Ignored           `config:"other,unused"`
 }
 
 type sampleServer struct {
@@ -78,9 +78,9 @@ var sampleOptions = Options{
 	Renames:   []Rename{{"old.server", "server"}, {"older.server", "server"}, {"old.cache.words", "words"}},
 }
 
-// TestFiles reads each testdata/*.yml and compares problems, settings and unused
+// TestGoldenFiles reads each testdata/*.yml and compares problems, settings and unused
 // keys with the .txt beside it.
-func TestFiles(t *testing.T) {
+func TestGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yml")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no files", err)
@@ -123,7 +123,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestFileThatIsNotThere(t *testing.T) {
+func TestMissingFileIsReported(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]string{
 		filepath.Join(dir, "absent.yml"): dir + "/absent.yml: open the file: no such file or directory",
@@ -140,8 +140,8 @@ func TestFileThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestSecretsNeverShow prints a secret in every way that could reach a log.
-func TestSecretsNeverShow(t *testing.T) {
+// TestSecretsAreNotPrinted prints a secret in every way that could reach a log.
+func TestSecretsAreNotPrinted(t *testing.T) {
 	var s sample
 	report := Parse("s.yml", []byte("server: {password: hunter2}\nfuture: {token: hunter2}\nother: {x: hunter2}"), sampleOptions, &s)
 	if s.Server.Password.Reveal() != "hunter2" {
@@ -162,10 +162,10 @@ func TestSecretsNeverShow(t *testing.T) {
 	}
 }
 
-func TestProblemWithin(t *testing.T) {
+func TestProblemIsWithin(t *testing.T) {
 	p := &Problem{Path: "a.list[1].name"}
 	for path, want := range map[string]bool{"a.list[1]": true, "a.list": true, "a": true, "a.list[1].name": true, "a.list[1].n": false, "a.list[11]": false, "b": false} {
-		if p.Within(path) != want {
+		if p.IsWithin(path) != want {
 			t.Errorf("Within(%q) = %v", path, !want)
 		}
 	}

@@ -15,45 +15,47 @@ type decoder struct {
 	original *node // the tree before renames, in which placeholders look
 }
 
-// place is where the decoder stands.
-type place struct {
+// location is where the decoder stands.
+type location struct {
 	path   string
 	unused bool
 }
 
-func (p place) key(s spec) place     { return place{join(p.path, s.name), p.unused || s.unused} }
-func (p place) named(k string) place { return place{join(p.path, k), p.unused} }
-func (p place) item(i int) place     { return place{index(p.path, i), p.unused} }
+func (p location) key(s keySpec) location {
+	return location{joinPath(p.path, s.name), p.unused || s.unused}
+}
+func (p location) withKey(k string) location { return location{joinPath(p.path, k), p.unused} }
+func (p location) item(i int) location       { return location{indexPath(p.path, i), p.unused} }
 
-// structure fills a struct from the keys of several mappings: nested and dotted
+// decodeStruct fills a struct from the keys of several mappings: nested and dotted
 // keys of one group come as several.
-func (d *decoder) structure(p place, from []*node, target reflect.Value) {
-	specs := specsOf(target.Type())
-	given := make([][]field, len(specs))
-	for _, n := range from {
+func (d *decoder) decodeStruct(p location, nodes []*node, target reflect.Value) {
+	specs := keySpecs(target.Type())
+	values := make([][]field, len(specs))
+	for _, n := range nodes {
 		for _, f := range n.fields {
-			i, rest := match(specs, f.key)
+			i, rest := matchKey(specs, f.key)
 			if i < 0 {
-				d.unknown(p, f, target.Type())
+				d.reportUnknownKey(p, f, target.Type())
 				continue
 			}
 			if rest != "" {
-				f.value = &node{shape: mapping, at: f.at, fields: []field{{key: rest, at: f.at, value: f.value}}}
+				f.value = &node{kind: mappingNode, at: f.at, fields: []field{{key: rest, at: f.at, value: f.value}}}
 			}
-			given[i] = append(given[i], f)
+			values[i] = append(values[i], f)
 		}
 	}
 	for i, s := range specs {
-		d.field(p.key(s), given[i], target.FieldByIndex(s.index))
+		d.decodeField(p.key(s), values[i], target.FieldByIndex(s.index))
 	}
 }
 
-func (d *decoder) unknown(p place, f field, within reflect.Type) {
-	path := join(p.path, f.key)
+func (d *decoder) reportUnknownKey(p location, f field, target reflect.Type) {
+	path := joinPath(p.path, f.key)
 	first, _, _ := strings.Cut(f.key, ".")
-	hints := nearest.To(first, namesOf(specsOf(within)))
+	hints := nearest.Matches(first, keyNames(keySpecs(target)))
 	if hints == nil && p.path == "" {
-		hints = elsewhere(within, f.key)
+		hints = uniquePathOf(target, f.key)
 	}
 	if hints == nil {
 		d.report.Add(f.at, path, "unknown key %q", path)
@@ -62,37 +64,37 @@ func (d *decoder) unknown(p place, f field, within reflect.Type) {
 	d.report.Add(f.at, path, "unknown key %q: did you mean %q?", path, hints[0])
 }
 
-// field fills one struct field from all that was given for it.
-func (d *decoder) field(p place, given []field, target reflect.Value) {
-	given = d.once(p, given, mayMerge(target.Type()))
+// decodeField fills one struct field from all that was given for it.
+func (d *decoder) decodeField(p location, values []field, target reflect.Value) {
+	values = d.dropDuplicates(p, values, isMergeable(target.Type()))
 	switch {
-	case len(given) == 0:
-	case len(given) == 1:
-		d.value(p, given[0].value, target)
+	case len(values) == 0:
+	case len(values) == 1:
+		d.decodeValue(p, values[0].value, target)
 	default:
 		var parts []*node
-		for _, f := range given {
+		for _, f := range values {
 			parts = append(parts, f.value)
 		}
-		d.groups(p, parts, target)
+		d.decodeGroup(p, parts, target)
 	}
 }
 
-func mayMerge(t reflect.Type) bool {
+func isMergeable(t reflect.Type) bool {
 	t = indirect(t)
 	return !isLeaf(t) && t.Kind() == reflect.Struct || t.Kind() == reflect.Map
 }
 
-// once drops what is null, and all but the first of what was given twice.
+// dropDuplicates drops what is null, and all but the first of what was given twice.
 // Groups of keys may come in several parts.
-func (d *decoder) once(p place, given []field, merge bool) []field {
+func (d *decoder) dropDuplicates(p location, values []field, merge bool) []field {
 	var kept []field
-	for _, f := range given {
-		if f.value.shape == nothing {
+	for _, f := range values {
+		if f.value.kind == nullNode {
 			continue
 		}
-		if len(kept) > 0 && !(merge && f.value.shape == mapping && kept[0].value.shape == mapping) {
-			d.twice(p.path, f.at, kept[0].at)
+		if len(kept) > 0 && !(merge && f.value.kind == mappingNode && kept[0].value.kind == mappingNode) {
+			d.reportDuplicate(p.path, f.at, kept[0].at)
 			continue
 		}
 		kept = append(kept, f)
@@ -100,47 +102,47 @@ func (d *decoder) once(p place, given []field, merge bool) []field {
 	return kept
 }
 
-func (d *decoder) twice(path string, at, first Position) {
+func (d *decoder) reportDuplicate(path string, at, first Position) {
 	d.report.Add(at, path, "%q is given twice: here and at %s", path, first)
 }
 
-// value fills any target from one node.
-func (d *decoder) value(p place, n *node, target reflect.Value) {
-	if n.shape == nothing {
+// decodeValue fills any target from one node.
+func (d *decoder) decodeValue(p location, n *node, target reflect.Value) {
+	if n.kind == nullNode {
 		return
 	}
 	if target.Kind() == reflect.Pointer {
-		d.pointer(p, n, target)
+		d.decodePointer(p, n, target)
 		return
 	}
 	if u, ok := target.Addr().Interface().(Unmarshaler); ok {
-		d.set(p, n)
-		u.UnmarshalConfig(Value{decoder: d, node: n, place: p})
+		d.recordSetting(p, n)
+		u.UnmarshalConfig(Value{decoder: d, node: n, location: p})
 		return
 	}
 	switch {
 	case target.Kind() == reflect.Slice:
-		d.list(p, n, target)
-	case mayMerge(target.Type()):
-		d.groups(p, []*node{n}, target)
+		d.decodeList(p, n, target)
+	case isMergeable(target.Type()):
+		d.decodeGroup(p, []*node{n}, target)
 	default:
-		d.set(p, n)
-		d.scalar(p, n, target)
+		d.recordSetting(p, n)
+		d.decodeScalar(p, n, target)
 	}
 }
 
-func (d *decoder) pointer(p place, n *node, target reflect.Value) {
-	fresh := reflect.New(target.Type().Elem())
-	setDefaults(fresh.Elem())
-	d.value(p, n, fresh.Elem())
-	target.Set(fresh)
+func (d *decoder) decodePointer(p location, n *node, target reflect.Value) {
+	element := reflect.New(target.Type().Elem())
+	setDefaults(element.Elem())
+	d.decodeValue(p, n, element.Elem())
+	target.Set(element)
 }
 
-// groups fills a struct or a map, which may come in several parts.
-func (d *decoder) groups(p place, parts []*node, target reflect.Value) {
+// decodeGroup fills a struct or a map, which may come in several parts.
+func (d *decoder) decodeGroup(p location, parts []*node, target reflect.Value) {
 	for _, n := range parts {
-		if n.shape != mapping {
-			d.wrong(p, n, "a group of keys")
+		if n.kind != mappingNode {
+			d.reportKind(p, n, "a group of keys")
 			return
 		}
 	}
@@ -152,83 +154,83 @@ func (d *decoder) groups(p place, parts []*node, target reflect.Value) {
 		target = target.Elem()
 	}
 	if target.Kind() == reflect.Map {
-		d.freeKeys(p, parts, target)
+		d.decodeMap(p, parts, target)
 		return
 	}
-	d.structure(p, parts, target)
+	d.decodeStruct(p, parts, target)
 }
 
-// freeKeys fills a map, whose keys the user chooses: dots have no meaning.
-func (d *decoder) freeKeys(p place, parts []*node, target reflect.Value) {
+// decodeMap fills a map, whose keys the user chooses: dots have no meaning.
+func (d *decoder) decodeMap(p location, parts []*node, target reflect.Value) {
 	target.Set(reflect.MakeMap(target.Type()))
 	seen := map[string]Position{}
 	for _, part := range parts {
 		for _, f := range part.fields {
-			below := p.named(f.key)
-			if first, ok := seen[f.key]; ok {
-				d.twice(below.path, f.at, first)
+			location := p.withKey(f.key)
+			if previous, ok := seen[f.key]; ok {
+				d.reportDuplicate(location.path, f.at, previous)
 				continue
 			}
 			seen[f.key] = f.at
 			value := reflect.New(target.Type().Elem()).Elem()
 			setDefaults(value)
-			d.value(below, f.value, value)
+			d.decodeValue(location, f.value, value)
 			target.SetMapIndex(reflect.ValueOf(f.key), value)
 		}
 	}
 }
 
-// list fills a slice: from a list, or from one value that holds several joined
+// decodeList fills a slice: from a list, or from one value that holds several joined
 // by commas, as Spring has it. What stood in the slice as default is gone.
-func (d *decoder) list(p place, n *node, target reflect.Value) {
+func (d *decoder) decodeList(p location, n *node, target reflect.Value) {
 	leaf := isLeaf(target.Type())
 	if leaf {
-		d.set(p, n)
+		d.recordSetting(p, n)
 	}
-	if n.shape == scalar && leaf {
-		n = d.split(p, n)
+	if n.kind == scalarNode && leaf {
+		n = d.splitList(p, n)
 	}
 	if n == nil {
 		return
 	}
-	if n.shape != list {
-		d.wrong(p, n, "a list")
+	if n.kind != listNode {
+		d.reportKind(p, n, "a list")
 		return
 	}
-	single := leaf && !reflect.PointerTo(target.Type().Elem()).Implements(unmarshaler)
+	single := leaf && !reflect.PointerTo(target.Type().Elem()).Implements(unmarshalerType)
 	out := reflect.MakeSlice(target.Type(), len(n.items), len(n.items))
 	for i, item := range n.items {
 		setDefaults(out.Index(i))
 		if single {
-			d.scalar(p.item(i), item, out.Index(i))
+			d.decodeScalar(p.item(i), item, out.Index(i))
 		} else {
 			d.report.entries[p.item(i).path] = item.at
-			d.value(p.item(i), item, out.Index(i))
+			d.decodeValue(p.item(i), item, out.Index(i))
 		}
 	}
 	target.Set(out)
 }
 
-// split makes a list of "a, b"; nil where the text could not be had.
-func (d *decoder) split(p place, n *node) *node {
-	text, ok := d.text(p, n)
+// splitList makes a list of "a, b"; nil where the text could not be had.
+func (d *decoder) splitList(p location, n *node) *node {
+	text, ok := d.expandText(p, n)
 	if !ok {
 		return nil
 	}
-	out := &node{shape: list, at: n.at}
+	out := &node{kind: listNode, at: n.at}
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" {
-			out.items = append(out.items, &node{shape: scalar, at: n.at, text: part, raw: true})
+			out.items = append(out.items, &node{kind: scalarNode, at: n.at, text: part, literal: true})
 		}
 	}
 	return out
 }
 
-// text returns a scalar's text with its placeholders filled in.
-func (d *decoder) text(p place, n *node) (string, bool) {
+// expandText returns a scalar's text with its placeholders filled in.
+func (d *decoder) expandText(p location, n *node) (string, bool) {
 	text := n.text
-	if !n.raw && strings.Contains(text, "${") {
-		e := expander{root: d.original, env: d.options.lookup, left: maxExpansions}
+	if !n.literal && strings.Contains(text, "${") {
+		e := expander{root: d.original, env: d.options.lookup, remaining: maxExpansions}
 		expanded, err := e.expand(text)
 		if err != nil {
 			if !p.unused {
@@ -238,16 +240,16 @@ func (d *decoder) text(p place, n *node) (string, bool) {
 		}
 		text = expanded
 	}
-	if reference := isReference(text); reference != "" && !p.unused {
+	if reference := secretReferencePrefix(text); reference != "" && !p.unused {
 		d.report.Add(n.at, p.path, "%q holds an %s reference, which this version can't resolve: give the value or a ${PLACEHOLDER}", p.path, reference)
 		return "", false
 	}
 	return text, true
 }
 
-// isReference returns the prefix of a reference to a secret, or "". Passed on
+// secretReferencePrefix returns the prefix of a reference to a secret, or "". Passed on
 // as it stands, the reference itself would be used as a password or a path.
-func isReference(text string) string {
+func secretReferencePrefix(text string) string {
 	for _, prefix := range []string{"encrypted:", "encryptedFile:"} {
 		if strings.HasPrefix(text, prefix) {
 			return prefix
@@ -256,17 +258,17 @@ func isReference(text string) string {
 	return ""
 }
 
-// set notes that a path was given. Who gives it last is remembered.
-func (d *decoder) set(p place, n *node) {
+// recordSetting notes that a path was given. Who gives it last is remembered.
+func (d *decoder) recordSetting(p location, n *node) {
 	d.report.settings[p.path] = setting{at: n.at, unused: p.unused}
 }
 
-// wrong reports that something of another type stands in a place.
-func (d *decoder) wrong(p place, n *node, want string) {
+// reportKind reports that something of another type stands in a place.
+func (d *decoder) reportKind(p location, n *node, want string) {
 	d.report.Add(n.at, p.path, "%q must be %s, and %s stands there", p.path, want, n)
 }
 
-func (d *decoder) wrongText(p place, n *node, want, text string) {
+func (d *decoder) reportText(p location, n *node, want, text string) {
 	d.report.Add(n.at, p.path, "%q must be %s, and %s stands there", p.path, want, quote(text))
 }
 

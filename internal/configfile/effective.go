@@ -22,64 +22,64 @@ func (kv KeyValue) String() string { return fmt.Sprintf("%s = %s (%s)", kv.Key, 
 // Effective lists all settings of a struct that Load filled, in the order of its
 // fields, but for unused ones that nobody set.
 func Effective(config any, r *Report) []KeyValue {
-	e := &lister{report: r}
-	e.structure(place{}, reflect.Indirect(reflect.ValueOf(config)))
+	e := &settingLister{report: r}
+	e.listStruct(location{}, reflect.Indirect(reflect.ValueOf(config)))
 	return e.all
 }
 
-type lister struct {
+type settingLister struct {
 	report *Report
 	all    []KeyValue
 }
 
-func (e *lister) structure(p place, v reflect.Value) {
-	for _, s := range specsOf(v.Type()) {
-		e.value(p.key(s), v.FieldByIndex(s.index))
+func (e *settingLister) listStruct(p location, v reflect.Value) {
+	for _, s := range keySpecs(v.Type()) {
+		e.listValue(p.key(s), v.FieldByIndex(s.index))
 	}
 }
 
-func (e *lister) value(p place, v reflect.Value) {
+func (e *settingLister) listValue(p location, v reflect.Value) {
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
 	switch {
 	case v.Kind() == reflect.Pointer || isLeaf(v.Type()) && v.Kind() != reflect.Map:
-		e.leaf(p, show(v))
+		e.addSetting(p, formatValue(v))
 	case v.Kind() == reflect.Struct:
-		e.structure(p, v)
+		e.listStruct(p, v)
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
-			e.value(p.item(i), v.Index(i))
+			e.listValue(p.item(i), v.Index(i))
 		}
 	case v.Kind() == reflect.Map:
-		e.entries(p, v)
+		e.listMap(p, v)
 	}
 }
 
-func (e *lister) entries(p place, v reflect.Value) {
+func (e *settingLister) listMap(p location, v reflect.Value) {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
 	for _, key := range keys {
-		e.value(p.named(key.String()), v.MapIndex(key))
+		e.listValue(p.withKey(key.String()), v.MapIndex(key))
 	}
 }
 
-func (e *lister) leaf(p place, value string) {
+func (e *settingLister) addSetting(p location, value string) {
 	if p.unused && !e.report.IsSet(p.path) {
 		return
 	}
-	e.all = append(e.all, KeyValue{Key: p.path, Value: value, From: e.report.At(p.path).String()})
+	e.all = append(e.all, KeyValue{Key: p.path, Value: value, From: e.report.PositionOf(p.path).String()})
 }
 
-// show prints a leaf. Types with secrets mask themselves when printed.
-func show(v reflect.Value) string {
+// formatValue prints a leaf. Types with secrets mask themselves when printed.
+func formatValue(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:
 		return ""
 	case reflect.Slice:
 		parts := make([]string, v.Len())
 		for i := range parts {
-			parts[i] = show(v.Index(i))
+			parts[i] = formatValue(v.Index(i))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// environment lets variables override what the file says: for each key that
+// applyEnvironment lets variables override what the file says: for each key that
 // takes a single value or a list of them, the prefix and its path in capitals
 // with underscores for dots. Entries of lists can't be reached that way.
-func (d *decoder) environment(target reflect.Value) {
-	d.leaves(place{}, target, func(p place, _ spec, leaf reflect.Value) {
-		d.variable(p, d.options.EnvPrefix+variableName(p.path), leaf)
+func (d *decoder) applyEnvironment(target reflect.Value) {
+	d.walkLeaves(location{}, target, func(p location, _ keySpec, leaf reflect.Value) {
+		d.applyVariable(p, d.options.EnvPrefix+variableName(p.path), leaf)
 	})
 }
 
@@ -20,35 +20,35 @@ func variableName(path string) string {
 	return strings.ToUpper(strings.NewReplacer(".", "_", "-", "").Replace(path))
 }
 
-// fallbacks reads the variables that count where nothing else was said.
-func (d *decoder) fallbacks(target reflect.Value) {
-	d.leaves(place{}, target, func(p place, s spec, leaf reflect.Value) {
+// applyFallbackVariables reads the variables that count where nothing else was said.
+func (d *decoder) applyFallbackVariables(target reflect.Value) {
+	d.walkLeaves(location{}, target, func(p location, s keySpec, leaf reflect.Value) {
 		if s.env != "" && !d.report.IsSet(p.path) {
-			d.variable(p, s.env, leaf)
+			d.applyVariable(p, s.env, leaf)
 		}
 	})
 }
 
-func (d *decoder) variable(p place, name string, leaf reflect.Value) {
+func (d *decoder) applyVariable(p location, name string, leaf reflect.Value) {
 	value, ok := d.options.lookup(name)
 	if !ok || value == "" {
 		return
 	}
 	at := Position{File: "environment variable " + name}
-	d.value(p, &node{shape: scalar, at: at, text: value, raw: true}, leaf)
+	d.decodeValue(p, &node{kind: scalarNode, at: at, text: value, literal: true}, leaf)
 }
 
-// leaves visits each key that one variable can hold.
-func (d *decoder) leaves(p place, target reflect.Value, visit func(place, spec, reflect.Value)) {
-	for _, s := range specsOf(target.Type()) {
+// walkLeaves visits each key that one variable can hold.
+func (d *decoder) walkLeaves(p location, target reflect.Value, visit func(location, keySpec, reflect.Value)) {
+	for _, s := range keySpecs(target.Type()) {
 		f := target.FieldByIndex(s.index)
-		below := p.key(s)
+		location := p.key(s)
 		switch {
-		case f.Addr().Type().Implements(unmarshaler), f.Kind() == reflect.Map:
+		case f.Addr().Type().Implements(unmarshalerType), f.Kind() == reflect.Map:
 		case !isLeaf(indirect(f.Type())) && f.Kind() == reflect.Struct:
-			d.leaves(below, f, visit)
+			d.walkLeaves(location, f, visit)
 		case isLeaf(indirect(f.Type())):
-			visit(below, s, f)
+			visit(location, s, f)
 		}
 	}
 }

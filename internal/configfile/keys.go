@@ -21,14 +21,14 @@ type Key struct {
 // Keys lists all keys of a struct type, groups before what is in them.
 func Keys(config any) []Key {
 	t := indirect(reflect.TypeOf(config))
-	return keysOf(t, place{}, t.Name(), "")
+	return keysOf(t, location{}, t.Name(), "")
 }
 
-func keysOf(t reflect.Type, p place, goType, goPrefix string) (keys []Key) {
-	for _, s := range specsOf(t) {
+func keysOf(t reflect.Type, p location, goType, goPrefix string) (keys []Key) {
+	for _, s := range keySpecs(t) {
 		f := t.FieldByIndex(s.index)
-		below := p.key(s)
-		key := Key{Path: below.path, Aliases: s.aliases, Default: s.fallback, Env: s.env, Unused: below.unused, GoType: goType, GoField: goPrefix + f.Name}
+		location := p.key(s)
+		key := Key{Path: location.path, Aliases: s.aliases, Default: s.defaultValue, Env: s.env, Unused: location.unused, GoType: goType, GoField: goPrefix + f.Name}
 		if len(s.index) > 1 {
 			key.GoType = t.Field(s.index[0]).Type.Name()
 		}
@@ -39,14 +39,14 @@ func keysOf(t reflect.Type, p place, goType, goPrefix string) (keys []Key) {
 			continue
 		}
 		if ft.Kind() == reflect.Slice {
-			ft, below.path = ft.Elem(), below.path+"[]"
+			ft, location.path = ft.Elem(), location.path+"[]"
 		}
 		key.Group = ft.Name()
 		keys = append(keys, key)
 		if ft.Name() == "" {
-			keys = append(keys, keysOf(ft, below, key.GoType, key.GoField+".")...)
+			keys = append(keys, keysOf(ft, location, key.GoType, key.GoField+".")...)
 		} else {
-			keys = append(keys, keysOf(ft, below, ft.Name(), "")...)
+			keys = append(keys, keysOf(ft, location, ft.Name(), "")...)
 		}
 	}
 	return keys
@@ -61,7 +61,7 @@ func typeName(t reflect.Type) string {
 		return "size"
 	case reflect.TypeFor[Duration]():
 		return "span of time"
-	case reflect.TypeFor[Any]():
+	case reflect.TypeFor[Ignored]():
 		return "anything"
 	}
 	switch t.Kind() {

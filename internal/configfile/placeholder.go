@@ -17,10 +17,10 @@ const (
 // the closing brace and may hold colons and placeholders. What the file gives is
 // expanded in turn; what the environment gives is taken as it is.
 type expander struct {
-	root *node
-	env  func(string) (string, bool)
-	left int
-	open []string // names that are being looked up
+	root      *node
+	env       func(string) (string, bool)
+	remaining int
+	resolving []string // names that are being looked up
 }
 
 func (e *expander) expand(text string) (string, error) {
@@ -31,11 +31,11 @@ func (e *expander) expand(text string) (string, error) {
 		if !found {
 			return out.String(), nil
 		}
-		length := closing(after)
+		length := closingBrace(after)
 		if length < 0 {
 			return "", errors.New("a ${ has no closing }")
 		}
-		value, err := e.placeholder(after[:length])
+		value, err := e.resolvePlaceholder(after[:length])
 		if err != nil {
 			return "", err
 		}
@@ -47,8 +47,8 @@ func (e *expander) expand(text string) (string, error) {
 	}
 }
 
-// closing returns where the brace stands that ends a placeholder, or -1.
-func closing(text string) int {
+// closingBrace returns where the brace stands that ends a placeholder, or -1.
+func closingBrace(text string) int {
 	depth := 1
 	for i := range len(text) {
 		switch {
@@ -63,18 +63,18 @@ func closing(text string) int {
 	return -1
 }
 
-// placeholder returns the value of what stands between the braces.
-func (e *expander) placeholder(inner string) (string, error) {
-	if e.left--; e.left < 0 {
+// resolvePlaceholder returns the value of what stands between the braces.
+func (e *expander) resolvePlaceholder(inner string) (string, error) {
+	if e.remaining--; e.remaining < 0 {
 		return "", fmt.Errorf("it takes more than %d placeholders to fill it in", maxExpansions)
 	}
-	name, fallback, hasDefault := cutDefault(inner)
+	name, defaultText, hasDefault := cutDefault(inner)
 	name, err := e.expand(name)
 	if err != nil {
 		return "", err
 	}
 	if n := e.root.lookup(name); n != nil {
-		return e.reference(name, n)
+		return e.resolveReference(name, n)
 	}
 	if value, ok := e.env(name); ok {
 		return value, nil
@@ -82,23 +82,23 @@ func (e *expander) placeholder(inner string) (string, error) {
 	if !hasDefault {
 		return "", fmt.Errorf("${%s} names neither a key of this file nor an environment variable, and has no default: write ${%s:default} or set it", name, name)
 	}
-	return e.expand(fallback)
+	return e.expand(defaultText)
 }
 
-func (e *expander) reference(name string, n *node) (string, error) {
-	if slices.Contains(e.open, name) {
+func (e *expander) resolveReference(name string, n *node) (string, error) {
+	if slices.Contains(e.resolving, name) {
 		return "", fmt.Errorf("${%s} refers to itself", name)
 	}
-	if n.shape != scalar {
+	if n.kind != scalarNode {
 		return "", fmt.Errorf("${%s} names %s, and only single values can be filled in", name, n)
 	}
-	e.open = append(e.open, name)
-	defer func() { e.open = e.open[:len(e.open)-1] }()
+	e.resolving = append(e.resolving, name)
+	defer func() { e.resolving = e.resolving[:len(e.resolving)-1] }()
 	return e.expand(n.text)
 }
 
 // cutDefault splits at the first colon that is not within an inner placeholder.
-func cutDefault(inner string) (name, fallback string, found bool) {
+func cutDefault(inner string) (name, defaultText string, found bool) {
 	depth := 0
 	for i := range len(inner) {
 		switch {
@@ -124,7 +124,7 @@ func (n *node) lookup(path string) *node {
 			if found := f.value.lookup(rest); found != nil {
 				return found
 			}
-		case f.value.shape != nothing:
+		case f.value.kind != nullNode:
 			return f.value
 		}
 	}

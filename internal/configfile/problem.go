@@ -40,8 +40,8 @@ type Problem struct {
 // Error returns "agent.yml:7:3: unknown key …".
 func (p *Problem) Error() string { return p.At.String() + ": " + p.Message }
 
-// Within reports whether the problem lies at a path or below it.
-func (p *Problem) Within(path string) bool {
+// IsWithin reports whether the problem lies at a path or below it.
+func (p *Problem) IsWithin(path string) bool {
 	rest, found := strings.CutPrefix(p.Path, path)
 	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

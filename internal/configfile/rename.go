@@ -10,41 +10,41 @@ type Rename struct{ From, To string }
 // apply takes all values at From out of the tree and hangs them in at the root
 // under To, as a dotted key. Positions stay those of the file.
 func (r Rename) apply(root *node) {
-	for _, f := range root.take(r.From) {
+	for _, f := range root.removePath(r.From) {
 		f.key = r.To
 		root.fields = append(root.fields, f)
 	}
 }
 
-// take removes the fields at a path, which may be nested or dotted in any mix,
+// removePath removes the fields at a path, which may be nested or dotted in any mix,
 // and returns them. A group that is empty then goes too.
-func (n *node) take(path string) (taken []field) {
-	if n.shape != mapping {
+func (n *node) removePath(path string) (removed []field) {
+	if n.kind != mappingNode {
 		return nil
 	}
 	var kept []field
 	for _, f := range n.fields {
-		rest, below := cutFold(path, f.key)
+		rest, matches := cutFold(path, f.key)
 		switch {
-		case !below:
-			if extended, above := cutFold(f.key, path); above && extended != "" {
-				f.value = &node{shape: mapping, at: f.at, fields: []field{{key: extended, at: f.at, value: f.value}}}
-				taken = append(taken, f)
+		case !matches:
+			if extended, extends := cutFold(f.key, path); extends && extended != "" {
+				f.value = &node{kind: mappingNode, at: f.at, fields: []field{{key: extended, at: f.at, value: f.value}}}
+				removed = append(removed, f)
 				continue
 			}
 			kept = append(kept, f)
 		case rest == "":
-			taken = append(taken, f)
+			removed = append(removed, f)
 		default:
-			found := f.value.take(rest)
-			taken = append(taken, found...)
-			if len(found) == 0 || len(f.value.fields) > 0 {
+			nested := f.value.removePath(rest)
+			removed = append(removed, nested...)
+			if len(nested) == 0 || len(f.value.fields) > 0 {
 				kept = append(kept, f)
 			}
 		}
 	}
 	n.fields = kept
-	return taken
+	return removed
 }
 
 // cutFold takes a leading key and the dot that follows it off a path, in any

@@ -8,30 +8,30 @@ import (
 	"strings"
 )
 
-// scalar fills a target that takes a single value. Whatever YAML makes of a
+// decodeScalar fills a target that takes a single value. Whatever YAML makes of a
 // text, the target decides: a role may be called 007 and a password 1e3.
-func (d *decoder) scalar(p place, n *node, target reflect.Value) {
-	if n.shape != scalar {
-		d.wrong(p, n, expected(target))
+func (d *decoder) decodeScalar(p location, n *node, target reflect.Value) {
+	if n.kind != scalarNode {
+		d.reportKind(p, n, expectedKind(target))
 		return
 	}
-	text, ok := d.text(p, n)
+	text, ok := d.expandText(p, n)
 	if !ok {
 		return
 	}
 	if err := parseScalar(text, target); err != nil {
-		if _, hidden := target.Interface().(Hidden); hidden {
+		if _, isSensitive := target.Interface().(Sensitive); isSensitive {
 			d.report.Add(n.at, p.path, "%q must be %s; what stands there is not shown, for it may hold a secret", p.path, err)
 			return
 		}
-		d.wrongText(p, n, err.Error(), text)
+		d.reportText(p, n, err.Error(), text)
 	}
 }
 
-// want is an error that says what would have been right.
-type want string
+// expectedError is an error that says what would have been right.
+type expectedError string
 
-func (w want) Error() string { return string(w) }
+func (w expectedError) Error() string { return string(w) }
 
 // parseScalar sets target to what text means to it. Its error says what is
 // expected.
@@ -50,11 +50,11 @@ func parseScalar(text string, target reflect.Value) error {
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			return want(expected(target))
+			return expectedError(expectedKind(target))
 		}
 		target.SetFloat(f)
 	default:
-		return want("of a type that can be configured")
+		return expectedError("of a type that can be configured")
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func parseBool(text string, target reflect.Value) error {
 	case "false", "no", "off", "n", "f", "0":
 		target.SetBool(false)
 	default:
-		return want(expected(target))
+		return expectedError(expectedKind(target))
 	}
 	return nil
 }
@@ -79,18 +79,18 @@ func parseInt(text string, target reflect.Value) error {
 	if err != nil {
 		f, ferr := strconv.ParseFloat(text, 64)
 		if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-			return want(expected(target))
+			return expectedError(expectedKind(target))
 		}
 		i = int64(f)
 	}
 	if target.OverflowInt(i) {
-		return want("a smaller number")
+		return expectedError("a smaller number")
 	}
 	target.SetInt(i)
 	return nil
 }
 
-func expected(target reflect.Value) string {
+func expectedKind(target reflect.Value) string {
 	switch target.Kind() {
 	case reflect.Bool:
 		return "true or false"
@@ -107,11 +107,11 @@ func setDefaults(target reflect.Value) {
 	if target.Kind() != reflect.Struct {
 		return
 	}
-	for _, s := range specsOf(target.Type()) {
+	for _, s := range keySpecs(target.Type()) {
 		f := target.FieldByIndex(s.index)
 		switch {
-		case s.fallback != "":
-			setDefault(f, s.fallback)
+		case s.defaultValue != "":
+			setDefault(f, s.defaultValue)
 		case !isLeaf(f.Type()):
 			setDefaults(f)
 		}
@@ -124,15 +124,15 @@ func setDefault(f reflect.Value, text string) {
 	if f.Kind() == reflect.Slice {
 		for part := range strings.SplitSeq(text, ",") {
 			item := reflect.New(f.Type().Elem()).Elem()
-			must(parseScalar(part, item), text)
+			mustBeValid(parseScalar(part, item), text)
 			f.Set(reflect.Append(f, item))
 		}
 		return
 	}
-	must(parseScalar(text, f), text)
+	mustBeValid(parseScalar(text, f), text)
 }
 
-func must(err error, text string) {
+func mustBeValid(err error, text string) {
 	if err != nil {
 		panic("configfile: the default " + text + " must be " + err.Error())
 	}

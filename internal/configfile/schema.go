@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// spec is what a struct field's tags say of a key:
+// keySpec is what a struct field's tags say of a key:
 //
 //	config:"clientKeyFilePassword,alias=clientKeyPassword,unused" default:"x" env:"LOG_LEVEL"
 //
@@ -15,38 +15,38 @@ import (
 // env names a variable that counts where nothing else sets the key. A field
 // without a config tag is not part of the file; an embedded struct without one
 // lends its keys to the struct that holds it.
-type spec struct {
-	name     string
-	aliases  []string
-	unused   bool
-	fallback string // "" for none
-	env      string
-	index    []int
+type keySpec struct {
+	name         string
+	aliases      []string
+	unused       bool
+	defaultValue string // "" for none
+	env          string
+	index        []int
 }
 
-// specsOf lists the keys of a struct type in the order of its fields.
-func specsOf(t reflect.Type) []spec {
-	var specs []spec
+// keySpecs lists the keys of a struct type in the order of its fields.
+func keySpecs(t reflect.Type) []keySpec {
+	var specs []keySpec
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, tagged := f.Tag.Lookup("config")
 		if !tagged {
 			if f.Anonymous && f.Type.Kind() == reflect.Struct {
-				for _, s := range specsOf(f.Type) {
+				for _, s := range keySpecs(f.Type) {
 					s.index = append([]int{i}, s.index...)
 					specs = append(specs, s)
 				}
 			}
 			continue
 		}
-		s := spec{fallback: f.Tag.Get("default"), env: f.Tag.Get("env"), index: []int{i}}
-		s.read(tag)
+		s := keySpec{defaultValue: f.Tag.Get("default"), env: f.Tag.Get("env"), index: []int{i}}
+		s.parseTag(tag)
 		specs = append(specs, s)
 	}
 	return specs
 }
 
-func (s *spec) read(tag string) {
+func (s *keySpec) parseTag(tag string) {
 	parts := strings.Split(tag, ",")
 	s.name = parts[0]
 	for _, part := range parts[1:] {
@@ -57,11 +57,11 @@ func (s *spec) read(tag string) {
 	}
 }
 
-func (s spec) names() []string { return append([]string{s.name}, s.aliases...) }
+func (s keySpec) names() []string { return append([]string{s.name}, s.aliases...) }
 
-// match finds the spec that a key means: by its exact name, then in any case,
+// matchKey finds the spec that a key means: by its exact name, then in any case,
 // then by the first words of a dotted key, whose rest it returns.
-func match(specs []spec, key string) (found int, rest string) {
+func matchKey(specs []keySpec, key string) (found int, rest string) {
 	for i, s := range specs {
 		for _, name := range s.names() {
 			if name == key {
@@ -81,7 +81,7 @@ func match(specs []spec, key string) (found int, rest string) {
 }
 
 // names lists what may stand in a group, for suggestions.
-func namesOf(specs []spec) []string {
+func keyNames(specs []keySpec) []string {
 	var names []string
 	for _, s := range specs {
 		names = append(names, s.names()...)
@@ -89,11 +89,11 @@ func namesOf(specs []spec) []string {
 	return names
 }
 
-// elsewhere finds the one path below a type at which a key does exist, for
+// uniquePathOf finds the one path below a type at which a key does exist, for
 // whoever indented it wrongly; nil where there is none or more than one.
-func elsewhere(t reflect.Type, key string) []string {
+func uniquePathOf(t reflect.Type, key string) []string {
 	var found []string
-	walkTypes(t, "", func(path string, s spec) {
+	walkKeys(t, "", func(path string, s keySpec) {
 		if strings.EqualFold(s.name, key) {
 			found = append(found, path)
 		}
@@ -104,28 +104,28 @@ func elsewhere(t reflect.Type, key string) []string {
 	return found
 }
 
-// walkTypes visits each key below a struct type, but for those without effect.
+// walkKeys visits each key below a struct type, but for those without effect.
 // Entries of lists have "[]" in their path.
-func walkTypes(t reflect.Type, path string, visit func(path string, s spec)) {
-	for _, s := range specsOf(t) {
+func walkKeys(t reflect.Type, path string, visit func(path string, s keySpec)) {
+	for _, s := range keySpecs(t) {
 		if s.unused {
 			continue
 		}
-		at := join(path, s.name)
-		visit(at, s)
+		keyPath := joinPath(path, s.name)
+		visit(keyPath, s)
 		switch ft := indirect(t.FieldByIndex(s.index).Type); {
 		case isLeaf(ft):
 		case ft.Kind() == reflect.Struct:
-			walkTypes(ft, at, visit)
+			walkKeys(ft, keyPath, visit)
 		case ft.Kind() == reflect.Slice:
-			walkTypes(ft.Elem(), at+"[]", visit)
+			walkKeys(ft.Elem(), keyPath+"[]", visit)
 		}
 	}
 }
 
 var (
-	unmarshaler     = reflect.TypeFor[Unmarshaler]()
-	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	unmarshalerType     = reflect.TypeFor[Unmarshaler]()
+	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
 func indirect(t reflect.Type) reflect.Type {
@@ -138,7 +138,7 @@ func indirect(t reflect.Type) reflect.Type {
 // isLeaf reports whether a type is read in one piece, so that nothing below it
 // has keys that we know.
 func isLeaf(t reflect.Type) bool {
-	if p := reflect.PointerTo(t); p.Implements(unmarshaler) || p.Implements(textUnmarshaler) {
+	if p := reflect.PointerTo(t); p.Implements(unmarshalerType) || p.Implements(textUnmarshalerType) {
 		return true
 	}
 	switch t.Kind() {

@@ -14,24 +14,24 @@ import (
 // maxNodes bounds what aliases may blow a file up to.
 const maxNodes = 200_000
 
-type shape int
+type nodeKind int
 
 const (
-	nothing shape = iota // null, or an empty document
-	scalar
-	list
-	mapping
+	nullNode nodeKind = iota // null, or an empty document
+	scalarNode
+	listNode
+	mappingNode
 )
 
 // node is a YAML value with its position. Aliases and merge keys are gone: what
 // they stood for stands in their place.
 type node struct {
-	shape  shape
-	at     Position
-	text   string // of a scalar, as written
-	raw    bool   // text is taken as it is: no placeholders
-	items  []*node
-	fields []field
+	kind    nodeKind
+	at      Position
+	text    string // of a scalar, as written
+	literal bool   // text is taken as it is: no placeholders
+	items   []*node
+	fields  []field
 }
 
 // field is one key of a mapping with its value.
@@ -43,13 +43,13 @@ type field struct {
 
 // String names what stands in a place, for messages. It never tells a value.
 func (n *node) String() string {
-	return [...]string{"nothing", "a single value", "a list", "a group of keys"}[n.shape]
+	return [...]string{"nothing", "a single value", "a list", "a group of keys"}[n.kind]
 }
 
-// parse turns a document into a tree and reports what is not YAML. It returns
+// parseTree turns a document into a tree and reports what is not YAML. It returns
 // an empty mapping where there is nothing to be had.
-func parse(name string, data []byte, r *Report) *node {
-	empty := &node{shape: mapping, at: Position{File: name}}
+func parseTree(name string, data []byte, r *Report) *node {
+	empty := &node{kind: mappingNode, at: Position{File: name}}
 	var doc, second yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	err := decoder.Decode(&doc)
@@ -67,11 +67,11 @@ func parse(name string, data []byte, r *Report) *node {
 	if err == nil && !isEmpty(&second) {
 		r.Add(Position{name, second.Line, second.Column}, "", "a second YAML document starts here: only one is allowed in a file")
 	}
-	root := (&builder{file: name, report: r}).build(&doc, "")
-	switch root.shape {
-	case mapping:
+	root := (&treeBuilder{file: name, report: r}).build(&doc, "")
+	switch root.kind {
+	case mappingNode:
 		return root
-	case nothing:
+	case nullNode:
 		return empty
 	}
 	r.Add(root.at, "", "the file must hold keys with values, and holds %s", root)
@@ -98,17 +98,17 @@ func syntaxError(name string, err error) (Position, string) {
 	return at, m[2]
 }
 
-// builder copies the library's nodes into ours.
-type builder struct {
-	file   string
-	report *Report
-	nodes  int
-	open   []*yaml.Node // aliases that are being followed
+// treeBuilder copies the library's nodes into ours.
+type treeBuilder struct {
+	file        string
+	report      *Report
+	nodes       int
+	openAliases []*yaml.Node // aliases that are being followed
 }
 
-func (b *builder) position(n *yaml.Node) Position { return Position{b.file, n.Line, n.Column} }
+func (b *treeBuilder) position(n *yaml.Node) Position { return Position{b.file, n.Line, n.Column} }
 
-func (b *builder) build(n *yaml.Node, path string) *node {
+func (b *treeBuilder) build(n *yaml.Node, path string) *node {
 	out := &node{at: b.position(n)}
 	if b.nodes++; b.nodes > maxNodes {
 		if b.nodes == maxNodes+1 {
@@ -126,18 +126,18 @@ func (b *builder) build(n *yaml.Node, path string) *node {
 	case yaml.ScalarNode:
 		b.scalar(n, out, path)
 	case yaml.SequenceNode:
-		out.shape = list
+		out.kind = listNode
 		for i, item := range n.Content {
-			out.items = append(out.items, b.build(item, index(path, i)))
+			out.items = append(out.items, b.build(item, indexPath(path, i)))
 		}
 	case yaml.MappingNode:
-		out.shape = mapping
+		out.kind = mappingNode
 		b.mapping(n, out, path)
 	}
 	return out
 }
 
-func (b *builder) scalar(n *yaml.Node, out *node, path string) {
+func (b *treeBuilder) scalar(n *yaml.Node, out *node, path string) {
 	if tag := n.ShortTag(); !strings.HasPrefix(tag, "!!") || tag == "!!binary" {
 		b.report.Add(out.at, path, "%s has the YAML tag %s, which has no meaning here", path, tag)
 		return
@@ -145,24 +145,24 @@ func (b *builder) scalar(n *yaml.Node, out *node, path string) {
 	if n.ShortTag() == "!!null" {
 		return
 	}
-	out.shape, out.text = scalar, n.Value
+	out.kind, out.text = scalarNode, n.Value
 }
 
-func (b *builder) alias(n *yaml.Node, path string) *node {
-	for _, open := range b.open {
-		if open == n.Alias {
+func (b *treeBuilder) alias(n *yaml.Node, path string) *node {
+	for _, ancestor := range b.openAliases {
+		if ancestor == n.Alias {
 			b.report.Add(b.position(n), path, "the alias *%s stands inside of what it stands for", n.Value)
 			return &node{at: b.position(n)}
 		}
 	}
-	b.open = append(b.open, n.Alias)
-	defer func() { b.open = b.open[:len(b.open)-1] }()
+	b.openAliases = append(b.openAliases, n.Alias)
+	defer func() { b.openAliases = b.openAliases[:len(b.openAliases)-1] }()
 	return b.build(n.Alias, path)
 }
 
 // mapping copies keys. A key is what was written, whatever YAML takes it for:
 // y, on, 7 and null are names like any other.
-func (b *builder) mapping(n *yaml.Node, out *node, path string) {
+func (b *treeBuilder) mapping(n *yaml.Node, out *node, path string) {
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -175,7 +175,7 @@ func (b *builder) mapping(n *yaml.Node, out *node, path string) {
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, value)
 		default:
-			out.fields = append(out.fields, field{key: key.Value, at: b.position(n.Content[i]), value: b.build(value, join(path, key.Value))})
+			out.fields = append(out.fields, field{key: key.Value, at: b.position(n.Content[i]), value: b.build(value, joinPath(path, key.Value))})
 		}
 	}
 	for _, value := range merged {
@@ -184,14 +184,14 @@ func (b *builder) mapping(n *yaml.Node, out *node, path string) {
 }
 
 // merge adds the fields of a "<<" whose keys the mapping has not itself.
-func (b *builder) merge(value *yaml.Node, out *node, path string) {
-	from := b.build(value, path)
-	parts := []*node{from}
-	if from.shape == list {
-		parts = from.items
+func (b *treeBuilder) merge(value *yaml.Node, out *node, path string) {
+	source := b.build(value, path)
+	parts := []*node{source}
+	if source.kind == listNode {
+		parts = source.items
 	}
 	for _, part := range parts {
-		if part.shape != mapping {
+		if part.kind != mappingNode {
 			b.report.Add(part.at, path, "<< must name a group of keys")
 			continue
 		}
@@ -212,11 +212,11 @@ func (n *node) has(key string) bool {
 	return false
 }
 
-func join(path, key string) string {
+func joinPath(path, key string) string {
 	if path == "" {
 		return key
 	}
 	return path + "." + key
 }
 
-func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+func indexPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

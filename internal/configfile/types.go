@@ -11,8 +11,8 @@ import (
 // mask is what is shown in place of a secret.
 const mask = "********"
 
-// Hidden marks types whose text must not be quoted in a message.
-type Hidden interface{ Hidden() }
+// Sensitive marks types whose text must not be quoted in a message.
+type Sensitive interface{ Hidden() }
 
 // Secret is a password or a token. However it is printed, logged or encoded,
 // only a mask comes out; Reveal gives the text. The text is behind a pointer
@@ -74,7 +74,7 @@ var units = []struct {
 
 // UnmarshalText reads a size.
 func (b *Bytes) UnmarshalText(text []byte) error {
-	const expected = want("a size such as 8MiB or a number of bytes")
+	const expected = expectedError("a size such as 8MiB or a number of bytes")
 	s := strings.ToLower(strings.TrimSpace(string(text)))
 	s = strings.TrimSuffix(strings.TrimSuffix(s, "b"), "i")
 	shift := uint(0)
@@ -113,7 +113,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	}
 	v, err := time.ParseDuration(s)
 	if err != nil || v < 0 {
-		return want("a span of time such as 10m, or a number of seconds")
+		return expectedError("a span of time such as 10m, or a number of seconds")
 	}
 	*d = Duration(v)
 	return nil

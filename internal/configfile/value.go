@@ -7,9 +7,9 @@ type Unmarshaler interface {
 
 // Value is what stands at one place of a file.
 type Value struct {
-	decoder *decoder
-	node    *node
-	place   place
+	decoder  *decoder
+	node     *node
+	location location
 }
 
 // Field is one key of a group and what stands there.
@@ -18,13 +18,13 @@ type Field struct {
 	Value Value
 }
 
-// Refuse reports a problem with the value.
-func (v Value) Refuse(format string, args ...any) {
-	v.decoder.report.Add(v.node.at, v.place.path, format, args...)
+// AddProblem reports a problem with the value.
+func (v Value) AddProblem(format string, args ...any) {
+	v.decoder.report.Add(v.node.at, v.location.path, format, args...)
 }
 
 // Path is where the value stands, "kubernetes.accounts[0].permissions".
-func (v Value) Path() string { return v.place.path }
+func (v Value) Path() string { return v.location.path }
 
 // String names what stands there: "a list", "a group of keys", "a single
 // value" or "nothing".
@@ -34,9 +34,9 @@ func (v Value) String() string { return v.node.String() }
 func (v Value) Items() ([]Value, bool) {
 	items := make([]Value, len(v.node.items))
 	for i, n := range v.node.items {
-		items[i] = Value{v.decoder, n, v.place.item(i)}
+		items[i] = Value{v.decoder, n, v.location.item(i)}
 	}
-	return items, v.node.shape == list
+	return items, v.node.kind == listNode
 }
 
 // Fields returns the keys of a group in the order of the file; false where it is
@@ -45,32 +45,32 @@ func (v Value) Fields() ([]Field, bool) {
 	var fields []Field
 	seen := map[string]Position{}
 	for _, f := range v.node.fields {
-		below := v.place.named(f.key)
-		if first, ok := seen[f.key]; ok {
-			v.decoder.twice(below.path, f.at, first)
+		location := v.location.withKey(f.key)
+		if previous, ok := seen[f.key]; ok {
+			v.decoder.reportDuplicate(location.path, f.at, previous)
 			continue
 		}
 		seen[f.key] = f.at
-		fields = append(fields, Field{f.key, Value{v.decoder, f.value, below}})
+		fields = append(fields, Field{f.key, Value{v.decoder, f.value, location}})
 	}
-	return fields, v.node.shape == mapping
+	return fields, v.node.kind == mappingNode
 }
 
 // Text returns a single value with placeholders filled in; false where it is
 // none, or where they could not be filled in, which is then reported.
 func (v Value) Text() (string, bool) {
-	if v.node.shape != scalar {
+	if v.node.kind != scalarNode {
 		return "", false
 	}
-	return v.decoder.text(v.place, v.node)
+	return v.decoder.expandText(v.location, v.node)
 }
 
-// Any takes whatever stands there and keeps nothing of it. It is for groups of
+// Ignored takes whatever stands there and keeps nothing of it. It is for groups of
 // other products' keys that have no effect here.
-type Any struct{}
+type Ignored struct{}
 
 // String says that the keys are there and not shown: secrets may be among them.
-func (Any) String() string { return "(not shown)" }
+func (Ignored) String() string { return "(not shown)" }
 
 // UnmarshalConfig takes everything.
-func (*Any) UnmarshalConfig(Value) {}
+func (*Ignored) UnmarshalConfig(Value) {}

@@ -2,30 +2,30 @@ package keypair
 
 import "crypto/tls"
 
-// Client says how to check a server's identity and show our own. The zero value
+// ClientTLS says how to check a server's identity and show our own. The zero value
 // trusts the system's authorities and shows no certificate.
-type Client struct {
-	ServerName  string // on the server's certificate; empty for the host that is dialled
-	SkipVerify  bool   // accept any certificate
-	Authorities string // PEM file; empty for the system's
-	Own         Files  // zero to show none
+type ClientTLS struct {
+	ServerName string // on the server's certificate; empty for the host that is dialled
+	SkipVerify bool   // accept any certificate
+	CAFile     string // PEM file; empty for the system's
+	KeyPair    Files  // zero to show none
 }
 
-// Config makes a client's TLS configuration. Its own certificate follows the
+// TLSConfig makes a client's TLS configuration. Its own certificate follows the
 // files; authorities are read once, so whoever dials anew makes a new one.
-func (c Client) Config() (*tls.Config, error) {
+func (c ClientTLS) TLSConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName, InsecureSkipVerify: c.SkipVerify}
-	if c.Authorities != "" {
-		pool, err := Pool(c.Authorities)
+	if c.CAFile != "" {
+		pool, err := LoadCertPool(c.CAFile)
 		if err != nil {
 			return nil, err
 		}
 		config.RootCAs = pool
 	}
-	if c.Own.Cert == "" {
+	if c.KeyPair.Cert == "" {
 		return config, nil
 	}
-	pair, err := Open(c.Own)
+	pair, err := Open(c.KeyPair)
 	if err != nil {
 		return nil, err
 	}

@@ -105,8 +105,8 @@ func touch(t *testing.T, ahead time.Duration, paths ...string) {
 	}
 }
 
-// pairIn writes a certificate and its key into a folder.
-func (a authority) pairIn(t *testing.T, dir, name string) Files {
+// writePair writes a certificate and its key into a folder.
+func (a authority) writePair(t *testing.T, dir, name string) Files {
 	t.Helper()
 	key := newKey(t)
 	return Files{
@@ -115,7 +115,7 @@ func (a authority) pairIn(t *testing.T, dir, name string) Files {
 	}
 }
 
-func TestKeyForms(t *testing.T) {
+func TestPrivateKeyFormats(t *testing.T) {
 	ca, dir := newAuthority(t, "ca"), t.TempDir()
 	ec := newKey(t)
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -133,7 +133,7 @@ func TestKeyForms(t *testing.T) {
 	block := func(kind string, der []byte) []byte {
 		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	}
-	old := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED"}, Bytes: []byte("x")})
+	legacy := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED"}, Bytes: []byte("x")})
 	params := block("EC PARAMETERS", []byte("x"))
 	tests := []struct {
 		why      string
@@ -149,7 +149,7 @@ func TestKeyForms(t *testing.T) {
 		{"encrypted PKCS#8", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "hunter2", ""},
 		{"a wrong password", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "hunter3", "can't be decrypted with the configured password"},
 		{"no password", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "", "it is encrypted, and no password is configured"},
-		{"the old encryption", rsaKey, old, "hunter2", "convert it with openssl pkcs8 -topk8"},
+		{"the old encryption", rsaKey, legacy, "hunter2", "convert it with openssl pkcs8 -topk8"},
 		{"no PEM", ec, []byte("nonsense"), "", "holds no private key in PEM"},
 		{"damaged", ec, block("PRIVATE KEY", []byte("x")), "", "read the key in"},
 		{"another one's key", ec, keyPEM(t, newKey(t)), "", "does not belong to the first certificate in"},
@@ -177,7 +177,7 @@ func TestKeyForms(t *testing.T) {
 
 func TestCertificateErrors(t *testing.T) {
 	ca, dir := newAuthority(t, "ca"), t.TempDir()
-	files := ca.pairIn(t, dir, "x")
+	files := ca.writePair(t, dir, "x")
 	junk := write(t, filepath.Join(dir, "junk"), []byte("junk"))
 	for why, tt := range map[string]struct {
 		files Files
@@ -192,12 +192,12 @@ func TestCertificateErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", why, err, tt.want)
 		}
 	}
-	if _, err := Pool(junk); err == nil || !strings.Contains(err.Error(), "holds no certificate in PEM") {
+	if _, err := LoadCertPool(junk); err == nil || !strings.Contains(err.Error(), "holds no certificate in PEM") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestOneFileForBoth(t *testing.T) {
+func TestKeyAndCertificateInOneFile(t *testing.T) {
 	ca, key := newAuthority(t, "ca"), newKey(t)
 	both := append(keyPEM(t, key), certPEM(ca.leaf(t, "x", key, time.Now().Add(time.Hour)))...)
 	if _, err := Open(Files{Cert: write(t, filepath.Join(t.TempDir(), "both.pem"), both)}); err != nil {
@@ -205,32 +205,32 @@ func TestOneFileForBoth(t *testing.T) {
 	}
 }
 
-func TestRotation(t *testing.T) {
+func TestRotationIsNoticed(t *testing.T) {
 	ca, dir := newAuthority(t, "ca"), t.TempDir()
-	files := ca.pairIn(t, dir, "x")
+	files := ca.writePair(t, dir, "x")
 	pair, err := Open(files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := pair.Certificate()
 
-	next := ca.pairIn(t, t.TempDir(), "x")
+	next := ca.writePair(t, t.TempDir(), "x")
 	copyFile(t, next.Cert, files.Cert)
 	touch(t, time.Minute, files.Cert)
-	if pair.Certificate() != first || pair.Failure() == nil {
-		t.Errorf("half of a rotation counted, or no failure: %v", pair.Failure())
+	if pair.Certificate() != first || pair.ReloadError() == nil {
+		t.Errorf("half of a rotation counted, or no failure: %v", pair.ReloadError())
 	}
 	copyFile(t, next.Key, files.Key)
 	touch(t, time.Minute, files.Key)
-	if got := pair.Certificate(); got == first || pair.Failure() != nil {
-		t.Errorf("the rotation went unnoticed: %v", pair.Failure())
+	if got := pair.Certificate(); got == first || pair.ReloadError() != nil {
+		t.Errorf("the rotation went unnoticed: %v", pair.ReloadError())
 	}
 	second := pair.Certificate()
 	if err := os.Remove(files.Key); err != nil {
 		t.Fatal(err)
 	}
-	if pair.Certificate() != second || pair.Failure() == nil {
-		t.Errorf("a file that is gone took the last good certificate along: %v", pair.Failure())
+	if pair.Certificate() != second || pair.ReloadError() == nil {
+		t.Errorf("a file that is gone took the last good certificate along: %v", pair.ReloadError())
 	}
 }
 
@@ -286,14 +286,14 @@ func handshake(t *testing.T, client, server *tls.Config) (string, error) {
 			return
 		}
 		defer conn.Close()
-		seen := ""
+		clientName := ""
 		if conn.(*tls.Conn).Handshake() == nil {
 			if certs := conn.(*tls.Conn).ConnectionState().PeerCertificates; len(certs) > 0 {
-				seen = certs[0].Subject.CommonName
+				clientName = certs[0].Subject.CommonName
 			}
 			_, _ = conn.Write([]byte("x"))
 		}
-		name <- seen
+		name <- clientName
 	}()
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", listener.Addr().String(), client)
 	if err == nil {
@@ -303,35 +303,35 @@ func handshake(t *testing.T, client, server *tls.Config) (string, error) {
 	return <-name, err
 }
 
-func TestBothSides(t *testing.T) {
+func TestMutualTLS(t *testing.T) {
 	ca, other, dir := newAuthority(t, "ca"), newAuthority(t, "other"), t.TempDir()
 	caFile := write(t, filepath.Join(dir, "ca.crt"), certPEM(ca.cert))
 	otherFile := write(t, filepath.Join(dir, "other.crt"), certPEM(other.cert))
 	clientCAs := write(t, filepath.Join(dir, "clients.crt"), certPEM(ca.cert))
-	server, err := Server{Own: ca.pairIn(t, dir, "server"), ClientAuth: tls.RequireAndVerifyClientCert, Authorities: clientCAs}.Config()
+	server, err := ServerTLS{KeyPair: ca.writePair(t, dir, "server"), ClientAuth: tls.RequireAndVerifyClientCert, CAFile: clientCAs}.TLSConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, stranger := ca.pairIn(t, dir, "agent"), other.pairIn(t, dir, "stranger")
+	agent, otherAgent := ca.writePair(t, dir, "agent"), other.writePair(t, dir, "stranger")
 	for _, tt := range []struct {
-		why    string
-		client Client
-		name   string
-		good   bool
+		why      string
+		client   ClientTLS
+		name     string
+		accepted bool
 	}{
-		{"both known", Client{ServerName: "server", Authorities: caFile, Own: agent}, "agent", true},
-		{"no client certificate", Client{ServerName: "server", Authorities: caFile}, "", false},
-		{"a stranger", Client{ServerName: "server", Authorities: caFile, Own: stranger}, "", false},
-		{"another server", Client{ServerName: "elsewhere", Authorities: caFile, Own: agent}, "", false},
-		{"a server that nobody vouches for", Client{ServerName: "server", Authorities: otherFile, Own: agent}, "", false},
-		{"which may be accepted", Client{SkipVerify: true, Own: agent}, "agent", true},
+		{"both known", ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: agent}, "agent", true},
+		{"no client certificate", ClientTLS{ServerName: "server", CAFile: caFile}, "", false},
+		{"a stranger", ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: otherAgent}, "", false},
+		{"another server", ClientTLS{ServerName: "elsewhere", CAFile: caFile, KeyPair: agent}, "", false},
+		{"a server that nobody vouches for", ClientTLS{ServerName: "server", CAFile: otherFile, KeyPair: agent}, "", false},
+		{"which may be accepted", ClientTLS{SkipVerify: true, KeyPair: agent}, "agent", true},
 	} {
-		config, err := tt.client.Config()
+		config, err := tt.client.TLSConfig()
 		if err != nil {
 			t.Fatal(err)
 		}
 		name, err := handshake(t, config, server)
-		if (err == nil) != tt.good || tt.good && name != tt.name {
+		if (err == nil) != tt.accepted || tt.accepted && name != tt.name {
 			t.Errorf("%s: got %q, %v", tt.why, name, err)
 		}
 	}
@@ -339,14 +339,14 @@ func TestBothSides(t *testing.T) {
 	t.Run("another authority from now on", func(t *testing.T) {
 		write(t, clientCAs, certPEM(other.cert))
 		touch(t, time.Minute, clientCAs)
-		config, err := Client{ServerName: "server", Authorities: caFile, Own: stranger}.Config()
+		config, err := ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: otherAgent}.TLSConfig()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if name, err := handshake(t, config, server); err != nil || name != "stranger" {
 			t.Errorf("got %q, %v", name, err)
 		}
-		if config, err = (Client{ServerName: "server", Authorities: caFile, Own: agent}).Config(); err != nil {
+		if config, err = (ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: agent}).TLSConfig(); err != nil {
 			t.Fatal(err)
 		}
 		if name, err := handshake(t, config, server); err == nil {
@@ -357,12 +357,12 @@ func TestBothSides(t *testing.T) {
 	t.Run("the client's certificate follows its file", func(t *testing.T) {
 		write(t, clientCAs, append(certPEM(other.cert), certPEM(ca.cert)...))
 		touch(t, 2*time.Minute, clientCAs)
-		config, err := Client{ServerName: "server", Authorities: caFile, Own: agent}.Config()
+		config, err := ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: agent}.TLSConfig()
 		if err != nil {
 			t.Fatal(err)
 		}
-		copyFile(t, stranger.Cert, agent.Cert)
-		copyFile(t, stranger.Key, agent.Key)
+		copyFile(t, otherAgent.Cert, agent.Cert)
+		copyFile(t, otherAgent.Key, agent.Key)
 		touch(t, time.Minute, agent.Cert, agent.Key)
 		if name, err := handshake(t, config, server); err != nil || name != "stranger" {
 			t.Errorf("got %q, %v", name, err)
@@ -370,16 +370,16 @@ func TestBothSides(t *testing.T) {
 	})
 }
 
-func TestClientAuth(t *testing.T) {
+func TestParseClientAuth(t *testing.T) {
 	for word, want := range map[string]tls.ClientAuthType{
 		"": tls.NoClientCert, "NONE": tls.NoClientCert, "optional": tls.VerifyClientCertIfGiven, "REQUIRE": tls.RequireAndVerifyClientCert,
 		"want": tls.VerifyClientCertIfGiven, "need": tls.RequireAndVerifyClientCert, "any": tls.RequireAnyClientCert, "request": tls.RequestClientCert,
 	} {
-		if got, err := ClientAuth(word); err != nil || got != want {
+		if got, err := ParseClientAuth(word); err != nil || got != want {
 			t.Errorf("%q: got %v, %v", word, got, err)
 		}
 	}
-	if _, err := ClientAuth("sure"); err == nil {
+	if _, err := ParseClientAuth("sure"); err == nil {
 		t.Error("an unknown word passed")
 	}
 }

@@ -33,15 +33,15 @@ func (f Files) key() string {
 type Pair struct {
 	files Files
 
-	mu      sync.Mutex
-	current *tls.Certificate
-	stamp   stamp
-	failure error // why the files that now stand there are not used; nil where they are
+	mu        sync.Mutex
+	current   *tls.Certificate
+	fileState fileState
+	reloadErr error // why the files that now stand there are not used; nil where they are
 }
 
-// stamp tells whether files have changed. Kubernetes replaces mounted files by
+// fileState tells whether files have changed. Kubernetes replaces mounted files by
 // a link, so that size and time of what the link leads to both change.
-type stamp struct {
+type fileState struct {
 	cert, key         time.Time
 	certSize, keySize int64
 }
@@ -49,7 +49,7 @@ type stamp struct {
 // Open reads a pair. Its errors name the file and say what is wrong with it.
 func Open(files Files) (*Pair, error) {
 	p := &Pair{files: files}
-	now, err := p.look()
+	state, err := p.readState()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func Open(files Files) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.current, p.stamp = cert, now
+	p.current, p.fileState = cert, state
 	return p, nil
 }
 
@@ -67,27 +67,27 @@ func Open(files Files) (*Pair, error) {
 func (p *Pair) Certificate() *tls.Certificate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now, err := p.look()
+	state, err := p.readState()
 	if err != nil {
-		p.failure = err
+		p.reloadErr = err
 		return p.current
 	}
-	if now == p.stamp {
+	if state == p.fileState {
 		return p.current
 	}
 	cert, err := load(p.files)
-	if p.failure = err; err == nil {
-		p.current, p.stamp = cert, now
+	if p.reloadErr = err; err == nil {
+		p.current, p.fileState = cert, state
 	}
 	return p.current
 }
 
-// Failure returns why the files were not usable when they were last looked at;
+// ReloadError returns why the files were not usable when they were last looked at;
 // nil where they were. Certificate then goes on with what it had.
-func (p *Pair) Failure() error {
+func (p *Pair) ReloadError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.failure
+	return p.reloadErr
 }
 
 // Warning tells of a certificate that is expired, not valid yet, or ends within
@@ -105,38 +105,38 @@ func (p *Pair) Warning(now time.Time) string {
 	return ""
 }
 
-func (p *Pair) look() (stamp, error) {
+func (p *Pair) readState() (fileState, error) {
 	cert, err := stat(p.files.Cert)
 	if err != nil {
-		return stamp{}, err
+		return fileState{}, err
 	}
 	key, err := stat(p.files.key())
 	if err != nil {
-		return stamp{}, err
+		return fileState{}, err
 	}
-	return stamp{cert.ModTime(), key.ModTime(), cert.Size(), key.Size()}, nil
+	return fileState{cert.ModTime(), key.ModTime(), cert.Size(), key.Size()}, nil
 }
 
 func stat(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
-	return info, plain(path, err)
+	return info, describeNotExist(path, err)
 }
 
 func read(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
-	return data, plain(path, err)
+	return data, describeNotExist(path, err)
 }
 
-// plain says which file is not there in words; other errors name it already.
-func plain(path string, err error) error {
+// describeNotExist says which file is not there in words; other errors name it already.
+func describeNotExist(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the file %s does not exist: %w", path, fs.ErrNotExist)
 	}
 	return err
 }
 
-// Pool reads the authorities in a PEM file.
-func Pool(path string) (*x509.CertPool, error) {
+// LoadCertPool reads the authorities in a PEM file.
+func LoadCertPool(path string) (*x509.CertPool, error) {
 	data, err := read(path)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func load(files Files) (*tls.Certificate, error) {
 // along, or the other side could not build the chain.
 func parseChain(path string, data []byte) ([]*x509.Certificate, error) {
 	var chain []*x509.Certificate
-	for _, block := range blocks(data) {
+	for _, block := range pemBlocks(data) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
@@ -60,7 +60,7 @@ func parseChain(path string, data []byte) ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-func blocks(data []byte) (all []*pem.Block) {
+func pemBlocks(data []byte) (all []*pem.Block) {
 	for {
 		var block *pem.Block
 		if block, data = pem.Decode(data); block == nil {
@@ -72,7 +72,7 @@ func blocks(data []byte) (all []*pem.Block) {
 
 // parseKey returns the first private key in a file.
 func parseKey(path string, data []byte, password string) (crypto.Signer, error) {
-	for _, block := range blocks(data) {
+	for _, block := range pemBlocks(data) {
 		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
 			continue
 		}

@@ -42,11 +42,11 @@ func ParseLevel(name string) (slog.Level, error) {
 // New makes a logger that writes lines of a format, text or json in any case, at
 // a level or above to w. Level and format may be empty: info and text.
 func New(level, format string, w io.Writer) (*slog.Logger, error) {
-	least, err := ParseLevel(level)
+	minLevel, err := ParseLevel(level)
 	if err != nil {
 		return nil, err
 	}
-	options := &slog.HandlerOptions{Level: least, ReplaceAttr: nameLevels}
+	options := &slog.HandlerOptions{Level: minLevel, ReplaceAttr: replaceLevelName}
 	switch strings.ToLower(format) {
 	case Text, "":
 		return slog.New(slog.NewTextHandler(w, options)), nil
@@ -56,8 +56,8 @@ func New(level, format string, w io.Writer) (*slog.Logger, error) {
 	return nil, fmt.Errorf("a log format is one of text and json, and %q stands there", format)
 }
 
-// nameLevels writes TRACE where slog would write DEBUG-4.
-func nameLevels(groups []string, a slog.Attr) slog.Attr {
+// replaceLevelName writes TRACE where slog would write DEBUG-4.
+func replaceLevelName(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.LevelKey {
 		if level, ok := a.Value.Any().(slog.Level); ok && level == LevelTrace {
 			a.Value = slog.StringValue("TRACE")

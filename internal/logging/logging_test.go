@@ -32,15 +32,15 @@ func TestNew(t *testing.T) {
 			t.Errorf("%s %s: got %q", tt.level, tt.format, lines)
 			continue
 		}
-		for i, mark := range tt.want {
-			if !strings.Contains(lines[i], mark) {
-				t.Errorf("%s %s: line %q lacks %s", tt.level, tt.format, lines[i], mark)
+		for i, substring := range tt.want {
+			if !strings.Contains(lines[i], substring) {
+				t.Errorf("%s %s: line %q lacks %s", tt.level, tt.format, lines[i], substring)
 			}
 		}
 	}
-	for _, wrong := range [][2]string{{"loud", "text"}, {"info", "xml"}} {
-		if _, err := New(wrong[0], wrong[1], &strings.Builder{}); err == nil {
-			t.Errorf("%v passed", wrong)
+	for _, invalid := range [][2]string{{"loud", "text"}, {"info", "xml"}} {
+		if _, err := New(invalid[0], invalid[1], &strings.Builder{}); err == nil {
+			t.Errorf("%v passed", invalid)
 		}
 	}
 }

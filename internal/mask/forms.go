@@ -11,22 +11,22 @@ import (
 )
 
 // add adds a value, and what it decodes to where it is base64.
-func (v Values) add(value string, least int) {
-	v.addText(value, least)
+func (v Values) add(value string, minLen int) {
+	v.addText(value, minLen)
 	compact := strings.Join(strings.Fields(value), "")
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 		if decoded, err := encoding.DecodeString(compact); err == nil {
-			v.addText(string(decoded), least)
+			v.addText(string(decoded), minLen)
 		}
 	}
 }
 
 // addText adds a text, its lines, and the texts in it where it is JSON.
-func (v Values) addText(text string, least int) {
-	v.put(text, least)
+func (v Values) addText(text string, minLen int) {
+	v.put(text, minLen)
 	text = strings.TrimSpace(text)
-	v.put(text, least)
-	if lines := strings.Count(text, "\n") + 1; lines <= mostLines {
+	v.put(text, minLen)
+	if lines := strings.Count(text, "\n") + 1; lines <= maxLines {
 		for line := range strings.Lines(text) {
 			v.addLine(strings.TrimSpace(line))
 		}
@@ -39,17 +39,17 @@ func (v Values) addText(text string, least int) {
 	}
 }
 
-// mostLines bounds the lines of a value that are looked for one by one. Of a longer value
+// maxLines bounds the lines of a value that are looked for one by one. Of a longer value
 // 12 bytes in a row are hidden still.
-const mostLines = 1000
+const maxLines = 1000
 
 // addLine adds a line, and what stands in it behind a name, as in YAML and in files of
 // environment variables.
 func (v Values) addLine(line string) {
-	v.put(line, leastPart)
+	v.put(line, minPartLength)
 	for _, separator := range []string{": ", "="} {
 		if _, value, found := strings.Cut(line, separator); found {
-			v.put(strings.Trim(strings.TrimSpace(value), `"'`), leastPart)
+			v.put(strings.Trim(strings.TrimSpace(value), `"'`), minPartLength)
 		}
 	}
 }
@@ -67,81 +67,81 @@ func (v Values) addParts(tree any) {
 			v.addParts(element)
 		}
 	case string:
-		v.put(t, leastPart)
+		v.put(t, minPartLength)
 		if decoded, err := base64.StdEncoding.DecodeString(t); err == nil {
-			v.put(string(decoded), leastPart)
+			v.put(string(decoded), minPartLength)
 		}
 	}
 }
 
 // addNumber adds a number as it is written, and as Go prints what it is decoded to.
 func (v Values) addNumber(n json.Number) {
-	v.put(n.String(), leastHidden)
+	v.put(n.String(), minLength)
 	if f, err := n.Float64(); err == nil {
-		v.put(fmt.Sprint(f), leastHidden)
-		v.put(strconv.FormatFloat(f, 'f', -1, 64), leastHidden)
+		v.put(fmt.Sprint(f), minLength)
+		v.put(strconv.FormatFloat(f, 'f', -1, 64), minLength)
 	}
 }
 
 // put adds a text of at least so many bytes. A shorter text is added where it is a value
 // of its own, which is hidden between quotes.
-func (v Values) put(text string, least int) {
-	if text == "" || len(text) < least && least > leastHidden {
+func (v Values) put(text string, minLen int) {
+	if text == "" || len(text) < minLen && minLen > minLength {
 		return
 	}
-	if before, there := v.texts[text]; !there || least < before {
-		v.texts[text] = least
+	if previous, exists := v.texts[text]; !exists || minLen < previous {
+		v.texts[text] = minLen
 	}
 }
 
-// mostForms is how long a text may be that is looked for in all forms, in bytes. Longer
+// maxFormsLength is how long a text may be that is looked for in all forms, in bytes. Longer
 // ones are looked for as they are, escaped and in base64.
-const mostForms = 4 << 10
+const maxFormsLength = 4 << 10
 
-// look looks for the forms of a text.
-func (s *search) look(text string, least int) {
-	if len(text) < least {
+// findForms looks for the forms of a text.
+func (s *searcher) findForms(text string, minLen int) {
+	if len(text) < minLen {
 		for _, quote := range []string{`"`, `\"`, "'", "`"} {
 			s.find(quote + text + quote)
 		}
 	}
 	raw := []byte(text)
 	s.find(text)
-	s.find(escaped(text))
+	s.find(quoteEscaped(text))
 	s.find(jsonEscaped(text))
 	s.find(base64.StdEncoding.EncodeToString(raw))
 	s.find(base64.URLEncoding.EncodeToString(raw))
-	if len(text) > mostForms {
+	if len(text) > maxFormsLength {
 		return
 	}
 	s.find(base64.RawStdEncoding.EncodeToString(raw))
 	s.find(base64.RawURLEncoding.EncodeToString(raw))
-	s.find(escaped(escaped(text)))
-	s.find(strip(strconv.QuoteToASCII(text)))
+	s.find(quoteEscaped(quoteEscaped(text)))
+	s.find(trimQuotes(strconv.QuoteToASCII(text)))
 	s.find(url.QueryEscape(text))
 	s.find(url.PathEscape(text))
-	s.lookForDigits(raw)
+	s.findByteForms(raw)
 }
 
-// lookForDigits looks for bytes as they are printed one by one.
-func (s *search) lookForDigits(raw []byte) {
+// findByteForms looks for bytes as they are printed one by one.
+func (s *searcher) findByteForms(raw []byte) {
 	digits := hex.EncodeToString(raw)
 	s.find(digits)
 	s.find(strings.ToUpper(digits))
 	s.find(fmt.Sprintf("% x", raw))
-	s.find(strip(fmt.Sprint(raw)))
+	s.find(trimQuotes(fmt.Sprint(raw)))
 	s.find(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", raw), "[]byte{"), "}"))
 }
 
-func strip(quoted string) string { return quoted[1 : len(quoted)-1] }
+func trimQuotes(quoted string) string { return quoted[1 : len(quoted)-1] }
 
-// escaped is a text as %q prints it.
-func escaped(text string) string { return strip(strconv.Quote(text)) }
+// quoteEscaped is a text as %q prints it.
+func quoteEscaped(text string) string { return trimQuotes(strconv.Quote(text)) }
 
 func jsonEscaped(text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil { // any string can be encoded
 		panic(err)
 	}
-	return strip(string(quoted))
+	return trimQuotes(string(quoted))
 }

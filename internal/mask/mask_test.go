@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
-func manifestOf(t testing.TB, password any) []byte {
+func secretManifest(t testing.TB, password any) []byte {
 	t.Helper()
 	return []byte(encode(t, map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "db", "labels": map[string]string{"app": "shop"}},
 		"type": "Opaque", "stringData": map[string]any{"password": password}}))
@@ -27,15 +27,15 @@ func encode(t testing.TB, v any) string {
 	return string(raw)
 }
 
-// TestForms quotes values in all ways, and holds what is left.
-func TestForms(t *testing.T) {
-	const odd = "p\"a\\s's<é>\n&w=?"
+// TestValuesAreMaskedInAllForms quotes values in all ways, and holds what is left.
+func TestValuesAreMaskedInAllForms(t *testing.T) {
+	const special = "p\"a\\s's<é>\n&w=?"
 	multi := "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n  9w0BAQEFAASC  \n-----END KEY-----\n"
 	docker := `{"auths":{"r.example.com":{"username":"bot-user","auth":"` + base64.StdEncoding.EncodeToString([]byte("bot-user:hunter22")) + `"}}}`
 	for _, tt := range []struct {
-		why       string
-		value     any
-		say, want string
+		why        string
+		value      any
+		text, want string
 	}{
 		{"as it is", "hunter2", "it is hunter2!", "it is ***!"},
 		{"three bytes", "abc", "it is abc, or dabcd", "it is ***, or d***d"},
@@ -47,12 +47,12 @@ func TestForms(t *testing.T) {
 		{"what base64 decodes to", "aHVudGVyMg==", "it is hunter2", "it is ***"},
 		{"base64 in lines", "aHVu\ndGVy\nMg==\n", "it is hunter2", "it is ***"},
 		{"base64 without padding", "aHVudGVyMg", "it is hunter2", "it is ***"},
-		{"Go-quoted", odd, fmt.Sprintf("got %q.", odd), `got "***".`},
-		{"Go-quoted twice", odd, fmt.Sprintf("%q", fmt.Sprintf("got %q.", odd)), `"got \"***\"."`},
-		{"JSON", odd, `{"password":` + encode(t, odd) + `}`, `{"password":"***"}`},
+		{"Go-quoted", special, fmt.Sprintf("got %q.", special), `got "***".`},
+		{"Go-quoted twice", special, fmt.Sprintf("%q", fmt.Sprintf("got %q.", special)), `"got \"***\"."`},
+		{"JSON", special, `{"password":` + encode(t, special) + `}`, `{"password":"***"}`},
 		{"an environment variable", "A=1\nPASSWORD='hunter2'\n", "it is hunter2", "it is ***"},
-		{"in ASCII", odd, fmt.Sprintf("got %+q.", odd), `got "***".`},
-		{"in a URL", odd, "?a=" + url.QueryEscape(odd) + "&b=" + url.PathEscape(odd), "?a=***&b=***"},
+		{"in ASCII", special, fmt.Sprintf("got %+q.", special), `got "***".`},
+		{"in a URL", special, "?a=" + url.QueryEscape(special) + "&b=" + url.PathEscape(special), "?a=***&b=***"},
 		{"hexadecimal", "hunter2", fmt.Sprintf("%x %X", "hunter2", "hunter2"), "*** ***"},
 		{"bytes", "hunter2", fmt.Sprint(map[string][]byte{"p": []byte("hunter2")}), "map[p:[***]]"},
 		{"bytes in Go", "hunter2", fmt.Sprintf("%#v", []byte("hunter2")), "[]byte{***}"},
@@ -71,14 +71,14 @@ func TestForms(t *testing.T) {
 		{"nothing", "hunter2", "", ""},
 		{"an empty value", "", "nothing", "nothing"},
 	} {
-		if got := mask.Of(manifestOf(t, tt.value)).Hide(tt.say); got != tt.want {
-			t.Errorf("%s: %q is left of %q, want %q", tt.why, got, tt.say, tt.want)
+		if got := mask.SecretValues(secretManifest(t, tt.value)).Mask(tt.text); got != tt.want {
+			t.Errorf("%s: %q is left of %q, want %q", tt.why, got, tt.text, tt.want)
 		}
 	}
 }
 
-// TestPlaces holds what of a manifest or a patch counts as a value.
-func TestPlaces(t *testing.T) {
+// TestMaskedMembers holds what of a manifest or a patch counts as a value.
+func TestMaskedMembers(t *testing.T) {
 	for submitted, want := range map[string]string{
 		`{"data":{"a":"hunter2"}}`:                                                         "***",
 		`{"stringdata":{"a":{"b":["hunter2"]}}}`:                                           "***",
@@ -96,14 +96,14 @@ func TestPlaces(t *testing.T) {
 		`"hunter2"`:   "***",
 		`{"data":`:    "(not shown: it may quote the Secret)",
 	} {
-		if got := mask.Of([]byte(submitted)).Hide("hunter2"); got != want {
+		if got := mask.SecretValues([]byte(submitted)).Mask("hunter2"); got != want {
 			t.Errorf("of %s %q is left, want %q", submitted, got, want)
 		}
 	}
 }
 
-// TestEmbedded holds what of a manifest of another kind counts as a value of a Secret.
-func TestEmbedded(t *testing.T) {
+// TestEmbeddedSecretsAreMasked holds what of a manifest of another kind counts as a value of a Secret.
+func TestEmbeddedSecretsAreMasked(t *testing.T) {
 	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"a":"hunter2"}}`
 	for submitted, want := range map[string]string{
 		`{"kind":"Work","spec":{"manifests":[{"kind":"ConfigMap"},` + secret + `]}}`:                                "***",
@@ -115,62 +115,62 @@ func TestEmbedded(t *testing.T) {
 		`{"kind":"Work","spec":{"secret":"hunter2"}}`:                                                               "hunter2",
 		`kind: Work`: "hunter2",
 	} {
-		if got := mask.In([]byte(submitted)).Hide("hunter2"); got != want {
+		if got := mask.EmbeddedSecretValues([]byte(submitted)).Mask("hunter2"); got != want {
 			t.Errorf("of %s %q is left, want %q", submitted, got, want)
 		}
 	}
 }
 
-// TestCut holds that the beginning of a value at the end of a text is hidden where the
+// TestTruncatedValuesAreMasked holds that the beginning of a value at the end of a text is hidden where the
 // text was cut, and only there.
-func TestCut(t *testing.T) {
-	v := mask.Of(manifestOf(t, "hunter2"))
-	said := []mask.Text{{"it is hun", true}, {"it is hun", false}, {"", true}, {"hun", false}, {"ter2 it is hunter2 hunt", true}}
-	if got, want := v.HideAll(said), []string{"it is ***", "it is hun", "", "hun", "ter2 it is *** ***"}; !slices.Equal(got, want) {
+func TestTruncatedValuesAreMasked(t *testing.T) {
+	v := mask.SecretValues(secretManifest(t, "hunter2"))
+	texts := []mask.Text{{"it is hun", true}, {"it is hun", false}, {"", true}, {"hun", false}, {"ter2 it is hunter2 hunt", true}}
+	if got, want := v.MaskAll(texts), []string{"it is ***", "it is hun", "", "hun", "ter2 it is *** ***"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	long := strings.Repeat("x", 16<<10-3) + "hunter2"
-	if got := v.Hide(long); len(got) != 16<<10 || !strings.HasSuffix(got, "x***") {
+	if got := v.Mask(long); len(got) != 16<<10 || !strings.HasSuffix(got, "x***") {
 		t.Errorf("%d bytes, %q", len(got), got[len(got)-9:])
 	}
 }
 
-// TestTooManyValues holds that nothing is told where there are too many to look for.
-func TestTooManyValues(t *testing.T) {
+// TestTooManyValuesWithholdTheText holds that nothing is told where there are too many to look for.
+func TestTooManyValuesWithholdTheText(t *testing.T) {
 	many := make([]int, 30_000)
 	for i := range many {
 		many[i] = i
 	}
-	v := mask.Of([]byte(`{"data":` + encode(t, many) + `}`))
-	if got := v.Hide("nothing"); got != "(not shown: it may quote the Secret)" {
+	v := mask.SecretValues([]byte(`{"data":` + encode(t, many) + `}`))
+	if got := v.Mask("nothing"); got != "(not shown: it may quote the Secret)" {
 		t.Errorf("%q", got)
 	}
-	if got := v.Hide(""); got != "" {
+	if got := v.Mask(""); got != "" {
 		t.Errorf("%q", got)
 	}
 }
 
-func TestSecret(t *testing.T) {
+func TestIsSecretKind(t *testing.T) {
 	for kind, want := range map[string]bool{"Secret": true, "secrets": true, "SECRET": true, "secret.": true, "Secret.v1": true, "SecretList": true,
 		"": false, "ConfigMap": false, "SealedSecret": false, "SecretStore": false} {
-		if got := mask.Secret(kind); got != want {
+		if got := mask.IsSecretKind(kind); got != want {
 			t.Errorf("%q: %v", kind, got)
 		}
 	}
 }
 
-func TestSecretManifest(t *testing.T) {
+func TestIsSecretManifest(t *testing.T) {
 	for manifest, want := range map[string]bool{`{"kind":"Secret"}`: true, `{"kind":"secrets","Kind":"ConfigMap"}`: true, `{"kind":"ConfigMap","kind":"Secret"}`: true,
 		`{"kind":"ConfigMap","Kind":"Secret"}`: false, `{}`: true, `[]`: true, "kind: ConfigMap": true, `{"kind":7}`: true} {
-		if got := mask.SecretManifest([]byte(manifest)); got != want {
+		if got := mask.IsSecretManifest([]byte(manifest)); got != want {
 			t.Errorf("%s: %v", manifest, got)
 		}
 	}
 }
 
-// BenchmarkHide hides what is in the largest Secrets that API servers take, in one value
+// BenchmarkMask hides what is in the largest Secrets that API servers take, in one value
 // or in many, in a long message.
-func BenchmarkHide(b *testing.B) {
+func BenchmarkMask(b *testing.B) {
 	many := map[string]string{}
 	for i := range 9_000 {
 		many[fmt.Sprint("k", i)] = fmt.Sprint(i * 7919)
@@ -181,14 +181,14 @@ func BenchmarkHide(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				mask.Of(submitted).Hide(text)
+				mask.SecretValues(submitted).Mask(text)
 			}
 		})
 	}
 }
 
-// FuzzHide holds that no value is left in a text that quotes it in some form.
-func FuzzHide(f *testing.F) {
+// FuzzMask holds that no value is left in a text that quotes it in some form.
+func FuzzMask(f *testing.F) {
 	f.Add("hunter2", "it is ", " or not")
 	f.Add("p\"a\\s's<é>\n", "\xff", "***")
 	f.Add("aHVudGVyMg==", "a", "b")
@@ -197,10 +197,10 @@ func FuzzHide(f *testing.F) {
 		if len(value) < 3 || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") || len(value)+len(before)+len(after) > 4<<10 {
 			return
 		}
-		v := mask.Of(manifestOf(t, value))
-		for _, form := range []string{value, fmt.Sprintf("%q", value), string(manifestOf(t, value)), base64.StdEncoding.EncodeToString([]byte(value)),
+		v := mask.SecretValues(secretManifest(t, value))
+		for _, form := range []string{value, fmt.Sprintf("%q", value), string(secretManifest(t, value)), base64.StdEncoding.EncodeToString([]byte(value)),
 			url.QueryEscape(value), fmt.Sprintf("%x", value), fmt.Sprint([]byte(value)), fmt.Sprintf("%#v", []byte(value))} {
-			got := v.Hide(before + form + after)
+			got := v.Mask(before + form + after)
 			if strings.Contains(got, value) && !strings.Contains("***"+after, value) && !strings.Contains(before+"***", value) {
 				t.Errorf("of %q as %q this is left: %q", value, form, got)
 			}

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Of returns the values that a Secret's manifest or a patch of one holds, as JSON. A
+// SecretValues returns the values that a Secret's manifest or a patch of one holds, as JSON. A
 // JSON patch is a list. Where that can't be read, or holds too many values, all is hidden.
-func Of(submitted []byte) Values {
+func SecretValues(submitted []byte) Values {
 	tree, err := decode(submitted)
 	if err != nil {
-		return Values{hidden: true}
+		return Values{withheld: true}
 	}
 	v := Values{texts: map[string]int{}}
 	switch t := tree.(type) {
@@ -20,28 +20,28 @@ func Of(submitted []byte) Values {
 		v.addManifest(t)
 	case []any:
 		for _, step := range t {
-			v.addStep(step)
+			v.addPatchOperation(step)
 		}
 	default:
-		v.addAll(t, leastHidden)
+		v.addAll(t, minLength)
 	}
-	return Values{v.texts, len(v.texts) > mostTexts}
+	return Values{v.texts, len(v.texts) > maxTexts}
 }
 
-// In returns the values of the Secrets that a manifest or a patch of another kind holds, as
+// EmbeddedSecretValues returns the values of the Secrets that a manifest or a patch of another kind holds, as
 // JSON: as objects that call themselves Secrets, at any depth, or as text of JSON.
-func In(submitted []byte) Values {
+func EmbeddedSecretValues(submitted []byte) Values {
 	tree, err := decode(submitted)
 	if err != nil {
 		return Values{}
 	}
 	v := Values{texts: map[string]int{}}
-	v.addEmbedded(tree, false, mostLayers)
-	return Values{v.texts, len(v.texts) > mostTexts}
+	v.addEmbedded(tree, false, maxLayers)
+	return Values{v.texts, len(v.texts) > maxTexts}
 }
 
-// mostLayers is how many layers of JSON in texts of JSON are looked through.
-const mostLayers = 4
+// maxLayers is how many layers of JSON in texts of JSON are looked through.
+const maxLayers = 4
 
 // addEmbedded goes through a tree, of which nothing but data counts: what calls itself a
 // Secret may be a reference to one.
@@ -49,10 +49,10 @@ func (v Values) addEmbedded(tree any, secret bool, layers int) {
 	switch t := tree.(type) {
 	case map[string]any:
 		kind, _ := t["kind"].(string)
-		secret = secret || Secret(kind)
+		secret = secret || IsSecretKind(kind)
 		for name, member := range t {
 			if secret && (name == "data" || name == "stringData") {
-				v.addAll(member, leastHidden)
+				v.addAll(member, minLength)
 			} else {
 				v.addEmbedded(member, secret, layers)
 			}
@@ -71,25 +71,25 @@ func (v Values) addEmbedded(tree any, secret bool, layers int) {
 	}
 }
 
-// mostTexts bounds the texts that are looked for. To look for as many takes about a
+// maxTexts bounds the texts that are looked for. To look for as many takes about a
 // second.
-const mostTexts = 20_000
+const maxTexts = 20_000
 
-// Secret reports whether a name of a kind, as users write them, is that of Secrets or of
+// IsSecretKind reports whether a name of a kind, as users write them, is that of Secrets or of
 // a list of them, of whatever API group.
-func Secret(kind string) bool {
+func IsSecretKind(kind string) bool {
 	name, _, _ := strings.Cut(kind, ".")
 	return strings.EqualFold(name, "Secret") || strings.EqualFold(name, "Secrets") || strings.EqualFold(name, "SecretList")
 }
 
-// SecretManifest reports whether a manifest, as JSON, is that of a Secret, or can't be read.
-func SecretManifest(manifest []byte) bool {
+// IsSecretManifest reports whether a manifest, as JSON, is that of a Secret, or can't be read.
+func IsSecretManifest(manifest []byte) bool {
 	var members map[string]json.RawMessage // a struct would take "KIND" for the kind
 	var kind string
 	if json.Unmarshal(manifest, &members) != nil || json.Unmarshal(members["kind"], &kind) != nil {
 		return true
 	}
-	return Secret(kind)
+	return IsSecretKind(kind)
 }
 
 func decode(raw []byte) (any, error) {
@@ -100,14 +100,14 @@ func decode(raw []byte) (any, error) {
 	return tree, err
 }
 
-// openMembers are the members of a Secret that hold no data. Anything else may, such as
+// publicMembers are the members of a Secret that hold no data. Anything else may, such as
 // data whose name is misspelled.
-var openMembers = []string{"apiVersion", "kind", "metadata", "type", "immutable"}
+var publicMembers = []string{"apiVersion", "kind", "metadata", "type", "immutable"}
 
 func (v Values) addManifest(m map[string]any) {
 	for name, value := range m {
-		if !slices.Contains(openMembers, name) {
-			v.addAll(value, leastHidden)
+		if !slices.Contains(publicMembers, name) {
+			v.addAll(value, minLength)
 		}
 	}
 	meta, _ := m["metadata"].(map[string]any)
@@ -117,47 +117,47 @@ func (v Values) addManifest(m map[string]any) {
 	}
 }
 
-// leastAnnotation is how long the value of an annotation must be to be hidden: short
+// minAnnotationLength is how long the value of an annotation must be to be hidden: short
 // ones are switches and numbers.
-const leastAnnotation = 8
+const minAnnotationLength = 8
 
 // addAnnotation adds the value of an annotation, in which tools keep manifests.
 func (v Values) addAnnotation(name string, value any) {
 	if !strings.Contains(name, "spinnaker.io/") {
-		v.addAll(value, leastAnnotation)
+		v.addAll(value, minAnnotationLength)
 	}
 }
 
-// openPaths begin the paths of what a step of a JSON patch may write without it being
+// publicPaths begin the paths of what a step of a JSON patch may write without it being
 // data.
-var openPaths = []string{"/metadata/labels/", "/metadata/name", "/metadata/resourceVersion", "/metadata/uid", "/metadata/finalizers"}
+var publicPaths = []string{"/metadata/labels/", "/metadata/name", "/metadata/resourceVersion", "/metadata/uid", "/metadata/finalizers"}
 
-func (v Values) addStep(step any) {
+func (v Values) addPatchOperation(step any) {
 	s, ok := step.(map[string]any)
 	if !ok {
-		v.addAll(step, leastHidden)
+		v.addAll(step, minLength)
 		return
 	}
 	path, _ := s["path"].(string)
-	open := func(prefix string) bool { return strings.HasPrefix(path, prefix) }
-	if !slices.ContainsFunc(openPaths, open) {
-		v.addAll(s["value"], leastHidden)
+	isPrefix := func(prefix string) bool { return strings.HasPrefix(path, prefix) }
+	if !slices.ContainsFunc(publicPaths, isPrefix) {
+		v.addAll(s["value"], minLength)
 	}
 }
 
 // addAll adds all texts and numbers of a tree that have so many bytes.
-func (v Values) addAll(tree any, least int) {
+func (v Values) addAll(tree any, minLen int) {
 	switch t := tree.(type) {
 	case map[string]any:
 		for _, member := range t {
-			v.addAll(member, least)
+			v.addAll(member, minLen)
 		}
 	case []any:
 		for _, element := range t {
-			v.addAll(element, least)
+			v.addAll(element, minLen)
 		}
 	case string:
-		v.add(t, least)
+		v.add(t, minLen)
 	case json.Number:
 		v.addNumber(t)
 	}

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// To returns up to three of the candidates, the nearest first: those that begin
+// Matches returns up to three of the candidates, the nearest first: those that begin
 // with the word or hold it, those that are the greater part of it and its
 // beginning, and those that are a typing error or two away. Case does not count.
-func To(word string, candidates []string) []string {
+func Matches(word string, candidates []string) []string {
 	type scored struct {
 		name  string
 		score int
 	}
 	var found []scored
-	word = strings.ToLower(clip(word))
+	word = strings.ToLower(truncate(word))
 	for _, c := range candidates {
-		if score, ok := distance(word, strings.ToLower(clip(c))); ok {
+		if score, ok := distance(word, strings.ToLower(truncate(c))); ok {
 			found = append(found, scored{c, score})
 		}
 	}
@@ -33,7 +33,7 @@ func To(word string, candidates []string) []string {
 
 // Hint returns ": did you mean a, b or c?", or "" where nothing is near.
 func Hint(word string, candidates []string) string {
-	names := To(word, candidates)
+	names := Matches(word, candidates)
 	switch len(names) {
 	case 0:
 		return ""
@@ -45,8 +45,8 @@ func Hint(word string, candidates []string) string {
 	}
 }
 
-// clip bounds the work: edit distance takes the product of both lengths.
-func clip(s string) string { return s[:min(len(s), 64)] }
+// truncate bounds the work: edit distance takes the product of both lengths.
+func truncate(s string) string { return s[:min(len(s), 64)] }
 
 func distance(word, candidate string) (int, bool) {
 	if word == "" {

@@ -29,12 +29,12 @@ func FuzzTo(f *testing.F) {
 	f.Add("pods", "pod")
 	f.Add("", "\xff")
 	f.Fuzz(func(t *testing.T, word, candidate string) {
-		for _, name := range nearest.To(word, []string{candidate}) {
+		for _, name := range nearest.Matches(word, []string{candidate}) {
 			if name != candidate {
 				t.Errorf("To(%q) = %q, which is no candidate", word, name)
 			}
 		}
-		if word != "" && len(nearest.To(word, []string{word})) != 1 {
+		if word != "" && len(nearest.Matches(word, []string{word})) != 1 {
 			t.Errorf("%q is not near itself", word)
 		}
 	})

@@ -21,9 +21,9 @@ func Write(w http.ResponseWriter, r *http.Request, body []byte, tag uint64) {
 // returns true. Else the answer is complete.
 func Begin(w http.ResponseWriter, r *http.Request, tag uint64) bool {
 	h := w.Header()
-	h.Set("ETag", text(tag))
+	h.Set("ETag", formatTag(tag))
 	h.Set("Cache-Control", "no-cache") // keep it, but ask each time
-	if matches(r, tag) {
+	if matchesTag(r, tag) {
 		h.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return false
@@ -34,13 +34,13 @@ func Begin(w http.ResponseWriter, r *http.Request, tag uint64) bool {
 	return true
 }
 
-func text(tag uint64) string { return `W/"` + strconv.FormatUint(tag, 16) + `"` }
+func formatTag(tag uint64) string { return `W/"` + strconv.FormatUint(tag, 16) + `"` }
 
-func matches(r *http.Request, tag uint64) bool {
+func matchesTag(r *http.Request, tag uint64) bool {
 	for _, header := range r.Header.Values("If-None-Match") {
 		for part := range strings.SplitSeq(header, ",") {
 			part = strings.TrimSpace(part)
-			if part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(text(tag), "W/") {
+			if part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(formatTag(tag), "W/") {
 				return true
 			}
 		}

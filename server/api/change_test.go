@@ -241,7 +241,7 @@ func TestHeartbeat(t *testing.T) {
 			s.validate(e)
 			var f struct {
 				Stale     bool
-				Freshness []client.Fresh
+				Freshness []client.FeedFreshness
 			}
 			if err := json.Unmarshal(e.Data, &f); err != nil {
 				t.Fatal(err)

@@ -79,7 +79,7 @@ func (a *api) fly(ctx context.Context, op vedette.Operation, f *flight) {
 // may have taken the same one meanwhile, whose outcome counts.
 func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, error) {
 	out := a.Operations.Execute(ctx, op)
-	if out.Reason != vedette.ReasonAccepted {
+	if out.Reason != vedette.ReasonAlreadyAccepted {
 		return viewOfOutcome(op, out), nil
 	}
 	known, err := a.recall(ctx, op)

@@ -92,7 +92,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // caller believes.
 func guesses(args vedette.Args) bool {
 	version, ok := args.(vedette.VersionArgs)
-	return ok && mask.SecretManifest(version.Manifest)
+	return ok && mask.IsSecretManifest(version.Manifest)
 }
 
 // admit lets an operation pass whose account is there and that its caller may ask

@@ -129,10 +129,10 @@ func TestOperationArguments(t *testing.T) {
 		{`"verb":"list","kind":"po","labelSelector":"app=web","fieldSelector":"status.phase=Running"`,
 			vedette.ListArgs{Target: vedette.Target{Kind: "po"}, LabelSelector: "app=web", FieldSelector: "status.phase=Running"}},
 		{`"verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}},"namespace":"shop","strategy":"server-side","fieldValidation":"ignore","compare":true`,
-			vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`), Namespace: "shop", Strategy: vedette.ServerSide, Fields: vedette.IgnoreFields, Compare: true}},
+			vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`), Namespace: "shop", Strategy: vedette.StrategyServerSide, Fields: vedette.FieldValidationIgnore, Compare: true}},
 		{`"verb":"apply","manifest":"# mine\n---\nkind: ConfigMap\nmetadata:\n  name: c\n---\n"`, vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`)}},
 		{`"verb":"apply","manifest":{"kind":"Job","metadata":{"generateName":"run-"}}`,
-			vedette.ApplyArgs{Manifest: []byte(`{"kind":"Job","metadata":{"generateName":"run-"}}`), Strategy: vedette.CreateOnly}},
+			vedette.ApplyArgs{Manifest: []byte(`{"kind":"Job","metadata":{"generateName":"run-"}}`), Strategy: vedette.StrategyCreateOnly}},
 		{`"verb":"patch",` + target + `,"type":"json","patch":[{"op":"remove","path":"/a"}]`,
 			vedette.PatchArgs{Target: web, Type: vedette.JSONPatch, Patch: []byte(`[{"op":"remove","path":"/a"}]`)}},
 		{`"verb":"patch",` + target + `,"patch":"spec: {}"`, vedette.PatchArgs{Target: web, Patch: []byte("spec: {}")}},
@@ -521,7 +521,7 @@ func TestAnotherServerWasFaster(t *testing.T) {
 		if err := world.Store.BeginOperation(ctx, row); err != nil && vedette.KindOf(err) != vedette.Conflict {
 			t.Error(err)
 		}
-		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAccepted, Message: "accepted before"}
+		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAlreadyAccepted, Message: "accepted before"}
 	}}
 	cfg := configOf(world)
 	cfg.Operations = a
@@ -562,7 +562,7 @@ func TestOneOutcomeUnderAnID(t *testing.T) {
 		t.Errorf("%d %+v", status, out)
 	}
 	a.do = func(context.Context, vedette.Operation) vedette.Outcome {
-		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAccepted, Message: "it was accepted before"}
+		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAlreadyAccepted, Message: "it was accepted before"}
 	}
 	if status, out := w.post(restart(twoID)); status != 409 || out.State != "" || out.Error.Kind != "conflict" || !strings.Contains(out.Error.Message, "tells how it ends") {
 		t.Errorf("%d %+v", status, out)

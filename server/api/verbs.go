@@ -17,10 +17,10 @@ func listArgs(b operationBody) (vedette.Args, error) {
 	return vedette.ListArgs{Target: b.target(), LabelSelector: b.LabelSelector, FieldSelector: b.FieldSelector}, checkSelector(b.LabelSelector)
 }
 
-var strategies = []string{string(vedette.ByMode), string(vedette.ClientSide), string(vedette.ServerSide), string(vedette.ServerForce),
-	string(vedette.ReplaceObject), string(vedette.Recreate), string(vedette.CreateOnly)}
+var strategies = []string{string(vedette.StrategyDefault), string(vedette.StrategyClientSide), string(vedette.StrategyServerSide), string(vedette.StrategyForceConflicts),
+	string(vedette.StrategyReplace), string(vedette.StrategyRecreate), string(vedette.StrategyCreateOnly)}
 
-var fieldValidations = []string{string(vedette.FieldsByDefault), string(vedette.StrictFields), string(vedette.WarnFields), string(vedette.IgnoreFields)}
+var fieldValidations = []string{string(vedette.FieldValidationDefault), string(vedette.FieldValidationStrict), string(vedette.FieldValidationWarn), string(vedette.FieldValidationIgnore)}
 
 // applyArgs takes one manifest. One without a name of its own is called a create,
 // so that all on its way know that it must not be done twice.
@@ -37,7 +37,7 @@ func applyArgs(b operationBody) (vedette.Args, error) {
 	}
 	a := vedette.ApplyArgs{Manifest: m.raw, Namespace: b.Namespace, Strategy: vedette.Strategy(b.Strategy), Fields: vedette.FieldValidation(b.Fields), Compare: b.Compare}
 	if m.Metadata.Name == "" && m.Metadata.GenerateName != "" {
-		a.Strategy = vedette.CreateOnly
+		a.Strategy = vedette.StrategyCreateOnly
 	}
 	return a, nil
 }

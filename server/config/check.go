@@ -110,7 +110,7 @@ type clientAuth struct {
 
 // checkClientAuth refuses what would let in more than it says.
 func (c *Config) checkClientAuth(a clientAuth) {
-	auth, err := keypair.ClientAuth(a.word)
+	auth, err := keypair.ParseClientAuth(a.word)
 	switch {
 	case err != nil:
 		c.problem(a.key, "%q: %s", a.key, err)
@@ -118,7 +118,7 @@ func (c *Config) checkClientAuth(a clientAuth) {
 		c.problem(a.key, "%q is %s, and %q is not true: without TLS no certificate is asked for", a.key, a.word, a.enabledKey)
 	case auth == tls.NoClientCert && a.enabled && a.trust != "":
 		c.notice(a.trustKey, fmt.Sprintf("%s is set and %s is not: clients are not asked for certificates", a.trustKey, a.key))
-	case keypair.Checks(auth) && a.trust == "":
+	case keypair.VerifiesClientCert(auth) && a.trust == "":
 		c.problem(a.key, "%q is %s, and %q is missing: name the file with the authorities that sign the clients' certificates", a.key, a.word, a.trustKey)
 	}
 }
@@ -146,10 +146,10 @@ func (c *Config) checkPort(path string, port int) {
 
 // problem reports what is wrong with a setting.
 func (c *Config) problem(path, format string, args ...any) {
-	c.report.Add(c.report.At(path), path, format, args...)
+	c.report.Add(c.report.PositionOf(path), path, format, args...)
 }
 
 // notice tells of a setting that is odd and no error.
 func (c *Config) notice(path, text string) {
-	c.notices = append(c.notices, fmt.Sprintf("%s: %s", c.report.At(path), text))
+	c.notices = append(c.notices, fmt.Sprintf("%s: %s", c.report.PositionOf(path), text))
 }

@@ -104,7 +104,7 @@ type Credentials struct {
 	// Values of environment in which Spinnaker asks before it destroys.
 	ChallengeDestructiveActionsEnvironments []string `config:"challengeDestructiveActionsEnvironments" default:"default"`
 	// How often Clouddriver looked for new accounts: they are there at once now.
-	Poller configfile.Any `config:"poller,unused"`
+	Poller configfile.Ignored `config:"poller,unused"`
 }
 
 // Logging is what is logged, and how. Lines go to standard output.

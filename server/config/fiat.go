@@ -29,7 +29,7 @@ type Fiat struct {
 	// HTTP client's patience in milliseconds: retry counts.
 	ReadTimeoutMs int `config:"readTimeoutMs,unused"`
 	// Spring's authorities.
-	GrantedAuthorities configfile.Any `config:"grantedAuthorities,unused"`
+	GrantedAuthorities configfile.Ignored `config:"grantedAuthorities,unused"`
 }
 
 // FiatCache is how long what Fiat said counts.

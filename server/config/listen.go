@@ -133,13 +133,13 @@ func (l Listen) isLocal() bool {
 
 // authenticates reports whether everyone who connects has shown a good certificate.
 func (s Security) authenticates() bool {
-	auth, err := keypair.ClientAuth(s.ClientAuth)
+	auth, err := keypair.ParseClientAuth(s.ClientAuth)
 	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
 }
 
 // authenticates reports whether everyone who connects has shown a good certificate.
 func (s SSL) authenticates() bool {
-	auth, err := keypair.ClientAuth(s.ClientAuth)
+	auth, err := keypair.ParseClientAuth(s.ClientAuth)
 	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
 }
 
@@ -162,15 +162,15 @@ func (s Server) TLSConfig() (*tls.Config, error) {
 	if !s.SSL.Enabled {
 		return nil, nil
 	}
-	auth, err := keypair.ClientAuth(s.SSL.ClientAuth)
+	auth, err := keypair.ParseClientAuth(s.SSL.ClientAuth)
 	if err != nil {
 		return nil, err
 	}
-	return keypair.Server{
-		Own:         keypair.Files{Cert: path(s.SSL.CertFile), Key: path(s.SSL.KeyFile), Password: s.SSL.KeyPassword.Reveal()},
-		ClientAuth:  auth,
-		Authorities: path(s.SSL.CACertFile),
-	}.Config()
+	return keypair.ServerTLS{
+		KeyPair:    keypair.Files{Cert: path(s.SSL.CertFile), Key: path(s.SSL.KeyFile), Password: s.SSL.KeyPassword.Reveal()},
+		ClientAuth: auth,
+		CAFile:     path(s.SSL.CACertFile),
+	}.TLSConfig()
 }
 
 // TLSConfig makes the TLS configuration of the port for agents, nil where it is
@@ -179,16 +179,16 @@ func (s GRPCServer) TLSConfig() (*tls.Config, error) {
 	if !s.Security.Enabled {
 		return nil, nil
 	}
-	auth, err := keypair.ClientAuth(s.Security.ClientAuth)
+	auth, err := keypair.ParseClientAuth(s.Security.ClientAuth)
 	if err != nil {
 		return nil, err
 	}
-	return keypair.Server{
-		Own:         keypair.Files{Cert: path(s.Security.CertificateChain), Key: path(s.Security.PrivateKey), Password: s.Security.PrivateKeyPassword.Reveal()},
-		ClientAuth:  auth,
-		Authorities: path(s.Security.TrustCertCollection),
-		MinVersion:  s.Security.minVersion(),
-	}.Config()
+	return keypair.ServerTLS{
+		KeyPair:    keypair.Files{Cert: path(s.Security.CertificateChain), Key: path(s.Security.PrivateKey), Password: s.Security.PrivateKeyPassword.Reveal()},
+		ClientAuth: auth,
+		CAFile:     path(s.Security.TrustCertCollection),
+		MinVersion: s.Security.minVersion(),
+	}.TLSConfig()
 }
 
 // minVersion is TLS 1.3 where the user names nothing older.

@@ -41,30 +41,30 @@ type Kubesvc struct {
 	Cluster           string            `config:"cluster,unused"`
 	ClusterKubernetes ClusterKubernetes `config:"cluster-kubernetes,unused"`
 	// Queue of operations in the database.
-	ClusterDatabase configfile.Any `config:"cluster-database,unused"`
-	Cache           KubesvcCache   `config:"cache,unused"`
+	ClusterDatabase configfile.Ignored `config:"cluster-database,unused"`
+	Cache           KubesvcCache       `config:"cache,unused"`
 	// Signs of life between servers and the database.
-	Heartbeat configfile.Any `config:"heartbeat,unused"`
+	Heartbeat configfile.Ignored `config:"heartbeat,unused"`
 	// Algorithm to spread accounts.
 	LoadBalancer string `config:"loadBalancer,unused"`
 	// Leases of the cacher.
-	Locks configfile.Any `config:"locks,unused"`
+	Locks configfile.Ignored `config:"locks,unused"`
 	// Polling of accounts.
-	Credentials configfile.Any `config:"credentials,unused"`
+	Credentials configfile.Ignored `config:"credentials,unused"`
 	// Switch Clouddriver's own provider off.
 	DisableV2Provider bool `config:"disableV2Provider,unused" default:"false"`
 	// Accounts that are taken from elsewhere.
-	DynamicAccounts configfile.Any `config:"dynamicAccounts,unused"`
+	DynamicAccounts configfile.Ignored `config:"dynamicAccounts,unused"`
 	// How long operations are kept.
-	Jobs configfile.Any `config:"jobs,unused"`
+	Jobs configfile.Ignored `config:"jobs,unused"`
 	// Search for an agent, and metrics of operations.
-	Operations configfile.Any `config:"operations,unused"`
+	Operations configfile.Ignored `config:"operations,unused"`
 	// Metrics of operations.
-	Ops configfile.Any `config:"ops,unused"`
+	Ops configfile.Ignored `config:"ops,unused"`
 	// Settings of accounts given at the server.
-	Runtime configfile.Any `config:"runtime,unused"`
+	Runtime configfile.Ignored `config:"runtime,unused"`
 	// Removal of Clouddriver's cache on migration.
-	V2CacheEviction configfile.Any `config:"v2-cache-eviction,unused"`
+	V2CacheEviction configfile.Ignored `config:"v2-cache-eviction,unused"`
 }
 
 // ClusterKubernetes is how servers find each other by the Kubernetes API.
@@ -111,45 +111,45 @@ type KubesvcCache struct {
 // is. They have no effect here.
 type Clouddriver struct {
 	// Other settings of Armory.
-	Armory configfile.Any `config:"armory,unused"`
+	Armory configfile.Ignored `config:"armory,unused"`
 	// Other services of Spinnaker.
-	Services configfile.Any `config:"services,unused"`
+	Services configfile.Ignored `config:"services,unused"`
 	// Redis: none is needed.
-	Redis configfile.Any `config:"redis,unused"`
+	Redis configfile.Ignored `config:"redis,unused"`
 	// Defaults of names in AWS.
-	Default configfile.Any `config:"default,unused"`
+	Default configfile.Ignored `config:"default,unused"`
 	// Accounts of Clouddriver's own Kubernetes provider. What it says of manifests, jobs and the output of tasks counts as manifests, jobs and tasks.
-	Kubernetes configfile.Any `config:"kubernetes,unused"`
+	Kubernetes configfile.Ignored `config:"kubernetes,unused"`
 	// Another provider.
-	DockerRegistry configfile.Any `config:"dockerRegistry,unused"`
+	DockerRegistry configfile.Ignored `config:"dockerRegistry,unused"`
 	// Another provider.
-	AWS configfile.Any `config:"aws,unused"`
+	AWS configfile.Ignored `config:"aws,unused"`
 	// Another provider.
-	ECS configfile.Any `config:"ecs,unused"`
+	ECS configfile.Ignored `config:"ecs,unused"`
 	// Another provider.
-	Lambda configfile.Any `config:"lambda,unused"`
+	Lambda configfile.Ignored `config:"lambda,unused"`
 	// Another provider.
-	Google configfile.Any `config:"google,unused"`
+	Google configfile.Ignored `config:"google,unused"`
 	// Another provider.
-	Appengine configfile.Any `config:"appengine,unused"`
+	Appengine configfile.Ignored `config:"appengine,unused"`
 	// Another provider.
-	Azure configfile.Any `config:"azure,unused"`
+	Azure configfile.Ignored `config:"azure,unused"`
 	// Another provider.
-	Cloudfoundry configfile.Any `config:"cloudfoundry,unused"`
+	Cloudfoundry configfile.Ignored `config:"cloudfoundry,unused"`
 	// Another provider.
-	Oracle configfile.Any `config:"oracle,unused"`
+	Oracle configfile.Ignored `config:"oracle,unused"`
 	// Artifact accounts.
-	Artifacts configfile.Any `config:"artifacts,unused"`
+	Artifacts configfile.Ignored `config:"artifacts,unused"`
 	// Account storage.
-	Account configfile.Any `config:"account,unused"`
+	Account configfile.Ignored `config:"account,unused"`
 	// HTTP client.
-	OkHTTPClient configfile.Any `config:"ok-http-client,alias=okHttpClient,unused"`
+	OkHTTPClient configfile.Ignored `config:"ok-http-client,alias=okHttpClient,unused"`
 	// Health and metrics of Spring.
-	Management configfile.Any `config:"management,unused"`
+	Management configfile.Ignored `config:"management,unused"`
 	// Metrics.
-	Spectator configfile.Any `config:"spectator,unused"`
+	Spectator configfile.Ignored `config:"spectator,unused"`
 	// Plugins and other extensions.
-	Spinnaker configfile.Any `config:"spinnaker,unused"`
+	Spinnaker configfile.Ignored `config:"spinnaker,unused"`
 	// Engines that resolve encrypted: references. Such a reference is refused until they exist.
-	Secrets configfile.Any `config:"secrets,unused"`
+	Secrets configfile.Ignored `config:"secrets,unused"`
 }

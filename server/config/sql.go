@@ -26,19 +26,19 @@ type SQL struct {
 	// Clouddriver's switch: there always is a database.
 	Enabled bool `config:"enabled,unused" default:"true"`
 	// Another user for changes of the schema.
-	Migration configfile.Any `config:"migration,unused"`
+	Migration configfile.Ignored `config:"migration,unused"`
 	// Clouddriver's cache.
-	Cache configfile.Any `config:"cache,unused"`
+	Cache configfile.Ignored `config:"cache,unused"`
 	// Clouddriver's scheduler.
-	Scheduler configfile.Any `config:"scheduler,unused"`
+	Scheduler configfile.Ignored `config:"scheduler,unused"`
 	// Clouddriver's tasks.
-	TaskRepository configfile.Any `config:"taskRepository,unused"`
+	TaskRepository configfile.Ignored `config:"taskRepository,unused"`
 	// Clouddriver's cleaning.
-	UnknownAgentCleanupAgent configfile.Any `config:"unknown-agent-cleanup-agent,unused"`
+	UnknownAgentCleanupAgent configfile.Ignored `config:"unknown-agent-cleanup-agent,unused"`
 	// Transactions are tried again as needed.
-	TransactionRetry configfile.Any `config:"transactionRetry,unused"`
+	TransactionRetry configfile.Ignored `config:"transactionRetry,unused"`
 	// Clouddriver's retries.
-	Retries configfile.Any `config:"retries,unused"`
+	Retries configfile.Ignored `config:"retries,unused"`
 }
 
 // ConnectionPool is one of Clouddriver's connections to a database.
@@ -166,7 +166,7 @@ func (c *Config) chooseDatabase() {
 	}
 	c.database = found
 	if len(dropped) > 0 {
-		c.notices = append(c.notices, fmt.Sprintf("%s: parameters of JDBC without a counterpart were left out: %s", c.report.At(at), strings.Join(dropped, ", ")))
+		c.notices = append(c.notices, fmt.Sprintf("%s: parameters of JDBC without a counterpart were left out: %s", c.report.PositionOf(at), strings.Join(dropped, ", ")))
 	}
 }
 

@@ -89,7 +89,7 @@ type Dispatch struct {
 	log   *slog.Logger
 	diary *diary
 
-	forged, late occasional.Limit // outcomes of operations that their sender does not hold, or that have ended
+	forged, late occasional.Limiter // outcomes of operations that their sender does not hold, or that have ended
 
 	life   context.Context // of what changes something; ends with Run
 	end    context.CancelFunc
@@ -191,7 +191,7 @@ func (d *Dispatch) begin(ctx context.Context, e *errand) error {
 func (d *Dispatch) refused(e *errand, err error) vedette.Outcome {
 	switch vedette.KindOf(err) {
 	case vedette.Conflict:
-		out := failure(http.StatusConflict, vedette.ReasonAccepted, err.Error())
+		out := failure(http.StatusConflict, vedette.ReasonAlreadyAccepted, err.Error())
 		out.ID = e.op.ID
 		return out
 	case vedette.Invalid:

@@ -301,7 +301,7 @@ func TestOperation(t *testing.T) {
 		a := s.connect("a", "1")
 		s.do("op", scale)
 		s.want("noted op scale deployment shop/web", "a/1 is sent op")
-		a.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Fresh: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
+		a.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		s.want("a/1 may forget op", "stored  web at 7", "op done 200 ")
 		if row := s.row("op"); row.State != vedette.Done || row.Agent != "a" || row.Sent.IsZero() || row.Ended.IsZero() {
 			t.Errorf("the history says %+v", row)
@@ -309,11 +309,11 @@ func TestOperation(t *testing.T) {
 		fresh := &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "8"}
 		s.do("get", read)
 		s.heard()
-		a.answers(vedette.Outcome{ID: "get", State: vedette.Done, Status: 200, Fresh: fresh})
+		a.answers(vedette.Outcome{ID: "get", State: vedette.Done, Status: 200, CacheObject: fresh})
 		s.want("a/1 may forget get", "get done 200 ")
 		s.do("recache", vedette.RecacheArgs{Target: web})
 		s.heard()
-		a.answers(vedette.Outcome{ID: "recache", State: vedette.Done, Status: 200, Fresh: fresh})
+		a.answers(vedette.Outcome{ID: "recache", State: vedette.Done, Status: 200, CacheObject: fresh})
 		s.want("a/1 may forget recache", "stored  web at 8", "recache done 200 ")
 		s.do("del", vedette.DeleteArgs{Target: web})
 		s.heard()

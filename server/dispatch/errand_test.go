@@ -43,7 +43,7 @@ func TestDryRuns(t *testing.T) {
 		s.doDry("restart", vedette.RestartArgs{Target: web})
 		s.doDry("del", vedette.DeleteArgs{Target: web})
 		s.heard()
-		a.answers(vedette.Outcome{ID: "restart", State: vedette.Done, Status: 200, Fresh: &vedette.Object{}})
+		a.answers(vedette.Outcome{ID: "restart", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{}})
 		s.want("a/1 may forget restart", "restart done 200 ")
 		s.cut(a)
 		b := s.connect("b", "2")

@@ -42,9 +42,9 @@ func (d *Dispatch) writeThrough(ctx context.Context, e *errand, out *vedette.Out
 	}
 	ctx, cancel := context.WithTimeout(ctx, mostThrough)
 	defer cancel()
-	if out.Fresh != nil {
+	if out.CacheObject != nil {
 		return d.publish(ctx, e, func(term vedette.Term) ([]store.Change, bool, error) {
-			return d.book.WriteThrough(ctx, e.op.Account, term, *out.Fresh, end)
+			return d.book.WriteThrough(ctx, e.op.Account, term, *out.CacheObject, end)
 		})
 	}
 	deletes, gone := e.op.Args.(vedette.DeleteArgs)

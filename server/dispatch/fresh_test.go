@@ -19,7 +19,7 @@ func TestWhatWasWrittenWaitsForACacher(t *testing.T) {
 		back := &agent{stage: s, name: "a/1"}
 		m := &roster.Member{Agent: roster.Agent{ID: "a"}}
 		back.visit = s.Attach(m, "1", back)
-		back.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Fresh: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
+		back.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		time.Sleep(time.Second)
 		s.want("a/1 may forget op")
 		s.mu.Lock()
@@ -38,7 +38,7 @@ func TestWhatWasWrittenWaitsNotForEver(t *testing.T) {
 		s.do("op", scale)
 		s.cut(a)
 		s.heard()
-		a.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Fresh: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
+		a.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		time.Sleep(mostWriting)
 		s.want("a/1 may forget op", "op done 200 ")
 	})

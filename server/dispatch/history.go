@@ -150,8 +150,8 @@ func targetOf(args vedette.Args) string {
 	case vedette.DiscoverArgs:
 		return ""
 	}
-	if t, ok := args.(interface{ Aim() vedette.Target }); ok {
-		target := t.Aim()
+	if t, ok := args.(interface{ GetTarget() vedette.Target }); ok {
+		target := t.GetTarget()
 		return place(target.Kind, target.Namespace, target.Name)
 	}
 	return ""

@@ -71,12 +71,12 @@ func (v *Visit) Claim(id vedette.OperationID, log bool) (release func(), ok bool
 func (v *Visit) refused(id vedette.OperationID, others bool) {
 	d := v.dispatch
 	if !others {
-		if n, ok := d.late.Pass(); ok {
+		if n, ok := d.late.Allow(); ok {
 			d.log.Info("outcome that nobody waits for", "operation", id, "agent", v.member.ID, "count", n)
 		}
 		return
 	}
-	if n, ok := d.forged.Pass(); ok {
+	if n, ok := d.forged.Allow(); ok {
 		d.log.Warn("outcome refused: its agent was not given the operation", "operation", id, "agent", v.member.ID, "count", n)
 	}
 }

@@ -27,7 +27,7 @@ func TestOnlyItsHolderAnswers(t *testing.T) {
 		s.do("op", scale)
 		s.do("log", vedette.LogsArgs{Target: web})
 		s.heard()
-		forged := vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Fresh: &vedette.Object{Key: vedette.Key{Name: "forged"}, ResourceVersion: "9"}}
+		forged := vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "forged"}, ResourceVersion: "9"}}
 		for _, liar := range liars {
 			liar.answers(forged)
 			s.want(liar.name + " may forget op")
@@ -42,7 +42,7 @@ func TestOnlyItsHolderAnswers(t *testing.T) {
 		if got, want := s.Forged(), int64(3*len(liars)); got != want {
 			t.Errorf("%d forged outcomes were counted, want %d", got, want)
 		}
-		a.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Fresh: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
+		a.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		s.want("a/1 may forget op", "stored  web at 7", "op done 200 ")
 	})
 }

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// TestALogThatNobodyReads holds that a log is closed when its reader takes nothing for
+// TestUnreadLogIsClosed holds that a log is closed when its reader takes nothing for
 // a minute, that both sides hear why, and that a slow reader and a silent log go on.
-func TestALogThatNobodyReads(t *testing.T) {
+func TestUnreadLogIsClosed(t *testing.T) {
 	t.Run("the reader stops", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			out, in := io.Pipe()
-			began, log := time.Now(), strings.NewReader(strings.Repeat("x", 1<<20))
+			start, log := time.Now(), strings.NewReader(strings.Repeat("x", 1<<20))
 			done := make(chan error, 1)
-			go func() { _, err := io.Copy(impatient{in}, log); done <- err }()
+			go func() { _, err := io.Copy(timeoutWriter{in}, log); done <- err }()
 			if _, err := io.ReadFull(out, make([]byte, 100)); err != nil {
 				t.Fatal(err)
 			}
-			if err := <-done; !errors.Is(err, errNotRead) || time.Since(began) != logPatience {
-				t.Errorf("after %v: %v", time.Since(began), err)
+			if err := <-done; !errors.Is(err, errLogReadTimeout) || time.Since(start) != logReadTimeout {
+				t.Errorf("after %v: %v", time.Since(start), err)
 			}
-			if _, err := io.ReadAll(out); !errors.Is(err, errNotRead) {
+			if _, err := io.ReadAll(out); !errors.Is(err, errLogReadTimeout) {
 				t.Errorf("the reader hears %v", err)
 			}
 		})
@@ -34,20 +34,20 @@ func TestALogThatNobodyReads(t *testing.T) {
 			out, in := io.Pipe()
 			go func() {
 				for range 100 {
-					_, _ = impatient{in}.Write([]byte("line\n"))
+					_, _ = timeoutWriter{in}.Write([]byte("line\n"))
 					time.Sleep(time.Hour) // and the log silent
 				}
 				_ = in.Close()
 			}()
-			read := 0
-			for buf := make([]byte, 5); ; read++ {
-				time.Sleep(logPatience - time.Second)
+			lines := 0
+			for buf := make([]byte, 5); ; lines++ {
+				time.Sleep(logReadTimeout - time.Second)
 				if _, err := io.ReadFull(out, buf); err != nil {
 					break
 				}
 			}
-			if read != 100 {
-				t.Errorf("%d lines were read of 100", read)
+			if lines != 100 {
+				t.Errorf("%d lines were read of 100", lines)
 			}
 		})
 	})

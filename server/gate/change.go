@@ -7,9 +7,9 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// stepOf translates a record. A step that this server does not know becomes a
+// decodeStep translates a record. A step that this server does not know becomes a
 // bookmark without a mark: it changes nothing, and it counts.
-func stepOf(rec *wire.Record, size int) ingest.Step {
+func decodeStep(rec *wire.Record, size int) ingest.Step {
 	s := ingest.Step{
 		Type: ingest.Bookmark, Size: size, Feed: wire.ToFeed(rec.GetFeed()),
 		Account: vedette.AccountName(rec.GetAccount()), Term: vedette.Term(rec.GetTerm()),
@@ -34,14 +34,14 @@ func stepOf(rec *wire.Record, size int) ingest.Step {
 	case *wire.Record_Status:
 		s.Type, s.State, s.Message = ingest.Status, vedette.FeedState(step.Status.GetState()), step.Status.GetMessage()
 	case *wire.Record_Declare:
-		s.Type, s.Feeds, s.UnknownGroups = ingest.Declare, feedsOf(step.Declare), step.Declare.GetUnknownGroups()
+		s.Type, s.Feeds, s.UnknownGroups = ingest.Declare, declaredFeeds(step.Declare), step.Declare.GetUnknownGroups()
 	case *wire.Record_Pulse:
 		s.Type = ingest.Pulse // its time is agentClock's to say
 	}
 	return s
 }
 
-func feedsOf(d *wire.Declare) []store.DeclaredFeed {
+func declaredFeeds(d *wire.Declare) []store.DeclaredFeed {
 	feeds := make([]store.DeclaredFeed, 0, len(d.GetFeeds()))
 	for _, f := range d.GetFeeds() {
 		feed := wire.ToFeed(f.GetFeed())

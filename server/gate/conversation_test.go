@@ -52,7 +52,7 @@ func TestConversations(t *testing.T) {
 			}
 			dir := t.TempDir()
 			var got string
-			synctest.Test(t, func(t *testing.T) { got = play(t, dir, string(script)) })
+			synctest.Test(t, func(t *testing.T) { got = runScript(t, dir, string(script)) })
 			if *rewrite {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -65,8 +65,8 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-func play(t *testing.T, dir, script string) string {
-	s := newStage(t, dir)
+func runScript(t *testing.T, dir, script string) string {
+	s := newTestServer(t, dir)
 	defer s.close()
 	var out strings.Builder
 	for line := range strings.Lines(script) {
@@ -79,89 +79,89 @@ func play(t *testing.T, dir, script string) string {
 			continue
 		}
 		fmt.Fprintln(&out, line)
-		s.do(strings.Fields(line))
+		s.runCommand(strings.Fields(line))
 		synctest.Wait()
-		for _, said := range s.said() {
-			fmt.Fprintln(&out, "  "+said)
+		for _, event := range s.takeEvents() {
+			fmt.Fprintln(&out, "  "+event)
 		}
 	}
 	return out.String()
 }
 
-// stage is one server and the agents that talk to it.
-type stage struct {
-	t        *testing.T
-	ctx      context.Context
-	stop     context.CancelFunc
-	store    *store.Store
-	dispatch *dispatch.Dispatch
-	seats    *roster.Roster
-	door     *gate.Gate
-	server   *grpc.Server
-	listen   *bufconn.Listener
-	agents   map[string]*player
+// testServer is one server and the agents that talk to it.
+type testServer struct {
+	t           *testing.T
+	ctx         context.Context
+	cancel      context.CancelFunc
+	store       *store.Store
+	dispatch    *dispatch.Dispatch
+	assigner    *roster.Roster
+	agentServer *gate.Server
+	grpcServer  *grpc.Server
+	listener    *bufconn.Listener
+	agents      map[string]*testAgent
 
-	mu    sync.Mutex
-	lines []string
+	mu     sync.Mutex
+	events []string
 }
 
-func newStage(t *testing.T, dir string) *stage {
-	ctx, stop := context.WithCancel(context.Background())
+func newTestServer(t *testing.T, dir string) *testServer {
+	ctx, cancel := context.WithCancel(context.Background())
 	st, err := store.Open(ctx, store.Config{URL: "sqlite:" + filepath.Join(dir, "v.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	seats := roster.New("s1", st, accounts.New(accounts.Config{}, st, log), log)
+	assigner := roster.New("s1", st, accounts.New(accounts.Config{}, st, log), log)
 	hub := ingest.NewHub()
-	desk := dispatch.New(dispatch.Config{Server: "s1"}, seats, st, hub, log)
-	go func() { _ = desk.Run(ctx) }()
-	go func() { _ = seats.Run(ctx) }()
-	door := gate.New(gate.Config{Server: "s1", Version: "1.0", Kinds: []string{"Pod"}},
-		ingest.New(ingest.Config{}, st, hub, log), seats, desk, log)
-	s := &stage{t: t, ctx: ctx, stop: stop, store: st, dispatch: desk, seats: seats, door: door, server: grpc.NewServer(gate.ServerOptions()...), listen: bufconn.Listen(1 << 20), agents: map[string]*player{}}
-	door.Serve(s.server)
-	go func() { _ = s.server.Serve(s.listen) }()
+	dispatcher := dispatch.New(dispatch.Config{Server: "s1"}, assigner, st, hub, log)
+	go func() { _ = dispatcher.Run(ctx) }()
+	go func() { _ = assigner.Run(ctx) }()
+	srv := gate.New(gate.Config{ServerID: "s1", Version: "1.0", Kinds: []string{"Pod"}},
+		ingest.New(ingest.Config{}, st, hub, log), assigner, dispatcher, log)
+	s := &testServer{t: t, ctx: ctx, cancel: cancel, store: st, dispatch: dispatcher, assigner: assigner, agentServer: srv, grpcServer: grpc.NewServer(gate.ServerOptions()...), listener: bufconn.Listen(1 << 20), agents: map[string]*testAgent{}}
+	srv.Register(s.grpcServer)
+	go func() { _ = s.grpcServer.Serve(s.listener) }()
 	return s
 }
 
-func (s *stage) close() {
-	for _, p := range s.agents {
-		p.cut()
+func (ts *testServer) close() {
+	for _, p := range ts.agents {
+		p.disconnect()
 	}
-	s.stop()
-	s.server.Stop()
+	ts.cancel()
+	ts.grpcServer.Stop()
 	synctest.Wait()
-	if err := s.store.Close(); err != nil {
-		s.t.Error(err)
+	if err := ts.store.Close(); err != nil {
+		ts.t.Error(err)
 	}
 }
 
-func (s *stage) say(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lines = append(s.lines, fmt.Sprintf(format, args...))
+func (ts *testServer) record(format string, args ...any) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.events = append(ts.events, fmt.Sprintf(format, args...))
 }
 
-// said returns what was said since the last call, in an order that does not
+// takeEvents returns what was said since the last call, in an order that does not
 // depend on which agent was quicker.
-func (s *stage) said() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lines := s.lines
-	s.lines = nil
-	slices.SortStableFunc(lines, func(a, b string) int {
+func (ts *testServer) takeEvents() []string {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	events := ts.events
+	ts.events = nil
+	slices.SortStableFunc(events, func(a, b string) int {
 		return strings.Compare(strings.SplitN(a, " ", 2)[0], strings.SplitN(b, " ", 2)[0])
 	})
-	return lastAcks(lines)
+	return dropSupersededAcks(events)
 }
 
-// lastAcks leaves out acknowledgements that a later one of the same agent follows:
+// dropSupersededAcks leaves out acknowledgements that a later one of the same agent follows:
 // how many there are depends on how quick the store was.
-func lastAcks(lines []string) (kept []string) {
+func dropSupersededAcks(lines []string) (kept []string) {
 	for i, line := range lines {
-		who, _, ack := strings.Cut(line, " hears ack ")
-		if ack && slices.ContainsFunc(lines[i+1:], func(later string) bool { return strings.HasPrefix(later, who+" hears ack ") }) {
+		agent, _, ack := strings.Cut(line, " hears ack ")
+		if ack && slices.ContainsFunc(lines[i+1:], func(later string) bool { return strings.HasPrefix(later, agent+" hears ack ") }) {
 			continue
 		}
 		kept = append(kept, line)
@@ -169,97 +169,97 @@ func lastAcks(lines []string) (kept []string) {
 	return kept
 }
 
-func (s *stage) now() time.Time { return time.Now() }
+func (ts *testServer) now() time.Time { return time.Now() }
 
-func (s *stage) do(words []string) {
-	switch words[0] {
+func (ts *testServer) runCommand(args []string) {
+	switch args[0] {
 	case "rows":
-		s.rows(words[1])
+		ts.recordRows(args[1])
 		return
 	case "account":
-		s.account(words[1])
+		ts.recordAccount(args[1])
 		return
 	case "wait":
-		d, err := time.ParseDuration(words[1])
+		d, err := time.ParseDuration(args[1])
 		if err != nil {
-			s.t.Fatal(err)
+			ts.t.Fatal(err)
 		}
 		time.Sleep(d) // the bubble's clock
 		return
 	case "drain":
-		s.door.Drain()
+		ts.agentServer.StopAccepting()
 		return
 	case "goodbye":
-		go s.door.Goodbye(s.ctx, "the server is going away")
+		go ts.agentServer.Drain(ts.ctx, "the server is going away")
 		return
 	case "troubles":
-		s.troubles(words[1])
+		ts.recordAccountErrors(args[1])
 		return
 	case "ask":
-		s.ask(words[1], words[2], words[3])
+		ts.startOperation(args[1], args[2], args[3])
 		return
 	}
-	name := words[1]
-	if words[0] == "connect" {
-		s.agents[name] = s.connect(name, words[2:])
+	name := args[1]
+	if args[0] == "connect" {
+		ts.agents[name] = ts.connect(name, args[2:])
 		return
 	}
-	for i, w := range words {
+	for i, w := range args {
 		w = strings.ReplaceAll(w, "LONG", strings.Repeat("long", 100_000))
 		if unescaped, err := url.PathUnescape(w); err == nil {
-			words[i] = unescaped
+			args[i] = unescaped
 		}
 	}
-	s.agents[name].do(words[0], words[2:])
+	ts.agents[name].runCommand(args[0], args[2:])
 }
 
-// account says what the store has of an account itself, and what operators are
+// recordAccount says what the store has of an account itself, and what operators are
 // shown of its agents.
-func (s *stage) account(name string) {
-	row, err := s.store.Account(s.ctx, vedette.AccountName(name))
+func (ts *testServer) recordAccount(name string) {
+	row, err := ts.store.Account(ts.ctx, vedette.AccountName(name))
 	if err != nil {
-		s.say("error: %v", err)
+		ts.record("error: %v", err)
 		return
 	}
-	s.say("environment %s, %s", row.Properties.Environment, row.Properties.Permissions)
-	for _, m := range s.seats.Members() {
+	ts.record("environment %s, %s", row.Properties.Environment, row.Properties.Permissions)
+	for _, m := range ts.assigner.Members() {
 		if a, ok := m.Roles()[row.Name]; ok {
-			s.say("%s", strings.TrimSpace(fmt.Sprintf("%s is shown as %s %s", m.ID, a.Role, a.Message)))
+			ts.record("%s", strings.TrimSpace(fmt.Sprintf("%s is shown as %s %s", m.ID, a.Role, a.Message)))
 		}
 	}
 }
 
-// troubles says what the roster has of an account that can't be reported.
-func (s *stage) troubles(account string) {
-	for _, m := range s.seats.Members() {
+// recordAccountErrors says what the roster has of an account that can't be reported.
+func (ts *testServer) recordAccountErrors(account string) {
+	for _, m := range ts.assigner.Members() {
 		if role := m.Roles()[vedette.AccountName(account)]; role.Message != "" {
-			s.say("%s: %s %s: %q", m.ID, account, role.Role, role.Message)
+			ts.record("%s: %s %s: %q", m.ID, account, role.Role, role.Message)
 		}
 	}
 }
 
-// rows says what the store has of an account.
-func (s *stage) rows(account string) {
-	page, err := s.store.Objects(s.ctx, store.Query{Accounts: []vedette.AccountName{vedette.AccountName(account)}, Bodies: true})
+// recordRows says what the store has of an account.
+func (ts *testServer) recordRows(account string) {
+	page, err := ts.store.Objects(ts.ctx, store.Query{Accounts: []vedette.AccountName{vedette.AccountName(account)}, Bodies: true})
 	if err != nil {
-		s.say("error: %v", err)
+		ts.record("error: %v", err)
 		return
 	}
 	for _, row := range page.Items {
-		s.say("%s @%s %s", row.Key, row.ResourceVersion, row.Body)
+		ts.record("%s @%s %s", row.Key, row.ResourceVersion, row.Body)
 	}
-	feeds, err := s.store.Feeds(s.ctx, vedette.AccountName(account))
+	feeds, err := ts.store.Feeds(ts.ctx, vedette.AccountName(account))
 	if err != nil {
-		s.say("error: %v", err)
+		ts.record("error: %v", err)
 	}
 	for _, f := range feeds {
-		s.say("feed %s is %s at %q with %d objects", f.Feed, f.State, f.Mark, f.Objects)
+		ts.record("feed %s is %s at %q with %d objects", f.Feed, f.State, f.Mark, f.Objects)
 	}
 }
 
-// player is one scripted agent.
-type player struct {
-	stage  *stage
+// testAgent is one scripted agent.
+type testAgent struct {
+	stage  *testServer
 	name   string
 	conn   *grpc.ClientConn
 	stream grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
@@ -272,21 +272,21 @@ type player struct {
 	operations grpc.BidiStreamingClient[wire.OperationsUp, wire.OperationsDown]
 }
 
-func (s *stage) connect(name string, words []string) *player {
+func (ts *testServer) connect(name string, options []string) *testAgent {
 	conn, err := grpc.NewClient("passthrough:///stage", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec())),
-		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return s.listen.Dial() }))
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return ts.listener.Dial() }))
 	if err != nil {
-		s.t.Fatal(err)
+		ts.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(ts.ctx)
 	stream, err := wire.NewCachingClient(conn).Connect(ctx)
 	if err != nil {
-		s.t.Fatal(err)
+		ts.t.Fatal(err)
 	}
-	p := &player{stage: s, name: name, conn: conn, stream: stream, ctx: ctx, cancel: cancel, terms: map[string]int64{}}
+	p := &testAgent{stage: ts, name: name, conn: conn, stream: stream, ctx: ctx, cancel: cancel, terms: map[string]int64{}}
 	hello := &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: name, AgentVersion: "1.0"}
-	for _, w := range words {
+	for _, w := range options {
 		if _, err := fmt.Sscanf(w, "protocol=%d", &hello.OldestProtocol); err == nil {
 			hello.NewestProtocol = hello.OldestProtocol
 		}
@@ -294,45 +294,45 @@ func (s *stage) connect(name string, words []string) *player {
 			hello.AgentId, _ = url.PathUnescape(strings.ReplaceAll(id, "LONG", strings.Repeat("long", 100)))
 		}
 	}
-	if !slices.Contains(words, "silently") {
+	if !slices.Contains(options, "silently") {
 		_ = stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: hello}}) // listen says why it can't
 	}
-	go p.listen()
+	go p.receive()
 	return p
 }
 
-func (p *player) send(m *wire.AgentMessage) {
-	if err := p.stream.Send(m); err != nil {
-		p.stage.say("%s can't send: %v", p.name, err)
+func (ta *testAgent) send(m *wire.AgentMessage) {
+	if err := ta.stream.Send(m); err != nil {
+		ta.stage.record("%s can't send: %v", ta.name, err)
 	}
 }
 
-func (p *player) cut() {
-	p.cancel()
-	_ = p.conn.Close()
+func (ta *testAgent) disconnect() {
+	ta.cancel()
+	_ = ta.conn.Close()
 }
 
-func (p *player) listen() {
+func (ta *testAgent) receive() {
 	for {
-		m, err := p.stream.Recv()
+		m, err := ta.stream.Recv()
 		if err != nil {
-			p.stage.say("%s's stream ended: %s", p.name, status.Convert(err).Message())
+			ta.stage.record("%s's stream ended: %s", ta.name, status.Convert(err).Message())
 			return
 		}
 		if m.GetPulse() == nil {
-			p.stage.say("%s hears %s", p.name, p.describe(m))
+			ta.stage.record("%s hears %s", ta.name, ta.describe(m))
 		}
 	}
 }
 
-func (p *player) describe(m *wire.ServerMessage) string {
+func (ta *testAgent) describe(m *wire.ServerMessage) string {
 	switch m := m.GetMessage().(type) {
 	case *wire.ServerMessage_Welcome:
-		p.session = m.Welcome.GetSession()
+		ta.session = m.Welcome.GetSession()
 		return fmt.Sprintf("welcome to %s, protocol %d, kinds %v", m.Welcome.GetServerId(), m.Welcome.GetProtocol(), m.Welcome.GetKinds())
 	case *wire.ServerMessage_Assignment:
 		a := m.Assignment
-		p.terms[a.GetAccount()] = a.GetTerm()
+		ta.terms[a.GetAccount()] = a.GetTerm()
 		marks := map[string]string{}
 		for feed, mark := range wire.ToMarks(a.GetMarks()) {
 			marks[feed.String()] = string(mark)
@@ -346,44 +346,44 @@ func (p *player) describe(m *wire.ServerMessage) string {
 	return m.String()
 }
 
-func (p *player) do(verb string, words []string) {
+func (ta *testAgent) runCommand(verb string, args []string) {
 	switch verb {
 	case "register":
-		p.register(words)
+		ta.register(args)
 	case "deregister":
-		p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: words[0]}}})
+		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: args[0]}}})
 	case "trouble":
-		p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Trouble{Trouble: &wire.Trouble{Account: words[0], Message: strings.Join(words[1:], " ")}}})
+		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Trouble{Trouble: &wire.Trouble{Account: args[0], Message: strings.Join(args[1:], " ")}}})
 	case "cut":
-		p.cut()
+		ta.disconnect()
 	case "attach":
-		p.attach(words)
+		ta.attachOperations(args)
 	case "answer":
-		p.answer(words[0], words[1:])
+		ta.sendOutcome(args[0], args[1:])
 	case "garbage":
-		p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: &wire.Data{Zstd: []byte("garbage")}}})
+		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: &wire.Data{Zstd: []byte("garbage")}}})
 	default:
-		p.record(verb, words)
+		ta.sendRecord(verb, args)
 	}
 }
 
-func (p *player) register(words []string) {
+func (ta *testAgent) register(args []string) {
 	properties, err := json.Marshal(map[string]any{})
 	if err != nil {
-		p.stage.t.Fatal(err)
+		ta.stage.t.Fatal(err)
 	}
-	r := &wire.Register{Account: words[0], Cluster: &wire.Cluster{Uid: words[1], Host: "https://" + words[1]}, Properties: properties}
-	if len(words) > 2 {
-		r.Properties = []byte(strings.Join(words[2:], " "))
+	r := &wire.Register{Account: args[0], Cluster: &wire.Cluster{Uid: args[1], Host: "https://" + args[1]}, Properties: properties}
+	if len(args) > 2 {
+		r.Properties = []byte(strings.Join(args[2:], " "))
 	}
-	p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})
+	ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})
 }
 
-// record sends one record: verb account [name[@version]] [term=N].
-func (p *player) record(verb string, words []string) {
-	rec := &wire.Record{Account: words[0], Term: p.terms[words[0]], Feed: &wire.Feed{Kind: &wire.Kind{Name: "Pod"}}}
+// sendRecord sends one record: verb account [name[@version]] [term=N].
+func (ta *testAgent) sendRecord(verb string, args []string) {
+	rec := &wire.Record{Account: args[0], Term: ta.terms[args[0]], Feed: &wire.Feed{Kind: &wire.Kind{Name: "Pod"}}}
 	var name, version string
-	for _, w := range words[1:] {
+	for _, w := range args[1:] {
 		if _, err := fmt.Sscanf(w, "term=%d", &rec.Term); err != nil {
 			name, version, _ = strings.Cut(w, "@")
 		}
@@ -411,24 +411,24 @@ func (p *player) record(verb string, words []string) {
 	case "pulse":
 		rec.Account, rec.Term, rec.Feed, rec.Step = "", 0, nil, &wire.Record_Pulse{Pulse: &wire.AgentPulse{UnixMillis: time.Now().UnixMilli()}}
 	default:
-		p.stage.t.Fatalf("unknown verb %q; known are %v", verb, slices.Sorted(maps.Keys(p.terms)))
+		ta.stage.t.Fatalf("unknown verb %q; known are %v", verb, slices.Sorted(maps.Keys(ta.terms)))
 	}
-	p.write(rec)
+	ta.sendData(rec)
 }
 
-func (p *player) write(rec *wire.Record) {
+func (ta *testAgent) sendData(rec *wire.Record) {
 	b, err := wire.Marshal(rec)
 	if err != nil {
-		p.stage.t.Fatal(err)
+		ta.stage.t.Fatal(err)
 	}
-	if err := p.writer.Write(b); err != nil {
-		p.stage.t.Fatal(err)
+	if err := ta.writer.Write(b); err != nil {
+		ta.stage.t.Fatal(err)
 	}
-	pieces, err := p.writer.Flush()
+	pieces, err := ta.writer.Flush()
 	if err != nil {
-		p.stage.t.Fatal(err)
+		ta.stage.t.Fatal(err)
 	}
 	for _, d := range pieces {
-		p.send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: &wire.Data{Zstd: bytes.Clone(d.GetZstd())}}})
+		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: &wire.Data{Zstd: bytes.Clone(d.GetZstd())}}})
 	}
 }

@@ -20,42 +20,42 @@ import (
 //
 // It is used by one goroutine.
 type agentClock struct {
-	welcomed time.Time // when Welcome was sent: the time of stamp 0
+	welcomedAt time.Time // when Welcome was sent: the time of stamp 0
 
-	began          time.Time     // of this window
-	previous, this time.Duration // least offsets of two windows
+	windowStart             time.Time     // of this window
+	previousMin, currentMin time.Duration // least offsets of two windows
 }
 
 const offsetWindow = 2 * time.Minute
 
-// at returns up to when all that the agent knew stands before a pulse that arrives
+// completeUntil returns up to when all that the agent knew stands before a pulse that arrives
 // now.
-func (c *agentClock) at(p *wire.AgentPulse, now time.Time) time.Time {
+func (c *agentClock) completeUntil(p *wire.AgentPulse, now time.Time) time.Time {
 	if p.AgeMillis == nil {
-		return c.byItsClock(time.UnixMilli(p.GetUnixMillis()), now)
+		return c.byAgentClock(time.UnixMilli(p.GetUnixMillis()), now)
 	}
-	said := c.welcomed.Add(millis(p.GetStamp()) + millis(p.GetHeldMillis()))
-	if said.After(now) {
-		said = now
+	sentAt := c.welcomedAt.Add(boundedMillis(p.GetStamp()) + boundedMillis(p.GetHeldMillis()))
+	if sentAt.After(now) {
+		sentAt = now
 	}
-	return said.Add(-millis(p.GetAgeMillis()))
+	return sentAt.Add(-boundedMillis(p.GetAgeMillis()))
 }
 
-// millis is a duration of an agent, which may say anything.
-func millis(n int64) time.Duration {
-	const most = int64(100 * 365 * 24 * time.Hour / time.Millisecond)
-	return time.Duration(max(0, min(n, most))) * time.Millisecond
+// boundedMillis is a duration of an agent, which may say anything.
+func boundedMillis(n int64) time.Duration {
+	const limit = int64(100 * 365 * 24 * time.Hour / time.Millisecond)
+	return time.Duration(max(0, min(n, limit))) * time.Millisecond
 }
 
-func (c *agentClock) byItsClock(said, now time.Time) time.Time {
-	const most = 200 * 365 * 24 * time.Hour / 2
-	offset := max(-most, min(now.Sub(said), most))
+func (c *agentClock) byAgentClock(reported, now time.Time) time.Time {
+	const limit = 200 * 365 * 24 * time.Hour / 2
+	offset := max(-limit, min(now.Sub(reported), limit))
 	switch {
-	case c.began.IsZero():
-		c.began, c.previous, c.this = now, offset, offset
-	case now.Sub(c.began) > offsetWindow:
-		c.began, c.previous, c.this = now, c.this, offset
+	case c.windowStart.IsZero():
+		c.windowStart, c.previousMin, c.currentMin = now, offset, offset
+	case now.Sub(c.windowStart) > offsetWindow:
+		c.windowStart, c.previousMin, c.currentMin = now, c.currentMin, offset
 	}
-	c.this = min(c.this, offset)
-	return now.Add(min(c.previous, c.this) - offset)
+	c.currentMin = min(c.currentMin, offset)
+	return now.Add(min(c.previousMin, c.currentMin) - offset)
 }

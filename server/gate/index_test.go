@@ -24,10 +24,10 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// TestIndexOverASlowLink holds that an agent gets the digests that the store holds,
+// TestIndexOverSlowStream holds that an agent gets the digests that the store holds,
 // however long they wait to be sent: of several feeds at once, one of them in more than
 // eight messages.
-func TestIndexOverASlowLink(t *testing.T) {
+func TestIndexOverSlowStream(t *testing.T) {
 	kinds := []string{"Pod", "Service"}
 	sizes := map[string]int{"Pod": 8*4096 + 1, "Service": 2*4096 + 1}
 	dir := t.TempDir()
@@ -37,39 +37,39 @@ func TestIndexOverASlowLink(t *testing.T) {
 	}
 	defer st.Close()
 	log := slog.New(slog.DiscardHandler)
-	read := &indexReads{Store: st, left: len(kinds), done: make(chan struct{})}
-	door := gate.New(gate.Config{Server: "s1", Pulse: time.Hour}, ingest.New(ingest.Config{}, read, ingest.NewHub(), log),
+	indexes := &indexCountingStore{Store: st, remaining: len(kinds), done: make(chan struct{})}
+	srv := gate.New(gate.Config{ServerID: "s1", Heartbeat: time.Hour}, ingest.New(ingest.Config{}, indexes, ingest.NewHub(), log),
 		roster.New("s1", st, accounts.New(accounts.Config{}, st, log), log), nil, log)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	link := &slowLink{ctx: ctx, up: make(chan *wire.AgentMessage), down: make(chan *wire.ServerMessage), open: read.done}
+	stream := &slowStream{ctx: ctx, toServer: make(chan *wire.AgentMessage), toAgent: make(chan *wire.ServerMessage), unblock: indexes.done}
 	var session sync.WaitGroup
 	defer session.Wait()
 	defer cancel()
-	session.Go(func() { _ = door.Connect(link) })
+	session.Go(func() { _ = srv.Connect(stream) })
 
-	link.greet(t)
-	term := link.register(t)
+	stream.handshake(t)
+	term := stream.register(t)
 	declare := &wire.Declare{}
 	for _, kind := range kinds {
-		declare.Feeds = append(declare.Feeds, &wire.DeclaredFeed{Feed: feedOf(kind), Version: "v1"})
+		declare.Feeds = append(declare.Feeds, &wire.DeclaredFeed{Feed: wireFeed(kind), Version: "v1"})
 	}
-	link.send(t, &wire.Record{Account: "prod", Term: term, Step: &wire.Record_Declare{Declare: declare}})
-	for link.receive(t).GetAck().GetRecords() == 0 {
+	stream.sendRecord(t, &wire.Record{Account: "prod", Term: term, Step: &wire.Record_Declare{Declare: declare}})
+	for stream.receive(t).GetAck().GetRecords() == 0 {
 	}
 	for kind, n := range sizes {
-		fill(t, filepath.Join(dir, "v.db"), kind, n)
+		insertObjects(t, filepath.Join(dir, "v.db"), kind, n)
 	}
 	for _, kind := range kinds {
-		link.send(t, &wire.Record{Account: "prod", Term: term, Feed: feedOf(kind), Step: &wire.Record_Begin{Begin: &wire.Begin{}}})
+		stream.sendRecord(t, &wire.Record{Account: "prod", Term: term, Feed: wireFeed(kind), Step: &wire.Record_Begin{Begin: &wire.Begin{}}})
 	}
 	got := map[string][]uint64{}
-	for left := len(kinds); left > 0; {
-		if i := link.receive(t).GetIndex(); i != nil {
+	for remaining := len(kinds); remaining > 0; {
+		if i := stream.receive(t).GetIndex(); i != nil {
 			kind := i.GetFeed().GetKind().GetName()
 			got[kind] = append(got[kind], i.GetDigests()...)
 			if i.GetLast() {
-				left--
+				remaining--
 			}
 		}
 	}
@@ -87,75 +87,75 @@ func TestIndexOverASlowLink(t *testing.T) {
 	}
 }
 
-func feedOf(kind string) *wire.Feed { return &wire.Feed{Kind: &wire.Kind{Name: kind}} }
+func wireFeed(kind string) *wire.Feed { return &wire.Feed{Kind: &wire.Kind{Name: kind}} }
 
-// indexReads tells when so many indexes have been read whole.
-type indexReads struct {
+// indexCountingStore tells when so many indexes have been read whole.
+type indexCountingStore struct {
 	*store.Store
-	mu   sync.Mutex
-	left int
-	done chan struct{}
+	mu        sync.Mutex
+	remaining int
+	done      chan struct{}
 }
 
-func (r *indexReads) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]uint64) error) error {
+func (r *indexCountingStore) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]uint64) error) error {
 	err := r.Store.Index(ctx, account, feed, yield)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.left--; r.left == 0 {
+	if r.remaining--; r.remaining == 0 {
 		close(r.done)
 	}
 	return err
 }
 
-// slowLink is the server's end of a stream that brings no index down before it is
+// slowStream is the server's end of a stream that brings no index down before it is
 // open. As gRPC does, it encodes a message when that is sent, and not before.
-type slowLink struct {
+type slowStream struct {
 	grpc.ServerStream
-	ctx    context.Context
-	up     chan *wire.AgentMessage
-	down   chan *wire.ServerMessage
-	open   chan struct{}
-	writer wire.Writer
+	ctx      context.Context
+	toServer chan *wire.AgentMessage
+	toAgent  chan *wire.ServerMessage
+	unblock  chan struct{}
+	writer   wire.Writer
 }
 
-func (l *slowLink) Context() context.Context { return l.ctx }
+func (l *slowStream) Context() context.Context { return l.ctx }
 
-func (l *slowLink) Recv() (*wire.AgentMessage, error) {
+func (l *slowStream) Recv() (*wire.AgentMessage, error) {
 	select {
-	case m := <-l.up:
+	case m := <-l.toServer:
 		return m, nil
 	case <-l.ctx.Done():
 		return nil, io.EOF
 	}
 }
 
-func (l *slowLink) Send(m *wire.ServerMessage) error {
+func (l *slowStream) Send(m *wire.ServerMessage) error {
 	if m.GetIndex() != nil {
 		select {
-		case <-l.open:
+		case <-l.unblock:
 		case <-l.ctx.Done():
 		}
 	}
 	select {
-	case l.down <- proto.CloneOf(m):
+	case l.toAgent <- proto.CloneOf(m):
 	case <-l.ctx.Done():
 	}
 	return l.ctx.Err()
 }
 
-func (l *slowLink) say(t *testing.T, m *wire.AgentMessage) {
+func (l *slowStream) sendMessage(t *testing.T, m *wire.AgentMessage) {
 	t.Helper()
 	select {
-	case l.up <- m:
+	case l.toServer <- m:
 	case <-l.ctx.Done():
 		t.Fatal("the session has ended")
 	}
 }
 
-func (l *slowLink) receive(t *testing.T) *wire.ServerMessage {
+func (l *slowStream) receive(t *testing.T) *wire.ServerMessage {
 	t.Helper()
 	select {
-	case m := <-l.down:
+	case m := <-l.toAgent:
 		return m
 	case <-l.ctx.Done():
 		t.Fatal("the session has ended")
@@ -163,18 +163,18 @@ func (l *slowLink) receive(t *testing.T) *wire.ServerMessage {
 	}
 }
 
-func (l *slowLink) greet(t *testing.T) {
+func (l *slowStream) handshake(t *testing.T) {
 	t.Helper()
-	l.say(t, &wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: "a1"}}})
+	l.sendMessage(t, &wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: "a1"}}})
 	if m := l.receive(t); m.GetWelcome() == nil {
 		t.Fatalf("no welcome but %v", m)
 	}
 }
 
 // register returns the term that the agent gets.
-func (l *slowLink) register(t *testing.T) int64 {
+func (l *slowStream) register(t *testing.T) int64 {
 	t.Helper()
-	l.say(t, &wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: &wire.Register{
+	l.sendMessage(t, &wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: &wire.Register{
 		Account: "prod", Cluster: &wire.Cluster{Uid: "u", Host: "https://u"}, Properties: []byte("{}")}}})
 	a := l.receive(t).GetAssignment()
 	if a.GetRole() != wire.Assignment_ROLE_CACHER {
@@ -183,7 +183,7 @@ func (l *slowLink) register(t *testing.T) int64 {
 	return a.GetTerm()
 }
 
-func (l *slowLink) send(t *testing.T, rec *wire.Record) {
+func (l *slowStream) sendRecord(t *testing.T, rec *wire.Record) {
 	t.Helper()
 	b, err := proto.Marshal(rec)
 	if err == nil {
@@ -197,12 +197,12 @@ func (l *slowLink) send(t *testing.T, rec *wire.Record) {
 		t.Fatal(err)
 	}
 	for _, d := range pieces {
-		l.say(t, &wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: proto.CloneOf(d)}})
+		l.sendMessage(t, &wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: proto.CloneOf(d)}})
 	}
 }
 
-// fill stores so many objects of a kind, which through the store takes a minute.
-func fill(t *testing.T, file, kind string, n int) {
+// insertObjects stores so many objects of a kind, which through the store takes a minute.
+func insertObjects(t *testing.T, file, kind string, n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(10000)")
 	if err != nil {

@@ -7,44 +7,44 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// inflight bounds the bytes of records that the agents of one source have waiting for
+// recordBudget bounds the bytes of records that the agents of one source have waiting for
 // the database, so that a host which writes all that it can leaves room for others:
 // in memory, and in the database's queue.
-type inflight struct {
+type recordBudget struct {
 	limit int64 // of one source
 
 	mu      sync.Mutex
-	sources map[string]*source
+	sources map[string]*sourceBudget
 }
 
-// source is a host, as sourceOf names it.
-type source struct {
+// sourceBudget is a host, as sourceOf names it.
+type sourceBudget struct {
 	bytes    *semaphore.Weighted
 	sessions int // guarded by inflight.mu
 }
 
-func newInflight(limit int64) *inflight {
-	return &inflight{limit: limit, sources: map[string]*source{}}
+func newRecordBudget(limit int64) *recordBudget {
+	return &recordBudget{limit: limit, sources: map[string]*sourceBudget{}}
 }
 
 // open returns what a session's records are counted by. Its owner closes it.
-func (f *inflight) open(name string) *unstored {
+func (f *recordBudget) open(name string) *unstoredRecords {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.sources[name]
 	if s == nil {
-		s = &source{bytes: semaphore.NewWeighted(f.limit)}
+		s = &sourceBudget{bytes: semaphore.NewWeighted(f.limit)}
 		f.sources[name] = s
 	}
 	s.sessions++
-	return &unstored{of: f, name: name, source: s}
+	return &unstoredRecords{budget: f, name: name, source: s}
 }
 
-// unstored is a session's records that are not stored yet.
-type unstored struct {
-	of     *inflight
+// unstoredRecords is a session's records that are not stored yet.
+type unstoredRecords struct {
+	budget *recordBudget
 	name   string
-	source *source
+	source *sourceBudget
 
 	mu     sync.Mutex
 	sizes  []int64 // of the records that are not acknowledged, in their order
@@ -53,8 +53,8 @@ type unstored struct {
 }
 
 // add waits until a record may be put, and counts it.
-func (u *unstored) add(ctx context.Context, size int) error {
-	n := min(int64(size), u.of.limit)
+func (u *unstoredRecords) add(ctx context.Context, size int) error {
+	n := min(int64(size), u.budget.limit)
 	if err := u.source.bytes.Acquire(ctx, n); err != nil {
 		return context.Cause(ctx)
 	}
@@ -69,13 +69,13 @@ func (u *unstored) add(ctx context.Context, size int) error {
 }
 
 // stored says that the first n records are stored.
-func (u *unstored) stored(n uint64) {
+func (u *unstoredRecords) stored(n uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.releaseLocked(min(n-min(n, u.first), uint64(len(u.sizes))))
 }
 
-func (u *unstored) releaseLocked(records uint64) {
+func (u *unstoredRecords) releaseLocked(records uint64) {
 	var sum int64
 	for _, size := range u.sizes[:records] {
 		sum += size
@@ -86,14 +86,14 @@ func (u *unstored) releaseLocked(records uint64) {
 }
 
 // close gives up what is not stored.
-func (u *unstored) close() {
+func (u *unstoredRecords) close() {
 	u.mu.Lock()
 	u.releaseLocked(uint64(len(u.sizes)))
 	u.closed = true
 	u.mu.Unlock()
-	u.of.mu.Lock()
-	defer u.of.mu.Unlock()
+	u.budget.mu.Lock()
+	defer u.budget.mu.Unlock()
 	if u.source.sessions--; u.source.sessions == 0 {
-		delete(u.of.sources, u.name)
+		delete(u.budget.sources, u.name)
 	}
 }

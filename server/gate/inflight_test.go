@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 )
 
-func TestInflight(t *testing.T) {
+func TestRecordBudgetPerSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		f := newInflight(100)
+		f := newRecordBudget(100)
 		a, b, other := f.open("flood"), f.open("flood"), f.open("honest")
 		for range 5 {
 			if err := a.add(ctx, 20); err != nil {

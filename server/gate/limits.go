@@ -13,18 +13,18 @@ import (
 // What one agent may say of itself and its accounts. Memory that is kept for as long
 // as it is connected also counts against the gate's memory.
 const (
-	maxName       = 255       // bytes, of an agent's, a host's or a zone's name
-	maxAccounts   = 10_000    // of one agent
-	maxProperties = 256 << 10 // bytes, of an account
-	maxIdentity   = 4 << 10   // bytes, of a cluster's identity and an account's shape, each
-	maxTrouble    = 1 << 10   // bytes, of what keeps an account from being reported
-	sessionMemory = 32 << 10  // bytes, that a session takes by being there
-	accountMemory = 1 << 10   // bytes, that an account takes besides what is said of it
+	maxNameBytes       = 255       // bytes, of an agent's, a host's or a zone's name
+	maxAccounts        = 10_000    // of one agent
+	maxPropertiesBytes = 256 << 10 // bytes, of an account
+	maxIdentityBytes   = 4 << 10   // bytes, of a cluster's identity and an account's shape, each
+	maxAccountError    = 1 << 10   // bytes, of what keeps an account from being reported
+	sessionMemory      = 32 << 10  // bytes, that a session takes by being there
+	accountMemory      = 1 << 10   // bytes, that an account takes besides what is said of it
 	// propertiesMemory is how much memory properties take, by a byte of their JSON: an
 	// entry of a list of short texts has four bytes there.
-	propertiesMemory = 8
-	maxEarly         = 64 << 10 // bytes, compressed, of records before the first account is held
-	maxEarlyRecord   = 1 << 10  // bytes, of a record in them: they are pulses
+	propertiesMemory   = 8
+	maxBufferedPieces  = 64 << 10 // bytes, compressed, of records before the first account is held
+	maxHeartbeatRecord = 1 << 10  // bytes, of a record in them: they are pulses
 )
 
 // checkHello refuses an agent whose names can't be shown.
@@ -33,8 +33,8 @@ func checkHello(h *wire.Hello) error {
 		return status.Error(codes.InvalidArgument, "the first message must be a Hello that names the agent")
 	}
 	for _, name := range []string{h.GetAgentId(), h.GetAgentVersion(), h.GetHostname(), h.GetZoneId()} {
-		if len(name) > maxName || !isPrintable(name) {
-			return status.Errorf(codes.InvalidArgument, "the agent names itself, its version, host or zone %.40q: that must be printable and at most %d bytes long", name, maxName)
+		if len(name) > maxNameBytes || !isPrintable(name) {
+			return status.Errorf(codes.InvalidArgument, "the agent names itself, its version, host or zone %.40q: that must be printable and at most %d bytes long", name, maxNameBytes)
 		}
 	}
 	return nil
@@ -52,12 +52,12 @@ func isPrintable(s string) bool {
 // checkRegister refuses a registration that is too large to be kept.
 func checkRegister(r *wire.Register) error {
 	switch c := r.GetCluster(); {
-	case len(r.GetAccount()) > maxName || !isPrintable(r.GetAccount()):
-		return vedette.Errorf(vedette.Invalid, "the account name %.40q must be printable and at most %d bytes long", r.GetAccount(), maxName)
-	case len(r.GetProperties()) > maxProperties:
-		return vedette.Errorf(vedette.Invalid, "the account's properties have %d bytes; %d are the most", len(r.GetProperties()), maxProperties)
-	case max(len(c.GetUid()), len(c.GetHost()), len(c.GetFingerprint()), len(c.GetVersion()), len(r.GetShape())) > maxIdentity:
-		return vedette.Errorf(vedette.Invalid, "what names the account's cluster has more than %d bytes", maxIdentity)
+	case len(r.GetAccount()) > maxNameBytes || !isPrintable(r.GetAccount()):
+		return vedette.Errorf(vedette.Invalid, "the account name %.40q must be printable and at most %d bytes long", r.GetAccount(), maxNameBytes)
+	case len(r.GetProperties()) > maxPropertiesBytes:
+		return vedette.Errorf(vedette.Invalid, "the account's properties have %d bytes; %d are the most", len(r.GetProperties()), maxPropertiesBytes)
+	case max(len(c.GetUid()), len(c.GetHost()), len(c.GetFingerprint()), len(c.GetVersion()), len(r.GetShape())) > maxIdentityBytes:
+		return vedette.Errorf(vedette.Invalid, "what names the account's cluster has more than %d bytes", maxIdentityBytes)
 	}
 	return nil
 }

@@ -8,80 +8,80 @@ import (
 	"time"
 )
 
-// holder is a session that gives its memory back when it is told to end.
-type holder struct {
-	*share
-	ended chan error
+// testSession is a session that gives its memory back when it is told to end.
+type testSession struct {
+	*memoryShare
+	evictions chan error
 }
 
-func (m *memory) holder(source string) *holder {
-	h := &holder{ended: make(chan error, 1)}
-	h.share = m.open(source, func(err error) {
-		h.ended <- err
+func (m *memoryBudget) newTestSession(source string) *testSession {
+	h := &testSession{evictions: make(chan error, 1)}
+	h.memoryShare = m.open(source, func(err error) {
+		h.evictions <- err
 		h.close()
 	})
 	return h
 }
 
-func TestMemory(t *testing.T) {
+func TestMemoryBudget(t *testing.T) {
 	ctx := context.Background()
 	t.Run("who floods displaces itself and not others", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			m := newMemory(100)
-			var flood []*holder
+			m := newMemoryBudget(100)
+			var flooding []*testSession
 			for range 10 {
-				h := m.holder("hostile")
+				h := m.newTestSession("hostile")
 				if err := h.reserve(ctx, 10); err != nil {
 					t.Fatal(err)
 				}
-				flood = append(flood, h)
+				flooding = append(flooding, h)
 			}
-			honest := m.holder("honest")
-			if err := honest.reserve(ctx, 30); err != nil {
+			other := m.newTestSession("honest")
+			if err := other.reserve(ctx, 30); err != nil {
 				t.Errorf("an agent of another host gets no memory: %v", err)
 			}
 			synctest.Wait()
-			ended := 0
-			for _, h := range flood {
+			evicted := 0
+			for _, h := range flooding {
 				select {
-				case err := <-h.ended:
-					ended++
-					if !errors.Is(err, errDisplace) {
+				case err := <-h.evictions:
+					evicted++
+					if !errors.Is(err, errEvicted) {
 						t.Errorf("ended by %v", err)
 					}
 				default:
 				}
 			}
-			if ended != 3 || len(honest.ended) > 0 {
-				t.Errorf("%d sessions ended for 30 bytes, want 3 of the flood", ended)
+			if evicted != 3 || len(other.evictions) > 0 {
+				t.Errorf("%d sessions ended for 30 bytes, want 3 of the flood", evicted)
 			}
 		})
 	})
 	t.Run("who wants more of the same source waits, and gives up", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			m := newMemory(100)
-			first, second := m.holder("a"), m.holder("a")
+			m := newMemoryBudget(100)
+			first, second := m.newTestSession("a"), m.newTestSession("a")
 			if err := first.reserve(ctx, 90); err != nil {
 				t.Fatal(err)
 			}
-			began := time.Now()
-			if err := second.reserve(ctx, 20); !errors.Is(err, errNoMemory) || time.Since(began) != memoryWait {
-				t.Errorf("after %v: %v", time.Since(began), err)
+			start := time.Now()
+			if err := second.reserve(ctx, 20); !errors.Is(err, errNoMemory) || time.Since(start) != memoryTimeout {
+				t.Errorf("after %v: %v", time.Since(start), err)
 			}
 			go func() {
 				time.Sleep(time.Second)
 				first.release(50)
 			}()
-			began = time.Now()
-			if err := second.reserve(ctx, 20); err != nil || time.Since(began) != time.Second || len(first.ended) > 0 {
-				t.Errorf("after %v: %v", time.Since(began), err)
+			start = time.Now()
+			if err := second.reserve(ctx, 20); err != nil || time.Since(start) != time.Second || len(first.evictions) > 0 {
+				t.Errorf("after %v: %v", time.Since(start), err)
 			}
 		})
 	})
 	t.Run("who waits is woken for what is enough only", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			m := newMemory(100)
-			first, second := m.holder("a"), m.holder("a")
+			m := newMemoryBudget(100)
+			first, second := m.newTestSession("a"), m.newTestSession("a")
 			if err := first.reserve(ctx, 90); err != nil {
 				t.Fatal(err)
 			}
@@ -106,25 +106,25 @@ func TestMemory(t *testing.T) {
 		})
 	})
 	t.Run("nobody gets more than all", func(t *testing.T) {
-		if err := newMemory(100).holder("a").reserve(ctx, 101); !errors.Is(err, errNoMemory) {
+		if err := newMemoryBudget(100).newTestSession("a").reserve(ctx, 101); !errors.Is(err, errNoMemory) {
 			t.Error(err)
 		}
 	})
 	t.Run("what does not wait ends the greatest", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			m := newMemory(100)
-			small, great := m.holder("a"), m.holder("b")
+			m := newMemoryBudget(100)
+			small, large := m.newTestSession("a"), m.newTestSession("b")
 			small.grow(40)
-			great.grow(70)
+			large.grow(70)
 			synctest.Wait()
-			if len(great.ended) != 1 || len(small.ended) != 0 || m.used != 40 {
-				t.Errorf("%d and %d ended, %d bytes are used", len(great.ended), len(small.ended), m.used)
+			if len(large.evictions) != 1 || len(small.evictions) != 0 || m.used != 40 {
+				t.Errorf("%d and %d ended, %d bytes are used", len(large.evictions), len(small.evictions), m.used)
 			}
 		})
 	})
 	t.Run("all comes back", func(t *testing.T) {
-		m := newMemory(100)
-		a := m.holder("a")
+		m := newMemoryBudget(100)
+		a := m.newTestSession("a")
 		a.grow(10)
 		if err := a.reserve(ctx, 20); err != nil {
 			t.Fatal(err)

@@ -19,70 +19,70 @@ import (
 // operationsService is the gate as gRPC's Operations service sees it.
 type operationsService struct {
 	wire.UnimplementedOperationsServer
-	*Gate
+	*Server
 }
 
-// visit is an agent's stream of operations.
-type visit struct {
+// operationStream is an agent's stream of operations.
+type operationStream struct {
 	*dispatch.Visit
-	share   *share // of the session's memory
-	mu      sync.Mutex
-	waiting []*wire.OperationsDown
-	bytes   int // of waiting
-	ready   chan struct{}
+	share      *memoryShare // of the session's memory
+	mu         sync.Mutex
+	queue      []*wire.OperationsDown
+	queueBytes int // of waiting
+	ready      chan struct{}
 }
 
 // Serve gives an agent operations, and takes their outcomes. gRPC calls it.
 func (o operationsService) Serve(stream grpc.BidiStreamingServer[wire.OperationsUp, wire.OperationsDown]) error {
-	first, err := firstOf(stream.Context(), stream.Recv, o.cfg.Greeting)
+	first, err := receiveFirst(stream.Context(), stream.Recv, o.cfg.HelloTimeout)
 	if err != nil {
 		return err
 	}
 	attach := first.GetAttach()
-	if len(attach.GetProcess()) > maxName {
-		return status.Errorf(codes.InvalidArgument, "the name of the process has %d bytes; %d are the most", len(attach.GetProcess()), maxName)
+	if len(attach.GetProcess()) > maxNameBytes {
+		return status.Errorf(codes.InvalidArgument, "the name of the process has %d bytes; %d are the most", len(attach.GetProcess()), maxNameBytes)
 	}
-	s := o.session(stream.Context(), attach.GetSession())
+	s := o.awaitSession(stream.Context(), attach.GetSession())
 	if s == nil {
 		return errNoSession
 	}
-	if !s.serving.CompareAndSwap(false, true) {
-		return errTwoStreams
+	if !s.hasOperationStream.CompareAndSwap(false, true) {
+		return errDuplicateStream
 	}
-	defer s.serving.Store(false)
-	v := &visit{ready: make(chan struct{}, 1), share: s.share}
-	v.Visit = o.dispatch.Attach(s.member, attach.GetProcess(), v)
-	defer v.Leave()
-	s.visit.Store(v)
-	defer s.visit.Store(nil)
-	during, end := s.during(stream.Context())
-	defer end()
-	group, ctx := errgroup.WithContext(during)
-	group.Go(func() error { return v.send(ctx, stream.Send) })
-	group.Go(func() error { return v.receive(stream) })
+	defer s.hasOperationStream.Store(false)
+	ops := &operationStream{ready: make(chan struct{}, 1), share: s.share}
+	ops.Visit = o.dispatch.Attach(s.member, attach.GetProcess(), ops)
+	defer ops.Leave()
+	s.operations.Store(ops)
+	defer s.operations.Store(nil)
+	ctxWithSession, stop := s.withSession(stream.Context())
+	defer stop()
+	group, ctx := errgroup.WithContext(ctxWithSession)
+	group.Go(func() error { return ops.send(ctx, stream.Send) })
+	group.Go(func() error { return ops.receive(stream) })
 	<-ctx.Done() // a stream that waits in Recv ends with its handler, not with its group
 	return statusOf(context.Cause(ctx))
 }
 
 var (
-	errNoSession    = status.Error(codes.FailedPrecondition, "the stream names no session of this server; connect again")
-	errSessionEnded = status.Error(codes.Canceled, "the agent's session has ended; connect again")
-	errTwoStreams   = status.Error(codes.FailedPrecondition, "the session has a stream of operations already")
+	errNoSession       = status.Error(codes.FailedPrecondition, "the stream names no session of this server; connect again")
+	errSessionEnded    = status.Error(codes.Canceled, "the agent's session has ended; connect again")
+	errDuplicateStream = status.Error(codes.FailedPrecondition, "the session has a stream of operations already")
 )
 
-// during returns a context that ends with the session too.
-func (s *session) during(ctx context.Context) (context.Context, func()) {
+// withSession returns a context that ends with the session too.
+func (s *session) withSession(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(errSessionEnded) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// session finds an agent's session by the name that its Welcome gave it, for a stream
+// awaitSession finds an agent's session by the name that its Welcome gave it, for a stream
 // of the same agent. The agent may be quicker than the roster, which it is waited
 // for; nil where there is no such session.
-func (g *Gate) session(ctx context.Context, token string) *session {
-	s := g.named(token)
-	if s == nil || s.peer != identityOf(ctx) {
+func (srv *Server) awaitSession(ctx context.Context, token string) *session {
+	s := srv.lookupSession(token)
+	if s == nil || s.peer != certificateDigest(ctx) {
 		return nil
 	}
 	select {
@@ -93,36 +93,36 @@ func (g *Gate) session(ctx context.Context, token string) *session {
 	}
 }
 
-func (g *Gate) named(token string) *session {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.sessions[token]
+func (srv *Server) lookupSession(token string) *session {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.sessions[token]
 }
 
-func (v *visit) receive(stream grpc.BidiStreamingServer[wire.OperationsUp, wire.OperationsDown]) error {
+func (o *operationStream) receive(stream grpc.BidiStreamingServer[wire.OperationsUp, wire.OperationsDown]) error {
 	for {
 		m, err := stream.Recv()
 		if err != nil {
 			return err
 		}
 		if out := m.GetOutcome(); out != nil {
-			v.Outcome(wire.ToOutcome(out))
+			o.Outcome(wire.ToOutcome(out))
 		}
 	}
 }
 
 // Send implements dispatch.Line.
-func (v *visit) Send(op vedette.Operation) {
+func (o *operationStream) Send(op vedette.Operation) {
 	encoded, err := wire.FromOperation(op, time.Now())
 	if err != nil {
-		go v.Outcome(unsendable(op.ID, err))
+		go o.Outcome(encodingFailed(op.ID, err))
 		return
 	}
-	v.put(&wire.OperationsDown{Message: &wire.OperationsDown_Operation{Operation: encoded}})
+	o.put(&wire.OperationsDown{Message: &wire.OperationsDown_Operation{Operation: encoded}})
 }
 
-// unsendable ends an operation that the protocol has no words for.
-func unsendable(id vedette.OperationID, err error) vedette.Outcome {
+// encodingFailed ends an operation that the protocol has no words for.
+func encodingFailed(id vedette.OperationID, err error) vedette.Outcome {
 	out := vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusInternalServerError, Reason: "InternalError", Message: err.Error()}
 	if vedette.KindOf(err) == vedette.Invalid {
 		out.Status, out.Reason = http.StatusBadRequest, "BadRequest"
@@ -131,58 +131,58 @@ func unsendable(id vedette.OperationID, err error) vedette.Outcome {
 }
 
 // Cancel implements dispatch.Line.
-func (v *visit) Cancel(id vedette.OperationID) {
-	v.put(&wire.OperationsDown{Message: &wire.OperationsDown_Cancel{Cancel: &wire.Cancel{Id: string(id)}}})
+func (o *operationStream) Cancel(id vedette.OperationID) {
+	o.put(&wire.OperationsDown{Message: &wire.OperationsDown_Cancel{Cancel: &wire.Cancel{Id: string(id)}}})
 }
 
 // Forget implements dispatch.Line.
-func (v *visit) Forget(id vedette.OperationID) {
-	v.put(&wire.OperationsDown{Message: &wire.OperationsDown_Forget{Forget: &wire.Forget{Id: string(id)}}})
+func (o *operationStream) Forget(id vedette.OperationID) {
+	o.put(&wire.OperationsDown{Message: &wire.OperationsDown_Forget{Forget: &wire.Forget{Id: string(id)}}})
 }
 
-func (v *visit) put(m *wire.OperationsDown) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.waiting = append(v.waiting, m)
-	v.bytes += sizeOf(m)
-	v.share.grow(sizeOf(m))
+func (o *operationStream) put(m *wire.OperationsDown) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.queue = append(o.queue, m)
+	o.queueBytes += sizeOf(m)
+	o.share.grow(sizeOf(m))
 	select {
-	case v.ready <- struct{}{}:
+	case o.ready <- struct{}{}:
 	default:
 	}
 }
 
-func (v *visit) take() (taken []*wire.OperationsDown, bytes int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	taken, bytes = v.waiting, v.bytes
-	v.waiting, v.bytes = nil, 0
-	return taken, bytes
+func (o *operationStream) take() (messages []*wire.OperationsDown, bytes int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	messages, bytes = o.queue, o.queueBytes
+	o.queue, o.queueBytes = nil, 0
+	return messages, bytes
 }
 
-func (v *visit) send(ctx context.Context, send func(*wire.OperationsDown) error) error {
+func (o *operationStream) send(ctx context.Context, send func(*wire.OperationsDown) error) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-v.ready:
+		case <-o.ready:
 		}
-		messages, bytes := v.take()
+		messages, bytes := o.take()
 		for _, m := range messages {
-			if err := v.sendParts(m, send); err != nil {
+			if err := o.sendParts(m, send); err != nil {
 				return err
 			}
 		}
-		v.share.release(bytes)
+		o.share.release(bytes)
 	}
 }
 
 // sendParts sends a message, in parts where it is big. One that can't be encoded ends
 // its operation and nothing else.
-func (v *visit) sendParts(m *wire.OperationsDown, send func(*wire.OperationsDown) error) error {
+func (o *operationStream) sendParts(m *wire.OperationsDown, send func(*wire.OperationsDown) error) error {
 	parts, err := wire.Split(m)
 	if err != nil {
-		v.Outcome(unsendable(vedette.OperationID(m.GetOperation().GetId()), err))
+		o.Outcome(encodingFailed(vedette.OperationID(m.GetOperation().GetId()), err))
 		return nil
 	}
 	for _, part := range parts {

@@ -41,9 +41,9 @@ func ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// identityOf names the peer of a stream by its client certificate; empty where it has
+// certificateDigest names the peer of a stream by its client certificate; empty where it has
 // none.
-func identityOf(ctx context.Context) string {
+func certificateDigest(ctx context.Context) string {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {
 		return ""
@@ -68,30 +68,30 @@ func sourceOf(ctx context.Context) string {
 	if err != nil {
 		host = p.Addr.String()
 	}
-	return host + " " + identityOf(ctx)
+	return host + " " + certificateDigest(ctx)
 }
 
-// firstOf receives the first message of a stream. One that does not come in time ends
+// receiveFirst receives the first message of a stream. One that does not come in time ends
 // the stream: receive itself ends with the stream's handler.
-func firstOf[M any](ctx context.Context, receive func() (M, error), within time.Duration) (M, error) {
-	type received struct {
+func receiveFirst[M any](ctx context.Context, receive func() (M, error), timeout time.Duration) (M, error) {
+	type result struct {
 		m   M
 		err error
 	}
-	first := make(chan received, 1)
+	first := make(chan result, 1)
 	go func() {
 		m, err := receive()
-		first <- received{m, err}
+		first <- result{m, err}
 	}()
-	patience := time.NewTimer(within)
-	defer patience.Stop()
-	var none M
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	var zero M
 	select {
 	case r := <-first:
 		return r.m, r.err
 	case <-ctx.Done():
-		return none, statusOf(context.Cause(ctx))
-	case <-patience.C:
-		return none, status.Errorf(codes.DeadlineExceeded, "the first message did not come within %v", within)
+		return zero, statusOf(context.Cause(ctx))
+	case <-timer.C:
+		return zero, status.Errorf(codes.DeadlineExceeded, "the first message did not come within %v", timeout)
 	}
 }

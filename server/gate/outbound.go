@@ -14,15 +14,15 @@ import (
 // Acknowledgements are cumulative, so a later one takes an earlier one's place.
 // What is put is encoded when it is sent, so nothing in it may change any more.
 type outbound struct {
-	share *share
+	share *memoryShare
 
-	mu      sync.Mutex
-	waiting []*wire.ServerMessage
-	bytes   int // of waiting
-	ready   chan struct{}
+	mu         sync.Mutex
+	queue      []*wire.ServerMessage
+	queueBytes int // of waiting
+	ready      chan struct{}
 }
 
-func newOutbound(s *share) *outbound {
+func newOutbound(s *memoryShare) *outbound {
 	return &outbound{share: s, ready: make(chan struct{}, 1)}
 }
 
@@ -30,12 +30,12 @@ func newOutbound(s *share) *outbound {
 func (o *outbound) put(m *wire.ServerMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if n := len(o.waiting); n > 0 && m.GetAck() != nil && o.waiting[n-1].GetAck() != nil {
-		o.waiting[n-1] = m
+	if n := len(o.queue); n > 0 && m.GetAck() != nil && o.queue[n-1].GetAck() != nil {
+		o.queue[n-1] = m
 	} else {
-		o.waiting = append(o.waiting, m)
+		o.queue = append(o.queue, m)
 		size := sizeOf(m)
-		o.bytes += size
+		o.queueBytes += size
 		o.share.grow(size)
 	}
 	select {
@@ -47,12 +47,12 @@ func (o *outbound) put(m *wire.ServerMessage) {
 // sizeOf is about what a message takes while it waits.
 func sizeOf(m proto.Message) int { return 100 + proto.Size(m) }
 
-func (o *outbound) take() (taken []*wire.ServerMessage, bytes int) {
+func (o *outbound) take() (messages []*wire.ServerMessage, bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	taken, bytes = o.waiting, o.bytes
-	o.waiting, o.bytes = nil, 0
-	return taken, bytes
+	messages, bytes = o.queue, o.queueBytes
+	o.queue, o.queueBytes = nil, 0
+	return messages, bytes
 }
 
 // run sends until ctx ends.

@@ -13,130 +13,130 @@ import (
 )
 
 const (
-	// mostAsking is how long the roster may take over one account before the next of
+	// maxRegistrationWait is how long the roster may take over one account before the next of
 	// its agent is asked about too, and asksAtOnce how many may wait for it then.
-	mostAsking = time.Second
-	asksAtOnce = 16
+	maxRegistrationWait        = time.Second
+	maxConcurrentRegistrations = 16
 )
 
-// registrations are what the roster is to be asked about an agent's accounts. They are
+// registrationQueue are what the roster is to be asked about an agent's accounts. They are
 // asked one after the other, so that a storm of agents asks the database as many
 // questions at once as there are agents, not accounts. An account about which that
 // takes long, as when somebody holds its row, does not hold up the others, nor what
 // the agent says meanwhile. What fails is asked again: the database may be away.
-type registrations struct {
-	mu      sync.Mutex
-	waiting []vedette.AccountName                               // in the order in which they came
-	wanted  map[vedette.AccountName]func(context.Context) error // the newest of each account
-	asking  map[vedette.AccountName]bool
-	ready   chan struct{} // holds a token while some wait
-	slots   chan struct{}
+type registrationQueue struct {
+	mu        sync.Mutex
+	queue     []vedette.AccountName                               // in the order in which they came
+	pending   map[vedette.AccountName]func(context.Context) error // the newest of each account
+	running   map[vedette.AccountName]bool
+	ready     chan struct{} // holds a token while some wait
+	semaphore chan struct{}
 }
 
-func newRegistrations() *registrations {
-	return &registrations{wanted: map[vedette.AccountName]func(context.Context) error{}, asking: map[vedette.AccountName]bool{},
-		ready: make(chan struct{}, 1), slots: make(chan struct{}, asksAtOnce)}
+func newRegistrationQueue() *registrationQueue {
+	return &registrationQueue{pending: map[vedette.AccountName]func(context.Context) error{}, running: map[vedette.AccountName]bool{},
+		ready: make(chan struct{}, 1), semaphore: make(chan struct{}, maxConcurrentRegistrations)}
 }
 
 // put has the roster asked, in place of what it was to be asked about the same account.
-func (r *registrations) put(account vedette.AccountName, ask func(context.Context) error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, waits := r.wanted[account]
-	r.wanted[account] = ask
-	if !waits && !r.asking[account] {
-		r.waitLocked(account)
+func (q *registrationQueue) put(account vedette.AccountName, register func(context.Context) error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, queued := q.pending[account]
+	q.pending[account] = register
+	if !queued && !q.running[account] {
+		q.enqueueLocked(account)
 	}
 }
 
-func (r *registrations) waitLocked(account vedette.AccountName) {
-	r.waiting = append(r.waiting, account)
+func (q *registrationQueue) enqueueLocked(account vedette.AccountName) {
+	q.queue = append(q.queue, account)
 	select {
-	case r.ready <- struct{}{}:
+	case q.ready <- struct{}{}:
 	default:
 	}
 }
 
 // next takes the first that waits; the function is nil where none does.
-func (r *registrations) next() (vedette.AccountName, func(context.Context) error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.waiting) == 0 {
+func (q *registrationQueue) next() (vedette.AccountName, func(context.Context) error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.queue) == 0 {
 		return "", nil
 	}
-	account := r.waiting[0]
-	r.waiting = r.waiting[1:]
-	ask := r.wanted[account]
-	delete(r.wanted, account)
-	r.asking[account] = true
-	return account, ask
+	account := q.queue[0]
+	q.queue = q.queue[1:]
+	register := q.pending[account]
+	delete(q.pending, account)
+	q.running[account] = true
+	return account, register
 }
 
 // superseded reports whether something else is to be asked about an account.
-func (r *registrations) superseded(account vedette.AccountName) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.wanted[account] != nil
+func (q *registrationQueue) superseded(account vedette.AccountName) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.pending[account] != nil
 }
 
-func (r *registrations) finish(account vedette.AccountName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.asking, account)
-	if r.wanted[account] != nil {
-		r.waitLocked(account)
+func (q *registrationQueue) finish(account vedette.AccountName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.running, account)
+	if q.pending[account] != nil {
+		q.enqueueLocked(account)
 	}
 }
 
 // run asks until ctx ends.
-func (r *registrations) run(ctx context.Context, group *errgroup.Group, log *slog.Logger) error {
+func (q *registrationQueue) run(ctx context.Context, group *errgroup.Group, log *slog.Logger) error {
 	for {
-		account, ask := r.next()
-		if ask == nil {
+		account, register := q.next()
+		if register == nil {
 			select {
-			case <-r.ready:
+			case <-q.ready:
 				continue
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
 		}
 		select {
-		case r.slots <- struct{}{}:
+		case q.semaphore <- struct{}{}:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 		done := make(chan struct{})
 		group.Go(func() error {
-			defer func() { <-r.slots }()
+			defer func() { <-q.semaphore }()
 			defer close(done)
-			r.ask(ctx, account, ask, log.With("account", account))
+			q.register(ctx, account, register, log.With("account", account))
 			return nil
 		})
-		patience := time.NewTimer(mostAsking)
+		timer := time.NewTimer(maxRegistrationWait)
 		select {
 		case <-done:
-		case <-patience.C:
+		case <-timer.C:
 		case <-ctx.Done():
 		}
-		patience.Stop()
+		timer.Stop()
 	}
 }
 
-// ask asks until there is an answer, ctx ends, or something else is to be asked.
-func (r *registrations) ask(ctx context.Context, account vedette.AccountName, ask func(context.Context) error, log *slog.Logger) {
-	defer r.finish(account)
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
+// register asks until there is an answer, ctx ends, or something else is to be asked.
+func (q *registrationQueue) register(ctx context.Context, account vedette.AccountName, ask func(context.Context) error, log *slog.Logger) {
+	defer q.finish(account)
+	retryDelay := backoff.NewExponentialBackOff()
+	retryDelay.InitialInterval, retryDelay.MaxInterval = 100*time.Millisecond, 5*time.Second
 	for logged := false; ; logged = true {
 		err := ask(ctx)
-		if err == nil || ctx.Err() != nil || r.superseded(account) {
+		if err == nil || ctx.Err() != nil || q.superseded(account) {
 			return
 		}
 		if !logged {
 			log.Warn("account can't be registered yet; tried again", "error", err)
 		}
 		select {
-		case <-time.After(wait.NextBackOff()):
+		case <-time.After(retryDelay.NextBackOff()):
 		case <-ctx.Done():
 			return
 		}

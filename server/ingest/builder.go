@@ -10,22 +10,22 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// work is what a lane does at once, in order: batches of changes, and between
+// taskSet is what a lane does at once, in order: batches of changes, and between
 // them the steps that no batch may reach across.
-type work struct {
-	tasks   []*task
-	open    map[vedette.AccountName]*task // the account's last task, while it may still grow
-	bulk    map[vedette.AccountName]int   // bytes of snapshots
-	records uint64                        // how many numbered records are in it
-	rows    int
-	bytes   int
-	weight  int64 // of the budget that its steps hold
-	undone  int   // tasks that are not done, once it was taken; guarded by Lane.mu
+type taskSet struct {
+	tasks         []*task
+	openTasks     map[vedette.AccountName]*task // the account's last task, while it may still grow
+	snapshotBytes map[vedette.AccountName]int   // bytes of snapshots
+	records       uint64                        // how many numbered records are in it
+	rows          int
+	bytes         int
+	weight        int64 // of the budget that its steps hold
+	remaining     int   // tasks that are not done, once it was taken; guarded by Lane.mu
 }
 
 // task is a batch, or else a step of its own.
 type task struct {
-	work   *work
+	set    *taskSet
 	batch  *batch
 	step   Step
 	bytes  int
@@ -50,31 +50,31 @@ func (t *task) term() vedette.Term {
 	return t.step.Term
 }
 
-func newWork() *work {
-	return &work{open: map[vedette.AccountName]*task{}, bulk: map[vedette.AccountName]int{}}
+func newTaskSet() *taskSet {
+	return &taskSet{openTasks: map[vedette.AccountName]*task{}, snapshotBytes: map[vedette.AccountName]int{}}
 }
 
 // add puts a step, which holds so much of the budget, where its account's order asks
 // for it.
-func (w *work) add(s Step, weight int64) {
-	t := w.place(s)
+func (w *taskSet) add(s Step, weight int64) {
+	t := w.assign(s)
 	t.bytes += s.Size
 	t.weight += weight
 	w.bytes += s.Size
 	w.weight += weight
 }
 
-// place puts a step into a task, and returns that.
-func (w *work) place(s Step) *task {
+// assign puts a step into a task, and returns that.
+func (w *taskSet) assign(s Step) *task {
 	if s.Type == Upsert && s.Mark == "" {
-		w.bulk[s.Account] += s.Size
+		w.snapshotBytes[s.Account] += s.Size
 	}
 	if s.Type != Pulse {
 		w.records++
 	}
 	switch s.Type {
 	case Declare, Begin:
-		delete(w.open, s.Account)
+		delete(w.openTasks, s.Account)
 		return w.append(&task{step: s})
 	case Pulse:
 		return w.append(&task{step: s})
@@ -83,35 +83,35 @@ func (w *work) place(s Step) *task {
 		return w.append(&task{step: s})
 	}
 	w.rows++
-	t := w.open[s.Account]
+	t := w.openTasks[s.Account]
 	if t == nil || t.batch.term != s.Term {
 		t = w.append(&task{batch: newBatch(s.Account, s.Term)})
-		w.open[s.Account] = t
+		w.openTasks[s.Account] = t
 	}
 	t.batch.add(s)
 	return t
 }
 
-func (w *work) append(t *task) *task {
-	t.work = w
+func (w *taskSet) append(t *task) *task {
+	t.set = w
 	w.tasks = append(w.tasks, t)
 	return t
 }
 
-// ordered returns the tasks so that accounts with little of a snapshot come
+// prioritized returns the tasks so that accounts with little of a snapshot come
 // first, since somebody may be waiting for what else changed in them. Each
 // account keeps its own order; pulses tell of all that came before them, so they
 // stay behind it.
-func (w *work) ordered() []*task {
-	slices.SortStableFunc(w.tasks, func(a, b *task) int { return cmp.Compare(w.weightOf(a), w.weightOf(b)) })
+func (w *taskSet) prioritized() []*task {
+	slices.SortStableFunc(w.tasks, func(a, b *task) int { return cmp.Compare(w.snapshotBytesOf(a), w.snapshotBytesOf(b)) })
 	return w.tasks
 }
 
-func (w *work) weightOf(t *task) int {
+func (w *taskSet) snapshotBytesOf(t *task) int {
 	if t.isPulse() {
 		return math.MaxInt
 	}
-	return w.bulk[t.account()]
+	return w.snapshotBytes[t.account()]
 }
 
 // batch gathers the net result of an account's steps.
@@ -122,12 +122,12 @@ type batch struct {
 	deletes map[vedette.Key]string // with their versions
 	drops   []store.Drop
 	feeds   map[vedette.Feed]*store.FeedUpdate
-	told    map[vedette.Feed]bool // whose objects it writes or deletes
+	touched map[vedette.Feed]bool // whose objects it writes or deletes
 }
 
 func newBatch(account vedette.AccountName, term vedette.Term) *batch {
 	return &batch{account: account, term: term, upserts: map[vedette.Key]vedette.Object{},
-		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*store.FeedUpdate{}, told: map[vedette.Feed]bool{}}
+		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*store.FeedUpdate{}, touched: map[vedette.Feed]bool{}}
 }
 
 func (b *batch) add(s Step) {
@@ -135,11 +135,11 @@ func (b *batch) add(s Step) {
 	case Upsert:
 		delete(b.deletes, s.Object.Key)
 		b.upserts[s.Object.Key] = s.Object
-		b.told[s.Feed] = true
+		b.touched[s.Feed] = true
 	case Delete:
 		delete(b.upserts, s.Object.Key)
 		b.deletes[s.Object.Key] = string(s.Mark)
-		b.told[s.Feed] = true
+		b.touched[s.Feed] = true
 	case Drop:
 		b.drops = append(b.drops, store.Drop{Feed: s.Feed, Digests: s.Digests})
 	case End:

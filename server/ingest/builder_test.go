@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-func TestOrderOfTasks(t *testing.T) {
+func TestTaskPriority(t *testing.T) {
 	upsert := func(account vedette.AccountName, name string, mark vedette.Mark) Step {
 		s := Step{Type: Upsert, Account: account, Mark: mark, Size: 100}
 		s.Object.Name = name
@@ -32,13 +32,13 @@ func TestOrderOfTasks(t *testing.T) {
 			[]Step{upsert("b", "x", "1"), upsert("a", "y", "2"), {Type: Declare, Account: "c"}}, "batch b, batch a, declare c"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			w := newWork()
+			w := newTaskSet()
 			for _, s := range tt.steps {
 				w.add(s, 0)
 			}
 			var got []string
-			for _, task := range w.ordered() {
-				got = append(got, nameOf(task))
+			for _, task := range w.prioritized() {
+				got = append(got, taskName(task))
 			}
 			if got := strings.Join(got, ", "); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
@@ -47,7 +47,7 @@ func TestOrderOfTasks(t *testing.T) {
 	}
 }
 
-func nameOf(t *task) string {
+func taskName(t *task) string {
 	if t.batch != nil {
 		return "batch " + string(t.batch.account)
 	}
@@ -55,9 +55,9 @@ func nameOf(t *task) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s", names[t.step.Type], t.step.Account))
 }
 
-// TestBatchesTellVersions asks that the store learns at which version an object
+// TestBatchHoldsVersions asks that the store learns at which version an object
 // went, and at which a snapshot was read, though its feed has gone on since.
-func TestBatchesTellVersions(t *testing.T) {
+func TestBatchHoldsVersions(t *testing.T) {
 	b := newBatch("prod", 1)
 	key := vedette.Key{Kind: pods.Kind, Namespace: "n", Name: "web"}
 	for _, s := range []Step{

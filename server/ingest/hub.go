@@ -19,18 +19,18 @@ func NewHub() *Hub { return &Hub{subs: map[*Subscription]bool{}} }
 
 // Subscription is one reader of changes.
 type Subscription struct {
-	hub    *Hub
-	want   func(store.Change) bool
-	c      chan store.Change
-	lagged bool
+	hub     *Hub
+	filter  func(store.Change) bool
+	changes chan store.Change
+	lagged  bool
 }
 
-// backlog is how many changes a subscriber may be behind. A hundred bytes each.
-const backlog = 4096
+// subscriptionBuffer is how many changes a subscriber may be behind. A hundred bytes each.
+const subscriptionBuffer = 4096
 
 // Subscribe begins to gather the changes that want accepts.
-func (h *Hub) Subscribe(want func(store.Change) bool) *Subscription {
-	s := &Subscription{hub: h, want: want, c: make(chan store.Change, backlog)}
+func (h *Hub) Subscribe(filter func(store.Change) bool) *Subscription {
+	s := &Subscription{hub: h, filter: filter, changes: make(chan store.Change, subscriptionBuffer)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.subs[s] = true
@@ -39,7 +39,7 @@ func (h *Hub) Subscribe(want func(store.Change) bool) *Subscription {
 
 // Changes returns the channel of changes. It is closed by Close, and when the
 // subscriber has fallen too far behind.
-func (s *Subscription) Changes() <-chan store.Change { return s.c }
+func (s *Subscription) Changes() <-chan store.Change { return s.changes }
 
 // Lagged reports, after the channel was closed, whether changes were lost.
 func (s *Subscription) Lagged() bool {
@@ -58,7 +58,7 @@ func (s *Subscription) Close() {
 func (s *Subscription) closeLocked() {
 	if s.hub.subs[s] {
 		delete(s.hub.subs, s)
-		close(s.c)
+		close(s.changes)
 	}
 }
 
@@ -68,16 +68,16 @@ func (h *Hub) Publish(changes []store.Change) {
 	defer h.mu.Unlock()
 	for s := range h.subs {
 		for _, c := range changes {
-			if s.want(c) && !s.offerLocked(c) {
+			if s.filter(c) && !s.sendLocked(c) {
 				break
 			}
 		}
 	}
 }
 
-func (s *Subscription) offerLocked(c store.Change) bool {
+func (s *Subscription) sendLocked(c store.Change) bool {
 	select {
-	case s.c <- c:
+	case s.changes <- c:
 		return true
 	default:
 		s.lagged = true

@@ -16,8 +16,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// writer is what ingest asks of the store.
-type writer interface {
+// feedStore is what ingest asks of the store.
+type feedStore interface {
 	Commit(ctx context.Context, b store.Batch) ([]store.Change, error)
 	Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []store.DeclaredFeed, unknownGroups []string) ([]store.Change, error)
 	BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
@@ -27,44 +27,44 @@ type writer interface {
 
 // Config bounds what ingest holds.
 type Config struct {
-	// Bytes of records, of all agents together, that may be in memory at once,
+	// MaxBytes of records, of all agents together, that may be in memory at once,
 	// waiting for the database. Zero means 64 MiB.
-	Bytes int64
+	MaxBytes int64
 }
 
 // Ingest is shared by all agents of a server.
 type Ingest struct {
-	store   writer
-	hub     *Hub
-	log     *slog.Logger
-	limit   int64
-	budget  *semaphore.Weighted
-	refused atomic.Int64
-	leftOut occasional.Limit // lines of the log about objects that are left out
+	store       feedStore
+	hub         *Hub
+	log         *slog.Logger
+	limit       int64
+	budget      *semaphore.Weighted
+	omitted     atomic.Int64
+	omissionLog occasional.Limiter // lines of the log about objects that are left out
 }
 
 // New returns an Ingest that writes to st and tells hub what was written.
-func New(cfg Config, st writer, hub *Hub, log *slog.Logger) *Ingest {
-	if cfg.Bytes == 0 {
-		cfg.Bytes = 64 << 20
+func New(cfg Config, st feedStore, hub *Hub, log *slog.Logger) *Ingest {
+	if cfg.MaxBytes == 0 {
+		cfg.MaxBytes = 64 << 20
 	}
-	return &Ingest{store: st, hub: hub, log: log, limit: cfg.Bytes, budget: semaphore.NewWeighted(cfg.Bytes),
-		leftOut: occasional.Limit{Interval: time.Second}}
+	return &Ingest{store: st, hub: hub, log: log, limit: cfg.MaxBytes, budget: semaphore.NewWeighted(cfg.MaxBytes),
+		omissionLog: occasional.Limiter{Interval: time.Second}}
 }
 
 // Limit returns how many bytes of records may be in memory at once.
 func (in *Ingest) Limit() int64 { return in.limit }
 
-// weigh returns what a record takes of the budget: one that is larger than all
+// weight returns what a record takes of the budget: one that is larger than all
 // of it takes it all, or it could never pass.
-func (in *Ingest) weigh(size int) int64 { return min(int64(size), in.limit) }
+func (in *Ingest) weight(size int) int64 { return min(int64(size), in.limit) }
 
-// Refused returns how many objects the database would not take.
-func (in *Ingest) Refused() int64 { return in.refused.Load() }
+// Omitted returns how many objects the database would not take.
+func (in *Ingest) Omitted() int64 { return in.omitted.Load() }
 
-// Lane returns a new agent's way into the store. Whoever gets it calls Run once
+// NewPipeline returns a new agent's way into the store. Whoever gets it calls Run once
 // and Put from one goroutine. Agents of one source share its turns in the store.
-func (in *Ingest) Lane(source string, r replies, log *slog.Logger) *Lane {
-	return &Lane{in: in, source: source, replies: r, log: log, next: newWork(), room: make(chan struct{}), ready: make(chan struct{}, 1),
-		eased: make(chan struct{}), queues: map[vedette.AccountName]*queue{}, void: map[vedette.AccountName]vedette.Term{}}
+func (in *Ingest) NewPipeline(source string, r responder, log *slog.Logger) *Pipeline {
+	return &Pipeline{ingest: in, source: source, responder: r, log: log, pending: newTaskSet(), spaceFreed: make(chan struct{}), ready: make(chan struct{}, 1),
+		workFinished: make(chan struct{}), queues: map[vedette.AccountName]*queue{}, revoked: map[vedette.AccountName]vedette.Term{}}
 }

@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	maxRows  = 500     // of a batch: the dialects' statements gain little beyond
-	maxBytes = 1 << 20 // of a batch: what a live change may have to wait behind
-	// maxHeld bounds what a lane has taken and not done. An agent that keeps to its
+	maxBatchRows  = 500     // of a batch: the dialects' statements gain little beyond
+	maxBatchBytes = 1 << 20 // of a batch: what a live change may have to wait behind
+	// maxUnfinishedBytes bounds what a lane has taken and not done. An agent that keeps to its
 	// credit has less under way.
-	maxHeld = 8 << 20
+	maxUnfinishedBytes = 8 << 20
 )
 
-// replies is what a lane tells its agent. No method may wait, but Void.
-type replies interface {
+// responder is what a lane tells its agent. No method may wait, but Void.
+type responder interface {
 	// Ack says that the first n numbered records are stored.
 	Ack(n uint64) error
 	// Index answers a Begin, in one or more calls. The digests are the callee's from
 	// then on: they may wait to be sent for as long as the link is slow.
 	Index(account vedette.AccountName, feed vedette.Feed, digests []uint64, last bool) error
-	// Void says that nothing more is taken of the account in this term: it was
+	// Revoke says that nothing more is taken of the account in this term: it was
 	// given to another cacher, is gone, or what was said of it can't be stored.
-	Void(account vedette.AccountName, term vedette.Term, reason error)
-	// Fresh says that what the agent knew at that time is stored, but for the accounts
+	Revoke(account vedette.AccountName, term vedette.Term, reason error)
+	// SetFresh says that what the agent knew at that time is stored, but for the accounts
 	// that are stalled.
-	Fresh(at time.Time)
+	SetFresh(at time.Time)
 	// Stalled says that an account's changes wait, and why, while those of others go
 	// on. It may be said again with another reason.
 	Stalled(account vedette.AccountName, reason error)
@@ -40,7 +40,7 @@ type replies interface {
 	Resumed(account vedette.AccountName)
 }
 
-// Lane is one agent's way into the store. While a batch is being committed the
+// Pipeline is one agent's way into the store. While a batch is being committed the
 // next one fills; as soon as the commit is done it follows, so that a batch is
 // as large as the database is slow, and nothing lingers.
 //
@@ -50,183 +50,183 @@ type replies interface {
 // in their order all the same. So where such an account holds up what others may
 // have under way, it is given up: its agent asks for it again, and goes on from the
 // marks that are stored.
-type Lane struct {
-	in      *Ingest
-	source  string
-	replies replies
-	log     *slog.Logger
-	left    leftOuts
+type Pipeline struct {
+	ingest    *Ingest
+	source    string
+	responder responder
+	log       *slog.Logger
+	omissions omissions
 
-	mu       sync.Mutex
-	next     *work
-	room     chan struct{} // closed and replaced when next was taken
-	ready    chan struct{} // holds one token while next has work
-	ended    bool
-	underWay []*work                              // taken and not done, oldest first
-	held     int                                  // bytes of the tasks of underWay that are not done
-	weight   int64                                // that they hold of the budget
-	eased    chan struct{}                        // closed and replaced when held has shrunk
-	queues   map[vedette.AccountName]*queue       // of accounts that have tasks
-	void     map[vedette.AccountName]vedette.Term // of which nothing more is taken
-	progress time.Time                            // when something was last stored
-	reviewed bool                                 // stalled accounts are looked at
-	warned   time.Time                            // when it was last logged that changes wait
-	acked    uint64
+	mu              sync.Mutex
+	pending         *taskSet
+	spaceFreed      chan struct{} // closed and replaced when next was taken
+	ready           chan struct{} // holds one token while next has work
+	closed          bool
+	inProgress      []*taskSet                           // taken and not done, oldest first
+	unfinishedBytes int                                  // bytes of the tasks of underWay that are not done
+	weight          int64                                // that they hold of the budget
+	workFinished    chan struct{}                        // closed and replaced when held has shrunk
+	queues          map[vedette.AccountName]*queue       // of accounts that have tasks
+	revoked         map[vedette.AccountName]vedette.Term // of which nothing more is taken
+	lastStored      time.Time                            // when something was last stored
+	reviewing       bool                                 // stalled accounts are looked at
+	lastWarning     time.Time                            // when it was last logged that changes wait
+	acked           uint64
 }
 
-var errEnded = errors.New("the agent's lane has ended")
+var errClosed = errors.New("the agent's lane has ended")
 
 // Put adds a step, and waits while the batch that fills is full or the server's
 // ingest budget is used up.
-func (l *Lane) Put(ctx context.Context, s Step) error {
-	if err := l.in.budget.Acquire(ctx, l.in.weigh(s.Size)); err != nil {
+func (p *Pipeline) Put(ctx context.Context, s Step) error {
+	if err := p.ingest.budget.Acquire(ctx, p.ingest.weight(s.Size)); err != nil {
 		return context.Cause(ctx)
 	}
 	for {
-		room, err := l.put(s)
-		if room == nil {
+		freed, err := p.put(s)
+		if freed == nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			l.in.budget.Release(l.in.weigh(s.Size))
+			p.ingest.budget.Release(p.ingest.weight(s.Size))
 			return context.Cause(ctx)
-		case <-room:
+		case <-freed:
 		}
 	}
 }
 
 // put returns what to wait for where the step does not fit now.
-func (l *Lane) put(s Step) (wait <-chan struct{}, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		l.in.budget.Release(l.in.weigh(s.Size))
-		return nil, errEnded
+func (p *Pipeline) put(s Step) (wait <-chan struct{}, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		p.ingest.budget.Release(p.ingest.weight(s.Size))
+		return nil, errClosed
 	}
-	if l.next.rows >= maxRows || l.next.bytes >= maxBytes {
-		return l.room, nil
+	if p.pending.rows >= maxBatchRows || p.pending.bytes >= maxBatchBytes {
+		return p.spaceFreed, nil
 	}
-	l.next.add(s, l.in.weigh(s.Size))
+	p.pending.add(s, p.ingest.weight(s.Size))
 	select {
-	case l.ready <- struct{}{}:
+	case p.ready <- struct{}{}:
 	default:
 	}
 	return nil, nil
 }
 
 // Run commits what is put until ctx ends or the agent can't be answered.
-func (l *Lane) Run(ctx context.Context) error {
-	defer l.drain()
+func (p *Pipeline) Run(ctx context.Context) error {
+	defer p.shutDown()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return l.run(ctx, group) })
+	group.Go(func() error { return p.run(ctx, group) })
 	return group.Wait()
 }
 
-func (l *Lane) run(ctx context.Context, group *errgroup.Group) error {
+func (p *Pipeline) run(ctx context.Context, group *errgroup.Group) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-l.ready:
+		case <-p.ready:
 		}
-		if err := l.awaitRoom(ctx); err != nil {
+		if err := p.awaitCapacity(ctx); err != nil {
 			return err
 		}
-		for _, t := range l.take().ordered() {
-			if err := l.start(ctx, group, t); err != nil {
+		for _, t := range p.take().prioritized() {
+			if err := p.startTask(ctx, group, t); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// awaitRoom waits while accounts that stalled hold too much.
-func (l *Lane) awaitRoom(ctx context.Context) error {
+// awaitCapacity waits while accounts that stalled hold too much.
+func (p *Pipeline) awaitCapacity(ctx context.Context) error {
 	for {
-		l.mu.Lock()
-		full, eased := l.held >= maxHeld, l.eased
-		l.mu.Unlock()
+		p.mu.Lock()
+		full, finished := p.unfinishedBytes >= maxUnfinishedBytes, p.workFinished
+		p.mu.Unlock()
 		if !full {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-eased:
+		case <-finished:
 		}
 	}
 }
 
-func (l *Lane) take() *work {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	w := l.next
-	l.next = newWork()
-	close(l.room)
-	l.room = make(chan struct{})
-	if w.undone = len(w.tasks); w.undone > 0 {
-		l.underWay = append(l.underWay, w)
-		l.held += w.bytes
-		l.weight += w.weight
+func (p *Pipeline) take() *taskSet {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.pending
+	p.pending = newTaskSet()
+	close(p.spaceFreed)
+	p.spaceFreed = make(chan struct{})
+	if w.remaining = len(w.tasks); w.remaining > 0 {
+		p.inProgress = append(p.inProgress, w)
+		p.unfinishedBytes += w.bytes
+		p.weight += w.weight
 	}
 	return w
 }
 
-// drain gives back what the lane holds of the budget, and lets no more in.
-func (l *Lane) drain() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	l.in.budget.Release(l.weight + l.next.weight)
-	l.weight, l.next.weight = 0, 0
+// shutDown gives back what the lane holds of the budget, and lets no more in.
+func (p *Pipeline) shutDown() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.ingest.budget.Release(p.weight + p.pending.weight)
+	p.weight, p.pending.weight = 0, 0
 }
 
-// start does a task, or has it done after those before it of the same account. It
+// startTask does a task, or has it done after those before it of the same account. It
 // waits for it, but not long.
-func (l *Lane) start(ctx context.Context, group *errgroup.Group, t *task) error {
+func (p *Pipeline) startTask(ctx context.Context, group *errgroup.Group, t *task) error {
 	if t.isPulse() {
-		l.replies.Fresh(t.step.Time)
-		return l.finish(t)
+		p.responder.SetFresh(t.step.Time)
+		return p.finishTask(t)
 	}
 	if t.isSkip() {
-		return l.finish(t)
+		return p.finishTask(t)
 	}
-	q, stalled := l.enqueue(t)
+	q, stalled := p.enqueue(t)
 	if stalled {
 		return nil
 	}
-	group.Go(func() error { return l.workOff(ctx, q) })
-	patience := time.NewTimer(mostWaiting)
-	defer patience.Stop()
+	group.Go(func() error { return p.runQueue(ctx, q) })
+	timer := time.NewTimer(maxTaskWait)
+	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-q.idle:
-	case <-patience.C:
-		l.stall(q)
+	case <-timer.C:
+		p.stall(q)
 	}
 	return nil
 }
 
-// finish notes that a task is done, and acknowledges what is stored up to where
+// finishTask notes that a task is done, and acknowledges what is stored up to where
 // nothing is missing.
-func (l *Lane) finish(t *task) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t.work.undone--
-	l.held -= t.bytes
-	l.weight -= t.weight
-	l.in.budget.Release(t.weight)
-	close(l.eased)
-	l.eased = make(chan struct{})
-	before := l.acked
-	for len(l.underWay) > 0 && l.underWay[0].undone == 0 {
-		l.acked += l.underWay[0].records
-		l.underWay = l.underWay[1:]
+func (p *Pipeline) finishTask(t *task) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.set.remaining--
+	p.unfinishedBytes -= t.bytes
+	p.weight -= t.weight
+	p.ingest.budget.Release(t.weight)
+	close(p.workFinished)
+	p.workFinished = make(chan struct{})
+	before := p.acked
+	for len(p.inProgress) > 0 && p.inProgress[0].remaining == 0 {
+		p.acked += p.inProgress[0].records
+		p.inProgress = p.inProgress[1:]
 	}
-	if l.acked == before {
+	if p.acked == before {
 		return nil
 	}
-	return l.replies.Ack(l.acked)
+	return p.responder.Ack(p.acked)
 }

@@ -17,64 +17,64 @@ import (
 
 var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 
-// agent hears what a lane replies.
-type agent struct {
+// fakeResponder hears what a lane replies.
+type fakeResponder struct {
 	mu    sync.Mutex
-	heard heard
+	state response
 }
 
-type heard struct {
-	acked uint64
-	void  error
-	fresh time.Time
+type response struct {
+	acked   uint64
+	revoked error
+	fresh   time.Time
 
 	stalled error // nil once it goes on
 }
 
-// now returns what was heard so far.
-func (a *agent) now() heard {
+// current returns what was heard so far.
+func (a *fakeResponder) current() response {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.heard
+	return a.state
 }
 
-func (a *agent) note(set func(*heard)) {
+func (a *fakeResponder) update(set func(*response)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	set(&a.heard)
+	set(&a.state)
 }
 
-func (a *agent) Ack(n uint64) error {
-	a.note(func(h *heard) { h.acked = n })
+func (a *fakeResponder) Ack(n uint64) error {
+	a.update(func(h *response) { h.acked = n })
 	return nil
 }
-func (a *agent) Index(vedette.AccountName, vedette.Feed, []uint64, bool) error { return nil }
-func (a *agent) Void(_ vedette.AccountName, _ vedette.Term, reason error) {
-	a.note(func(h *heard) { h.void = reason })
+func (a *fakeResponder) Index(vedette.AccountName, vedette.Feed, []uint64, bool) error { return nil }
+func (a *fakeResponder) Revoke(_ vedette.AccountName, _ vedette.Term, reason error) {
+	a.update(func(h *response) { h.revoked = reason })
 }
-func (a *agent) Fresh(at time.Time) { a.note(func(h *heard) { h.fresh = at }) }
-func (a *agent) Stalled(_ vedette.AccountName, reason error) {
-	a.note(func(h *heard) { h.stalled = reason })
+func (a *fakeResponder) SetFresh(at time.Time) { a.update(func(h *response) { h.fresh = at }) }
+func (a *fakeResponder) Stalled(_ vedette.AccountName, reason error) {
+	a.update(func(h *response) { h.stalled = reason })
 }
-func (a *agent) Resumed(vedette.AccountName) { a.note(func(h *heard) { h.stalled = nil }) }
+func (a *fakeResponder) Resumed(vedette.AccountName) { a.update(func(h *response) { h.stalled = nil }) }
 
-// stage is a store with an account whose Pods are declared, and a lane to it
+// newTestPipeline is a store with an account whose Pods are declared, and a lane to it
 // through whatever stands before it.
-func stage(t *testing.T, before func(*store.Store) writer) (*store.Store, *Lane, *agent, vedette.Term) {
+func newTestPipeline(t *testing.T, wrap func(*store.Store) feedStore) (*store.Store, *Pipeline, *fakeResponder, vedette.Term) {
 	t.Helper()
 	ctx := context.Background()
 	st, err := store.Open(ctx, store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	term := registered(t, st)
-	a := &agent{}
+	term := registerAccount(t, st)
+	a := &fakeResponder{}
 	log := slog.New(slog.DiscardHandler)
-	return st, New(Config{}, before(st), NewHub(), log).Lane("host", a, log), a, term
+	return st, New(Config{}, wrap(st), NewHub(), log).NewPipeline("host", a, log), a, term
 }
 
-// registered registers an account whose Pods are declared.
-func registered(t *testing.T, st *store.Store) vedette.Term {
+// registerAccount registers an account whose Pods are declared.
+func registerAccount(t *testing.T, st *store.Store) vedette.Term {
 	t.Helper()
 	ctx := context.Background()
 	if _, err := st.Register(ctx, vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
@@ -91,7 +91,7 @@ func registered(t *testing.T, st *store.Store) vedette.Term {
 	return term
 }
 
-func itself(st *store.Store) writer { return st }
+func passThrough(st *store.Store) feedStore { return st }
 
 func upsert(term vedette.Term, name string, version int) Step {
 	return Step{Type: Upsert, Account: "prod", Term: term, Feed: pods, Size: 100, Mark: vedette.Mark(fmt.Sprint(version)), Object: vedette.Object{
@@ -100,11 +100,11 @@ func upsert(term vedette.Term, name string, version int) Step {
 }
 
 // run commits what was put, and ends.
-func run(t *testing.T, l *Lane) {
+func run(t *testing.T, p *Pipeline) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
+	go func() { done <- p.Run(ctx) }()
 	synctest.Wait()
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -112,44 +112,44 @@ func run(t *testing.T, l *Lane) {
 	}
 }
 
-func stored(t *testing.T, st *store.Store) map[string]string {
+func storedVersions(t *testing.T, st *store.Store) map[string]string {
 	t.Helper()
 	page, err := st.Objects(context.Background(), store.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]string{}
+	versions := map[string]string{}
 	for _, row := range page.Items {
-		found[row.Name] = row.ResourceVersion
+		versions[row.Name] = row.ResourceVersion
 	}
-	return found
+	return versions
 }
 
-func putAll(t *testing.T, l *Lane, steps ...Step) {
+func putAll(t *testing.T, p *Pipeline, steps ...Step) {
 	t.Helper()
 	for _, s := range steps {
-		if err := l.Put(context.Background(), s); err != nil {
+		if err := p.Put(context.Background(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func TestOneBadObjectIsLeftOutOfItsBatch(t *testing.T) {
+func TestUnstorableObjectIsOmittedFromItsBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, l, a, term := stage(t, itself)
+		st, p, responses, term := newTestPipeline(t, passThrough)
 		defer st.Close()
 		for i := range 20 {
 			name := fmt.Sprint("o", i)
 			if i == 7 {
 				name = "bad\x00name"
 			}
-			putAll(t, l, upsert(term, name, i+1))
+			putAll(t, p, upsert(term, name, i+1))
 		}
-		run(t, l)
-		if got := stored(t, st); len(got) != 19 || a.now().acked != 20 || a.now().void != nil {
-			t.Errorf("%d objects are stored, %d records acknowledged, void: %v; want 19, 20 and no void", len(got), a.now().acked, a.now().void)
+		run(t, p)
+		if got := storedVersions(t, st); len(got) != 19 || responses.current().acked != 20 || responses.current().revoked != nil {
+			t.Errorf("%d objects are stored, %d records acknowledged, void: %v; want 19, 20 and no void", len(got), responses.current().acked, responses.current().revoked)
 		}
-		if n := l.in.Refused(); n != 1 {
+		if n := p.ingest.Omitted(); n != 1 {
 			t.Errorf("%d objects were counted as left out", n)
 		}
 		feeds, err := st.Feeds(context.Background(), "prod")
@@ -159,120 +159,120 @@ func TestOneBadObjectIsLeftOutOfItsBatch(t *testing.T) {
 	})
 }
 
-// away is a store whose database does not answer the first few times.
-type away struct {
+// unavailableStore is a store whose database does not answer the first few times.
+type unavailableStore struct {
 	*store.Store
 	mu    sync.Mutex
 	times int
 }
 
-func (w *away) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+func (w *unavailableStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
 	w.mu.Lock()
 	w.times--
-	gone := w.times >= 0
+	unavailable := w.times >= 0
 	w.mu.Unlock()
-	if gone {
+	if unavailable {
 		return nil, vedette.Errorf(vedette.Unavailable, "the database is away")
 	}
 	return w.Store.Commit(ctx, b)
 }
 
-func TestChangesWaitForTheDatabase(t *testing.T) {
+func TestChangesWaitWhileTheDatabaseIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, l, a, term := stage(t, func(st *store.Store) writer { return &away{Store: st, times: 5} })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { return &unavailableStore{Store: st, times: 5} })
 		defer st.Close()
-		putAll(t, l, upsert(term, "web", 1))
+		putAll(t, p, upsert(term, "web", 1))
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
-		go func() { done <- l.Run(ctx) }()
+		go func() { done <- p.Run(ctx) }()
 		synctest.Wait()
-		if a.now().acked != 0 || len(stored(t, st)) != 0 {
-			t.Errorf("%d records are acknowledged while the database is away", a.now().acked)
+		if responses.current().acked != 0 || len(storedVersions(t, st)) != 0 {
+			t.Errorf("%d records are acknowledged while the database is away", responses.current().acked)
 		}
 		time.Sleep(time.Minute) // the bubble's
 		synctest.Wait()
-		if a.now().acked != 1 || stored(t, st)["web"] != "1" || a.now().void != nil {
-			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", a.now().acked, stored(t, st), a.now().void)
+		if responses.current().acked != 1 || storedVersions(t, st)["web"] != "1" || responses.current().revoked != nil {
+			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", responses.current().acked, storedVersions(t, st), responses.current().revoked)
 		}
 		cancel()
 		<-done
 	})
 }
 
-func TestAnAccountThatWasTakenIsVoid(t *testing.T) {
+func TestTakenOverAccountIsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, l, a, term := stage(t, itself)
+		st, p, responses, term := newTestPipeline(t, passThrough)
 		defer st.Close()
 		if _, err := st.Acquire(context.Background(), "prod", store.Holder{Agent: "b", Server: "s"}); err != nil {
 			t.Fatal(err)
 		}
-		putAll(t, l, upsert(term, "late", 1))
-		run(t, l)
-		if len(stored(t, st)) != 0 || !errors.Is(a.now().void, store.ErrTerm) || a.now().acked != 1 {
-			t.Errorf("%v stored, void %v, %d acknowledged; want nothing, ErrTerm and 1", stored(t, st), a.now().void, a.now().acked)
+		putAll(t, p, upsert(term, "late", 1))
+		run(t, p)
+		if len(storedVersions(t, st)) != 0 || !errors.Is(responses.current().revoked, store.ErrTerm) || responses.current().acked != 1 {
+			t.Errorf("%v stored, void %v, %d acknowledged; want nothing, ErrTerm and 1", storedVersions(t, st), responses.current().revoked, responses.current().acked)
 		}
 	})
 }
 
-// TestFreshnessFollowsTheCommit asks that a pulse counts only once what stood
+// TestFreshnessIsSetAfterTheCommit asks that a pulse counts only once what stood
 // before it is stored.
-func TestFreshnessFollowsTheCommit(t *testing.T) {
+func TestFreshnessIsSetAfterTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, l, a, term := stage(t, func(st *store.Store) writer { return &away{Store: st, times: 1} })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { return &unavailableStore{Store: st, times: 1} })
 		defer st.Close()
 		at := time.Now()
-		putAll(t, l, upsert(term, "web", 1), Step{Type: Pulse, Time: at})
+		putAll(t, p, upsert(term, "web", 1), Step{Type: Pulse, Time: at})
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
-		go func() { done <- l.Run(ctx) }()
+		go func() { done <- p.Run(ctx) }()
 		synctest.Wait()
-		if !a.now().fresh.IsZero() {
+		if !responses.current().fresh.IsZero() {
 			t.Error("the account is called fresh before its change is stored")
 		}
 		time.Sleep(10 * time.Second) // the bubble's
 		synctest.Wait()
-		if !a.now().fresh.Equal(at) {
-			t.Errorf("fresh at %v, want %v", a.now().fresh, at)
+		if !responses.current().fresh.Equal(at) {
+			t.Errorf("fresh at %v, want %v", responses.current().fresh, at)
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestWhatIsWrittenIsNotDropped has a batch that holds an object which can't be stored,
+// TestUpsertAfterDropIsKept has a batch that holds an object which can't be stored,
 // so that it is stored in pieces. It tells of another one that a snapshot had not
 // found, and the watch did, as it was.
-func TestWhatIsWrittenIsNotDropped(t *testing.T) {
+func TestUpsertAfterDropIsKept(t *testing.T) {
 	for range 10 { // the pieces differ
 		synctest.Test(t, func(t *testing.T) {
-			st, l, _, term := stage(t, itself)
+			st, p, _, term := newTestPipeline(t, passThrough)
 			defer st.Close()
-			putAll(t, l, upsert(term, "web", 1))
+			putAll(t, p, upsert(term, "web", 1))
 			for i := range 4 {
-				putAll(t, l, upsert(term, fmt.Sprint("gone", i), 1))
+				putAll(t, p, upsert(term, fmt.Sprint("gone", i), 1))
 			}
-			run(t, l)
-			l = l.in.Lane("host", &agent{}, l.log)
+			run(t, p)
+			p = p.ingest.NewPipeline("host", &fakeResponder{}, p.log)
 			drop := Step{Type: Drop, Account: "prod", Term: term, Feed: pods, Digests: []uint64{vedette.Digest("uid-web", "1")}}
 			for i := range 4 {
 				drop.Digests = append(drop.Digests, vedette.Digest(fmt.Sprint("uid-gone", i), "1"))
 			}
-			putAll(t, l, drop, upsert(term, "web", 1), upsert(term, "bad\x00name", 2), upsert(term, "new", 3))
-			run(t, l)
-			if got := stored(t, st); fmt.Sprint(got) != "map[new:3 web:1]" {
+			putAll(t, p, drop, upsert(term, "web", 1), upsert(term, "bad\x00name", 2), upsert(term, "new", 3))
+			run(t, p)
+			if got := storedVersions(t, st); fmt.Sprint(got) != "map[new:3 web:1]" {
 				t.Errorf("stored are %v; want web at 1 and new at 3", got)
 			}
 		})
 	}
 }
 
-// parted is a store that stops to answer when it has stored a part.
-type parted struct {
+// partialStore is a store that stops to answer when it has stored a part.
+type partialStore struct {
 	*store.Store
 	stopped bool
 }
 
-func (w *parted) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+func (w *partialStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
 	if w.stopped {
 		return w.Store.Commit(ctx, b)
 	}
@@ -281,20 +281,20 @@ func (w *parted) Commit(ctx context.Context, b store.Batch) ([]store.Change, err
 	return changes, errors.Join(err, vedette.Errorf(vedette.Unavailable, "the database is away"))
 }
 
-// TestAPartIsTold holds that what was stored before the database went away is told to
+// TestPartialCommitIsPublished holds that what was stored before the database went away is told to
 // those who follow, who would not hear of it when the rest is.
-func TestAPartIsTold(t *testing.T) {
+func TestPartialCommitIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, l, _, term := stage(t, func(st *store.Store) writer { return &parted{Store: st} })
+		st, p, _, term := newTestPipeline(t, func(st *store.Store) feedStore { return &partialStore{Store: st} })
 		defer st.Close()
-		follows := l.in.hub.Subscribe(func(store.Change) bool { return true })
-		putAll(t, l, upsert(term, "web", 1), upsert(term, "db", 2))
+		subscription := p.ingest.hub.Subscribe(func(store.Change) bool { return true })
+		putAll(t, p, upsert(term, "web", 1), upsert(term, "db", 2))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- l.Run(ctx) }()
+		go func() { done <- p.Run(ctx) }()
 		time.Sleep(time.Second) // the bubble's
 		synctest.Wait()
-		if got := len(follows.Changes()); got != 2 {
+		if got := len(subscription.Changes()); got != 2 {
 			t.Errorf("%d changes were told, want 2", got)
 		}
 		cancel()

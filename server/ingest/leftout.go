@@ -8,12 +8,12 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// leftOuts knows which objects of an agent's feeds are left out, so that the feeds'
+// omissions knows which objects of an agent's feeds are left out, so that the feeds'
 // messages say so until the objects are stored after all, are gone, or are told
 // again by a snapshot.
-type leftOuts struct {
+type omissions struct {
 	mu    sync.Mutex
-	feeds map[accountFeed]*omission
+	feeds map[accountFeed]*feedOmissions
 }
 
 type accountFeed struct {
@@ -21,17 +21,17 @@ type accountFeed struct {
 	feed    vedette.Feed
 }
 
-// omission is what one feed lacks.
-type omission struct {
-	keys map[vedette.Key]bool // the first mostNamed of them
-	more int                  // others
-	last leftOut
+// feedOmissions is what one feed lacks.
+type feedOmissions struct {
+	keys   map[vedette.Key]bool // the first mostNamed of them
+	others int                  // others
+	last   omittedObject
 }
 
-const mostNamed = 100
+const maxNamedOmissions = 100
 
-func (o *omission) text() string {
-	switch n := len(o.keys) + o.more; n {
+func (o *feedOmissions) message() string {
+	switch n := len(o.keys) + o.others; n {
 	case 0:
 		return ""
 	case 1:
@@ -41,92 +41,92 @@ func (o *omission) text() string {
 	}
 }
 
-// forget is called when a feed's snapshot begins.
-func (l *leftOuts) forget(account vedette.AccountName, feed vedette.Feed) {
+// reset is called when a feed's snapshot begins.
+func (l *omissions) reset(account vedette.AccountName, feed vedette.Feed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.feeds, accountFeed{account, feed})
 }
 
-// settle drops what a batch writes or deletes from what is left out, and has the
+// removeStored drops what a batch writes or deletes from what is left out, and has the
 // batch write the messages that follow from that.
-func (l *leftOuts) settle(b *store.Batch, told map[vedette.Feed]bool) {
+func (l *omissions) removeStored(b *store.Batch, touched map[vedette.Feed]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.feeds) == 0 {
 		return
 	}
 	for i := range b.Upserts {
-		l.dropLocked(b.Account, told, b.Upserts[i].Key)
+		l.removeLocked(b.Account, touched, b.Upserts[i].Key)
 	}
 	for _, d := range b.Deletes {
-		l.dropLocked(b.Account, told, d.Key)
+		l.removeLocked(b.Account, touched, d.Key)
 	}
-	l.noteLocked(b, told)
+	l.writeNotesLocked(b, touched)
 }
 
-func (l *leftOuts) dropLocked(account vedette.AccountName, told map[vedette.Feed]bool, key vedette.Key) {
-	if o := l.feeds[accountFeed{account, feedOf(told, key)}]; o != nil {
+func (l *omissions) removeLocked(account vedette.AccountName, touched map[vedette.Feed]bool, key vedette.Key) {
+	if o := l.feeds[accountFeed{account, feedOf(touched, key)}]; o != nil {
 		delete(o.keys, key)
 	}
 }
 
 // add notes objects that are left out of a batch, and has it write the messages.
-func (l *leftOuts) add(b *store.Batch, told map[vedette.Feed]bool, out []leftOut) {
+func (l *omissions) add(b *store.Batch, touched map[vedette.Feed]bool, omitted []omittedObject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.feeds == nil {
-		l.feeds = map[accountFeed]*omission{}
+		l.feeds = map[accountFeed]*feedOmissions{}
 	}
-	for _, left := range out {
-		at := accountFeed{b.Account, feedOf(told, left.key)}
-		o := l.feeds[at]
+	for _, object := range omitted {
+		key := accountFeed{b.Account, feedOf(touched, object.key)}
+		o := l.feeds[key]
 		if o == nil {
-			o = &omission{keys: map[vedette.Key]bool{}}
-			l.feeds[at] = o
+			o = &feedOmissions{keys: map[vedette.Key]bool{}}
+			l.feeds[key] = o
 		}
-		if len(o.keys) < mostNamed {
-			o.keys[left.key] = true
-		} else if !o.keys[left.key] {
-			o.more++
+		if len(o.keys) < maxNamedOmissions {
+			o.keys[object.key] = true
+		} else if !o.keys[object.key] {
+			o.others++
 		}
-		o.last = left
+		o.last = object
 	}
-	l.noteLocked(b, told)
+	l.writeNotesLocked(b, touched)
 }
 
-// noteLocked writes into a batch what its feeds lack. A message of the agent's own
+// writeNotesLocked writes into a batch what its feeds lack. A message of the agent's own
 // goes before.
-func (l *leftOuts) noteLocked(b *store.Batch, told map[vedette.Feed]bool) {
-	said := map[vedette.Feed]bool{}
+func (l *omissions) writeNotesLocked(b *store.Batch, touched map[vedette.Feed]bool) {
+	hasMessage := map[vedette.Feed]bool{}
 	for i := range b.Feeds {
 		u := &b.Feeds[i]
-		said[u.Feed] = u.State != "" && u.Message != ""
-		if o := l.feeds[accountFeed{b.Account, u.Feed}]; o != nil && !said[u.Feed] {
-			text := o.text()
-			u.Note, said[u.Feed] = &text, true
+		hasMessage[u.Feed] = u.State != "" && u.Message != ""
+		if o := l.feeds[accountFeed{b.Account, u.Feed}]; o != nil && !hasMessage[u.Feed] {
+			message := o.message()
+			u.Note, hasMessage[u.Feed] = &message, true
 		}
 	}
-	for feed := range told {
-		at := accountFeed{b.Account, feed}
-		o := l.feeds[at]
+	for feed := range touched {
+		key := accountFeed{b.Account, feed}
+		o := l.feeds[key]
 		if o == nil {
 			continue
 		}
-		if text := o.text(); !said[feed] {
-			b.Feeds = append(b.Feeds, store.FeedUpdate{Feed: feed, Note: &text})
+		if message := o.message(); !hasMessage[feed] {
+			b.Feeds = append(b.Feeds, store.FeedUpdate{Feed: feed, Note: &message})
 		}
-		if len(o.keys)+o.more == 0 {
-			delete(l.feeds, at)
+		if len(o.keys)+o.others == 0 {
+			delete(l.feeds, key)
 		}
 	}
 }
 
 // feedOf returns the feed of those that a batch told of which an object is part: the
 // one of its namespace, or else the one of all.
-func feedOf(told map[vedette.Feed]bool, key vedette.Key) vedette.Feed {
-	if own := (vedette.Feed{Kind: key.Kind, Namespace: key.Namespace}); told[own] {
-		return own
+func feedOf(touched map[vedette.Feed]bool, key vedette.Key) vedette.Feed {
+	if namespaced := (vedette.Feed{Kind: key.Kind, Namespace: key.Namespace}); touched[namespaced] {
+		return namespaced
 	}
 	return vedette.Feed{Kind: key.Kind}
 }

@@ -17,7 +17,7 @@ func (q *queue) mergeNext(first *task) (merged []*task) {
 			break
 		}
 		rows, bytes = rows+next.batch.rows(), bytes+next.bytes
-		if rows > maxRows || bytes > maxBytes {
+		if rows > maxBatchRows || bytes > maxBatchBytes {
 			break
 		}
 		first.batch.merge(next.batch)
@@ -42,17 +42,17 @@ func (b *batch) merge(later *batch) {
 		b.deletes[key] = version
 	}
 	b.drops = append(b.drops, later.drops...)
-	maps.Copy(b.told, later.told)
+	maps.Copy(b.touched, later.touched)
 	for feed, u := range later.feeds {
-		into := b.feed(feed)
+		update := b.feed(feed)
 		if u.Mark != nil {
-			into.Mark = u.Mark
+			update.Mark = u.Mark
 		}
 		if u.State != "" {
-			into.State, into.Message = u.State, u.Message
+			update.State, update.Message = u.State, u.Message
 		}
 		if !u.Synced.IsZero() {
-			into.Synced, into.SnapshotMark = u.Synced, u.SnapshotMark
+			update.Synced, update.SnapshotMark = u.Synced, u.SnapshotMark
 		}
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// slowFirst is a store whose first commit lasts until it is released.
-type slowFirst struct {
+// slowFirstCommitStore is a store whose first commit lasts until it is released.
+type slowFirstCommitStore struct {
 	*store.Store
 	release chan struct{}
 	commits atomic.Int32
 }
 
-func (s *slowFirst) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+func (s *slowFirstCommitStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
 	if s.commits.Add(1) == 1 {
 		select {
 		case <-s.release:
@@ -31,40 +31,40 @@ func (s *slowFirst) Commit(ctx context.Context, b store.Batch) ([]store.Change, 
 	return s.Store.Commit(ctx, b)
 }
 
-// TestChangesThatWaitedAreStoredTogether has changes come one by one while their account
+// TestWaitingChangesAreMerged has changes come one by one while their account
 // is stalled: they are stored in few batches, and all are acknowledged.
-func TestChangesThatWaitedAreStoredTogether(t *testing.T) {
+func TestWaitingChangesAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := &slowFirst{release: make(chan struct{})}
-		st, l, a, term := stage(t, func(st *store.Store) writer { slow.Store = st; return slow })
+		blocked := &slowFirstCommitStore{release: make(chan struct{})}
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { blocked.Store = st; return blocked })
 		defer st.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- l.Run(ctx) }()
-		const changes = 2*maxRows + 10
-		putAll(t, l, upsert(term, "o0", 1))
-		time.Sleep(2 * mostWaiting) // the bubble's
+		go func() { done <- p.Run(ctx) }()
+		const changes = 2*maxBatchRows + 10
+		putAll(t, p, upsert(term, "o0", 1))
+		time.Sleep(2 * maxTaskWait) // the bubble's
 		for i := 1; i < changes; i++ {
-			putAll(t, l, upsert(term, fmt.Sprint("o", i), i+1))
+			putAll(t, p, upsert(term, fmt.Sprint("o", i), i+1))
 			synctest.Wait() // the lane has taken it
 		}
-		close(slow.release)
+		close(blocked.release)
 		time.Sleep(time.Minute) // the bubble's
 		synctest.Wait()
-		if n := slow.commits.Load(); n > 6 {
+		if n := blocked.commits.Load(); n > 6 {
 			t.Errorf("%d commits for %d changes that waited, want 6 at most", n, changes)
 		}
-		if got := feedRow(t, st); got.Objects != changes || a.now().acked != changes || got.Mark != vedette.Mark(fmt.Sprint(changes)) {
-			t.Errorf("%d are stored, %d acknowledged, the mark is %s; want %d of each", got.Objects, a.now().acked, got.Mark, changes)
+		if got := feedRow(t, st); got.Objects != changes || responses.current().acked != changes || got.Mark != vedette.Mark(fmt.Sprint(changes)) {
+			t.Errorf("%d are stored, %d acknowledged, the mark is %s; want %d of each", got.Objects, responses.current().acked, got.Mark, changes)
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestMergeEqualsAdding holds that a batch that is merged from two says what one says to
+// TestMergedBatchEqualsSingleBatch holds that a batch that is merged from two says what one says to
 // which all steps were added.
-func TestMergeEqualsAdding(t *testing.T) {
+func TestMergedBatchEqualsSingleBatch(t *testing.T) {
 	object := func(name string) vedette.Object {
 		return vedette.Object{Key: vedette.Key{Kind: pods.Kind, Namespace: "default", Name: name}}
 	}

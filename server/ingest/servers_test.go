@@ -12,31 +12,31 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestALockOnOneAccount has somebody hold the row of an account in the database. The
+// TestLockedAccountDoesNotBlockOthers has somebody hold the row of an account in the database. The
 // agent's other account is stored meanwhile.
-func TestALockOnOneAccount(t *testing.T) {
+func TestLockedAccountDoesNotBlockOthers(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) {
-		at := databases.PostgreSQL(t)
-		testLock(t, at, "pgx", at)
+		url := databases.PostgreSQL(t)
+		testLock(t, url, "pgx", url)
 	})
 	t.Run("MariaDB", func(t *testing.T) {
-		at := databases.MariaDB(t)
-		dsn, err := databases.MySQLDSN(at)
+		url := databases.MariaDB(t)
+		dsn, err := databases.MySQLDSN(url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		testLock(t, at, "mysql", dsn)
+		testLock(t, url, "mysql", dsn)
 	})
 }
 
-func testLock(t *testing.T, at, driver, dsn string) {
-	st, err := store.Open(t.Context(), store.Config{URL: at})
+func testLock(t *testing.T, url, driver, dsn string) {
+	st, err := store.Open(t.Context(), store.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	term := registered(t, st)
-	otherTerm := other(t, st)
+	term := registerAccount(t, st)
+	otherTerm := registerOtherAccount(t, st)
 	db, err := sql.Open(driver, dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -51,43 +51,43 @@ func testLock(t *testing.T, at, driver, dsn string) {
 	if err := lock.QueryRowContext(t.Context(), `SELECT id FROM accounts WHERE name = 'prod' FOR UPDATE`).Scan(&id); err != nil {
 		t.Fatal(err)
 	}
-	a, log := &agent{}, slog.New(slog.DiscardHandler)
-	l := New(Config{}, st, NewHub(), log).Lane("host", a, log)
+	responses, log := &fakeResponder{}, slog.New(slog.DiscardHandler)
+	p := New(Config{}, st, NewHub(), log).NewPipeline("host", responses, log)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
-	putAll(t, l, upsert(term, "held", 1))
-	await(t, "nothing is begun", func() bool { return l.busyWith("prod") })
-	putAll(t, l, ofOther(upsert(0, "free", 1), otherTerm, 100))
-	await(t, "the other account is not stored while the first is locked", func() bool { return stored(t, st)["free"] == "1" })
-	if a.now().acked != 0 || stored(t, st)["held"] != "" {
-		t.Errorf("%v are stored and %d acknowledged while the account is locked", stored(t, st), a.now().acked)
+	go func() { done <- p.Run(ctx) }()
+	putAll(t, p, upsert(term, "held", 1))
+	eventually(t, "nothing is begun", func() bool { return p.hasQueue("prod") })
+	putAll(t, p, forOtherAccount(upsert(0, "free", 1), otherTerm, 100))
+	eventually(t, "the other account is not stored while the first is locked", func() bool { return storedVersions(t, st)["free"] == "1" })
+	if responses.current().acked != 0 || storedVersions(t, st)["held"] != "" {
+		t.Errorf("%v are stored and %d acknowledged while the account is locked", storedVersions(t, st), responses.current().acked)
 	}
 	if err := lock.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the account is not stored when it is free", func() bool { return stored(t, st)["held"] == "1" && a.now().acked == 2 })
+	eventually(t, "the account is not stored when it is free", func() bool { return storedVersions(t, st)["held"] == "1" && responses.current().acked == 2 })
 	cancel()
 	<-done
 }
 
-func (l *Lane) busyWith(account vedette.AccountName) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.queues[account] != nil
+func (p *Pipeline) hasQueue(account vedette.AccountName) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queues[account] != nil
 }
 
-func await(t *testing.T, missing string, is func() bool) {
+func eventually(t *testing.T, message string, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for !condition() {
 		select {
-		case <-tick.C:
+		case <-ticker.C:
 		case <-ctx.Done():
-			t.Fatal(missing)
+			t.Fatal(message)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func Outdated(deployed Manifest, live []Manifest) []string {
 // WithoutSecrets returns what may be shown of a manifest: of a Secret, by whichever of
 // its names, what says which object it is; of other kinds the manifest itself.
 func WithoutSecrets(m Manifest) Manifest {
-	if kind := m.Kind(); kind.Group != "" || !mask.Secret(kind.Name) {
+	if kind := m.Kind(); kind.Group != "" || !mask.IsSecretKind(kind.Name) {
 		return m
 	}
 	m = m.Clone()

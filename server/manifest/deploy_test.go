@@ -100,7 +100,7 @@ func stepsOf(t *testing.T, plan Plan) string {
 		switch {
 		case !s.Selected:
 			strategy = "not selected"
-		case s.Strategy == vedette.ByMode:
+		case s.Strategy == vedette.StrategyDefault:
 			strategy = "apply"
 		}
 		fmt.Fprintf(&b, "# %s: %s\n", strategy, s.FullName)

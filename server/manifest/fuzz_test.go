@@ -56,7 +56,7 @@ func checkStep(t *testing.T, s Step) {
 	if err != nil || len(again) != 1 || !bytes.Equal(again[0].JSON(), raw) {
 		t.Errorf("%s was read again as %v, %v", raw, again, err)
 	}
-	if (s.Name == "") != (s.Strategy == vedette.CreateOnly) || s.Kind.Name == "" {
+	if (s.Name == "") != (s.Strategy == vedette.StrategyCreateOnly) || s.Kind.Name == "" {
 		t.Errorf("a step of %v %q by %q", s.Kind, s.Name, s.Strategy)
 	}
 	Found(s.Kind, s.Manifest)

@@ -147,7 +147,7 @@ func (p *preparation) refuse() error {
 	if len(p.LabelSelectors) == 0 {
 		return nil
 	}
-	if slices.ContainsFunc(p.plan.Steps, func(s Step) bool { return s.Strategy == vedette.ReplaceObject }) {
+	if slices.ContainsFunc(p.plan.Steps, func(s Step) bool { return s.Strategy == vedette.StrategyReplace }) {
 		return vedette.Errorf(vedette.Invalid, "label selectors not supported with replace strategy, not deploying")
 	}
 	if !p.AllowNothingSelected && !slices.ContainsFunc(p.plan.Steps, func(s Step) bool { return s.Selected }) {

@@ -24,17 +24,17 @@ const (
 func strategyOf(m Manifest) vedette.Strategy {
 	switch {
 	case m.Generated():
-		return vedette.CreateOnly
+		return vedette.StrategyCreateOnly
 	case isTrue(m.Annotation(annotRecreate)):
-		return vedette.Recreate
+		return vedette.StrategyRecreate
 	case isTrue(m.Annotation(annotReplace)):
-		return vedette.ReplaceObject
+		return vedette.StrategyReplace
 	case isTrue(m.Annotation(annotServerSide)):
-		return vedette.ServerSide
+		return vedette.StrategyServerSide
 	case m.Annotation(annotServerSide) == "force-conflicts":
-		return vedette.ServerForce
+		return vedette.StrategyForceConflicts
 	}
-	return vedette.ByMode
+	return vedette.StrategyDefault
 }
 
 // maxVersionHistory returns how many versions a manifest wants to be kept, and

@@ -348,7 +348,7 @@ func TestWiderPermissionsWait(t *testing.T) {
 		second, heard := w.connect("a2")
 		w.register(first, dev)
 		w.register(second, nil)
-		if p := w.row("prod").Properties.Permissions; p.Exceeds(dev) {
+		if p := w.row("prod").Properties.Permissions; p.AllowsMoreThan(dev) {
 			t.Errorf("a standby made them %s", p)
 		}
 		if notice := second.Roles()["prod"].Message; !strings.Contains(notice, "READ [dev] counts, not open to everyone") {
@@ -366,7 +366,7 @@ func TestWiderPermissionsWait(t *testing.T) {
 		}
 		w.register(second, nil) // once more does not help
 		time.Sleep(mostPatience*time.Second - 10*time.Second)
-		if p := w.row("prod").Properties.Permissions; p.Exceeds(dev) {
+		if p := w.row("prod").Properties.Permissions; p.AllowsMoreThan(dev) {
 			t.Errorf("before the patience was over they were %s", p)
 		}
 		if notice := second.Roles()["prod"].Notice; !strings.Contains(notice, "wait") {
@@ -465,12 +465,12 @@ func TestAllAgentsMustAgree(t *testing.T) {
 		w.register(second, dev)
 		w.register(first, wide)
 		time.Sleep(20 * time.Minute)
-		if p := w.row("prod").Properties.Permissions; p.Exceeds(dev) {
+		if p := w.row("prod").Properties.Permissions; p.AllowsMoreThan(dev) {
 			t.Errorf("they are %s though the second agent asks for less", p)
 		}
 		w.register(second, wide)
 		time.Sleep(3 * time.Second)
-		if p := w.row("prod").Properties.Permissions; wide.Exceeds(p) {
+		if p := w.row("prod").Properties.Permissions; wide.AllowsMoreThan(p) {
 			t.Errorf("they are %s though both agents agree", p)
 		}
 	})

@@ -30,7 +30,7 @@ func (w *widening) waits() bool { return w != nil && w.reason != "" }
 // widening judges what an agent brings.
 func (s *seat) widening(m *Member, row *store.AccountRow) *widening {
 	wanted := m.registration(s.account).Properties.Permissions
-	if !wanted.Exceeds(row.Properties.Permissions) {
+	if !wanted.AllowsMoreThan(row.Properties.Permissions) {
 		return nil
 	}
 	w := &widening{from: row.Properties.Permissions, to: wanted, author: row.PermittedBy}
@@ -50,7 +50,7 @@ func (s *seat) widening(m *Member, row *store.AccountRow) *widening {
 func (s *seat) pendingOf(m *Member, w *widening) *widening {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pending != nil && slices.Contains(s.queue, m) && !w.to.Exceeds(s.pending.to) {
+	if s.pending != nil && slices.Contains(s.queue, m) && !w.to.AllowsMoreThan(s.pending.to) {
 		return s.pending
 	}
 	return nil
@@ -59,7 +59,7 @@ func (s *seat) pendingOf(m *Member, w *widening) *widening {
 // narrower reports whether another agent of the account asks for less.
 func (s *seat) narrower(m *Member, wanted *vedette.Permissions) bool {
 	return slices.ContainsFunc(s.waiting(), func(other *Member) bool {
-		return other != m && wanted.Exceeds(other.registration(s.account).Properties.Permissions)
+		return other != m && wanted.AllowsMoreThan(other.registration(s.account).Properties.Permissions)
 	})
 }
 

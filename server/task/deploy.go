@@ -95,7 +95,7 @@ func (t *turn) apply(ctx context.Context, step manifest.Step) (manifest.Manifest
 
 // applyTimeout leaves a recreation the time of a deletion.
 func (t *turn) applyTimeout(s vedette.Strategy) time.Duration {
-	if s == vedette.Recreate {
+	if s == vedette.StrategyRecreate {
 		return t.tasks.cfg.DeleteTimeout
 	}
 	return t.tasks.cfg.Timeout
@@ -104,9 +104,9 @@ func (t *turn) applyTimeout(s vedette.Strategy) time.Duration {
 // deployed begins the text of a failure as Clouddriver does.
 func deployed(s vedette.Strategy) string {
 	switch s {
-	case vedette.ReplaceObject:
+	case vedette.StrategyReplace:
 		return "Replace failed for manifest: "
-	case vedette.CreateOnly:
+	case vedette.StrategyCreateOnly:
 		return "Create failed for manifest: "
 	}
 	return "Deploy failed for manifest: "

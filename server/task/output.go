@@ -69,8 +69,8 @@ func achieved(a act, out vedette.Outcome) string {
 	lines := []string{}
 	for _, key := range out.Keys {
 		line := manifest.KindName(key.Kind) + "/" + key.Name + " " + deeds[verb]
-		if out.Fresh != nil && out.Fresh.Key == key && out.Fresh.ResourceVersion != "" {
-			line += " (resourceVersion " + out.Fresh.ResourceVersion + ")"
+		if out.CacheObject != nil && out.CacheObject.Key == key && out.CacheObject.ResourceVersion != "" {
+			line += " (resourceVersion " + out.CacheObject.ResourceVersion + ")"
 		}
 		lines = append(lines, line)
 	}

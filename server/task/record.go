@@ -22,7 +22,7 @@ func (t target) cause(a vedette.PatchArgs) string {
 		namespace = " --namespace=" + t.namespace
 	}
 	body := "(not shown)"
-	if !mask.Secret(t.kind) {
+	if !mask.IsSecretKind(t.kind) {
 		var compact bytes.Buffer
 		if json.Compact(&compact, a.Patch) == nil {
 			body = cut(compact.String(), mostCause)

@@ -13,7 +13,7 @@ func veil(args vedette.Args, out vedette.Outcome) vedette.Outcome {
 		return out
 	}
 	values := valuesOf(args)
-	out.Message, out.Reason = values.Hide(out.Message), values.Hide(out.Reason)
+	out.Message, out.Reason = values.Mask(out.Message), values.Mask(out.Reason)
 	return out
 }
 
@@ -22,10 +22,10 @@ func veil(args vedette.Args, out vedette.Outcome) vedette.Outcome {
 func valuesOf(args vedette.Args) mask.Values {
 	switch a := args.(type) {
 	case vedette.PatchArgs:
-		if mask.Secret(a.Kind) {
-			return mask.Of(a.Patch)
+		if mask.IsSecretKind(a.Kind) {
+			return mask.SecretValues(a.Patch)
 		}
-		return mask.In(a.Patch)
+		return mask.EmbeddedSecretValues(a.Patch)
 	case vedette.ApplyArgs:
 		return valuesIn(a.Manifest)
 	case vedette.VersionArgs:
@@ -35,8 +35,8 @@ func valuesOf(args vedette.Args) mask.Values {
 }
 
 func valuesIn(manifest []byte) mask.Values {
-	if mask.SecretManifest(manifest) {
-		return mask.Of(manifest)
+	if mask.IsSecretManifest(manifest) {
+		return mask.SecretValues(manifest)
 	}
-	return mask.In(manifest)
+	return mask.EmbeddedSecretValues(manifest)
 }

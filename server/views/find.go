@@ -20,7 +20,7 @@ func Find(resources []vedette.Resource, name string) (vedette.Resource, error) {
 	var found []vedette.Resource
 	for _, r := range slices.Concat(resources, Known()) {
 		same := func(f vedette.Resource) bool { return f.Kind == r.Kind }
-		if r.Answers(name) && !slices.ContainsFunc(found, same) {
+		if r.Matches(name) && !slices.ContainsFunc(found, same) {
 			found = append(found, r)
 		}
 	}

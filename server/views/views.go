@@ -26,7 +26,7 @@ func (v View) Cells(o *vedette.Object, now time.Time) []string { return v.cells(
 // kindView is a kind with all that this package knows of it.
 type kindView struct {
 	resource vedette.Resource
-	fields   []vedette.LiftField
+	fields   []vedette.ProjectionField
 	view     View
 }
 
@@ -42,10 +42,10 @@ func Of(kind vedette.Kind) View {
 
 // Lifts returns what to ask agents for: a lift per kind that has a view, and
 // the one for all others.
-func Lifts() []vedette.Lift {
-	lifts := []vedette.Lift{{Fields: other().fields}}
+func Lifts() []vedette.Projection {
+	lifts := []vedette.Projection{{Fields: other().fields}}
 	for _, k := range kinds() {
-		lifts = append(lifts, vedette.Lift{Kind: k.resource.Kind, Fields: k.fields})
+		lifts = append(lifts, vedette.Projection{Kind: k.resource.Kind, Fields: k.fields})
 	}
 	return lifts
 }
@@ -107,10 +107,10 @@ func columns(names ...string) []Column {
 }
 
 // fields makes lift fields of pairs of name and path.
-func fields(pairs ...string) []vedette.LiftField {
-	var out []vedette.LiftField
+func fields(pairs ...string) []vedette.ProjectionField {
+	var out []vedette.ProjectionField
 	for i := 0; i+1 < len(pairs); i += 2 {
-		out = append(out, vedette.LiftField{Name: pairs[i], Path: pairs[i+1]})
+		out = append(out, vedette.ProjectionField{Name: pairs[i], Path: pairs[i+1]})
 	}
 	return out
 }
@@ -139,7 +139,7 @@ type conditions struct {
 	Statuses []string `json:"conditionStatuses"`
 }
 
-func conditionFields() []vedette.LiftField {
+func conditionFields() []vedette.ProjectionField {
 	return fields("conditionTypes", "status.conditions.*.type", "conditionStatuses", "status.conditions.*.status")
 }
 

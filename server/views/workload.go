@@ -23,7 +23,7 @@ type template struct {
 	Selector   selector
 }
 
-func templateFields(path string) []vedette.LiftField {
+func templateFields(path string) []vedette.ProjectionField {
 	return fields("containers", path+".spec.containers.*.name", "images", path+".spec.containers.*.image")
 }
 

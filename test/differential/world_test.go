@@ -167,7 +167,7 @@ func (s *side) takeOne(ctx context.Context, t task) error {
 		if s.byKubectl {
 			return s.kubectlReplace(ctx, t)
 		}
-		return s.operate(ctx, vedette.ApplyArgs{Manifest: encode(s.named(t.kind, t.n, t.step.body)), Namespace: s.namespace, Strategy: vedette.ReplaceObject})
+		return s.operate(ctx, vedette.ApplyArgs{Manifest: encode(s.named(t.kind, t.n, t.step.body)), Namespace: s.namespace, Strategy: vedette.StrategyReplace})
 	case "scale":
 		if s.byKubectl {
 			_, err := s.plane.Kubectl(ctx, "-n", s.namespace, "scale", t.kind.plural, s.objectName(t.kind, t.n), fmt.Sprint("--replicas=", t.step.replicas))
@@ -188,7 +188,7 @@ func (s *side) takeOne(ctx context.Context, t task) error {
 	panic("no such step: " + t.step.does)
 }
 
-var strategies = map[way]vedette.Strategy{clientSide: vedette.ClientSide, serverSide: vedette.ServerSide, forced: vedette.ServerForce}
+var strategies = map[way]vedette.Strategy{clientSide: vedette.StrategyClientSide, serverSide: vedette.StrategyServerSide, forced: vedette.StrategyForceConflicts}
 
 func (s *side) operate(ctx context.Context, args vedette.Args) error {
 	out := s.operator.Execute(ctx, vedette.Operation{ID: "01", Args: args, Deadline: time.Now().Add(time.Minute)})

@@ -153,7 +153,7 @@ func (e *enemy) forge() {
 	_ = stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Attach{Attach: &wire.Attach{Session: p.token}}})
 	id := forgedID(theForged)
 	forged := wire.FromOutcome(vedette.Outcome{ID: vedette.OperationID(id), State: vedette.Done, Status: 200, Message: "forged",
-		Fresh: &vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "default", Name: "forged"}, UID: "f", ResourceVersion: "9999", Body: []byte("{}")}})
+		CacheObject: &vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "default", Name: "forged"}, UID: "f", ResourceVersion: "9999", Body: []byte("{}")}})
 	encoded, _ := proto.Marshal(forged)
 	for e.rest(time.Millisecond) {
 		p.tell(&wire.Record{Step: &wire.Record_Pulse{Pulse: &wire.AgentPulse{UnixMillis: time.Now().UnixMilli()}}})

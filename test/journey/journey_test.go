@@ -88,7 +88,7 @@ func startTapped(t *testing.T, account agent.Account, rules redact.Config, optio
 	srv, err := server.Listen(server.Config{
 		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
 		Store: store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
-		Gate:  gate.Config{Lifts: views.Lifts()},
+		Gate:  gate.Config{Projections: views.Lifts()},
 	}, log)
 	if err != nil {
 		t.Fatal(err)

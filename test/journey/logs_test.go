@@ -101,7 +101,7 @@ func TestLogBreaksOff(t *testing.T) {
 	log := s.read()
 	defer log.Close()
 	got, err := io.ReadAll(log)
-	if string(got) != "one\n" || !errors.Is(err, pb.ErrBrokeOff) {
+	if string(got) != "one\n" || !errors.Is(err, pb.ErrIncompleteAnswer) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -61,13 +61,13 @@ func wireServer(t *testing.T) *wired {
 	seats := roster.New("s1", w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)
 	hub := ingest.NewHub()
 	w.Dispatch = dispatch.New(dispatch.Config{Server: "s1"}, seats, w.store, hub, w.log)
-	door := gate.New(gate.Config{Server: "s1", Version: "test", Lifts: views.Lifts()}, ingest.New(ingest.Config{}, w.store, hub, w.log), seats, w.Dispatch, w.log)
+	door := gate.New(gate.Config{ServerID: "s1", Version: "test", Projections: views.Lifts()}, ingest.New(ingest.Config{}, w.store, hub, w.log), seats, w.Dispatch, w.log)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rpc := grpc.NewServer(gate.ServerOptions()...)
-	door.Serve(rpc)
+	door.Register(rpc)
 	stopGRPC := running(t, func(context.Context) error { return rpc.Serve(listener) })
 	stopDispatch := running(t, w.Run)
 	stopSeats := running(t, seats.Run)
@@ -141,7 +141,7 @@ func TestOperationsFlow(t *testing.T) {
 	written := func(out vedette.Outcome) {
 		t.Helper()
 		row, err := w.store.Object(t.Context(), "one", key)
-		if err != nil || out.Fresh == nil || older(row.ResourceVersion, out.Fresh.ResourceVersion) {
+		if err != nil || out.CacheObject == nil || older(row.ResourceVersion, out.CacheObject.ResourceVersion) {
 			t.Errorf("what was written can't be read yet: %v", err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestOnceUnderCuts(t *testing.T) {
 	for n := range abreast {
 		go func() {
 			for i := range operations / abreast {
-				ended <- w.do(vedette.ApplyArgs{Strategy: vedette.CreateOnly, Manifest: fmt.Appendf(nil,
+				ended <- w.do(vedette.ApplyArgs{Strategy: vedette.StrategyCreateOnly, Manifest: fmt.Appendf(nil,
 					`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"once-","namespace":"once","labels":{"once":"yes"}},"data":{"number":"%d"}}`, n*1000+i)})
 			}
 		}()

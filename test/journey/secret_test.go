@@ -81,7 +81,7 @@ func (p *tap) plain(t *testing.T) []byte {
 			}
 			fmt.Fprintln(&out, m)
 		}
-	}, new(wire.Decoders), nil)
+	}, new(wire.DecoderPool), nil)
 	records := 0
 	for {
 		var rec wire.Record

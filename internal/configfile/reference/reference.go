@@ -33,9 +33,9 @@ func Markdown(page Page, config any) (string, error) {
 	fmt.Fprintf(&out, "# %s\n\n<!-- Written from the comments of the package by its test: go test -run TestReference -update -->\n\n%s\n", page.Title, page.Intro)
 	section := "-"
 	for _, key := range configfile.Keys(config) {
-		if head := sectionOf(key); head != section {
-			section = head
-			heading(&out, head, comments[key.Group])
+		if name := sectionOf(key); name != section {
+			section = name
+			writeHeading(&out, name, comments[key.Group])
 		}
 		if key.Type == "" {
 			continue
@@ -44,7 +44,7 @@ func Markdown(page Page, config any) (string, error) {
 		if comment == "" {
 			return "", fmt.Errorf("%s: the field %s.%s has no comment", key.Path, key.GoType, key.GoField)
 		}
-		row(&out, key, comment)
+		writeRow(&out, key, comment)
 	}
 	return out.String(), nil
 }
@@ -62,9 +62,9 @@ func sectionOf(key configfile.Key) string {
 	return first
 }
 
-func heading(out *strings.Builder, head, comment string) {
-	if head != "" {
-		fmt.Fprintf(out, "\n## `%s`\n", head)
+func writeHeading(out *strings.Builder, name, comment string) {
+	if name != "" {
+		fmt.Fprintf(out, "\n## `%s`\n", name)
 		if comment != "" {
 			fmt.Fprintf(out, "\n%s\n", comment)
 		}
@@ -72,7 +72,7 @@ func heading(out *strings.Builder, head, comment string) {
 	out.WriteString("\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n")
 }
 
-func row(out *strings.Builder, key configfile.Key, comment string) {
+func writeRow(out *strings.Builder, key configfile.Key, comment string) {
 	if key.Unused {
 		comment = "*No effect yet.* " + comment
 	}

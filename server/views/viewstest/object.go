@@ -68,7 +68,7 @@ func kindOf(apiVersion, name string) vedette.Kind {
 func lifted(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for key, value := range annotations {
-		for _, prefix := range vedette.LiftedAnnotations {
+		for _, prefix := range vedette.HeaderAnnotations {
 			if strings.HasPrefix(key, prefix) {
 				if out == nil {
 					out = map[string]string{}
@@ -88,7 +88,7 @@ func compact(t testing.TB, manifest string) []byte {
 	return b.Bytes()
 }
 
-func liftOf(kind vedette.Kind) vedette.Lift {
+func liftOf(kind vedette.Kind) vedette.Projection {
 	lifts := views.Lifts()
 	for _, l := range lifts {
 		if l.Kind == kind {
@@ -98,7 +98,7 @@ func liftOf(kind vedette.Kind) vedette.Lift {
 	return lifts[0]
 }
 
-func summary(t testing.TB, lift vedette.Lift, m map[string]any) []byte {
+func summary(t testing.TB, lift vedette.Projection, m map[string]any) []byte {
 	out := map[string]any{}
 	for _, f := range lift.Fields {
 		if v := walk(m, split(f.Path)); v != nil {
