@@ -16,16 +16,16 @@ import (
 type readiness struct {
 	log *slog.Logger
 
-	mu       sync.Mutex
-	started  bool
-	draining bool
-	database bool // answers
-	services []string
-	health   *health.Server // gRPC's
+	mu                sync.Mutex
+	started           bool
+	draining          bool
+	databaseReachable bool // answers
+	services          []string
+	health            *health.Server // gRPC's
 }
 
 func newReadiness(log *slog.Logger) *readiness {
-	return &readiness{log: log, database: true, health: health.NewServer(), services: []string{""}}
+	return &readiness{log: log, databaseReachable: true, health: health.NewServer(), services: []string{""}}
 }
 
 // register adds gRPC's health service to a server whose other services are there
@@ -40,10 +40,10 @@ func (r *readiness) register(srv *grpc.Server) {
 	r.publishLocked()
 }
 
-func (r *readiness) start() { r.change(func() { r.started = true }) }
-func (r *readiness) drain() { r.change(func() { r.draining = true }) }
+func (r *readiness) start() { r.update(func() { r.started = true }) }
+func (r *readiness) drain() { r.update(func() { r.draining = true }) }
 
-func (r *readiness) change(change func()) {
+func (r *readiness) update(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()
@@ -73,7 +73,7 @@ func (r *readiness) reasonLocked() string {
 		return "the server is going away"
 	case !r.started:
 		return "the server is starting"
-	case !r.database:
+	case !r.databaseReachable:
 		return "the database does not answer; the server's log tells why"
 	}
 	return ""
@@ -82,14 +82,14 @@ func (r *readiness) reasonLocked() string {
 // How the database is watched. Two failures in a row make a server not ready, one
 // success makes it ready again: not to be ready restarts nothing.
 const (
-	pingEvery    = 5 * time.Second
-	pingPatience = 2 * time.Second
+	pingInterval = 5 * time.Second
+	pingTimeout  = 2 * time.Second
 	pingFailures = 2
 )
 
-// watch looks whether the database answers until ctx ends.
-func (r *readiness) watch(ctx context.Context, ping func(context.Context) error) error {
-	ticker := time.NewTicker(pingEvery)
+// watchDatabase looks whether the database answers until ctx ends.
+func (r *readiness) watchDatabase(ctx context.Context, ping func(context.Context) error) error {
+	ticker := time.NewTicker(pingInterval)
 	defer ticker.Stop()
 	for failures := 0; ; {
 		err := pingOnce(ctx, ping)
@@ -101,7 +101,7 @@ func (r *readiness) watch(ctx context.Context, ping func(context.Context) error)
 		default:
 			failures++
 		}
-		r.answers(failures < pingFailures, err)
+		r.setDatabaseReachable(failures < pingFailures, err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -111,19 +111,19 @@ func (r *readiness) watch(ctx context.Context, ping func(context.Context) error)
 }
 
 func pingOnce(ctx context.Context, ping func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	return ping(ctx)
 }
 
-func (r *readiness) answers(database bool, err error) {
-	r.change(func() {
-		if r.database && !database {
+func (r *readiness) setDatabaseReachable(reachable bool, err error) {
+	r.update(func() {
+		if r.databaseReachable && !reachable {
 			r.log.Warn("the server is not ready: the database does not answer", "error", err)
 		}
-		if !r.database && database {
+		if !r.databaseReachable && reachable {
 			r.log.Info("the server is ready again: the database answers")
 		}
-		r.database = database
+		r.databaseReachable = reachable
 	})
 }

@@ -47,64 +47,64 @@ func dialGRPC(t *testing.T, address string) *grpc.ClientConn {
 	return conn
 }
 
-// states asks gRPC's health of the whole and of each service that agents use.
-func states(t *testing.T, conn *grpc.ClientConn) map[string]string {
+// serviceStates asks gRPC's health of the whole and of each service that agents use.
+func serviceStates(t *testing.T, conn *grpc.ClientConn) map[string]string {
 	t.Helper()
-	found := map[string]string{}
+	servicesByState := map[string]string{}
 	for _, service := range []string{"", wire.Caching_ServiceDesc.ServiceName, wire.Operations_ServiceDesc.ServiceName} {
-		answer, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+		response, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
 		if err != nil {
 			t.Fatalf("%q: %v", service, err)
 		}
-		found[answer.GetStatus().String()] += service + ","
+		servicesByState[response.GetStatus().String()] += service + ","
 	}
-	return found
+	return servicesByState
 }
 
 const allServices = ",vedette.wire.v1.Caching,vedette.wire.v1.Operations,"
 
-// TestProbesOfAServerThatStarts holds that nobody restarts a server for want of a
+// TestProbesWhileServerStarts holds that nobody restarts a server for want of a
 // database, and nobody sends it anything.
-func TestProbesOfAServerThatStarts(t *testing.T) {
+func TestProbesWhileServerStarts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := l.Addr().String()
+	address := l.Addr().String()
 	l.Close()
-	s, _ := serve(t, config("postgres://me:hidden@"+at+"/vedette?sslmode=disable"))
+	s, _ := startServer(t, config("postgres://me:hidden@"+address+"/vedette?sslmode=disable"))
 	if code, body := probe(t, s, "/health/liveness"); code != http.StatusOK || body != `{"status":"UP"}` {
 		t.Errorf("liveness: %d %s", code, body)
 	}
 	if code, body := probe(t, s, "/health/readiness"); code != http.StatusServiceUnavailable || !strings.Contains(body, `"status":"OUT_OF_SERVICE"`) || !strings.Contains(body, "the server is starting") {
 		t.Errorf("readiness: %d %s", code, body)
 	}
-	if got := states(t, dialGRPC(t, s.GRPC().String())); got["NOT_SERVING"] != allServices {
+	if got := serviceStates(t, dialGRPC(t, s.GRPC().String())); got["NOT_SERVING"] != allServices {
 		t.Errorf("gRPC: %v", got)
 	}
 }
 
-func TestProbesOfAReadyServer(t *testing.T) {
-	s, _ := serve(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
+func TestProbesWhenServerIsReady(t *testing.T) {
+	s, _ := startServer(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
 	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
 	for _, path := range []string{"/health/liveness", "/health/readiness"} {
 		if code, body := probe(t, s, path); code != http.StatusOK || body != `{"status":"UP"}` {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}
-	if got := states(t, dialGRPC(t, s.GRPC().String())); got["SERVING"] != allServices {
+	if got := serviceStates(t, dialGRPC(t, s.GRPC().String())); got["SERVING"] != allServices {
 		t.Errorf("gRPC: %v", got)
 	}
 }
 
-// TestReadiness goes through the states of a server.
-func TestReadiness(t *testing.T) {
-	r := newReadiness(quiet)
+// TestReadinessTransitions goes through the states of a server.
+func TestReadinessTransitions(t *testing.T) {
+	r := newReadiness(discardLogger)
 	srv := grpc.NewServer()
-	newLateGate().register(srv)
+	newDeferredAgentServer().register(srv)
 	r.register(srv)
-	f := newFace(quiet, r)
-	f.show(http.NotFoundHandler())
+	h := newReadinessHandler(discardLogger, r)
+	h.setReady(http.NotFoundHandler())
 	for _, step := range []struct {
 		why   string
 		do    func()
@@ -112,16 +112,16 @@ func TestReadiness(t *testing.T) {
 	}{
 		{"starting", func() {}, false},
 		{"started", r.start, true},
-		{"without a database", func() { r.answers(false, errors.New("gone")) }, false},
-		{"with one again", func() { r.answers(true, nil) }, true},
+		{"without a database", func() { r.setDatabaseReachable(false, errors.New("gone")) }, false},
+		{"with one again", func() { r.setDatabaseReachable(true, nil) }, true},
 		{"going away", r.drain, false},
-		{"going away for good", func() { r.answers(true, nil) }, false},
+		{"going away for good", func() { r.setDatabaseReachable(true, nil) }, false},
 	} {
 		step.do()
-		answer := httptest.NewRecorder()
-		f.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, readinessPath, nil))
-		if ready := answer.Code == http.StatusOK; ready != step.ready {
-			t.Errorf("%s: %d %s", step.why, answer.Code, answer.Body)
+		response := httptest.NewRecorder()
+		h.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, readinessPath, nil))
+		if ready := response.Code == http.StatusOK; ready != step.ready {
+			t.Errorf("%s: %d %s", step.why, response.Code, response.Body)
 		}
 		for _, service := range r.services {
 			got, err := r.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
@@ -129,9 +129,9 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("%s: gRPC says %v of %q, %v", step.why, got, service, err)
 			}
 		}
-		answer = httptest.NewRecorder()
-		f.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, livenessPath, nil))
-		if answer.Code != http.StatusOK {
+		response = httptest.NewRecorder()
+		h.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, livenessPath, nil))
+		if response.Code != http.StatusOK {
 			t.Errorf("%s: it is said not to live", step.why)
 		}
 	}
@@ -140,22 +140,22 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestWatchOfTheDatabase holds that one failure is passed over, that a database that
+// TestReadinessFollowsDatabasePings holds that one failure is passed over, that a database that
 // hangs counts as one that fails, and that the first answer counts.
-func TestWatchOfTheDatabase(t *testing.T) {
+func TestReadinessFollowsDatabasePings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newReadiness(quiet)
+		r := newReadiness(discardLogger)
 		r.start()
-		answers := []string{"yes", "no", "yes", "no", "hangs", "hangs", "yes", "yes"}
+		replies := []string{"yes", "no", "yes", "no", "hangs", "hangs", "yes", "yes"}
 		ready := []bool{true, true, true, true, false, false, true, true}
 		ctx, cancel := context.WithCancel(t.Context())
-		asked := 0
+		pings := 0
 		done := make(chan error, 1)
 		go func() {
-			done <- r.watch(ctx, func(ctx context.Context) error {
-				answer := answers[min(asked, len(answers)-1)]
-				asked++
-				switch answer {
+			done <- r.watchDatabase(ctx, func(ctx context.Context) error {
+				reply := replies[min(pings, len(replies)-1)]
+				pings++
+				switch reply {
 				case "no":
 					return errors.New("refused")
 				case "hangs":
@@ -166,11 +166,11 @@ func TestWatchOfTheDatabase(t *testing.T) {
 			})
 		}()
 		for i, want := range ready {
-			time.Sleep(pingPatience + time.Second)
+			time.Sleep(pingTimeout + time.Second)
 			if got := r.reason() == ""; got != want {
-				t.Errorf("after %q: ready is %t (%s)", answers[i], got, r.reason())
+				t.Errorf("after %q: ready is %t (%s)", replies[i], got, r.reason())
 			}
-			time.Sleep(pingEvery - pingPatience - time.Second)
+			time.Sleep(pingInterval - pingTimeout - time.Second)
 		}
 		cancel()
 		if err := <-done; err != nil {
@@ -179,32 +179,32 @@ func TestWatchOfTheDatabase(t *testing.T) {
 	})
 }
 
-// door is a gate that lets nobody in, in words.
-type door struct {
+// denyingServer is a gate that lets nobody in, in words.
+type denyingServer struct {
 	wire.UnimplementedCachingServer
 }
 
-func (door) Connect(grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {
+func (denyingServer) Connect(grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {
 	return status.Error(codes.PermissionDenied, "not you")
 }
 
-// TestAgentThatComesEarly holds that an agent that comes while the store is being
+// TestEarlyAgentWaitsForStore holds that an agent that comes while the store is being
 // opened is let in as soon as there is somebody to let it in.
-func TestAgentThatComesEarly(t *testing.T) {
+func TestEarlyAgentWaitsForStore(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	late, srv := newLateGate(), grpc.NewServer()
-	late.register(srv)
+	deferred, srv := newDeferredAgentServer(), grpc.NewServer()
+	deferred.register(srv)
 	go func() { _ = srv.Serve(l) }()
 	defer srv.Stop()
 	stream, err := wire.NewCachingClient(dialGRPC(t, l.Addr().String())).Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaves, cancel := context.WithCancel(t.Context())
-	early, err := wire.NewOperationsClient(dialGRPC(t, l.Addr().String())).Serve(leaves)
+	earlyCtx, cancel := context.WithCancel(t.Context())
+	early, err := wire.NewOperationsClient(dialGRPC(t, l.Addr().String())).Serve(earlyCtx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,8 +212,8 @@ func TestAgentThatComesEarly(t *testing.T) {
 	if _, err := early.Recv(); status.Code(err) != codes.Canceled {
 		t.Errorf("who leaves: %v", err)
 	}
-	late.bind(func(r grpc.ServiceRegistrar) {
-		wire.RegisterCachingServer(r, door{})
+	deferred.bind(func(r grpc.ServiceRegistrar) {
+		wire.RegisterCachingServer(r, denyingServer{})
 		wire.RegisterOperationsServer(r, wire.UnimplementedOperationsServer{})
 	})
 	if _, err := stream.Recv(); status.Code(err) != codes.PermissionDenied {

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// guarded keeps pages of other sites away from a server that only its own
+// hostGuard keeps pages of other sites away from a server that only its own
 // machine can reach. Such a page may have a name whose address becomes 127.0.0.1
 // once a browser has loaded it. To the browser the server is the page's own site
 // then, so that nothing is cross-origin, and the page may read and operate all
@@ -21,23 +21,23 @@ import (
 //
 // A server that others can reach is known by names that it can't know, of
 // Services and proxies, and is returned as it is.
-func guarded(next http.Handler, at net.Addr, hosts []string) http.Handler {
-	tcp, ok := at.(*net.TCPAddr)
+func hostGuard(next http.Handler, address net.Addr, hosts []string) http.Handler {
+	tcp, ok := address.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := hostOf(r.Host)
-		if ownHost(host) || slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(hostOf(h), host) }) {
+		host := stripPort(r.Host)
+		if isTrustedHost(host) || slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(stripPort(h), host) }) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		refuseHost(w, r, host)
+		rejectHost(w, r, host)
 	})
 }
 
-// hostOf returns a host without its port.
-func hostOf(hostport string) string {
+// stripPort returns a host without its port.
+func stripPort(hostport string) string {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
 		host = strings.Trim(hostport, "[]")
@@ -45,9 +45,9 @@ func hostOf(hostport string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// ownHost reports whether a name can't be of somebody else's making: browsers
+// isTrustedHost reports whether a name can't be of somebody else's making: browsers
 // never ask a name server for these. No browser leaves it out.
-func ownHost(host string) bool {
+func isTrustedHost(host string) bool {
 	if host == "" || strings.EqualFold(host, "localhost") {
 		return true
 	}
@@ -55,8 +55,8 @@ func ownHost(host string) bool {
 	return err == nil
 }
 
-// refuseHost answers in the form that the errors of the path have.
-func refuseHost(w http.ResponseWriter, r *http.Request, host string) {
+// rejectHost answers in the form that the errors of the path have.
+func rejectHost(w http.ResponseWriter, r *http.Request, host string) {
 	message := fmt.Sprintf("the server was called %.100q, and may be called by an IP address or localhost: "+
 		"it listens on the loopback address only, where pages of other sites must not reach it. "+
 		"If that is its name, of a proxy on this machine perhaps, list it in server.hosts", host)

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-func TestHosts(t *testing.T) {
+func TestHostGuard(t *testing.T) {
 	const loopback, all = "127.0.0.1:7002", "[::]:7002"
 	for _, tt := range []struct {
-		why, listens, host string
-		passes             bool
+		why, listenAddress, host string
+		allowed                  bool
 	}{
 		{"an address", loopback, "127.0.0.1:7002", true},
 		{"an address without a port", loopback, "127.0.0.1", true},
@@ -34,44 +34,44 @@ func TestHosts(t *testing.T) {
 		{"a Service's name where others can connect", all, "spin-clouddriver.spinnaker:7002", true},
 		{"on one address too", "10.0.0.1:7002", "anything.example", true},
 	} {
-		at, err := net.ResolveTCPAddr("tcp", tt.listens)
+		address, err := net.ResolveTCPAddr("tcp", tt.listenAddress)
 		if err != nil {
 			t.Fatal(err)
 		}
-		passed := false
-		handler := guarded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed = true }), at, []string{"vedette.intern", "other.intern:8443"})
+		called := false
+		handler := hostGuard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }), address, []string{"vedette.intern", "other.intern:8443"})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/credentials", nil)
 		r.Host = tt.host
 		handler.ServeHTTP(httptest.NewRecorder(), r)
-		if passed != tt.passes {
-			t.Errorf("%s: %q on %s: passed %t", tt.why, tt.host, tt.listens, passed)
+		if called != tt.allowed {
+			t.Errorf("%s: %q on %s: passed %t", tt.why, tt.host, tt.listenAddress, called)
 		}
 	}
 }
 
-// TestPageThatRebinds sends to a server that runs what a browser would send for a
+// TestDNSRebindingIsRejected sends to a server that runs what a browser would send for a
 // page whose name has become 127.0.0.1: to the browser nothing is cross-origin.
-func TestPageThatRebinds(t *testing.T) {
+func TestDNSRebindingIsRejected(t *testing.T) {
 	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
 	cfg.RESTHosts = []string{"mine.example"}
-	s, _ := serve(t, cfg)
+	s, _ := startServer(t, cfg)
 	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
 	_, port, err := net.SplitHostPort(s.REST().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/kubernetes/ops", "/vedette/v1/operations", "/credentials", "/vedette/v1/objects"} {
-		if code, body := rebind(t, s, "evil.example:"+port, path); code != http.StatusForbidden || !strings.Contains(body, "server.hosts") {
+		if code, body := postWithHost(t, s, "evil.example:"+port, path); code != http.StatusForbidden || !strings.Contains(body, "server.hosts") {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
-		if code, body := rebind(t, s, "mine.example:"+port, path); code == http.StatusForbidden {
+		if code, body := postWithHost(t, s, "mine.example:"+port, path); code == http.StatusForbidden {
 			t.Errorf("%s by a name that was listed: %d %s", path, code, body)
 		}
 	}
 }
 
-// rebind returns the message of an error, in whichever form it is.
-func rebind(t *testing.T, s *Server, host, path string) (int, string) {
+// postWithHost returns the message of an error, in whichever form it is.
+func postWithHost(t *testing.T, s *Server, host, path string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.REST().String()+path, strings.NewReader("[]"))
 	if err != nil {
@@ -90,17 +90,17 @@ func rebind(t *testing.T, s *Server, host, path string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ours struct {
+	var vedetteBody struct {
 		Error struct{ Kind, Message string }
 	}
-	var clouddrivers struct{ Error, Message string }
+	var clouddriverBody struct{ Error, Message string }
 	if strings.HasPrefix(path, "/vedette/") {
-		err = json.Unmarshal(raw, &ours)
+		err = json.Unmarshal(raw, &vedetteBody)
 	} else {
-		err = json.Unmarshal(raw, &clouddrivers)
+		err = json.Unmarshal(raw, &clouddriverBody)
 	}
 	if err != nil {
 		t.Errorf("%s: %v in %s", path, err, raw)
 	}
-	return response.StatusCode, ours.Error.Message + clouddrivers.Message
+	return response.StatusCode, vedetteBody.Error.Message + clouddriverBody.Message
 }

@@ -9,48 +9,50 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// lateGate is the gate as gRPC knows it from the start, so that health is told while
+// deferredAgentServer is the gate as gRPC knows it from the start, so that health is told while
 // the store is being opened. Agents that come before the gate is there wait for it.
-type lateGate struct {
+type deferredAgentServer struct {
 	wire.UnimplementedCachingServer
-	there      chan struct{} // closed by bind
+	bound      chan struct{} // closed by bind
 	once       sync.Once
 	caching    wire.CachingServer
 	operations wire.OperationsServer
 }
 
-func newLateGate() *lateGate { return &lateGate{there: make(chan struct{})} }
+func newDeferredAgentServer() *deferredAgentServer {
+	return &deferredAgentServer{bound: make(chan struct{})}
+}
 
 // register adds the gate's services to a gRPC server.
-func (l *lateGate) register(srv *grpc.Server) {
-	wire.RegisterCachingServer(srv, l)
-	wire.RegisterOperationsServer(srv, lateOperations{lateGate: l})
+func (d *deferredAgentServer) register(srv *grpc.Server) {
+	wire.RegisterCachingServer(srv, d)
+	wire.RegisterOperationsServer(srv, deferredOperations{deferredAgentServer: d})
 }
 
 // bind lets agents in, to what serve registers.
-func (l *lateGate) bind(serve func(grpc.ServiceRegistrar)) {
-	l.once.Do(func() {
-		serve(l)
-		close(l.there)
+func (d *deferredAgentServer) bind(registerServices func(grpc.ServiceRegistrar)) {
+	d.once.Do(func() {
+		registerServices(d)
+		close(d.bound)
 	})
 }
 
 // RegisterService implements grpc.ServiceRegistrar for the gate itself.
-func (l *lateGate) RegisterService(desc *grpc.ServiceDesc, service any) {
+func (d *deferredAgentServer) RegisterService(desc *grpc.ServiceDesc, service any) {
 	switch desc.ServiceName {
 	case wire.Caching_ServiceDesc.ServiceName:
-		l.caching = service.(wire.CachingServer)
+		d.caching = service.(wire.CachingServer)
 	case wire.Operations_ServiceDesc.ServiceName:
-		l.operations = service.(wire.OperationsServer)
+		d.operations = service.(wire.OperationsServer)
 	default:
 		panic("the gate has a service that agents could not reach: " + desc.ServiceName)
 	}
 }
 
-// wait waits until the gate is there.
-func (l *lateGate) wait(ctx context.Context) error {
+// waitBound waits until the gate is there.
+func (d *deferredAgentServer) waitBound(ctx context.Context) error {
 	select {
-	case <-l.there:
+	case <-d.bound:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -58,30 +60,30 @@ func (l *lateGate) wait(ctx context.Context) error {
 }
 
 // Connect implements wire.CachingServer.
-func (l *lateGate) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {
-	if err := l.wait(stream.Context()); err != nil {
+func (d *deferredAgentServer) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) error {
+	if err := d.waitBound(stream.Context()); err != nil {
 		return err
 	}
-	return l.caching.Connect(stream)
+	return d.caching.Connect(stream)
 }
 
-type lateOperations struct {
+type deferredOperations struct {
 	wire.UnimplementedOperationsServer
-	*lateGate
+	*deferredAgentServer
 }
 
 // Serve implements wire.OperationsServer.
-func (l lateOperations) Serve(stream grpc.BidiStreamingServer[wire.OperationsUp, wire.OperationsDown]) error {
-	if err := l.wait(stream.Context()); err != nil {
+func (d deferredOperations) Serve(stream grpc.BidiStreamingServer[wire.OperationsUp, wire.OperationsDown]) error {
+	if err := d.waitBound(stream.Context()); err != nil {
 		return err
 	}
-	return l.operations.Serve(stream)
+	return d.operations.Serve(stream)
 }
 
 // Answer implements wire.OperationsServer.
-func (l lateOperations) Answer(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
-	if err := l.wait(stream.Context()); err != nil {
+func (d deferredOperations) Answer(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
+	if err := d.waitBound(stream.Context()); err != nil {
 		return err
 	}
-	return l.operations.Answer(stream)
+	return d.operations.Answer(stream)
 }

@@ -6,38 +6,38 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// tenancy is the time in which the database is this server's alone.
-type tenancy struct {
+// heldLease is the time in which the database is this server's alone.
+type heldLease struct {
 	ctx    context.Context // ends with it
 	cancel context.CancelFunc
-	kept   chan error
+	done   chan error
 }
 
 // holdLease renews the database's lease until end is called, or another server has
 // taken the database over. It goes on while the server stops, which writes too.
-func (s *Server) holdLease(ctx context.Context, st *store.Store) *tenancy {
-	held, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	h := &tenancy{ctx: held, cancel: cancel, kept: make(chan error, 1)}
+func (s *Server) holdLease(ctx context.Context, st *store.Store) *heldLease {
+	leaseCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l := &heldLease{ctx: leaseCtx, cancel: cancel, done: make(chan error, 1)}
 	go func() {
-		err := st.KeepLease(held)
+		err := st.KeepLease(leaseCtx)
 		if err != nil {
 			s.log.Error("the server ends: another one uses its database", "error", err)
 		}
 		cancel()
-		h.kept <- err
+		l.done <- err
 	}()
-	return h
+	return l
 }
 
-// end returns why the tenancy ended before, if it did.
-func (h *tenancy) end() error {
-	h.cancel()
-	return <-h.kept
+// release returns why the tenancy ended before, if it did.
+func (l *heldLease) release() error {
+	l.cancel()
+	return <-l.done
 }
 
-// within returns a context that ends with the tenancy too.
-func (h *tenancy) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// withContext returns a context that ends with the tenancy too.
+func (l *heldLease) withContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(h.ctx, cancel)
+	stop := context.AfterFunc(l.ctx, cancel)
 	return ctx, func() { stop(); cancel() }
 }

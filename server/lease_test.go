@@ -15,9 +15,9 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-func up(code int, _ string) bool { return code == http.StatusOK }
+func isHealthy(code int, _ string) bool { return code == http.StatusOK }
 
-func ended(t *testing.T, what string, done <-chan error) error {
+func awaitEnd(t *testing.T, what string, done <-chan error) error {
 	t.Helper()
 	select {
 	case err := <-done:
@@ -31,24 +31,24 @@ func ended(t *testing.T, what string, done <-chan error) error {
 // TestSecondServerRefusesToStart runs two servers on one database.
 func TestSecondServerRefusesToStart(t *testing.T) {
 	url := databases.PostgreSQL(t)
-	first, _ := serve(t, config(url))
-	awaitHealth(t, first, up)
+	first, _ := startServer(t, config(url))
+	awaitHealth(t, first, isHealthy)
 	other := config(url)
 	other.ID = "s2"
-	_, done := serve(t, other)
-	err := ended(t, "the second server", done)
+	_, done := startServer(t, other)
+	err := awaitEnd(t, "the second server", done)
 	if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "used by another server: s1") {
 		t.Errorf("the second server ended with %v", err)
 	}
-	awaitHealth(t, first, up)
+	awaitHealth(t, first, isHealthy)
 }
 
-// TestServerThatLostItsDatabase takes the lease away, as another server does after
+// TestServerEndsWhenLeaseIsLost takes the lease away, as another server does after
 // the first has been frozen for a while.
-func TestServerThatLostItsDatabase(t *testing.T) {
+func TestServerEndsWhenLeaseIsLost(t *testing.T) {
 	url := databases.PostgreSQL(t)
-	s, done := serve(t, config(url))
-	awaitHealth(t, s, up)
+	s, done := startServer(t, config(url))
+	awaitHealth(t, s, isHealthy)
 	db, err := sql.Open("pgx", url)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestServerThatLostItsDatabase(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), `UPDATE lease SET server = 'thief', token = 'another'`); err != nil {
 		t.Fatal(err)
 	}
-	if err := ended(t, "the server", done); !errors.Is(err, store.ErrLeaseLost) || !strings.Contains(err.Error(), "thief") {
+	if err := awaitEnd(t, "the server", done); !errors.Is(err, store.ErrLeaseLost) || !strings.Contains(err.Error(), "thief") {
 		t.Errorf("it ended with %v", err)
 	}
 }

@@ -16,39 +16,39 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// telling is transport credentials that tell operators which connections came to
+// loggingCredentials is transport credentials that tell operators which connections came to
 // nothing, and why: gRPC itself is silent about them, and an agent that is refused
 // can say so in its own log only.
-type telling struct {
+type loggingCredentials struct {
 	credentials.TransportCredentials
-	refusals *refusals
-	plain    bool // whether they are plaintext
+	refusals    *refusalLog
+	isPlaintext bool // whether they are plaintext
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
-func (t telling) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	secured, info, err := t.TransportCredentials.ServerHandshake(conn)
+func (c loggingCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secured, info, err := c.TransportCredentials.ServerHandshake(conn)
 	if err != nil {
-		t.refusals.note(conn.RemoteAddr(), err)
+		c.refusals.report(conn.RemoteAddr(), err)
 		return secured, info, err
 	}
-	if t.plain {
-		secured = &sniffing{Conn: secured, refusals: t.refusals}
+	if c.isPlaintext {
+		secured = &tlsDetectingConn{Conn: secured, refusals: c.refusals}
 	}
 	return secured, info, nil
 }
 
 // Clone implements credentials.TransportCredentials.
-func (t telling) Clone() credentials.TransportCredentials {
-	return telling{t.TransportCredentials.Clone(), t.refusals, t.plain}
+func (c loggingCredentials) Clone() credentials.TransportCredentials {
+	return loggingCredentials{c.TransportCredentials.Clone(), c.refusals, c.isPlaintext}
 }
 
-// sniffing is a plaintext connection that tells when the other side begins with
+// tlsDetectingConn is a plaintext connection that tells when the other side begins with
 // TLS. gRPC calls Read from one goroutine.
-type sniffing struct {
+type tlsDetectingConn struct {
 	net.Conn
-	refusals *refusals
-	begun    bool
+	refusals *refusalLog
+	hasRead  bool
 }
 
 const tlsHandshake = 0x16 // first byte of TLS
@@ -56,44 +56,44 @@ const tlsHandshake = 0x16 // first byte of TLS
 var errSpeaksTLS = errors.New("it speaks TLS, and this port is plaintext: set grpc.server.security.enabled, or clouddriver.insecure to true in the agent's configuration")
 
 // Read implements net.Conn.
-func (s *sniffing) Read(b []byte) (int, error) {
-	n, err := s.Conn.Read(b)
-	if n > 0 && !s.begun {
-		s.begun = true
+func (c *tlsDetectingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.hasRead {
+		c.hasRead = true
 		if b[0] == tlsHandshake {
-			s.refusals.note(s.RemoteAddr(), errSpeaksTLS)
+			c.refusals.report(c.RemoteAddr(), errSpeaksTLS)
 		}
 	}
 	return n, err
 }
 
-// refusals logs connections that were refused: each reason of each host once in a
+// refusalLog logs connections that were refused: each reason of each host once in a
 // while, with how often it was seen meanwhile.
-type refusals struct {
+type refusalLog struct {
 	log *slog.Logger
 
-	mu    sync.Mutex
-	known map[refusal]*repeats
+	mu      sync.Mutex
+	entries map[refusalKey]*refusalEntry
 }
 
-type refusal struct{ host, kind string }
+type refusalKey struct{ host, kind string }
 
-type repeats struct {
-	told   time.Time
-	unsaid int
+type refusalEntry struct {
+	lastLogged time.Time
+	suppressed int
 }
 
 const (
-	refusalPause = time.Minute
-	mostRefusals = 1000 // that are remembered; hosts beyond share one entry
+	refusalInterval = time.Minute
+	maxRefusals     = 1000 // that are remembered; hosts beyond share one entry
 )
 
-func newRefusals(log *slog.Logger) *refusals {
-	return &refusals{log: log, known: map[refusal]*repeats{}}
+func newRefusalLog(log *slog.Logger) *refusalLog {
+	return &refusalLog{log: log, entries: map[refusalKey]*refusalEntry{}}
 }
 
-func (r *refusals) note(peer net.Addr, err error) {
-	if hungUp(err) {
+func (r *refusalLog) report(peer net.Addr, err error) {
+	if isClosedByPeer(err) {
 		r.log.Debug("connection closed before it was secured, as health checks of load balancers do", "peer", peer.String(), "error", err)
 		return
 	}
@@ -101,61 +101,61 @@ func (r *refusals) note(peer net.Addr, err error) {
 	if splitErr != nil {
 		host = peer.String()
 	}
-	kind, reason := reasonOf(err)
-	if unsaid, tell := r.due(refusal{host, kind}, time.Now()); tell {
-		r.log.Warn("connection of an agent refused", "peer", peer.String(), "reason", reason, "unsaid", unsaid)
+	kind, reason := classifyHandshakeError(err)
+	if suppressed, ok := r.shouldLog(refusalKey{host, kind}, time.Now()); ok {
+		r.log.Warn("connection of an agent refused", "peer", peer.String(), "reason", reason, "unsaid", suppressed)
 	}
 }
 
-// due reports whether to log a refusal now, and how many were not logged since the
+// shouldLog reports whether to log a refusal now, and how many were not logged since the
 // last time.
-func (r *refusals) due(what refusal, now time.Time) (unsaid int, tell bool) {
+func (r *refusalLog) shouldLog(key refusalKey, now time.Time) (suppressed int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seen := r.entryLocked(what, now)
-	if !seen.told.IsZero() && now.Sub(seen.told) < refusalPause {
-		seen.unsaid++
+	entry := r.entryLocked(key, now)
+	if !entry.lastLogged.IsZero() && now.Sub(entry.lastLogged) < refusalInterval {
+		entry.suppressed++
 		return 0, false
 	}
-	unsaid, seen.unsaid, seen.told = seen.unsaid, 0, now
-	return unsaid, true
+	suppressed, entry.suppressed, entry.lastLogged = entry.suppressed, 0, now
+	return suppressed, true
 }
 
-func (r *refusals) entryLocked(what refusal, now time.Time) *repeats {
-	if seen := r.known[what]; seen != nil {
-		return seen
+func (r *refusalLog) entryLocked(key refusalKey, now time.Time) *refusalEntry {
+	if entry := r.entries[key]; entry != nil {
+		return entry
 	}
-	if len(r.known) >= mostRefusals {
-		for key, seen := range r.known {
-			if now.Sub(seen.told) >= refusalPause && seen.unsaid == 0 {
-				delete(r.known, key)
+	if len(r.entries) >= maxRefusals {
+		for old, entry := range r.entries {
+			if now.Sub(entry.lastLogged) >= refusalInterval && entry.suppressed == 0 {
+				delete(r.entries, old)
 			}
 		}
 	}
-	if len(r.known) >= mostRefusals {
-		what = refusal{}
+	if len(r.entries) >= maxRefusals {
+		key = refusalKey{}
 	}
-	if r.known[what] == nil {
-		r.known[what] = &repeats{}
+	if r.entries[key] == nil {
+		r.entries[key] = &refusalEntry{}
 	}
-	return r.known[what]
+	return r.entries[key]
 }
 
-// hungUp reports whether the other side left without a word.
-func hungUp(err error) bool {
+// isClosedByPeer reports whether the other side left without a word.
+func isClosedByPeer(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// reasonOf says what was wrong in words that lead to the setting, and of which kind
+// classifyHandshakeError says what was wrong in words that lead to the setting, and of which kind
 // that is: the words may hold what the other side has chosen.
-func reasonOf(err error) (kind, reason string) {
+func classifyHandshakeError(err error) (kind, reason string) {
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, errSpeaksTLS):
 		return "tls", err.Error()
 	case errors.As(err, &certificate):
-		return "certificate", refusedCertificate(certificate)
+		return "certificate", describeCertificateError(certificate)
 	case errors.As(err, &record):
 		return "plaintext", "it does not speak TLS, which this port does: set clouddriver.insecure to false in the agent's configuration"
 	case strings.Contains(err.Error(), "didn't provide a certificate"):
@@ -166,18 +166,18 @@ func reasonOf(err error) (kind, reason string) {
 	return "other", fmt.Sprintf("the TLS handshake failed: %.300s", err)
 }
 
-func refusedCertificate(err *tls.CertificateVerificationError) string {
-	who := "its certificate"
+func describeCertificateError(err *tls.CertificateVerificationError) string {
+	subject := "its certificate"
 	if len(err.UnverifiedCertificates) > 0 {
-		who = fmt.Sprintf("its certificate %.200q", err.UnverifiedCertificates[0].Subject.String())
+		subject = fmt.Sprintf("its certificate %.200q", err.UnverifiedCertificates[0].Subject.String())
 	}
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return who + " was not signed by an authority of grpc.server.security.trustCertCollection"
+		return subject + " was not signed by an authority of grpc.server.security.trustCertCollection"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("%s is valid from %s to %s only", who, invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s is valid from %s to %s only", subject, invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("%s was refused: %.300s", who, err.Err)
+	return fmt.Sprintf("%s was refused: %.300s", subject, err.Err)
 }

@@ -26,24 +26,24 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// journal is a log that tests read while it is written.
-type journal struct {
+// logBuffer is a log that tests read while it is written.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
 // Write implements io.Writer.
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
 }
 
 // matching returns the lines that hold all the parts.
-func (j *journal) matching(parts ...string) (lines []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for line := range strings.Lines(j.text.String()) {
+func (l *logBuffer) matching(parts ...string) (lines []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
 		all := true
 		for _, part := range parts {
 			all = all && strings.Contains(line, part)
@@ -55,34 +55,34 @@ func (j *journal) matching(parts ...string) (lines []string) {
 	return lines
 }
 
-// await returns the first line that holds all the parts. The server may say it a
+// awaitLine returns the first line that holds all the parts. The server may say it a
 // little after the other side has noticed.
-func (j *journal) await(t *testing.T, parts ...string) string {
+func (l *logBuffer) awaitLine(t *testing.T, parts ...string) string {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
-		if lines := j.matching(parts...); len(lines) > 0 {
+		if lines := l.matching(parts...); len(lines) > 0 {
 			return lines[0]
 		}
 	}
-	t.Fatalf("the log never says %q:\n%s", parts, strings.Join(j.matching(), ""))
+	t.Fatalf("the log never says %q:\n%s", parts, strings.Join(l.matching(), ""))
 	return ""
 }
 
-// signer is an authority for certificates.
-type signer struct {
+// testCA is an authority for certificates.
+type testCA struct {
 	t    *testing.T
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-func newSigner(t *testing.T, name string) signer {
-	s := signer{t: t}
+func newTestCA(t *testing.T, name string) testCA {
+	s := testCA{t: t}
 	_, s.cert, s.key = s.issue(name, time.Now().Add(time.Hour), true)
 	return s
 }
 
 // issue makes a certificate that ends at a time.
-func (s signer) issue(name string, end time.Time, authority bool) (tls.Certificate, *x509.Certificate, *ecdsa.PrivateKey) {
+func (s testCA) issue(name string, end time.Time, authority bool) (tls.Certificate, *x509.Certificate, *ecdsa.PrivateKey) {
 	s.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -91,11 +91,11 @@ func (s signer) issue(name string, end time.Time, authority bool) (tls.Certifica
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: end.Add(-2 * time.Hour), NotAfter: end, IsCA: authority, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
-	parent, with := s.cert, s.key
+	parent, signingKey := s.cert, s.key
 	if parent == nil {
-		parent, with = template, key
+		parent, signingKey = template, key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), with)
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signingKey)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -106,22 +106,22 @@ func (s signer) issue(name string, end time.Time, authority bool) (tls.Certifica
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}, cert, key
 }
 
-func (s signer) leaf(name string, end time.Time) tls.Certificate {
+func (s testCA) leaf(name string, end time.Time) tls.Certificate {
 	cert, _, _ := s.issue(name, end, false)
 	return cert
 }
 
-func (s signer) pool() *x509.CertPool {
+func (s testCA) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(s.cert)
 	return pool
 }
 
-// serveLogged runs a server whose log can be read.
-func serveLogged(t *testing.T, cfg Config) (*Server, *journal) {
+// startLoggedServer runs a server whose log can be read.
+func startLoggedServer(t *testing.T, cfg Config) (*Server, *logBuffer) {
 	t.Helper()
-	book := &journal{}
-	s, err := Listen(cfg, slog.New(slog.NewTextHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	logs := &logBuffer{}
+	s, err := Listen(cfg, slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +134,12 @@ func serveLogged(t *testing.T, cfg Config) (*Server, *journal) {
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	awaitHealth(t, s, up)
-	return s, book
+	awaitHealth(t, s, isHealthy)
+	return s, logs
 }
 
-// call asks over gRPC how the server is.
-func call(t *testing.T, s *Server, creds credentials.TransportCredentials) error {
+// checkHealth asks over gRPC how the server is.
+func checkHealth(t *testing.T, s *Server, creds credentials.TransportCredentials) error {
 	t.Helper()
 	conn, err := grpc.NewClient(s.GRPC().String(), grpc.WithTransportCredentials(creds))
 	if err != nil {
@@ -156,16 +156,16 @@ func call(t *testing.T, s *Server, creds credentials.TransportCredentials) error
 // and reads what its log says of each.
 func TestRefusedAgentsAreLogged(t *testing.T) {
 	later := time.Now().Add(time.Hour)
-	ca, foreign := newSigner(t, "ca"), newSigner(t, "foreign")
-	client := func(own ...tls.Certificate) *tls.Config {
-		return &tls.Config{RootCAs: ca.pool(), Certificates: own, MinVersion: tls.VersionTLS12}
+	ca, foreign := newTestCA(t, "ca"), newTestCA(t, "foreign")
+	client := func(certs ...tls.Certificate) *tls.Config {
+		return &tls.Config{RootCAs: ca.pool(), Certificates: certs, MinVersion: tls.VersionTLS12}
 	}
-	distrustful := client(ca.leaf("agent", later))
-	distrustful.RootCAs = foreign.pool()
+	untrusting := client(ca.leaf("agent", later))
+	untrusting.RootCAs = foreign.pool()
 	// As its library would leave out a certificate that the server can't check.
-	stubborn := client()
-	stranger := foreign.leaf("stranger", later)
-	stubborn.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &stranger, nil }
+	foreignClient := client()
+	foreignCert := foreign.leaf("stranger", later)
+	foreignClient.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &foreignCert, nil }
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		t.Run(tls.VersionName(version), func(t *testing.T) {
 			for _, tt := range []struct {
@@ -175,28 +175,28 @@ func TestRefusedAgentsAreLogged(t *testing.T) {
 			}{
 				{"a good certificate", credentials.NewTLS(client(ca.leaf("agent", later))), nil},
 				{"no certificate", credentials.NewTLS(client()), []string{"it showed no client certificate", "clouddriver.tls.clientCertFile"}},
-				{"a foreign certificate", credentials.NewTLS(stubborn), []string{"CN=stranger", "grpc.server.security.trustCertCollection"}},
+				{"a foreign certificate", credentials.NewTLS(foreignClient), []string{"CN=stranger", "grpc.server.security.trustCertCollection"}},
 				{"an expired certificate", credentials.NewTLS(client(ca.leaf("old", time.Now().Add(-time.Hour)))), []string{"CN=old", "is valid from"}},
 				{"plaintext", insecure.NewCredentials(), []string{"does not speak TLS", "clouddriver.insecure"}},
-				{"one that does not trust the server", credentials.NewTLS(distrustful), []string{"does not trust this server's certificate"}},
+				{"one that does not trust the server", credentials.NewTLS(untrusting), []string{"does not trust this server's certificate"}},
 			} {
 				t.Run(tt.why, func(t *testing.T) {
 					cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
 					cfg.GRPCTLS = &tls.Config{Certificates: []tls.Certificate{ca.leaf("server", later)}, ClientCAs: ca.pool(),
 						ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: version, MaxVersion: version}
-					s, book := serveLogged(t, cfg)
-					err := call(t, s, tt.creds)
+					s, logs := startLoggedServer(t, cfg)
+					err := checkHealth(t, s, tt.creds)
 					if (err == nil) != (tt.reason == nil) {
 						t.Errorf("got %v", err)
 					}
 					if tt.reason == nil {
-						if refused := book.matching("level=WARN"); len(refused) > 0 {
+						if refused := logs.matching("level=WARN"); len(refused) > 0 {
 							t.Errorf("the log says %q", refused)
 						}
 						return
 					}
-					line := book.await(t, append(tt.reason, "level=WARN", "connection of an agent refused", "peer=127.0.0.1:")...)
-					if refused := book.matching("connection of an agent refused"); len(refused) != 1 {
+					line := logs.awaitLine(t, append(tt.reason, "level=WARN", "connection of an agent refused", "peer=127.0.0.1:")...)
+					if refused := logs.matching("connection of an agent refused"); len(refused) != 1 {
 						t.Errorf("the log says %q besides %q", refused, line)
 					}
 				})
@@ -205,23 +205,23 @@ func TestRefusedAgentsAreLogged(t *testing.T) {
 	}
 }
 
-func TestAgentWithTLSAtAPlaintextPort(t *testing.T) {
-	s, book := serveLogged(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
-	if err := call(t, s, insecure.NewCredentials()); err != nil {
+func TestTLSAgentAtPlaintextPort(t *testing.T) {
+	s, logs := startLoggedServer(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
+	if err := checkHealth(t, s, insecure.NewCredentials()); err != nil {
 		t.Error(err)
 	}
-	if err := call(t, s, credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})); err == nil {
+	if err := checkHealth(t, s, credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})); err == nil {
 		t.Error("TLS was taken by a plaintext port")
 	}
-	book.await(t, "level=WARN", "it speaks TLS, and this port is plaintext")
+	logs.awaitLine(t, "level=WARN", "it speaks TLS, and this port is plaintext")
 }
 
-// TestHealthChecksAreNoRefusals opens and closes connections, as load balancers do.
-func TestHealthChecksAreNoRefusals(t *testing.T) {
-	ca := newSigner(t, "ca")
+// TestHealthChecksAreNotLogged opens and closes connections, as load balancers do.
+func TestHealthChecksAreNotLogged(t *testing.T) {
+	ca := newTestCA(t, "ca")
 	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
 	cfg.GRPCTLS = &tls.Config{Certificates: []tls.Certificate{ca.leaf("server", time.Now().Add(time.Hour))}, MinVersion: tls.VersionTLS12}
-	s, book := serveLogged(t, cfg)
+	s, logs := startLoggedServer(t, cfg)
 	conn, err := net.Dial("tcp", s.GRPC().String())
 	if err != nil {
 		t.Fatal(err)
@@ -229,41 +229,41 @@ func TestHealthChecksAreNoRefusals(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := call(t, s, credentials.NewTLS(&tls.Config{RootCAs: ca.pool(), MinVersion: tls.VersionTLS12})); err != nil {
+	if err := checkHealth(t, s, credentials.NewTLS(&tls.Config{RootCAs: ca.pool(), MinVersion: tls.VersionTLS12})); err != nil {
 		t.Error(err)
 	}
-	if found := book.matching("level=WARN"); len(found) > 0 {
+	if found := logs.matching("level=WARN"); len(found) > 0 {
 		t.Errorf("the log says %q", found)
 	}
 }
 
-func TestRefusalsAreLimited(t *testing.T) {
-	r, now := newRefusals(quiet), time.Now()
-	told := 0
+func TestRefusalLogIsRateLimited(t *testing.T) {
+	r, now := newRefusalLog(discardLogger), time.Now()
+	logged := 0
 	for range 1000 {
-		if _, tell := r.due(refusal{"10.0.0.1", "none"}, now); tell {
-			told++
+		if _, ok := r.shouldLog(refusalKey{"10.0.0.1", "none"}, now); ok {
+			logged++
 		}
 	}
-	if told != 1 {
-		t.Errorf("one host was told of %d times at once", told)
+	if logged != 1 {
+		t.Errorf("one host was told of %d times at once", logged)
 	}
-	if _, tell := r.due(refusal{"10.0.0.1", "plaintext"}, now); !tell {
+	if _, ok := r.shouldLog(refusalKey{"10.0.0.1", "plaintext"}, now); !ok {
 		t.Error("another reason of the host was not told")
 	}
-	if unsaid, tell := r.due(refusal{"10.0.0.1", "none"}, now.Add(refusalPause)); !tell || unsaid != 999 {
-		t.Errorf("after a minute: told %v, with %d not told before", tell, unsaid)
+	if suppressed, ok := r.shouldLog(refusalKey{"10.0.0.1", "none"}, now.Add(refusalInterval)); !ok || suppressed != 999 {
+		t.Errorf("after a minute: told %v, with %d not told before", ok, suppressed)
 	}
-	told = 0
-	for i := range 5 * mostRefusals {
-		if _, tell := r.due(refusal{fmt.Sprint("host-", i), "none"}, now); tell {
-			told++
+	logged = 0
+	for i := range 5 * maxRefusals {
+		if _, ok := r.shouldLog(refusalKey{fmt.Sprint("host-", i), "none"}, now); ok {
+			logged++
 		}
 	}
-	if told > mostRefusals+1 || len(r.known) > mostRefusals+1 {
-		t.Errorf("%d hosts made %d lines and %d entries", 5*mostRefusals, told, len(r.known))
+	if logged > maxRefusals+1 || len(r.entries) > maxRefusals+1 {
+		t.Errorf("%d hosts made %d lines and %d entries", 5*maxRefusals, logged, len(r.entries))
 	}
-	if _, tell := r.due(refusal{"host-late", "none"}, now.Add(2*refusalPause)); !tell {
+	if _, ok := r.shouldLog(refusalKey{"host-late", "none"}, now.Add(2*refusalInterval)); !ok {
 		t.Error("a new host was not told of when the others were quiet")
 	}
 }

@@ -49,14 +49,14 @@ type Config struct {
 	GRPC      string
 	GRPCTLS   *tls.Config // nil speaks plain text
 
-	Store    store.Config
-	Accounts accounts.Config
-	Ingest   ingest.Config
-	Gate     gate.Config     // its Server and Version are filled in
-	Dispatch dispatch.Config // its Server is filled in
-	Tasks    task.Config     // what they reach is filled in
+	Store       store.Config
+	Accounts    accounts.Config
+	Ingest      ingest.Config
+	AgentServer gate.Config     // its Server and Version are filled in
+	Dispatch    dispatch.Config // its Server is filled in
+	Tasks       task.Config     // what they reach is filled in
 	// Fiat knows what users may do; nil where there is none.
-	Fiat *authorize.Fiat
+	Fiat *authorize.FiatConfig
 	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
 	// filled in.
 	Clouddriver clouddriver.Config
@@ -64,12 +64,12 @@ type Config struct {
 
 // Server is a running server.
 type Server struct {
-	cfg  Config
-	log  *slog.Logger
-	rest net.Listener
-	grpc net.Listener
-	face *face
-	late *lateGate
+	cfg         Config
+	log         *slog.Logger
+	rest        net.Listener
+	grpc        net.Listener
+	handler     *readinessHandler
+	agentServer *deferredAgentServer
 	// ready is told over REST and gRPC.
 	ready *readiness
 }
@@ -86,7 +86,7 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 		return nil, errors.Join(err, rest.Close())
 	}
 	ready := newReadiness(log)
-	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, face: newFace(log, ready), late: newLateGate(), ready: ready}, nil
+	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, handler: newReadinessHandler(log, ready), agentServer: newDeferredAgentServer(), ready: ready}, nil
 }
 
 func listen(what, address string) (net.Listener, error) {
@@ -111,60 +111,60 @@ func (s *Server) Run(ctx context.Context) error {
 	srv := s.newGRPC()
 	group.Go(func() error { return s.serveREST(ctx) })
 	group.Go(func() error { return s.serveGRPC(srv) })
-	group.Go(func() error { defer srv.Stop(); return s.work(ctx) })
+	group.Go(func() error { defer srv.Stop(); return s.run(ctx) })
 	return group.Wait()
 }
 
-// work opens the store and works while it is this server's.
-func (s *Server) work(ctx context.Context) error {
+// run opens the store and works while it is this server's.
+func (s *Server) run(ctx context.Context) error {
 	st, err := s.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	held := s.holdLease(ctx, st)
-	err = s.workOn(ctx, held, st)
-	if lost := held.end(); lost != nil {
+	lease := s.holdLease(ctx, st)
+	err = s.runServices(ctx, lease, st)
+	if lost := lease.release(); lost != nil {
 		return lost // what else went wrong went wrong because of that
 	}
 	return err
 }
 
-// workOn runs what stands on the store, in the order of the flow.
-func (s *Server) workOn(ctx context.Context, held *tenancy, st *store.Store) error {
-	ctx, cancel := held.within(ctx)
+// runServices runs what stands on the store, in the order of the flow.
+func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.Store) error {
+	ctx, cancel := lease.withContext(ctx)
 	defer cancel()
-	book := accounts.New(s.cfg.Accounts, st, s.log)
-	seats := roster.New(s.cfg.ID, st, book, s.log)
+	accountRules := accounts.New(s.cfg.Accounts, st, s.log)
+	assignments := roster.New(s.cfg.ID, st, accountRules, s.log)
 	hub := ingest.NewHub()
-	in := ingest.New(s.cfg.Ingest, st, hub, s.log)
-	s.cfg.Gate.ServerID, s.cfg.Gate.Version = s.cfg.ID, s.cfg.Version
+	ingester := ingest.New(s.cfg.Ingest, st, hub, s.log)
+	s.cfg.AgentServer.ServerID, s.cfg.AgentServer.Version = s.cfg.ID, s.cfg.Version
 	s.cfg.Dispatch.Server = s.cfg.ID
-	desk := dispatch.New(s.cfg.Dispatch, seats, st, hub, s.log)
-	if err := s.recover(ctx, seats, desk); err != nil {
+	dispatcher := dispatch.New(s.cfg.Dispatch, assignments, st, hub, s.log)
+	if err := s.recoverState(ctx, assignments, dispatcher); err != nil {
 		return err
 	}
-	door := gate.New(s.cfg.Gate, in, seats, desk, s.log)
-	tasks := s.newTasks(st, desk)
-	readers, err := s.views(st, hub, seats, door, desk, tasks)
+	agentServer := gate.New(s.cfg.AgentServer, ingester, assignments, dispatcher, s.log)
+	tasks := s.newTasks(st, dispatcher)
+	handler, err := s.newRESTHandler(st, hub, assignments, agentServer, dispatcher, tasks)
 	if err != nil {
 		return err
 	}
-	s.face.show(readers)
+	s.handler.setReady(handler)
 	s.ready.start()
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return book.Run(ctx) })
-	group.Go(func() error { return seats.Run(ctx) })
+	group.Go(func() error { return accountRules.Run(ctx) })
+	group.Go(func() error { return assignments.Run(ctx) })
 	// Agents stay until the tasks have ended, which reach clusters through them. Others
 	// go elsewhere at once.
-	stopDrain := context.AfterFunc(ctx, door.StopAccepting)
+	stopDrain := context.AfterFunc(ctx, agentServer.StopAccepting)
 	defer stopDrain()
-	served, leave := context.WithCancel(held.ctx)
-	group.Go(func() error { defer leave(); return tasks.Run(ctx) })
-	group.Go(func() error { return desk.Run(served) })
-	group.Go(func() error { return s.letAgentsIn(served, door) })
-	group.Go(func() error { return s.ready.watch(ctx, st.Ping) })
+	serveCtx, stopServing := context.WithCancel(lease.ctx)
+	group.Go(func() error { defer stopServing(); return tasks.Run(ctx) })
+	group.Go(func() error { return dispatcher.Run(serveCtx) })
+	group.Go(func() error { return s.serveAgents(serveCtx, agentServer) })
+	group.Go(func() error { return s.ready.watchDatabase(ctx, st.Ping) })
 	return group.Wait()
 }
 
@@ -174,27 +174,27 @@ func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 	var st *store.Store
 	cfg := s.cfg.Store
 	cfg.Server, cfg.Host = s.cfg.ID, s.cfg.Host
-	err := s.patiently(ctx, func() (err error) {
+	err := s.retryWhileUnavailable(ctx, func() (err error) {
 		st, err = store.Open(ctx, cfg)
 		return err
 	})
 	return st, err
 }
 
-// recover releases the accounts of the last run, and ends its operations. The
+// recoverState releases the accounts of the last run, and ends its operations. The
 // database may have gone again since it was opened.
-func (s *Server) recover(ctx context.Context, seats *roster.Roster, desk *dispatch.Dispatch) error {
-	if err := s.patiently(ctx, func() error { return seats.Recover(ctx) }); err != nil {
+func (s *Server) recoverState(ctx context.Context, assignments *roster.Registry, dispatcher *dispatch.Dispatcher) error {
+	if err := s.retryWhileUnavailable(ctx, func() error { return assignments.Recover(ctx) }); err != nil {
 		return fmt.Errorf("release accounts of the last run: %w", err)
 	}
-	if err := s.patiently(ctx, func() error { return desk.Recover(ctx) }); err != nil {
+	if err := s.retryWhileUnavailable(ctx, func() error { return dispatcher.Recover(ctx) }); err != nil {
 		return fmt.Errorf("end operations of the last run: %w", err)
 	}
 	return nil
 }
 
-// patiently tries what needs the database until that answers.
-func (s *Server) patiently(ctx context.Context, do func() error) error {
+// retryWhileUnavailable tries what needs the database until that answers.
+func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 500*time.Millisecond, 3*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
@@ -203,7 +203,7 @@ func (s *Server) patiently(ctx context.Context, do func() error) error {
 			return struct{}{}, backoff.Permanent(err)
 		}
 		if err != nil {
-			s.face.down(err)
+			s.handler.setUnavailable(err)
 			s.log.Warn("database does not answer; tried again", "error", err)
 		}
 		return struct{}{}, err
@@ -213,14 +213,14 @@ func (s *Server) patiently(ctx context.Context, do func() error) error {
 
 func (s *Server) serveREST(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: middleware.Deadlines(guarded(s.face, s.rest.Addr(), s.cfg.RESTHosts)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: middleware.Deadlines(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), TLSConfig: s.cfg.RESTTLS,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	stop := context.AfterFunc(ctx, func() {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		if srv.Shutdown(after) != nil {
+		if srv.Shutdown(shutdownCtx) != nil {
 			_ = srv.Close()
 		}
 	})
@@ -236,17 +236,17 @@ func (s *Server) serveREST(ctx context.Context) error {
 }
 
 func (s *Server) credentials() credentials.TransportCredentials {
-	refused := newRefusals(s.log)
+	refusals := newRefusalLog(s.log)
 	if s.cfg.GRPCTLS == nil {
-		return telling{insecure.NewCredentials(), refused, true}
+		return loggingCredentials{insecure.NewCredentials(), refusals, true}
 	}
-	return telling{credentials.NewTLS(s.cfg.GRPCTLS), refused, false}
+	return loggingCredentials{credentials.NewTLS(s.cfg.GRPCTLS), refusals, false}
 }
 
 // newGRPC makes the gRPC server, which says that it is not ready from the start.
 func (s *Server) newGRPC() *grpc.Server {
 	srv := grpc.NewServer(append(gate.ServerOptions(), grpc.Creds(s.credentials()))...)
-	s.late.register(srv)
+	s.agentServer.register(srv)
 	s.ready.register(srv)
 	reflection.Register(srv)
 	return srv
@@ -260,13 +260,13 @@ func (s *Server) serveGRPC(srv *grpc.Server) error {
 	return nil
 }
 
-// letAgentsIn lets agents in. When ctx ends it asks them to leave, so that they go
+// serveAgents lets agents in. When ctx ends it asks them to leave, so that they go
 // elsewhere before the connection breaks.
-func (s *Server) letAgentsIn(ctx context.Context, door *gate.Server) error {
-	s.late.bind(door.Register)
+func (s *Server) serveAgents(ctx context.Context, agentServer *gate.Server) error {
+	s.agentServer.bind(agentServer.Register)
 	<-ctx.Done()
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	door.Drain(after, "the server is going away")
+	agentServer.Drain(drainCtx, "the server is going away")
 	return nil
 }

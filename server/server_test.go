@@ -23,12 +23,12 @@ func config(url string) Config {
 	return Config{ID: "s1", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0", Store: store.Config{URL: url}}
 }
 
-var quiet = slog.New(slog.DiscardHandler)
+var discardLogger = slog.New(slog.DiscardHandler)
 
-// serve runs a server until the test ends and returns what Run will return.
-func serve(t *testing.T, cfg Config) (*Server, <-chan error) {
+// startServer runs a server until the test ends and returns what Run will return.
+func startServer(t *testing.T, cfg Config) (*Server, <-chan error) {
 	t.Helper()
-	s, err := Listen(cfg, quiet)
+	s, err := Listen(cfg, discardLogger)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func serve(t *testing.T, cfg Config) (*Server, <-chan error) {
 }
 
 // awaitHealth asks until the answer fits, and returns it.
-func awaitHealth(t *testing.T, s *Server, fits func(code int, body string) bool) {
+func awaitHealth(t *testing.T, s *Server, matches func(code int, body string) bool) {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -55,7 +55,7 @@ func awaitHealth(t *testing.T, s *Server, fits func(code int, body string) bool)
 		if err == nil {
 			b, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if last = string(b); fits(resp.StatusCode, last) {
+			if last = string(b); matches(resp.StatusCode, last) {
 				return
 			}
 		}
@@ -65,38 +65,38 @@ func awaitHealth(t *testing.T, s *Server, fits func(code int, body string) bool)
 	}
 }
 
-// TestDatabaseThatIsNotThere asks that the server starts, says what is wrong, and
+// TestUnreachableDatabaseIsReported asks that the server starts, says what is wrong, and
 // lets nobody take its answers for the truth.
-func TestDatabaseThatIsNotThere(t *testing.T) {
+func TestUnreachableDatabaseIsReported(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := l.Addr().String()
+	address := l.Addr().String()
 	l.Close()
-	s, _ := serve(t, config("postgres://me:hidden@"+at+"/vedette?sslmode=disable"))
+	s, _ := startServer(t, config("postgres://me:hidden@"+address+"/vedette?sslmode=disable"))
 	awaitHealth(t, s, func(code int, body string) bool {
 		if strings.Contains(body, "hidden") {
 			t.Fatalf("health tells the password: %s", body)
 		}
-		return code == http.StatusServiceUnavailable && strings.Contains(body, "DOWN") && strings.Contains(body, at)
+		return code == http.StatusServiceUnavailable && strings.Contains(body, "DOWN") && strings.Contains(body, address)
 	})
 	resp, err := http.Get("http://" + s.REST().String() + "/vedette/v1/accounts")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var answer struct {
+	var response struct {
 		Error struct{ Kind vedette.ErrorKind }
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Error.Kind != vedette.Unavailable || resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("accounts answered %s, %+v, %v", resp.Status, answer, err)
+	if err := json.NewDecoder(resp.Body).Decode(&response); err != nil || response.Error.Kind != vedette.Unavailable || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("accounts answered %s, %+v, %v", resp.Status, response, err)
 	}
 }
 
-func TestDatabaseThatComesToNothing(t *testing.T) {
+func TestInvalidDatabaseEndsServer(t *testing.T) {
 	for _, url := range []string{"oracle://x", "sqlite:/proc/nowhere/v.db"} {
-		_, done := serve(t, config(url))
+		_, done := startServer(t, config(url))
 		select {
 		case err := <-done:
 			if vedette.KindOf(err) == "" || vedette.KindOf(err) == vedette.Unavailable {
@@ -108,12 +108,12 @@ func TestDatabaseThatComesToNothing(t *testing.T) {
 	}
 }
 
-func TestHealthOfAReadyServer(t *testing.T) {
-	s, _ := serve(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
+func TestHealthWhenServerIsReady(t *testing.T) {
+	s, _ := startServer(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
 	awaitHealth(t, s, func(code int, body string) bool { return code == http.StatusOK && strings.Contains(body, `"UP"`) })
 }
 
-func TestPortThatIsTaken(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -121,14 +121,14 @@ func TestPortThatIsTaken(t *testing.T) {
 	defer l.Close()
 	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
 	cfg.GRPC = l.Addr().String()
-	_, err = Listen(cfg, quiet)
+	_, err = Listen(cfg, discardLogger)
 	if err == nil || !strings.Contains(err.Error(), "gRPC on "+cfg.GRPC) || errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want an error that names the port", err)
 	}
 }
 
-// TestFiatIsAsked holds that what Fiat says counts for both APIs.
-func TestFiatIsAsked(t *testing.T) {
+// TestFiatGovernsBothAPIs holds that what Fiat says counts for both APIs.
+func TestFiatGovernsBothAPIs(t *testing.T) {
 	fiat := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/authorize/admin" {
 			http.NotFound(w, r)
@@ -138,8 +138,8 @@ func TestFiatIsAsked(t *testing.T) {
 	}))
 	defer fiat.Close()
 	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
-	cfg.Fiat = &authorize.Fiat{BaseURL: fiat.URL}
-	s, _ := serve(t, cfg)
+	cfg.Fiat = &authorize.FiatConfig{BaseURL: fiat.URL}
+	s, _ := startServer(t, cfg)
 	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
 	for _, tt := range []struct {
 		user, path string
@@ -169,10 +169,10 @@ func TestFiatIsAsked(t *testing.T) {
 	}
 }
 
-// TestOperationsAreJudged submits an operation to a server that runs as it does
+// TestOperationsAreValidated submits an operation to a server that runs as it does
 // in earnest: its path is there, and the accounts are those of the database.
-func TestOperationsAreJudged(t *testing.T) {
-	s, _ := serve(t, config("sqlite:"+filepath.Join(t.TempDir(), "vedette.db")))
+func TestOperationsAreValidated(t *testing.T) {
+	s, _ := startServer(t, config("sqlite:"+filepath.Join(t.TempDir(), "vedette.db")))
 	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
 	body := strings.NewReader(`[{"scaleManifest":{"account":"nowhere","manifestName":"deployment web","location":"shop","replicas":3}}]`)
 	resp, err := http.Post("http://"+s.REST().String()+"/kubernetes/ops", "application/json", body)
@@ -180,8 +180,8 @@ func TestOperationsAreJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(answer), "credentials not found (name: nowhere)") {
-		t.Errorf("%d %s, %v", resp.StatusCode, answer, err)
+	response, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(response), "credentials not found (name: nowhere)") {
+		t.Errorf("%d %s, %v", resp.StatusCode, response, err)
 	}
 }

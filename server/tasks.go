@@ -7,8 +7,8 @@ import (
 )
 
 // newTasks makes what runs Spinnaker's operations.
-func (s *Server) newTasks(st *store.Store, desk *dispatch.Dispatch) *task.Tasks {
+func (s *Server) newTasks(st *store.Store, dispatcher *dispatch.Dispatcher) *task.Tasks {
 	cfg := s.cfg.Tasks
-	cfg.Server, cfg.Store, cfg.Accounts, cfg.Dispatch, cfg.Log = s.cfg.ID, st, st, desk, s.log
+	cfg.Server, cfg.Store, cfg.Accounts, cfg.Dispatch, cfg.Log = s.cfg.ID, st, st, dispatcher, s.log
 	return task.New(cfg)
 }

@@ -24,8 +24,8 @@ import (
 // waits. A stream lasts, so that who finds no room is told so soon.
 const streamBytes = 128 << 20
 
-// views are all that readers can ask for.
-func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, door *gate.Server, desk *dispatch.Dispatch, tasks *task.Tasks) (http.Handler, error) {
+// newRESTHandler are all that readers can ask for.
+func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *roster.Registry, agentServer *gate.Server, dispatcher *dispatch.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
 			row, err := st.Account(ctx, account)
@@ -34,21 +34,21 @@ func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, d
 	if err != nil {
 		return nil, err
 	}
-	reads := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes})
+	readLimiter := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes})
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
-		Reads: reads, Streams: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
-		Store: st, Hub: hub, Fleet: fleet{seats, s.cfg.ID}, Operations: desk, Log: s.log, Version: s.cfg.Version,
-		StaleAfter: 4 * s.cfg.Gate.HeartbeatInterval(), Authority: authority,
+		Reads: readLimiter, Streams: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
+		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Operations: dispatcher, Log: s.log, Version: s.cfg.Version,
+		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authority: authority,
 	}))
 	cfg := s.cfg.Clouddriver
-	cfg.Reads = reads
-	cfg.Store, cfg.Agents, cfg.Log, cfg.Authority, cfg.Dispatch, cfg.Tasks = st, door.Agents, s.log, authority, desk, tasks
+	cfg.Reads = readLimiter
+	cfg.Store, cfg.Agents, cfg.Log, cfg.Authority, cfg.Dispatch, cfg.Tasks = st, agentServer.Agents, s.log, authority, dispatcher, tasks
 	cfg.Live = func(account vedette.AccountName) bool {
-		_, live := seats.Fresh(account)
+		_, live := assignments.Freshness(account)
 		return live
 	}
-	spinnaker := clouddriver.New(cfg)
+	clouddriverHandler := clouddriver.New(cfg)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A ServeMux redirects paths with two slashes, which Orca sends for
 		// cluster-scoped objects, so only our own paths go through one.
@@ -56,21 +56,21 @@ func (s *Server) views(st *store.Store, hub *ingest.Hub, seats *roster.Roster, d
 			mux.ServeHTTP(w, r)
 			return
 		}
-		spinnaker.ServeHTTP(w, r)
+		clouddriverHandler.ServeHTTP(w, r)
 	}), nil
 }
 
 // fleet shows the roster as the API has it.
 type fleet struct {
-	roster *roster.Roster
-	server vedette.ServerID
+	assignments *roster.Registry
+	server      vedette.ServerID
 }
 
 // Agents implements what the API asks for.
 func (f fleet) Agents() []api.Agent {
 	var agents []api.Agent
-	for _, m := range f.roster.Members() {
-		a := api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected, LastPulse: m.Fresh()}
+	for _, m := range f.assignments.Members() {
+		a := api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected, LastPulse: m.Freshness()}
 		for _, role := range m.Roles() {
 			a.Accounts = append(a.Accounts, api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice})
 		}
@@ -83,5 +83,5 @@ func (f fleet) Agents() []api.Agent {
 
 // Freshness implements what the API asks for.
 func (f fleet) Freshness(account vedette.AccountName) (time.Time, bool) {
-	return f.roster.Fresh(account)
+	return f.assignments.Freshness(account)
 }

@@ -33,11 +33,11 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
-		Gate: gate.Config{
-			Heartbeat: cfg.Agents.Pulse(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Projections: views.Lifts(),
+		AgentServer: gate.Config{
+			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Projections: views.Lifts(),
 			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
 		},
-		Fiat:  cfg.Fiat.Authority(),
+		Fiat:  cfg.Fiat.AuthorizeConfig(),
 		Tasks: tasksOf(cfg),
 		Clouddriver: clouddriver.Config{
 			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
@@ -55,18 +55,18 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 func tasksOf(cfg *config.Config) task.Config {
 	timeout, deleteTimeout, keep := cfg.Tasks.Durations()
 	m := cfg.Manifests
-	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Keep: keep, Most: cfg.Tasks.Most, Output: outputOf(cfg.Tasks),
+	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Retention: keep, MaxTasks: cfg.Tasks.MaxTasks, Output: outputOf(cfg.Tasks),
 		Rules: manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
 }
 
-func outputOf(t config.Tasks) task.OutputOf {
+func outputOf(t config.Tasks) task.OutputPolicy {
 	switch {
 	case !t.PersistOutput:
-		return task.OutputOfNone
+		return task.OutputNone
 	case t.PersistOutputForAllAccounts:
-		return task.OutputOfAll
+		return task.OutputAll
 	}
-	return task.OutputOfDebug
+	return task.OutputDebug
 }
 
 // kindsOf are the kinds to cache, less those to omit.

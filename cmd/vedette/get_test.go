@@ -20,7 +20,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write what is printed into testdata")
 
 // serve returns the address of a server of a world.
-func serve(t *testing.T, w *readtest.World) string {
+func serve(t *testing.T, w *readtest.Fixture) string {
 	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Version: "v1.2.3"}))
 	t.Cleanup(server.Close)
 	return server.URL
@@ -38,13 +38,13 @@ func run(ctx context.Context, args ...string) (out, errOut string, err error) {
 }
 
 // shop is a fleet of three clusters, one of which has lost its agent.
-func shop(t *testing.T) *readtest.World {
+func shop(t *testing.T) *readtest.Fixture {
 	w := readtest.New(t)
 	for _, account := range []vedette.AccountName{"dev", "prod-1", "prod-3"} {
 		w.Account(account, "pods", "deployments", "nodes", "namespaces")
 		w.Put(account, readtest.Node("node-1"), readtest.Deployment("shop", "web", 3), readtest.Pod("shop", "web-6c9f4-aaaaa", "web"))
 	}
-	w.Fleet.Set(api.Agent{ID: "agent-1", Version: "v1.2.3", Hostname: "node-7", ZoneID: "vedette", Server: "server-1",
+	w.Fleet.SetAgents(api.Agent{ID: "agent-1", Version: "v1.2.3", Hostname: "node-7", ZoneID: "vedette", Server: "server-1",
 		Connected: time.Now().Add(-90 * time.Minute), LastPulse: time.Now(),
 		Accounts: []api.AgentAccount{{Name: "dev", Role: api.Cacher}, {Name: "prod-1", Role: api.Standby}, {Name: "prod-3", Role: api.Refused, Message: "another cluster owns the name"}}})
 	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
@@ -62,7 +62,7 @@ var (
 // first line is the command.
 func TestOutput(t *testing.T) {
 	w := shop(t)
-	w.Fleet.Lose("prod-3")
+	w.Fleet.Disconnect("prod-3")
 	server := serve(t, w)
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -133,10 +133,10 @@ func (o upOptions) listen(log *slog.Logger) (*server.Server, error) {
 	}
 	return server.Listen(server.Config{
 		ID: "up", Version: version.String(),
-		REST:  net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)),
-		GRPC:  net.JoinHostPort("127.0.0.1", strconv.Itoa(o.grpcPort)),
-		Store: store.Config{URL: "sqlite:" + filepath.Join(dir, "vedette.db"), Log: log},
-		Gate:  gate.Config{Projections: views.Lifts()},
+		REST:        net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)),
+		GRPC:        net.JoinHostPort("127.0.0.1", strconv.Itoa(o.grpcPort)),
+		Store:       store.Config{URL: "sqlite:" + filepath.Join(dir, "vedette.db"), Log: log},
+		AgentServer: gate.Config{Projections: views.Lifts()},
 	}, log)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// book is where accounts are kept.
-type book interface {
+// accountStore is where accounts are kept.
+type accountStore interface {
 	Register(ctx context.Context, a vedette.Account) (store.AccountRow, error)
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
 	RemoveOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error)
@@ -34,17 +34,17 @@ type Config struct {
 // Accounts is safe for concurrent use.
 type Accounts struct {
 	cfg      Config
-	book     book
+	store    accountStore
 	log      *slog.Logger
-	absences absences
+	absences absenceTracker
 }
 
 // New returns the rules over a book.
-func New(cfg Config, b book, log *slog.Logger) *Accounts {
+func New(cfg Config, b accountStore, log *slog.Logger) *Accounts {
 	if cfg.Grace == 0 {
 		cfg.Grace = 10 * time.Minute
 	}
-	return &Accounts{cfg: cfg, book: b, log: log, absences: absences{known: map[vedette.AccountName]absence{}}}
+	return &Accounts{cfg: cfg, store: b, log: log, absences: absenceTracker{byAccount: map[vedette.AccountName]absence{}}}
 }
 
 // Register takes an account in, or refuses it: vedette.Invalid for properties
@@ -54,9 +54,9 @@ func (a *Accounts) Register(ctx context.Context, account vedette.Account) (store
 	if err := validate(&account); err != nil {
 		return store.AccountRow{}, err
 	}
-	row, err := a.book.Register(ctx, account)
+	row, err := a.store.Register(ctx, account)
 	if vedette.KindOf(err) != vedette.Conflict {
-		a.absences.end(account.Name) // also where the database is away: an agent is there
+		a.absences.reset(account.Name) // also where the database is away: an agent is there
 	}
 	return row, err
 }
@@ -83,16 +83,16 @@ func (a *Accounts) Run(ctx context.Context) error {
 	interval := min(a.cfg.Grace/4+time.Second, 10*time.Second)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	watch := observation{interval: interval}
+	clock := pollClock{interval: interval}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			rows, err := a.book.Accounts(ctx)
-			elapsed := watch.elapsed(err == nil)
+			rows, err := a.store.Accounts(ctx)
+			elapsed := clock.elapsed(err == nil)
 			if err == nil {
-				err = a.forget(ctx, a.absences.observe(rows, elapsed, a.cfg.Grace))
+				err = a.removeExpired(ctx, a.absences.observe(rows, elapsed, a.cfg.Grace))
 			}
 			if err != nil && ctx.Err() == nil {
 				a.log.Warn("accounts without agents could not be removed; tried again", "error", err)
@@ -101,11 +101,11 @@ func (a *Accounts) Run(ctx context.Context) error {
 	}
 }
 
-// forget removes accounts, and what earlier removals have left.
-func (a *Accounts) forget(ctx context.Context, rows []store.AccountRow) error {
-	remove, what := a.book.RemoveOrphan, "account removed with its data: no agent spoke for it during the grace period"
+// removeExpired removes accounts, and what earlier removals have left.
+func (a *Accounts) removeExpired(ctx context.Context, rows []store.AccountRow) error {
+	remove, message := a.store.RemoveOrphan, "account removed with its data: no agent spoke for it during the grace period"
 	if a.cfg.KeepData {
-		remove, what = a.book.RetireOrphan, "account removed and its data kept: no agent spoke for it during the grace period"
+		remove, message = a.store.RetireOrphan, "account removed and its data kept: no agent spoke for it during the grace period"
 	}
 	for _, row := range rows {
 		removed, err := remove(ctx, row.Name, row.Term)
@@ -113,8 +113,8 @@ func (a *Accounts) forget(ctx context.Context, rows []store.AccountRow) error {
 			return err
 		}
 		if removed {
-			a.log.Info(what, "account", row.Name, "cluster", row.Cluster.String(), "grace", a.cfg.Grace)
+			a.log.Info(message, "account", row.Name, "cluster", row.Cluster.String(), "grace", a.cfg.Grace)
 		}
 	}
-	return a.book.Sweep(ctx)
+	return a.store.Sweep(ctx)
 }

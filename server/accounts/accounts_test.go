@@ -14,44 +14,44 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-var quiet = slog.New(slog.DiscardHandler)
+var discardLogger = slog.New(slog.DiscardHandler)
 
-// shelf is a book in memory.
-type shelf struct {
-	mu      sync.Mutex
-	rows    map[vedette.AccountName]store.AccountRow
-	away    bool          // the database does not answer
-	slow    time.Duration // what the next look at the accounts takes
-	removed []vedette.AccountName
-	retired []vedette.AccountName
-	sweeps  int
+// memoryStore is a book in memory.
+type memoryStore struct {
+	mu          sync.Mutex
+	rows        map[vedette.AccountName]store.AccountRow
+	unavailable bool          // the database does not answer
+	delay       time.Duration // what the next look at the accounts takes
+	removed     []vedette.AccountName
+	retired     []vedette.AccountName
+	sweeps      int
 }
 
-var errAway = vedette.Errorf(vedette.Unavailable, "the database is away")
+var errUnavailable = vedette.Errorf(vedette.Unavailable, "the database is away")
 
-func (s *shelf) Register(_ context.Context, a vedette.Account) (store.AccountRow, error) {
+func (s *memoryStore) Register(_ context.Context, a vedette.Account) (store.AccountRow, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row, ok := s.rows[a.Name]
 	switch {
-	case s.away:
-		return row, errAway
+	case s.unavailable:
+		return row, errUnavailable
 	case ok && !row.Cluster.Same(a.Cluster):
 		return row, vedette.Errorf(vedette.Conflict, "another cluster")
 	}
 	return row, nil
 }
 
-func (s *shelf) Accounts(context.Context) (rows []store.AccountRow, err error) {
+func (s *memoryStore) Accounts(context.Context) (rows []store.AccountRow, err error) {
 	s.mu.Lock()
-	slow := s.slow
-	s.slow = 0
+	delay := s.delay
+	s.delay = 0
 	s.mu.Unlock()
-	time.Sleep(slow)
+	time.Sleep(delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.away {
-		return nil, errAway
+	if s.unavailable {
+		return nil, errUnavailable
 	}
 	for _, row := range s.rows {
 		rows = append(rows, row)
@@ -59,15 +59,15 @@ func (s *shelf) Accounts(context.Context) (rows []store.AccountRow, err error) {
 	return rows, nil
 }
 
-func (s *shelf) RemoveOrphan(_ context.Context, name vedette.AccountName, term vedette.Term) (bool, error) {
-	return s.take(&s.removed, name, term)
+func (s *memoryStore) RemoveOrphan(_ context.Context, name vedette.AccountName, term vedette.Term) (bool, error) {
+	return s.removeRow(&s.removed, name, term)
 }
 
-func (s *shelf) RetireOrphan(_ context.Context, name vedette.AccountName, term vedette.Term) (bool, error) {
-	return s.take(&s.retired, name, term)
+func (s *memoryStore) RetireOrphan(_ context.Context, name vedette.AccountName, term vedette.Term) (bool, error) {
+	return s.removeRow(&s.retired, name, term)
 }
 
-func (s *shelf) take(to *[]vedette.AccountName, name vedette.AccountName, term vedette.Term) (bool, error) {
+func (s *memoryStore) removeRow(removed *[]vedette.AccountName, name vedette.AccountName, term vedette.Term) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row, ok := s.rows[name]
@@ -75,48 +75,48 @@ func (s *shelf) take(to *[]vedette.AccountName, name vedette.AccountName, term v
 		return false, nil
 	}
 	delete(s.rows, name)
-	*to = append(*to, name)
+	*removed = append(*removed, name)
 	return true, nil
 }
 
-func (s *shelf) Sweep(context.Context) error {
+func (s *memoryStore) Sweep(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweeps++
 	return nil
 }
 
-func (s *shelf) set(change func(*shelf)) {
+func (s *memoryStore) update(change func(*memoryStore)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(s)
 }
 
-func (s *shelf) there(name vedette.AccountName) bool {
+func (s *memoryStore) exists(name vedette.AccountName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.rows[name]
 	return ok
 }
 
-// orphanOf is an account that no agent has served for the time.
-func orphanOf(name vedette.AccountName, since time.Duration) store.AccountRow {
-	return store.AccountRow{Account: account(name), Term: 1, Orphaned: time.Now().Add(-since)}
+// orphanRow is an account that no agent has served for the time.
+func orphanRow(name vedette.AccountName, since time.Duration) store.AccountRow {
+	return store.AccountRow{Account: testAccount(name), Term: 1, Orphaned: time.Now().Add(-since)}
 }
 
-func account(name vedette.AccountName) vedette.Account {
+func testAccount(name vedette.AccountName) vedette.Account {
 	return vedette.Account{Name: name, Cluster: vedette.Cluster{UID: "uid-" + string(name)}}
 }
 
-// alive runs Accounts over a book that holds rows, within a bubble.
-func alive(t *testing.T, cfg Config, rows func() []store.AccountRow, test func(*shelf, *Accounts)) {
+// runAccounts runs Accounts over a book that holds rows, within a bubble.
+func runAccounts(t *testing.T, cfg Config, rows func() []store.AccountRow, test func(*memoryStore, *Accounts)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{rows: map[vedette.AccountName]store.AccountRow{}}
+		s := &memoryStore{rows: map[vedette.AccountName]store.AccountRow{}}
 		for _, row := range rows() {
 			s.rows[row.Name] = row
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		a, done := New(cfg, s, quiet), make(chan error)
+		a, done := New(cfg, s, discardLogger), make(chan error)
 		go func() { done <- a.Run(ctx) }()
 		test(s, a)
 		stop()
@@ -126,20 +126,20 @@ func alive(t *testing.T, cfg Config, rows func() []store.AccountRow, test func(*
 	})
 }
 
-// TestGraceCountsFromTheStart starts a server after an outage that was far longer
+// TestGraceCountsFromServerStart starts a server after an outage that was far longer
 // than the grace period, whichever clock noted when it began.
-func TestGraceCountsFromTheStart(t *testing.T) {
+func TestGraceCountsFromServerStart(t *testing.T) {
 	for why, since := range map[string]time.Duration{
 		"stopped for a day": 24 * time.Hour, "a clock that was ahead": -24 * time.Hour, "just now": 0, "in 1970": time.Since(time.Unix(1, 0)),
 	} {
-		rows := func() []store.AccountRow { return []store.AccountRow{orphanOf("prod", since)} }
-		alive(t, Config{Grace: 10 * time.Minute}, rows, func(s *shelf, _ *Accounts) {
+		rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", since)} }
+		runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, _ *Accounts) {
 			time.Sleep(10*time.Minute - time.Second)
-			if !s.there("prod") {
+			if !s.exists("prod") {
 				t.Errorf("%s: removed within the grace period", why)
 			}
 			time.Sleep(time.Minute)
-			s.set(func(s *shelf) {
+			s.update(func(s *memoryStore) {
 				if !slices.Equal(s.removed, []vedette.AccountName{"prod"}) {
 					t.Errorf("%s: after the grace period %v are removed", why, s.removed)
 				}
@@ -148,86 +148,89 @@ func TestGraceCountsFromTheStart(t *testing.T) {
 	}
 }
 
-func TestGraceBeginsAnewWithEachAgent(t *testing.T) {
-	rows := func() []store.AccountRow { return []store.AccountRow{orphanOf("prod", 0)} }
-	alive(t, Config{Grace: 10 * time.Minute}, rows, func(s *shelf, _ *Accounts) {
+func TestGraceRestartsWithEachAgent(t *testing.T) {
+	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+	runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, _ *Accounts) {
 		for term := range vedette.Term(5) {
 			time.Sleep(9 * time.Minute)
-			s.set(func(s *shelf) { row := orphanOf("prod", 0); row.Term = term + 2; s.rows["prod"] = row })
+			s.update(func(s *memoryStore) { row := orphanRow("prod", 0); row.Term = term + 2; s.rows["prod"] = row })
 		}
-		if !s.there("prod") {
+		if !s.exists("prod") {
 			t.Error("removed though an agent served it all nine minutes")
 		}
 	})
 }
 
-// TestAgentWithoutDatabase has an agent register while the database is away, in
+// TestRegistrationResetsGraceWithoutDatabase has an agent register while the database is away, in
 // the last moment of the grace period.
-func TestAgentWithoutDatabase(t *testing.T) {
-	rows := func() []store.AccountRow { return []store.AccountRow{orphanOf("prod", 0)} }
-	alive(t, Config{Grace: 10 * time.Minute}, rows, func(s *shelf, a *Accounts) {
+func TestRegistrationResetsGraceWithoutDatabase(t *testing.T) {
+	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+	runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, a *Accounts) {
 		time.Sleep(9 * time.Minute)
-		s.set(func(s *shelf) { s.away = true })
+		s.update(func(s *memoryStore) { s.unavailable = true })
 		time.Sleep(time.Hour)
-		if _, err := a.Register(t.Context(), account("prod")); !errors.Is(err, errAway) {
+		if _, err := a.Register(t.Context(), testAccount("prod")); !errors.Is(err, errUnavailable) {
 			t.Errorf("got %v", err)
 		}
-		s.set(func(s *shelf) { s.away = false })
+		s.update(func(s *memoryStore) { s.unavailable = false })
 		time.Sleep(9 * time.Minute)
-		if !s.there("prod") {
+		if !s.exists("prod") {
 			t.Error("removed though an agent was there nine minutes ago")
 		}
 	})
 }
 
-// TestAnotherClusterIsNoAgent asks that a stranger does not keep an account.
-func TestAnotherClusterIsNoAgent(t *testing.T) {
-	rows := func() []store.AccountRow { return []store.AccountRow{orphanOf("prod", 0)} }
-	alive(t, Config{Grace: 10 * time.Minute}, rows, func(s *shelf, a *Accounts) {
+// TestOtherClusterDoesNotResetGrace asks that a stranger does not keep an account.
+func TestOtherClusterDoesNotResetGrace(t *testing.T) {
+	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+	runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, a *Accounts) {
 		time.Sleep(9 * time.Minute)
 		if _, err := a.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "another"}}); vedette.KindOf(err) != vedette.Conflict {
 			t.Errorf("got %v", err)
 		}
 		time.Sleep(2 * time.Minute)
-		if s.there("prod") {
+		if s.exists("prod") {
 			t.Error("kept by a stranger")
 		}
 	})
 }
 
-// TestTimeThatDoesNotCount lets the database be away, and the process be frozen,
+// TestDowntimeDoesNotCountTowardsGrace lets the database be away, and the process be frozen,
 // for longer than the grace period.
-func TestTimeThatDoesNotCount(t *testing.T) {
-	for why, pass := range map[string]func(*shelf){
-		"database away": func(s *shelf) {
-			s.set(func(s *shelf) { s.away = true })
+func TestDowntimeDoesNotCountTowardsGrace(t *testing.T) {
+	for why, elapse := range map[string]func(*memoryStore){
+		"database away": func(s *memoryStore) {
+			s.update(func(s *memoryStore) { s.unavailable = true })
 			time.Sleep(time.Hour)
-			s.set(func(s *shelf) { s.away = false })
+			s.update(func(s *memoryStore) { s.unavailable = false })
 		},
-		"frozen": func(s *shelf) { s.set(func(s *shelf) { s.slow = time.Hour }); time.Sleep(time.Hour + 10*time.Second) },
+		"frozen": func(s *memoryStore) {
+			s.update(func(s *memoryStore) { s.delay = time.Hour })
+			time.Sleep(time.Hour + 10*time.Second)
+		},
 	} {
-		rows := func() []store.AccountRow { return []store.AccountRow{orphanOf("prod", 0)} }
-		alive(t, Config{Grace: 10 * time.Minute}, rows, func(s *shelf, _ *Accounts) {
+		rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+		runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, _ *Accounts) {
 			time.Sleep(5 * time.Minute)
-			pass(s)
+			elapse(s)
 			time.Sleep(4 * time.Minute)
-			if !s.there("prod") {
+			if !s.exists("prod") {
 				t.Errorf("%s: time counted in which no agent could have come", why)
 			}
 			time.Sleep(2 * time.Minute)
-			if s.there("prod") {
+			if s.exists("prod") {
 				t.Errorf("%s: not removed any more", why)
 			}
 		})
 	}
 }
 
-// TestKeptData holds what accounts.removeData: false means.
-func TestKeptData(t *testing.T) {
-	rows := func() []store.AccountRow { return []store.AccountRow{orphanOf("prod", 0)} }
-	alive(t, Config{Grace: 10 * time.Minute, KeepData: true}, rows, func(s *shelf, _ *Accounts) {
+// TestKeepData holds what accounts.removeData: false means.
+func TestKeepData(t *testing.T) {
+	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+	runAccounts(t, Config{Grace: 10 * time.Minute, KeepData: true}, rows, func(s *memoryStore, _ *Accounts) {
 		time.Sleep(11 * time.Minute)
-		s.set(func(s *shelf) {
+		s.update(func(s *memoryStore) {
 			if !slices.Equal(s.retired, []vedette.AccountName{"prod"}) || len(s.removed) > 0 {
 				t.Errorf("retired %v, removed %v", s.retired, s.removed)
 			}
@@ -239,7 +242,7 @@ func TestKeptData(t *testing.T) {
 }
 
 func TestUnidentifiableClusters(t *testing.T) {
-	a := New(Config{}, &shelf{rows: map[vedette.AccountName]store.AccountRow{}}, quiet)
+	a := New(Config{}, &memoryStore{rows: map[vedette.AccountName]store.AccountRow{}}, discardLogger)
 	for _, cluster := range []vedette.Cluster{{}, {Host: "http://localhost:8001"}, {Fingerprint: "AA"}} {
 		if _, err := a.Register(t.Context(), vedette.Account{Name: "prod", Cluster: cluster}); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("%+v: got %v", cluster, err)

@@ -12,7 +12,7 @@ import (
 // authority says whose objects a caller may read and change. What accounts, feeds
 // and kinds there are is open to all, as the list of credentials is.
 type authority interface {
-	Account(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
+	CheckAccount(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
 	// Readable is nil where everyone may read everything.
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
 }
@@ -20,7 +20,7 @@ type authority interface {
 // open lets everyone do everything.
 type open struct{}
 
-func (open) Account(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
+func (open) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
 	return nil
 }
 

@@ -38,7 +38,7 @@ func (g *grants) Readable(_ context.Context, c authorize.Caller) (func(vedette.A
 	return func(a vedette.AccountName) bool { return may[a] }, nil
 }
 
-func (g *grants) Account(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+func (g *grants) CheckAccount(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	may, err := g.Readable(ctx, c)
 	if err == nil && (access != authorize.Read || !may(account)) {
 		err = vedette.Errorf(vedette.Denied, "Access is denied")

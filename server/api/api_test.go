@@ -179,14 +179,14 @@ func (o objects) names() string {
 	return strings.Join(names, " ")
 }
 
-func shop(t testing.TB) *readtest.World {
+func shop(t testing.TB) *readtest.Fixture {
 	w := shopOf(t, "dev", "prod-1", "prod-3")
 	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
 	return w
 }
 
 // shopOf is a world whose accounts hold a node, a Deployment and a pod each.
-func shopOf(t testing.TB, accounts ...vedette.AccountName) *readtest.World {
+func shopOf(t testing.TB, accounts ...vedette.AccountName) *readtest.Fixture {
 	w := readtest.New(t)
 	for _, account := range accounts {
 		w.Account(account, "pods", "deployments", "nodes")
@@ -195,7 +195,7 @@ func shopOf(t testing.TB, accounts ...vedette.AccountName) *readtest.World {
 	return w
 }
 
-func configOf(w *readtest.World) api.Config {
+func configOf(w *readtest.Fixture) api.Config {
 	return api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Version: "v1.2.3"}
 }
 
@@ -377,9 +377,9 @@ func TestMethods(t *testing.T) {
 
 func TestFreshness(t *testing.T) {
 	world := shop(t)
-	world.State("prod-1", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments.apps is forbidden")
-	world.State("dev", vedette.Kind{Name: "Node"}, vedette.FeedFailing, "connection refused")
-	world.Fleet.Lose("prod-3")
+	world.SetFeedState("prod-1", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments.apps is forbidden")
+	world.SetFeedState("dev", vedette.Kind{Name: "Node"}, vedette.FeedFailing, "connection refused")
+	world.Fleet.Disconnect("prod-3")
 	w := serve(t, configOf(world))
 
 	pods := read[objects](w, "/objects?kind=pods")
@@ -429,7 +429,7 @@ func TestStaleByLag(t *testing.T) {
 
 func TestFleetViews(t *testing.T) {
 	world := shop(t)
-	world.Fleet.Set(api.Agent{ID: "a1", Version: "v1", Server: "s1", Connected: time.Now(), LastPulse: time.Now(),
+	world.Fleet.SetAgents(api.Agent{ID: "a1", Version: "v1", Server: "s1", Connected: time.Now(), LastPulse: time.Now(),
 		Accounts: []api.AgentAccount{{Name: "dev", Role: api.Cacher}, {Name: "prod-1", Role: api.Refused, Message: "why"}}}, api.Agent{ID: "a2", Version: "v1", Server: "s1"})
 	w := serve(t, configOf(world))
 	type items struct {
@@ -471,7 +471,7 @@ func TestOperatorsSeeOtherAgents(t *testing.T) {
 	agent := func(id vedette.AgentID, role api.Role, message, notice string) api.Agent {
 		return api.Agent{ID: id, Accounts: []api.AgentAccount{{Name: "dev", Role: role, Message: message, Notice: notice}}}
 	}
-	world.Fleet.Set(agent("agent-dev", api.Cacher, "the cluster is slow", ""), agent("a2", api.Standby, "other permissions", "other permissions"),
+	world.Fleet.SetAgents(agent("agent-dev", api.Cacher, "the cluster is slow", ""), agent("a2", api.Standby, "other permissions", "other permissions"),
 		agent("a3", api.Refused, "another cluster", "another cluster"), agent("a4", "reaching", "I say what I like", ""))
 	got := read[struct{ Message string }](serve(t, configOf(world)), "/accounts/dev").Message
 	if want := "the cluster is slow; agent a2: other permissions; agent a3: another cluster"; got != want {
@@ -489,7 +489,7 @@ func TestNotModified(t *testing.T) {
 	if second.StatusCode != http.StatusNotModified || len(body) > 0 || second.Header.Get("Vedette-Stale") != "false" || second.Header.Get("Vedette-Watermark") == "" {
 		t.Errorf("%d with %d bytes, %v", second.StatusCode, len(body), second.Header)
 	}
-	world.Fleet.Lose("dev")
+	world.Fleet.Disconnect("dev")
 	if third, _ := w.get("/objects?kind=nodes", "If-None-Match", tag); third.StatusCode != http.StatusOK || third.Header.Get("Vedette-Stale") != "true" {
 		t.Errorf("%d after the agent was lost", third.StatusCode)
 	}

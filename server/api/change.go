@@ -47,7 +47,7 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	if err := s.prepare(r.Context(), as == "table"); err != nil {
 		return err
 	}
-	release, err := a.Streams.Acquire(r.Context(), readlimit.CallerOf(r), streamCost)
+	release, err := a.Streams.Acquire(r.Context(), readlimit.CallerKey(r), streamCost)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ const streamPage = 1 << 20
 
 // listPage tells of one page, and returns the cursor of the next one.
 func (s *stream) listPage(ctx context.Context, query store.Query) (next string, err error) {
-	release, err := s.Reads.Acquire(ctx, readlimit.CallerOf(s.request), s.pageCost(query))
+	release, err := s.Reads.Acquire(ctx, readlimit.CallerKey(s.request), s.pageCost(query))
 	if err != nil {
 		return "", err
 	}

@@ -233,7 +233,7 @@ func TestHeartbeat(t *testing.T) {
 	cfg.Heartbeat = 5 * time.Millisecond
 	s := follow(t, cfg, client.Query{Kind: "pods", Account: "dev"})
 	s.expect("added dev/Pod/shop/web-0", "ready")
-	world.Fleet.Lose("dev")
+	world.Fleet.Disconnect("dev")
 	deadline := time.After(20 * time.Second)
 	for {
 		select {

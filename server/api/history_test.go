@@ -35,7 +35,7 @@ func (o operations) ids() string {
 
 // remember puts operations into a world's history: of dev, prod-1, prod-3 and an
 // account that is gone, in this order, the last of them pending.
-func remember(t *testing.T, world *readtest.World) {
+func remember(t *testing.T, world *readtest.Fixture) {
 	t.Helper()
 	for i, account := range []vedette.AccountName{"dev", "prod-1", "prod-3", "gone"} {
 		row := store.OperationRow{ID: vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i+1)), Account: account, Server: "s1", Verb: vedette.VerbScale, DryRun: account == "prod-3",

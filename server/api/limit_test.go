@@ -15,7 +15,7 @@ import (
 
 // heavy is a world of one account with ConfigMaps of 100 KiB that compression
 // makes no smaller.
-func heavy(t *testing.T, n int) *readtest.World {
+func heavy(t *testing.T, n int) *readtest.Fixture {
 	w := readtest.New(t)
 	w.Account("prod", "configmaps")
 	for i := range n {
@@ -101,8 +101,8 @@ func TestReadersThatFindNoMemory(t *testing.T) {
 	cfg.Reads = readlimit.New(readlimit.Config{Wait: time.Millisecond})
 	cfg.Streams = readlimit.NewUniform(readlimit.Config{Bytes: 1 << 20, Wait: time.Millisecond})
 	w := serve(t, cfg)
-	held, free := readtest.Fill(cfg.Reads)
-	_, freeStreams := readtest.Fill(cfg.Streams)
+	held, free := readtest.Exhaust(cfg.Reads)
+	_, freeStreams := readtest.Exhaust(cfg.Streams)
 	for _, path := range []string{"/objects?include=body", "/objects?as=table&kind=configmaps", "/objects", "/objects/prod/configmaps/n/c000", "/changes"} {
 		response, body := w.get(path)
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
@@ -119,7 +119,7 @@ func TestReadersThatFindNoMemory(t *testing.T) {
 			t.Errorf("%s: %d %s", path, response.StatusCode, body)
 		}
 	}
-	if again, _ := readtest.Fill(cfg.Reads); again != held {
+	if again, _ := readtest.Exhaust(cfg.Reads); again != held {
 		t.Errorf("%d bytes were free before, and %d since: an answer has kept memory", held, again)
 	}
 }

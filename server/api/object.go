@@ -39,7 +39,7 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	}
 	f.Bodies = include == "body" && as != "table"
 	f.Bytes = a.PageBytes
-	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerOf(r), a.pageCost(f.Query))
+	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerKey(r), a.pageCost(f.Query))
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	account := r.PathValue("account")
-	if err := a.Authority.Account(r.Context(), authorize.CallerOf(r), vedette.AccountName(account), authorize.Read); err != nil {
+	if err := a.Authority.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(account), authorize.Read); err != nil {
 		return err
 	}
 	i, key, err := a.key(r, account)
@@ -104,7 +104,7 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 // read reads an object for the sender of a request. What it takes is held until it
 // is released.
 func (a *api) read(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, func(), error) {
-	return readlimit.Read(r.Context(), a.Reads, readlimit.CallerOf(r), func() (store.Row, int64, error) {
+	return readlimit.Read(r.Context(), a.Reads, readlimit.CallerKey(r), func() (store.Row, int64, error) {
 		row, err := a.Store.Object(r.Context(), account, key)
 		return row, rowCost + objectCost*int64(len(row.Body)), err
 	})

@@ -114,7 +114,7 @@ func (a *api) admit(r *http.Request, op *vedette.Operation) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Authority.Account(r.Context(), authorize.CallerOf(r), op.Account, access); err != nil {
+	if err := a.Authority.CheckAccount(r.Context(), authorize.CallerOf(r), op.Account, access); err != nil {
 		return err
 	}
 	if op.User, err = note(r, "X-Spinnaker-User"); err != nil {

@@ -331,8 +331,8 @@ func TestPagesMayNotOperate(t *testing.T) {
 // gatekeeper lets read some accounts and write others.
 type gatekeeper struct{ read, write vedette.AccountName }
 
-// Account allows what the gatekeeper says.
-func (g gatekeeper) Account(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+// CheckAccount allows what the gatekeeper says.
+func (g gatekeeper) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	if c.User == "ann" && (account == g.read && access == authorize.Read || account == g.write) {
 		return nil
 	}

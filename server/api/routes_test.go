@@ -37,7 +37,7 @@ func (a *asked) ask(thing string) error {
 	return nil
 }
 
-func (a *asked) Account(_ context.Context, _ authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+func (a *asked) CheckAccount(_ context.Context, _ authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	return a.ask(string(account) + " " + string(access))
 }
 

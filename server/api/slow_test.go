@@ -73,7 +73,7 @@ func TestReaderThatTrickles(t *testing.T) {
 		if took := time.Since(began); took != 30*time.Second {
 			t.Errorf("it was served for %v", took)
 		}
-		if free, _ := readtest.Fill(reads); free != 64<<20 {
+		if free, _ := readtest.Exhaust(reads); free != 64<<20 {
 			t.Errorf("%d bytes are free: not all memory was given back", free)
 		}
 	})

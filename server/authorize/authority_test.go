@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// known are accounts whose properties can be looked up, or not.
-func known(_ context.Context, account vedette.AccountName) (vedette.Properties, error) {
+// testProperties are accounts whose properties can be looked up, or not.
+func testProperties(_ context.Context, account vedette.AccountName) (vedette.Properties, error) {
 	switch account {
 	case "open":
 		return vedette.Properties{}, nil
@@ -51,7 +51,7 @@ func TestWithoutFiat(t *testing.T) {
 		{"a part of a name is no name", "closed", "close", Write, vedette.Denied},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			a, err := New(Config{Properties: known})
+			a, err := New(Config{Properties: testProperties})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,14 +60,14 @@ func TestWithoutFiat(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Header.Set("X-SPINNAKER-ACCOUNTS", tt.header)
-			err = a.Account(t.Context(), CallerOf(r), vedette.AccountName(tt.account), tt.access)
+			err = a.CheckAccount(t.Context(), CallerOf(r), vedette.AccountName(tt.account), tt.access)
 			if vedette.KindOf(err) != tt.want || (err == nil) != (tt.want == "") {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
-			if err := a.Application(t.Context(), CallerOf(r), "any", Write); err != nil {
+			if err := a.CheckApplication(t.Context(), CallerOf(r), "any", Write); err != nil {
 				t.Errorf("application: %v", err)
 			}
-			if may, err := a.Readable(t.Context(), CallerOf(r)); may != nil || err != nil {
+			if filter, err := a.Readable(t.Context(), CallerOf(r)); filter != nil || err != nil {
 				t.Errorf("a choice of accounts, %v", err)
 			}
 		})
@@ -76,12 +76,12 @@ func TestWithoutFiat(t *testing.T) {
 
 func TestDenialsAreLogged(t *testing.T) {
 	var log strings.Builder
-	a, err := New(Config{Properties: known, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	a, err := New(Config{Properties: testProperties, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := Caller{User: "dev", Header: http.Header{"X-Spinnaker-Execution-Id": {"01J"}}}
-	if err := a.Account(t.Context(), c, "broken", Write); err == nil || strings.Contains(err.Error(), "no object") {
+	if err := a.CheckAccount(t.Context(), c, "broken", Write); err == nil || strings.Contains(err.Error(), "no object") {
 		t.Errorf("the caller is told %v", err)
 	}
 	for _, want := range []string{"caller.user=dev", "caller.execution=01J", "account=broken", "access=WRITE", "permissions are no object"} {
@@ -91,20 +91,20 @@ func TestDenialsAreLogged(t *testing.T) {
 	}
 }
 
-func TestRefusal(t *testing.T) {
-	with, err := New(Config{Fiat: &Fiat{BaseURL: "http://fiat"}})
+func TestDenialMessage(t *testing.T) {
+	withFiat, err := New(Config{Fiat: &FiatConfig{BaseURL: "http://fiat"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	without, err := New(Config{Properties: known})
+	withoutFiat, err := New(Config{Properties: testProperties})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := Caller{User: "dev"}
-	if got := with.Refusal(c, "prod"); got != "Access denied to account prod" {
+	if got := withFiat.DenialMessage(c, "prod"); got != "Access denied to account prod" {
 		t.Error(got)
 	}
-	if got := without.Refusal(c, "prod"); got != "dev is not authorized (account: prod)" {
+	if got := withoutFiat.DenialMessage(c, "prod"); got != "dev is not authorized (account: prod)" {
 		t.Error(got)
 	}
 }

@@ -66,7 +66,7 @@ func (c Caller) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-func (c Caller) has(account string) bool {
+func (c Caller) hasAccount(account string) bool {
 	for _, allowed := range c.Accounts {
 		if strings.EqualFold(allowed, account) {
 			return true

@@ -2,8 +2,8 @@ package authorize
 
 import "strings"
 
-// view is what Fiat answers at /authorize/{user}, as far as it is looked at.
-type view struct {
+// fiatResponse is what Fiat answers at /authorize/{user}, as far as it is looked at.
+type fiatResponse struct {
 	Admin                            bool
 	Accounts                         []grant
 	Applications                     []grant
@@ -23,8 +23,8 @@ type permissions struct {
 	unknownApplications bool // those that Fiat does not know are open
 }
 
-func (v view) permissions() *permissions {
-	return &permissions{admin: v.Admin, accounts: byName(v.Accounts), applications: byName(v.Applications), unknownApplications: v.AllowAccessToUnknownApplications}
+func (r fiatResponse) permissions() *permissions {
+	return &permissions{admin: r.Admin, accounts: byName(r.Accounts), applications: byName(r.Applications), unknownApplications: r.AllowAccessToUnknownApplications}
 }
 
 func byName(grants []grant) map[string][]Access {
@@ -36,9 +36,9 @@ func byName(grants []grant) map[string][]Access {
 	return m
 }
 
-// fallback is what a caller may do whom Fiat can't be asked about, where that
+// fallbackPermissions is what a caller may do whom Fiat can't be asked about, where that
 // is trusted.
-func fallback(c Caller) *permissions {
+func fallbackPermissions(c Caller) *permissions {
 	p := &permissions{accounts: map[string][]Access{}, unknownApplications: true}
 	for _, account := range c.Accounts {
 		p.accounts[strings.ToLower(account)] = []Access{Read, Write, Execute}
@@ -46,11 +46,11 @@ func fallback(c Caller) *permissions {
 	return p
 }
 
-func (p *permissions) account(name string, access Access) bool {
-	return p.admin || allows(p.accounts[strings.ToLower(name)], access)
+func (p *permissions) isAccountAllowed(name string, access Access) bool {
+	return p.admin || contains(p.accounts[strings.ToLower(name)], access)
 }
 
-func (p *permissions) application(name string, access Access) bool {
+func (p *permissions) isApplicationAllowed(name string, access Access) bool {
 	if p.admin {
 		return true
 	}
@@ -58,10 +58,10 @@ func (p *permissions) application(name string, access Access) bool {
 	if !known && name != "" && p.unknownApplications {
 		return true
 	}
-	return allows(granted, access)
+	return contains(granted, access)
 }
 
-func allows(granted []Access, wanted Access) bool {
+func contains(granted []Access, wanted Access) bool {
 	for _, access := range granted {
 		if access == wanted {
 			return true

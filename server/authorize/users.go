@@ -12,94 +12,94 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// users knows what users may do: for as long as an answer counts without asking
+// permissionCache knows what users may do: for as long as an answer counts without asking
 // again, and with one question for all who want to know at once.
-type users struct {
-	fiat  *fiat
-	log   *slog.Logger
-	calls singleflight.Group
+type permissionCache struct {
+	client *fiatClient
+	log    *slog.Logger
+	flight singleflight.Group
 
-	mu    sync.Mutex
-	known map[string]*list.Element
-	order *list.List // of *entry: the oldest first, which is the first to expire
+	mu      sync.Mutex
+	entries map[string]*list.Element
+	order   *list.List // of *entry: the oldest first, which is the first to expire
 }
 
 type entry struct {
 	user        string
 	permissions *permissions
-	read        time.Time
+	readAt      time.Time
 }
 
-func newUsers(cfg Fiat, log *slog.Logger) *users {
-	return &users{fiat: newFiat(cfg), log: log, known: map[string]*list.Element{}, order: list.New()}
+func newPermissionCache(cfg FiatConfig, log *slog.Logger) *permissionCache {
+	return &permissionCache{client: newFiatClient(cfg), log: log, entries: map[string]*list.Element{}, order: list.New()}
 }
 
-// permissions returns what a caller may do. A failure is not kept: who comes
+// get returns what a caller may do. A failure is not kept: who comes
 // next asks again.
-func (u *users) permissions(ctx context.Context, c Caller) (*permissions, error) {
-	if p := u.recall(c.User); p != nil {
+func (c *permissionCache) get(ctx context.Context, caller Caller) (*permissions, error) {
+	if p := c.lookUp(caller.User); p != nil {
 		return p, nil
 	}
-	answer := u.calls.DoChan(c.User, func() (any, error) {
-		if p := u.recall(c.User); p != nil { // learnt while this was on its way here
+	result := c.flight.DoChan(caller.User, func() (any, error) {
+		if p := c.lookUp(caller.User); p != nil { // learnt while this was on its way here
 			return p, nil
 		}
 		// The one who asks first may leave while others wait; Fiat.RetryFor ends it.
-		p, err := u.fiat.ask(context.WithoutCancel(ctx), c)
+		p, err := c.client.fetch(context.WithoutCancel(ctx), caller)
 		if err == nil {
-			u.keep(c.User, p)
+			c.add(caller.User, p)
 		}
 		return p, err
 	})
 	select {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for Fiat: %w", context.Cause(ctx))
-	case got := <-answer:
+	case got := <-result:
 		if got.Err == nil {
 			return got.Val.(*permissions), nil
 		}
-		return u.without(c, got.Err)
+		return c.onFailure(caller, got.Err)
 	}
 }
 
-// without is what is known of a caller when Fiat can't be asked. It depends on
+// onFailure is what is known of a caller when Fiat can't be asked. It depends on
 // what this caller says and not on the user alone, so it is not kept.
-func (u *users) without(c Caller, err error) (*permissions, error) {
-	var final *refusal
-	if !u.fiat.LegacyFallback || errors.As(err, &final) {
+func (c *permissionCache) onFailure(caller Caller, err error) (*permissions, error) {
+	var permanent *finalError
+	if !c.client.LegacyFallback || errors.As(err, &permanent) {
 		return nil, err
 	}
-	u.log.Warn("Fiat can't be asked: the accounts that the request names count", "caller", c, "accounts", c.Accounts, "error", err)
-	return fallback(c), nil
+	c.log.Warn("Fiat can't be asked: the accounts that the request names count", "caller", caller, "accounts", caller.Accounts, "error", err)
+	return fallbackPermissions(caller), nil
 }
 
-func (u *users) recall(user string) *permissions {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	at, ok := u.known[user]
-	if !ok || u.expired(at) {
+func (c *permissionCache) lookUp(user string) *permissions {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.entries[user]
+	if !ok || c.isExpired(element) {
 		return nil
 	}
-	return at.Value.(*entry).permissions
+	return element.Value.(*entry).permissions
 }
 
-func (u *users) keep(user string, p *permissions) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if at, ok := u.known[user]; ok {
-		u.forget(at)
+func (c *permissionCache) add(user string, p *permissions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if element, ok := c.entries[user]; ok {
+		c.evict(element)
 	}
-	u.known[user] = u.order.PushBack(&entry{user, p, time.Now()})
-	for oldest := u.order.Front(); oldest != nil && (u.order.Len() > u.fiat.CacheUsers || u.expired(oldest)); oldest = u.order.Front() {
-		u.forget(oldest)
+	c.entries[user] = c.order.PushBack(&entry{user, p, time.Now()})
+	for oldest := c.order.Front(); oldest != nil && (c.order.Len() > c.client.CacheSize || c.isExpired(oldest)); oldest = c.order.Front() {
+		c.evict(oldest)
 	}
 }
 
-func (u *users) expired(at *list.Element) bool {
-	return time.Since(at.Value.(*entry).read) >= u.fiat.CacheAge
+func (c *permissionCache) isExpired(element *list.Element) bool {
+	return time.Since(element.Value.(*entry).readAt) >= c.client.CacheTTL
 }
 
-func (u *users) forget(at *list.Element) {
-	u.order.Remove(at)
-	delete(u.known, at.Value.(*entry).user)
+func (c *permissionCache) evict(element *list.Element) {
+	c.order.Remove(element)
+	delete(c.entries, element.Value.(*entry).user)
 }

@@ -17,11 +17,11 @@ import (
 // Whoever else calls may do nothing.
 type grants []string
 
-func (g grants) Account(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+func (g grants) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	return g.find(c, string(account)+" "+string(access))
 }
 
-func (g grants) Application(_ context.Context, c authorize.Caller, application string, access authorize.Access) error {
+func (g grants) CheckApplication(_ context.Context, c authorize.Caller, application string, access authorize.Access) error {
 	return g.find(c, "application "+application+" "+string(access))
 }
 

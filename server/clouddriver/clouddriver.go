@@ -40,8 +40,8 @@ type reader interface {
 
 // authority says who may use what. Its errors are answered as they are.
 type authority interface {
-	Account(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
-	Application(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
+	CheckAccount(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
+	CheckApplication(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
 	// Readable is nil where everyone may read everything.
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
 }
@@ -50,7 +50,7 @@ type authority interface {
 type tasks interface {
 	Submit(ctx context.Context, requests []task.Request, o task.Options) (id string, err error)
 	Restart(ctx context.Context, id string, requests []task.Request, o task.Options) error
-	Retry(ctx context.Context, id string, again bool) error
+	Cancel(ctx context.Context, id string, again bool) error
 	Get(ctx context.Context, id string) (task.Task, error)
 	List(ctx context.Context) ([]task.Task, error)
 }
@@ -146,11 +146,11 @@ func (a *api) router() router {
 // open lets everyone do everything.
 type open struct{}
 
-func (open) Account(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
+func (open) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
 	return nil
 }
 
-func (open) Application(context.Context, authorize.Caller, string, authorize.Access) error {
+func (open) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
 	return nil
 }
 

@@ -158,10 +158,10 @@ func TestErrors(t *testing.T) {
 	w.Account("new")
 	w.Account("away", "pods")
 	w.Put("away", readtest.Pod("shop", "web-0", "web"))
-	w.Fleet.Lose("away")
+	w.Fleet.Disconnect("away")
 	w.Put("prod", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"old","namespace":"shop"}}`)
-	w.State("prod", vedette.Kind{Group: "batch", Name: "Job"}, vedette.FeedSyncing, "")
-	w.State("prod", vedette.Kind{Name: "Service"}, vedette.FeedDenied, "services is forbidden")
+	w.SetFeedState("prod", vedette.Kind{Group: "batch", Name: "Job"}, vedette.FeedSyncing, "")
+	w.SetFeedState("prod", vedette.Kind{Name: "Service"}, vedette.FeedDenied, "services is forbidden")
 	server := serve(t, clouddriver.Config{Store: w.Store, Live: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live || a == "new" }})
 	for _, tt := range []struct {
 		why, path string

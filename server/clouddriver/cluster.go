@@ -107,10 +107,10 @@ func (a *api) clusterPlace(r *http.Request, p parts) (place, error) {
 
 // mayRead asks for an account and an application that the path names.
 func (a *api) mayRead(r *http.Request, at place, application string) error {
-	if err := a.Authority.Account(r.Context(), at.caller, at.account, authorize.Read); err != nil {
+	if err := a.Authority.CheckAccount(r.Context(), at.caller, at.account, authorize.Read); err != nil {
 		return err
 	}
-	return a.Authority.Application(r.Context(), at.caller, application, authorize.Read)
+	return a.Authority.CheckApplication(r.Context(), at.caller, application, authorize.Read)
 }
 
 // member is a manifest of a cluster, with what members are sorted by.

@@ -33,7 +33,7 @@ func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p parts) error 
 		return vedette.Errorf(vedette.NotFound, "Instance not found (id: %s): this server knows those of kubernetes, and the parameter provider says %.100q", p["id"], provider)
 	}
 	at := placeOf(r, p)
-	if err := a.Authority.Account(r.Context(), at.caller, at.account, authorize.Read); err != nil {
+	if err := a.Authority.CheckAccount(r.Context(), at.caller, at.account, authorize.Read); err != nil {
 		return err
 	}
 	kind, name, err := splitName(p["id"])

@@ -90,7 +90,7 @@ func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p parts) er
 // getAuthorizedCredentials mirrors CredentialsController.getAuthorizedAccount,
 // by which Orca asks whether a user may act with an account's credentials.
 func (a *api) getAuthorizedCredentials(w http.ResponseWriter, r *http.Request, p parts) error {
-	if err := a.Authority.Account(r.Context(), authorize.CallerOf(r), vedette.AccountName(p["account"]), authorize.Write); err != nil {
+	if err := a.Authority.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(p["account"]), authorize.Write); err != nil {
 		return a.noAccount(err, vedette.AccountName(p["account"]))
 	}
 	return a.getCredentials(w, r, p)

@@ -215,10 +215,10 @@ func (p jobPod) failure(container, code, status, logs string) string {
 // implement for Kubernetes: the Job goes, and its pods with it.
 func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p parts) error {
 	at := placeOf(r, p)
-	if err := a.Authority.Account(r.Context(), at.caller, at.account, authorize.Write); err != nil {
+	if err := a.Authority.CheckAccount(r.Context(), at.caller, at.account, authorize.Write); err != nil {
 		return err
 	}
-	if err := a.Authority.Application(r.Context(), at.caller, p["app"], authorize.Execute); err != nil {
+	if err := a.Authority.CheckApplication(r.Context(), at.caller, p["app"], authorize.Execute); err != nil {
 		return err
 	}
 	row, err := a.job(r.Context(), at, p["id"])

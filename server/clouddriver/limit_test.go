@@ -19,7 +19,7 @@ func TestReadersThatFindNoMemory(t *testing.T) {
 	url := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Reads: reads, Tasks: &tasks{}})
 	paths := []string{"/task", "/task/" + taskID, "/manifests/prod/shop/pod%20web-0", "/manifests/prod/shop/configMap%20settings-v001", "/applications/web/jobs/prod/shop/job%20done",
 		"/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/largest"}
-	held, free := readtest.Fill(reads)
+	held, free := readtest.Exhaust(reads)
 	for _, path := range paths {
 		response, body := get(t, url+path)
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
@@ -35,7 +35,7 @@ func TestReadersThatFindNoMemory(t *testing.T) {
 			t.Errorf("%s: %d %s", path, response.StatusCode, body)
 		}
 	}
-	if again, _ := readtest.Fill(reads); again != held {
+	if again, _ := readtest.Exhaust(reads); again != held {
 		t.Errorf("%d bytes were free before, and %d since: an answer has kept memory", held, again)
 	}
 }

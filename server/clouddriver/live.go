@@ -36,7 +36,7 @@ type place struct {
 
 // placeOf reads it from a path. Deck and Orca write "_" for no namespace.
 func placeOf(r *http.Request, p parts) place {
-	at := place{caller: authorize.CallerOf(r), sender: readlimit.CallerOf(r), account: vedette.AccountName(p["account"]), location: p["location"]}
+	at := place{caller: authorize.CallerOf(r), sender: readlimit.CallerKey(r), account: vedette.AccountName(p["account"]), location: p["location"]}
 	if at.location == "_" {
 		at.location = ""
 	}

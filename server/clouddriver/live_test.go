@@ -131,8 +131,8 @@ func TestPicks(t *testing.T) {
 func TestLiveErrors(t *testing.T) {
 	w, c := prod(t)
 	w.Account("away", "pods")
-	w.Fleet.Lose("away")
-	w.State("prod", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments is forbidden")
+	w.Fleet.Disconnect("away")
+	w.SetFeedState("prod", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments is forbidden")
 	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Live: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live }})
 	for _, tt := range []struct {
 		why, method, path string

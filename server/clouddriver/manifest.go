@@ -30,7 +30,7 @@ type manifestView struct {
 // once the manifest is there.
 func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p parts) error {
 	at := placeOf(r, p)
-	if err := a.Authority.Account(r.Context(), at.caller, at.account, authorize.Read); err != nil {
+	if err := a.Authority.CheckAccount(r.Context(), at.caller, at.account, authorize.Read); err != nil {
 		return err
 	}
 	// What is made of an object stays while the cluster is asked about it.
@@ -42,7 +42,7 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p parts) error
 		return err
 	}
 	defer release()
-	if err := a.Authority.Application(r.Context(), at.caller, row.Moniker.App, authorize.Read); err != nil {
+	if err := a.Authority.CheckApplication(r.Context(), at.caller, row.Moniker.App, authorize.Read); err != nil {
 		return err
 	}
 	owner, err := a.account(r.Context(), at.account)

@@ -62,7 +62,7 @@ func (a *api) optionsOf(r *http.Request, provider string) task.Options {
 	caller := authorize.CallerOf(r)
 	return task.Options{
 		MayWrite: func(ctx context.Context, account vedette.AccountName) error {
-			return a.Authority.Account(ctx, caller, account, authorize.Write)
+			return a.Authority.CheckAccount(ctx, caller, account, authorize.Write)
 		},
 		RequestID: r.URL.Query().Get("clientRequestId"), Provider: provider,
 		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"),
@@ -138,7 +138,7 @@ func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p parts) error {
 	if err := a.mayChangeTask(r, p["id"]); err != nil {
 		return err
 	}
-	if err := a.Tasks.Retry(r.Context(), p["id"], *body.Retry); err != nil {
+	if err := a.Tasks.Cancel(r.Context(), p["id"], *body.Retry); err != nil {
 		return err
 	}
 	return writeStarted(w, r, p["id"])

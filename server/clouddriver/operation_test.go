@@ -39,7 +39,7 @@ func (s *tasks) Restart(_ context.Context, id string, requests []task.Request, o
 	return nil
 }
 
-func (s *tasks) Retry(_ context.Context, id string, again bool) error {
+func (s *tasks) Cancel(_ context.Context, id string, again bool) error {
 	s.note("retry %s %t", id, again)
 	return nil
 }
@@ -49,7 +49,7 @@ func (s *tasks) Get(_ context.Context, id string) (task.Task, error) {
 		return task.Task{}, vedette.Errorf(vedette.NotFound, "Task not found (id: %s)", id)
 	}
 	return task.Task{ID: id, Owner: "7f3a@vedette-0", State: store.TaskRetryable, Started: time.UnixMilli(1763640000000),
-		History: []task.Line{{Phase: "ORCHESTRATION", Status: "Initializing Orchestration Task"}},
+		History: []task.HistoryEntry{{Phase: "ORCHESTRATION", Status: "Initializing Orchestration Task"}},
 		Results: []json.RawMessage{json.RawMessage(`{"manifests":[{"spec":{"replicas":2}}],"createdArtifacts":[]}`)}}, nil
 }
 
@@ -175,7 +175,7 @@ func TestLargeBody(t *testing.T) {
 // keeper lets nobody write.
 type keeper struct{ t *testing.T }
 
-func (k keeper) Account(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+func (k keeper) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	if c.User != "ann" || account != "prod" || access != authorize.Write {
 		k.t.Errorf("asked for %s of %s in %s", access, c.User, account)
 	}
@@ -186,7 +186,7 @@ func (keeper) Readable(context.Context, authorize.Caller) (func(vedette.AccountN
 	return nil, nil
 }
 
-func (keeper) Application(context.Context, authorize.Caller, string, authorize.Access) error {
+func (keeper) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
 	return nil
 }
 

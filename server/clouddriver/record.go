@@ -89,7 +89,7 @@ func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p parts) erro
 	if err != nil {
 		return err
 	}
-	if err := a.Authority.Account(r.Context(), authorize.CallerOf(r), row.Account, authorize.Read); err != nil {
+	if err := a.Authority.CheckAccount(r.Context(), authorize.CallerOf(r), row.Account, authorize.Read); err != nil {
 		return err
 	}
 	return writeJSON(w, r, recordOf(row))
@@ -111,7 +111,7 @@ func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ parts) er
 	records := []operationRecord{}
 	for _, row := range rows {
 		if _, asked := may[row.Account]; !asked {
-			err := a.Authority.Account(r.Context(), caller, row.Account, authorize.Read)
+			err := a.Authority.CheckAccount(r.Context(), caller, row.Account, authorize.Read)
 			if err != nil && vedette.KindOf(err) != vedette.Denied {
 				return err
 			}

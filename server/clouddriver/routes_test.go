@@ -37,11 +37,11 @@ func (a *asked) ask(thing string) error {
 	return nil
 }
 
-func (a *asked) Account(_ context.Context, _ authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+func (a *asked) CheckAccount(_ context.Context, _ authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	return a.ask(string(account) + " " + string(access))
 }
 
-func (a *asked) Application(_ context.Context, _ authorize.Caller, application string, access authorize.Access) error {
+func (a *asked) CheckApplication(_ context.Context, _ authorize.Caller, application string, access authorize.Access) error {
 	return a.ask("application " + application + " " + string(access))
 }
 
@@ -167,9 +167,9 @@ func call(t *testing.T, pattern string, authority *asked) (int, string, access) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = all.Retry(context.WithoutCancel(t.Context()), id, false) }) // it has ended then, one way or the other
+	t.Cleanup(func() { _ = all.Cancel(context.WithoutCancel(t.Context()), id, false) }) // it has ended then, one way or the other
 	if strings.HasSuffix(pattern, "/restart") {
-		if err := all.Retry(t.Context(), id, true); err != nil {
+		if err := all.Cancel(t.Context(), id, true); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -108,7 +108,7 @@ func jobPod(name, status string) string {
 
 // prod is an account that caches pods and ReplicaSets, and a cluster that has
 // more.
-func prod(t *testing.T) (*readtest.World, *cluster) {
+func prod(t *testing.T) (*readtest.Fixture, *cluster) {
 	w := readtest.New(t)
 	w.Account("prod", "pods", "replicasets", "deployments")
 	w.Put("prod", web0,

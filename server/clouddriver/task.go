@@ -15,14 +15,14 @@ import (
 
 // taskView is a task as Orca and Deck read it.
 type taskView struct {
-	ID            string            `json:"id"`
-	Status        taskStatus        `json:"status"`
-	History       []task.Line       `json:"history"`
-	ResultObjects []json.RawMessage `json:"resultObjects"`
-	Outputs       []task.Output     `json:"outputs"`
-	SagaIDs       []string          `json:"sagaIds"` // of providers that have sagas
-	Retryable     bool              `json:"retryable"`
-	StartTimeMs   int64             `json:"startTimeMs"`
+	ID            string              `json:"id"`
+	Status        taskStatus          `json:"status"`
+	History       []task.HistoryEntry `json:"history"`
+	ResultObjects []json.RawMessage   `json:"resultObjects"`
+	Outputs       []task.Output       `json:"outputs"`
+	SagaIDs       []string            `json:"sagaIds"` // of providers that have sagas
+	Retryable     bool                `json:"retryable"`
+	StartTimeMs   int64               `json:"startTimeMs"`
 }
 
 type taskStatus struct {
@@ -50,7 +50,7 @@ func viewTask(t task.Task) taskView {
 
 // getTask mirrors OperationsController.get.
 func (a *api) getTask(w http.ResponseWriter, r *http.Request, p parts) error {
-	t, release, err := readlimit.Read(r.Context(), a.Reads, readlimit.CallerOf(r), func() (task.Task, int64, error) {
+	t, release, err := readlimit.Read(r.Context(), a.Reads, readlimit.CallerKey(r), func() (task.Task, int64, error) {
 		t, err := a.readTask(r, p["id"])
 		return t, taskCost(t), err
 	})
@@ -72,7 +72,7 @@ func taskCost(t task.Task) (bytes int64) {
 // listTasks mirrors OperationsController.list. What the caller may not read is
 // left out.
 func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ parts) error {
-	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerOf(r), store.MaxTaskBytes)
+	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerKey(r), store.MaxTaskBytes)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p parts) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, map[string]string{"name": task.HostOf(t.Owner)})
+	return writeJSON(w, r, map[string]string{"name": task.OwnerHost(t.Owner)})
 }
 
 // resumeTask mirrors OperationsController.resumeTask: no task of Kubernetes has a
@@ -118,8 +118,8 @@ func (a *api) readTask(r *http.Request, id string) (task.Task, error) {
 	if err != nil || submitted(t, caller) {
 		return t, err
 	}
-	return t, t.May(r.Context(), func(ctx context.Context, account vedette.AccountName) error {
-		return a.Authority.Account(ctx, caller, account, authorize.Read)
+	return t, t.CheckAccess(r.Context(), func(ctx context.Context, account vedette.AccountName) error {
+		return a.Authority.CheckAccount(ctx, caller, account, authorize.Read)
 	})
 }
 
@@ -139,7 +139,7 @@ func (a *api) readableTasks(r *http.Request) ([]task.Task, error) {
 		return all, err
 	}
 	return slices.DeleteFunc(all, func(t task.Task) bool {
-		return !submitted(t, caller) && t.May(r.Context(), func(_ context.Context, account vedette.AccountName) error {
+		return !submitted(t, caller) && t.CheckAccess(r.Context(), func(_ context.Context, account vedette.AccountName) error {
 			if !may(account) {
 				return vedette.Errorf(vedette.Denied, "Access is denied")
 			}
@@ -156,7 +156,7 @@ func (a *api) mayChangeTask(r *http.Request, id string) error {
 		return err
 	}
 	caller := authorize.CallerOf(r)
-	return t.May(r.Context(), func(ctx context.Context, account vedette.AccountName) error {
-		return a.Authority.Account(ctx, caller, account, authorize.Write)
+	return t.CheckAccess(r.Context(), func(ctx context.Context, account vedette.AccountName) error {
+		return a.Authority.CheckAccount(ctx, caller, account, authorize.Write)
 	})
 }

@@ -42,7 +42,7 @@ func TestTasksOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = all.Retry(context.WithoutCancel(t.Context()), id, false) }) // it has ended then, one way or the other
+	t.Cleanup(func() { _ = all.Cancel(context.WithoutCancel(t.Context()), id, false) }) // it has ended then, one way or the other
 	for _, tt := range []struct {
 		why          string
 		grants       []string

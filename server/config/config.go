@@ -85,7 +85,7 @@ func (a Accounts) Grace() time.Duration { return time.Duration(a.GracePeriod) }
 // Agents is how agents are treated.
 type Agents struct {
 	// Seconds between two signs of life, in both directions. Three missed ones end a connection.
-	PulseSeconds int `config:"pulseSeconds" default:"3"`
+	HeartbeatSeconds int `config:"pulseSeconds" default:"3"`
 	// Bytes of changes that one agent may have on the way unacknowledged.
 	CreditBytes configfile.Bytes `config:"creditBytes" default:"4MiB"`
 	// Bytes of changes that the server holds for all agents together before they are stored; for those of one host, a quarter of it.
@@ -94,8 +94,10 @@ type Agents struct {
 	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"0"`
 }
 
-// Pulse is PulseSeconds.
-func (a Agents) Pulse() time.Duration { return time.Duration(a.PulseSeconds) * time.Second }
+// HeartbeatInterval is PulseSeconds.
+func (a Agents) HeartbeatInterval() time.Duration {
+	return time.Duration(a.HeartbeatSeconds) * time.Second
+}
 
 // Credentials is how accounts are shown to Spinnaker.
 type Credentials struct {

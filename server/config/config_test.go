@@ -33,8 +33,8 @@ func TestFiles(t *testing.T) {
 			if strings.Contains(got, "hunter2") {
 				t.Errorf("a password shows:\n%s", got)
 			}
-			if shown := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(shown, "hunter2") {
-				t.Errorf("a password shows:\n%s", shown)
+			if printed := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(printed, "hunter2") {
+				t.Errorf("a password shows:\n%s", printed)
 			}
 			golden.Compare(t, strings.TrimSuffix(file, ".yml")+".txt", got)
 		})
@@ -65,15 +65,15 @@ func describe(c *Config, err error) string {
 }
 
 func TestDefaults(t *testing.T) {
-	c, err := loadBelow(t.TempDir(), "", nil)
+	c, err := loadFrom(t.TempDir(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(c.Cache.Kinds, vedette.DefaultKinds) {
 		t.Errorf("the tag of cache.kinds and vedette.DefaultKinds differ: %v", c.Cache.Kinds)
 	}
-	if c.Database().Reveal() != "sqlite:/var/lib/vedette/vedette.db" || c.Accounts.Grace() != 10*time.Minute || c.Agents.Pulse() != 3*time.Second {
-		t.Errorf("got %s, %s, %s", c.Database(), c.Accounts.Grace(), c.Agents.Pulse())
+	if c.Database().Reveal() != "sqlite:/var/lib/vedette/vedette.db" || c.Accounts.Grace() != 10*time.Minute || c.Agents.HeartbeatInterval() != 3*time.Second {
+		t.Errorf("got %s, %s, %s", c.Database(), c.Accounts.Grace(), c.Agents.HeartbeatInterval())
 	}
 	if len(c.Notices()) != 3 || len(c.Warnings()) != 0 {
 		t.Errorf("got notices %q and warnings %q, want one that there is no file, and one of each port", c.Notices(), c.Warnings())
@@ -97,7 +97,7 @@ func TestSearch(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, step.file), []byte(step.content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := loadBelow(root, "", nil)
+		c, err := loadFrom(root, "", nil)
 		if err != nil || c.Server.Port != step.port {
 			t.Errorf("%s: got %+v, %v", step.file, c, err)
 		}
@@ -106,17 +106,17 @@ func TestSearch(t *testing.T) {
 
 func TestListen(t *testing.T) {
 	const (
-		restTLS = "server.ssl: {enabled: true, certFile: c}\n"
-		grpcTLS = "grpc.server.security: {enabled: true, certificateChain: c, privateKey: k}\n"
-		anyone  = "grpc.server.allowUnauthenticated: true\n"
+		restTLS         = "server.ssl: {enabled: true, certFile: c}\n"
+		grpcTLS         = "grpc.server.security: {enabled: true, certificateChain: c, privateKey: k}\n"
+		unauthenticated = "grpc.server.allowUnauthenticated: true\n"
 	)
 	for _, tt := range []struct {
 		why, file, rest, grpc string
 		notices, warnings     int
 	}{
 		{"safe by default", "", "127.0.0.1:7002", "127.0.0.1:9091", 2, 0},
-		{"TLS opens all addresses", anyone + restTLS + grpcTLS, ":7002", ":9091", 0, 2},
-		{"a star means all", anyone + "server.address: '*'\ngrpc.server.address: '*'", ":7002", ":9091", 0, 2},
+		{"TLS opens all addresses", unauthenticated + restTLS + grpcTLS, ":7002", ":9091", 0, 2},
+		{"a star means all", unauthenticated + "server.address: '*'\ngrpc.server.address: '*'", ":7002", ":9091", 0, 2},
 		{"an address counts", "server.address: 10.0.0.1\ngrpc.server.address: ::1", "10.0.0.1:7002", "[::1]:9091", 0, 1},
 		{"this machine by name", "server.address: localhost\ngrpc.server.address: LOCALHOST", "localhost:7002", "LOCALHOST:9091", 0, 0},
 		{"one of both", "server: {address: '[::1]', port: 1}\ngrpc.server.port: 2", "[::1]:1", "127.0.0.1:2", 1, 0},
@@ -161,7 +161,7 @@ func TestOpenPorts(t *testing.T) {
 }
 
 func TestDatabaseURL(t *testing.T) {
-	tests := []struct{ why, raw, want, shown, err string }{
+	tests := []struct{ why, raw, want, printed, err string }{
 		{"ours stays", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:********@h:5432/d?********", ""},
 		{"what is missing is filled in", "mysql://h/d", "mysql://user:p%40ss@h/d", "mysql://user:********@h/d", ""},
 		{"MariaDB speaks MySQL", "jdbc:mariadb://h:3306/d", "mysql://user:p%40ss@h:3306/d", "mysql://user:********@h:3306/d", ""},
@@ -176,8 +176,8 @@ func TestDatabaseURL(t *testing.T) {
 		{"another database", "jdbc:oracle:thin:hunter2@h", "", "", errVariant.Error()},
 		{"many hosts", "jdbc:mysql://h1,h2/d", "", "", errVariant.Error()},
 		{"a driver's variant", "jdbc:mysql:aurora://h/d", "", "", errVariant.Error()},
-		{"no URL", "hunter2", "", "", errNoURL.Error()},
-		{"a broken URL", "postgres://u:hunter2%zz@h/d", "", "", errNoURL.Error()},
+		{"no URL", "hunter2", "", "", errInvalidURL.Error()},
+		{"a broken URL", "postgres://u:hunter2%zz@h/d", "", "", errInvalidURL.Error()},
 		{"no host", "mysql:///d", "", "", errNoHost.Error()},
 		{"no name", "mysql://u:hunter2@h", "", "", errNoName.Error()},
 		{"SQLite without a file", "sqlite:", "", "", errNoName.Error()},
@@ -191,7 +191,7 @@ func TestDatabaseURL(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || got.Reveal() != tt.want || got.String() != tt.shown {
+			if err != nil || got.Reveal() != tt.want || got.String() != tt.printed {
 				t.Errorf("got %s shown as %s, %v", got.Reveal(), got, err)
 			}
 		})

@@ -50,43 +50,43 @@ type FiatRetry struct {
 	RetryMultiplier float64 `config:"retryMultiplier" default:"1.5"`
 }
 
-// Authority is how Fiat is asked; nil where it is not.
-func (f Fiat) Authority() *authorize.Fiat {
+// AuthorizeConfig is how Fiat is asked; nil where it is not.
+func (f Fiat) AuthorizeConfig() *authorize.FiatConfig {
 	if !f.Enabled {
 		return nil
 	}
-	return &authorize.Fiat{
-		BaseURL:        f.BaseURL,
-		CacheAge:       time.Duration(f.Cache.ExpiresAfterWriteSeconds) * time.Second,
-		CacheUsers:     f.Cache.MaxEntries,
-		RetryFirst:     time.Duration(f.Retry.InitialBackoffMillis) * time.Millisecond,
-		RetryFactor:    f.Retry.RetryMultiplier,
-		RetryFor:       time.Duration(f.Retry.MaxBackoffMillis) * time.Millisecond,
-		LegacyFallback: f.LegacyFallback,
+	return &authorize.FiatConfig{
+		BaseURL:              f.BaseURL,
+		CacheTTL:             time.Duration(f.Cache.ExpiresAfterWriteSeconds) * time.Second,
+		CacheSize:            f.Cache.MaxEntries,
+		RetryInitialInterval: time.Duration(f.Retry.InitialBackoffMillis) * time.Millisecond,
+		RetryMultiplier:      f.Retry.RetryMultiplier,
+		RetryMaxElapsed:      time.Duration(f.Retry.MaxBackoffMillis) * time.Millisecond,
+		LegacyFallback:       f.LegacyFallback,
 	}
 }
 
 func (c *Config) checkFiat(f Fiat) {
-	const at = "services.fiat."
+	const prefix = "services.fiat."
 	for key, n := range map[string]int{
 		"cache.maxEntries": f.Cache.MaxEntries, "cache.expiresAfterWriteSeconds": f.Cache.ExpiresAfterWriteSeconds,
 		"retry.maxBackoffMillis": f.Retry.MaxBackoffMillis, "retry.initialBackoffMillis": f.Retry.InitialBackoffMillis,
 	} {
 		if n < 1 || n > 1<<31-1 {
-			c.problem(at+key, "%q must be 1 or more, and %d stands there", at+key, n)
+			c.addProblem(prefix+key, "%q must be 1 or more, and %d stands there", prefix+key, n)
 		}
 	}
 	if f.Retry.RetryMultiplier < 1 {
-		c.problem(at+"retry.retryMultiplier", "%q must be 1 or more, and %g stands there", at+"retry.retryMultiplier", f.Retry.RetryMultiplier)
+		c.addProblem(prefix+"retry.retryMultiplier", "%q must be 1 or more, and %g stands there", prefix+"retry.retryMultiplier", f.Retry.RetryMultiplier)
 	}
-	switch asked := f.Authority(); {
+	switch fiat := f.AuthorizeConfig(); {
 	case f.Enabled && f.BaseURL == "":
-		c.problem(at+"enabled", "%q is true, and %q is missing", at+"enabled", at+"baseUrl")
+		c.addProblem(prefix+"enabled", "%q is true, and %q is missing", prefix+"enabled", prefix+"baseUrl")
 	case f.Enabled:
-		if err := asked.Validate(); err != nil {
-			c.problem(at+"baseUrl", "%q: %s", at+"baseUrl", err)
+		if err := fiat.Validate(); err != nil {
+			c.addProblem(prefix+"baseUrl", "%q: %s", prefix+"baseUrl", err)
 		}
 	case f.BaseURL != "":
-		c.notice(at+"baseUrl", "services.fiat.baseUrl is set and services.fiat.enabled is not: Fiat is not asked, everyone may read, and accounts with permissions are kept by X-SPINNAKER-ACCOUNTS alone")
+		c.addNotice(prefix+"baseUrl", "services.fiat.baseUrl is set and services.fiat.enabled is not: Fiat is not asked, everyone may read, and accounts with permissions are kept by X-SPINNAKER-ACCOUNTS alone")
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 var (
-	errNoURL   = errors.New("this is no URL of a database: it must look like sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name")
-	errNoHost  = errors.New("the URL names no host")
-	errNoName  = errors.New("the URL names no database: it must end in one, as in mysql://host:3306/name")
-	errVariant = errors.New("this variant of a JDBC URL is not supported: jdbc:mysql://host:3306/name, jdbc:mariadb:// and jdbc:postgresql:// are")
+	errInvalidURL = errors.New("this is no URL of a database: it must look like sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name")
+	errNoHost     = errors.New("the URL names no host")
+	errNoName     = errors.New("the URL names no database: it must end in one, as in mysql://host:3306/name")
+	errVariant    = errors.New("this variant of a JDBC URL is not supported: jdbc:mysql://host:3306/name, jdbc:mariadb:// and jdbc:postgresql:// are")
 )
 
 // databaseURL turns a URL in our form or in JDBC's into ours, with user and
@@ -28,18 +28,18 @@ func databaseURL(raw, user, password string) (_ DatabaseURL, dropped []string, _
 	inner, jdbc := strings.CutPrefix(raw, "jdbc:")
 	u, err := url.Parse(inner)
 	if err != nil {
-		return DatabaseURL{}, nil, errNoURL
+		return DatabaseURL{}, nil, errInvalidURL
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return DatabaseURL{}, nil, errNoURL
+		return DatabaseURL{}, nil, errInvalidURL
 	}
 	scheme, known := schemes[u.Scheme]
 	switch {
 	case jdbc && (!known || u.Opaque != "" || strings.Contains(u.Host, ",")):
 		return DatabaseURL{}, nil, errVariant
 	case !known || u.Opaque != "":
-		return DatabaseURL{}, nil, errNoURL
+		return DatabaseURL{}, nil, errInvalidURL
 	case u.Hostname() == "":
 		return DatabaseURL{}, nil, errNoHost
 	case strings.Trim(u.Path, "/") == "":
@@ -62,9 +62,9 @@ var schemes = map[string]string{
 }
 
 // userinfo fills in what a URL does not say itself.
-func userinfo(given *url.Userinfo, user, password string) *url.Userinfo {
-	user = cmp.Or(given.Username(), user)
-	if p, ok := given.Password(); ok {
+func userinfo(existing *url.Userinfo, user, password string) *url.Userinfo {
+	user = cmp.Or(existing.Username(), user)
+	if p, ok := existing.Password(); ok {
 		password = p
 	}
 	switch {
@@ -89,7 +89,7 @@ func translate(scheme string, from url.Values) (to url.Values, dropped []string,
 	}
 	for name := range from {
 		switch {
-		case slices.Contains(translated, name):
+		case slices.Contains(handledParameters, name):
 		case scheme == "postgres" && postgresParameters[name] != "":
 			to.Set(postgresParameters[name], from.Get(name))
 		default:
@@ -100,8 +100,8 @@ func translate(scheme string, from url.Values) (to url.Values, dropped []string,
 	return to, dropped, nil
 }
 
-// translated are parameters that other functions have dealt with.
-var translated = []string{"user", "password", "useSSL", "requireSSL", "verifyServerCertificate", "sslMode", "ssl", "sslmode"}
+// handledParameters are parameters that other functions have dealt with.
+var handledParameters = []string{"user", "password", "useSSL", "requireSSL", "verifyServerCertificate", "sslMode", "ssl", "sslmode"}
 
 // postgresParameters are parameters that have another name with pgx, or the same.
 var postgresParameters = map[string]string{
@@ -113,16 +113,16 @@ var postgresParameters = map[string]string{
 // older switches.
 func mysqlTLS(from, to url.Values) error {
 	mode := strings.ToUpper(strings.ReplaceAll(from.Get("sslMode"), "-", "_"))
-	yes := func(name string) bool { return strings.EqualFold(from.Get(name), "true") }
+	isTrue := func(name string) bool { return strings.EqualFold(from.Get(name), "true") }
 	switch {
 	case mode != "":
 	case !from.Has("useSSL"):
 		return nil
-	case !yes("useSSL"):
+	case !isTrue("useSSL"):
 		mode = "DISABLED"
-	case yes("verifyServerCertificate"):
+	case isTrue("verifyServerCertificate"):
 		mode = "VERIFY_CA"
-	case yes("requireSSL"):
+	case isTrue("requireSSL"):
 		mode = "REQUIRED"
 	default:
 		mode = "PREFERRED"

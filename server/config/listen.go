@@ -96,18 +96,18 @@ type GRPCAuth struct {
 	} `config:"x509"`
 }
 
-// Listen is an address to listen on.
-type Listen struct {
+// ListenAddress is an address to listen on.
+type ListenAddress struct {
 	Address string // "127.0.0.1:9091"
 	Notice  string // says that only this machine can connect, and what to do; empty where that was not decided for the user
 	Warning string // says who can connect without showing who they are; empty where nobody can
 }
 
 // GRPCListen is where agents connect.
-func (c *Config) GRPCListen() Listen {
+func (c *Config) GRPCListen() ListenAddress {
 	s := c.GRPC.Server
 	l := listen(s.Address, s.Port, s.Security.Enabled, "grpc.server.address", "grpc.server.security.enabled")
-	if !l.isLocal() && !s.Security.authenticates() {
+	if !l.isLoopback() && !s.Security.authenticates() {
 		l.Warning = fmt.Sprintf("agents that connect to %s need not show who they are: whoever can reach the port may register accounts and is sent what is deployed to them. "+
 			"Set grpc.server.security.clientAuth to REQUIRE, as docs/securing.md says", l.Address)
 	}
@@ -115,18 +115,18 @@ func (c *Config) GRPCListen() Listen {
 }
 
 // RESTListen is where the REST API is.
-func (c *Config) RESTListen() Listen {
+func (c *Config) RESTListen() ListenAddress {
 	s := c.Server
 	l := listen(s.Address, s.Port, s.SSL.Enabled, "server.address", "server.ssl.enabled")
-	if !l.isLocal() && !s.SSL.authenticates() {
+	if !l.isLoopback() && !s.SSL.authenticates() {
 		l.Warning = fmt.Sprintf("the REST API on %s does not ask callers who they are: whoever can reach the port may read all accounts, and change them by a request that names a user and accounts in its headers. "+
 			"Let only Spinnaker's services reach it, or set server.ssl.clientAuth to need, as docs/securing.md says", l.Address)
 	}
 	return l
 }
 
-// isLocal reports whether only this machine can connect.
-func (l Listen) isLocal() bool {
+// isLoopback reports whether only this machine can connect.
+func (l ListenAddress) isLoopback() bool {
 	host, _, err := net.SplitHostPort(l.Address)
 	return err == nil && (strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback())
 }
@@ -145,15 +145,15 @@ func (s SSL) authenticates() bool {
 
 // listen is safe by default: without TLS and without a word of the user about
 // the address nobody else can connect.
-func listen(address string, port int, secured bool, addressKey, securityKey string) Listen {
+func listen(address string, port int, isTLS bool, addressKey, securityKey string) ListenAddress {
 	switch {
-	case address == "" && !secured:
-		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		return Listen{Address: at, Notice: fmt.Sprintf("listening on %s only: set %s (\"*\" for all addresses) or %s to let others connect", at, addressKey, securityKey)}
+	case address == "" && !isTLS:
+		loopback := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		return ListenAddress{Address: loopback, Notice: fmt.Sprintf("listening on %s only: set %s (\"*\" for all addresses) or %s to let others connect", loopback, addressKey, securityKey)}
 	case address == "*":
 		address = ""
 	}
-	return Listen{Address: net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(port))}
+	return ListenAddress{Address: net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(port))}
 }
 
 // TLSConfig makes the TLS configuration of the REST API, nil where it is plain
@@ -167,9 +167,9 @@ func (s Server) TLSConfig() (*tls.Config, error) {
 		return nil, err
 	}
 	return keypair.ServerTLS{
-		KeyPair:    keypair.Files{Cert: path(s.SSL.CertFile), Key: path(s.SSL.KeyFile), Password: s.SSL.KeyPassword.Reveal()},
+		KeyPair:    keypair.Files{Cert: filePath(s.SSL.CertFile), Key: filePath(s.SSL.KeyFile), Password: s.SSL.KeyPassword.Reveal()},
 		ClientAuth: auth,
-		CAFile:     path(s.SSL.CACertFile),
+		CAFile:     filePath(s.SSL.CACertFile),
 	}.TLSConfig()
 }
 
@@ -184,9 +184,9 @@ func (s GRPCServer) TLSConfig() (*tls.Config, error) {
 		return nil, err
 	}
 	return keypair.ServerTLS{
-		KeyPair:    keypair.Files{Cert: path(s.Security.CertificateChain), Key: path(s.Security.PrivateKey), Password: s.Security.PrivateKeyPassword.Reveal()},
+		KeyPair:    keypair.Files{Cert: filePath(s.Security.CertificateChain), Key: filePath(s.Security.PrivateKey), Password: s.Security.PrivateKeyPassword.Reveal()},
 		ClientAuth: auth,
-		CAFile:     path(s.Security.TrustCertCollection),
+		CAFile:     filePath(s.Security.TrustCertCollection),
 		MinVersion: s.Security.minVersion(),
 	}.TLSConfig()
 }
@@ -200,5 +200,5 @@ func (s Security) minVersion() uint16 {
 	return tls.VersionTLS12
 }
 
-// path takes Spring's prefix off a file name.
-func path(name string) string { return strings.TrimPrefix(name, "file:") }
+// filePath takes Spring's prefix off a file name.
+func filePath(name string) string { return strings.TrimPrefix(name, "file:") }

@@ -21,11 +21,11 @@ var defaultPaths = [...]string{
 // paths at which a file with something in it stands; without any, defaults
 // count, and a notice says so. The error joins all that is wrong.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
-	return loadBelow("/", path, env)
+	return loadFrom("/", path, env)
 }
 
-// loadBelow is Load with another root for the default paths.
-func loadBelow(root, path string, env func(string) (string, bool)) (*Config, error) {
+// loadFrom is Load with another root for the default paths.
+func loadFrom(root, path string, env func(string) (string, bool)) (*Config, error) {
 	if path == "" {
 		found, err := configfile.Find(root, defaultPaths[:])
 		if err != nil {
@@ -57,7 +57,7 @@ func parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 }
 
 func (c *Config) finish() (*Config, error) {
-	c.check()
+	c.validate()
 	c.chooseDatabase()
 	if err := c.report.Err(); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "%w", err)

@@ -71,13 +71,13 @@ type ConnectionPool struct {
 
 // DatabaseURL names a database and may hold a password, which never shows when
 // it is printed or logged; Reveal gives the whole. The zero value names none.
-type DatabaseURL struct{ text configfile.Secret }
+type DatabaseURL struct{ secret configfile.Secret }
 
 // NewDatabaseURL hides the password of a URL.
 func NewDatabaseURL(url string) DatabaseURL { return DatabaseURL{configfile.NewSecret(url)} }
 
 // Reveal returns the URL with its password.
-func (u DatabaseURL) Reveal() string { return u.text.Reveal() }
+func (u DatabaseURL) Reveal() string { return u.secret.Reveal() }
 
 // UnmarshalText takes any text: what is wrong with it is told without quoting it.
 func (u *DatabaseURL) UnmarshalText(text []byte) error {
@@ -101,22 +101,22 @@ func (u DatabaseURL) String() string {
 	if err != nil || parsed.Host == "" || parsed.Scheme == "" {
 		return mask
 	}
-	shown := parsed.Scheme + "://"
+	masked := parsed.Scheme + "://"
 	if jdbc {
-		shown = "jdbc:" + shown
+		masked = "jdbc:" + masked
 	}
 	if parsed.User.Username() != "" {
-		shown += parsed.User.Username()
+		masked += parsed.User.Username()
 		if _, ok := parsed.User.Password(); ok {
-			shown += ":" + mask
+			masked += ":" + mask
 		}
-		shown += "@"
+		masked += "@"
 	}
-	shown += parsed.Host + parsed.Path
+	masked += parsed.Host + parsed.Path
 	if parsed.RawQuery != "" {
-		shown += "?" + mask // a parameter may be a password, under a name that we don't know
+		masked += "?" + mask // a parameter may be a password, under a name that we don't know
 	}
-	return shown
+	return masked
 }
 
 // Format prints the masked form for every verb.
@@ -146,13 +146,13 @@ func (c *Config) Database() DatabaseURL { return c.database }
 // chooseDatabase turns whichever form the user chose into ours. It reports what
 // is wrong without quoting any of it.
 func (c *Config) chooseDatabase() {
-	at, raw, user, password := "sql.url", c.SQL.URL.Reveal(), c.SQL.User, c.SQL.Password.Reveal()
+	key, raw, user, password := "sql.url", c.SQL.URL.Reveal(), c.SQL.User, c.SQL.Password.Reveal()
 	if pool, name := c.SQL.pool(); name != "" {
 		if raw != "" {
-			c.problem("sql.url", "%q and %q both name a database: leave one of them out", "sql.url", "sql.connectionPools."+name+".jdbcUrl")
+			c.addProblem("sql.url", "%q and %q both name a database: leave one of them out", "sql.url", "sql.connectionPools."+name+".jdbcUrl")
 			return
 		}
-		at, raw = "sql.connectionPools."+name+".jdbcUrl", pool.JDBCURL.Reveal()
+		key, raw = "sql.connectionPools."+name+".jdbcUrl", pool.JDBCURL.Reveal()
 		user, password = cmp.Or(pool.User, user), cmp.Or(pool.Password.Reveal(), password)
 	}
 	if raw == "" {
@@ -161,12 +161,12 @@ func (c *Config) chooseDatabase() {
 	}
 	found, dropped, err := databaseURL(raw, user, password)
 	if err != nil {
-		c.problem(at, "%q: %s", at, err)
+		c.addProblem(key, "%q: %s", key, err)
 		return
 	}
 	c.database = found
 	if len(dropped) > 0 {
-		c.notices = append(c.notices, fmt.Sprintf("%s: parameters of JDBC without a counterpart were left out: %s", c.report.PositionOf(at), strings.Join(dropped, ", ")))
+		c.notices = append(c.notices, fmt.Sprintf("%s: parameters of JDBC without a counterpart were left out: %s", c.report.PositionOf(key), strings.Join(dropped, ", ")))
 	}
 }
 

@@ -14,9 +14,9 @@ type Tasks struct {
 	// How long a deletion may take until the object is gone, besides the grace period that it is given.
 	DeleteTimeout configfile.Duration `config:"deleteTimeout" default:"10m"`
 	// How long the end of a task can be read.
-	Keep configfile.Duration `config:"keep" default:"96h"`
+	Retention configfile.Duration `config:"keep" default:"96h"`
 	// How many tasks may run on one server at once. Each holds the manifests that it was given. What is beyond is refused, and Orca tries again.
-	Most int `config:"most" default:"2000"`
+	MaxTasks int `config:"most" default:"2000"`
 	// Keep with a task what became of each change of a cluster, as the outputs of kubectl that Clouddriver keeps: of accounts that have debug set. The newest 500 are kept, 2 KiB each, and nothing of what objects hold.
 	PersistOutput bool `config:"persistOutput" default:"false"`
 	// Keep it of all accounts.
@@ -24,8 +24,8 @@ type Tasks struct {
 }
 
 // Durations are Timeout, DeleteTimeout and Keep.
-func (t Tasks) Durations() (timeout, deleteTimeout, keep time.Duration) {
-	return time.Duration(t.Timeout), time.Duration(t.DeleteTimeout), time.Duration(t.Keep)
+func (t Tasks) Durations() (timeout, deleteTimeout, retention time.Duration) {
+	return time.Duration(t.Timeout), time.Duration(t.DeleteTimeout), time.Duration(t.Retention)
 }
 
 // Manifests is what deployments do to manifests.
@@ -53,15 +53,15 @@ func (c *Config) checkTasks(t Tasks, m Manifests) {
 	for _, d := range []struct {
 		path  string
 		value configfile.Duration
-	}{{"tasks.timeout", t.Timeout}, {"tasks.deleteTimeout", t.DeleteTimeout}, {"tasks.keep", t.Keep}} {
+	}{{"tasks.timeout", t.Timeout}, {"tasks.deleteTimeout", t.DeleteTimeout}, {"tasks.keep", t.Retention}} {
 		if time.Duration(d.value) < time.Second {
-			c.problem(d.path, "%q must be a second or more, and %s stands there", d.path, time.Duration(d.value))
+			c.addProblem(d.path, "%q must be a second or more, and %s stands there", d.path, time.Duration(d.value))
 		}
 	}
-	if t.Most < 1 {
-		c.problem("tasks.most", "%q must be 1 or more, and %d stands there", "tasks.most", t.Most)
+	if t.MaxTasks < 1 {
+		c.addProblem("tasks.most", "%q must be 1 or more, and %d stands there", "tasks.most", t.MaxTasks)
 	}
 	if !m.MatchNameOnly() && !strings.EqualFold(m.DockerImages, "match-name-and-tag") {
-		c.problem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, and %q stands there", "manifests.dockerImages", m.DockerImages)
+		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, and %q stands there", "manifests.dockerImages", m.DockerImages)
 	}
 }

@@ -41,8 +41,8 @@ type Config struct {
 	Server vedette.ServerID
 	// Timeout is how long an operation without a deadline may take; 30 s.
 	Timeout time.Duration
-	// Patience is how long an operation that was not sent waits for an agent; 10 s.
-	Patience time.Duration
+	// AgentWait is how long an operation that was not sent waits for an agent; 10 s.
+	AgentWait time.Duration
 	// Grace is how long after its deadline an outcome may still be on its way; 3 s.
 	Grace time.Duration
 	// KeepHistory is how long the history of operations is kept; 14 days.
@@ -53,22 +53,22 @@ func (c *Config) defaults() {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&c.Timeout, 30 * time.Second}, {&c.Patience, 10 * time.Second}, {&c.Grace, 3 * time.Second}, {&c.KeepHistory, 14 * 24 * time.Hour}} {
+	}{{&c.Timeout, 30 * time.Second}, {&c.AgentWait, 10 * time.Second}, {&c.Grace, 3 * time.Second}, {&c.KeepHistory, 14 * 24 * time.Hour}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
 	}
 }
 
-// seats tell which agent serves an account.
-type seats interface {
-	Holder(vedette.AccountName) (*roster.Member, vedette.Term)
-	OnSeated(func())
+// assignments tell which agent serves an account.
+type assignments interface {
+	Cacher(vedette.AccountName) (*roster.Member, vedette.Term)
+	OnAssigned(func())
 }
 
-// book is what of operations is kept.
-type book interface {
-	history
+// operationStore is what of operations is kept.
+type operationStore interface {
+	historyStore
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Prioritize(account vedette.AccountName) (end func())
 	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object, end *store.OperationRow) (changes []store.Change, ended bool, err error)
@@ -77,64 +77,64 @@ type book interface {
 	UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error)
 }
 
-// hub hears of what was written.
-type hub interface{ Publish([]store.Change) }
+// publisher hears of what was written.
+type publisher interface{ Publish([]store.Change) }
 
-// Dispatch is safe for concurrent use.
-type Dispatch struct {
-	cfg   Config
-	seats seats
-	book  book
-	hub   hub
-	log   *slog.Logger
-	diary *diary
+// Dispatcher is safe for concurrent use.
+type Dispatcher struct {
+	cfg         Config
+	assignments assignments
+	store       operationStore
+	publisher   publisher
+	log         *slog.Logger
+	recorder    *recorder
 
-	forged, late occasional.Limiter // outcomes of operations that their sender does not hold, or that have ended
+	forgedOutcomes, lateOutcomes occasional.Limiter // outcomes of operations that their sender does not hold, or that have ended
 
-	life   context.Context // of what changes something; ends with Run
-	end    context.CancelFunc
-	living sync.WaitGroup
+	changesCtx    context.Context // of what changes something; ends with Run
+	cancelChanges context.CancelFunc
+	running       sync.WaitGroup
 
-	mu      sync.Mutex
-	visits  map[*roster.Member]*Visit
-	waiting map[vedette.OperationID]*pending // the operations that are not answered
-	news    chan struct{}                    // closed and replaced when an agent comes or goes
+	mu       sync.Mutex
+	attached map[*roster.Member]*AttachedAgent
+	pending  map[vedette.OperationID]*pendingOutcome // the operations that are not answered
+	changed  chan struct{}                           // closed and replaced when an agent comes or goes
 }
 
 // New returns a Dispatch without agents.
-func New(cfg Config, s seats, b book, h hub, log *slog.Logger) *Dispatch {
+func New(cfg Config, s assignments, b operationStore, h publisher, log *slog.Logger) *Dispatcher {
 	cfg.defaults()
-	d := &Dispatch{cfg: cfg, seats: s, book: b, hub: h, log: log, diary: newDiary(cfg, b, log),
-		visits: map[*roster.Member]*Visit{}, waiting: map[vedette.OperationID]*pending{}, news: make(chan struct{})}
-	d.forged.Interval, d.late.Interval = time.Minute, time.Second
-	d.life, d.end = context.WithCancel(context.Background())
-	s.OnSeated(d.tell)
+	d := &Dispatcher{cfg: cfg, assignments: s, store: b, publisher: h, log: log, recorder: newRecorder(cfg, b, log),
+		attached: map[*roster.Member]*AttachedAgent{}, pending: map[vedette.OperationID]*pendingOutcome{}, changed: make(chan struct{})}
+	d.forgedOutcomes.Interval, d.lateOutcomes.Interval = time.Minute, time.Second
+	d.changesCtx, d.cancelChanges = context.WithCancel(context.Background())
+	s.OnAssigned(d.notify)
 	return d
 }
 
 // Recover ends the operations that were under way when the server's last process
 // ended. It is called once, before the first operation is accepted.
-func (d *Dispatch) Recover(ctx context.Context) error { return d.diary.recover(ctx) }
+func (d *Dispatcher) Recover(ctx context.Context) error { return d.recorder.markLost(ctx) }
 
 // Run keeps the history until ctx ends. Operations that are under way then are
 // lost.
-func (d *Dispatch) Run(ctx context.Context) error {
-	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var diary sync.WaitGroup
-	diary.Go(func() { d.diary.run(writing) })
+func (d *Dispatcher) Run(ctx context.Context) error {
+	recordCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var recorderRun sync.WaitGroup
+	recorderRun.Go(func() { d.recorder.run(recordCtx) })
 	<-ctx.Done()
-	d.end()
-	d.living.Wait() // what ends by itself meanwhile is noted before it is answered
+	d.cancelChanges()
+	d.running.Wait() // what ends by itself meanwhile is noted before it is answered
 	stop()
-	diary.Wait()
-	d.diary.close()
+	recorderRun.Wait()
+	d.recorder.close()
 	return nil
 }
 
 // Execute has an operation carried out, and returns when it has an outcome or ctx is
 // over. Without an ID it gets one, and without a deadline the default. The caller
 // closes the outcome's Stream.
-func (d *Dispatch) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	now := time.Now()
 	if op.ID == "" {
 		op.ID = vedette.OperationID(ulid.Make().String())
@@ -143,25 +143,25 @@ func (d *Dispatch) Execute(ctx context.Context, op vedette.Operation) vedette.Ou
 		op.Deadline = now.Add(d.cfg.Timeout)
 	}
 	if err := checkNames(op); err != nil {
-		out := failure(http.StatusBadRequest, "BadRequest", err.Error())
+		out := failedOutcome(http.StatusBadRequest, "BadRequest", err.Error())
 		out.ID = op.ID
 		return out
 	}
 	op.User, op.Origin = vedette.CleanText(op.User, maxNote), vedette.CleanText(op.Origin, maxNote)
-	e := &errand{op: op, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
-	end := d.makeWay(e)
+	f := &inflight{op: op, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
+	endPriority := d.prioritize(f)
 	if op.Reads() {
-		defer end()
-		return d.finish(e, d.carry(ctx, e))
+		defer endPriority()
+		return d.finish(f, d.deliver(ctx, f))
 	}
-	if err := d.begin(ctx, e); err != nil {
-		defer end()
-		return d.refused(e, err)
+	if err := d.begin(ctx, f); err != nil {
+		defer endPriority()
+		return d.refusedOutcome(f, err)
 	}
 	done := make(chan vedette.Outcome, 1)
-	d.living.Go(func() {
-		defer end() // also when the caller has left
-		done <- d.finish(e, d.carry(d.life, e))
+	d.running.Go(func() {
+		defer endPriority() // also when the caller has left
+		done <- d.finish(f, d.deliver(d.changesCtx, f))
 	})
 	select {
 	case out := <-done:
@@ -174,56 +174,56 @@ func (d *Dispatch) Execute(ctx context.Context, op vedette.Operation) vedette.Ou
 
 // begin notes an operation in the history, unless the database takes longer than
 // the operation itself may, or an agent.
-func (d *Dispatch) begin(ctx context.Context, e *errand) error {
-	ctx, cancel := context.WithTimeout(ctx, min(time.Until(e.op.Deadline), d.cfg.Patience))
+func (d *Dispatcher) begin(ctx context.Context, f *inflight) error {
+	ctx, cancel := context.WithTimeout(ctx, min(time.Until(f.op.Deadline), d.cfg.AgentWait))
 	defer cancel()
-	found := d.know(ctx, e.op)
-	if err := d.diary.begin(ctx, e); err != nil {
+	lookup := d.lookUpUID(ctx, f.op)
+	if err := d.recorder.recordStart(ctx, f); err != nil {
 		return err
 	}
-	e.learn(found)
+	f.applyUID(lookup)
 	return nil
 }
 
-// refused says why an operation was not accepted. That is its end, and goes into
+// refusedOutcome says why an operation was not accepted. That is its end, and goes into
 // the history: it may be pending there, because it was stored and only the
 // database's answer did not come.
-func (d *Dispatch) refused(e *errand, err error) vedette.Outcome {
+func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
 	switch vedette.KindOf(err) {
 	case vedette.Conflict:
-		out := failure(http.StatusConflict, vedette.ReasonAlreadyAccepted, err.Error())
-		out.ID = e.op.ID
+		out := failedOutcome(http.StatusConflict, vedette.ReasonAlreadyAccepted, err.Error())
+		out.ID = f.op.ID
 		return out
 	case vedette.Invalid:
-		out := failure(http.StatusBadRequest, "BadRequest", err.Error())
-		out.ID = e.op.ID
+		out := failedOutcome(http.StatusBadRequest, "BadRequest", err.Error())
+		out.ID = f.op.ID
 		return out
 	}
-	d.log.Error("operation refused: the history can't be written", "operation", e.op.ID, "error", err)
-	out := failure(http.StatusServiceUnavailable, "ServiceUnavailable",
+	d.log.Error("operation refused: the history can't be written", "operation", f.op.ID, "error", err)
+	out := failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable",
 		"the server could not note the operation in its database, and did not send it; try again, under another id")
-	out.ID = e.op.ID
-	d.diary.ended(d.diary.last(e, out))
+	out.ID = f.op.ID
+	d.recorder.recordEnd(d.recorder.finalRow(f, out))
 	return out
 }
 
 // finish makes what an operation wrote readable, and notes its end. Whoever is told
 // that it was done, or failed, must not read otherwise in the history after a server
 // that was killed; that it was lost, a killed server's history says as well.
-func (d *Dispatch) finish(e *errand, out vedette.Outcome) vedette.Outcome {
-	out.ID = e.op.ID
-	ctx, cancel := context.WithTimeout(context.Background(), mostWriting)
+func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
+	out.ID = f.op.ID
+	ctx, cancel := context.WithTimeout(context.Background(), maxWriteWait)
 	defer cancel()
-	row := d.diary.last(e, out)
-	if d.writeThrough(ctx, e, &out, &row) {
+	row := d.recorder.finalRow(f, out)
+	if d.writeThrough(ctx, f, &out, &row) {
 		return out
 	}
-	noted := d.diary.ended(row)
-	if e.op.Reads() || out.State == vedette.Lost {
+	recorded := d.recorder.recordEnd(row)
+	if f.op.Reads() || out.State == vedette.Lost {
 		return out
 	}
 	select {
-	case <-noted:
+	case <-recorded:
 	case <-ctx.Done():
 	}
 	return out

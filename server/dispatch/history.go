@@ -14,8 +14,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// history is where operations are noted.
-type history interface {
+// historyStore is where operations are noted.
+type historyStore interface {
 	BeginOperation(ctx context.Context, row store.OperationRow) error
 	EndOperations(ctx context.Context, rows []store.OperationRow) error
 	MarkOperationsLost(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error)
@@ -23,102 +23,102 @@ type history interface {
 	PurgeOperations(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
-// diary writes the history. What changes something is noted before it is sent;
+// recorder writes the history. What changes something is noted before it is sent;
 // ends are noted in batches.
-type diary struct {
-	cfg  Config
-	book history
-	log  *slog.Logger
+type recorder struct {
+	cfg   Config
+	store historyStore
+	log   *slog.Logger
 
-	mu      sync.Mutex
-	ends    []end
-	unnoted map[vedette.OperationID]bool // of ends, and of those that are just being noted
-	ready   chan struct{}
+	mu          sync.Mutex
+	pendingEnds []endRecord
+	unrecorded  map[vedette.OperationID]bool // of ends, and of those that are just being noted
+	wakeup      chan struct{}
 }
 
-// end is how an operation ended.
-type end struct {
-	row   store.OperationRow
-	noted chan struct{} // closed when it is in the history, or never will be
+// endRecord is how an operation ended.
+type endRecord struct {
+	row      store.OperationRow
+	recorded chan struct{} // closed when it is in the history, or never will be
 }
 
-// mostEnds bounds what waits for a database that is away, at some 500 bytes each.
+// maxPendingEnds bounds what waits for a database that is away, at some 500 bytes each.
 // What is beyond is lost to the history, oldest first.
-const mostEnds = 10_000
+const maxPendingEnds = 10_000
 
-func newDiary(cfg Config, b history, log *slog.Logger) *diary {
-	return &diary{cfg: cfg, book: b, log: log, unnoted: map[vedette.OperationID]bool{}, ready: make(chan struct{}, 1)}
+func newRecorder(cfg Config, b historyStore, log *slog.Logger) *recorder {
+	return &recorder{cfg: cfg, store: b, log: log, unrecorded: map[vedette.OperationID]bool{}, wakeup: make(chan struct{}, 1)}
 }
 
-const gone = "it is unknown whether this took effect: the server that accepted it ended before the outcome came. Look at the object before you try again"
+const serverGoneMessage = "it is unknown whether this took effect: the server that accepted it ended before the outcome came. Look at the object before you try again"
 
-// recover marks as lost what was under way when the last process ended.
-func (y *diary) recover(ctx context.Context) error {
-	n, err := y.book.MarkOperationsLost(ctx, y.cfg.Server, gone, time.Now())
+// markLost marks as lost what was under way when the last process ended.
+func (r *recorder) markLost(ctx context.Context) error {
+	n, err := r.store.MarkOperationsLost(ctx, r.cfg.Server, serverGoneMessage, time.Now())
 	if n > 0 {
-		y.log.Info("operations of the last run are lost", "count", n)
+		r.log.Info("operations of the last run are lost", "count", n)
 	}
 	return err
 }
 
-// begin notes an operation before it is sent. The error is vedette.Conflict where
+// recordStart notes an operation before it is sent. The error is vedette.Conflict where
 // one of its ID was accepted before.
-func (y *diary) begin(ctx context.Context, e *errand) error {
-	y.mu.Lock()
-	ended := y.unnoted[e.op.ID]
-	y.mu.Unlock()
+func (r *recorder) recordStart(ctx context.Context, f *inflight) error {
+	r.mu.Lock()
+	ended := r.unrecorded[f.op.ID]
+	r.mu.Unlock()
 	if ended {
-		return vedette.Errorf(vedette.Conflict, "the operation %s has ended before", e.op.ID)
+		return vedette.Errorf(vedette.Conflict, "the operation %s has ended before", f.op.ID)
 	}
-	return y.book.BeginOperation(ctx, y.row(e, vedette.Outcome{State: store.Pending}))
+	return r.store.BeginOperation(ctx, r.row(f, vedette.Outcome{State: store.Pending}))
 }
 
-// last is what the history is to hold of an operation that ends now.
-func (y *diary) last(e *errand, out vedette.Outcome) store.OperationRow {
-	row := y.row(e, out)
+// finalRow is what the history is to hold of an operation that ends now.
+func (r *recorder) finalRow(f *inflight, out vedette.Outcome) store.OperationRow {
+	row := r.row(f, out)
 	row.Ended = time.Now()
 	return row
 }
 
-// ended notes how an operation ended, soon. The channel that it returns is closed
+// recordEnd notes how an operation ended, soon. The channel that it returns is closed
 // when it is in the history.
-func (y *diary) ended(row store.OperationRow) <-chan struct{} {
-	last := end{row, make(chan struct{})}
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	y.unnoted[row.ID] = true
-	y.ends = append(y.ends, last)
-	y.trimLocked()
-	y.wake()
-	return last.noted
+func (r *recorder) recordEnd(row store.OperationRow) <-chan struct{} {
+	record := endRecord{row, make(chan struct{})}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unrecorded[row.ID] = true
+	r.pendingEnds = append(r.pendingEnds, record)
+	r.trimLocked()
+	r.wake()
+	return record.recorded
 }
 
-func (y *diary) trimLocked() {
-	for len(y.ends) > mostEnds {
-		y.settleLocked(y.ends[0])
-		y.ends = y.ends[1:]
+func (r *recorder) trimLocked() {
+	for len(r.pendingEnds) > maxPendingEnds {
+		r.completeLocked(r.pendingEnds[0])
+		r.pendingEnds = r.pendingEnds[1:]
 	}
 }
 
-func (y *diary) settleLocked(e end) {
-	delete(y.unnoted, e.row.ID)
-	close(e.noted)
+func (r *recorder) completeLocked(e endRecord) {
+	delete(r.unrecorded, e.row.ID)
+	close(e.recorded)
 }
 
-func (y *diary) wake() {
+func (r *recorder) wake() {
 	select {
-	case y.ready <- struct{}{}:
+	case r.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-func (y *diary) row(e *errand, out vedette.Outcome) store.OperationRow {
+func (r *recorder) row(f *inflight, out vedette.Outcome) store.OperationRow {
 	row := store.OperationRow{
-		ID: e.op.ID, Account: e.op.Account, Server: y.cfg.Server, Verb: verbOf(e.op), DryRun: e.op.DryRun, Target: e.target, User: e.op.User, Origin: e.op.Origin,
-		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: e.accepted, Deadline: e.op.Deadline,
+		ID: f.op.ID, Account: f.op.Account, Server: r.cfg.Server, Verb: verbOf(f.op), DryRun: f.op.DryRun, Target: f.target, User: f.op.User, Origin: f.op.Origin,
+		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: f.accepted, Deadline: f.op.Deadline,
 	}
-	if e.sent != nil {
-		row.Agent, row.Sent = e.sent.agent, e.sent.at
+	if f.lastDelivery != nil {
+		row.Agent, row.Sent = f.lastDelivery.agent, f.lastDelivery.sentAt
 	}
 	return row
 }
@@ -139,40 +139,40 @@ func targetOf(args vedette.Args) string {
 		return manifestTarget(a.Manifest, a.Namespace)
 	case vedette.DeleteArgs:
 		if a.Name == "" {
-			return place(a.Kind, namespaceOf(a), "("+chosenBy(a.LabelSelector, a.FieldSelector, a.All)+")")
+			return formatTarget(a.Kind, deleteNamespace(a), "("+formatSelector(a.LabelSelector, a.FieldSelector, a.All)+")")
 		}
 	case vedette.PruneArgs:
-		return strings.TrimSpace(strings.Join(a.Namespaces, ",") + " (" + chosenBy(a.LabelSelector, "", a.All) + ")")
+		return strings.TrimSpace(strings.Join(a.Namespaces, ",") + " (" + formatSelector(a.LabelSelector, "", a.All) + ")")
 	case vedette.ListArgs:
-		return place(a.Kind, a.Namespace, "("+a.LabelSelector+")")
+		return formatTarget(a.Kind, a.Namespace, "("+a.LabelSelector+")")
 	case vedette.MetricsArgs:
-		return place("Pod", a.Namespace, a.Name)
+		return formatTarget("Pod", a.Namespace, a.Name)
 	case vedette.DiscoverArgs:
 		return ""
 	}
-	if t, ok := args.(interface{ GetTarget() vedette.Target }); ok {
-		target := t.GetTarget()
-		return place(target.Kind, target.Namespace, target.Name)
+	if targeted, ok := args.(interface{ GetTarget() vedette.Target }); ok {
+		target := targeted.GetTarget()
+		return formatTarget(target.Kind, target.Namespace, target.Name)
 	}
 	return ""
 }
 
-// namespaceOf is where a delete chooses.
-func namespaceOf(a vedette.DeleteArgs) string {
+// deleteNamespace is where a delete chooses.
+func deleteNamespace(a vedette.DeleteArgs) string {
 	if a.AllNamespaces {
 		return "*"
 	}
 	return a.Namespace
 }
 
-func chosenBy(labels, fields string, all bool) string {
+func formatSelector(labels, fields string, all bool) string {
 	if all {
 		return "all"
 	}
 	return strings.Trim(labels+","+fields, ",")
 }
 
-func place(kind, namespace, name string) string {
+func formatTarget(kind, namespace, name string) string {
 	if namespace != "" {
 		name = namespace + "/" + name
 	}
@@ -190,71 +190,71 @@ func manifestTarget(manifest []byte, namespace string) string {
 	if m.Metadata.Namespace == "" {
 		m.Metadata.Namespace = namespace
 	}
-	return place(m.Kind, m.Metadata.Namespace, m.Metadata.Name+m.Metadata.GenerateName)
+	return formatTarget(m.Kind, m.Metadata.Namespace, m.Metadata.Name+m.Metadata.GenerateName)
 }
 
 // run notes ends until ctx is over, and purges what is old.
-func (y *diary) run(ctx context.Context) {
-	purge, overdue := time.NewTicker(10*time.Minute), time.NewTicker(time.Minute)
-	defer purge.Stop()
-	defer overdue.Stop()
+func (r *recorder) run(ctx context.Context) {
+	purgeTicker, expireTicker := time.NewTicker(10*time.Minute), time.NewTicker(time.Minute)
+	defer purgeTicker.Stop()
+	defer expireTicker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-y.ready:
-			y.note(ctx)
-		case <-overdue.C:
-			y.expire(ctx)
-		case <-purge.C:
-			y.purge(ctx)
+		case <-r.wakeup:
+			r.flush(ctx)
+		case <-expireTicker.C:
+			r.expire(ctx)
+		case <-purgeTicker.C:
+			r.purge(ctx)
 		}
 	}
 }
 
-// mostOverdue is how long after its deadline an operation may be pending: its
+// maxOverdue is how long after its deadline an operation may be pending: its
 // server notes its end within seconds, unless the database was away or the clocks
 // differ.
-const mostOverdue = 5 * time.Minute
+const maxOverdue = 5 * time.Minute
 
 // expire ends what servers have left behind that don't come back under their names.
-func (y *diary) expire(ctx context.Context) {
+func (r *recorder) expire(ctx context.Context) {
 	now := time.Now()
-	n, err := y.book.ExpireOperations(ctx, now.Add(-mostOverdue), gone, now)
+	n, err := r.store.ExpireOperations(ctx, now.Add(-maxOverdue), serverGoneMessage, now)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		y.log.Warn("operations that are overdue could not be marked as lost; tried again", "error", err)
+		r.log.Warn("operations that are overdue could not be marked as lost; tried again", "error", err)
 	case n > 0:
-		y.log.Info("operations of servers that are gone are lost", "count", n)
+		r.log.Info("operations of servers that are gone are lost", "count", n)
 	}
 }
 
-// note writes what has ended. Where the database is away it waits a little and
+// flush writes what has ended. Where the database is away it waits a little and
 // tries again, and what ends meanwhile joins it.
-func (y *diary) note(ctx context.Context) {
-	y.mu.Lock()
-	ends := y.ends
-	y.ends = nil
-	y.mu.Unlock()
-	left, err := y.write(ctx, ends)
-	y.mu.Lock()
-	y.ends = append(left, y.ends...)
-	y.trimLocked()
-	y.mu.Unlock()
+func (r *recorder) flush(ctx context.Context) {
+	r.mu.Lock()
+	ends := r.pendingEnds
+	r.pendingEnds = nil
+	r.mu.Unlock()
+	remaining, err := r.write(ctx, ends)
+	r.mu.Lock()
+	r.pendingEnds = append(remaining, r.pendingEnds...)
+	r.trimLocked()
+	r.mu.Unlock()
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	y.log.Warn("ends of operations are not in the history yet; tried again", "count", len(left), "error", err)
+	r.log.Warn("ends of operations are not in the history yet; tried again", "count", len(remaining), "error", err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Second):
-		y.wake()
+		r.wake()
 	}
 }
 
 // write stores ends, and returns those that could not be. One that the database
 // will never take is left out, and does not take the others with it.
-func (y *diary) write(ctx context.Context, ends []end) ([]end, error) {
+func (r *recorder) write(ctx context.Context, ends []endRecord) ([]endRecord, error) {
 	if len(ends) == 0 {
 		return nil, nil
 	}
@@ -262,37 +262,37 @@ func (y *diary) write(ctx context.Context, ends []end) ([]end, error) {
 	for i, e := range ends {
 		rows[i] = e.row
 	}
-	err := y.book.EndOperations(ctx, rows)
+	err := r.store.EndOperations(ctx, rows)
 	switch {
 	case err != nil && vedette.KindOf(err) != vedette.Invalid:
 		return ends, err
 	case err != nil && len(ends) > 1:
-		first, err := y.write(ctx, ends[:len(ends)/2])
-		second, err2 := y.write(ctx, ends[len(ends)/2:])
+		first, err := r.write(ctx, ends[:len(ends)/2])
+		second, err2 := r.write(ctx, ends[len(ends)/2:])
 		return append(slices.Clone(first), second...), errors.Join(err, err2)
 	case err != nil:
-		y.log.Error("an operation's end is left out of the history", "operation", ends[0].row.ID, "error", err)
+		r.log.Error("an operation's end is left out of the history", "operation", ends[0].row.ID, "error", err)
 	}
-	y.mu.Lock()
-	defer y.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, e := range ends {
-		y.settleLocked(e)
+		r.completeLocked(e)
 	}
 	return nil, nil
 }
 
 // close notes what ended while the server was ending.
-func (y *diary) close() {
+func (r *recorder) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	y.note(ctx)
+	r.flush(ctx)
 }
 
-func (y *diary) purge(ctx context.Context) {
+func (r *recorder) purge(ctx context.Context) {
 	for {
-		n, err := y.book.PurgeOperations(ctx, time.Now().Add(-y.cfg.KeepHistory), 1000)
+		n, err := r.store.PurgeOperations(ctx, time.Now().Add(-r.cfg.KeepHistory), 1000)
 		if err != nil {
-			y.log.Warn("old operations could not be purged; tried again", "error", err)
+			r.log.Warn("old operations could not be purged; tried again", "error", err)
 		}
 		if n < 1000 || err != nil {
 			return

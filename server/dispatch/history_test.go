@@ -11,34 +11,34 @@ import (
 
 // Whoever is told how an operation ended reads the same in the history, whatever
 // happens to the server.
-func TestEndsAreNotedBeforeTheyAreTold(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestEndIsRecordedBeforeItIsReported(t *testing.T) {
+	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
-		s.do("op", scale)
-		s.heard()
-		s.setDown(true)
-		a.done("op")
-		s.want("a/1 may forget op")
-		s.setDown(false)
-		time.Sleep(mostWriting - time.Millisecond)
-		s.want("op done 200 ")
+		s.start("op", scale)
+		s.takeLog()
+		s.setDatabaseDown(true)
+		a.answerDone("op")
+		s.expectLog("a/1 may forget op")
+		s.setDatabaseDown(false)
+		time.Sleep(maxWriteWait - time.Millisecond)
+		s.expectLog("op done 200 ")
 		if row := s.row("op"); row.State != vedette.Done {
 			t.Errorf("the history says %+v", row)
 		}
 	})
 }
 
-func TestEndsOutliveADatabaseThatIsAway(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestEndIsRecordedAfterDatabaseOutage(t *testing.T) {
+	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
-		s.do("op", scale)
-		s.heard()
-		s.setDown(true)
-		a.done("op")
-		time.Sleep(mostWriting)
-		s.want("a/1 may forget op", "op done 200 ") // nobody is kept waiting for ever
+		s.start("op", scale)
+		s.takeLog()
+		s.setDatabaseDown(true)
+		a.answerDone("op")
+		time.Sleep(maxWriteWait)
+		s.expectLog("a/1 may forget op", "op done 200 ") // nobody is kept waiting for ever
 		time.Sleep(time.Hour)
-		s.setDown(false)
+		s.setDatabaseDown(false)
 		time.Sleep(time.Second)
 		if row := s.row("op"); row.State != vedette.Done {
 			t.Errorf("the history says %+v", row)
@@ -46,19 +46,19 @@ func TestEndsOutliveADatabaseThatIsAway(t *testing.T) {
 	})
 }
 
-func TestABadEndTakesNoOtherWithIt(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestInvalidEndDoesNotBlockOthers(t *testing.T) {
+	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
 		ids := []vedette.OperationID{"one", "bad", "two", "three", "bad-too"}
 		for _, id := range ids {
-			s.do(id, read)
+			s.start(id, get)
 		}
-		s.setDown(true) // so that all wait in one batch
+		s.setDatabaseDown(true) // so that all wait in one batch
 		for _, id := range ids {
-			a.done(id)
+			a.answerDone(id)
 		}
 		synctest.Wait()
-		s.setDown(false)
+		s.setDatabaseDown(false)
 		time.Sleep(time.Second)
 		for _, id := range []vedette.OperationID{"one", "two", "three"} {
 			if row := s.row(id); row.State != vedette.Done {
@@ -70,15 +70,15 @@ func TestABadEndTakesNoOtherWithIt(t *testing.T) {
 
 // An operation that could not be noted may be in the history all the same, and must
 // not be pending there for ever.
-func TestWhatIsNotAcceptedHasEnded(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestRefusedOperationIsRecordedAsEnded(t *testing.T) {
+	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
-		s.setDown(true)
-		s.do("op", scale)
-		s.heard()
-		s.setDown(false)
-		s.do("op", scale) // its end is not noted yet
-		if got := s.heard(); got != "op failed 409 the operation op has ended before" {
+		s.setDatabaseDown(true)
+		s.start("op", scale)
+		s.takeLog()
+		s.setDatabaseDown(false)
+		s.start("op", scale) // its end is not noted yet
+		if got := s.takeLog(); got != "op failed 409 the operation op has ended before" {
 			t.Error(got)
 		}
 		time.Sleep(time.Second)
@@ -90,13 +90,13 @@ func TestWhatIsNotAcceptedHasEnded(t *testing.T) {
 
 // A database that hangs keeps nobody waiting for longer than the operation may take.
 func TestDatabaseHangs(t *testing.T) {
-	onStage(t, func(s *stage) {
+	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
-		s.hangs = true
-		began := time.Now()
-		out := s.Execute(s.t.Context(), vedette.Operation{ID: "op", Account: "prod", Deadline: began.Add(2 * time.Second), Args: scale})
-		if took := time.Since(began); out.State != vedette.Failed || took > 2*time.Second {
-			t.Errorf("%+v after %v", out, took)
+		s.databaseHangs = true
+		start := time.Now()
+		out := s.Execute(s.t.Context(), vedette.Operation{ID: "op", Account: "prod", Deadline: start.Add(2 * time.Second), Args: scale})
+		if elapsed := time.Since(start); out.State != vedette.Failed || elapsed > 2*time.Second {
+			t.Errorf("%+v after %v", out, elapsed)
 		}
 	})
 }

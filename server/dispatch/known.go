@@ -9,61 +9,61 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// known is what was stored of an object when its deletion was accepted; zero where
+// knownObject is what was stored of an object when its deletion was accepted; zero where
 // nothing was, or another verb is asked for.
-type known struct {
+type knownObject struct {
 	key vedette.Key
 	uid string
 }
 
-// mostKnowing is how long an operation that is noted waits for what is known. It
+// maxUIDLookup is how long an operation that is noted waits for what is known. It
 // spares the agent one request to an API server nearby.
-const mostKnowing = 20 * time.Millisecond
+const maxUIDLookup = 20 * time.Millisecond
 
-// know looks up which object a deletion by name means, while the operation is
+// lookUpUID looks up which object a deletion by name means, while the operation is
 // noted. The channel is closed without a word where there is nothing to tell.
-func (d *Dispatch) know(ctx context.Context, op vedette.Operation) <-chan known {
-	found := make(chan known, 1)
+func (d *Dispatcher) lookUpUID(ctx context.Context, op vedette.Operation) <-chan knownObject {
+	lookup := make(chan knownObject, 1)
 	a, deletes := op.Args.(vedette.DeleteArgs)
 	if !deletes || a.Name == "" {
-		close(found)
-		return found
+		close(lookup)
+		return lookup
 	}
 	go func() {
-		defer close(found)
+		defer close(lookup)
 		key, ok := d.keyOf(ctx, op.Account, a.Target)
 		if !ok {
 			return
 		}
-		uid, err := d.book.UID(ctx, op.Account, key)
+		uid, err := d.store.UID(ctx, op.Account, key)
 		if err != nil || uid == "" {
 			return // the agent asks its cluster
 		}
-		found <- known{key, uid}
+		lookup <- knownObject{key, uid}
 	}()
-	return found
+	return lookup
 }
 
-// learn hands the agent what is known.
-func (e *errand) learn(found <-chan known) {
-	a, deletes := e.op.Args.(vedette.DeleteArgs)
+// applyUID hands the agent what is known.
+func (f *inflight) applyUID(lookup <-chan knownObject) {
+	a, deletes := f.op.Args.(vedette.DeleteArgs)
 	if !deletes {
 		return
 	}
-	enough := time.NewTimer(mostKnowing)
-	defer enough.Stop()
+	timer := time.NewTimer(maxUIDLookup)
+	defer timer.Stop()
 	select {
-	case k := <-found:
+	case k := <-lookup:
 		a.KnownUID = k.uid
-		e.op.Args, e.known = a, k
-	case <-enough.C:
+		f.op.Args, f.known = a, k
+	case <-timer.C:
 	}
 }
 
 // keyOf resolves a target among the kinds that an account's agents report. An agent
 // resolves it among all that the cluster serves, and may come to another kind.
-func (d *Dispatch) keyOf(ctx context.Context, account vedette.AccountName, t vedette.Target) (vedette.Key, bool) {
-	resources, err := d.book.Resources(ctx, account)
+func (d *Dispatcher) keyOf(ctx context.Context, account vedette.AccountName, t vedette.Target) (vedette.Key, bool) {
+	resources, err := d.store.Resources(ctx, account)
 	if err != nil {
 		return vedette.Key{}, false
 	}

@@ -9,8 +9,8 @@ import (
 
 var webKey = vedette.Key{Kind: deployments, Namespace: "shop", Name: "web"}
 
-// TestKnownUID holds which deletions go with the uid that is stored.
-func TestKnownUID(t *testing.T) {
+// TestDeleteUsesStoredUID holds which deletions go with the uid that is stored.
+func TestDeleteUsesStoredUID(t *testing.T) {
 	named := func(change func(*vedette.DeleteArgs)) vedette.DeleteArgs {
 		a := vedette.DeleteArgs{Target: web}
 		change(&a)
@@ -32,56 +32,56 @@ func TestKnownUID(t *testing.T) {
 		{"by labels", named(func(a *vedette.DeleteArgs) { a.Name, a.LabelSelector = "", "app=web" }), "a/1 is sent op"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			runScenario(t, func(s *scenario) {
 				s.uids = map[vedette.Key]string{webKey: "u1", {Kind: deployments, Namespace: "default", Name: "web"}: "u2"}
 				a := s.connect("a", "1")
-				s.do("op", tt.args)
-				if got, want := s.heard(), "noted op delete "+targetOf(tt.args)+"\n"+tt.want; got != want {
+				s.start("op", tt.args)
+				if got, want := s.takeLog(), "noted op delete "+targetOf(tt.args)+"\n"+tt.want; got != want {
 					t.Errorf("got %s\nwant %s", got, want)
 				}
-				a.done("op")
+				a.answerDone("op")
 			})
 		})
 	}
 }
 
 // What is known is not waited for.
-func TestKnownUIDTakesTooLong(t *testing.T) {
-	onStage(t, func(s *stage) {
-		s.uids, s.slow = map[vedette.Key]string{webKey: "u1"}, time.Second
+func TestSlowUIDLookupIsSkipped(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		s.uids, s.uidDelay = map[vedette.Key]string{webKey: "u1"}, time.Second
 		a := s.connect("a", "1")
-		s.do("op", vedette.DeleteArgs{Target: web})
-		time.Sleep(mostKnowing)
-		s.want("noted op delete deployment shop/web", "a/1 is sent op")
-		a.done("op")
+		s.start("op", vedette.DeleteArgs{Target: web})
+		time.Sleep(maxUIDLookup)
+		s.expectLog("noted op delete deployment shop/web", "a/1 is sent op")
+		a.answerDone("op")
 		time.Sleep(time.Second)
 	})
 }
 
 // A process that is given what another one had deletes no object that came since,
 // and takes from what is stored what it found gone.
-func TestKnownUIDIsHandedOver(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestResendKeepsKnownUID(t *testing.T) {
+	runScenario(t, func(s *scenario) {
 		s.uids = map[vedette.Key]string{webKey: "u1"}
 		a := s.connect("a", "1")
-		s.do("op", vedette.DeleteArgs{Target: web})
-		s.cut(a)
+		s.start("op", vedette.DeleteArgs{Target: web})
+		s.disconnect(a)
 		b := s.connect("b", "2")
-		s.want("noted op delete deployment shop/web", "a/1 is sent op, of uid u1", "b/2 is sent op, of uid u1 and no other, which may be gone")
-		b.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Keys: []vedette.Key{webKey}, UIDs: []string{"u1"}})
-		s.want("b/2 may forget op", "removed Deployment.apps shop/web u1", "op done 200 ")
+		s.expectLog("noted op delete deployment shop/web", "a/1 is sent op, of uid u1", "b/2 is sent op, of uid u1 and no other, which may be gone")
+		b.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Keys: []vedette.Key{webKey}, UIDs: []string{"u1"}})
+		s.expectLog("b/2 may forget op", "removed Deployment.apps shop/web u1", "op done 200 ")
 	})
 }
 
 // An agent that takes a name for another kind than the server finds nothing there.
-func TestKnownUIDOfAnotherKind(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestKnownUIDOfOtherKindIsIgnored(t *testing.T) {
+	runScenario(t, func(s *scenario) {
 		s.uids = map[vedette.Key]string{webKey: "u1"}
 		a := s.connect("a", "1")
-		s.do("op", vedette.DeleteArgs{Target: web, MissingOK: true})
-		s.heard()
+		s.start("op", vedette.DeleteArgs{Target: web, MissingOK: true})
+		s.takeLog()
 		other := vedette.Key{Kind: vedette.Kind{Group: "example.com", Name: "Deployment"}, Namespace: "shop", Name: "web"}
-		a.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Keys: []vedette.Key{other}, UIDs: []string{"u1"}})
-		s.want("a/1 may forget op", "op done 200 ")
+		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Keys: []vedette.Key{other}, UIDs: []string{"u1"}})
+		s.expectLog("a/1 may forget op", "op done 200 ")
 	})
 }

@@ -13,8 +13,8 @@ import (
 // the protocol nor the history can carry it.
 func checkNames(op vedette.Operation) error {
 	for _, name := range []string{string(op.ID), string(op.Account)} {
-		if !isName(name) {
-			return badName(name)
+		if !isValidName(name) {
+			return invalidName(name)
 		}
 	}
 	if op.Args == nil {
@@ -28,8 +28,8 @@ func checkNames(op vedette.Operation) error {
 func checkStrings(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
-		if !isName(v.String()) {
-			return badName(v.String())
+		if !isValidName(v.String()) {
+			return invalidName(v.String())
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -50,9 +50,9 @@ func checkStrings(v reflect.Value) error {
 	return nil
 }
 
-func isName(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+func isValidName(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-func badName(s string) error {
+func invalidName(s string) error {
 	return vedette.Errorf(vedette.Invalid, "%s is not a name: it must be valid UTF-8 without NUL", fmt.Sprintf("%.100q", s))
 }
 

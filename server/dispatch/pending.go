@@ -2,40 +2,40 @@ package dispatch
 
 import "github.com/vedette-io/vedette"
 
-// pending is an operation that is not answered.
-type pending struct {
-	outcome chan vedette.Outcome // has room for the one
-	logs    bool                 // its outcome is a stream
-	holders map[holder]bool      // the processes that it was sent to
-	claims  map[*Visit]bool      // who is sending its outcome on a stream of its own
+// pendingOutcome is an operation that is not answered.
+type pendingOutcome struct {
+	outcome    chan vedette.Outcome    // has room for the one
+	isLogs     bool                    // its outcome is a stream
+	recipients map[recipient]bool      // the processes that it was sent to
+	claims     map[*AttachedAgent]bool // who is sending its outcome on a stream of its own
 }
 
-// holder is an agent's process. A process makes its name up, and no other agent is
+// recipient is an agent's process. A process makes its name up, and no other agent is
 // told it, so that it is the same on each connection. Agents that name none are
 // known by their connection.
-type holder struct {
-	agent   vedette.AgentID
-	process string
-	visit   *Visit // nil where the process has a name
+type recipient struct {
+	agent    vedette.AgentID
+	process  string
+	attached *AttachedAgent // nil where the process has a name
 }
 
-func newPending(op vedette.Operation) *pending {
+func newPendingOutcome(op vedette.Operation) *pendingOutcome {
 	_, logs := op.Args.(vedette.LogsArgs)
-	return &pending{outcome: make(chan vedette.Outcome, 1), logs: logs, holders: map[holder]bool{}, claims: map[*Visit]bool{}}
+	return &pendingOutcome{outcome: make(chan vedette.Outcome, 1), isLogs: logs, recipients: map[recipient]bool{}, claims: map[*AttachedAgent]bool{}}
 }
 
-func (v *Visit) holder() holder {
-	if v.process == "" {
-		return holder{agent: v.member.ID, visit: v}
+func (a *AttachedAgent) recipient() recipient {
+	if a.process == "" {
+		return recipient{agent: a.member.ID, attached: a}
 	}
-	return holder{agent: v.member.ID, process: v.process}
+	return recipient{agent: a.member.ID, process: a.process}
 }
 
-// heldLocked returns the operation that waits for an outcome, nil where none does,
+// lookUpLocked returns the operation that waits for an outcome, nil where none does,
 // and whether the visit's process was sent it.
-func (d *Dispatch) heldLocked(v *Visit, id vedette.OperationID) (*pending, bool) {
-	p := d.waiting[id]
-	return p, p != nil && p.holders[v.holder()]
+func (d *Dispatcher) lookUpLocked(a *AttachedAgent, id vedette.OperationID) (*pendingOutcome, bool) {
+	p := d.pending[id]
+	return p, p != nil && p.recipients[a.recipient()]
 }
 
 // Claim reserves the right to send an operation's outcome, or its log, on a stream
@@ -43,44 +43,44 @@ func (d *Dispatch) heldLocked(v *Visit, id vedette.OperationID) (*pending, bool)
 // operation, or is sending its outcome already: then nothing of it need be read.
 // The agent may forget an outcome that nobody waits for, but not one that is on its
 // way: where its connection breaks it would do the operation once more.
-func (v *Visit) Claim(id vedette.OperationID, log bool) (release func(), ok bool) {
-	d := v.dispatch
+func (a *AttachedAgent) Claim(id vedette.OperationID, isLog bool) (release func(), ok bool) {
+	d := a.dispatcher
 	d.mu.Lock()
-	p, held := d.heldLocked(v, id)
-	ok = held && !p.claims[v] && (p.logs || !log)
+	p, isRecipient := d.lookUpLocked(a, id)
+	ok = isRecipient && !p.claims[a] && (p.isLogs || !isLog)
 	if ok {
-		p.claims[v] = true
+		p.claims[a] = true
 	}
 	d.mu.Unlock()
 	if !ok {
-		if !held && !log {
-			v.line.Forget(id)
+		if !isRecipient && !isLog {
+			a.stream.Forget(id)
 		}
-		v.refused(id, p != nil && !held)
+		a.countRefused(id, p != nil && !isRecipient)
 		return nil, false
 	}
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(p.claims, v)
+		delete(p.claims, a)
 	}, true
 }
 
-// refused counts an outcome that is not taken. One of an operation that has ended is
+// countRefused counts an outcome that is not taken. One of an operation that has ended is
 // late; one of an operation that another agent has is a lie, or a fault.
-func (v *Visit) refused(id vedette.OperationID, others bool) {
-	d := v.dispatch
-	if !others {
-		if n, ok := d.late.Allow(); ok {
-			d.log.Info("outcome that nobody waits for", "operation", id, "agent", v.member.ID, "count", n)
+func (a *AttachedAgent) countRefused(id vedette.OperationID, isForged bool) {
+	d := a.dispatcher
+	if !isForged {
+		if n, ok := d.lateOutcomes.Allow(); ok {
+			d.log.Info("outcome that nobody waits for", "operation", id, "agent", a.member.ID, "count", n)
 		}
 		return
 	}
-	if n, ok := d.forged.Allow(); ok {
-		d.log.Warn("outcome refused: its agent was not given the operation", "operation", id, "agent", v.member.ID, "count", n)
+	if n, ok := d.forgedOutcomes.Allow(); ok {
+		d.log.Warn("outcome refused: its agent was not given the operation", "operation", id, "agent", a.member.ID, "count", n)
 	}
 }
 
-// Forged returns how many outcomes came from agents that had not been given the
+// ForgedOutcomes returns how many outcomes came from agents that had not been given the
 // operation.
-func (d *Dispatch) Forged() int64 { return d.forged.Total() }
+func (d *Dispatcher) ForgedOutcomes() int64 { return d.forgedOutcomes.Total() }

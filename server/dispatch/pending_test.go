@@ -10,95 +10,95 @@ import (
 	"github.com/vedette-io/vedette/server/roster"
 )
 
-// visitor connects an agent that serves another account.
-func (s *stage) visitor(id vedette.AgentID, process string) *agent {
+// connectOther connects an agent that serves another account.
+func (s *scenario) connectOther(id vedette.AgentID, process string) *fakeAgent {
 	m := &roster.Member{Agent: roster.Agent{ID: id}}
-	a := &agent{stage: s, name: string(id) + "/" + process}
-	a.visit = s.Attach(m, process, a)
+	a := &fakeAgent{scenario: s, name: string(id) + "/" + process}
+	a.attached = s.Attach(m, process, a)
 	return a
 }
 
-// TestOnlyItsHolderAnswers has agents answer an operation that they were not given:
+// TestOutcomesOfOtherAgentsAreRefused has agents answer an operation that they were not given:
 // nobody hears of it, and nothing of it is stored.
-func TestOnlyItsHolderAnswers(t *testing.T) {
-	onStage(t, func(s *stage) {
-		liars := []*agent{s.visitor("lab", "1"), s.visitor("a", "2"), s.visitor("a", ""), s.visitor("b", "1")}
+func TestOutcomesOfOtherAgentsAreRefused(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		others := []*fakeAgent{s.connectOther("lab", "1"), s.connectOther("a", "2"), s.connectOther("a", ""), s.connectOther("b", "1")}
 		a := s.connect("a", "1")
-		s.do("op", scale)
-		s.do("log", vedette.LogsArgs{Target: web})
-		s.heard()
+		s.start("op", scale)
+		s.start("log", vedette.LogsArgs{Target: web})
+		s.takeLog()
 		forged := vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "forged"}, ResourceVersion: "9"}}
-		for _, liar := range liars {
-			liar.answers(forged)
-			s.want(liar.name + " may forget op")
-			if _, ok := liar.visit.Claim("log", true); ok {
-				t.Errorf("%s may send the log", liar.name)
+		for _, other := range others {
+			other.answer(forged)
+			s.expectLog(other.name + " may forget op")
+			if _, ok := other.attached.Claim("log", true); ok {
+				t.Errorf("%s may send the log", other.name)
 			}
-			if liar.visit.Outcome(vedette.Outcome{ID: "log", State: vedette.Done, Stream: io.NopCloser(strings.NewReader("forged"))}) {
-				t.Errorf("the log of %s is taken", liar.name)
+			if other.attached.HandleOutcome(vedette.Outcome{ID: "log", State: vedette.Done, Stream: io.NopCloser(strings.NewReader("forged"))}) {
+				t.Errorf("the log of %s is taken", other.name)
 			}
-			s.want("") // and nobody has it end elsewhere
+			s.expectLog("") // and nobody has it end elsewhere
 		}
-		if got, want := s.Forged(), int64(3*len(liars)); got != want {
+		if got, want := s.ForgedOutcomes(), int64(3*len(others)); got != want {
 			t.Errorf("%d forged outcomes were counted, want %d", got, want)
 		}
-		a.answers(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
-		s.want("a/1 may forget op", "stored  web at 7", "op done 200 ")
+		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
+		s.expectLog("a/1 may forget op", "stored  web at 7", "op done 200 ")
 	})
 }
 
-// TestTheHolderAnswersOnAnotherConnection holds that a process answers on its next
+// TestOutcomeOnAnotherConnection holds that a process answers on its next
 // connection too, whether it has its account again or not, and that the process
 // which had an operation before another one may still tell its end.
-func TestTheHolderAnswersOnAnotherConnection(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestOutcomeOnAnotherConnection(t *testing.T) {
+	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
-		s.do("op", scale)
-		s.do("two", scale)
-		s.cut(a)
-		s.heard()
-		again := s.visitor("a", "1")
-		again.done("op")
-		s.want("a/1 may forget op", "op done 200 ")
+		s.start("op", scale)
+		s.start("two", scale)
+		s.disconnect(a)
+		s.takeLog()
+		reconnected := s.connectOther("a", "1")
+		reconnected.answerDone("op")
+		s.expectLog("a/1 may forget op", "op done 200 ")
 		s.connect("b", "2")
-		s.want("b/2 is sent two")
-		again.done("two")
-		s.want("a/1 may forget two", "two done 200 ")
+		s.expectLog("b/2 is sent two")
+		reconnected.answerDone("two")
+		s.expectLog("a/1 may forget two", "two done 200 ")
 	})
 }
 
 // TestClaims holds that an outcome is read once at a time, and a log of logs only.
 func TestClaims(t *testing.T) {
-	onStage(t, func(s *stage) {
+	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
-		s.do("op", scale)
-		s.heard()
-		release, ok := a.visit.Claim("op", false)
-		if _, again := a.visit.Claim("op", false); !ok || again {
-			t.Errorf("claimed %v, and again %v", ok, again)
+		s.start("op", scale)
+		s.takeLog()
+		release, ok := a.attached.Claim("op", false)
+		if _, claimedTwice := a.attached.Claim("op", false); !ok || claimedTwice {
+			t.Errorf("claimed %v, and again %v", ok, claimedTwice)
 		}
-		s.want("") // an outcome that is on its way is not to be forgotten
+		s.expectLog("") // an outcome that is on its way is not to be forgotten
 		release()
-		if _, log := a.visit.Claim("op", true); log {
+		if _, log := a.attached.Claim("op", true); log {
 			t.Error("an operation that is none of logs is answered with a log")
 		}
-		if _, ok := a.visit.Claim("other", false); ok {
+		if _, ok := a.attached.Claim("other", false); ok {
 			t.Error("an operation that is not there can be answered")
 		}
-		s.want("a/1 may forget other")
-		if release, ok = a.visit.Claim("op", false); !ok {
+		s.expectLog("a/1 may forget other")
+		if release, ok = a.attached.Claim("op", false); !ok {
 			t.Error("it can't be claimed again")
 		}
-		a.done("op")
+		a.answerDone("op")
 		release()
-		s.heard()
+		s.takeLog()
 	})
 }
 
-// TestNamesThatNobodyCanHave holds that an operation which neither the protocol nor
+// TestInvalidNamesAreRejected holds that an operation which neither the protocol nor
 // the history can carry ends by itself: no agent is sent it.
-func TestNamesThatNobodyCanHave(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestInvalidNamesAreRejected(t *testing.T) {
+	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
 		bad := vedette.Target{Kind: "pod", Namespace: "default", Name: "\xff"}
 		for _, op := range []vedette.Operation{
@@ -113,8 +113,8 @@ func TestNamesThatNobodyCanHave(t *testing.T) {
 				t.Errorf("operation %s is %s %d %s", op.ID, out.State, out.Status, out.Message)
 			}
 		}
-		s.want("")
-		s.do("log", vedette.LogsArgs{Target: web, SinceTime: time.Now()})
-		s.want("a/1 is sent log")
+		s.expectLog("")
+		s.start("log", vedette.LogsArgs{Target: web, SinceTime: time.Now()})
+		s.expectLog("a/1 is sent log")
 	})
 }

@@ -8,98 +8,98 @@ import (
 	"github.com/vedette-io/vedette/server/roster"
 )
 
-// Line is the way to a connected agent. Its methods do not wait, and what they say
+// AgentStream is the way to a connected agent. Its methods do not wait, and what they say
 // arrives in the order in which they are called.
-type Line interface {
+type AgentStream interface {
 	Send(vedette.Operation)
 	Cancel(vedette.OperationID)
 	Forget(vedette.OperationID)
 }
 
-// Visit is an agent that takes operations now.
-type Visit struct {
-	dispatch *Dispatch
-	member   *roster.Member
-	process  string
-	line     Line
-	left     chan struct{} // closed by Leave
+// AttachedAgent is an agent that takes operations now.
+type AttachedAgent struct {
+	dispatcher *Dispatcher
+	member     *roster.Member
+	process    string
+	stream     AgentStream
+	detached   chan struct{} // closed by Leave
 }
 
 // Attach lets an agent's process take operations until Leave.
-func (d *Dispatch) Attach(m *roster.Member, process string, l Line) *Visit {
-	v := &Visit{dispatch: d, member: m, process: process, line: l, left: make(chan struct{})}
+func (d *Dispatcher) Attach(m *roster.Member, process string, l AgentStream) *AttachedAgent {
+	a := &AttachedAgent{dispatcher: d, member: m, process: process, stream: l, detached: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.visits[m] = v
-	d.tellLocked()
-	return v
+	d.attached[m] = a
+	d.notifyLocked()
+	return a
 }
 
-// Leave ends the visit. It is called once.
-func (v *Visit) Leave() {
-	d := v.dispatch
+// Detach ends the visit. It is called once.
+func (a *AttachedAgent) Detach() {
+	d := a.dispatcher
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.visits[v.member] == v {
-		delete(d.visits, v.member)
+	if d.attached[a.member] == a {
+		delete(d.attached, a.member)
 	}
-	close(v.left)
-	d.tellLocked()
+	close(a.detached)
+	d.notifyLocked()
 }
 
-// latest returns a channel that is closed when an agent comes or goes, or an account
+// nextChange returns a channel that is closed when an agent comes or goes, or an account
 // has a new holder.
-func (d *Dispatch) latest() <-chan struct{} {
+func (d *Dispatcher) nextChange() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.news
+	return d.changed
 }
 
-// tell has those that wait for an agent look again.
-func (d *Dispatch) tell() {
+// notify has those that wait for an agent look again.
+func (d *Dispatcher) notify() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tellLocked()
+	d.notifyLocked()
 }
 
-func (d *Dispatch) tellLocked() {
-	close(d.news)
-	d.news = make(chan struct{})
+func (d *Dispatcher) notifyLocked() {
+	close(d.changed)
+	d.changed = make(chan struct{})
 }
 
-// Outcome hands an outcome to who waits for it, and reports whether anyone does.
+// HandleOutcome hands an outcome to who waits for it, and reports whether anyone does.
 // Only a process that was sent the operation can answer it. The agent may forget it
 // either way: what nobody waits for was answered or given up before.
-func (v *Visit) Outcome(out vedette.Outcome) bool {
-	d := v.dispatch
+func (a *AttachedAgent) HandleOutcome(out vedette.Outcome) bool {
+	d := a.dispatcher
 	d.mu.Lock()
-	p, held := d.heldLocked(v, out.ID)
-	if held {
-		delete(d.waiting, out.ID)
+	p, isRecipient := d.lookUpLocked(a, out.ID)
+	if isRecipient {
+		delete(d.pending, out.ID)
 	}
 	d.mu.Unlock()
 	if out.Stream == nil {
-		v.line.Forget(out.ID)
+		a.stream.Forget(out.ID)
 	} else {
-		out.Stream = &stream{ReadCloser: out.Stream, cancel: sync.OnceFunc(func() { v.line.Cancel(out.ID) })}
+		out.Stream = &logStream{ReadCloser: out.Stream, cancel: sync.OnceFunc(func() { a.stream.Cancel(out.ID) })}
 	}
-	if !held {
-		v.refused(out.ID, p != nil)
+	if !isRecipient {
+		a.countRefused(out.ID, p != nil)
 		return false
 	}
 	p.outcome <- out
 	return true
 }
 
-// stream tells the agent when a log is read no more, which may not write for
+// logStream tells the agent when a log is read no more, which may not write for
 // hours.
-type stream struct {
+type logStream struct {
 	io.ReadCloser
 	cancel func()
 }
 
 // Close ends the log at both ends.
-func (s *stream) Close() error {
+func (s *logStream) Close() error {
 	s.cancel()
 	return s.ReadCloser.Close()
 }

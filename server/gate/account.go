@@ -93,7 +93,7 @@ func (s *session) setAccountError(t *wire.Trouble) {
 		s.logUnknownAccount("trouble", name)
 		return
 	}
-	s.member.Trouble(name, message)
+	s.member.SetAccountError(name, message)
 }
 
 // deregister gives an account back that the agent has registered.

@@ -94,8 +94,8 @@ type testServer struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
 	store       *store.Store
-	dispatch    *dispatch.Dispatch
-	assigner    *roster.Roster
+	dispatch    *dispatch.Dispatcher
+	assigner    *roster.Registry
 	agentServer *gate.Server
 	grpcServer  *grpc.Server
 	listener    *bufconn.Listener

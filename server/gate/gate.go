@@ -75,8 +75,8 @@ type Server struct {
 	wire.UnimplementedCachingServer
 	cfg               Config
 	ingest            *ingest.Ingest
-	assigner          *roster.Roster
-	dispatch          *dispatch.Dispatch
+	assigner          *roster.Registry
+	dispatch          *dispatch.Dispatcher
 	log               *slog.Logger
 	decoders          wire.DecoderPool
 	projectionHash    string // stands for what agents are asked to lift; part of an account's shape
@@ -94,7 +94,7 @@ type Server struct {
 
 // New returns a gate in front of an ingest, a roster and a dispatch; without a
 // dispatch, agents are given no operations.
-func New(cfg Config, in *ingest.Ingest, r *roster.Roster, d *dispatch.Dispatch, log *slog.Logger) *Server {
+func New(cfg Config, in *ingest.Ingest, r *roster.Registry, d *dispatch.Dispatcher, log *slog.Logger) *Server {
 	cfg.defaults()
 	srv := &Server{cfg: cfg, ingest: in, assigner: r, dispatch: d, log: log, projectionHash: hashProjections(cfg.Projections), sessions: map[string]*session{}, memory: newMemoryBudget(cfg.MemoryBytes), recordBudget: newRecordBudget(in.Limit() / 4)}
 	srv.unknownAccountLog.Interval, srv.rejectionLog.Interval, srv.registrationLog.Interval = time.Minute, time.Minute, time.Second

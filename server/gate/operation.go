@@ -24,7 +24,7 @@ type operationsService struct {
 
 // operationStream is an agent's stream of operations.
 type operationStream struct {
-	*dispatch.Visit
+	*dispatch.AttachedAgent
 	share      *memoryShare // of the session's memory
 	mu         sync.Mutex
 	queue      []*wire.OperationsDown
@@ -51,8 +51,8 @@ func (o operationsService) Serve(stream grpc.BidiStreamingServer[wire.Operations
 	}
 	defer s.hasOperationStream.Store(false)
 	ops := &operationStream{ready: make(chan struct{}, 1), share: s.share}
-	ops.Visit = o.dispatch.Attach(s.member, attach.GetProcess(), ops)
-	defer ops.Leave()
+	ops.AttachedAgent = o.dispatch.Attach(s.member, attach.GetProcess(), ops)
+	defer ops.Detach()
 	s.operations.Store(ops)
 	defer s.operations.Store(nil)
 	ctxWithSession, stop := s.withSession(stream.Context())
@@ -106,7 +106,7 @@ func (o *operationStream) receive(stream grpc.BidiStreamingServer[wire.Operation
 			return err
 		}
 		if out := m.GetOutcome(); out != nil {
-			o.Outcome(wire.ToOutcome(out))
+			o.HandleOutcome(wire.ToOutcome(out))
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (o *operationStream) receive(stream grpc.BidiStreamingServer[wire.Operation
 func (o *operationStream) Send(op vedette.Operation) {
 	encoded, err := wire.FromOperation(op, time.Now())
 	if err != nil {
-		go o.Outcome(encodingFailed(op.ID, err))
+		go o.HandleOutcome(encodingFailed(op.ID, err))
 		return
 	}
 	o.put(&wire.OperationsDown{Message: &wire.OperationsDown_Operation{Operation: encoded}})
@@ -182,7 +182,7 @@ func (o *operationStream) send(ctx context.Context, send func(*wire.OperationsDo
 func (o *operationStream) sendParts(m *wire.OperationsDown, send func(*wire.OperationsDown) error) error {
 	parts, err := wire.Split(m)
 	if err != nil {
-		o.Outcome(encodingFailed(vedette.OperationID(m.GetOperation().GetId()), err))
+		o.HandleOutcome(encodingFailed(vedette.OperationID(m.GetOperation().GetId()), err))
 		return nil
 	}
 	for _, part := range parts {

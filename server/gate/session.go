@@ -230,11 +230,11 @@ func (s *session) Index(account vedette.AccountName, feed vedette.Feed, digests 
 
 // Revoke implements the lane's replies.
 func (s *session) Revoke(account vedette.AccountName, term vedette.Term, reason error) {
-	s.member.Void(s.ctx, account, term, reason)
+	s.member.Revoke(s.ctx, account, term, reason)
 }
 
 // SetFresh implements the lane's replies.
-func (s *session) SetFresh(at time.Time) { s.member.SetFresh(at) }
+func (s *session) SetFresh(at time.Time) { s.member.SetFreshness(at) }
 
 // Stalled implements the lane's replies.
 func (s *session) Stalled(account vedette.AccountName, reason error) {

@@ -11,9 +11,9 @@ import (
 // How fast the other side must be. A line at these rates takes hours for what is
 // large, but it gets there; what is slower only keeps memory and a connection.
 const (
-	stall     = 30 * time.Second // without a byte of a body, and before rates count
-	readRate  = 1 << 10          // bytes of a body per second
-	writeRate = 64 << 10         // bytes of an answer per second
+	idleTimeout  = 30 * time.Second // without a byte of a body, and before rates count
+	minReadRate  = 1 << 10          // bytes of a body per second
+	minWriteRate = 64 << 10         // bytes of an answer per second
 )
 
 // ErrSlowBody is the error of reading a body that comes too slowly.
@@ -28,24 +28,24 @@ func Deadlines(next http.Handler) http.Handler {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // the one of the connection's last request may stand
 		if r.Body != nil && r.Body != http.NoBody {
-			b := &body{ReadCloser: r.Body, control: control, began: time.Now()}
+			b := &deadlineBody{ReadCloser: r.Body, control: control, start: time.Now()}
 			b.extend()
 			r.Body = b
 		}
-		next.ServeHTTP(&writer{ResponseWriter: w, control: control}, r)
+		next.ServeHTTP(&deadlineWriter{ResponseWriter: w, control: control}, r)
 	})
 }
 
-// body is a request's body with a deadline that progress moves.
-type body struct {
+// deadlineBody is a request's body with a deadline that progress moves.
+type deadlineBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	began   time.Time
+	start   time.Time
 	read    int64
 }
 
 // Read implements io.Reader.
-func (b *body) Read(p []byte) (int, error) {
+func (b *deadlineBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
 	switch {
@@ -61,40 +61,40 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *body) extend() {
-	whole := b.began.Add(stall + time.Duration(b.read)*time.Second/readRate)
-	if next := time.Now().Add(stall); next.Before(whole) {
-		whole = next
+func (b *deadlineBody) extend() {
+	deadline := b.start.Add(idleTimeout + time.Duration(b.read)*time.Second/minReadRate)
+	if next := time.Now().Add(idleTimeout); next.Before(deadline) {
+		deadline = next
 	}
-	_ = b.control.SetReadDeadline(whole) // where deadlines are not supported there are none
+	_ = b.control.SetReadDeadline(deadline) // where deadlines are not supported there are none
 }
 
-// writer is an answer with a deadline that grows with what is written.
-type writer struct {
+// deadlineWriter is an answer with a deadline that grows with what is written.
+type deadlineWriter struct {
 	http.ResponseWriter
-	control *http.ResponseController
-	began   time.Time // of writing
-	written int64
-	own     bool // the handler sets deadlines
+	control        *http.ResponseController
+	start          time.Time // of writing
+	written        int64
+	hasOwnDeadline bool // the handler sets deadlines
 }
 
 // Unwrap is for http.ResponseController.
-func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // SetWriteDeadline is for http.ResponseController.
-func (w *writer) SetWriteDeadline(t time.Time) error {
-	w.own = true
+func (w *deadlineWriter) SetWriteDeadline(t time.Time) error {
+	w.hasOwnDeadline = true
 	return w.control.SetWriteDeadline(t)
 }
 
 // Write implements io.Writer.
-func (w *writer) Write(p []byte) (int, error) {
-	if !w.own {
-		if w.began.IsZero() {
-			w.began = time.Now()
+func (w *deadlineWriter) Write(p []byte) (int, error) {
+	if !w.hasOwnDeadline {
+		if w.start.IsZero() {
+			w.start = time.Now()
 		}
 		w.written += int64(len(p))
-		_ = w.control.SetWriteDeadline(w.began.Add(stall + time.Duration(w.written)*time.Second/writeRate))
+		_ = w.control.SetWriteDeadline(w.start.Add(idleTimeout + time.Duration(w.written)*time.Second/minWriteRate))
 	}
 	return w.ResponseWriter.Write(p)
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-// pipes is a listener of connections in memory, which time in a bubble goes for.
-type pipes struct {
+// pipeListener is a listener of connections in memory, which time in a bubble goes for.
+type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}
 }
 
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
 		return c, nil
@@ -31,18 +31,18 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-func (p *pipes) Close() error   { close(p.done); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+func (p *pipeListener) Close() error   { close(p.done); return nil }
+func (p *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 // dial returns a connection to a server of a handler that runs until the test ends.
 func dial(t *testing.T, handler http.HandlerFunc) net.Conn {
-	l := &pipes{make(chan net.Conn), make(chan struct{})}
+	l := &pipeListener{make(chan net.Conn), make(chan struct{})}
 	srv := &http.Server{Handler: middleware.Deadlines(handler)}
 	go func() { _ = srv.Serve(l) }()
-	here, there := net.Pipe()
-	l.conns <- there
-	t.Cleanup(func() { _ = here.Close(); _ = srv.Close() })
-	return here
+	client, server := net.Pipe()
+	l.conns <- server
+	t.Cleanup(func() { _ = client.Close(); _ = srv.Close() })
+	return client
 }
 
 // upload answers how much of a body came, and why it ended.
@@ -54,7 +54,7 @@ func upload(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%d %v", len(b), err)
 }
 
-func answer(t *testing.T, r *bufio.Reader) (int, string) {
+func readResponse(t *testing.T, r *bufio.Reader) (int, string) {
 	t.Helper()
 	response, err := http.ReadResponse(r, nil)
 	if err != nil {
@@ -68,10 +68,10 @@ func answer(t *testing.T, r *bufio.Reader) (int, string) {
 func TestSlowBodies(t *testing.T) {
 	for _, tt := range []struct {
 		why          string
-		piece, times int
+		chunk, times int
 		every        time.Duration
 		code         int
-		took         time.Duration
+		elapsed      time.Duration
 	}{
 		{"at once", 100, 1, 0, 200, 0},
 		{"a line of 2 KiB a second, for an hour", 40 << 10, 180, 20 * time.Second, 200, 179 * 20 * time.Second},
@@ -82,22 +82,22 @@ func TestSlowBodies(t *testing.T) {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				conn := dial(t, upload)
-				began, sent := time.Now(), make(chan struct{})
+				start, sent := time.Now(), make(chan struct{})
 				go func() {
 					defer close(sent)
-					fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", tt.piece*tt.times)
+					fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", tt.chunk*tt.times)
 					for i := range tt.times {
 						if i > 0 {
 							time.Sleep(tt.every)
 						}
-						if _, err := io.WriteString(conn, strings.Repeat("x", tt.piece)); err != nil {
+						if _, err := io.WriteString(conn, strings.Repeat("x", tt.chunk)); err != nil {
 							return
 						}
 					}
 				}()
-				code, text := answer(t, bufio.NewReader(conn))
-				if took := time.Since(began).Round(time.Second); code != tt.code || took != tt.took {
-					t.Errorf("%d %s after %v, want %d after %v", code, text, took, tt.code, tt.took)
+				code, text := readResponse(t, bufio.NewReader(conn))
+				if elapsed := time.Since(start).Round(time.Second); code != tt.code || elapsed != tt.elapsed {
+					t.Errorf("%d %s after %v, want %d after %v", code, text, elapsed, tt.code, tt.elapsed)
 				}
 				_ = conn.Close()
 				<-sent
@@ -110,12 +110,12 @@ func TestSlowBodies(t *testing.T) {
 // that its caller's leaving is still seen then.
 func TestLongHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		left := make(chan error, 1)
+		causes := make(chan error, 1)
 		conn := dial(t, func(w http.ResponseWriter, r *http.Request) {
 			b, err := io.ReadAll(r.Body)
 			if r.URL.Path == "/left" {
 				<-r.Context().Done()
-				left <- context.Cause(r.Context())
+				causes <- context.Cause(r.Context())
 				return
 			}
 			select {
@@ -125,10 +125,10 @@ func TestLongHandlers(t *testing.T) {
 			}
 			fmt.Fprintf(w, "%d %v", len(b), err)
 		})
-		answers := bufio.NewReader(conn)
+		responses := bufio.NewReader(conn)
 		for range 2 { // the second one on the same connection
 			go func() { _, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab") }()
-			if code, text := answer(t, answers); code != 200 || text != "2 <nil>" {
+			if code, text := readResponse(t, responses); code != 200 || text != "2 <nil>" {
 				t.Errorf("%d %s", code, text)
 			}
 		}
@@ -137,7 +137,7 @@ func TestLongHandlers(t *testing.T) {
 			time.Sleep(time.Minute)
 			_ = conn.Close()
 		}()
-		if err := <-left; !errors.Is(err, context.Canceled) {
+		if err := <-causes; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
@@ -147,11 +147,11 @@ func TestLongHandlers(t *testing.T) {
 // gets it, one that stops loses the connection, unless the handler decides itself.
 func TestSlowReaders(t *testing.T) {
 	for _, tt := range []struct {
-		why   string
-		takes int // bytes a second
-		own   bool
-		took  time.Duration // until the handler was done
-		whole bool
+		why         string
+		rate        int // bytes a second
+		ownDeadline bool
+		elapsed     time.Duration // until the handler was done
+		complete    bool
 	}{
 		{"a slow line", 128 << 10, false, 32 * time.Second, true},
 		{"hardly anything", 1 << 10, false, 31 * time.Second, false},
@@ -160,9 +160,9 @@ func TestSlowReaders(t *testing.T) {
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				done, began := make(chan error, 1), time.Now()
+				done, start := make(chan error, 1), time.Now()
 				conn := dial(t, func(w http.ResponseWriter, _ *http.Request) {
-					if tt.own {
+					if tt.ownDeadline {
 						_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(5 * time.Second))
 					}
 					var err error
@@ -173,12 +173,12 @@ func TestSlowReaders(t *testing.T) {
 					}
 					done <- err
 				})
-				taken := make(chan struct{})
+				readerDone := make(chan struct{})
 				go func() {
-					defer close(taken)
+					defer close(readerDone)
 					_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-					for tt.takes > 0 {
-						if _, err := io.CopyN(io.Discard, conn, int64(tt.takes)); err != nil {
+					for tt.rate > 0 {
+						if _, err := io.CopyN(io.Discard, conn, int64(tt.rate)); err != nil {
 							return
 						}
 						time.Sleep(time.Second)
@@ -186,9 +186,9 @@ func TestSlowReaders(t *testing.T) {
 				}()
 				err := <-done
 				_ = conn.Close()
-				<-taken
-				if took := time.Since(began).Round(time.Second); (err == nil) != tt.whole || took-tt.took > time.Second || tt.took-took > time.Second {
-					t.Errorf("the handler was done after %v, with %v", took, err)
+				<-readerDone
+				if elapsed := time.Since(start).Round(time.Second); (err == nil) != tt.complete || elapsed-tt.elapsed > time.Second || tt.elapsed-elapsed > time.Second {
+					t.Errorf("the handler was done after %v, with %v", elapsed, err)
 				}
 			})
 		})

@@ -48,7 +48,7 @@ func checkText(r *http.Request) error {
 
 func checkHeaders(header http.Header) error {
 	for name, values := range header {
-		if !hasPrefix(name) {
+		if !hasKnownPrefix(name) {
 			continue
 		}
 		for _, value := range values {
@@ -60,7 +60,7 @@ func checkHeaders(header http.Header) error {
 	return nil
 }
 
-func hasPrefix(name string) bool {
+func hasKnownPrefix(name string) bool {
 	for _, prefix := range headerPrefixes {
 		if strings.HasPrefix(name, prefix) {
 			return true

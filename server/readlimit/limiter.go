@@ -24,8 +24,8 @@ type Config struct {
 // whole clusters, slowly perhaps. Nil limits nothing. It is safe for concurrent use.
 type Limiter struct{ small, large *pool }
 
-// mostSmall is how many bytes are little.
-const mostSmall = 1 << 20
+// maxSmallBytes is how many bytes are little.
+const maxSmallBytes = 1 << 20
 
 // pool is what readers of one size share.
 type pool struct {
@@ -35,17 +35,17 @@ type pool struct {
 	mu      sync.Mutex
 	used    int64
 	callers map[string]*caller
-	turns   []*caller // those with readers that wait, whose turn is next first
+	queue   []*caller // those with readers that wait, whose turn is next first
 }
 
 // caller is somebody who holds bytes or waits for some.
 type caller struct {
 	name    string
 	held    int64
-	waiting []*reader
+	waiting []*waiter
 }
 
-type reader struct {
+type waiter struct {
 	bytes   int64
 	granted chan struct{} // closed when it has them
 }
@@ -103,138 +103,138 @@ func (l *Limiter) TryAcquire(name string, bytes int64) (release func()) {
 }
 
 func (l *Limiter) pool(bytes int64) *pool {
-	if bytes <= mostSmall {
+	if bytes <= maxSmallBytes {
 		return l.small
 	}
 	return l.large
 }
 
-func (l *pool) acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
-	r, c := l.enter(name, bytes)
-	if r == nil {
+func (p *pool) acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
+	w, c := p.enqueue(name, bytes)
+	if w == nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "%d requests of yours wait for memory on this server already: "+
-			"send fewer at a time, or ask for less with each", l.cfg.Queue)
+			"send fewer at a time, or ask for less with each", p.cfg.Queue)
 	}
-	timer := time.NewTimer(l.cfg.Wait)
+	timer := time.NewTimer(p.cfg.Wait)
 	defer timer.Stop()
 	select {
-	case <-r.granted:
-		return l.releaser(c, r), nil
+	case <-w.granted:
+		return p.releaser(c, w), nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-timer.C:
 		err = vedette.Errorf(vedette.Unavailable, "answers to other requests took all %d MiB that this server has for them for %v: "+
-			"try again, or ask for less: fewer objects, or objects without their manifests", l.cfg.Bytes>>20, l.cfg.Wait)
+			"try again, or ask for less: fewer objects, or objects without their manifests", p.cfg.Bytes>>20, p.cfg.Wait)
 	}
-	l.leave(c, r)
+	p.cancel(c, w)
 	return nil, err
 }
 
-func (l *pool) tryAcquire(name string, bytes int64) (release func()) {
-	r, c := l.enter(name, bytes)
-	if r == nil {
+func (p *pool) tryAcquire(name string, bytes int64) (release func()) {
+	w, c := p.enqueue(name, bytes)
+	if w == nil {
 		return nil
 	}
 	select {
-	case <-r.granted:
-		return l.releaser(c, r)
+	case <-w.granted:
+		return p.releaser(c, w)
 	default:
-		l.leave(c, r)
+		p.cancel(c, w)
 		return nil
 	}
 }
 
-// enter queues a reader and serves who can be served. It returns nil where the
+// enqueue queues a reader and serves who can be served. It returns nil where the
 // caller's queue is full.
-func (l *pool) enter(name string, bytes int64) (*reader, *caller) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.callers[name]
+func (p *pool) enqueue(name string, bytes int64) (*waiter, *caller) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.callers[name]
 	if c == nil {
 		c = &caller{name: name}
-		l.callers[name] = c
+		p.callers[name] = c
 	}
-	if len(c.waiting) >= l.cfg.Queue {
+	if len(c.waiting) >= p.cfg.Queue {
 		return nil, c
 	}
-	r := &reader{bytes: min(max(bytes, 1), l.share), granted: make(chan struct{})}
-	c.waiting = append(c.waiting, r)
+	w := &waiter{bytes: min(max(bytes, 1), p.share), granted: make(chan struct{})}
+	c.waiting = append(c.waiting, w)
 	if len(c.waiting) == 1 {
-		l.turns = append(l.turns, c)
+		p.queue = append(p.queue, c)
 	}
-	l.serveLocked()
-	return r, c
+	p.grantLocked()
+	return w, c
 }
 
-func (l *pool) releaser(c *caller, r *reader) func() {
+func (p *pool) releaser(c *caller, w *waiter) func() {
 	return sync.OnceFunc(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.returnLocked(c, r)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.releaseLocked(c, w)
 	})
 }
 
-// leave takes a reader out of the queue. It may have been served meanwhile.
-func (l *pool) leave(c *caller, r *reader) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// cancel takes a reader out of the queue. It may have been served meanwhile.
+func (p *pool) cancel(c *caller, w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i, waiting := range c.waiting {
-		if waiting == r {
+		if waiting == w {
 			c.waiting = append(c.waiting[:i:i], c.waiting[i+1:]...)
-			l.settleLocked(c)
-			l.serveLocked()
+			p.removeIdleLocked(c)
+			p.grantLocked()
 			return
 		}
 	}
-	l.returnLocked(c, r)
+	p.releaseLocked(c, w)
 }
 
-func (l *pool) returnLocked(c *caller, r *reader) {
-	l.used -= r.bytes
-	c.held -= r.bytes
-	l.settleLocked(c)
-	l.serveLocked()
+func (p *pool) releaseLocked(c *caller, w *waiter) {
+	p.used -= w.bytes
+	c.held -= w.bytes
+	p.removeIdleLocked(c)
+	p.grantLocked()
 }
 
-// serveLocked gives what is free to those who wait: one reader of each caller in
+// grantLocked gives what is free to those who wait: one reader of each caller in
 // turn. Who holds a whole share is passed over; one that is too large for what is
 // free is waited for, or small readers would keep it out for ever.
-func (l *pool) serveLocked() {
-	for i := 0; i < len(l.turns); {
-		c := l.turns[i]
-		r := c.waiting[0]
-		if c.held+r.bytes > l.share {
+func (p *pool) grantLocked() {
+	for i := 0; i < len(p.queue); {
+		c := p.queue[i]
+		w := c.waiting[0]
+		if c.held+w.bytes > p.share {
 			i++
 			continue
 		}
-		if l.used+r.bytes > l.cfg.Bytes {
+		if p.used+w.bytes > p.cfg.Bytes {
 			return
 		}
-		l.used += r.bytes
-		c.held += r.bytes
+		p.used += w.bytes
+		c.held += w.bytes
 		c.waiting = c.waiting[1:]
-		close(r.granted)
-		l.turns = append(l.turns[:i:i], l.turns[i+1:]...)
+		close(w.granted)
+		p.queue = append(p.queue[:i:i], p.queue[i+1:]...)
 		if len(c.waiting) > 0 {
-			l.turns = append(l.turns, c)
+			p.queue = append(p.queue, c)
 		}
 		i = 0
 	}
 }
 
-// settleLocked forgets a caller that wants nothing any more.
-func (l *pool) settleLocked(c *caller) {
+// removeIdleLocked forgets a caller that wants nothing any more.
+func (p *pool) removeIdleLocked(c *caller) {
 	if len(c.waiting) > 0 {
 		return
 	}
-	for i, waiting := range l.turns {
+	for i, waiting := range p.queue {
 		if waiting == c {
-			l.turns = append(l.turns[:i:i], l.turns[i+1:]...)
+			p.queue = append(p.queue[:i:i], p.queue[i+1:]...)
 			break
 		}
 	}
 	if c.held == 0 {
-		delete(l.callers, c.name)
+		delete(p.callers, c.name)
 	}
 }
 
@@ -242,22 +242,22 @@ func (l *pool) settleLocked(c *caller) {
 // many bytes of it. Where they are not to be had at once what was read is let go,
 // and read again when they are.
 func Read[T any](ctx context.Context, l *Limiter, name string, read func() (T, int64, error)) (T, func(), error) {
-	var none T
+	var zero T
 	v, size, err := read()
 	if err != nil {
-		return none, nil, err
+		return zero, nil, err
 	}
 	if release := l.TryAcquire(name, size); release != nil {
 		return v, release, nil
 	}
-	v = none
+	v = zero
 	release, err := l.Acquire(ctx, name, size)
 	if err != nil {
-		return none, nil, err
+		return zero, nil, err
 	}
 	if v, _, err = read(); err != nil {
 		release()
-		return none, nil, err
+		return zero, nil, err
 	}
 	return v, release, nil
 }

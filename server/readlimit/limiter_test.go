@@ -13,65 +13,65 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func testPool() *pool {
-	l := newPool(Config{Bytes: 100, Wait: 10 * time.Second, Queue: 3})
-	l.share = 60
-	return l
+func newTestPool() *pool {
+	p := newPool(Config{Bytes: 100, Wait: 10 * time.Second, Queue: 3})
+	p.share = 60
+	return p
 }
 
 // acquire takes bytes that must be there at once.
-func acquire(t *testing.T, l *pool, name string, bytes int64) func() {
+func acquire(t *testing.T, p *pool, name string, bytes int64) func() {
 	t.Helper()
-	release := l.tryAcquire(name, bytes)
+	release := p.tryAcquire(name, bytes)
 	if release == nil {
 		t.Fatalf("%s could not have %d bytes", name, bytes)
 	}
 	return release
 }
 
-func TestShare(t *testing.T) {
-	l := testPool()
-	first := acquire(t, l, "a", 50)
-	if l.tryAcquire("a", 20) != nil {
+func TestCallerShare(t *testing.T) {
+	p := newTestPool()
+	first := acquire(t, p, "a", 50)
+	if p.tryAcquire("a", 20) != nil {
 		t.Error("a caller got more than its share")
 	}
-	small := acquire(t, l, "a", 10)
-	other := acquire(t, l, "b", 40)
-	if l.tryAcquire("c", 1) != nil {
+	small := acquire(t, p, "a", 10)
+	other := acquire(t, p, "b", 40)
+	if p.tryAcquire("c", 1) != nil {
 		t.Error("more was given than there is")
 	}
 	first()
 	first() // a second call gives nothing back
 	small()
 	other()
-	acquire(t, l, "c", 1000)() // it counts as a share
-	if l.used != 0 || len(l.callers) != 0 || len(l.turns) != 0 {
-		t.Errorf("%d bytes are held by %d callers, %d wait", l.used, len(l.callers), len(l.turns))
+	acquire(t, p, "c", 1000)() // it counts as a share
+	if p.used != 0 || len(p.callers) != 0 || len(p.queue) != 0 {
+		t.Errorf("%d bytes are held by %d callers, %d wait", p.used, len(p.callers), len(p.queue))
 	}
 }
 
-func TestTurnThatDoesNotCome(t *testing.T) {
+func TestAcquireTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := testPool()
-		release := acquire(t, l, "a", 60)
-		began := time.Now()
-		_, err := l.acquire(t.Context(), "a", 1)
-		if vedette.KindOf(err) != vedette.Unavailable || time.Since(began) != 10*time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
+		p := newTestPool()
+		release := acquire(t, p, "a", 60)
+		start := time.Now()
+		_, err := p.acquire(t.Context(), "a", 1)
+		if vedette.KindOf(err) != vedette.Unavailable || time.Since(start) != 10*time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.acquire(ctx, "a", 1); err != context.DeadlineExceeded {
+		if _, err := p.acquire(ctx, "a", 1); err != context.DeadlineExceeded {
 			t.Errorf("a reader that leaves: %v", err)
 		}
 		for range 3 {
-			go func() { _, _ = l.acquire(t.Context(), "a", 1) }()
+			go func() { _, _ = p.acquire(t.Context(), "a", 1) }()
 		}
 		synctest.Wait()
-		if _, err := l.acquire(t.Context(), "a", 1); err == nil || !strings.Contains(err.Error(), "3 requests of yours") {
+		if _, err := p.acquire(t.Context(), "a", 1); err == nil || !strings.Contains(err.Error(), "3 requests of yours") {
 			t.Errorf("a queue that is full: %v", err)
 		}
-		acquire(t, l, "b", 1)()
+		acquire(t, p, "b", 1)()
 		release()
 		time.Sleep(time.Minute)
 	})
@@ -81,14 +81,14 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 // that is served second, not last.
 func TestCallersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := testPool()
-		l.share, l.cfg.Queue, l.cfg.Wait = 100, 100, time.Hour
-		hold := acquire(t, l, "x", 100)
+		p := newTestPool()
+		p.share, p.cfg.Queue, p.cfg.Wait = 100, 100, time.Hour
+		releaseAll := acquire(t, p, "x", 100)
 		var mu sync.Mutex
 		var order []string
 		queue := func(name string) {
 			go func() {
-				release, err := l.acquire(t.Context(), name, 100)
+				release, err := p.acquire(t.Context(), name, 100)
 				if err != nil {
 					t.Error(err)
 					return
@@ -106,7 +106,7 @@ func TestCallersTakeTurns(t *testing.T) {
 		}
 		queue("b")
 		queue("c")
-		hold()
+		releaseAll()
 		time.Sleep(time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
@@ -120,13 +120,13 @@ func TestCallersTakeTurns(t *testing.T) {
 // turn nonetheless.
 func TestLargeIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := testPool()
-		first, second := acquire(t, l, "a", 50), acquire(t, l, "b", 50)
+		p := newTestPool()
+		first, second := acquire(t, p, "a", 50), acquire(t, p, "b", 50)
 		var large func()
-		go func() { large, _ = l.acquire(t.Context(), "c", 60) }()
+		go func() { large, _ = p.acquire(t.Context(), "c", 60) }()
 		synctest.Wait()
 		first()
-		if l.tryAcquire("d", 10) != nil {
+		if p.tryAcquire("d", 10) != nil {
 			t.Error("a small reader came between")
 		}
 		second()
@@ -138,7 +138,7 @@ func TestLargeIsNotStarved(t *testing.T) {
 	})
 }
 
-func TestReadAgain(t *testing.T) {
+func TestReadIsRepeatedAfterWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{Bytes: 400 << 10})
 		reads := 0
@@ -156,9 +156,9 @@ func TestReadAgain(t *testing.T) {
 	})
 }
 
-// TestLittleIsThereForAll lets readers of much take all that they may: who asks for
+// TestSmallReadsAreReserved lets readers of much take all that they may: who asks for
 // little is served at once.
-func TestLittleIsThereForAll(t *testing.T) {
+func TestSmallReadsAreReserved(t *testing.T) {
 	l := New(Config{})
 	for i := range 10 {
 		l.TryAcquire(fmt.Sprint("greedy", i), 16<<20)
@@ -176,19 +176,19 @@ func TestLittleIsThereForAll(t *testing.T) {
 // TestManyReaders holds that never more is given than there is, and that in the
 // end all is given back, whatever becomes of those who wait.
 func TestManyReaders(t *testing.T) {
-	l := newPool(Config{Bytes: 100, Wait: time.Millisecond, Queue: 20})
+	p := newPool(Config{Bytes: 100, Wait: time.Millisecond, Queue: 20})
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
 			for range 20 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(2000))*time.Microsecond)
-				release, err := l.acquire(ctx, fmt.Sprint(i%7), rand.Int64N(120))
+				release, err := p.acquire(ctx, fmt.Sprint(i%7), rand.Int64N(120))
 				if err == nil {
-					l.mu.Lock()
-					if l.used > 100 || l.callers[fmt.Sprint(i%7)].held > 50 {
-						t.Errorf("%d bytes are held", l.used)
+					p.mu.Lock()
+					if p.used > 100 || p.callers[fmt.Sprint(i%7)].held > 50 {
+						t.Errorf("%d bytes are held", p.used)
 					}
-					l.mu.Unlock()
+					p.mu.Unlock()
 					release()
 				}
 				cancel()
@@ -196,7 +196,7 @@ func TestManyReaders(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if l.used != 0 || len(l.callers) != 0 || len(l.turns) != 0 {
-		t.Errorf("%d bytes are held by %d callers, %d wait", l.used, len(l.callers), len(l.turns))
+	if p.used != 0 || len(p.callers) != 0 || len(p.queue) != 0 {
+		t.Errorf("%d bytes are held by %d callers, %d wait", p.used, len(p.callers), len(p.queue))
 	}
 }

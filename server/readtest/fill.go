@@ -6,22 +6,22 @@ import (
 	"github.com/vedette-io/vedette/server/readlimit"
 )
 
-// Fill takes all that a limiter has, as many callers, and returns how much that was
+// Exhaust takes all that a limiter has, as many callers, and returns how much that was
 // and what gives it back.
-func Fill(l *readlimit.Limiter) (bytes int64, free func()) {
-	var held []func()
-	for _, piece := range []int64{2 << 20, 256 << 10, 4 << 10} { // of each of its pools
+func Exhaust(l *readlimit.Limiter) (bytes int64, releaseAll func()) {
+	var releases []func()
+	for _, chunk := range []int64{2 << 20, 256 << 10, 4 << 10} { // of each of its pools
 		for {
-			release := l.TryAcquire(fmt.Sprint("caller ", len(held)), piece)
+			release := l.TryAcquire(fmt.Sprint("caller ", len(releases)), chunk)
 			if release == nil {
 				break
 			}
-			bytes += piece
-			held = append(held, release)
+			bytes += chunk
+			releases = append(releases, release)
 		}
 	}
 	return bytes, func() {
-		for _, release := range held {
+		for _, release := range releases {
 			release()
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Ago returns the creationTimestamp of what was made so long ago. Half a unit of
+// TimestampAgo returns the creationTimestamp of what was made so long ago. Half a unit of
 // what its age shows should be added, so that a slow test sees the same age.
-func Ago(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
+func TimestampAgo(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
 
 // Pod returns the manifest of a Pod that runs and belongs to an application.
 func Pod(namespace, name, app string) string {
@@ -17,7 +17,7 @@ func Pod(namespace, name, app string) string {
 		"spec":{"nodeName":"node-1","containers":[{"name":"web","image":"registry.io/%s:1.4.2","ports":[{"containerPort":8080}]}]},
 		"status":{"phase":"Running","podIP":"10.0.0.7","conditions":[{"type":"Initialized","status":"True"},{"type":"Ready","status":"True"}],
 		"containerStatuses":[{"name":"web","ready":true,"restartCount":0,"state":{"running":{"startedAt":%q}}}]}}`,
-		name, namespace, Ago(122*time.Hour+30*time.Minute), app, app, app, app, app, Ago(122*time.Hour))
+		name, namespace, TimestampAgo(122*time.Hour+30*time.Minute), app, app, app, app, app, TimestampAgo(122*time.Hour))
 }
 
 // CrashingPod returns the manifest of a Pod that does not come up.
@@ -26,7 +26,7 @@ func CrashingPod(namespace, name string) string {
 		"spec":{"nodeName":"node-2","containers":[{"name":"web","image":"registry.io/broken:1"}]},
 		"status":{"phase":"Running","podIP":"10.0.0.8","containerStatuses":[{"name":"web","ready":false,"restartCount":12,
 		"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":%q}}}]}}`,
-		name, namespace, Ago(3*time.Hour+30*time.Minute+30*time.Second), Ago(12*time.Minute+30*time.Second))
+		name, namespace, TimestampAgo(3*time.Hour+30*time.Minute+30*time.Second), TimestampAgo(12*time.Minute+30*time.Second))
 }
 
 // Deployment returns the manifest of a Deployment of which all replicas but one
@@ -37,12 +37,12 @@ func Deployment(namespace, name string, replicas int) string {
 		"spec":{"containers":[{"name":"web","image":"registry.io/%s:1.4.2","resources":{"limits":{"cpu":"1"}},"envFrom":[{"configMapRef":{"name":"%s-env-v001"}}]}]}}},
 		"status":{"observedGeneration":2,"replicas":%d,"updatedReplicas":%d,"readyReplicas":%d,"availableReplicas":%d,
 		"conditions":[{"type":"Available","status":"True","reason":"MinimumReplicasAvailable","message":"Deployment has minimum availability."}]}}`,
-		name, namespace, Ago(40*24*time.Hour+time.Hour), name, replicas, name, name, name, name, replicas, replicas, replicas-1, replicas-1)
+		name, namespace, TimestampAgo(40*24*time.Hour+time.Hour), name, replicas, name, name, name, name, replicas, replicas, replicas-1, replicas-1)
 }
 
 // Node returns the manifest of a Node.
 func Node(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"creationTimestamp":%q,"labels":{"node-role.kubernetes.io/worker":""}},
 		"status":{"conditions":[{"type":"Ready","status":"True"}],"nodeInfo":{"kubeletVersion":"v1.36.3"},"addresses":[{"type":"InternalIP","address":"10.1.0.1"}]}}`,
-		name, Ago(800*24*time.Hour+time.Hour))
+		name, TimestampAgo(800*24*time.Hour+time.Hour))
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// differences says in which properties what an agent brings differs from what
+// describeDifferences says in which properties what an agent brings differs from what
 // counts: "permissions (READ [dev] counts, not open to everyone), kinds". It is
 // empty where they are equal.
-func differences(counts, brought vedette.Properties) string {
-	a, b := fields(counts), fields(brought)
+func describeDifferences(effective, registered vedette.Properties) string {
+	a, b := propertiesByName(effective), propertiesByName(registered)
 	maps.Copy(a, missing(b, a))
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		switch {
 		case a[name] == b[name]:
 		case name == "permissions":
-			names = append(names, fmt.Sprintf("permissions (%s counts, not %s)", shorten(counts.Permissions), shorten(brought.Permissions)))
+			names = append(names, fmt.Sprintf("permissions (%s counts, not %s)", formatPermissions(effective.Permissions), formatPermissions(registered.Permissions)))
 		default:
 			names = append(names, name)
 		}
@@ -29,8 +29,8 @@ func differences(counts, brought vedette.Properties) string {
 	return strings.Join(names, ", ")
 }
 
-// fields returns the properties by name as they are stored.
-func fields(p vedette.Properties) map[string]string {
+// propertiesByName returns the properties by name as they are stored.
+func propertiesByName(p vedette.Properties) map[string]string {
 	var raw map[string]json.RawMessage
 	if text, err := json.Marshal(p); err != nil || json.Unmarshal(text, &raw) != nil {
 		return map[string]string{} // it came as JSON
@@ -44,11 +44,11 @@ func fields(p vedette.Properties) map[string]string {
 
 // missing returns the names of b that a does not have, without values.
 func missing(b, a map[string]string) map[string]string {
-	only := map[string]string{}
+	result := map[string]string{}
 	for name := range b {
 		if _, ok := a[name]; !ok {
-			only[name] = ""
+			result[name] = ""
 		}
 	}
-	return only
+	return result
 }

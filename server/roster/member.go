@@ -22,28 +22,28 @@ type Agent struct {
 // Member is a connected agent.
 type Member struct {
 	Agent
-	roster *Roster
-	assign func(Assignment) // does not wait; for one account one call at a time
+	registry *Registry
+	assign   func(Assignment) // does not wait; for one account one call at a time
 
 	mu         sync.Mutex
-	fresh      time.Time
+	freshAt    time.Time
 	roles      map[vedette.AccountName]Assignment
 	registered map[vedette.AccountName]vedette.Account // as the agent last said, without namespaces
-	stall      map[vedette.AccountName]stall           // of accounts whose changes wait for the database
+	stalls     map[vedette.AccountName]stall           // of accounts whose changes wait for the database
 	gone       bool
 }
 
 // stall is what is known of an account while its changes wait.
 type stall struct {
-	fresh   time.Time // up to when it was complete before
+	freshAt time.Time // up to when it was complete before
 	message string
 }
 
 // Join takes a connected agent in. assign is called, from any goroutine, with
 // each role that the agent gets; for one account never twice at once.
-func (r *Roster) Join(a Agent, assign func(Assignment)) *Member {
-	m := &Member{Agent: a, roster: r, assign: assign, roles: map[vedette.AccountName]Assignment{},
-		registered: map[vedette.AccountName]vedette.Account{}, stall: map[vedette.AccountName]stall{}}
+func (r *Registry) Join(a Agent, assign func(Assignment)) *Member {
+	m := &Member{Agent: a, registry: r, assign: assign, roles: map[vedette.AccountName]Assignment{},
+		registered: map[vedette.AccountName]vedette.Account{}, stalls: map[vedette.AccountName]stall{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members[m] = true
@@ -56,18 +56,18 @@ func (m *Member) Leave(ctx context.Context) {
 	m.gone = true
 	accounts := maps.Clone(m.roles)
 	m.mu.Unlock()
-	var vacant []*seat // all are left before the store is asked about any
+	var vacated []*slot // all are left before the store is asked about any
 	for name := range accounts {
-		if s := m.roster.seatOf(name); s != nil && s.dismiss(m) {
-			vacant = append(vacant, s)
+		if s := m.registry.findSlot(name); s != nil && s.removeMember(m) {
+			vacated = append(vacated, s)
 		}
 	}
-	for _, s := range vacant {
-		s.pass(ctx)
+	for _, s := range vacated {
+		s.handOver(ctx)
 	}
-	m.roster.mu.Lock()
-	defer m.roster.mu.Unlock()
-	delete(m.roster.members, m)
+	m.registry.mu.Lock()
+	defer m.registry.mu.Unlock()
+	delete(m.registry.members, m)
 }
 
 // Register asks for a role in an account. The answer comes through assign; an
@@ -79,7 +79,7 @@ func (m *Member) Register(ctx context.Context, a vedette.Account) error {
 	m.registered[a.Name] = a
 	m.mu.Unlock()
 	for {
-		err := m.roster.seat(a.Name).register(ctx, m, namespaces)
+		err := m.registry.getOrCreateSlot(a.Name).register(ctx, m, namespaces)
 		if !errors.Is(err, errDiscarded) {
 			return err
 		}
@@ -95,7 +95,7 @@ func (m *Member) registration(name vedette.AccountName) vedette.Account {
 
 // Deregister gives the role in an account back.
 func (m *Member) Deregister(ctx context.Context, name vedette.AccountName) {
-	if s := m.roster.seatOf(name); s != nil {
+	if s := m.registry.findSlot(name); s != nil {
 		s.remove(ctx, m)
 	}
 	m.mu.Lock()
@@ -104,23 +104,23 @@ func (m *Member) Deregister(ctx context.Context, name vedette.AccountName) {
 	delete(m.registered, name)
 }
 
-// Void says that the store takes nothing more of an account in a term, and why:
+// Revoke says that the store takes nothing more of an account in a term, and why:
 // the account was given to another agent by another server, or removed, or what
 // this agent said of it makes no sense. The agent registers again after a while.
-func (m *Member) Void(ctx context.Context, name vedette.AccountName, term vedette.Term, reason error) {
-	m.roster.seat(name).void(ctx, m, term, reason)
+func (m *Member) Revoke(ctx context.Context, name vedette.AccountName, term vedette.Term, reason error) {
+	m.registry.getOrCreateSlot(name).revoke(ctx, m, term, reason)
 }
 
-// Trouble notes what keeps the agent from reporting an account. An account that
+// SetAccountError notes what keeps the agent from reporting an account. An account that
 // it has not registered is shown as one that it can't reach.
-func (m *Member) Trouble(name vedette.AccountName, message string) {
+func (m *Member) SetAccountError(name vedette.AccountName, message string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a, known := m.roles[name]
 	switch {
 	case !known:
-		a = Assignment{Account: name, Role: Reaching}
-	case a.Role == Reaching && message == "":
+		a = Assignment{Account: name, Role: Unreachable}
+	case a.Role == Unreachable && message == "":
 		delete(m.roles, name)
 		return
 	}
@@ -128,24 +128,24 @@ func (m *Member) Trouble(name vedette.AccountName, message string) {
 	m.roles[name] = a
 }
 
-// SetFresh says that all that the agent knew at that time, by this server's clock,
+// SetFreshness says that all that the agent knew at that time, by this server's clock,
 // is stored. A time to come counts as now.
-func (m *Member) SetFresh(at time.Time) {
+func (m *Member) SetFreshness(at time.Time) {
 	if now := time.Now(); at.After(now) {
 		at = now
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if at.After(m.fresh) {
-		m.fresh = at
+	if at.After(m.freshAt) {
+		m.freshAt = at
 	}
 }
 
-// Fresh returns the last time given to SetFresh.
-func (m *Member) Fresh() time.Time {
+// Freshness returns the last time given to SetFresh.
+func (m *Member) Freshness() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.fresh
+	return m.freshAt
 }
 
 // Stall says that an account's changes wait for the database, and why, while those of
@@ -154,29 +154,29 @@ func (m *Member) Fresh() time.Time {
 func (m *Member) Stall(name vedette.AccountName, reason error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, stalled := m.stall[name]
+	s, stalled := m.stalls[name]
 	if !stalled {
-		s.fresh = m.fresh
+		s.freshAt = m.freshAt
 	}
-	s.message = showable(reason)
-	m.stall[name] = s
+	s.message = publicMessage(reason)
+	m.stalls[name] = s
 }
 
 // Resume ends Stall.
 func (m *Member) Resume(name vedette.AccountName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.stall, name)
+	delete(m.stalls, name)
 }
 
-// FreshOf is Fresh for one account.
-func (m *Member) FreshOf(name vedette.AccountName) time.Time {
+// AccountFreshness is Fresh for one account.
+func (m *Member) AccountFreshness(name vedette.AccountName) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s, stalled := m.stall[name]; stalled {
-		return s.fresh
+	if s, stalled := m.stalls[name]; stalled {
+		return s.freshAt
 	}
-	return m.fresh
+	return m.freshAt
 }
 
 // Roles returns the agent's roles by account, for operators: a Message has what
@@ -187,8 +187,8 @@ func (m *Member) Roles() map[vedette.AccountName]Assignment {
 	defer m.mu.Unlock()
 	roles := maps.Clone(m.roles)
 	for name, a := range roles {
-		a.Message = a.shown()
-		if s, stalled := m.stall[name]; stalled && a.Message == "" {
+		a.Message = a.displayMessage()
+		if s, stalled := m.stalls[name]; stalled && a.Message == "" {
 			a.Message = s.message
 		}
 		roles[name] = a
@@ -196,8 +196,8 @@ func (m *Member) Roles() map[vedette.AccountName]Assignment {
 	return roles
 }
 
-// shown is the Message for operators.
-func (a Assignment) shown() string {
+// displayMessage is the Message for operators.
+func (a Assignment) displayMessage() string {
 	switch {
 	case a.Notice == "":
 		return a.Message
@@ -207,32 +207,32 @@ func (a Assignment) shown() string {
 	return a.Message + "; " + a.Notice
 }
 
-// tell gives the agent a role. What it says of its trouble outlives that.
-func (m *Member) tell(a Assignment) {
-	kept := Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Notice: a.Notice}
+// setAssignment gives the agent a role. What it says of its trouble outlives that.
+func (m *Member) setAssignment(a Assignment) {
+	shown := Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Notice: a.Notice}
 	if a.Notice == "" {
-		kept.Message = a.Message
+		shown.Message = a.Message
 	}
 	m.mu.Lock()
-	m.roles[a.Account] = kept
+	m.roles[a.Account] = shown
 	m.mu.Unlock()
 	m.assign(a)
 }
 
-// notice is what operators were last told of the agent's registration of an account.
+// lastNotice is what operators were last told of the agent's registration of an account.
 // It is logged when it changes: an agent may register as often as it likes.
-func (m *Member) notice(name vedette.AccountName) string {
+func (m *Member) lastNotice(name vedette.AccountName) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.roles[name].Notice
 }
 
-// enter notes that the agent has asked for an account, and reports whether it is
+// setStandby notes that the agent has asked for an account, and reports whether it is
 // still there.
-func (m *Member) enter(name vedette.AccountName) bool {
+func (m *Member) setStandby(name vedette.AccountName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if a, known := m.roles[name]; (!known || a.Role == Reaching) && !m.gone {
+	if a, known := m.roles[name]; (!known || a.Role == Unreachable) && !m.gone {
 		m.roles[name] = Assignment{Account: name, Role: Standby}
 	}
 	return !m.gone

@@ -21,8 +21,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// book is where terms are kept.
-type book interface {
+// termStore is where terms are kept.
+type termStore interface {
 	Acquire(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error)
 	Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error
 	RecordLastSeen(ctx context.Context, sightings []store.LastSeen) error
@@ -44,9 +44,9 @@ const (
 	Cacher  Role = "cacher"
 	Standby Role = "standby"
 	Refused Role = "refused"
-	// Reaching is an agent that is configured with an account and can't reach its
+	// Unreachable is an agent that is configured with an account and can't reach its
 	// cluster. It is no role that an Assignment gives.
-	Reaching Role = "reaching"
+	Unreachable Role = "reaching"
 )
 
 // Assignment tells an agent its role.
@@ -59,48 +59,48 @@ type Assignment struct {
 	Notice  string                        // what operators should know and the agent is not told; may be more than Message
 }
 
-// Roster is safe for concurrent use.
-type Roster struct {
+// Registry is safe for concurrent use.
+type Registry struct {
 	server    vedette.ServerID
-	book      book
+	store     termStore
 	registrar registrar
 	log       *slog.Logger
 
-	recorded map[vedette.AccountName]store.LastSeen // what is stored of freshness; recordSeen's own
+	storedFreshness map[vedette.AccountName]store.LastSeen // what is stored of freshness; recordSeen's own
 
-	mu      sync.Mutex
-	seats   map[vedette.AccountName]*seat
-	members map[*Member]bool
-	seated  []func() // called when an account has a new holder
+	mu         sync.Mutex
+	slots      map[vedette.AccountName]*slot
+	members    map[*Member]bool
+	onAssigned []func() // called when an account has a new holder
 }
 
 // New returns an empty roster of one server.
-func New(server vedette.ServerID, b book, r registrar, log *slog.Logger) *Roster {
-	return &Roster{server: server, book: b, registrar: r, log: log,
-		seats: map[vedette.AccountName]*seat{}, members: map[*Member]bool{}}
+func New(server vedette.ServerID, b termStore, r registrar, log *slog.Logger) *Registry {
+	return &Registry{server: server, store: b, registrar: r, log: log,
+		slots: map[vedette.AccountName]*slot{}, members: map[*Member]bool{}}
 }
 
 // Recover releases the accounts that a former process of this store held when
 // it ended: none of their agents is connected to this one yet. It is called
 // once, before the first agent is let in.
-func (r *Roster) Recover(ctx context.Context) error { return r.book.ReleaseAll(ctx) }
+func (r *Registry) Recover(ctx context.Context) error { return r.store.ReleaseAll(ctx) }
 
 // Run gives seats that the store would not give when they fell vacant to those
 // who wait for them, and keeps in the store how fresh each account is, so that
 // it is known after a restart. It returns when ctx ends.
-func (r *Roster) Run(ctx context.Context) error {
+func (r *Registry) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.Go(func() error { // apart, because it may wait for the database
-		every(ctx, 15*time.Second, func() { r.recordSeen(ctx) })
+		runEvery(ctx, 15*time.Second, func() { r.storeFreshness(ctx) })
 		return nil
 	})
-	every(ctx, time.Second, func() { r.fillSeats(ctx) })
+	runEvery(ctx, time.Second, func() { r.fillSlots(ctx) })
 	return group.Wait()
 }
 
-// every does something again and again, until ctx ends.
-func every(ctx context.Context, pause time.Duration, do func()) {
-	tick := time.NewTicker(pause)
+// runEvery does something again and again, until ctx ends.
+func runEvery(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
@@ -112,97 +112,97 @@ func every(ctx context.Context, pause time.Duration, do func()) {
 	}
 }
 
-// recordSeen stores the freshness of those accounts that have got fresher.
-func (r *Roster) recordSeen(ctx context.Context) {
-	var news []store.LastSeen
-	recorded := map[vedette.AccountName]store.LastSeen{}
-	for _, s := range r.allSeats() {
+// storeFreshness stores the freshness of those accounts that have got fresher.
+func (r *Registry) storeFreshness(ctx context.Context) {
+	var changed []store.LastSeen
+	stored := map[vedette.AccountName]store.LastSeen{}
+	for _, s := range r.allSlots() {
 		m, term := s.current()
 		if m == nil {
 			continue
 		}
-		now := store.LastSeen{Account: s.account, Term: term, At: m.FreshOf(s.account)}
-		if before := r.recorded[s.account]; !now.At.IsZero() && (before.Term != term || now.At.After(before.At)) {
-			news = append(news, now)
+		current := store.LastSeen{Account: s.account, Term: term, At: m.AccountFreshness(s.account)}
+		if previous := r.storedFreshness[s.account]; !current.At.IsZero() && (previous.Term != term || current.At.After(previous.At)) {
+			changed = append(changed, current)
 		}
-		recorded[s.account] = now
+		stored[s.account] = current
 	}
-	if len(news) == 0 {
+	if len(changed) == 0 {
 		return
 	}
-	if err := r.book.RecordLastSeen(ctx, news); err != nil {
+	if err := r.store.RecordLastSeen(ctx, changed); err != nil {
 		if ctx.Err() == nil {
-			r.log.Warn("freshness could not be stored; tried again", "accounts", len(news), "error", err)
+			r.log.Warn("freshness could not be stored; tried again", "accounts", len(changed), "error", err)
 		}
 		return
 	}
-	r.recorded = recorded
+	r.storedFreshness = stored
 }
 
-// seatsAtOnce is how many seats are looked after at once: an account that is locked
+// maxConcurrentFills is how many seats are looked after at once: an account that is locked
 // in the database must not hold up all others.
-const seatsAtOnce = 8
+const maxConcurrentFills = 8
 
-// fillSeats looks after the seats of which there is something to do.
-func (r *Roster) fillSeats(ctx context.Context) {
+// fillSlots looks after the seats of which there is something to do.
+func (r *Registry) fillSlots(ctx context.Context) {
 	var group errgroup.Group
-	group.SetLimit(seatsAtOnce)
-	for _, s := range r.allSeats() {
-		if s.unsettled() {
+	group.SetLimit(maxConcurrentFills)
+	for _, s := range r.allSlots() {
+		if s.needsFill() {
 			group.Go(func() error { s.fill(ctx); return nil })
 		}
 	}
 	_ = group.Wait() // none of them fails
 }
 
-func (r *Roster) allSeats() []*seat {
+func (r *Registry) allSlots() []*slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seats := make([]*seat, 0, len(r.seats))
-	for _, s := range r.seats {
-		seats = append(seats, s)
+	slots := make([]*slot, 0, len(r.slots))
+	for _, s := range r.slots {
+		slots = append(slots, s)
 	}
-	return seats
+	return slots
 }
 
-func (r *Roster) seat(name vedette.AccountName) *seat {
+func (r *Registry) getOrCreateSlot(name vedette.AccountName) *slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.seats[name]
+	s := r.slots[name]
 	if s == nil {
-		s = &seat{roster: r, account: name, turn: make(chan struct{}, 1)}
-		r.seats[name] = s
+		s = &slot{registry: r, account: name, sem: make(chan struct{}, 1)}
+		r.slots[name] = s
 	}
 	return s
 }
 
-// seatOf returns an account's seat, or nil where no agent ever registered it: agents
+// findSlot returns an account's seat, or nil where no agent ever registered it: agents
 // may speak of accounts that they can't reach, and of any that they make up.
-func (r *Roster) seatOf(name vedette.AccountName) *seat {
+func (r *Registry) findSlot(name vedette.AccountName) *slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.seats[name]
+	return r.slots[name]
 }
 
 // discard forgets a seat that nobody has to do with, so that names that were asked
 // for once cost nothing. It needs the seat's turn. Who has found the seat before
 // and asks for it now is told to look again.
-func (r *Roster) discard(s *seat) {
+func (r *Registry) discard(s *slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.holder == nil && len(s.queue) == 0 && !s.owed {
+	if s.cacher == nil && len(s.queue) == 0 && !s.releasePending {
 		s.discarded = true
-		delete(r.seats, s.account)
+		delete(r.slots, s.account)
 	}
 }
 
-// Fresh returns up to when an account is known to be complete, and whether an
+// Freshness returns up to when an account is known to be complete, and whether an
 // agent is reporting it now.
-func (r *Roster) Fresh(account vedette.AccountName) (at time.Time, live bool) {
+func (r *Registry) Freshness(account vedette.AccountName) (at time.Time, live bool) {
 	r.mu.Lock()
-	s := r.seats[account]
+	s := r.slots[account]
 	r.mu.Unlock()
 	if s == nil {
 		return time.Time{}, false
@@ -211,14 +211,14 @@ func (r *Roster) Fresh(account vedette.AccountName) (at time.Time, live bool) {
 	if m == nil {
 		return time.Time{}, false
 	}
-	return m.FreshOf(account), true
+	return m.AccountFreshness(account), true
 }
 
-// Holder returns the agent that serves an account, and its term; nil where none
+// Cacher returns the agent that serves an account, and its term; nil where none
 // does.
-func (r *Roster) Holder(account vedette.AccountName) (*Member, vedette.Term) {
+func (r *Registry) Cacher(account vedette.AccountName) (*Member, vedette.Term) {
 	r.mu.Lock()
-	s := r.seats[account]
+	s := r.slots[account]
 	r.mu.Unlock()
 	if s == nil {
 		return nil, 0
@@ -226,24 +226,24 @@ func (r *Roster) Holder(account vedette.AccountName) (*Member, vedette.Term) {
 	return s.current()
 }
 
-// OnSeated has f called whenever an account has got a new holder. f must not wait.
-func (r *Roster) OnSeated(f func()) {
+// OnAssigned has f called whenever an account has got a new holder. f must not wait.
+func (r *Registry) OnAssigned(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seated = append(r.seated, f)
+	r.onAssigned = append(r.onAssigned, f)
 }
 
-func (r *Roster) tellSeated() {
+func (r *Registry) notifyAssigned() {
 	r.mu.Lock()
-	seated := r.seated
+	callbacks := r.onAssigned
 	r.mu.Unlock()
-	for _, f := range seated {
+	for _, f := range callbacks {
 		f()
 	}
 }
 
 // Members returns the agents that are connected.
-func (r *Roster) Members() []*Member {
+func (r *Registry) Members() []*Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	members := make([]*Member, 0, len(r.members))

@@ -9,10 +9,10 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestFreshnessIsStoredTogether holds that the freshness of all accounts is stored at
+// TestFreshnessIsStoredInOneBatch holds that the freshness of all accounts is stored at
 // once, and only of those that have got fresher.
-func TestFreshnessIsStoredTogether(t *testing.T) {
-	inBubble(t, func(t *testing.T, w world) {
+func TestFreshnessIsStoredInOneBatch(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
 		first, _ := w.connect("a1")
 		second, _ := w.connect("a2")
 		for m, names := range map[*Member][]vedette.AccountName{first: {"one", "two", "three"}, second: {"four"}} {
@@ -28,23 +28,23 @@ func TestFreshnessIsStoredTogether(t *testing.T) {
 			want []int // accounts in each call so far
 		}{
 			{"nothing was heard of any yet", func() {}, nil},
-			{"both agents are heard", func() { first.SetFresh(time.Now()); second.SetFresh(time.Now()) }, []int{4}},
+			{"both agents are heard", func() { first.SetFreshness(time.Now()); second.SetFreshness(time.Now()) }, []int{4}},
 			{"nothing is heard", func() {}, []int{4}},
-			{"one is heard", func() { first.SetFresh(time.Now()) }, []int{4, 3}},
+			{"one is heard", func() { first.SetFreshness(time.Now()) }, []int{4, 3}},
 			{"one of its accounts is stalled", func() {
 				first.Stall("two", vedette.Errorf(vedette.Unavailable, "locked"))
-				first.SetFresh(time.Now())
+				first.SetFreshness(time.Now())
 			}, []int{4, 3, 2}},
-			{"it goes on", func() { first.Resume("two"); first.SetFresh(time.Now()) }, []int{4, 3, 2, 3}},
+			{"it goes on", func() { first.Resume("two"); first.SetFreshness(time.Now()) }, []int{4, 3, 2, 3}},
 		} {
 			tt.do()
 			time.Sleep(15 * time.Second) // the bubble's
 			synctest.Wait()
-			w.ledger.mu.Lock()
-			if !slices.Equal(w.seen, tt.want) {
-				t.Errorf("%s: accounts were stored by calls of %v, want %v", tt.why, w.seen, tt.want)
+			w.memoryStore.mu.Lock()
+			if !slices.Equal(w.seenCounts, tt.want) {
+				t.Errorf("%s: accounts were stored by calls of %v, want %v", tt.why, w.seenCounts, tt.want)
 			}
-			w.ledger.mu.Unlock()
+			w.memoryStore.mu.Unlock()
 		}
 	})
 }

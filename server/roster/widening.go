@@ -19,35 +19,35 @@ import (
 // agent that is connected asks for less, and the agent that the permissions came
 // from has not come back for the patience of the roster.
 type widening struct {
-	from, to *vedette.Permissions
-	author   vedette.AgentID // of from
-	reason   string          // why it waits; empty where it does not
-	ticks    int             // for which it has waited
+	from, to    *vedette.Permissions
+	author      vedette.AgentID // of from
+	reason      string          // why it waits; empty where it does not
+	waitedTicks int             // for which it has waited
 }
 
-func (w *widening) waits() bool { return w != nil && w.reason != "" }
+func (w *widening) isWaiting() bool { return w != nil && w.reason != "" }
 
-// widening judges what an agent brings.
-func (s *seat) widening(m *Member, row *store.AccountRow) *widening {
-	wanted := m.registration(s.account).Properties.Permissions
-	if !wanted.AllowsMoreThan(row.Properties.Permissions) {
+// checkWidening judges what an agent brings.
+func (s *slot) checkWidening(m *Member, row *store.AccountRow) *widening {
+	requested := m.registration(s.account).Properties.Permissions
+	if !requested.AllowsMoreThan(row.Properties.Permissions) {
 		return nil
 	}
-	w := &widening{from: row.Properties.Permissions, to: wanted, author: row.PermittedBy}
-	if before := s.pendingOf(m, w); before != nil {
-		w.ticks = before.ticks
+	w := &widening{from: row.Properties.Permissions, to: requested, author: row.PermittedBy}
+	if previous := s.matchingPending(m, w); previous != nil {
+		w.waitedTicks = previous.waitedTicks
 	}
 	switch {
-	case s.narrower(m, wanted):
+	case s.hasNarrowerAgent(m, requested):
 		w.reason = "another agent of the account asks for narrower permissions"
-	case w.author != m.ID && w.ticks < mostPatience:
+	case w.author != m.ID && w.waitedTicks < maxWideningTicks:
 		w.reason = "they came from another agent, which may come back"
 	}
 	return w
 }
 
-// pendingOf returns the widening that waits, if it is the same.
-func (s *seat) pendingOf(m *Member, w *widening) *widening {
+// matchingPending returns the widening that waits, if it is the same.
+func (s *slot) matchingPending(m *Member, w *widening) *widening {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pending != nil && slices.Contains(s.queue, m) && !w.to.AllowsMoreThan(s.pending.to) {
@@ -56,33 +56,33 @@ func (s *seat) pendingOf(m *Member, w *widening) *widening {
 	return nil
 }
 
-// narrower reports whether another agent of the account asks for less.
-func (s *seat) narrower(m *Member, wanted *vedette.Permissions) bool {
-	return slices.ContainsFunc(s.waiting(), func(other *Member) bool {
-		return other != m && wanted.AllowsMoreThan(other.registration(s.account).Properties.Permissions)
+// hasNarrowerAgent reports whether another agent of the account asks for less.
+func (s *slot) hasNarrowerAgent(m *Member, requested *vedette.Permissions) bool {
+	return slices.ContainsFunc(s.queued(), func(other *Member) bool {
+		return other != m && requested.AllowsMoreThan(other.registration(s.account).Properties.Permissions)
 	})
 }
 
-// mostPatience is for how many ticks of Run, of a second each, a widening waits for
+// maxWideningTicks is for how many ticks of Run, of a second each, a widening waits for
 // the agent that the permissions came from: ten minutes, the grace period of an
 // account that nobody serves.
-const mostPatience = 600
+const maxWideningTicks = 600
 
 // widen lets a widening count that has waited for long enough, by giving the seat
 // to its holder anew. It needs the turn.
-func (s *seat) widen(ctx context.Context, holder *Member) {
+func (s *slot) widen(ctx context.Context, cacher *Member) {
 	s.mu.Lock()
 	w := s.pending
 	s.mu.Unlock()
-	if !w.waits() {
+	if !w.isWaiting() {
 		return
 	}
-	w.ticks++
-	if s.narrower(holder, w.to) || w.author != holder.ID && w.ticks < mostPatience {
+	w.waitedTicks++
+	if s.hasNarrowerAgent(cacher, w.to) || w.author != cacher.ID && w.waitedTicks < maxWideningTicks {
 		return
 	}
-	if err := s.takeOver(ctx, holder); err != nil {
-		s.roster.log.Warn("permissions could not be changed; tried again", "account", s.account, "agent", holder.ID, "error", err)
+	if err := s.takeOver(ctx, cacher); err != nil {
+		s.registry.log.Warn("permissions could not be changed; tried again", "account", s.account, "agent", cacher.ID, "error", err)
 	}
 }
 
@@ -91,8 +91,8 @@ func (w *widening) log(log *slog.Logger, account vedette.AccountName, agent vede
 	if w == nil {
 		return
 	}
-	log = log.With("account", account, "agent", agent, "before", shorten(w.from), "after", shorten(w.to), "author", w.author)
-	if w.waits() {
+	log = log.With("account", account, "agent", agent, "before", formatPermissions(w.from), "after", formatPermissions(w.to), "author", w.author)
+	if w.isWaiting() {
 		log.Warn("security: an agent wants to widen the permissions of an account; they stay as they are", "because", w.reason)
 		return
 	}
@@ -101,17 +101,17 @@ func (w *widening) log(log *slog.Logger, account vedette.AccountName, agent vede
 
 // notice is what operators are shown while a widening waits.
 func (w *widening) notice() string {
-	if !w.waits() {
+	if !w.isWaiting() {
 		return ""
 	}
-	return "its permissions (" + shorten(w.to) + ") are wider than those that count (" + shorten(w.from) + ") and wait: " + w.reason
+	return "its permissions (" + formatPermissions(w.to) + ") are wider than those that count (" + formatPermissions(w.from) + ") and wait: " + w.reason
 }
 
-// shorten returns permissions for people. An agent may name thousands of roles.
-func shorten(p *vedette.Permissions) string {
-	text, most := p.String(), 500
-	if len(text) <= most {
+// formatPermissions returns permissions for people. An agent may name thousands of roles.
+func formatPermissions(p *vedette.Permissions) string {
+	text, maxLength := p.String(), 500
+	if len(text) <= maxLength {
 		return text
 	}
-	return vedette.CleanText(text[:most], most) + "…"
+	return vedette.CleanText(text[:maxLength], maxLength) + "…"
 }

@@ -11,36 +11,36 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// memory is a book without a database, for conversations in a bubble of time,
+// memoryStore is a book without a database, for conversations in a bubble of time,
 // which a database's own goroutines could not enter. life_store_test.go shows
 // the same on a real one.
-type memory struct {
-	mu   sync.Mutex
-	rows map[string]store.TaskRow
-	away bool     // the database does not answer
-	all  []string // every body that was ever stored
+type memoryStore struct {
+	mu           sync.Mutex
+	rows         map[string]store.TaskRow
+	unavailable  bool     // the database does not answer
+	storedBodies []string // every body that was ever stored
 }
 
-func newMemory() *memory { return &memory{rows: map[string]store.TaskRow{}} }
+func newMemoryStore() *memoryStore { return &memoryStore{rows: map[string]store.TaskRow{}} }
 
-var errAway = vedette.Errorf(vedette.Unavailable, "the database does not answer")
+var errUnavailable = vedette.Errorf(vedette.Unavailable, "the database does not answer")
 
-func (m *memory) setAway(away bool) {
+func (m *memoryStore) setUnavailable(unavailable bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.away = away
+	m.unavailable = unavailable
 }
 
-func (m *memory) lock() (func(), error) {
+func (m *memoryStore) lock() (func(), error) {
 	m.mu.Lock()
-	if m.away {
+	if m.unavailable {
 		m.mu.Unlock()
-		return nil, errAway
+		return nil, errUnavailable
 	}
 	return m.mu.Unlock, nil
 }
 
-func (m *memory) CreateTask(_ context.Context, row store.TaskRow) (store.TaskRow, bool, error) {
+func (m *memoryStore) CreateTask(_ context.Context, row store.TaskRow) (store.TaskRow, bool, error) {
 	unlock, err := m.lock()
 	if err != nil {
 		return row, false, err
@@ -55,12 +55,12 @@ func (m *memory) CreateTask(_ context.Context, row store.TaskRow) (store.TaskRow
 	return row, true, nil
 }
 
-func (m *memory) put(row store.TaskRow) {
+func (m *memoryStore) put(row store.TaskRow) {
 	m.rows[row.ID] = row
-	m.all = append(m.all, string(row.Body))
+	m.storedBodies = append(m.storedBodies, string(row.Body))
 }
 
-func (m *memory) SaveTask(_ context.Context, row store.TaskRow) error {
+func (m *memoryStore) SaveTask(_ context.Context, row store.TaskRow) error {
 	unlock, err := m.lock()
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (m *memory) SaveTask(_ context.Context, row store.TaskRow) error {
 	return nil
 }
 
-func (m *memory) AcquireTask(_ context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error) {
+func (m *memoryStore) AcquireTask(_ context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error) {
 	unlock, err := m.lock()
 	if err != nil {
 		return store.TaskRow{}, err
@@ -88,7 +88,7 @@ func (m *memory) AcquireTask(_ context.Context, id string, from, to vedette.Serv
 	return row, nil
 }
 
-func (m *memory) Task(_ context.Context, id string) (store.TaskRow, error) {
+func (m *memoryStore) Task(_ context.Context, id string) (store.TaskRow, error) {
 	unlock, err := m.lock()
 	if err != nil {
 		return store.TaskRow{}, err
@@ -101,11 +101,11 @@ func (m *memory) Task(_ context.Context, id string) (store.TaskRow, error) {
 	return row, nil
 }
 
-func (m *memory) RunningTasks(context.Context, int) ([]store.TaskRow, error) {
-	return m.find(func(row store.TaskRow) bool { return true })
+func (m *memoryStore) RunningTasks(context.Context, int) ([]store.TaskRow, error) {
+	return m.findRunning(func(row store.TaskRow) bool { return true })
 }
 
-func (m *memory) find(fits func(store.TaskRow) bool) ([]store.TaskRow, error) {
+func (m *memoryStore) findRunning(matches func(store.TaskRow) bool) ([]store.TaskRow, error) {
 	unlock, err := m.lock()
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (m *memory) find(fits func(store.TaskRow) bool) ([]store.TaskRow, error) {
 	defer unlock()
 	var found []store.TaskRow
 	for _, row := range m.rows {
-		if row.State == store.TaskRunning && fits(row) {
+		if row.State == store.TaskRunning && matches(row) {
 			found = append(found, row)
 		}
 	}
@@ -121,7 +121,7 @@ func (m *memory) find(fits func(store.TaskRow) bool) ([]store.TaskRow, error) {
 	return found, nil
 }
 
-func (m *memory) TouchTasks(_ context.Context, server vedette.ServerID, at time.Time) error {
+func (m *memoryStore) TouchTasks(_ context.Context, server vedette.ServerID, at time.Time) error {
 	unlock, err := m.lock()
 	if err != nil {
 		return err
@@ -136,11 +136,11 @@ func (m *memory) TouchTasks(_ context.Context, server vedette.ServerID, at time.
 	return nil
 }
 
-func (m *memory) AbandonedTasks(_ context.Context, server vedette.ServerID, before time.Time) ([]store.TaskRow, error) {
-	return m.find(func(row store.TaskRow) bool { return row.Server == server || row.LastSeen.Before(before) })
+func (m *memoryStore) AbandonedTasks(_ context.Context, server vedette.ServerID, before time.Time) ([]store.TaskRow, error) {
+	return m.findRunning(func(row store.TaskRow) bool { return row.Server == server || row.LastSeen.Before(before) })
 }
 
-func (m *memory) PurgeTasks(_ context.Context, before time.Time, limit int) (int, error) {
+func (m *memoryStore) PurgeTasks(_ context.Context, before time.Time, limit int) (int, error) {
 	unlock, err := m.lock()
 	if err != nil {
 		return 0, err

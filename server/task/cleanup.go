@@ -8,17 +8,17 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// cleanup deletes the versions that a deployment has made superfluous:
+// cleanupOp deletes the versions that a deployment has made superfluous:
 // cleanupArtifacts.
-type cleanup struct {
-	common
+type cleanupOp struct {
+	commonFields
 	Manifests []manifest.Manifest `json:"manifests"` // as they were deployed
 }
 
 // check validates nothing, as in Clouddriver.
-func (d *cleanup) check(*validation) {}
+func (d *cleanupOp) check(*validation) {}
 
-func (d *cleanup) run(ctx context.Context, t *turn) (*Result, error) {
+func (d *cleanupOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	result := newResult()
 	result.Manifests = nil
 	for _, m := range d.Manifests {
@@ -35,8 +35,8 @@ func (d *cleanup) run(ctx context.Context, t *turn) (*Result, error) {
 		live = slices.DeleteFunc(live, func(o manifest.Manifest) bool { return o.Namespace() != m.Namespace() })
 		for _, name := range manifest.Outdated(m, live) {
 			target.Name = name
-			t.say("Deleting artifact '%s'", named(target))
-			names, err := t.delete(ctx, vedette.DeleteArgs{Target: target, MissingOK: true})
+			t.reportf("Deleting artifact '%s'", displayName(target))
+			names, err := t.deleteObjects(ctx, vedette.DeleteArgs{Target: target, MissingOK: true})
 			if err != nil {
 				return nil, err
 			}

@@ -13,13 +13,13 @@ import (
 )
 
 // Get implements manifest.Cluster.
-func (t *turn) Get(ctx context.Context, apiVersion, kind, namespace, name string) (manifest.Manifest, error) {
+func (t *opContext) Get(ctx context.Context, apiVersion, kind, namespace, name string) (manifest.Manifest, error) {
 	return t.get(ctx, vedette.Target{Kind: kind, APIVersion: apiVersion, Namespace: namespace, Name: name})
 }
 
 // Version implements manifest.Cluster.
-func (t *turn) Version(ctx context.Context, m manifest.Manifest) (vedette.Version, error) {
-	out, err := t.ask(ctx, "Failed to find the version of "+m.FullName()+": ", vedette.VersionArgs{Manifest: m.JSON()})
+func (t *opContext) Version(ctx context.Context, m manifest.Manifest) (vedette.Version, error) {
+	out, err := t.query(ctx, "Failed to find the version of "+m.FullName()+": ", vedette.VersionArgs{Manifest: m.JSON()})
 	if err != nil {
 		return vedette.Version{}, err
 	}
@@ -32,72 +32,72 @@ func (t *turn) Version(ctx context.Context, m manifest.Manifest) (vedette.Versio
 
 // Namespaced implements manifest.Cluster. What the agent reports says enough of
 // the kinds that it follows; the cluster is asked for others.
-func (t *turn) Namespaced(ctx context.Context, apiVersion, kind string) (bool, error) {
-	wanted := manifest.KindOf(apiVersion, kind)
-	is := func(r vedette.Resource) bool {
-		return r.Kind.Group == wanted.Group && strings.EqualFold(r.Kind.Name, wanted.Name)
+func (t *opContext) Namespaced(ctx context.Context, apiVersion, kind string) (bool, error) {
+	want := manifest.KindOf(apiVersion, kind)
+	matches := func(r vedette.Resource) bool {
+		return r.Kind.Group == want.Group && strings.EqualFold(r.Kind.Name, want.Name)
 	}
 	feeds, err := t.tasks.cfg.Accounts.Feeds(ctx, t.account())
 	if err != nil {
 		return false, err
 	}
 	for _, f := range feeds {
-		if is(f.Resource) {
+		if matches(f.Resource) {
 			return f.Resource.Namespaced, nil
 		}
 	}
-	all, err := t.tasks.kinds.of(ctx, t)
+	all, err := t.tasks.kinds.get(ctx, t)
 	if err != nil {
 		return false, err
 	}
-	if at := slices.IndexFunc(all, is); at >= 0 {
-		return all[at].Namespaced, nil
+	if i := slices.IndexFunc(all, matches); i >= 0 {
+		return all[i].Namespaced, nil
 	}
-	return false, vedette.Errorf(vedette.NotFound, "the cluster of %s serves no kind %s", t.account(), wanted)
+	return false, vedette.Errorf(vedette.NotFound, "the cluster of %s serves no kind %s", t.account(), want)
 }
 
-// kinds keeps for a short time which kinds an account's cluster serves, so that
+// kindCache keeps for a short time which kinds an account's cluster serves, so that
 // a deployment of many manifests asks once.
-type kinds struct {
-	mu    sync.Mutex
-	known map[vedette.AccountName]served
+type kindCache struct {
+	mu      sync.Mutex
+	entries map[vedette.AccountName]servedKinds
 }
 
-type served struct {
+type servedKinds struct {
 	resources []vedette.Resource
-	at        time.Time
+	fetchedAt time.Time
 }
 
-// kindsAge is short because a kind may be defined and used right after.
-const kindsAge = 10 * time.Second
+// kindCacheTTL is short because a kind may be defined and used right after.
+const kindCacheTTL = 10 * time.Second
 
-func (k *kinds) of(ctx context.Context, t *turn) ([]vedette.Resource, error) {
+func (k *kindCache) get(ctx context.Context, t *opContext) ([]vedette.Resource, error) {
 	k.mu.Lock()
-	found, ok := k.known[t.account()]
+	entry, ok := k.entries[t.account()]
 	k.mu.Unlock()
-	if ok && time.Since(found.at) < kindsAge {
-		return found.resources, nil
+	if ok && time.Since(entry.fetchedAt) < kindCacheTTL {
+		return entry.resources, nil
 	}
-	resources, err := t.discover(ctx)
+	resources, err := t.fetchKinds(ctx)
 	if err != nil {
 		return nil, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.known == nil {
-		k.known = map[vedette.AccountName]served{}
+	if k.entries == nil {
+		k.entries = map[vedette.AccountName]servedKinds{}
 	}
-	for account, old := range k.known {
-		if time.Since(old.at) >= kindsAge {
-			delete(k.known, account)
+	for account, old := range k.entries {
+		if time.Since(old.fetchedAt) >= kindCacheTTL {
+			delete(k.entries, account)
 		}
 	}
-	k.known[t.account()] = served{resources, time.Now()}
+	k.entries[t.account()] = servedKinds{resources, time.Now()}
 	return resources, nil
 }
 
-func (t *turn) discover(ctx context.Context) ([]vedette.Resource, error) {
-	out, err := t.ask(ctx, "Failed to ask the cluster which kinds it serves: ", vedette.DiscoverArgs{})
+func (t *opContext) fetchKinds(ctx context.Context) ([]vedette.Resource, error) {
+	out, err := t.query(ctx, "Failed to ask the cluster which kinds it serves: ", vedette.DiscoverArgs{})
 	if err != nil {
 		return nil, err
 	}

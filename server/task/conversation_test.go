@@ -35,7 +35,7 @@ func TestConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			script, told, _ := strings.Cut(string(raw), "== told\n")
+			script, want, _ := strings.Cut(string(raw), "== told\n")
 			var got string
 			synctest.Test(t, func(t *testing.T) { got = play(t, script) })
 			if *update {
@@ -44,8 +44,8 @@ func TestConversations(t *testing.T) {
 				}
 				return
 			}
-			if got != told {
-				t.Errorf("got\n%s\nwant\n%s", got, told)
+			if got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
@@ -63,67 +63,67 @@ func sections(script string) []section {
 	return all
 }
 
-type answer struct {
+type scriptedAnswer struct {
 	verb    vedette.Verb
 	outcome vedette.Outcome
 }
 
 func play(t *testing.T, script string) string {
-	book := newMemory()
-	parts, output := sections(script), task.OutputOfNone
+	memory := newMemoryStore()
+	parts, output := sections(script), task.OutputNone
 	if title, ok := strings.CutPrefix(parts[0].title, "output of "); ok {
-		parts, output = parts[1:], map[string]task.OutputOf{"debug": task.OutputOfDebug, "all": task.OutputOfAll}[title]
+		parts, output = parts[1:], map[string]task.OutputPolicy{"debug": task.OutputDebug, "all": task.OutputAll}[title]
 	}
-	s := newServer(task.Config{Store: book, Output: output})
-	var told strings.Builder
-	var answered []string
-	var answers []answer
+	s := newServer(task.Config{Store: memory, Output: output})
+	var transcript strings.Builder
+	var responses []string
+	var scripted []scriptedAnswer
 	var posts []section
 	for _, part := range parts {
-		verb, isAnswer := strings.CutPrefix(part.title, "answer ")
-		if !isAnswer {
+		verb, isScripted := strings.CutPrefix(part.title, "answer ")
+		if !isScripted {
 			posts = append(posts, part)
 			continue
 		}
-		a := answer{verb: vedette.Verb(verb)}
+		a := scriptedAnswer{verb: vedette.Verb(verb)}
 		if err := json.Unmarshal([]byte(part.text), &a.outcome); err != nil {
 			t.Fatalf("%s: %v", part.title, err)
 		}
-		answers = append(answers, a)
+		scripted = append(scripted, a)
 	}
 	s.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
-		fmt.Fprintf(&told, "%s in %s, within %s, for %s of %s\n%s\n", op.Args.Verb(), op.Account, time.Until(op.Deadline),
-			op.User, ulids.ReplaceAllString(op.Origin, "ULID"), show(t, op.Args))
-		if len(answers) == 0 || answers[0].verb != op.Args.Verb() {
-			return done(op)
+		fmt.Fprintf(&transcript, "%s in %s, within %s, for %s of %s\n%s\n", op.Args.Verb(), op.Account, time.Until(op.Deadline),
+			op.User, ulidPattern.ReplaceAllString(op.Origin, "ULID"), formatArgs(t, op.Args))
+		if len(scripted) == 0 || scripted[0].verb != op.Args.Verb() {
+			return doneOutcome(op)
 		}
-		out := answers[0].outcome
-		answers = answers[1:]
+		out := scripted[0].outcome
+		scripted = scripted[1:]
 		return out
 	}
 	for _, post := range posts {
 		method, path, _ := strings.Cut(post.title, " ")
-		code, body := s.ask(t, method, path, post.text)
+		code, body := s.request(t, method, path, post.text)
 		synctest.Wait()
-		answered = append(answered, body)
+		responses = append(responses, body)
 		if code != 200 {
-			fmt.Fprintf(&told, "%d %s", code, indent(t, body))
+			fmt.Fprintf(&transcript, "%d %s", code, indent(t, body))
 			continue
 		}
-		id := ulids.FindString(body)
-		_, body = s.ask(t, "GET", "/task/"+id, "")
-		answered = append(answered, body)
-		told.WriteString(ulids.ReplaceAllString(indent(t, body), "ULID"))
+		id := ulidPattern.FindString(body)
+		_, body = s.request(t, "GET", "/task/"+id, "")
+		responses = append(responses, body)
+		transcript.WriteString(ulidPattern.ReplaceAllString(indent(t, body), "ULID"))
 	}
-	if len(answers) > 0 {
-		t.Errorf("nobody asked for the answer to %s", answers[0].verb)
+	if len(scripted) > 0 {
+		t.Errorf("nobody asked for the answer to %s", scripted[0].verb)
 	}
-	for _, where := range slices.Concat(book.all, answered, []string{s.log.String()}) {
-		if strings.Contains(where, "hunter2") || strings.Contains(where, "aHVudGVyMg") {
-			t.Errorf("a secret is told: %s", where)
+	for _, text := range slices.Concat(memory.storedBodies, responses, []string{s.log.String()}) {
+		if strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg") {
+			t.Errorf("a secret is told: %s", text)
 		}
 	}
-	return told.String()
+	return transcript.String()
 }
 
 func indent(t *testing.T, body string) string {
@@ -131,14 +131,14 @@ func indent(t *testing.T, body string) string {
 	if err := json.Indent(&b, []byte(body), "", " "); err != nil {
 		t.Fatalf("%v in %s", err, body)
 	}
-	return lines.ReplaceAllString(b.String(), `{"phase": $1, "status": $2}`)
+	return historyLines.ReplaceAllString(b.String(), `{"phase": $1, "status": $2}`)
 }
 
-// lines are those of a history, which are easier to read each in a line.
-var lines = regexp.MustCompile(`\{\n +"phase": (".*"),\n +"status": (".*")\n +\}`)
+// historyLines are those of a history, which are easier to read each in a line.
+var historyLines = regexp.MustCompile(`\{\n +"phase": (".*"),\n +"status": (".*")\n +\}`)
 
-// show writes arguments with their manifests and patches as JSON.
-func show(t *testing.T, args vedette.Args) string {
+// formatArgs writes arguments with their manifests and patches as JSON.
+func formatArgs(t *testing.T, args vedette.Args) string {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)

@@ -12,55 +12,55 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// remove deletes one object, or all of some kinds that labels fit:
+// deleteOp deletes one object, or all of some kinds that labels fit:
 // deleteManifest.
-type remove struct {
-	common
-	targeted
-	Kinds          texts              `json:"kinds"`
-	LabelSelectors manifest.Selectors `json:"labelSelectors"`
-	Options        map[string]text    `json:"options"`
+type deleteOp struct {
+	commonFields
+	targetFields
+	Kinds          stringList               `json:"kinds"`
+	LabelSelectors manifest.Selectors       `json:"labelSelectors"`
+	Options        map[string]lenientString `json:"options"`
 }
 
-func (d *remove) check(v *validation) {
+func (d *deleteOp) check(v *validation) {
 	switch {
 	case d.ManifestName != "":
-		v.target(d.target())
+		v.checkTarget(d.target())
 	case len(d.Kinds) == 0:
 		v.reject("manifestName & kinds", "empty")
 	default:
-		v.namespace(d.namespace())
+		v.checkNamespace(d.namespace())
 	}
 }
 
-func (d *remove) run(ctx context.Context, t *turn) (*Result, error) {
+func (d *deleteOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	args, err := d.args()
 	if err != nil {
 		return nil, err
 	}
-	t.say("Starting delete operation in account %s...", t.account())
-	grace, wrong := d.grace()
-	if wrong != "" {
-		t.say("Ignoring the option gracePeriodSeconds, which is no number: %.100q", wrong)
+	t.reportf("Starting delete operation in account %s...", t.account())
+	grace, invalid := d.grace()
+	if invalid != "" {
+		t.reportf("Ignoring the option gracePeriodSeconds, which is no number: %.100q", invalid)
 	}
 	result := newResult()
 	for _, a := range args {
 		a.GraceSeconds = grace
-		t.say("Looking up resource properties for %s...", writtenKind(a.Kind))
-		t.say("Calling delete operation for resource %s...", named(a.Target))
-		names, err := t.delete(ctx, a)
+		t.reportf("Looking up resource properties for %s...", displayKind(a.Kind))
+		t.reportf("Calling delete operation for resource %s...", displayName(a.Target))
+		names, err := t.deleteObjects(ctx, a)
 		if err != nil {
 			return nil, err
 		}
 		result.Names[a.Namespace] = union(result.Names[a.Namespace], names)
-		t.say(" delete operation completed successfully for %s", named(a.Target))
+		t.reportf(" delete operation completed successfully for %s", displayName(a.Target))
 	}
-	t.say(" delete operation completed successfully for all applicable resources")
+	t.reportf(" delete operation completed successfully for all applicable resources")
 	return result, nil
 }
 
 // args returns one deletion for each object or kind.
-func (d *remove) args() ([]vedette.DeleteArgs, error) {
+func (d *deleteOp) args() ([]vedette.DeleteArgs, error) {
 	base := vedette.DeleteArgs{Propagation: d.propagation(), MissingOK: true, LabelSelector: d.LabelSelectors.String()}
 	if d.ManifestName != "" {
 		target, err := d.target()
@@ -77,8 +77,8 @@ func (d *remove) args() ([]vedette.DeleteArgs, error) {
 
 // propagation reads the options as Clouddriver does: orphanDependents goes
 // before cascading.
-func (d *remove) propagation() string {
-	if orphan, said := d.Options["orphanDependents"]; said && orphan != "" {
+func (d *deleteOp) propagation() string {
+	if orphan, isSet := d.Options["orphanDependents"]; isSet && orphan != "" {
 		if strings.EqualFold(string(orphan), "true") {
 			return "orphan"
 		}
@@ -96,27 +96,27 @@ func (d *remove) propagation() string {
 
 // grace returns the seconds that pods have, and what was said where that is no
 // number.
-func (d *remove) grace() (*int64, string) {
-	said := string(d.Options["gracePeriodSeconds"])
-	if said == "" {
+func (d *deleteOp) grace() (*int64, string) {
+	value := string(d.Options["gracePeriodSeconds"])
+	if value == "" {
 		return nil, ""
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(said), 10, 32)
+	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
 	if err != nil || n < 0 {
-		return nil, said
+		return nil, value
 	}
 	return &n, ""
 }
 
-// delete deletes, waits until all is gone, and returns the full names of what
+// deleteObjects deletes, waits until all is gone, and returns the full names of what
 // was there.
-func (t *turn) delete(ctx context.Context, a vedette.DeleteArgs) ([]string, error) {
-	within := t.tasks.cfg.DeleteTimeout
+func (t *opContext) deleteObjects(ctx context.Context, a vedette.DeleteArgs) ([]string, error) {
+	timeout := t.tasks.cfg.DeleteTimeout
 	if a.GraceSeconds != nil {
-		within += time.Duration(*a.GraceSeconds) * time.Second
+		timeout += time.Duration(*a.GraceSeconds) * time.Second
 	}
-	what := strings.TrimSpace(resource(a.Target) + " " + a.LabelSelector)
-	out, err := t.change(ctx, act{object: what, failed: fmt.Sprintf("Failed to delete %s from %s: ", what, a.Namespace), args: a, within: within})
+	object := strings.TrimSpace(kubectlName(a.Target) + " " + a.LabelSelector)
+	out, err := t.change(ctx, clusterChange{object: object, failurePrefix: fmt.Sprintf("Failed to delete %s from %s: ", object, a.Namespace), args: a, timeout: timeout})
 	names := []string{}
 	for _, key := range out.Keys {
 		names = append(names, manifest.KindName(key.Kind)+" "+key.Name)
@@ -124,15 +124,15 @@ func (t *turn) delete(ctx context.Context, a vedette.DeleteArgs) ([]string, erro
 	return names, err
 }
 
-// named writes what a deletion is for: "deployment web", or a kind alone.
-func named(target vedette.Target) string {
-	return strings.TrimSpace(writtenKind(target.Kind) + " " + target.Name)
+// displayName writes what a deletion is for: "deployment web", or a kind alone.
+func displayName(target vedette.Target) string {
+	return strings.TrimSpace(displayKind(target.Kind) + " " + target.Name)
 }
 
-// resource writes what an operation is for as kubectl takes it: "deployment/web",
+// kubectlName writes what an operation is for as kubectl takes it: "deployment/web",
 // or a kind alone.
-func resource(target vedette.Target) string {
-	return strings.TrimSuffix(writtenKind(target.Kind)+"/"+target.Name, "/")
+func kubectlName(target vedette.Target) string {
+	return strings.TrimSuffix(displayKind(target.Kind)+"/"+target.Name, "/")
 }
 
 // union returns the names of both lists, in order, each once.

@@ -16,59 +16,61 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// common is what every description has. A stage sends its whole context along:
+// commonFields is what every description has. A stage sends its whole context along:
 // what is not named in a description is passed over.
-type common struct {
-	Account       text `json:"account"`
-	Credentials   text `json:"credentials"` // the older name of account
-	CloudProvider text `json:"cloudProvider"`
+type commonFields struct {
+	Account       lenientString `json:"account"`
+	Credentials   lenientString `json:"credentials"` // the older name of account
+	CloudProvider lenientString `json:"cloudProvider"`
 }
 
-func (c common) account() vedette.AccountName {
+func (c commonFields) account() vedette.AccountName {
 	if c.Account == "" {
 		return vedette.AccountName(c.Credentials)
 	}
 	return vedette.AccountName(c.Account)
 }
 
-// targeted is the description of an operation on one object.
-type targeted struct {
-	ManifestName text `json:"manifestName"` // "replicaSet web-v003"
-	Location     text `json:"location"`     // the namespace
+// targetFields is the description of an operation on one object.
+type targetFields struct {
+	ManifestName lenientString `json:"manifestName"` // "replicaSet web-v003"
+	Location     lenientString `json:"location"`     // the namespace
 }
 
-func (t targeted) namespace() string { return namespaceOf(t.Location) }
+func (t targetFields) namespace() string { return cleanNamespace(t.Location) }
 
-// namespaceOf reads a namespace as Orca writes it: where it has none it may
+// cleanNamespace reads a namespace as Orca writes it: where it has none it may
 // write "_".
-func namespaceOf(location text) string {
+func cleanNamespace(location lenientString) string {
 	if location == "_" {
 		return ""
 	}
 	return string(location)
 }
 
-func (t targeted) target() (target, error) { return newTarget(string(t.ManifestName), t.namespace()) }
-
-// target is one object.
-type target struct {
-	kind      string // as it was written, for the agent, which knows the cluster's kinds
-	written   string // as Clouddriver writes it
-	namespace string
-	name      string
+func (t targetFields) target() (objectRef, error) {
+	return newObjectRef(string(t.ManifestName), t.namespace())
 }
 
-func newTarget(full, namespace string) (target, error) {
+// objectRef is one object.
+type objectRef struct {
+	kind        string // as it was written, for the agent, which knows the cluster's kinds
+	displayKind string // as Clouddriver writes it
+	namespace   string
+	name        string
+}
+
+func newObjectRef(full, namespace string) (objectRef, error) {
 	kind, name, err := manifest.SplitName(full)
 	if err != nil {
-		return target{}, err
+		return objectRef{}, err
 	}
-	return target{kind: kind, written: writtenKind(kind), namespace: namespace, name: name}, nil
+	return objectRef{kind: kind, displayKind: displayKind(kind), namespace: namespace, name: name}, nil
 }
 
-// writtenKind writes a kind as Clouddriver does, whatever it is called: "rs",
+// displayKind writes a kind as Clouddriver does, whatever it is called: "rs",
 // "ReplicaSet" and "replicasets.apps" are "replicaSet".
-func writtenKind(kind string) string {
+func displayKind(kind string) string {
 	if r, err := views.Find(nil, kind); err == nil {
 		return manifest.KindName(r.Kind)
 	}
@@ -76,18 +78,18 @@ func writtenKind(kind string) string {
 }
 
 // String returns the full name, "replicaSet web-v003".
-func (t target) String() string { return t.written + " " + t.name }
+func (t objectRef) String() string { return t.displayKind + " " + t.name }
 
-func (t target) args() vedette.Target {
+func (t objectRef) args() vedette.Target {
 	return vedette.Target{Kind: t.kind, Namespace: t.namespace, Name: t.name}
 }
 
-// text is a string that may have been written as a number or a boolean; null is
+// lenientString is a string that may have been written as a number or a boolean; null is
 // as good as nothing.
-type text string
+type lenientString string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *text) UnmarshalJSON(raw []byte) error {
+func (t *lenientString) UnmarshalJSON(raw []byte) error {
 	var s string
 	switch raw[0] {
 	case 'n':
@@ -104,33 +106,33 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	if err := textcheck.Name(s); err != nil {
 		return fmt.Errorf("must not hold %w", err)
 	}
-	*t = text(s)
+	*t = lenientString(s)
 	return nil
 }
 
-// whole is a number without fraction that may have been written as a string.
-type whole int64
+// lenientInt is a number without fraction that may have been written as a string.
+type lenientInt int64
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (w *whole) UnmarshalJSON(raw []byte) error {
+func (w *lenientInt) UnmarshalJSON(raw []byte) error {
 	s := strings.TrimSpace(string(bytes.Trim(raw, `"`)))
 	n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 32)
 	if err != nil {
 		return errors.New("must be a whole number")
 	}
-	*w = whole(n)
+	*w = lenientInt(n)
 	return nil
 }
 
-// number reads a whole number that may be missing: null and "" are no number.
-type number struct{ n *int64 }
+// optionalInt reads a whole number that may be missing: null and "" are no number.
+type optionalInt struct{ n *int64 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (n *number) UnmarshalJSON(raw []byte) error {
+func (n *optionalInt) UnmarshalJSON(raw []byte) error {
 	if s := string(raw); s == "null" || s == `""` {
 		return nil
 	}
-	var w whole
+	var w lenientInt
 	if err := w.UnmarshalJSON(raw); err != nil {
 		return err
 	}
@@ -139,14 +141,14 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// texts is a list of strings; a single one is a list too, and nulls are dropped.
-type texts []string
+// stringList is a list of strings; a single one is a list too, and nulls are dropped.
+type stringList []string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *texts) UnmarshalJSON(raw []byte) error {
-	var all []text
+func (t *stringList) UnmarshalJSON(raw []byte) error {
+	var all []lenientString
 	if raw[0] != '[' {
-		all = make([]text, 1)
+		all = make([]lenientString, 1)
 		raw = append(append([]byte{'['}, raw...), ']')
 	}
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -162,9 +164,9 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 
 // listError says what is wrong with a list of texts.
 func listError(err error) error {
-	var wrong *textcheck.Error
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("must not hold %w", wrong)
+	var textErr *textcheck.Error
+	if errors.As(err, &textErr) {
+		return fmt.Errorf("must not hold %w", textErr)
 	}
 	return errors.New("must be a list of texts")
 }
@@ -178,32 +180,32 @@ func parse[D any](raw json.RawMessage) (*D, error) {
 	}
 	d := new(D)
 	if err := json.Unmarshal(raw, d); err != nil {
-		return nil, wrongMember[D](members, err)
+		return nil, memberError[D](members, err)
 	}
 	return d, nil
 }
 
-// wrongMember finds the member by reading each alone: what a type of ours has
+// memberError finds the member by reading each alone: what a type of ours has
 // to say against a value does not tell where it stood.
-func wrongMember[D any](members map[string]json.RawMessage, err error) error {
+func memberError[D any](members map[string]json.RawMessage, err error) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		alone, _ := json.Marshal(map[string]json.RawMessage{name: members[name]}) // what was decoded can be encoded
-		if err := json.Unmarshal(alone, new(D)); err != nil {
-			return vedette.Errorf(vedette.Invalid, "%s of the description can't be read: %s", name, reason(err))
+		single, _ := json.Marshal(map[string]json.RawMessage{name: members[name]}) // what was decoded can be encoded
+		if err := json.Unmarshal(single, new(D)); err != nil {
+			return vedette.Errorf(vedette.Invalid, "%s of the description can't be read: %s", name, describeJSONError(err))
 		}
 	}
-	return vedette.Errorf(vedette.Invalid, "the description can't be read: %s", reason(err))
+	return vedette.Errorf(vedette.Invalid, "the description can't be read: %s", describeJSONError(err))
 }
 
-func reason(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		sort, _, _ := strings.Cut(wrong.Value, " ") // a number's value follows
-		return fmt.Sprintf("it is of type %s", sort)
+func describeJSONError(err error) string {
+	var typeErr *json.UnmarshalTypeError
+	if errors.As(err, &typeErr) {
+		typeName, _, _ := strings.Cut(typeErr.Value, " ") // a number's value follows
+		return fmt.Sprintf("it is of type %s", typeName)
 	}
-	var shown *vedette.Error
-	if errors.As(err, &shown) {
-		return shown.Message
+	var vedetteErr *vedette.Error
+	if errors.As(err, &vedetteErr) {
+		return vedetteErr.Message
 	}
 	return "it " + err.Error()
 }

@@ -7,23 +7,23 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// end gives a task its last line.
-func (t *Task) end(state store.TaskState, status string) {
+// finish gives a task its last line.
+func (t *Task) finish(state store.TaskState, status string) {
 	t.State = state
-	t.History = append(t.History, Line{orchestration, status})
+	t.History = append(t.History, HistoryEntry{orchestration, status})
 }
 
 // abandon ends a task that nobody runs any more. The text says why; what was
 // done is told from the history.
-func (t *Task) abandon(why string) {
-	text := why + " " + t.done() + " Check the cluster, then run the stage again."
-	t.end(store.TaskFailed, "Orchestration failed: "+text)
-	f := failure{message: text}
-	t.put(f.exception(t.operation()))
+func (t *Task) abandon(reason string) {
+	message := reason + " " + t.summarizeProgress() + " Check the cluster, then run the stage again."
+	t.finish(store.TaskFailed, "Orchestration failed: "+message)
+	f := failure{message: message}
+	t.addException(f.exception(t.lastOperation()))
 }
 
-// put keeps a result of the task as a whole.
-func (t *Task) put(e Exception) {
+// addException keeps a result of the task as a whole.
+func (t *Task) addException(e Exception) {
 	raw, err := json.Marshal(e)
 	if err != nil { // texts can be encoded
 		panic(err)
@@ -31,8 +31,8 @@ func (t *Task) put(e Exception) {
 	t.Results = append(t.Results, raw)
 }
 
-// operation returns the class of the operation that had its turn last.
-func (t *Task) operation() string {
+// lastOperation returns the class of the operation that had its turn last.
+func (t *Task) lastOperation() string {
 	for i := len(t.History) - 1; i >= 0; i-- {
 		if class, ok := strings.CutPrefix(t.History[i].Status, "Processing op: "); ok {
 			return class
@@ -41,12 +41,12 @@ func (t *Task) operation() string {
 	return ""
 }
 
-// mostDone is how many deeds an abandoned task tells of.
-const mostDone = 20
+// maxDoneSteps is how many deeds an abandoned task tells of.
+const maxDoneSteps = 20
 
-// done tells what the history says was done, and what was going on.
-func (t *Task) done() string {
-	var deeds []string
+// summarizeProgress tells what the history says was done, and what was going on.
+func (t *Task) summarizeProgress() string {
+	var completed []string
 	current := "the beginning"
 	for _, line := range t.History {
 		if line.Phase == orchestration {
@@ -54,22 +54,22 @@ func (t *Task) done() string {
 		}
 		current = line.Status
 		if strings.Contains(current, "successfully") || strings.Contains(current, "succeeded") {
-			deeds = append(deeds, strings.TrimSpace(current))
+			completed = append(completed, strings.TrimSpace(current))
 		}
 	}
-	said := "nothing that the history tells of"
-	if n := len(deeds) - mostDone; n > 0 {
-		deeds = append([]string{"…"}, deeds[n:]...)
+	summary := "nothing that the history tells of"
+	if n := len(completed) - maxDoneSteps; n > 0 {
+		completed = append([]string{"…"}, completed[n:]...)
 	}
-	if deeds != nil {
-		said = strings.Join(deeds, "; ")
+	if completed != nil {
+		summary = strings.Join(completed, "; ")
 	}
-	return "Done so far: " + said + ". It was at: " + strings.TrimRight(current, ". ") + "."
+	return "Done so far: " + summary + ". It was at: " + strings.TrimRight(current, ". ") + "."
 }
 
-// shorten leaves out what the results hold of manifests, and the outputs, for a
+// trimForStorage leaves out what the results hold of manifests, and the outputs, for a
 // database that does not take the whole.
-func (t *Task) shorten() {
+func (t *Task) trimForStorage() {
 	t.Outputs = nil
 	for i, raw := range t.Results {
 		var result map[string]json.RawMessage
@@ -77,8 +77,8 @@ func (t *Task) shorten() {
 			continue
 		}
 		result["manifests"] = json.RawMessage("[]")
-		if short, err := json.Marshal(result); err == nil {
-			t.Results[i] = short
+		if trimmed, err := json.Marshal(result); err == nil {
+			t.Results[i] = trimmed
 		}
 	}
 }

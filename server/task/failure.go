@@ -18,8 +18,8 @@ type failure struct {
 // Error returns the message.
 func (f *failure) Error() string { return f.message }
 
-// kubectl is Clouddriver's class for what a cluster refused.
-const kubectl = "KubectlException"
+// kubectlException is Clouddriver's class for what a cluster refused.
+const kubectlException = "KubectlException"
 
 func illegalState(message string) error {
 	return &failure{class: "IllegalStateException", message: message}
@@ -29,16 +29,16 @@ func illegalArgument(message string) error {
 	return &failure{class: "IllegalArgumentException", message: message}
 }
 
-func (f *failure) exception(operation string) Exception {
-	e := Exception{Type: "EXCEPTION", Operation: operation, Message: f.message, Cause: f.cause, Details: []Detail{{f.message}}}
+func (f *failure) exception(class string) Exception {
+	e := Exception{Type: "EXCEPTION", Operation: class, Message: f.message, Cause: f.cause, Details: []Detail{{f.message}}}
 	if f.cause != "" {
 		e.Details[0].Message = f.cause
 	}
 	return e
 }
 
-// explain makes an error into what may be shown of it.
-func (r *run) explain(w work, err error) *failure {
+// toFailure makes an error into what may be shown of it.
+func (r *taskRun) toFailure(op validatedOp, err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
 		return f
@@ -48,25 +48,25 @@ func (r *run) explain(w work, err error) *failure {
 		return &failure{class: "IllegalArgumentException", message: err.Error()}
 	case "":
 		id := rand.Text()[:10]
-		r.tasks.cfg.Log.Error("internal error in an operation", "id", id, "task", r.id, "operation", w.name, "error", err)
+		r.tasks.cfg.Log.Error("internal error in an operation", "id", id, "task", r.id, "operation", op.name, "error", err)
 		return &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id}
 	default:
 		return &failure{class: "IllegalStateException", message: err.Error()}
 	}
 }
 
-// refused is the failure of an operation in a cluster; nil where it is done.
+// outcomeError is the failure of an operation in a cluster; nil where it is done.
 // The deed says what failed and ends where the cluster's words go on. A
 // lost outcome says itself that the operation may have taken effect.
-func refused(deed string, out vedette.Outcome) error {
+func outcomeError(prefix string, out vedette.Outcome) error {
 	if out.State == vedette.Done {
 		return nil
 	}
-	said := words(out)
-	return &failure{class: kubectl, message: deed + said, cause: said}
+	message := outcomeMessage(out)
+	return &failure{class: kubectlException, message: prefix + message, cause: message}
 }
 
-func words(out vedette.Outcome) string {
+func outcomeMessage(out vedette.Outcome) string {
 	switch {
 	case out.Message != "":
 		return out.Message

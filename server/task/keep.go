@@ -15,19 +15,19 @@ import (
 // tasks and returns when those that run have ended, or have been left, which
 // takes little longer than the configured patience.
 func (t *Tasks) Run(ctx context.Context) error {
-	alive, die := context.WithCancel(context.WithoutCancel(ctx))
+	heartbeatCtx, stopHeartbeat := context.WithCancel(context.WithoutCancel(ctx))
 	group := errgroup.Group{}
-	group.Go(func() error { t.beat(alive); return nil })
-	group.Go(func() error { t.every(ctx, t.cfg.AbandonAfter/3, t.sweep); return nil })
-	group.Go(func() error { t.every(ctx, time.Hour, t.purge); return nil })
+	group.Go(func() error { t.heartbeat(heartbeatCtx); return nil })
+	group.Go(func() error { t.runEvery(ctx, t.cfg.AbandonAfter/3, t.sweep); return nil })
+	group.Go(func() error { t.runEvery(ctx, time.Hour, t.purge); return nil })
 	<-ctx.Done()
 	t.close()
-	die()
+	stopHeartbeat()
 	return group.Wait()
 }
 
-func (t *Tasks) every(ctx context.Context, pause time.Duration, do func(context.Context)) {
-	ticker := time.NewTicker(pause)
+func (t *Tasks) runEvery(ctx context.Context, interval time.Duration, do func(context.Context)) {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		do(ctx)
@@ -39,34 +39,34 @@ func (t *Tasks) every(ctx context.Context, pause time.Duration, do func(context.
 	}
 }
 
-// beat says that the server lives while tasks run, which is longer than the
+// heartbeat says that the server lives while tasks run, which is longer than the
 // server takes some.
-func (t *Tasks) beat(ctx context.Context) {
-	t.every(ctx, t.cfg.Beat, func(ctx context.Context) {
+func (t *Tasks) heartbeat(ctx context.Context) {
+	t.runEvery(ctx, t.cfg.HeartbeatInterval, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		if err := t.cfg.Store.TouchTasks(ctx, t.owner, time.Now()); err != nil && ctx.Err() == nil {
 			t.cfg.Log.Warn("the server could not say that its tasks run", "error", err)
-			t.deaf()
+			t.resetMissed()
 		}
 	})
 }
 
 // close waits for the tasks that run, for a while.
 func (t *Tasks) close() {
-	timer := time.AfterFunc(t.cfg.Patience, func() { t.stop(errStopped) })
+	timer := time.AfterFunc(t.cfg.ShutdownTimeout, func() { t.stopRuns(errStopped) })
 	defer timer.Stop()
-	given := time.AfterFunc(t.cfg.Patience+2*lastStore, func() { // though a dispatcher or a database hangs
+	giveUpTimer := time.AfterFunc(t.cfg.ShutdownTimeout+2*finalStoreTimeout, func() { // though a dispatcher or a database hangs
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.left = true
+		t.abandonRest = true
 		t.idle.Broadcast()
 	})
-	defer given.Stop()
+	defer giveUpTimer.Stop()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
-	for len(t.running) > 0 && !t.left {
+	for len(t.running) > 0 && !t.abandonRest {
 		t.idle.Wait()
 	}
 	if len(t.running) > 0 {
@@ -81,7 +81,7 @@ func (t *Tasks) sweep(ctx context.Context) {
 	defer cancel()
 	abandoned, err := t.abandoned(ctx)
 	if err != nil {
-		t.deaf()
+		t.resetMissed()
 	}
 	for _, row := range abandoned {
 		if err == nil {
@@ -93,16 +93,16 @@ func (t *Tasks) sweep(ctx context.Context) {
 	}
 }
 
-// silence is how often in a row a task was found without a new word of its
+// missedHeartbeats is how often in a row a task was found without a new word of its
 // server.
-type silence struct {
-	seen  time.Time // by the clock of its server, which may be wrong
-	times int
+type missedHeartbeats struct {
+	lastSeen time.Time // by the clock of its server, which may be wrong
+	count    int
 }
 
-// silences are how many make a task an abandoned one. One would be enough if all
+// maxMissedHeartbeats are how many make a task an abandoned one. One would be enough if all
 // clocks were right and the database never away.
-const silences = 3
+const maxMissedHeartbeats = 3
 
 func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
 	rows, err := t.cfg.Store.AbandonedTasks(ctx, t.owner, time.Now().Add(-t.cfg.AbandonAfter))
@@ -111,7 +111,7 @@ func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	silent := map[string]silence{}
+	missed := map[string]missedHeartbeats{}
 	var abandoned []store.TaskRow
 	for _, row := range rows {
 		if row.Server == t.owner {
@@ -120,45 +120,45 @@ func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
 			}
 			continue
 		}
-		s := silence{row.LastSeen, 1}
-		if before := t.silent[row.ID]; before.seen.Equal(row.LastSeen) {
-			s.times = before.times + 1
+		m := missedHeartbeats{row.LastSeen, 1}
+		if previous := t.missed[row.ID]; previous.lastSeen.Equal(row.LastSeen) {
+			m.count = previous.count + 1
 		}
-		if silent[row.ID] = s; s.times >= silences {
+		if missed[row.ID] = m; m.count >= maxMissedHeartbeats {
 			abandoned = append(abandoned, row)
 		}
 	}
-	t.silent = silent
+	t.missed = missed
 	return abandoned, nil
 }
 
-// deaf forgets who was silent: the database did not answer, so that nobody could
+// resetMissed forgets who was silent: the database did not answer, so that nobody could
 // be heard.
-func (t *Tasks) deaf() {
+func (t *Tasks) resetMissed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.silent = nil
+	t.missed = nil
 }
 
 func (t *Tasks) abandon(ctx context.Context, row store.TaskRow) error {
-	task, err := taskOf(row)
+	task, err := decodeTask(row)
 	if err != nil {
 		return err
 	}
 	t.cfg.Log.Warn("a task is ended whose server went away", "task", row.ID, "server", string(row.Server))
 	task.abandon("The server that ran this task went away before it ended.")
-	return t.end(ctx, row, task)
+	return t.storeEnd(ctx, row, task)
 }
 
-// end stores the end of a task that does not run here. Where another server does
+// storeEnd stores the end of a task that does not run here. Where another server does
 // so too, or the task ended by itself after all, nothing is left to do.
-func (t *Tasks) end(ctx context.Context, row store.TaskRow, task Task) error {
+func (t *Tasks) storeEnd(ctx context.Context, row store.TaskRow, task Task) error {
 	var err error
 	if row.Server != t.owner {
 		_, err = t.cfg.Store.AcquireTask(ctx, row.ID, row.Server, t.owner)
 	}
 	if err == nil {
-		row.Body, err = task.body()
+		row.Body, err = task.encodeBody()
 	}
 	if err == nil {
 		row.Server, row.State, row.LastSeen = t.owner, task.State, time.Now()
@@ -179,7 +179,7 @@ func (t *Tasks) purge(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for {
-		n, err := t.cfg.Store.PurgeTasks(ctx, time.Now().Add(-t.cfg.Keep), purgeBatch)
+		n, err := t.cfg.Store.PurgeTasks(ctx, time.Now().Add(-t.cfg.Retention), purgeBatch)
 		if err != nil && ctx.Err() == nil {
 			t.cfg.Log.Warn("tasks that ended long ago were not forgotten; tried again in an hour", "error", err)
 		}

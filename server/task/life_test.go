@@ -16,9 +16,9 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// live runs a server's housekeeping until the function that it returns is
+// startHousekeeping runs a server's housekeeping until the function that it returns is
 // called, or the test ends.
-func (s *server) live(t *testing.T) (stop func()) {
+func (s *testServer) startHousekeeping(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -32,26 +32,26 @@ func (s *server) live(t *testing.T) (stop func()) {
 	return stop
 }
 
-// hang makes operations wait until their context ends, and then be lost, as
+// waitUntilCanceled makes operations wait until their context ends, and then be lost, as
 // those of a cluster that never answers.
-func hang(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func waitUntilCanceled(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	<-ctx.Done()
 	return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Message: "it is unknown whether this took effect: nobody answered"}
 }
 
-// TestSubmittedTwice sends the same request to two servers at once: it is
+// TestDuplicateSubmitRunsOnce sends the same request to two servers at once: it is
 // carried out once, and both name the same task.
-func TestSubmittedTwice(t *testing.T) {
+func TestDuplicateSubmitRunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := newMemory()
-		a, b := newServer(task.Config{Store: book}), newServer(task.Config{Store: book, Server: "vedette-1"})
+		memory := newMemoryStore()
+		a, b := newServer(task.Config{Store: memory}), newServer(task.Config{Store: memory, Server: "vedette-1"})
 		first, second := a.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb), b.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 		synctest.Wait()
 		third := b.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 		if first != second || first != third || a.cluster.count() != 1 || b.cluster.count() != 0 {
 			t.Errorf("tasks %s, %s and %s, %d and %d operations", first, second, third, a.cluster.count(), b.cluster.count())
 		}
-		if v := b.task(t, first); !v.Status.Completed || v.Status.Failed {
+		if v := b.getTask(t, first); !v.Status.Completed || v.Status.Failed {
 			t.Errorf("the other server tells %+v", v.Status)
 		}
 		if one, other := a.post(t, "/kubernetes/ops", scaleWeb), a.post(t, "/kubernetes/ops", scaleWeb); one == other {
@@ -60,9 +60,9 @@ func TestSubmittedTwice(t *testing.T) {
 	})
 }
 
-// TestFailedSubmittedAgain holds that a failure is not run again by the same
+// TestDuplicateSubmitDoesNotRerunFailure holds that a failure is not run again by the same
 // request.
-func TestFailedSubmittedAgain(t *testing.T) {
+func TestDuplicateSubmitDoesNotRerunFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{})
 		s.cluster.do = func(context.Context, vedette.Operation) vedette.Outcome {
@@ -70,8 +70,8 @@ func TestFailedSubmittedAgain(t *testing.T) {
 		}
 		id := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 		synctest.Wait()
-		if again := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); again != id || s.cluster.count() != 1 {
-			t.Errorf("task %s after %s, %d operations", again, id, s.cluster.count())
+		if second := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id || s.cluster.count() != 1 {
+			t.Errorf("task %s after %s, %d operations", second, id, s.cluster.count())
 		}
 	})
 }
@@ -81,27 +81,27 @@ const deployThree = `[{"deployManifest":{"account":"prod","moniker":{"app":"web"
 	{"apiVersion":"v1","kind":"Service","metadata":{"name":"b","namespace":"shop"}},
 	{"apiVersion":"v1","kind":"Service","metadata":{"name":"c","namespace":"shop"}}]}}]`
 
-// TestServerDies lets a server go away in the middle of a deployment, without a
+// TestTaskOfCrashedServerIsEnded lets a server go away in the middle of a deployment, without a
 // word. Another one ends the task, and says how far it came.
-func TestServerDies(t *testing.T) {
+func TestTaskOfCrashedServerIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := newMemory()
-		dead, other := newServer(task.Config{Store: book}), newServer(task.Config{Store: book, Server: "vedette-1"})
+		memory := newMemoryStore()
+		crashed, other := newServer(task.Config{Store: memory}), newServer(task.Config{Store: memory, Server: "vedette-1"})
 		release := make(chan struct{})
-		dead.cluster.do = func(ctx context.Context, op vedette.Operation) vedette.Outcome {
+		crashed.cluster.do = func(ctx context.Context, op vedette.Operation) vedette.Outcome {
 			if apply := op.Args.(vedette.ApplyArgs); strings.Contains(string(apply.Manifest), `"name":"b"`) {
 				<-release
 			}
-			return done(op)
+			return doneOutcome(op)
 		}
-		id := dead.post(t, "/kubernetes/ops", deployThree) // and nobody runs its Run, so that it is not heard of
-		other.live(t)
+		id := crashed.post(t, "/kubernetes/ops", deployThree) // and nobody runs its Run, so that it is not heard of
+		other.startHousekeeping(t)
 		time.Sleep(40 * time.Second)
-		if v := other.task(t, id); v.Status.Completed || v.Status.Status != "Submitting manifest service b to kubernetes master..." {
+		if v := other.getTask(t, id); v.Status.Completed || v.Status.Status != "Submitting manifest service b to kubernetes master..." {
 			t.Errorf("while it may live: %+v", v.Status)
 		}
 		time.Sleep(30 * time.Second)
-		v := other.task(t, id)
+		v := other.getTask(t, id)
 		const want = "The server that ran this task went away before it ended. Done so far: Deploy manifest task completed successfully for manifest service a in account prod." +
 			" It was at: Submitting manifest service b to kubernetes master. Check the cluster, then run the stage again."
 		if !v.Status.Completed || !v.Status.Failed || v.Status.Retryable || len(v.ResultObjects) != 1 ||
@@ -112,250 +112,250 @@ func TestServerDies(t *testing.T) {
 		// was told.
 		close(release)
 		synctest.Wait()
-		if again := other.task(t, id); fmt.Sprint(again) != fmt.Sprint(v) {
-			t.Errorf("the end was told otherwise later: %+v", again)
+		if later := other.getTask(t, id); fmt.Sprint(later) != fmt.Sprint(v) {
+			t.Errorf("the end was told otherwise later: %+v", later)
 		}
-		if n := dead.cluster.count(); n != 2 {
+		if n := crashed.cluster.count(); n != 2 {
 			t.Errorf("%d operations: it went on after its task was taken", n)
 		}
 	})
 }
 
-// TestServerLives holds that a task goes on for as long as it takes while its
+// TestLongTaskOfLiveServerGoesOn holds that a task goes on for as long as it takes while its
 // server lives.
-func TestServerLives(t *testing.T) {
+func TestLongTaskOfLiveServerGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := newMemory()
-		s, other := newServer(task.Config{Store: book}), newServer(task.Config{Store: book, Server: "vedette-1"})
+		memory := newMemoryStore()
+		s, other := newServer(task.Config{Store: memory}), newServer(task.Config{Store: memory, Server: "vedette-1"})
 		s.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
 			time.Sleep(9 * time.Minute)
-			return done(op)
+			return doneOutcome(op)
 		}
-		s.live(t)
-		other.live(t)
+		s.startHousekeeping(t)
+		other.startHousekeeping(t)
 		id := s.post(t, "/kubernetes/ops", `[{"deleteManifest":{"account":"prod","manifestName":"pod web-0","location":"shop"}}]`)
 		time.Sleep(8 * time.Minute)
-		if v := other.task(t, id); v.Status.Completed {
+		if v := other.getTask(t, id); v.Status.Completed {
 			t.Errorf("%+v", v.Status)
 		}
 		time.Sleep(2 * time.Minute)
-		if v := other.task(t, id); !v.Status.Completed || v.Status.Failed {
+		if v := other.getTask(t, id); !v.Status.Completed || v.Status.Failed {
 			t.Errorf("%+v", v.Status)
 		}
 	})
 }
 
-// TestStop holds what a server that is stopped does: tasks that end soon end as
+// TestStopEndsLongTasks holds what a server that is stopped does: tasks that end soon end as
 // if nothing was, others are cut short and say so, and nothing hangs.
-func TestStop(t *testing.T) {
+func TestStopEndsLongTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := newMemory()
-		s := newServer(task.Config{Store: book})
+		memory := newMemoryStore()
+		s := newServer(task.Config{Store: memory})
 		s.cluster.do = func(ctx context.Context, op vedette.Operation) vedette.Outcome {
 			if op.Args.(vedette.ScaleArgs).Replicas == 3 {
 				time.Sleep(5 * time.Second)
-				return done(op)
+				return doneOutcome(op)
 			}
-			return hang(ctx, op)
+			return waitUntilCanceled(ctx, op)
 		}
-		stop := s.live(t)
-		soon := s.post(t, "/kubernetes/ops", scaleWeb)
-		never := s.post(t, "/kubernetes/ops", strings.Replace(scaleWeb, "3", "4", 1))
+		stop := s.startHousekeeping(t)
+		shortTask := s.post(t, "/kubernetes/ops", scaleWeb)
+		longTask := s.post(t, "/kubernetes/ops", strings.Replace(scaleWeb, "3", "4", 1))
 		synctest.Wait()
-		began := time.Now()
+		start := time.Now()
 		stop()
-		if took := time.Since(began); took != 8*time.Second {
-			t.Errorf("it took %s to stop", took)
+		if elapsed := time.Since(start); elapsed != 8*time.Second {
+			t.Errorf("it took %s to stop", elapsed)
 		}
-		if v := s.task(t, soon); !v.Status.Completed || v.Status.Failed {
+		if v := s.getTask(t, shortTask); !v.Status.Completed || v.Status.Failed {
 			t.Errorf("%+v", v.Status)
 		}
-		v := s.task(t, never)
+		v := s.getTask(t, longTask)
 		if n := len(v.ResultObjects); !v.Status.Failed || n != 2 || !strings.HasPrefix(v.ResultObjects[1].Message, "The server that ran this task was stopped before it ended. Done so far: nothing") ||
 			!strings.Contains(v.ResultObjects[0].Message, "it is unknown whether this took effect: nobody answered") {
 			t.Errorf("%+v", v)
 		}
-		if code, answer := s.ask(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable {
-			t.Errorf("a stopped server takes tasks: %d %s", code, answer)
+		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable {
+			t.Errorf("a stopped server takes tasks: %d %s", code, response)
 		}
 	})
 }
 
-// TestStopThoughAllHangs holds that not even a dispatcher that ignores its
+// TestStopWhileEverythingHangs holds that not even a dispatcher that ignores its
 // context, or a database that is away, keeps a server from stopping.
-func TestStopThoughAllHangs(t *testing.T) {
+func TestStopWhileEverythingHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := newMemory()
-		s := newServer(task.Config{Store: book})
+		memory := newMemoryStore()
+		s := newServer(task.Config{Store: memory})
 		release := make(chan struct{})
 		s.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
 			<-release
-			return done(op)
+			return doneOutcome(op)
 		}
-		stop := s.live(t)
+		stop := s.startHousekeeping(t)
 		s.post(t, "/kubernetes/ops", scaleWeb)
 		synctest.Wait()
-		book.setAway(true)
-		began := time.Now()
+		memory.setUnavailable(true)
+		start := time.Now()
 		stop()
-		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("it took %s to stop", took)
+		if elapsed := time.Since(start); elapsed > 20*time.Second {
+			t.Errorf("it took %s to stop", elapsed)
 		}
 		close(release)
-		book.setAway(false)
+		memory.setUnavailable(false)
 	})
 }
 
-// TestDatabaseAway holds that a task ends though the database is away when it
+// TestTaskEndsAfterDatabaseOutage holds that a task ends though the database is away when it
 // does, and that nobody is told of its end before.
-func TestDatabaseAway(t *testing.T) {
+func TestTaskEndsAfterDatabaseOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := newMemory()
-		s, other := newServer(task.Config{Store: book}), newServer(task.Config{Store: book, Server: "vedette-1"})
-		s.live(t)
-		other.live(t)
+		memory := newMemoryStore()
+		s, other := newServer(task.Config{Store: memory}), newServer(task.Config{Store: memory, Server: "vedette-1"})
+		s.startHousekeeping(t)
+		other.startHousekeeping(t)
 		s.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
-			book.setAway(true)
-			return done(op)
+			memory.setUnavailable(true)
+			return doneOutcome(op)
 		}
 		id := s.post(t, "/kubernetes/ops", scaleWeb)
 		time.Sleep(3 * time.Minute) // longer than a server may be silent
-		if v := s.task(t, id); v.Status.Completed {
+		if v := s.getTask(t, id); v.Status.Completed {
 			t.Errorf("an end is told that is not stored: %+v", v.Status)
 		}
-		if code, _ := other.ask(t, "GET", "/task/"+id, ""); code != http.StatusServiceUnavailable {
+		if code, _ := other.request(t, "GET", "/task/"+id, ""); code != http.StatusServiceUnavailable {
 			t.Errorf("%d from the other server", code)
 		}
-		book.setAway(false)
+		memory.setUnavailable(false)
 		time.Sleep(time.Minute)
-		if v := other.task(t, id); !v.Status.Completed || v.Status.Failed {
+		if v := other.getTask(t, id); !v.Status.Completed || v.Status.Failed {
 			t.Errorf("%+v", v)
 		}
-		if code, answer := s.ask(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusOK {
-			t.Errorf("%d %s", code, answer)
+		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusOK {
+			t.Errorf("%d %s", code, response)
 		}
 	})
 }
 
-// unsure is a database that stores a task and says that it did not.
-type unsure struct {
-	*memory
-	times int
+// lostReplyStore is a database that stores a task and says that it did not.
+type lostReplyStore struct {
+	*memoryStore
+	lostReplies int
 }
 
-func (u *unsure) CreateTask(ctx context.Context, row store.TaskRow) (store.TaskRow, bool, error) {
-	row, created, err := u.memory.CreateTask(ctx, row)
-	if u.times > 0 {
-		u.times--
-		return store.TaskRow{}, false, errAway
+func (s *lostReplyStore) CreateTask(ctx context.Context, row store.TaskRow) (store.TaskRow, bool, error) {
+	row, created, err := s.memoryStore.CreateTask(ctx, row)
+	if s.lostReplies > 0 {
+		s.lostReplies--
+		return store.TaskRow{}, false, errUnavailable
 	}
 	return row, created, err
 }
 
-// TestStoredWithoutAWord holds that a task that is stored is run, or ended.
-func TestStoredWithoutAWord(t *testing.T) {
+// TestLostCreateReply holds that a task that is stored is run, or ended.
+func TestLostCreateReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &unsure{newMemory(), 1}
-		s := newServer(task.Config{Store: book})
-		s.live(t)
+		flaky := &lostReplyStore{newMemoryStore(), 1}
+		s := newServer(task.Config{Store: flaky})
+		s.startHousekeeping(t)
 		s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 		synctest.Wait()
 		if s.cluster.count() != 1 {
 			t.Errorf("%d operations", s.cluster.count())
 		}
-		book.times = 2
-		if code, answer := s.ask(t, "POST", "/kubernetes/ops?clientRequestId=2", scaleWeb); code != http.StatusServiceUnavailable {
-			t.Errorf("%d %s", code, answer)
+		flaky.lostReplies = 2
+		if code, response := s.request(t, "POST", "/kubernetes/ops?clientRequestId=2", scaleWeb); code != http.StatusServiceUnavailable {
+			t.Errorf("%d %s", code, response)
 		}
 		id := s.post(t, "/kubernetes/ops?clientRequestId=2", scaleWeb) // Orca tries again, and finds it
 		time.Sleep(time.Minute)
-		if v := s.task(t, id); !v.Status.Failed || s.cluster.count() != 1 {
+		if v := s.getTask(t, id); !v.Status.Failed || s.cluster.count() != 1 {
 			t.Errorf("%+v after %d operations", v.Status, s.cluster.count())
 		}
 	})
 }
 
-// TestRetry plays what Orca does with a task that it gives up: it marks the
+// TestCancelAndRestart plays what Orca does with a task that it gives up: it marks the
 // task, and runs it again under its ID, on another server.
-func TestRetry(t *testing.T) {
+func TestCancelAndRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := newMemory()
-		s, other := newServer(task.Config{Store: book}), newServer(task.Config{Store: book, Server: "vedette-1"})
-		s.cluster.do = hang
+		memory := newMemoryStore()
+		s, other := newServer(task.Config{Store: memory}), newServer(task.Config{Store: memory, Server: "vedette-1"})
+		s.cluster.do = waitUntilCanceled
 		id := s.post(t, "/kubernetes/ops?clientRequestId=1", `[{"deleteManifest":{"account":"prod","manifestName":"pod web-0","location":"shop"}}]`)
-		if code, answer := s.ask(t, "POST", "/kubernetes/task/"+id+"/restart", scaleWeb); code != http.StatusBadRequest || !strings.Contains(answer, "is not retryable") {
-			t.Errorf("restart of what runs: %d %s", code, answer)
+		if code, response := s.request(t, "POST", "/kubernetes/task/"+id+"/restart", scaleWeb); code != http.StatusBadRequest || !strings.Contains(response, "is not retryable") {
+			t.Errorf("restart of what runs: %d %s", code, response)
 		}
-		if code, answer := s.ask(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
-			t.Errorf("%d %s", code, answer)
+		if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
+			t.Errorf("%d %s", code, response)
 		}
-		v := other.task(t, id)
+		v := other.getTask(t, id)
 		if !v.Status.Completed || !v.Status.Failed || !v.Status.Retryable {
 			t.Errorf("%+v", v.Status)
 		}
-		if code, answer := other.ask(t, "POST", "/kubernetes/task/"+id+"/restart", scaleWeb); code != http.StatusOK || !strings.Contains(answer, `"id":"`+id+`"`) {
-			t.Errorf("%d %s", code, answer)
+		if code, response := other.request(t, "POST", "/kubernetes/task/"+id+"/restart", scaleWeb); code != http.StatusOK || !strings.Contains(response, `"id":"`+id+`"`) {
+			t.Errorf("%d %s", code, response)
 		}
 		synctest.Wait()
-		v = s.task(t, id)
+		v = s.getTask(t, id)
 		if !v.Status.Completed || v.Status.Failed || len(v.ResultObjects) != 0 || other.cluster.count() != 1 {
 			t.Errorf("%+v after %d operations", v, other.cluster.count())
 		}
-		if _, answer := s.ask(t, "GET", "/kubernetes/task/"+id+"/owner", ""); answer != `{"name":"vedette-1"}`+"\n" {
-			t.Errorf("owner: %s", answer)
+		if _, response := s.request(t, "GET", "/kubernetes/task/"+id+"/owner", ""); response != `{"name":"vedette-1"}`+"\n" {
+			t.Errorf("owner: %s", response)
 		}
 	})
 }
 
-// TestRetryElsewhere marks a task on a server that does not run it. The one that
+// TestCancelOnOtherServer marks a task on a server that does not run it. The one that
 // does stops there.
-func TestRetryElsewhere(t *testing.T) {
+func TestCancelOnOtherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := newMemory()
-		s, other := newServer(task.Config{Store: book}), newServer(task.Config{Store: book, Server: "vedette-1"})
+		memory := newMemoryStore()
+		s, other := newServer(task.Config{Store: memory}), newServer(task.Config{Store: memory, Server: "vedette-1"})
 		release := make(chan struct{})
 		s.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
 			<-release
-			return done(op)
+			return doneOutcome(op)
 		}
 		id := s.post(t, "/kubernetes/ops?clientRequestId=1", deployThree)
 		synctest.Wait()
-		if code, answer := other.ask(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
-			t.Errorf("%d %s", code, answer)
+		if code, response := other.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
+			t.Errorf("%d %s", code, response)
 		}
-		if again := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); again != id { // which is another way to run it again
-			t.Errorf("task %s after %s", again, id)
+		if second := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id { // which is another way to run it again
+			t.Errorf("task %s after %s", second, id)
 		}
 		close(release)
 		synctest.Wait()
-		if v := other.task(t, id); !v.Status.Completed || v.Status.Failed || s.cluster.count() != 1 || other.cluster.count() != 1 {
+		if v := other.getTask(t, id); !v.Status.Completed || v.Status.Failed || s.cluster.count() != 1 || other.cluster.count() != 1 {
 			t.Errorf("%+v after %d and %d operations", v, s.cluster.count(), other.cluster.count())
 		}
 	})
 }
 
-// TestMany runs as many stages at once as a big installation does, each with two
+// TestManyConcurrentTasks runs as many stages at once as a big installation does, each with two
 // operations that must keep their order.
-func TestMany(t *testing.T) {
+func TestManyConcurrentTasks(t *testing.T) {
 	const n = 200
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{})
 		var mu sync.Mutex
 		order := map[string][]vedette.Verb{}
-		most, now := 0, 0
+		maxConcurrent, concurrent := 0, 0
 		s.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
 			mu.Lock()
 			order[op.Origin] = append(order[op.Origin], op.Args.Verb())
-			now++
-			most = max(most, now)
+			concurrent++
+			maxConcurrent = max(maxConcurrent, concurrent)
 			mu.Unlock()
 			time.Sleep(time.Second)
 			mu.Lock()
-			now--
+			concurrent--
 			mu.Unlock()
-			return done(op)
+			return doneOutcome(op)
 		}
-		stop := s.live(t)
+		stop := s.startHousekeeping(t)
 		ids := make([]string, n)
 		var posts sync.WaitGroup
 		for i := range n {
@@ -363,37 +363,37 @@ func TestMany(t *testing.T) {
 				ids[i] = s.post(t, "/kubernetes/ops?clientRequestId="+fmt.Sprint(i),
 					`[{"scaleManifest":{"account":"prod","manifestName":"deployment web","location":"shop","replicas":3},
 					   "rollingRestartManifest":{"account":"prod","manifestName":"deployment web","location":"shop"}}]`)
-				s.task(t, ids[i])
+				s.getTask(t, ids[i])
 			})
 		}
 		posts.Wait()
 		synctest.Wait()
-		if _, list := s.ask(t, "GET", "/task", ""); strings.Count(list, `"history"`) != n {
+		if _, list := s.request(t, "GET", "/task", ""); strings.Count(list, `"history"`) != n {
 			t.Errorf("%d of %d tasks are listed as running", strings.Count(list, `"history"`), n)
 		}
 		time.Sleep(3 * time.Second)
 		for _, id := range ids {
-			if v := s.task(t, id); !v.Status.Completed || v.Status.Failed || fmt.Sprint(order["task "+id]) != "[scale restart]" {
+			if v := s.getTask(t, id); !v.Status.Completed || v.Status.Failed || fmt.Sprint(order["task "+id]) != "[scale restart]" {
 				t.Errorf("%+v after %v", v.Status, order["task "+id])
 			}
 		}
-		if most != n {
-			t.Errorf("%d of %d at once: one waits for another", most, n)
+		if maxConcurrent != n {
+			t.Errorf("%d of %d at once: one waits for another", maxConcurrent, n)
 		}
 		stop()
 	})
 }
 
-// TestTooMany holds that a server says when it can't take more, so that the
+// TestTaskLimit holds that a server says when it can't take more, so that the
 // caller tries elsewhere or later.
-func TestTooMany(t *testing.T) {
+func TestTaskLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(task.Config{Most: 1, Patience: time.Second})
-		s.cluster.do = hang
-		stop := s.live(t)
+		s := newServer(task.Config{MaxTasks: 1, ShutdownTimeout: time.Second})
+		s.cluster.do = waitUntilCanceled
+		stop := s.startHousekeeping(t)
 		s.post(t, "/kubernetes/ops", scaleWeb)
-		if code, answer := s.ask(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable || !strings.Contains(answer, "1 tasks run on this server") {
-			t.Errorf("%d %s", code, answer)
+		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable || !strings.Contains(response, "1 tasks run on this server") {
+			t.Errorf("%d %s", code, response)
 		}
 		stop()
 	})
@@ -402,18 +402,18 @@ func TestTooMany(t *testing.T) {
 // TestPurge holds that a task can be read for four days and is forgotten then.
 func TestPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(task.Config{Beat: time.Hour, AbandonAfter: 3 * time.Hour})
-		s.live(t)
+		s := newServer(task.Config{HeartbeatInterval: time.Hour, AbandonAfter: 3 * time.Hour})
+		s.startHousekeeping(t)
 		var ids []string
 		for range 250 {
 			ids = append(ids, s.post(t, "/kubernetes/ops", scaleWeb))
 		}
 		time.Sleep(4*24*time.Hour - time.Minute)
-		s.task(t, ids[0])
+		s.getTask(t, ids[0])
 		time.Sleep(2 * time.Hour)
 		for _, id := range ids {
-			if code, answer := s.ask(t, "GET", "/task/"+id, ""); code != http.StatusNotFound || !strings.Contains(answer, `"message":"Task not found (id: `+id+`)"`) {
-				t.Fatalf("%d %s", code, answer)
+			if code, response := s.request(t, "GET", "/task/"+id, ""); code != http.StatusNotFound || !strings.Contains(response, `"message":"Task not found (id: `+id+`)"`) {
+				t.Fatalf("%d %s", code, response)
 			}
 		}
 	})
@@ -426,7 +426,7 @@ func TestPanic(t *testing.T) {
 		s.cluster.do = func(context.Context, vedette.Operation) vedette.Outcome { panic("hunter2") }
 		id := s.post(t, "/kubernetes/ops", scaleWeb)
 		synctest.Wait()
-		v := s.task(t, id)
+		v := s.getTask(t, id)
 		raw, err := json.Marshal(v)
 		if err != nil || !v.Status.Failed || !strings.Contains(string(raw), "RuntimeException: [internal error") {
 			t.Errorf("%s, %v", raw, err)

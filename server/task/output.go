@@ -20,55 +20,55 @@ type Output struct {
 	StdError string `json:"stdError"` // why it was not done, or that it is not known
 }
 
-// OutputOf says of which accounts a task keeps outputs.
-type OutputOf int
+// OutputPolicy says of which accounts a task keeps outputs.
+type OutputPolicy int
 
 // The values of OutputOf.
 const (
-	OutputOfNone  OutputOf = iota
-	OutputOfDebug          // those whose property debug is set
-	OutputOfAll
+	OutputNone  OutputPolicy = iota
+	OutputDebug              // those whose property debug is set
+	OutputAll
 )
 
 // The bounds of what a task keeps: of so many changes, the newest, so many bytes
 // of a text each.
 const (
-	mostOutputs   = 500
-	longestOutput = 2 << 10
+	maxOutputs     = 500
+	maxOutputBytes = 2 << 10
 )
 
-// keep keeps what became of a change.
-func (t *turn) keep(a act, out vedette.Outcome) {
-	of := t.tasks.cfg.Output
-	if of == OutputOfNone || of == OutputOfDebug && !t.work.debug {
+// recordOutput keeps what became of a change.
+func (t *opContext) recordOutput(c clusterChange, out vedette.Outcome) {
+	policy := t.tasks.cfg.Output
+	if policy == OutputNone || policy == OutputDebug && !t.op.debug {
 		return
 	}
-	o := Output{Manifest: a.object, Phase: t.work.phase, StdOut: "operation " + string(out.ID) + "\n"}
+	o := Output{Manifest: c.object, Phase: t.op.phase, StdOut: "operation " + string(out.ID) + "\n"}
 	if out.State == vedette.Done {
-		o.StdOut += cut(achieved(a, out), longestOutput)
+		o.StdOut += truncate(describeSuccess(c, out), maxOutputBytes)
 	} else {
-		o.StdError = cut(complaint(out), longestOutput)
+		o.StdError = truncate(describeFailure(out), maxOutputBytes)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.task.Outputs = append(t.task.Outputs, o)
-	if over := len(t.task.Outputs) - mostOutputs; over > 0 {
-		t.task.Outputs = slices.Delete(t.task.Outputs, 0, over)
+	if excess := len(t.task.Outputs) - maxOutputs; excess > 0 {
+		t.task.Outputs = slices.Delete(t.task.Outputs, 0, excess)
 	}
 }
 
-// deeds are what kubectl says of an object that a verb changed.
-var deeds = map[vedette.Verb]string{
+// verbResults are what kubectl says of an object that a verb changed.
+var verbResults = map[vedette.Verb]string{
 	vedette.VerbApply: "applied", vedette.VerbPatch: "patched", vedette.VerbDelete: "deleted", vedette.VerbScale: "scaled",
 	vedette.VerbRestart: "restarted", vedette.VerbPause: "paused", vedette.VerbResume: "resumed", vedette.VerbUndo: "rolled back",
 }
 
-// achieved tells what was done, an object in a line.
-func achieved(a act, out vedette.Outcome) string {
-	verb := a.args.Verb()
+// describeSuccess tells what was done, an object in a line.
+func describeSuccess(c clusterChange, out vedette.Outcome) string {
+	verb := c.args.Verb()
 	lines := []string{}
 	for _, key := range out.Keys {
-		line := manifest.KindName(key.Kind) + "/" + key.Name + " " + deeds[verb]
+		line := manifest.KindName(key.Kind) + "/" + key.Name + " " + verbResults[verb]
 		if out.CacheObject != nil && out.CacheObject.Key == key && out.CacheObject.ResourceVersion != "" {
 			line += " (resourceVersion " + out.CacheObject.ResourceVersion + ")"
 		}
@@ -79,7 +79,7 @@ func achieved(a act, out vedette.Outcome) string {
 	case verb == vedette.VerbDelete:
 		lines = append(lines, "No resources found")
 	default:
-		lines = append(lines, a.object+" "+deeds[verb])
+		lines = append(lines, c.object+" "+verbResults[verb])
 	}
 	if out.Message != "" {
 		lines = append(lines, out.Message)
@@ -87,18 +87,18 @@ func achieved(a act, out vedette.Outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// complaint tells why something was not done: "403 Forbidden: …". A lost outcome
+// describeFailure tells why something was not done: "403 Forbidden: …". A lost outcome
 // says itself that it may have been.
-func complaint(out vedette.Outcome) string {
-	said := words(out)
-	if out.Status == 0 || said == http.StatusText(out.Status) {
-		return said
+func describeFailure(out vedette.Outcome) string {
+	message := outcomeMessage(out)
+	if out.Status == 0 || message == http.StatusText(out.Status) {
+		return message
 	}
-	return strings.TrimSpace(fmt.Sprintf("%d %s", out.Status, http.StatusText(out.Status))) + ": " + said
+	return strings.TrimSpace(fmt.Sprintf("%d %s", out.Status, http.StatusText(out.Status))) + ": " + message
 }
 
-// cut keeps the beginning of a text that has more than n bytes.
-func cut(s string, n int) string {
+// truncate keeps the beginning of a text that has more than n bytes.
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

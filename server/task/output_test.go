@@ -18,8 +18,8 @@ import (
 // length, and that another server tells them too.
 func TestOutputsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := newMemory()
-		s, other := newServer(task.Config{Store: book, Output: task.OutputOfAll}), newServer(task.Config{Store: book})
+		memory := newMemoryStore()
+		s, other := newServer(task.Config{Store: memory, Output: task.OutputAll}), newServer(task.Config{Store: memory})
 		s.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
 			if op.Args.(vedette.ScaleArgs).Name == "w599" {
 				return vedette.Outcome{State: vedette.Failed, Status: 500, Message: strings.Repeat("\u00e4", 5000)}
@@ -32,17 +32,17 @@ func TestOutputsAreBounded(t *testing.T) {
 		}
 		id := s.post(t, "/kubernetes/ops", "["+strings.Join(ops, ",")+"]")
 		synctest.Wait()
-		_, answer := other.ask(t, http.MethodGet, "/task/"+id, "")
-		var told struct {
+		_, response := other.request(t, http.MethodGet, "/task/"+id, "")
+		var got struct {
 			Outputs []struct{ Manifest, Phase, StdOut, StdError string }
 		}
-		if err := json.Unmarshal([]byte(answer), &told); err != nil {
+		if err := json.Unmarshal([]byte(response), &got); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(told.Outputs); n != 500 || told.Outputs[0].Manifest != "deployment/w100" || told.Outputs[n-1].Manifest != "deployment/w599" {
-			t.Errorf("%d outputs are kept, from %+v on", n, told.Outputs[0])
+		if n := len(got.Outputs); n != 500 || got.Outputs[0].Manifest != "deployment/w100" || got.Outputs[n-1].Manifest != "deployment/w599" {
+			t.Errorf("%d outputs are kept, from %+v on", n, got.Outputs[0])
 		}
-		if last := told.Outputs[499].StdError; len(last) > 2<<10+len("\u2026") || !utf8.ValidString(last) || !strings.HasSuffix(last, "\u2026") {
+		if last := got.Outputs[499].StdError; len(last) > 2<<10+len("\u2026") || !utf8.ValidString(last) || !strings.HasSuffix(last, "\u2026") {
 			t.Errorf("the last output has %d bytes: %q", len(last), last)
 		}
 	})

@@ -12,20 +12,20 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// patch changes one object by a patch: patchManifest.
-type patch struct {
-	common
-	targeted
+// patchOp changes one object by a patch: patchManifest.
+type patchOp struct {
+	commonFields
+	targetFields
 	PatchBody         json.RawMessage      `json:"patchBody"` // an object; a list where the strategy is json
 	RequiredArtifacts []*manifest.Artifact `json:"requiredArtifacts"`
 	AllArtifacts      []*manifest.Artifact `json:"allArtifacts"`
 	Options           struct {
-		MergeStrategy text `json:"mergeStrategy"`
-		Record        text `json:"record"` // "true": note the patch in the object's change-cause
+		MergeStrategy lenientString `json:"mergeStrategy"`
+		Record        lenientString `json:"record"` // "true": note the patch in the object's change-cause
 	} `json:"options"`
 }
 
-func (d *patch) check(v *validation) {
+func (d *patchOp) check(v *validation) {
 	body := bytes.TrimSpace(d.PatchBody)
 	strategy := strings.ToLower(string(d.Options.MergeStrategy))
 	switch {
@@ -40,58 +40,58 @@ func (d *patch) check(v *validation) {
 	case body[0] != '[' && body[0] != '{':
 		v.err = vedette.Errorf(vedette.Invalid, "patchBody of the description is no list of steps, which a patch of the strategy json is")
 	default:
-		v.target(d.target())
+		v.checkTarget(d.target())
 	}
 }
 
-func (d *patch) run(ctx context.Context, t *turn) (*Result, error) {
+func (d *patchOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	target, err := d.target()
 	if err != nil {
 		return nil, err
 	}
-	t.say("Beginning patching of manifest in account %s...", t.account())
-	t.say("Finding patch handler for %s...", target)
+	t.reportf("Beginning patching of manifest in account %s...", t.account())
+	t.reportf("Finding patch handler for %s...", target)
 	result := newResult()
 	args := vedette.PatchArgs{Target: target.args(), Type: vedette.PatchType(strings.ToLower(string(d.Options.MergeStrategy)))}
 	if args.Type == vedette.JSONPatch {
-		args.Patch = steps(d.PatchBody)
+		args.Patch = patchSteps(d.PatchBody)
 	} else {
-		t.say("Swapping out artifacts in %s from context...", target)
-		m, err := d.bind(t, target, result)
+		t.reportf("Swapping out artifacts in %s from context...", target)
+		m, err := d.bindArtifacts(t, target, result)
 		if err != nil {
 			return nil, err
 		}
 		args.Patch = m.JSON()
-		if d.records() {
-			args.Patch = target.record(m, args)
+		if d.shouldRecord() {
+			args.Patch = target.withChangeCause(m, args)
 		}
 	}
-	t.say("Submitting manifest %s to Kubernetes master...", target)
-	out, err := t.change(ctx, act{object: resource(args.Target), failed: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace),
-		args: args, within: t.tasks.cfg.Timeout})
-	if err != nil && !strings.Contains(words(out), "not patched") { // which is that nothing was to be changed
+	t.reportf("Submitting manifest %s to Kubernetes master...", target)
+	out, err := t.change(ctx, clusterChange{object: kubectlName(args.Target), failurePrefix: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace),
+		args: args, timeout: t.tasks.cfg.Timeout})
+	if err != nil && !strings.Contains(outcomeMessage(out), "not patched") { // which is that nothing was to be changed
 		return nil, err
 	}
-	if d.records() && args.Type == vedette.JSONPatch {
-		t.recordSteps(ctx, target, args)
+	if d.shouldRecord() && args.Type == vedette.JSONPatch {
+		t.recordJSONPatchCause(ctx, target, args)
 	}
-	result.add(target.mention())
-	t.say("Patch manifest operation completed successfully")
+	result.addManifest(target.reference())
+	t.reportf("Patch manifest operation completed successfully")
 	return result, nil
 }
 
-func (d *patch) records() bool { return strings.EqualFold(string(d.Options.Record), "true") }
+func (d *patchOp) shouldRecord() bool { return strings.EqualFold(string(d.Options.Record), "true") }
 
-// steps returns a JSON patch; a single step is a list of one.
-func steps(body json.RawMessage) []byte {
+// patchSteps returns a JSON patch; a single step is a list of one.
+func patchSteps(body json.RawMessage) []byte {
 	if body = bytes.TrimSpace(body); body[0] == '{' {
 		body = append(append([]byte{'['}, body...), ']')
 	}
 	return body
 }
 
-// bind replaces artifacts in the patch.
-func (d *patch) bind(t *turn, target target, result *Result) (manifest.Manifest, error) {
+// bindArtifacts replaces artifacts in the patch.
+func (d *patchOp) bindArtifacts(t *opContext, target objectRef, result *Result) (manifest.Manifest, error) {
 	var m manifest.Manifest
 	if err := m.UnmarshalJSON(d.PatchBody); err != nil {
 		return nil, err
@@ -100,30 +100,30 @@ func (d *patch) bind(t *turn, target target, result *Result) (manifest.Manifest,
 	if r, err := views.Find(nil, target.kind); err == nil {
 		kind = r.Kind
 	}
-	bound := manifest.Bind(kind, m, manifest.Binding{Artifacts: given(d.AllArtifacts), Account: string(t.account()),
+	bound := manifest.Bind(kind, m, manifest.Binding{Artifacts: nonNilArtifacts(d.AllArtifacts), Account: string(t.account()),
 		Namespace: target.namespace, MatchNameOnly: t.tasks.cfg.Rules.MatchNameOnly})
 	result.Bound = append(result.Bound, bound...)
-	return m, manifest.Unbound(given(d.RequiredArtifacts), bound)
+	return m, manifest.Unbound(nonNilArtifacts(d.RequiredArtifacts), bound)
 }
 
-// given drops nulls.
-func given(all []*manifest.Artifact) []manifest.Artifact {
-	var kept []manifest.Artifact
+// nonNilArtifacts drops nulls.
+func nonNilArtifacts(all []*manifest.Artifact) []manifest.Artifact {
+	var artifacts []manifest.Artifact
 	for _, a := range all {
 		if a != nil {
-			kept = append(kept, *a)
+			artifacts = append(artifacts, *a)
 		}
 	}
-	return kept
+	return artifacts
 }
 
-// mention is all that Clouddriver tells of a patched object: which one it is.
-func (t target) mention() manifest.Manifest {
-	return manifest.Manifest{"kind": t.written, "metadata": map[string]any{"name": t.name, "namespace": t.namespace}}
+// reference is all that Clouddriver tells of a patched object: which one it is.
+func (t objectRef) reference() manifest.Manifest {
+	return manifest.Manifest{"kind": t.displayKind, "metadata": map[string]any{"name": t.name, "namespace": t.namespace}}
 }
 
-// add tells of a manifest.
-func (r *Result) add(m manifest.Manifest) {
+// addManifest tells of a manifest.
+func (r *Result) addManifest(m manifest.Manifest) {
 	r.Manifests = append(r.Manifests, m)
 	r.Names[m.Namespace()] = union(r.Names[m.Namespace()], []string{m.FullName()})
 }

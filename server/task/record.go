@@ -11,12 +11,12 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// mostCause is how much of a patch an annotation takes.
-const mostCause = 4 << 10
+// maxCauseBytes is how much of a patch an annotation takes.
+const maxCauseBytes = 4 << 10
 
-// cause words a patch as kubectl patch --record would. What is put into a Secret
+// changeCause words a patch as kubectl patch --record would. What is put into a Secret
 // is left out.
-func (t target) cause(a vedette.PatchArgs) string {
+func (t objectRef) changeCause(a vedette.PatchArgs) string {
 	namespace := ""
 	if t.namespace != "" {
 		namespace = " --namespace=" + t.namespace
@@ -25,24 +25,24 @@ func (t target) cause(a vedette.PatchArgs) string {
 	if !mask.IsSecretKind(t.kind) {
 		var compact bytes.Buffer
 		if json.Compact(&compact, a.Patch) == nil {
-			body = cut(compact.String(), mostCause)
+			body = truncate(compact.String(), maxCauseBytes)
 		}
 	}
-	return fmt.Sprintf("kubectl patch %s %s%s --record=true --type=%s --patch=%s", t.written, t.name, namespace, a.Type, body)
+	return fmt.Sprintf("kubectl patch %s %s%s --record=true --type=%s --patch=%s", t.displayKind, t.name, namespace, a.Type, body)
 }
 
-// record has a patch write its own cause, so that it takes no second request.
-func (t target) record(m manifest.Manifest, a vedette.PatchArgs) []byte {
-	return m.Annotated(vedette.ChangeCauseAnnotation, t.cause(a)).JSON()
+// withChangeCause has a patch write its own cause, so that it takes no second request.
+func (t objectRef) withChangeCause(m manifest.Manifest, a vedette.PatchArgs) []byte {
+	return m.Annotated(vedette.ChangeCauseAnnotation, t.changeCause(a)).JSON()
 }
 
-// recordSteps writes the cause of a JSON patch, which can't say "add an annotation"
+// recordJSONPatchCause writes the cause of a JSON patch, which can't say "add an annotation"
 // of an object that may have none. The patch took effect by then, so that a
 // failure is told and no more.
-func (t *turn) recordSteps(ctx context.Context, target target, a vedette.PatchArgs) {
-	a.Patch, a.Type = target.record(manifest.Manifest{}, a), vedette.MergePatch
-	_, err := t.change(ctx, act{object: resource(a.Target), failed: "The change's cause was not recorded: ", args: a, within: t.tasks.cfg.Timeout})
+func (t *opContext) recordJSONPatchCause(ctx context.Context, target objectRef, a vedette.PatchArgs) {
+	a.Patch, a.Type = target.withChangeCause(manifest.Manifest{}, a), vedette.MergePatch
+	_, err := t.change(ctx, clusterChange{object: kubectlName(a.Target), failurePrefix: "The change's cause was not recorded: ", args: a, timeout: t.tasks.cfg.Timeout})
 	if err != nil {
-		t.say("%s", err)
+		t.reportf("%s", err)
 	}
 }

@@ -18,19 +18,19 @@ type Request struct {
 // and its description, in the order in which they are written. Errors are
 // vedette.Invalid and repeat nothing that was sent.
 func ParseRequests(raw []byte) ([]Request, error) {
-	if err := valid(raw); err != nil {
+	if err := checkJSON(raw); err != nil {
 		return nil, err
 	}
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the body is no list of operations: %s", example)
+		return nil, vedette.Errorf(vedette.Invalid, "the body is no list of operations: %s", bodyExample)
 	}
 	var all []Request
 	for _, element := range elements {
 		if element[0] != '{' {
-			return nil, vedette.Errorf(vedette.Invalid, "an element of the list is no object that names an operation: %s", example)
+			return nil, vedette.Errorf(vedette.Invalid, "an element of the list is no object that names an operation: %s", bodyExample)
 		}
-		members, err := parseMembers(element)
+		members, err := parseOperations(element)
 		if err != nil {
 			return nil, err
 		}
@@ -39,23 +39,23 @@ func ParseRequests(raw []byte) ([]Request, error) {
 	return all, nil
 }
 
-const example = `send [{"deployManifest": {"account": "…", …}}]`
+const bodyExample = `send [{"deployManifest": {"account": "…", …}}]`
 
-// parseMembers reads an object's members in order.
-func parseMembers(object json.RawMessage) ([]Request, error) {
+// parseOperations reads an object's members in order.
+func parseOperations(object json.RawMessage) ([]Request, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if _, err := d.Token(); err != nil { // the brace
-		return nil, broken(err)
+		return nil, jsonSyntaxError(err)
 	}
 	var all []Request
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return nil, broken(err)
+			return nil, jsonSyntaxError(err)
 		}
 		r := Request{Name: name.(string)} // the decoder lets nothing else stand here
 		if err := d.Decode(&r.Description); err != nil {
-			return nil, broken(err)
+			return nil, jsonSyntaxError(err)
 		}
 		all = append(all, r)
 	}
@@ -64,18 +64,18 @@ func parseMembers(object json.RawMessage) ([]Request, error) {
 
 // ParseRequest reads the description of an operation that the path names.
 func ParseRequest(name string, raw []byte) ([]Request, error) {
-	return []Request{{Name: name, Description: raw}}, valid(raw)
+	return []Request{{Name: name, Description: raw}}, checkJSON(raw)
 }
 
-func valid(raw []byte) error {
+func checkJSON(raw []byte) error {
 	if json.Valid(raw) {
 		return nil
 	}
-	return broken(json.Unmarshal(raw, new(any)))
+	return jsonSyntaxError(json.Unmarshal(raw, new(any)))
 }
 
-// broken says where JSON is broken, without quoting it.
-func broken(err error) error {
+// jsonSyntaxError says where JSON is broken, without quoting it.
+func jsonSyntaxError(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset > 0 {
 		return vedette.Errorf(vedette.Invalid, "the body is no JSON: it is broken, or ends, at byte %d", syntax.Offset)

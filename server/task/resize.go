@@ -2,36 +2,36 @@ package task
 
 import "context"
 
-// resize is resizeServerGroup: scale, in the words of generic stages.
-type resize struct {
-	common
-	ServerGroupName text `json:"serverGroupName"` // "replicaSet web-v003"
-	Region          text `json:"region"`          // the namespace
+// resizeOp is resizeServerGroup: scale, in the words of generic stages.
+type resizeOp struct {
+	commonFields
+	ServerGroupName lenientString `json:"serverGroupName"` // "replicaSet web-v003"
+	Region          lenientString `json:"region"`          // the namespace
 	Capacity        *struct {
-		Desired number `json:"desired"`
+		Desired optionalInt `json:"desired"`
 	} `json:"capacity"`
 }
 
-func (d *resize) target() (target, error) {
-	return newTarget(string(d.ServerGroupName), namespaceOf(d.Region))
+func (d *resizeOp) target() (objectRef, error) {
+	return newObjectRef(string(d.ServerGroupName), cleanNamespace(d.Region))
 }
 
-func (d *resize) check(v *validation) {
-	if v.target(d.target()) && (d.Capacity == nil || d.Capacity.Desired.n == nil) {
+func (d *resizeOp) check(v *validation) {
+	if v.checkTarget(d.target()) && (d.Capacity == nil || d.Capacity.Desired.n == nil) {
 		v.reject("capacity", "empty")
 	}
 }
 
-func (d *resize) run(ctx context.Context, t *turn) (*Result, error) {
+func (d *resizeOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	target, err := d.target()
 	if err != nil {
 		return nil, err
 	}
-	t.say("Starting resize operation...")
-	t.say("Looking up resource properties...")
-	if err := t.scales(target, "resize", "deployment", "replicaSet", "statefulSet", "daemonSet"); err != nil {
+	t.reportf("Starting resize operation...")
+	t.reportf("Looking up resource properties...")
+	if err := t.requireKind(target, "resize", "deployment", "replicaSet", "statefulSet", "daemonSet"); err != nil {
 		return nil, err
 	}
-	t.say("Calling resize operation...")
-	return nil, t.scale(ctx, target, *d.Capacity.Desired.n)
+	t.reportf("Calling resize operation...")
+	return nil, t.setReplicas(ctx, target, *d.Capacity.Desired.n)
 }

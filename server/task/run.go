@@ -20,15 +20,15 @@ import (
 // orchestration is the phase of what is no single operation's.
 const orchestration = "ORCHESTRATION"
 
-// run is a task that runs here.
-type run struct {
+// taskRun is a task that runs here.
+type taskRun struct {
 	tasks   *Tasks
 	id      string
-	works   []work // let go when they are done: they hold what was submitted
+	ops     []validatedOp // let go when they are done: they hold what was submitted
 	options Options
 	ctx     context.Context // ends with a cause: errStopped, errTaken or a givenUp
 	cancel  context.CancelCauseFunc
-	begun   atomic.Bool
+	started atomic.Bool
 	done    chan struct{} // closed by leave
 
 	mu   sync.Mutex
@@ -36,64 +36,64 @@ type run struct {
 }
 
 var (
-	errStopped = errors.New("the server that runs the task is stopped")
-	errTaken   = errors.New("the task was taken by another server")
+	errStopped   = errors.New("the server that runs the task is stopped")
+	errTakenOver = errors.New("the task was taken by another server")
 )
 
-// givenUp is why a task ends that somebody wants to end.
-type givenUp struct{ again bool }
+// cancelledError is why a task ends that somebody wants to end.
+type cancelledError struct{ retryable bool }
 
-func (*givenUp) Error() string { return givenUpText }
+func (*cancelledError) Error() string { return cancelledText }
 
-const givenUpText = "The task was ended by request"
+const cancelledText = "The task was ended by request"
 
-func (g *givenUp) state() store.TaskState {
-	if g.again {
+func (e *cancelledError) state() store.TaskState {
+	if e.retryable {
 		return store.TaskRetryable
 	}
 	return store.TaskFailed
 }
 
-func (t *Tasks) newRun(id string, works []work, o Options) *run {
-	r := &run{tasks: t, id: id, works: works, options: o, done: make(chan struct{})}
-	r.ctx, r.cancel = context.WithCancelCause(t.base)
-	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: accountsOf(works), State: store.TaskRunning, Started: time.Now(),
-		History: []Line{{orchestration, "Initializing Orchestration Task"}}, Results: []json.RawMessage{}}
+func (t *Tasks) newRun(id string, ops []validatedOp, o Options) *taskRun {
+	r := &taskRun{tasks: t, id: id, ops: ops, options: o, done: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancelCause(t.baseCtx)
+	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: opAccounts(ops), State: store.TaskRunning, Started: time.Now(),
+		History: []HistoryEntry{{orchestration, "Initializing Orchestration Task"}}, Results: []json.RawMessage{}}
 	return r
 }
 
 // start lets a run run. It must have been entered.
-func (t *Tasks) start(r *run) {
-	r.begun.Store(true)
-	t.cfg.Log.Info("task started", "task", r.id, "user", r.options.User, "operations", namesOf(r.works), "accounts", accountsOf(r.works))
+func (t *Tasks) start(r *taskRun) {
+	r.started.Store(true)
+	t.cfg.Log.Info("task started", "task", r.id, "user", r.options.User, "operations", opNames(r.ops), "accounts", opAccounts(r.ops))
 	go func() {
-		defer t.leave(r)
-		r.all()
+		defer t.unregister(r)
+		r.runAll()
 	}()
 }
 
-func namesOf(works []work) []string {
+func opNames(ops []validatedOp) []string {
 	var names []string
-	for _, w := range works {
-		names = append(names, w.name)
+	for _, op := range ops {
+		names = append(names, op.name)
 	}
 	return names
 }
 
-func accountsOf(works []work) []vedette.AccountName {
+func opAccounts(ops []validatedOp) []vedette.AccountName {
 	names := []vedette.AccountName{}
-	for _, w := range works {
-		names = append(names, w.account())
+	for _, op := range ops {
+		names = append(names, op.account())
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-func (r *run) started() bool { return r.begun.Load() }
+func (r *taskRun) isStarted() bool { return r.started.Load() }
 
-// snapshot returns the task as it is now. What ends it shows when that is
+// currentTask returns the task as it is now. What ends it shows when that is
 // stored, so that nobody is told of an end that others can't read.
-func (r *run) snapshot() Task {
+func (r *taskRun) currentTask() Task {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	task := r.task
@@ -101,102 +101,102 @@ func (r *run) snapshot() Task {
 	return task
 }
 
-func (r *run) say(phase, status string) {
+func (r *taskRun) addHistory(phase, status string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.task.History = append(r.task.History, Line{phase, status})
+	r.task.History = append(r.task.History, HistoryEntry{phase, status})
 }
 
-// all carries the operations out, one after the other; that one fails does not
+// runAll carries the operations out, one after the other; that one fails does not
 // keep the next one from its turn.
-func (r *run) all() {
-	var failed, last bool
-	for i, w := range r.works {
+func (r *taskRun) runAll() {
+	var failed, lastFailed bool
+	for i, op := range r.ops {
 		if r.ctx.Err() != nil {
 			break
 		}
-		if i > 0 && !last {
-			r.say(orchestration, completed(failed))
+		if i > 0 && !lastFailed {
+			r.addHistory(orchestration, completedStatus(failed))
 		}
-		r.say(orchestration, "Processing op: "+w.class)
-		last = !r.one(w)
-		failed = failed || last
-		r.works[i] = work{}
+		r.addHistory(orchestration, "Processing op: "+op.class)
+		lastFailed = !r.runOp(op)
+		failed = failed || lastFailed
+		r.ops[i] = validatedOp{}
 	}
 	switch cause := context.Cause(r.ctx); {
-	case errors.Is(cause, errTaken):
+	case errors.Is(cause, errTakenOver):
 		r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", r.id)
 	case cause != nil:
-		r.finish(r.cutShort(cause))
+		r.finish(r.interruptedTask(cause))
 	default:
-		r.finish(r.ended(failed, last))
+		r.finish(r.completedTask(failed, lastFailed))
 	}
 }
 
-// ended returns the task as it ends by itself. Where the last operation failed
+// completedTask returns the task as it ends by itself. Where the last operation failed
 // its own words stay the last ones: they are what Deck shows.
-func (r *run) ended(failed, last bool) Task {
-	task := r.snapshot()
+func (r *taskRun) completedTask(failed, lastFailed bool) Task {
+	task := r.currentTask()
 	switch {
 	case !failed:
-		task.end(store.TaskSucceeded, completed(failed))
-	case last:
+		task.finish(store.TaskSucceeded, completedStatus(failed))
+	case lastFailed:
 		task.State = store.TaskFailed
 	default:
-		task.end(store.TaskFailed, completed(failed))
+		task.finish(store.TaskFailed, completedStatus(failed))
 	}
 	return task
 }
 
-// completed is what is said after each operation that succeeded. After the last
+// completedStatus is what is said after each operation that succeeded. After the last
 // one it ends the task, and shows no sooner than that is stored.
-func completed(failed bool) string {
+func completedStatus(failed bool) string {
 	if failed {
 		return "Orchestration completed with errors, see prior task logs."
 	}
 	return "Orchestration completed."
 }
 
-// cutShort returns the task as it ends before its time.
-func (r *run) cutShort(cause error) Task {
-	task := r.snapshot()
-	var g *givenUp
-	if errors.As(cause, &g) {
-		task.end(g.state(), givenUpText)
+// interruptedTask returns the task as it ends before its time.
+func (r *taskRun) interruptedTask(cause error) Task {
+	task := r.currentTask()
+	var cancelled *cancelledError
+	if errors.As(cause, &cancelled) {
+		task.finish(cancelled.state(), cancelledText)
 	} else {
 		task.abandon("The server that ran this task was stopped before it ended.")
 	}
 	return task
 }
 
-// one carries out one operation and reports whether it succeeded.
-func (r *run) one(w work) (ok bool) {
+// runOp carries out one operation and reports whether it succeeded.
+func (r *taskRun) runOp(op validatedOp) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			// The value may hold what was submitted; the stack does not.
 			id := rand.Text()[:10]
-			r.tasks.cfg.Log.Error("an operation panicked", "id", id, "task", r.id, "operation", w.name, "stack", string(debug.Stack()))
-			r.fail(w, &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id})
+			r.tasks.cfg.Log.Error("an operation panicked", "id", id, "task", r.id, "operation", op.name, "stack", string(debug.Stack()))
+			r.fail(op, &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id})
 		}
 	}()
-	result, err := w.run(r.ctx, &turn{run: r, work: w})
+	result, err := op.run(r.ctx, &opContext{taskRun: r, op: op})
 	if err != nil {
-		r.fail(w, r.explain(w, err))
+		r.fail(op, r.toFailure(op, err))
 		return false
 	}
 	if result != nil {
-		r.add(result)
+		r.addResult(result)
 	}
 	return true
 }
 
-func (r *run) fail(w work, f *failure) {
-	r.say(orchestration, "Orchestration failed: "+w.class+" | "+f.class+": ["+f.message+"]")
-	r.add(f.exception(w.class))
+func (r *taskRun) fail(op validatedOp, f *failure) {
+	r.addHistory(orchestration, "Orchestration failed: "+op.class+" | "+f.class+": ["+f.message+"]")
+	r.addResult(f.exception(op.class))
 }
 
-// add keeps a result.
-func (r *run) add(result any) {
+// addResult keeps a result.
+func (r *taskRun) addResult(result any) {
 	raw, err := json.Marshal(result)
 	if err != nil { // results are made of what was decoded
 		panic(err)
@@ -206,21 +206,21 @@ func (r *run) add(result any) {
 	r.task.Results = append(r.task.Results, raw)
 }
 
-// progress stores what is known so far, before something is changed in a
+// saveProgress stores what is known so far, before something is changed in a
 // cluster: should this server go away then, the one that ends the task can tell.
-func (r *run) progress(ctx context.Context) {
+func (r *taskRun) saveProgress(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := r.save(ctx, r.snapshot())
+	err := r.save(ctx, r.currentTask())
 	switch {
 	case vedette.KindOf(err) == vedette.Conflict:
-		r.cancel(errTaken)
+		r.cancel(errTakenOver)
 	case err != nil && ctx.Err() == nil:
 		r.tasks.cfg.Log.Warn("the progress of a task was not stored", "task", r.id, "error", err)
 	}
 }
 
-func (r *run) save(ctx context.Context, task Task) error {
+func (r *taskRun) save(ctx context.Context, task Task) error {
 	row, err := r.row(task)
 	if err != nil {
 		return err
@@ -228,8 +228,8 @@ func (r *run) save(ctx context.Context, task Task) error {
 	return r.tasks.cfg.Store.SaveTask(ctx, row)
 }
 
-func (r *run) row(task Task) (store.TaskRow, error) {
-	body, err := task.body()
+func (r *taskRun) row(task Task) (store.TaskRow, error) {
+	body, err := task.encodeBody()
 	row := store.TaskRow{ID: task.ID, RequestID: task.RequestID, Server: vedette.ServerID(task.Owner), Application: r.options.Application,
 		User: r.options.User, State: task.State, Body: body, Created: task.Started, LastSeen: time.Now()}
 	if !task.Running() {
@@ -241,12 +241,12 @@ func (r *run) row(task Task) (store.TaskRow, error) {
 // finish stores the end of a task, however long the database is away; while it
 // is, readers are told that the task goes on. A server that is stopped tries once
 // more: what it can't store then another one ends.
-func (r *run) finish(task Task) {
+func (r *taskRun) finish(task Task) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 15*time.Second
-	last := false
+	finalAttempt := false
 	for {
-		err := r.put(task)
+		err := r.saveEnd(task)
 		switch {
 		case err == nil:
 			r.mu.Lock()
@@ -257,33 +257,33 @@ func (r *run) finish(task Task) {
 		case vedette.KindOf(err) == vedette.Conflict:
 			r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", r.id)
 			return
-		case last:
+		case finalAttempt:
 			r.tasks.cfg.Log.Error("the end of a task is not stored; another server will end it", "task", r.id, "error", err)
 			return
 		}
 		r.tasks.cfg.Log.Warn("the end of a task is not stored yet; tried again", "task", r.id, "error", err)
 		if errors.Is(err, store.ErrData) { // nothing else is better of a shorter one
-			task.shorten()
+			task.trimForStorage()
 		}
 		timer := time.NewTimer(wait.NextBackOff())
 		select {
 		case <-timer.C:
-		case <-r.tasks.base.Done():
+		case <-r.tasks.baseCtx.Done():
 			timer.Stop()
-			last = true
+			finalAttempt = true
 		}
 	}
 }
 
-const lastStore = 3 * time.Second
+const finalStoreTimeout = 3 * time.Second
 
-// put stores the end of a task, which the end of its context must not prevent.
-func (r *run) put(task Task) error {
-	limit := storeTimeout
-	if r.tasks.base.Err() != nil {
-		limit = lastStore
+// saveEnd stores the end of a task, which the end of its context must not prevent.
+func (r *taskRun) saveEnd(task Task) error {
+	timeout := storeTimeout
+	if r.tasks.baseCtx.Err() != nil {
+		timeout = finalStoreTimeout
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), limit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), timeout)
 	defer cancel()
 	return r.save(ctx, task)
 }

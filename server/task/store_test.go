@@ -29,26 +29,26 @@ func openStore(t *testing.T) *store.Store {
 	return s
 }
 
-// end waits until a task has ended.
-func (s *server) end(t *testing.T, id string) view {
+// awaitEnd waits until a task has ended.
+func (s *testServer) awaitEnd(t *testing.T, id string) taskView {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
-		if v := s.task(t, id); v.Status.Completed {
+		if v := s.getTask(t, id); v.Status.Completed {
 			return v
 		}
 	}
-	t.Fatalf("task %s did not end: %+v", id, s.task(t, id))
-	return view{}
+	t.Fatalf("task %s did not end: %+v", id, s.getTask(t, id))
+	return taskView{}
 }
 
-// TestOnADatabase submits as Orca does, from several sides at once, to two
+// TestConcurrentSubmitsOnDatabase submits as Orca does, from several sides at once, to two
 // servers on one database.
-func TestOnADatabase(t *testing.T) {
+func TestConcurrentSubmitsOnDatabase(t *testing.T) {
 	const n = 200
-	book := openStore(t)
-	servers := []*server{newServer(task.Config{Store: book}), newServer(task.Config{Store: book, Server: "vedette-1"})}
+	db := openStore(t)
+	servers := []*testServer{newServer(task.Config{Store: db}), newServer(task.Config{Store: db, Server: "vedette-1"})}
 	ids := make([][2]string, n)
 	var posts sync.WaitGroup
 	for i := range n {
@@ -58,70 +58,70 @@ func TestOnADatabase(t *testing.T) {
 	}
 	posts.Wait()
 	for _, s := range servers {
-		s.live(t)() // which waits for the tasks that run
+		s.startHousekeeping(t)() // which waits for the tasks that run
 	}
 	for i, id := range ids {
 		if id[0] != id[1] {
 			t.Errorf("request %d is task %s and task %s", i, id[0], id[1])
 		}
-		if v := servers[i%2].task(t, id[0]); !v.Status.Completed || v.Status.Failed || len(v.ResultObjects) != 1 ||
+		if v := servers[i%2].getTask(t, id[0]); !v.Status.Completed || v.Status.Failed || len(v.ResultObjects) != 1 ||
 			fmt.Sprint(v.ResultObjects[0].ManifestNamesByNamespace) != "map[shop:[service a service b service c]]" {
 			t.Errorf("%+v", v)
 		}
 	}
-	if did := servers[0].cluster.count() + servers[1].cluster.count(); did != 3*n {
-		t.Errorf("%d operations for %d tasks of three", did, n)
+	if operations := servers[0].cluster.count() + servers[1].cluster.count(); operations != 3*n {
+		t.Errorf("%d operations for %d tasks of three", operations, n)
 	}
 }
 
-// TestServerDiesOnADatabase is TestServerDies with a real database and real time.
-func TestServerDiesOnADatabase(t *testing.T) {
-	book := openStore(t)
-	dead := newServer(task.Config{Store: book})
-	other := newServer(task.Config{Store: book, Server: "vedette-1", AbandonAfter: 30 * time.Millisecond})
+// TestTaskOfCrashedServerOnDatabase is TestServerDies with a real database and real time.
+func TestTaskOfCrashedServerOnDatabase(t *testing.T) {
+	db := openStore(t)
+	crashed := newServer(task.Config{Store: db})
+	other := newServer(task.Config{Store: db, Server: "vedette-1", AbandonAfter: 30 * time.Millisecond})
 	release, reached := make(chan struct{}), make(chan struct{}, 3)
-	dead.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
+	crashed.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
 		reached <- struct{}{}
-		if dead.cluster.count() == 2 {
+		if crashed.cluster.count() == 2 {
 			<-release
 		}
-		return done(op)
+		return doneOutcome(op)
 	}
-	id := dead.post(t, "/kubernetes/ops?clientRequestId=1", deployThree)
+	id := crashed.post(t, "/kubernetes/ops?clientRequestId=1", deployThree)
 	<-reached
 	<-reached
-	other.live(t)
-	v := other.end(t, id)
+	other.startHousekeeping(t)
+	v := other.awaitEnd(t, id)
 	if !v.Status.Failed || !strings.Contains(v.Status.Status, "Done so far: Deploy manifest task completed successfully for manifest service a") {
 		t.Errorf("%+v", v.Status)
 	}
 	close(release)
-	dead.live(t)() // which waits until it has noticed
-	if again := other.task(t, id); fmt.Sprint(again) != fmt.Sprint(v) || dead.cluster.count() != 2 {
-		t.Errorf("after %d operations: %+v", dead.cluster.count(), again)
+	crashed.startHousekeeping(t)() // which waits until it has noticed
+	if later := other.getTask(t, id); fmt.Sprint(later) != fmt.Sprint(v) || crashed.cluster.count() != 2 {
+		t.Errorf("after %d operations: %+v", crashed.cluster.count(), later)
 	}
-	if again := other.post(t, "/kubernetes/ops?clientRequestId=1", deployThree); again != id || other.cluster.count() != 0 {
-		t.Errorf("task %s, %d operations", again, other.cluster.count())
+	if second := other.post(t, "/kubernetes/ops?clientRequestId=1", deployThree); second != id || other.cluster.count() != 0 {
+		t.Errorf("task %s, %d operations", second, other.cluster.count())
 	}
 }
 
-// TestRetryOnADatabase is TestRetry with a real database.
-func TestRetryOnADatabase(t *testing.T) {
-	book := openStore(t)
-	s, other := newServer(task.Config{Store: book}), newServer(task.Config{Store: book, Server: "vedette-1"})
-	s.cluster.do = hang
+// TestCancelAndRestartOnDatabase is TestRetry with a real database.
+func TestCancelAndRestartOnDatabase(t *testing.T) {
+	db := openStore(t)
+	s, other := newServer(task.Config{Store: db}), newServer(task.Config{Store: db, Server: "vedette-1"})
+	s.cluster.do = waitUntilCanceled
 	id := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
-	if code, answer := s.ask(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
-		t.Fatalf("%d %s", code, answer)
+	if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
+		t.Fatalf("%d %s", code, response)
 	}
-	if again := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); again != id {
-		t.Errorf("task %s after %s", again, id)
+	if second := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id {
+		t.Errorf("task %s after %s", second, id)
 	}
-	v := other.end(t, id)
+	v := other.awaitEnd(t, id)
 	if v.Status.Failed || len(v.ResultObjects) != 0 || !strings.Contains(fmt.Sprint(v.History), "Re-initializing Orchestration Task (failure is retryable)") {
 		t.Errorf("%+v", v)
 	}
-	if code, answer := s.ask(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusConflict || !strings.Contains(answer, "has ended already, as succeeded") {
-		t.Errorf("%d %s", code, answer)
+	if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusConflict || !strings.Contains(response, "has ended already, as succeeded") {
+		t.Errorf("%d %s", code, response)
 	}
 }

@@ -21,14 +21,14 @@ type Task struct {
 	// them has stored the task.
 	Accounts []vedette.AccountName
 	State    store.TaskState
-	History  []Line
+	History  []HistoryEntry
 	Results  []json.RawMessage // Result and Exception, in the order of the operations
 	Outputs  []Output          // of the newest mostOutputs changes, where they are kept
 	Started  time.Time
 }
 
-// Line is one entry of a task's history.
-type Line struct {
+// HistoryEntry is one entry of a task's history.
+type HistoryEntry struct {
 	Phase  string `json:"phase"`
 	Status string `json:"status"`
 }
@@ -71,26 +71,26 @@ type Detail struct {
 	Message string `json:"message"`
 }
 
-// body is what is stored of a task besides its columns. It holds nothing of what
+// storedBody is what is stored of a task besides its columns. It holds nothing of what
 // was submitted.
-type body struct {
+type storedBody struct {
 	Accounts []vedette.AccountName `json:"accounts"`
-	History  []Line                `json:"history"`
+	History  []HistoryEntry        `json:"history"`
 	Results  []json.RawMessage     `json:"results"`
 	Outputs  []Output              `json:"outputs,omitempty"`
 }
 
-func (t Task) body() ([]byte, error) {
-	raw, err := json.Marshal(body{t.Accounts, t.History, t.Results, t.Outputs})
+func (t Task) encodeBody() ([]byte, error) {
+	raw, err := json.Marshal(storedBody{t.Accounts, t.History, t.Results, t.Outputs})
 	if err != nil {
 		return nil, fmt.Errorf("encode task %s: %w", t.ID, err)
 	}
 	return raw, nil
 }
 
-// taskOf reads a stored task.
-func taskOf(row store.TaskRow) (Task, error) {
-	b := body{Results: []json.RawMessage{}}
+// decodeTask reads a stored task.
+func decodeTask(row store.TaskRow) (Task, error) {
+	b := storedBody{Results: []json.RawMessage{}}
 	if err := json.Unmarshal(row.Body, &b); err != nil {
 		return Task{}, fmt.Errorf("decode task %s: %w", row.ID, err)
 	}
@@ -98,8 +98,8 @@ func taskOf(row store.TaskRow) (Task, error) {
 		History: b.History, Results: b.Results, Outputs: b.Outputs, Started: row.Created}, nil
 }
 
-// HostOf returns the host in a task's owner, "7f3a…@vedette-0".
-func HostOf(owner string) string {
+// OwnerHost returns the host in a task's owner, "7f3a…@vedette-0".
+func OwnerHost(owner string) string {
 	_, host, ok := strings.Cut(owner, "@")
 	if !ok {
 		return owner

@@ -21,22 +21,22 @@ type dispatcher interface {
 	Execute(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
-// accounts is where accounts and the kinds that they report come from.
-type accounts interface {
+// accountStore is where accounts and the kinds that they report come from.
+type accountStore interface {
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
-// book is where tasks are kept, as store.Store keeps them: a task's row is
+// taskStore is where tasks are kept, as store.Store keeps them: a task's row is
 // written only by the server that it names, and only while the task runs; else the
 // error is vedette.Conflict.
-type book interface {
-	bookWriter
-	bookReader
-	bookKeeper
+type taskStore interface {
+	taskWriter
+	taskReader
+	taskMaintainer
 }
 
-type bookWriter interface {
+type taskWriter interface {
 	// CreateTask returns the task that has the same request ID, where there is one,
 	// and false.
 	CreateTask(ctx context.Context, row store.TaskRow) (store.TaskRow, bool, error)
@@ -45,12 +45,12 @@ type bookWriter interface {
 	AcquireTask(ctx context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error)
 }
 
-type bookReader interface {
+type taskReader interface {
 	Task(ctx context.Context, id string) (store.TaskRow, error)
 	RunningTasks(ctx context.Context, limit int) ([]store.TaskRow, error)
 }
 
-type bookKeeper interface {
+type taskMaintainer interface {
 	// TouchTasks tells that a server lives, and with it the tasks that it runs.
 	TouchTasks(ctx context.Context, server vedette.ServerID, at time.Time) error
 	// AbandonedTasks returns what counts as running on servers that were not seen
@@ -63,44 +63,44 @@ type bookKeeper interface {
 // what stands behind them.
 type Config struct {
 	Server   vedette.ServerID
-	Store    book
-	Accounts accounts
+	Store    taskStore
+	Accounts accountStore
 	Dispatch dispatcher
 	Rules    manifest.Rules // of deployments; those of an account's custom kinds are added
-	Output   OutputOf       // of which accounts a task keeps what was done and said
+	Output   OutputPolicy   // of which accounts a task keeps what was done and said
 	Log      *slog.Logger   // nil: nothing is logged
 
 	Timeout time.Duration // of one operation in a cluster; 30 s
 	// DeleteTimeout is how long a deletion may take until the object is gone,
 	// besides the time that its pods are given; 10 min.
-	DeleteTimeout time.Duration
-	Beat          time.Duration // how often the server says that it lives; 5 s
+	DeleteTimeout     time.Duration
+	HeartbeatInterval time.Duration // how often the server says that it lives; 5 s
 	// AbandonAfter is how long a server may be silent before others begin to doubt
 	// it; they end its tasks when they heard nothing for some time more. 30 s.
-	AbandonAfter time.Duration
-	Keep         time.Duration // how long the end of a task can be read; 4 days
-	Patience     time.Duration // that running tasks have to end when the server stops; 8 s
-	// Most is how many tasks may run at once. What is beyond is refused and may be
+	AbandonAfter    time.Duration
+	Retention       time.Duration // how long the end of a task can be read; 4 days
+	ShutdownTimeout time.Duration // that running tasks have to end when the server stops; 8 s
+	// MaxTasks is how many tasks may run at once. What is beyond is refused and may be
 	// submitted again; each holds the manifests it was given. 2000.
-	Most int
+	MaxTasks int
 }
 
 func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Most <= 0 {
-		c.Most = 2000
+	if c.MaxTasks <= 0 {
+		c.MaxTasks = 2000
 	}
 	for _, d := range []struct {
-		set     *time.Duration
-		instead time.Duration
+		field    *time.Duration
+		fallback time.Duration
 	}{
-		{&c.Timeout, 30 * time.Second}, {&c.DeleteTimeout, 10 * time.Minute}, {&c.Beat, 5 * time.Second},
-		{&c.AbandonAfter, 30 * time.Second}, {&c.Keep, 4 * 24 * time.Hour}, {&c.Patience, 8 * time.Second},
+		{&c.Timeout, 30 * time.Second}, {&c.DeleteTimeout, 10 * time.Minute}, {&c.HeartbeatInterval, 5 * time.Second},
+		{&c.AbandonAfter, 30 * time.Second}, {&c.Retention, 4 * 24 * time.Hour}, {&c.ShutdownTimeout, 8 * time.Second},
 	} {
-		if *d.set <= 0 {
-			*d.set = d.instead
+		if *d.field <= 0 {
+			*d.field = d.fallback
 		}
 	}
 	return c
@@ -115,7 +115,7 @@ type Options struct {
 	// MayWrite decides whether the caller may change what is in an account: nil, or
 	// a vedette.Denied. Any other error is that it can't be told, and then nobody
 	// may. Without one everybody may.
-	MayWrite MayFunc
+	MayWrite AccessFunc
 }
 
 // Tasks runs tasks and knows of all that others run. It is safe for use by many
@@ -124,24 +124,24 @@ type Tasks struct {
 	cfg   Config
 	owner vedette.ServerID // this process: a server that is started anew is another one
 
-	base context.Context // of runs: they outlive the request that submits them
-	stop context.CancelCauseFunc
+	baseCtx  context.Context // of runs: they outlive the request that submits them
+	stopRuns context.CancelCauseFunc
 
-	mu      sync.Mutex
-	running map[string]*run
-	closed  bool
-	left    bool               // nobody waits for the rest any more
-	silent  map[string]silence // tasks of others, by ID
-	idle    sync.Cond          // running has become less, or left is set
-	kinds   kinds
+	mu          sync.Mutex
+	running     map[string]*taskRun
+	closed      bool
+	abandonRest bool                        // nobody waits for the rest any more
+	missed      map[string]missedHeartbeats // tasks of others, by ID
+	idle        sync.Cond                   // running has become less, or left is set
+	kinds       kindCache
 }
 
 // New returns Tasks that run none yet. What is submitted runs at once; Run must
 // be running too for others to see that this server lives.
 func New(cfg Config) *Tasks {
 	cfg = cfg.withDefaults()
-	t := &Tasks{cfg: cfg, owner: vedette.ServerID(rand.Text()[:10] + "@" + string(cfg.Server)), running: map[string]*run{}}
-	t.base, t.stop = context.WithCancelCause(context.Background())
+	t := &Tasks{cfg: cfg, owner: vedette.ServerID(rand.Text()[:10] + "@" + string(cfg.Server)), running: map[string]*taskRun{}}
+	t.baseCtx, t.stopRuns = context.WithCancelCause(context.Background())
 	t.idle.L = &t.mu
 	return t
 }
@@ -153,15 +153,15 @@ func New(cfg Config) *Tasks {
 // Errors are a ValidationError, an UnknownError or another vedette.Error, and
 // then nothing was started.
 func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (string, error) {
-	works, err := t.prepare(ctx, requests, o)
+	ops, err := t.prepare(ctx, requests, o)
 	if err != nil {
 		return "", err
 	}
 	if o.RequestID == "" {
 		o.RequestID = rand.Text()
 	}
-	r := t.newRun(ulid.Make().String(), works, o)
-	if err := t.enter(r); err != nil {
+	r := t.newRun(ulid.Make().String(), ops, o)
+	if err := t.register(r); err != nil {
 		return "", err
 	}
 	row, created, err := t.create(ctx, r)
@@ -169,11 +169,11 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 		t.start(r)
 		return r.id, nil
 	}
-	t.leave(r)
+	t.unregister(r)
 	if err != nil || row.State != store.TaskRetryable {
 		return row.ID, err
 	}
-	err = t.again(ctx, row, works, o)
+	err = t.rerun(ctx, row, ops, o)
 	if vedette.KindOf(err) == vedette.Conflict { // the same request has come to another server too
 		err = nil
 	}
@@ -182,7 +182,7 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 
 // create stores a new task. The caller may go while that is done: a task that
 // is stored must run.
-func (t *Tasks) create(ctx context.Context, r *run) (store.TaskRow, bool, error) {
+func (t *Tasks) create(ctx context.Context, r *taskRun) (store.TaskRow, bool, error) {
 	row, err := r.row(r.task)
 	if err != nil {
 		return row, false, err
@@ -208,47 +208,47 @@ func (t *Tasks) Restart(ctx context.Context, id string, requests []Request, o Op
 	if row.State != store.TaskRetryable {
 		return vedette.Errorf(vedette.Invalid, "Task id: %s is not retryable", id)
 	}
-	works, err := t.prepare(ctx, requests, o)
+	ops, err := t.prepare(ctx, requests, o)
 	if err != nil {
 		return err
 	}
-	return t.again(ctx, row, works, o)
+	return t.rerun(ctx, row, ops, o)
 }
 
-// again runs a stored task under its ID. Of two servers that want to, one does.
-func (t *Tasks) again(ctx context.Context, row store.TaskRow, works []work, o Options) error {
+// rerun runs a stored task under its ID. Of two servers that want to, one does.
+func (t *Tasks) rerun(ctx context.Context, row store.TaskRow, ops []validatedOp, o Options) error {
 	o.RequestID, o.Application = row.RequestID, row.Application
-	past, err := taskOf(row)
+	previous, err := decodeTask(row)
 	if err != nil {
 		return err
 	}
-	if err := past.mayChange(ctx, o.MayWrite); err != nil {
+	if err := previous.checkRerun(ctx, o.MayWrite); err != nil {
 		return err
 	}
-	r := t.newRun(row.ID, works, o)
-	r.task.User, r.task.Accounts = past.User, allAccounts(past.Accounts, r.task.Accounts)
-	r.task.History = append(past.History, Line{orchestration, "Re-initializing Orchestration Task (failure is retryable)"})
-	r.task.Started, r.task.Outputs = past.Started, past.Outputs
-	if err := t.enter(r); err != nil {
+	r := t.newRun(row.ID, ops, o)
+	r.task.User, r.task.Accounts = previous.User, allAccounts(previous.Accounts, r.task.Accounts)
+	r.task.History = append(previous.History, HistoryEntry{orchestration, "Re-initializing Orchestration Task (failure is retryable)"})
+	r.task.Started, r.task.Outputs = previous.Started, previous.Outputs
+	if err := t.register(r); err != nil {
 		return err
 	}
 	_, err = t.cfg.Store.AcquireTask(ctx, row.ID, row.Server, t.owner)
 	if err != nil {
-		t.leave(r)
+		t.unregister(r)
 		return err
 	}
 	t.start(r)
 	return nil
 }
 
-// Retry ends a task as failed, and says whether it may be run again. One that
+// Cancel ends a task as failed, and says whether it may be run again. One that
 // runs is stopped where it is.
-func (t *Tasks) Retry(ctx context.Context, id string, again bool) error {
+func (t *Tasks) Cancel(ctx context.Context, id string, retryable bool) error {
 	t.mu.Lock()
 	r := t.running[id]
 	t.mu.Unlock()
 	if r != nil {
-		r.cancel(&givenUp{again})
+		r.cancel(&cancelledError{retryable})
 		select {
 		case <-r.done:
 			return nil
@@ -260,25 +260,25 @@ func (t *Tasks) Retry(ctx context.Context, id string, again bool) error {
 	if err != nil {
 		return err
 	}
-	return t.giveUp(ctx, row, again)
+	return t.cancelStored(ctx, row, retryable)
 }
 
-// giveUp ends a task that does not run here. What has ended has ended.
-func (t *Tasks) giveUp(ctx context.Context, row store.TaskRow, again bool) error {
-	wanted := (&givenUp{again}).state()
+// cancelStored ends a task that does not run here. What has ended has ended.
+func (t *Tasks) cancelStored(ctx context.Context, row store.TaskRow, retryable bool) error {
+	state := (&cancelledError{retryable}).state()
 	switch row.State {
-	case wanted:
+	case state:
 		return nil
 	case store.TaskRunning:
 	default:
 		return vedette.Errorf(vedette.Conflict, "Task id: %s has ended already, as %s", row.ID, row.State)
 	}
-	task, err := taskOf(row)
+	task, err := decodeTask(row)
 	if err != nil {
 		return err
 	}
-	task.end(wanted, givenUpText)
-	return t.end(ctx, row, task)
+	task.finish(state, cancelledText)
+	return t.storeEnd(ctx, row, task)
 }
 
 // Get returns a task.
@@ -286,41 +286,41 @@ func (t *Tasks) Get(ctx context.Context, id string) (Task, error) {
 	t.mu.Lock()
 	r := t.running[id]
 	t.mu.Unlock()
-	if r != nil && r.started() {
-		return r.snapshot(), nil
+	if r != nil && r.isStarted() {
+		return r.currentTask(), nil
 	}
 	row, err := t.row(ctx, id)
 	if err != nil {
 		return Task{}, err
 	}
-	return taskOf(row)
+	return decodeTask(row)
 }
 
 // List returns the tasks that run, on any server, the oldest first; a thousand
 // at most, and no more than store.MostTaskBytes of them.
 func (t *Tasks) List(ctx context.Context) ([]Task, error) {
-	rows, err := t.cfg.Store.RunningTasks(ctx, mostListed)
+	rows, err := t.cfg.Store.RunningTasks(ctx, maxListed)
 	if err != nil {
 		return nil, err
 	}
 	all := []Task{}
 	for _, row := range rows {
-		task, err := taskOf(row)
+		task, err := decodeTask(row)
 		if err != nil {
 			return nil, err
 		}
 		t.mu.Lock()
 		r := t.running[row.ID]
 		t.mu.Unlock()
-		if r != nil && r.started() {
-			task = r.snapshot()
+		if r != nil && r.isStarted() {
+			task = r.currentTask()
 		}
 		all = append(all, task)
 	}
 	return all, nil
 }
 
-const mostListed = 1000
+const maxListed = 1000
 
 func (t *Tasks) row(ctx context.Context, id string) (store.TaskRow, error) {
 	row, err := t.cfg.Store.Task(ctx, id)
@@ -333,14 +333,14 @@ func (t *Tasks) row(ctx context.Context, id string) (store.TaskRow, error) {
 	return row, nil
 }
 
-// enter counts a run among those that run, if there is room.
-func (t *Tasks) enter(r *run) error {
+// register counts a run among those that run, if there is room.
+func (t *Tasks) register(r *taskRun) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
 		return vedette.Errorf(vedette.Unavailable, "the server is going away; try again, another one may answer")
-	case len(t.running) >= t.cfg.Most:
+	case len(t.running) >= t.cfg.MaxTasks:
 		return vedette.Errorf(vedette.Unavailable, "%d tasks run on this server, which is as many as it takes; try again when some have ended", len(t.running))
 	case t.running[r.id] != nil:
 		return vedette.Errorf(vedette.Conflict, "task %s runs again already", r.id)
@@ -349,7 +349,7 @@ func (t *Tasks) enter(r *run) error {
 	return nil
 }
 
-func (t *Tasks) leave(r *run) {
+func (t *Tasks) unregister(r *taskRun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.running, r.id)

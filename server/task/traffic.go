@@ -14,39 +14,39 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// traffic is the description of what makes Services select a workload's pods,
+// trafficOp is the description of what makes Services select a workload's pods,
 // or no longer.
-type traffic struct {
-	common
-	targeted
-	LoadBalancers texts `json:"loadBalancers"` // "service web"; empty: those of the annotation
+type trafficOp struct {
+	commonFields
+	targetFields
+	LoadBalancers stringList `json:"loadBalancers"` // "service web"; empty: those of the annotation
 }
 
-func (d *traffic) check(v *validation) { v.target(d.target()) }
+func (d *trafficOp) check(v *validation) { v.checkTarget(d.target()) }
 
-// enable is enableManifest.
-type enable struct{ traffic }
+// enableOp is enableManifest.
+type enableOp struct{ trafficOp }
 
-func (d *enable) run(ctx context.Context, t *turn) (*Result, error) {
-	return nil, d.do(ctx, t, "enable", manifest.AttachPatch)
+func (d *enableOp) run(ctx context.Context, t *opContext) (*Result, error) {
+	return nil, d.perform(ctx, t, "enable", manifest.AttachPatch)
 }
 
-// disable is disableManifest.
-type disable struct{ traffic }
+// disableOp is disableManifest.
+type disableOp struct{ trafficOp }
 
-func (d *disable) run(ctx context.Context, t *turn) (*Result, error) {
-	return nil, d.do(ctx, t, "disable", manifest.DetachPatch)
+func (d *disableOp) run(ctx context.Context, t *opContext) (*Result, error) {
+	return nil, d.perform(ctx, t, "disable", manifest.DetachPatch)
 }
 
-// patcher makes the patch of labels by which a Service selects an object or not.
-type patcher func(service, object manifest.Manifest) ([]byte, error)
+// patchFunc makes the patch of labels by which a Service selects an object or not.
+type patchFunc func(service, object manifest.Manifest) ([]byte, error)
 
-func (d *traffic) do(ctx context.Context, t *turn, verb string, patch patcher) error {
+func (d *trafficOp) perform(ctx context.Context, t *opContext, verb string, patch patchFunc) error {
 	target, err := d.target()
 	if err != nil {
 		return err
 	}
-	t.say("Starting %s operation in account %s...", verb, t.account())
+	t.reportf("Starting %s operation in account %s...", verb, t.account())
 	live, err := t.get(ctx, target.args())
 	if vedette.KindOf(err) == vedette.NotFound {
 		return illegalState(fmt.Sprintf("Could not find kubernetes manifest: %s", target))
@@ -54,34 +54,34 @@ func (d *traffic) do(ctx context.Context, t *turn, verb string, patch patcher) e
 	if err != nil {
 		return err
 	}
-	t.say("Getting load balancer list to %s...", verb)
+	t.reportf("Getting load balancer list to %s...", verb)
 	balancers, err := manifest.LoadBalancers(live, d.LoadBalancers)
 	if err != nil {
 		return err
 	}
-	t.say("Using %s list [%s]", d.origin(), written(balancers))
+	t.reportf("Using %s list [%s]", d.listSource(), formatKeys(balancers))
 	for i, key := range balancers {
 		if i > 0 { // the one before has changed the labels
 			if live, err = t.get(ctx, target.args()); err != nil {
 				return err
 			}
 		}
-		if err := t.direct(ctx, key, live, patch); err != nil {
+		if err := t.patchForService(ctx, key, live, patch); err != nil {
 			return err
 		}
 	}
-	t.say("%s operation for %s succeeded", strings.ToUpper(verb[:1])+verb[1:], target)
+	t.reportf("%s operation for %s succeeded", strings.ToUpper(verb[:1])+verb[1:], target)
 	return nil
 }
 
-func (d *traffic) origin() string {
+func (d *trafficOp) listSource() string {
 	if len(d.LoadBalancers) > 0 {
 		return "supplied"
 	}
 	return "annotated"
 }
 
-func written(keys []vedette.Key) string {
+func formatKeys(keys []vedette.Key) string {
 	var names []string
 	for _, key := range keys {
 		names = append(names, manifest.KindName(key.Kind)+" "+key.Name)
@@ -89,9 +89,9 @@ func written(keys []vedette.Key) string {
 	return strings.Join(names, ", ")
 }
 
-// direct patches a workload for one Service, so that it holds for the pods to
+// patchForService patches a workload for one Service, so that it holds for the pods to
 // come, and then the pods of a ReplicaSet, which does not replace them.
-func (t *turn) direct(ctx context.Context, key vedette.Key, live manifest.Manifest, patch patcher) error {
+func (t *opContext) patchForService(ctx context.Context, key vedette.Key, live manifest.Manifest, patch patchFunc) error {
 	name := manifest.KindName(key.Kind) + " " + key.Name
 	service, err := t.get(ctx, vedette.Target{Kind: key.Kind.Name, APIVersion: "v1", Namespace: key.Namespace, Name: key.Name})
 	if vedette.KindOf(err) == vedette.NotFound {
@@ -100,20 +100,20 @@ func (t *turn) direct(ctx context.Context, key vedette.Key, live manifest.Manife
 	if err != nil {
 		return err
 	}
-	t.say("Patching target for '%s'", name)
-	if err := t.relabel(ctx, service, live, patch); err != nil {
+	t.reportf("Patching target for '%s'", name)
+	if err := t.patchLabels(ctx, service, live, patch); err != nil {
 		return err
 	}
 	if manifest.KindName(live.Kind()) != "replicaSet" {
 		return nil
 	}
-	t.say("Patching pods for '%s'", name)
+	t.reportf("Patching pods for '%s'", name)
 	pods, err := t.pods(ctx, live)
 	if err != nil {
 		return err
 	}
 	for _, pod := range pods {
-		err := t.relabel(ctx, service, pod, patch)
+		err := t.patchLabels(ctx, service, pod, patch)
 		if err != nil && vedette.KindOf(err) != vedette.NotFound { // a pod may have gone since
 			return err
 		}
@@ -121,15 +121,15 @@ func (t *turn) direct(ctx context.Context, key vedette.Key, live manifest.Manife
 	return nil
 }
 
-// relabel patches one object, unless its labels are right as they are.
-func (t *turn) relabel(ctx context.Context, service, live manifest.Manifest, patch patcher) error {
+// patchLabels patches one object, unless its labels are right as they are.
+func (t *opContext) patchLabels(ctx context.Context, service, live manifest.Manifest, patch patchFunc) error {
 	body, err := patch(service, live)
 	if err != nil || body == nil {
 		return err
 	}
 	target := vedette.Target{Kind: live.Kind().String(), APIVersion: live.APIVersion(), Namespace: live.Namespace(), Name: live.Name()}
-	out, err := t.change(ctx, act{object: resource(target), failed: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", live.Name(), live.Namespace()),
-		args: vedette.PatchArgs{Target: target, Type: vedette.JSONPatch, Patch: body}, within: t.tasks.cfg.Timeout})
+	out, err := t.change(ctx, clusterChange{object: kubectlName(target), failurePrefix: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", live.Name(), live.Namespace()),
+		args: vedette.PatchArgs{Target: target, Type: vedette.JSONPatch, Patch: body}, timeout: t.tasks.cfg.Timeout})
 	if err != nil && out.Status == http.StatusNotFound {
 		return vedette.Errorf(vedette.NotFound, "%s", err)
 	}
@@ -137,19 +137,19 @@ func (t *turn) relabel(ctx context.Context, service, live manifest.Manifest, pat
 }
 
 // pods returns the pods that a ReplicaSet owns.
-func (t *turn) pods(ctx context.Context, set manifest.Manifest) ([]manifest.Manifest, error) {
+func (t *opContext) pods(ctx context.Context, replicaSet manifest.Manifest) ([]manifest.Manifest, error) {
 	var o struct {
 		Metadata metav1.ObjectMeta
 		Spec     struct{ Selector *metav1.LabelSelector }
 	}
-	if err := json.Unmarshal(set.JSON(), &o); err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "%s can't be read: %w", set.FullName(), err)
+	if err := json.Unmarshal(replicaSet.JSON(), &o); err != nil {
+		return nil, vedette.Errorf(vedette.Unavailable, "%s can't be read: %w", replicaSet.FullName(), err)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the selector of %s can't be read: %w", set.FullName(), err)
+		return nil, vedette.Errorf(vedette.Unavailable, "the selector of %s can't be read: %w", replicaSet.FullName(), err)
 	}
-	pods, err := t.list(ctx, vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: set.Namespace()}, selector.String())
+	pods, err := t.list(ctx, vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: replicaSet.Namespace()}, selector.String())
 	return slices.DeleteFunc(pods, func(pod manifest.Manifest) bool { return !ownedBy(pod, string(o.Metadata.UID)) }), err
 }
 

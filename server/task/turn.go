@@ -12,66 +12,66 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// turn is one operation's turn in a task: by it an operation tells what it does
+// opContext is one operation's turn in a task: by it an operation tells what it does
 // and reaches its cluster.
-type turn struct {
-	*run
-	work work
+type opContext struct {
+	*taskRun
+	op validatedOp
 }
 
-// say adds a line to the task's history.
-func (t *turn) say(format string, args ...any) {
-	t.run.say(t.work.phase, fmt.Sprintf(format, args...))
+// reportf adds a line to the task's history.
+func (t *opContext) reportf(format string, args ...any) {
+	t.taskRun.addHistory(t.op.phase, fmt.Sprintf(format, args...))
 }
 
-func (t *turn) account() vedette.AccountName { return t.work.account() }
+func (t *opContext) account() vedette.AccountName { return t.op.account() }
 
-// act is one change of something in a cluster.
-type act struct {
-	object string // what is changed: "deployment web", "deployment/web", or a kind and a selector
-	failed string // begins what is told of a failure; the cluster's words follow it
-	args   vedette.Args
-	within time.Duration
+// clusterChange is one change of something in a cluster.
+type clusterChange struct {
+	object        string // what is changed: "deployment web", "deployment/web", or a kind and a selector
+	failurePrefix string // begins what is told of a failure; the cluster's words follow it
+	args          vedette.Args
+	timeout       time.Duration
 }
 
 // change changes something in the cluster. What is known so far is stored first.
-func (t *turn) change(ctx context.Context, a act) (vedette.Outcome, error) {
-	t.progress(ctx)
-	out := t.do(ctx, a.args, a.within)
-	t.keep(a, out)
-	return out, refused(a.failed, out)
+func (t *opContext) change(ctx context.Context, c clusterChange) (vedette.Outcome, error) {
+	t.saveProgress(ctx)
+	out := t.execute(ctx, c.args, c.timeout)
+	t.recordOutput(c, out)
+	return out, outcomeError(c.failurePrefix, out)
 }
 
-// ask asks the cluster for something. What is not there is a vedette.NotFound.
-func (t *turn) ask(ctx context.Context, deed string, args vedette.Args) (vedette.Outcome, error) {
-	out := t.do(ctx, args, t.tasks.cfg.Timeout)
+// query asks the cluster for something. What is not there is a vedette.NotFound.
+func (t *opContext) query(ctx context.Context, prefix string, args vedette.Args) (vedette.Outcome, error) {
+	out := t.execute(ctx, args, t.tasks.cfg.Timeout)
 	if out.State == vedette.Failed && out.Status == http.StatusNotFound {
-		return out, vedette.Errorf(vedette.NotFound, "%s%s", deed, words(out))
+		return out, vedette.Errorf(vedette.NotFound, "%s%s", prefix, outcomeMessage(out))
 	}
-	return out, refused(deed, out)
+	return out, outcomeError(prefix, out)
 }
 
-// do carries out one operation, unless the task is to end.
-func (t *turn) do(ctx context.Context, args vedette.Args, within time.Duration) vedette.Outcome {
+// execute carries out one operation, unless the task is to end.
+func (t *opContext) execute(ctx context.Context, args vedette.Args, timeout time.Duration) vedette.Outcome {
 	if cause := context.Cause(ctx); cause != nil {
 		return vedette.Outcome{State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Stopped", Message: cause.Error() + "; this was not begun"}
 	}
-	deadline := time.Now().Add(within)
-	ctx, cancel := context.WithDeadline(ctx, deadline.Add(afterDeadline))
+	deadline := time.Now().Add(timeout)
+	ctx, cancel := context.WithDeadline(ctx, deadline.Add(outcomeGrace))
 	defer cancel()
 	op := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
 		User: t.options.User, Origin: "task " + t.id}
-	out := veil(args, t.tasks.cfg.Dispatch.Execute(ctx, op))
+	out := maskOutcome(args, t.tasks.cfg.Dispatch.Execute(ctx, op))
 	out.ID = op.ID
 	return out
 }
 
-// afterDeadline is what a dispatcher has to tell how an operation ended.
-const afterDeadline = 5 * time.Second
+// outcomeGrace is what a dispatcher has to tell how an operation ended.
+const outcomeGrace = 5 * time.Second
 
 // get reads one object as it is now.
-func (t *turn) get(ctx context.Context, target vedette.Target) (manifest.Manifest, error) {
-	out, err := t.ask(ctx, fmt.Sprintf("Failed to get: %s of kind: %s from namespace: %s: ", target.Name, target.Kind, target.Namespace),
+func (t *opContext) get(ctx context.Context, target vedette.Target) (manifest.Manifest, error) {
+	out, err := t.query(ctx, fmt.Sprintf("Failed to get: %s of kind: %s from namespace: %s: ", target.Name, target.Kind, target.Namespace),
 		vedette.GetArgs{Target: target})
 	if err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (t *turn) get(ctx context.Context, target vedette.Target) (manifest.Manifes
 }
 
 // list reads all objects of a kind in a namespace that a selector fits.
-func (t *turn) list(ctx context.Context, target vedette.Target, selector string) ([]manifest.Manifest, error) {
-	out, err := t.ask(ctx, fmt.Sprintf("Failed to read %s from %s: ", target.Kind, target.Namespace),
+func (t *opContext) list(ctx context.Context, target vedette.Target, selector string) ([]manifest.Manifest, error) {
+	out, err := t.query(ctx, fmt.Sprintf("Failed to read %s from %s: ", target.Kind, target.Namespace),
 		vedette.ListArgs{Target: target, LabelSelector: selector})
 	if err != nil {
 		return nil, err

@@ -37,28 +37,28 @@ func (e *UnknownError) Unwrap() error {
 	return &vedette.Error{Kind: vedette.Invalid, Message: e.Error()}
 }
 
-// work is an operation that was found to be in order.
-type work struct {
-	sort
+// validatedOp is an operation that was found to be in order.
+type validatedOp struct {
+	opSpec
 	operation
 	custom []vedette.CustomResource // the account's
 	debug  bool                     // so is it
 }
 
 // prepare reads and judges what is submitted, before anything of it is done.
-func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]work, error) {
-	var all []work
+func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]validatedOp, error) {
+	var all []validatedOp
 	var errs []string
 	for _, r := range requests {
-		w, row, err := t.read(ctx, r, o.Provider)
+		op, row, err := t.resolve(ctx, r, o.Provider)
 		if err != nil {
 			return nil, err
 		}
-		found, err := t.judge(ctx, w, row, o)
+		problems, err := t.validate(ctx, op, row, o)
 		if err != nil {
 			return nil, err
 		}
-		all, errs = append(all, w), append(errs, found...)
+		all, errs = append(all, op), append(errs, problems...)
 	}
 	if len(errs) > 0 {
 		slices.Sort(errs)
@@ -67,40 +67,40 @@ func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]w
 	return all, nil
 }
 
-// read finds out which operation is meant, and for which account.
-func (t *Tasks) read(ctx context.Context, r Request, provider string) (work, store.AccountRow, error) {
-	s, err := sortOf(r.Name, kubernetes)
+// resolve finds out which operation is meant, and for which account.
+func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (validatedOp, store.AccountRow, error) {
+	s, err := findOpSpec(r.Name, kubernetes)
 	if err != nil {
-		return work{}, store.AccountRow{}, err
+		return validatedOp{}, store.AccountRow{}, err
 	}
 	op, err := s.parse(r.Description)
 	if err != nil {
-		return work{}, store.AccountRow{}, err
+		return validatedOp{}, store.AccountRow{}, err
 	}
 	if provider == "" {
 		provider = op.provider()
 	}
 	if provider != "" && provider != kubernetes {
-		return work{}, store.AccountRow{}, &UnknownError{Operation: r.Name, Provider: provider}
+		return validatedOp{}, store.AccountRow{}, &UnknownError{Operation: r.Name, Provider: provider}
 	}
 	name := op.account()
-	if name == "" && s.context != "" {
-		return work{}, store.AccountRow{}, &ValidationError{[]string{s.context + "." + s.context + ".account.empty"}}
+	if name == "" && s.validationContext != "" {
+		return validatedOp{}, store.AccountRow{}, &ValidationError{[]string{s.validationContext + "." + s.validationContext + ".account.empty"}}
 	}
 	if name == "" {
-		return work{}, store.AccountRow{}, vedette.Errorf(vedette.Invalid, "the description of %s names no account", r.Name)
+		return validatedOp{}, store.AccountRow{}, vedette.Errorf(vedette.Invalid, "the description of %s names no account", r.Name)
 	}
 	row, err := t.cfg.Accounts.Account(ctx, name)
 	if vedette.KindOf(err) == vedette.NotFound {
-		return work{}, row, vedette.Errorf(vedette.Invalid, "credentials not found (name: %s): no agent has registered an account of this name", name)
+		return validatedOp{}, row, vedette.Errorf(vedette.Invalid, "credentials not found (name: %s): no agent has registered an account of this name", name)
 	}
-	return work{s, op, row.Properties.CustomResources, row.Properties.Debug}, row, err
+	return validatedOp{s, op, row.Properties.CustomResources, row.Properties.Debug}, row, err
 }
 
-// judge asks whether the caller may, and whether the description holds what it
+// validate asks whether the caller may, and whether the description holds what it
 // must.
-func (t *Tasks) judge(ctx context.Context, w work, row store.AccountRow, o Options) ([]string, error) {
-	v := &validation{context: w.context, properties: row.Properties}
+func (t *Tasks) validate(ctx context.Context, op validatedOp, row store.AccountRow, o Options) ([]string, error) {
+	v := &validation{prefix: op.validationContext, properties: row.Properties}
 	var err error
 	if o.MayWrite != nil {
 		err = o.MayWrite(ctx, row.Name)
@@ -110,26 +110,26 @@ func (t *Tasks) judge(ctx context.Context, w work, row store.AccountRow, o Optio
 	} else if err != nil {
 		return nil, err
 	}
-	w.check(v)
+	op.check(v)
 	return v.errs, v.err
 }
 
 // validation collects what is wrong with one description.
 type validation struct {
-	context    string
+	prefix     string
 	properties vedette.Properties
 	errs       []string
 	err        error // what Clouddriver stumbles over, in words
 }
 
 // reject writes the context twice, as Clouddriver does.
-func (v *validation) reject(field, what string) {
-	v.errs = append(v.errs, strings.Join([]string{v.context, v.context, field, what}, "."))
+func (v *validation) reject(field, problem string) {
+	v.errs = append(v.errs, strings.Join([]string{v.prefix, v.prefix, field, problem}, "."))
 }
 
-// namespace reports whether the account may be used in a namespace. None is in
+// checkNamespace reports whether the account may be used in a namespace. None is in
 // order: a cluster-scoped kind may be meant.
-func (v *validation) namespace(namespace string) bool {
+func (v *validation) checkNamespace(namespace string) bool {
 	p := v.properties
 	switch {
 	case namespace == "":
@@ -143,11 +143,11 @@ func (v *validation) namespace(namespace string) bool {
 	return true
 }
 
-// target checks what is said of one object.
-func (v *validation) target(t target, err error) bool {
+// checkTarget checks what is said of one object.
+func (v *validation) checkTarget(t objectRef, err error) bool {
 	if err != nil {
 		v.err = err
 		return false
 	}
-	return v.namespace(t.namespace)
+	return v.checkNamespace(t.namespace)
 }

@@ -71,20 +71,20 @@ func TestValidation(t *testing.T) {
 		{"a list for one operation", "/kubernetes/ops/scaleManifest", scaleWeb, argument, "the description of the operation is no object"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			book := newMemory()
-			s := newServer(task.Config{Store: book})
+			memory := newMemoryStore()
+			s := newServer(task.Config{Store: memory})
 			path := tt.path
 			if path == "" {
 				path = "/kubernetes/ops"
 			}
-			code, answer := s.ask(t, http.MethodPost, path, tt.body)
+			code, response := s.request(t, http.MethodPost, path, tt.body)
 			var b struct {
 				Status                    int
 				Error, Exception, Message string
 				Errors                    []string
 			}
-			if err := json.Unmarshal([]byte(answer), &b); err != nil || code != http.StatusBadRequest || b.Status != code || b.Error != "Bad Request" {
-				t.Fatalf("%d %s", code, answer)
+			if err := json.Unmarshal([]byte(response), &b); err != nil || code != http.StatusBadRequest || b.Status != code || b.Error != "Bad Request" {
+				t.Fatalf("%d %s", code, response)
 			}
 			if b.Exception != tt.exception {
 				t.Errorf("exception %s", b.Exception)
@@ -95,17 +95,17 @@ func TestValidation(t *testing.T) {
 			if tt.exception != invalid && (!strings.Contains(b.Message, tt.want) || b.Errors != nil) {
 				t.Errorf("%q and %q", b.Message, b.Errors)
 			}
-			if strings.Contains(answer, "hunter2") {
-				t.Errorf("the answer repeats what was sent: %s", answer)
+			if strings.Contains(response, "hunter2") {
+				t.Errorf("the answer repeats what was sent: %s", response)
 			}
-			if len(book.rows) != 0 || s.cluster.count() != 0 {
+			if len(memory.rows) != 0 || s.cluster.count() != 0 {
 				t.Error("something was begun")
 			}
 		})
 	}
 }
 
-func TestAuthority(t *testing.T) {
+func TestWriteAccessIsChecked(t *testing.T) {
 	for _, tt := range []struct {
 		why  string
 		err  error
@@ -158,46 +158,46 @@ func FuzzParseRequests(f *testing.F) {
 			}
 		}
 		// What is read is judged in words too.
-		_, err = newServer(task.Config{}).Submit(t.Context(), requests, task.Options{Provider: "kubernetes", MayWrite: nobody})
+		_, err = newServer(task.Config{}).Submit(t.Context(), requests, task.Options{Provider: "kubernetes", MayWrite: denyAll})
 		if err != nil && vedette.KindOf(err) == "" {
 			t.Errorf("%s: %v", raw, err)
 		}
 	})
 }
 
-// nobody may do anything, so that nothing is begun.
-func nobody(context.Context, vedette.AccountName) error {
+// denyAll may do anything, so that nothing is begun.
+func denyAll(context.Context, vedette.AccountName) error {
 	return vedette.Errorf(vedette.Denied, "nobody")
 }
 
-// TestRestartOfAnothersTask holds that a task is not taken over with operations on
+// TestRestartNeedsAccessToOriginalAccounts holds that a task is not taken over with operations on
 // an account of one's own.
-func TestRestartOfAnothersTask(t *testing.T) {
+func TestRestartNeedsAccessToOriginalAccounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{})
-		s.cluster.do = hang
+		s.cluster.do = waitUntilCanceled
 		id := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
-		if err := s.Retry(t.Context(), id, true); err != nil {
+		if err := s.Cancel(t.Context(), id, true); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Get(t.Context(), id)
 		if err != nil || len(got.Accounts) != 1 || got.Accounts[0] != "prod" {
 			t.Errorf("accounts %q, %v", got.Accounts, err)
 		}
-		own := task.Options{RequestID: "1", MayWrite: func(_ context.Context, account vedette.AccountName) error {
+		options := task.Options{RequestID: "1", MayWrite: func(_ context.Context, account vedette.AccountName) error {
 			if account == "lab" {
 				return nil
 			}
 			return vedette.Errorf(vedette.Denied, "not %s", account)
 		}}
-		if err := s.Restart(t.Context(), id, nil, own); vedette.KindOf(err) != vedette.Denied {
+		if err := s.Restart(t.Context(), id, nil, options); vedette.KindOf(err) != vedette.Denied {
 			t.Errorf("restart: %v", err)
 		}
-		if _, err := s.Submit(t.Context(), nil, own); vedette.KindOf(err) != vedette.Denied {
+		if _, err := s.Submit(t.Context(), nil, options); vedette.KindOf(err) != vedette.Denied {
 			t.Errorf("submitted under its request: %v", err)
 		}
-		own.MayWrite = nil
-		if err := s.Restart(t.Context(), id, nil, own); err != nil {
+		options.MayWrite = nil
+		if err := s.Restart(t.Context(), id, nil, options); err != nil {
 			t.Errorf("who may: %v", err)
 		}
 		synctest.Wait()

@@ -5,21 +5,21 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
-// veil takes the values of Secrets that an operation writes out of what is told of its
+// maskOutcome takes the values of Secrets that an operation writes out of what is told of its
 // end. A cluster may quote what it refuses, and the agent hides that by the same rules;
 // this is for agents that do not, or know fewer of them.
-func veil(args vedette.Args, out vedette.Outcome) vedette.Outcome {
+func maskOutcome(args vedette.Args, out vedette.Outcome) vedette.Outcome {
 	if out.Message == "" && out.Reason == "" {
 		return out
 	}
-	values := valuesOf(args)
+	values := secretValues(args)
 	out.Message, out.Reason = values.Mask(out.Message), values.Mask(out.Reason)
 	return out
 }
 
-// valuesOf returns the values of the Secret whose manifest or patch an operation has, or
+// secretValues returns the values of the Secret whose manifest or patch an operation has, or
 // of those that are embedded in it.
-func valuesOf(args vedette.Args) mask.Values {
+func secretValues(args vedette.Args) mask.Values {
 	switch a := args.(type) {
 	case vedette.PatchArgs:
 		if mask.IsSecretKind(a.Kind) {
@@ -27,14 +27,14 @@ func valuesOf(args vedette.Args) mask.Values {
 		}
 		return mask.EmbeddedSecretValues(a.Patch)
 	case vedette.ApplyArgs:
-		return valuesIn(a.Manifest)
+		return manifestSecretValues(a.Manifest)
 	case vedette.VersionArgs:
-		return valuesIn(a.Manifest)
+		return manifestSecretValues(a.Manifest)
 	}
 	return mask.Values{}
 }
 
-func valuesIn(manifest []byte) mask.Values {
+func manifestSecretValues(manifest []byte) mask.Values {
 	if mask.IsSecretManifest(manifest) {
 		return mask.SecretValues(manifest)
 	}

@@ -21,32 +21,32 @@ import (
 
 var update = flag.Bool("update", false, "write what is told into testdata")
 
-// cluster carries operations out as a test says.
-type cluster struct {
+// fakeCluster carries operations out as a test says.
+type fakeCluster struct {
 	mu  sync.Mutex
 	ops []vedette.Operation
 	do  func(ctx context.Context, op vedette.Operation) vedette.Outcome // nil: done
 }
 
-func (c *cluster) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (c *fakeCluster) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	c.mu.Lock()
 	c.ops = append(c.ops, op)
 	do := c.do
 	c.mu.Unlock()
 	if do == nil {
-		return done(op)
+		return doneOutcome(op)
 	}
 	return do(ctx, op)
 }
 
-func (c *cluster) count() int {
+func (c *fakeCluster) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.ops)
 }
 
-// done is what a cluster that takes everything answers.
-func done(op vedette.Operation) vedette.Outcome {
+// doneOutcome is what a cluster that takes everything answers.
+func doneOutcome(op vedette.Operation) vedette.Outcome {
 	out := vedette.Outcome{ID: op.ID, State: vedette.Done, Status: http.StatusOK}
 	switch a := op.Args.(type) {
 	case vedette.ApplyArgs:
@@ -61,10 +61,10 @@ func done(op vedette.Operation) vedette.Outcome {
 	return out
 }
 
-// fleet are the accounts of the tests.
-type fleet struct{}
+// fakeAccounts are the accounts of the tests.
+type fakeAccounts struct{}
 
-func (fleet) Account(_ context.Context, name vedette.AccountName) (store.AccountRow, error) {
+func (fakeAccounts) Account(_ context.Context, name vedette.AccountName) (store.AccountRow, error) {
 	p, ok := map[vedette.AccountName]vedette.Properties{
 		"prod":    {CustomResources: []vedette.CustomResource{{KubernetesKind: "CronTab.stable.example.com", DeployPriority: "60", Versioned: true}}},
 		"loud":    {Debug: true},
@@ -77,53 +77,53 @@ func (fleet) Account(_ context.Context, name vedette.AccountName) (store.Account
 	return store.AccountRow{Account: vedette.Account{Name: name, Properties: p}}, nil
 }
 
-func (fleet) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
+func (fakeAccounts) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
 	feed := func(group, kind string, namespaced bool) store.FeedStatus {
 		return store.FeedStatus{Resource: vedette.Resource{Kind: vedette.Kind{Group: group, Name: kind}, Namespaced: namespaced}}
 	}
 	return []store.FeedStatus{feed("apps", "Deployment", true), feed("apps", "ReplicaSet", true), feed("", "Service", true)}, nil
 }
 
-// server is one of several servers on one database.
-type server struct {
+// testServer is one of several servers on one database.
+type testServer struct {
 	*task.Tasks
-	cluster *cluster
+	cluster *fakeCluster
 	log     *bytes.Buffer
 	rest    http.Handler
 }
 
-func newServer(cfg task.Config) *server {
-	s := &server{cluster: &cluster{}, log: &bytes.Buffer{}}
+func newServer(cfg task.Config) *testServer {
+	s := &testServer{cluster: &fakeCluster{}, log: &bytes.Buffer{}}
 	if cfg.Server == "" {
 		cfg.Server = "vedette-0"
 	}
 	if cfg.Store == nil {
-		cfg.Store = newMemory()
+		cfg.Store = newMemoryStore()
 	}
 	if cfg.Accounts == nil {
-		cfg.Accounts = fleet{}
+		cfg.Accounts = fakeAccounts{}
 	}
 	cfg.Dispatch = s.cluster
-	cfg.Log = slog.New(slog.NewTextHandler(&locked{b: s.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	cfg.Log = slog.New(slog.NewTextHandler(&lockedWriter{b: s.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.Tasks = task.New(cfg)
 	s.rest = clouddriver.New(clouddriver.Config{Tasks: s.Tasks, Log: cfg.Log})
 	return s
 }
 
-// locked lets many write.
-type locked struct {
+// lockedWriter lets many write.
+type lockedWriter struct {
 	mu sync.Mutex
 	b  *bytes.Buffer
 }
 
-func (l *locked) Write(p []byte) (int, error) {
+func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-// ask makes a request as Orca would.
-func (s *server) ask(t *testing.T, method, path, body string) (int, string) {
+// request makes a request as Orca would.
+func (s *testServer) request(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 	r.Header.Set("X-SPINNAKER-USER", "ann@example.com")
@@ -135,18 +135,18 @@ func (s *server) ask(t *testing.T, method, path, body string) (int, string) {
 }
 
 // post starts a task and returns its ID.
-func (s *server) post(t *testing.T, path, body string) string {
+func (s *testServer) post(t *testing.T, path, body string) string {
 	t.Helper()
-	code, answer := s.ask(t, http.MethodPost, path, body)
+	code, response := s.request(t, http.MethodPost, path, body)
 	var started struct{ ID, ResourceURI string }
-	if err := json.Unmarshal([]byte(answer), &started); err != nil || code != http.StatusOK || started.ResourceURI != "/task/"+started.ID {
-		t.Fatalf("POST %s: %d %s", path, code, answer)
+	if err := json.Unmarshal([]byte(response), &started); err != nil || code != http.StatusOK || started.ResourceURI != "/task/"+started.ID {
+		t.Fatalf("POST %s: %d %s", path, code, response)
 	}
 	return started.ID
 }
 
-// view is what Orca reads of a task.
-type view struct {
+// taskView is what Orca reads of a task.
+type taskView struct {
 	ID     string
 	Status struct {
 		Phase, Status                          string
@@ -159,17 +159,17 @@ type view struct {
 	}
 }
 
-func (s *server) task(t *testing.T, id string) view {
+func (s *testServer) getTask(t *testing.T, id string) taskView {
 	t.Helper()
-	code, answer := s.ask(t, http.MethodGet, "/task/"+id, "")
-	var v view
-	if err := json.Unmarshal([]byte(answer), &v); err != nil || code != http.StatusOK {
-		t.Fatalf("GET /task/%s: %d %s", id, code, answer)
+	code, response := s.request(t, http.MethodGet, "/task/"+id, "")
+	var v taskView
+	if err := json.Unmarshal([]byte(response), &v); err != nil || code != http.StatusOK {
+		t.Fatalf("GET /task/%s: %d %s", id, code, response)
 	}
 	return v
 }
 
-var ulids = regexp.MustCompile(`01[0-9A-HJKMNP-TV-Z]{24}|00[0-9A-HJKMNP-TV-Z]{24}`)
+var ulidPattern = regexp.MustCompile(`01[0-9A-HJKMNP-TV-Z]{24}|00[0-9A-HJKMNP-TV-Z]{24}`)
 
 // scaleWeb is the simplest operation.
 const scaleWeb = `[{"scaleManifest":{"account":"prod","manifestName":"deployment web","location":"shop","replicas":3}}]`

@@ -87,8 +87,8 @@ func startTapped(t *testing.T, account agent.Account, rules redact.Config, optio
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	srv, err := server.Listen(server.Config{
 		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
-		Store: store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
-		Gate:  gate.Config{Projections: views.Lifts()},
+		Store:       store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
+		AgentServer: gate.Config{Projections: views.Lifts()},
 	}, log)
 	if err != nil {
 		t.Fatal(err)

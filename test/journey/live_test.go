@@ -22,7 +22,7 @@ func TestReadsReachTheCluster(t *testing.T) {
 	w.done(vedette.ApplyArgs{Manifest: deployment("reads", "web", 1)})
 	w.done(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"migrate","namespace":"reads"},
 		"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"i"}]}}}}`)})
-	server := httptest.NewServer(clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatch, Log: w.log}))
+	server := httptest.NewServer(clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatcher, Log: w.log}))
 	t.Cleanup(server.Close)
 	ask := func(method, path string) string {
 		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)

@@ -32,7 +32,7 @@ import (
 // wired is a server's way of operations, an agent of the plane, and a proxy
 // between the two.
 type wired struct {
-	*dispatch.Dispatch
+	*dispatch.Dispatcher
 	t     *testing.T
 	store *store.Store
 	proxy *proxy.Proxy
@@ -60,8 +60,8 @@ func wireServer(t *testing.T) *wired {
 	}
 	seats := roster.New("s1", w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)
 	hub := ingest.NewHub()
-	w.Dispatch = dispatch.New(dispatch.Config{Server: "s1"}, seats, w.store, hub, w.log)
-	door := gate.New(gate.Config{ServerID: "s1", Version: "test", Projections: views.Lifts()}, ingest.New(ingest.Config{}, w.store, hub, w.log), seats, w.Dispatch, w.log)
+	w.Dispatcher = dispatch.New(dispatch.Config{Server: "s1"}, seats, w.store, hub, w.log)
+	door := gate.New(gate.Config{ServerID: "s1", Version: "test", Projections: views.Lifts()}, ingest.New(ingest.Config{}, w.store, hub, w.log), seats, w.Dispatcher, w.log)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

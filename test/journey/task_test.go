@@ -64,9 +64,9 @@ func (o *orca) does(operation, description string) string {
 func TestStagesFlow(t *testing.T) {
 	w := wireUp(t)
 	w.namespace("stages")
-	tasks := task.New(task.Config{Server: "s1", Store: w.store, Accounts: w.store, Dispatch: w.Dispatch, Log: w.log, Output: task.OutputOfAll})
+	tasks := task.New(task.Config{Server: "s1", Store: w.store, Accounts: w.store, Dispatch: w.Dispatcher, Log: w.log, Output: task.OutputAll})
 	t.Cleanup(running(t, tasks.Run))
-	o := &orca{t: t, rest: clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatch, Tasks: tasks, Log: w.log})}
+	o := &orca{t: t, rest: clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatcher, Tasks: tasks, Log: w.log})}
 	deploy := func(manifest string) string {
 		return `{"account":"one","moniker":{"app":"web"},"namespaceOverride":"stages","services":["service lb"],"manifests":[` + manifest + `]}`
 	}
