@@ -37,14 +37,14 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *r
 	readLimiter := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes})
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
-		Reads: readLimiter, Streams: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
-		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Operations: dispatcher, Log: s.log, Version: s.cfg.Version,
-		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authority: authority,
+		ReadLimiter: readLimiter, StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
+		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Dispatch: dispatcher, Log: s.log, Version: s.cfg.Version,
+		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority,
 	}))
 	cfg := s.cfg.Clouddriver
-	cfg.Reads = readLimiter
-	cfg.Store, cfg.Agents, cfg.Log, cfg.Authority, cfg.Dispatch, cfg.Tasks = st, agentServer.Agents, s.log, authority, dispatcher, tasks
-	cfg.Live = func(account vedette.AccountName) bool {
+	cfg.ReadLimiter = readLimiter
+	cfg.Store, cfg.AgentCount, cfg.Log, cfg.Authorizer, cfg.Dispatch, cfg.Tasks = st, agentServer.Agents, s.log, authority, dispatcher, tasks
+	cfg.Connected = func(account vedette.AccountName) bool {
 		_, live := assignments.Freshness(account)
 		return live
 	}
@@ -70,7 +70,7 @@ type fleet struct {
 func (f fleet) Agents() []api.Agent {
 	var agents []api.Agent
 	for _, m := range f.assignments.Members() {
-		a := api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected, LastPulse: m.Freshness()}
+		a := api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected, LastHeartbeat: m.Freshness()}
 		for _, role := range m.Roles() {
 			a.Accounts = append(a.Accounts, api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice})
 		}

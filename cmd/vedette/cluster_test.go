@@ -190,7 +190,7 @@ func tell(key vedette.Key, o *kept, status int) vedette.Outcome {
 }
 
 func keyOf(t vedette.Target) (vedette.Key, error) {
-	r, err := views.Find(nil, t.Kind)
+	r, err := views.FindResource(nil, t.Kind)
 	if err != nil {
 		return vedette.Key{}, err
 	}

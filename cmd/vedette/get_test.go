@@ -45,7 +45,7 @@ func shop(t *testing.T) *readtest.Fixture {
 		w.Put(account, readtest.Node("node-1"), readtest.Deployment("shop", "web", 3), readtest.Pod("shop", "web-6c9f4-aaaaa", "web"))
 	}
 	w.Fleet.SetAgents(api.Agent{ID: "agent-1", Version: "v1.2.3", Hostname: "node-7", ZoneID: "vedette", Server: "server-1",
-		Connected: time.Now().Add(-90 * time.Minute), LastPulse: time.Now(),
+		Connected: time.Now().Add(-90 * time.Minute), LastHeartbeat: time.Now(),
 		Accounts: []api.AgentAccount{{Name: "dev", Role: api.Cacher}, {Name: "prod-1", Role: api.Standby}, {Name: "prod-3", Role: api.Refused, Message: "another cluster owns the name"}}})
 	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
 	return w

@@ -12,7 +12,7 @@ import (
 // kinds that every cluster serves may be written as kubectl takes them.
 func kindLabel(kind string) string {
 	k := vedette.ParseKind(kind)
-	if known, err := views.Find(nil, kind); err == nil {
+	if known, err := views.FindResource(nil, kind); err == nil {
 		k = known.Kind
 	}
 	k.Name = strings.ToLower(k.Name)

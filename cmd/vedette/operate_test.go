@@ -19,7 +19,7 @@ import (
 func steer(t *testing.T, c *clusters) string {
 	w := shop(t)
 	remember(t, w.Store)
-	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Operations: c, Version: "v1.2.3"}))
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: c, Version: "v1.2.3"}))
 	t.Cleanup(server.Close)
 	return server.URL
 }

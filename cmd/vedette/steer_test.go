@@ -114,7 +114,7 @@ func TestOnWhoseBehalf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Operations: furnish(), Authority: authority}))
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: furnish(), Authorizer: authority}))
 	t.Cleanup(server.Close)
 	pause := []string{"rollout", "pause", "deploy/api", "-n", "shop", "--account", "dev", "--server", server.URL}
 	_, errOut, err := run(t.Context(), pause...)
@@ -150,7 +150,7 @@ func (c stuck) Execute(ctx context.Context, op vedette.Operation) vedette.Outcom
 func TestRolloutsAreToldAsTheyGo(t *testing.T) {
 	w := shop(t)
 	c := stuck{furnish(), make(chan struct{})}
-	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Operations: c}))
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: c}))
 	t.Cleanup(server.Close)
 	out := newScreen()
 	root := newRoot()
@@ -233,7 +233,7 @@ func TestFollowLogs(t *testing.T) {
 	second, two := io.Pipe()
 	w := shop(t)
 	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet,
-		Operations: talking{furnish(), map[string]*io.PipeReader{"api-1": first, "api-2": second}}}))
+		Dispatch: talking{furnish(), map[string]*io.PipeReader{"api-1": first, "api-2": second}}}))
 	t.Cleanup(server.Close)
 	ctx, interrupt := context.WithCancel(t.Context())
 	out := newScreen()

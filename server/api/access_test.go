@@ -14,46 +14,46 @@ import (
 
 // grants are the accounts that each user may read.
 type grants struct {
-	mu sync.Mutex
-	of map[string][]vedette.AccountName
+	mu     sync.Mutex
+	byUser map[string][]vedette.AccountName
 }
 
 func (g *grants) set(user string, accounts ...vedette.AccountName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.of[user] = accounts
+	g.byUser[user] = accounts
 }
 
 func (g *grants) Readable(_ context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	accounts, ok := g.of[c.User]
+	accounts, ok := g.byUser[c.User]
 	if !ok {
 		return nil, vedette.Errorf(vedette.Denied, "Access is denied")
 	}
-	may := map[vedette.AccountName]bool{}
+	readable := map[vedette.AccountName]bool{}
 	for _, a := range accounts {
-		may[a] = true
+		readable[a] = true
 	}
-	return func(a vedette.AccountName) bool { return may[a] }, nil
+	return func(a vedette.AccountName) bool { return readable[a] }, nil
 }
 
 func (g *grants) CheckAccount(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
-	may, err := g.Readable(ctx, c)
-	if err == nil && (access != authorize.Read || !may(account)) {
+	canRead, err := g.Readable(ctx, c)
+	if err == nil && (access != authorize.Read || !canRead(account)) {
 		err = vedette.Errorf(vedette.Denied, "Access is denied")
 	}
 	return err
 }
 
-func TestObjectsOfThoseWhoMay(t *testing.T) {
-	cfg := configOf(shop(t))
-	cfg.Authority = &grants{of: map[string][]vedette.AccountName{"dev": {"dev", "prod-3"}, "new": nil}}
+func TestObjectsAreFilteredByPermission(t *testing.T) {
+	cfg := configOf(shopWorld(t))
+	cfg.Authorizer = &grants{byUser: map[string][]vedette.AccountName{"dev": {"dev", "prod-3"}, "new": nil}}
 	w := serve(t, cfg)
 	for _, tt := range []struct {
 		why, user, path string
 		status          int
-		total           string
+		want            string
 	}{
 		{"all that may be read", "dev", "/objects?kind=pods&name=web-0", 200, `"total":2`},
 		{"of those that fit, what may be read", "dev", "/objects?kind=pods&name=web-0&account=prod-*", 200, `"total":1`},
@@ -70,37 +70,37 @@ func TestObjectsOfThoseWhoMay(t *testing.T) {
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			response, body := w.get(tt.path, "X-SPINNAKER-USER", tt.user)
-			if response.StatusCode != tt.status || !strings.Contains(string(body), tt.total) {
+			if response.StatusCode != tt.status || !strings.Contains(string(body), tt.want) {
 				t.Errorf("%d: %s", response.StatusCode, body)
 			}
 		})
 	}
 }
 
-func TestChangesOfThoseWhoMay(t *testing.T) {
-	world := shop(t)
+func TestChangesAreFilteredByPermission(t *testing.T) {
+	world := shopWorld(t)
 	cfg := configOf(world)
-	cfg.Heartbeat = 10 * time.Millisecond
-	anonymous := &grants{of: map[string][]vedette.AccountName{authorize.Anonymous: {"dev"}}}
-	cfg.Authority = anonymous
-	s := follow(t, cfg, client.Query{Kind: "pods"})
+	cfg.HeartbeatInterval = 10 * time.Millisecond
+	authorizer := &grants{byUser: map[string][]vedette.AccountName{authorize.Anonymous: {"dev"}}}
+	cfg.Authorizer = authorizer
+	s := openStream(t, cfg, client.Query{Kind: "pods"})
 	s.expect("added dev/Pod/shop/web-0", "ready")
 	world.Delete("prod-1", web0)
 	world.Delete("dev", web0)
 	s.expect("deleted dev/Pod/shop/web-0")
-	anonymous.set(authorize.Anonymous, "prod-3")
-	s.beat() // that may have been on its way
-	s.beat()
+	authorizer.set(authorize.Anonymous, "prod-3")
+	s.waitForHeartbeat() // that may have been on its way
+	s.waitForHeartbeat()
 	world.Delete("prod-3", web0)
 	s.expect("deleted prod-3/Pod/shop/web-0")
-	anonymous.mu.Lock()
-	delete(anonymous.of, authorize.Anonymous)
-	anonymous.mu.Unlock()
+	authorizer.mu.Lock()
+	delete(authorizer.byUser, authorize.Anonymous)
+	authorizer.mu.Unlock()
 	s.expect("error")
 }
 
-// beat waits for a heartbeat.
-func (s *stream) beat() {
+// waitForHeartbeat waits for a heartbeat.
+func (s *eventStream) waitForHeartbeat() {
 	s.t.Helper()
 	for deadline := time.After(20 * time.Second); ; {
 		select {

@@ -19,12 +19,12 @@ type accountView struct {
 	Namespaces []string                  `json:"namespaces"`
 	Agent      vedette.AgentID           `json:"agent,omitempty"`  // that reports it; none where no agent does
 	Server     vedette.ServerID          `json:"server,omitempty"` // that the agent is connected to
-	Registered moment                    `json:"registered"`
-	LastSeen   moment                    `json:"lastSeen"`
-	Orphaned   moment                    `json:"orphaned"` // since when no agent has been there; null while one is
+	Registered timestamp                 `json:"registered"`
+	LastSeen   timestamp                 `json:"lastSeen"`
+	Orphaned   timestamp                 `json:"orphaned"` // since when no agent has been there; null while one is
 	Objects    int64                     `json:"objects"`
 	Feeds      map[vedette.FeedState]int `json:"feeds"` // how many are in each state
-	Watermark  moment                    `json:"watermark"`
+	Watermark  timestamp                 `json:"watermark"`
 	LagMs      *int64                    `json:"lagMs"`
 	Stale      bool                      `json:"stale"`
 	Message    string                    `json:"message,omitempty"` // what keeps its agent from reporting it, and other agents that register it otherwise
@@ -38,38 +38,38 @@ type clusterView struct {
 }
 
 func (a *api) listAccounts(w http.ResponseWriter, r *http.Request) error {
-	values, err := parameters(r, "account")
+	values, err := parseParameters(r, "account")
 	if err != nil {
 		return err
 	}
-	patterns := many(values, "account")
-	i, err := find(r.Context(), a.catalog, func(i *inventory) (*inventory, error) {
-		_, err := i.named(patterns)
+	patterns := listValues(values, "account")
+	i, err := withInventory(r.Context(), a.inventory, func(i *inventory) (*inventory, error) {
+		_, err := i.matchAccounts(patterns)
 		return i, err
 	})
 	if err != nil {
 		return err
 	}
-	items, now, said := []accountView{}, time.Now(), byAccount(a.Fleet.Agents())
+	items, now, errs := []accountView{}, time.Now(), errorsByAccount(a.Fleet.Agents())
 	for _, row := range i.accounts {
 		if len(patterns) == 0 || matchAny(patterns, row.Name) {
-			items = append(items, a.accountView(row, i.byName[row.Name], said[row.Name], now))
+			items = append(items, a.accountView(row, i.feedsByAccount[row.Name], errs[row.Name], now))
 		}
 	}
-	return writeJSON(w, r, list[accountView]{Items: items, Total: int64(len(items))})
+	return writeJSON(w, r, listView[accountView]{Items: items, Total: int64(len(items))})
 }
 
 func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parameters(r); err != nil {
+	if _, err := parseParameters(r); err != nil {
 		return err
 	}
 	name := vedette.AccountName(r.PathValue("name"))
-	view, err := find(r.Context(), a.catalog, func(i *inventory) (accountView, error) {
+	view, err := withInventory(r.Context(), a.inventory, func(i *inventory) (accountView, error) {
 		row, ok := i.account(name)
 		if !ok {
-			return accountView{}, i.noAccount(string(name))
+			return accountView{}, i.accountNotFound(string(name))
 		}
-		return a.accountView(row, i.byName[name], byAccount(a.Fleet.Agents())[name], time.Now()), nil
+		return a.accountView(row, i.feedsByAccount[name], errorsByAccount(a.Fleet.Agents())[name], time.Now()), nil
 	})
 	if err != nil {
 		return err
@@ -77,57 +77,57 @@ func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, view)
 }
 
-func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, said []remark, now time.Time) accountView {
+func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs []accountError, now time.Time) accountView {
 	v := accountView{Name: row.Name, Cluster: clusterView(row.Cluster), Properties: row.Properties, Namespaces: row.Namespaces,
-		Agent: row.Holder, Server: row.Server, Registered: moment(row.Registered), LastSeen: moment(row.LastSeen), Orphaned: moment(row.Orphaned),
+		Agent: row.Holder, Server: row.Server, Registered: timestamp(row.Registered), LastSeen: timestamp(row.LastSeen), Orphaned: timestamp(row.Orphaned),
 		Feeds: map[vedette.FeedState]int{}}
 	if v.Namespaces == nil {
 		v.Namespaces = []string{}
 	}
 	seen, connected := a.Fleet.Freshness(row.Name)
 	if seen.After(row.LastSeen) {
-		v.LastSeen = moment(seen)
+		v.LastSeen = timestamp(seen)
 	}
 	if connected {
-		v.Orphaned = moment{}
+		v.Orphaned = timestamp{}
 	}
-	fresh := make([]feedFresh, len(feeds))
+	feedFreshnesses := make([]feedFreshness, len(feeds))
 	for i, f := range feeds {
 		v.Objects += f.Objects
 		v.Feeds[f.State]++
-		fresh[i] = a.fresh(f, now)
+		feedFreshnesses[i] = a.feedFreshness(f, now)
 	}
-	v.Watermark, v.LagMs = overall(fresh, now)
+	v.Watermark, v.LagMs = overallWatermark(feedFreshnesses, now)
 	// Before the first feed is declared nothing is known of the cluster.
-	v.Stale = !connected || len(feeds) == 0 || slices.ContainsFunc(fresh, lagging)
-	v.Message = trouble(said, row.Holder)
+	v.Stale = !connected || len(feeds) == 0 || slices.ContainsFunc(feedFreshnesses, isLagging)
+	v.Message = accountErrorText(errs, row.Holder)
 	return v
 }
 
-// remark is what is known of an account by way of one agent.
-type remark struct {
+// accountError is what is known of an account by way of one agent.
+type accountError struct {
 	agent           vedette.AgentID
 	message, notice string
 }
 
-// byAccount sorts what is known of accounts by their names, once for a whole list.
-func byAccount(agents []Agent) map[vedette.AccountName][]remark {
-	said := map[vedette.AccountName][]remark{}
+// errorsByAccount sorts what is known of accounts by their names, once for a whole list.
+func errorsByAccount(agents []Agent) map[vedette.AccountName][]accountError {
+	errs := map[vedette.AccountName][]accountError{}
 	for _, agent := range agents {
 		for _, a := range agent.Accounts {
 			if a.Message != "" || a.Notice != "" {
-				said[a.Name] = append(said[a.Name], remark{agent.ID, a.Message, a.Notice})
+				errs[a.Name] = append(errs[a.Name], accountError{agent.ID, a.Message, a.Notice})
 			}
 		}
 	}
-	return said
+	return errs
 }
 
-// trouble is what an account's agent says of it, and what is wrong with how other
+// accountErrorText is what an account's agent says of it, and what is wrong with how other
 // agents register it.
-func trouble(said []remark, holder vedette.AgentID) string {
+func accountErrorText(errs []accountError, holder vedette.AgentID) string {
 	var messages []string
-	for _, r := range said {
+	for _, r := range errs {
 		switch {
 		case r.agent == holder && r.message != "":
 			messages = append(messages, r.message)
@@ -138,17 +138,17 @@ func trouble(said []remark, holder vedette.AgentID) string {
 	return strings.Join(messages, "; ")
 }
 
-// overall returns the watermark that all feeds have reached. A kind that RBAC
+// overallWatermark returns the watermark that all feeds have reached. A kind that RBAC
 // hides has none and would hold back all others for good: it is left out, and
 // counted among the denied.
-func overall(feeds []feedFresh, now time.Time) (moment, *int64) {
-	all := freshness{Feeds: slices.DeleteFunc(slices.Clone(feeds), func(f feedFresh) bool { return f.State == vedette.FeedDenied })}
-	mark := all.oldest()
-	if mark.IsZero() {
-		return moment{}, nil
+func overallWatermark(feeds []feedFreshness, now time.Time) (timestamp, *int64) {
+	all := freshness{Feeds: slices.DeleteFunc(slices.Clone(feeds), func(f feedFreshness) bool { return f.State == vedette.FeedDenied })}
+	watermark := all.watermark()
+	if watermark.IsZero() {
+		return timestamp{}, nil
 	}
-	lag := max(0, now.Sub(mark).Milliseconds())
-	return moment(mark), &lag
+	lag := max(0, now.Sub(watermark).Milliseconds())
+	return timestamp(watermark), &lag
 }
 
-func lagging(f feedFresh) bool { return f.Stale && f.State != vedette.FeedDenied }
+func isLagging(f feedFreshness) bool { return f.Stale && f.State != vedette.FeedDenied }

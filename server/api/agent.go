@@ -9,14 +9,14 @@ import (
 
 // Agent is a connected agent.
 type Agent struct {
-	ID        vedette.AgentID
-	Version   string
-	Hostname  string
-	ZoneID    string
-	Server    vedette.ServerID // that it is connected to
-	Connected time.Time
-	LastPulse time.Time
-	Accounts  []AgentAccount
+	ID            vedette.AgentID
+	Version       string
+	Hostname      string
+	ZoneID        string
+	Server        vedette.ServerID // that it is connected to
+	Connected     time.Time
+	LastHeartbeat time.Time
+	Accounts      []AgentAccount
 }
 
 // AgentAccount is an account that an agent has offered to report.
@@ -35,20 +35,20 @@ const (
 	Cacher  Role = "cacher"  // it reports the account
 	Standby Role = "standby" // another agent does; this one waits
 	Refused Role = "refused" // the message says why
-	// Reaching is an agent that can't reach the account's cluster; the message
+	// Unreachable is an agent that can't reach the account's cluster; the message
 	// says why.
-	Reaching Role = "reaching"
+	Unreachable Role = "reaching"
 )
 
 type agentView struct {
-	ID        vedette.AgentID    `json:"id"`
-	Version   string             `json:"version"`
-	Hostname  string             `json:"hostname,omitempty"`
-	ZoneID    string             `json:"zoneId,omitempty"`
-	Server    vedette.ServerID   `json:"server"`
-	Connected moment             `json:"connected"`
-	LastPulse moment             `json:"lastPulse"`
-	Accounts  []agentAccountView `json:"accounts"`
+	ID            vedette.AgentID    `json:"id"`
+	Version       string             `json:"version"`
+	Hostname      string             `json:"hostname,omitempty"`
+	ZoneID        string             `json:"zoneId,omitempty"`
+	Server        vedette.ServerID   `json:"server"`
+	Connected     timestamp          `json:"connected"`
+	LastHeartbeat timestamp          `json:"lastPulse"`
+	Accounts      []agentAccountView `json:"accounts"`
 }
 
 type agentAccountView struct {
@@ -58,22 +58,22 @@ type agentAccountView struct {
 }
 
 func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
-	values, err := parameters(r, "account")
+	values, err := parseParameters(r, "account")
 	if err != nil {
 		return err
 	}
-	patterns, items := many(values, "account"), []agentView{}
+	patterns, items := listValues(values, "account"), []agentView{}
 	for _, agent := range a.Fleet.Agents() {
-		if v := viewOfAgent(agent); len(patterns) == 0 || v.serves(patterns) {
+		if v := newAgentView(agent); len(patterns) == 0 || v.serves(patterns) {
 			items = append(items, v)
 		}
 	}
-	return writeJSON(w, r, list[agentView]{Items: items, Total: int64(len(items))})
+	return writeJSON(w, r, listView[agentView]{Items: items, Total: int64(len(items))})
 }
 
-func viewOfAgent(a Agent) agentView {
+func newAgentView(a Agent) agentView {
 	v := agentView{ID: a.ID, Version: a.Version, Hostname: a.Hostname, ZoneID: a.ZoneID, Server: a.Server,
-		Connected: moment(a.Connected), LastPulse: moment(a.LastPulse), Accounts: make([]agentAccountView, len(a.Accounts))}
+		Connected: timestamp(a.Connected), LastHeartbeat: timestamp(a.LastHeartbeat), Accounts: make([]agentAccountView, len(a.Accounts))}
 	for i, account := range a.Accounts {
 		v.Accounts[i] = agentAccountView{Name: account.Name, Role: account.Role, Message: account.Message}
 	}

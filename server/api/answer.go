@@ -21,29 +21,29 @@ func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-// writeFresh answers with a JSON object and, as further members of it, how fresh
+// writeWithFreshness answers with a JSON object and, as further members of it, how fresh
 // it is. The tag leaves the watermarks out, which move all the time, or no
 // answer would ever be the same; a reader that is told "not modified" finds them
 // in the headers.
-func writeFresh(w http.ResponseWriter, r *http.Request, f freshness, body []byte) error {
-	still, err := encode(f.still())
+func writeWithFreshness(w http.ResponseWriter, r *http.Request, f freshness, body []byte) error {
+	stableFreshness, err := encode(f.withoutWatermarks())
 	if err != nil {
 		return err
 	}
-	moving, err := encode(f)
+	fullFreshness, err := encode(f)
 	if err != nil {
 		return err
 	}
 	tag := xxhash.New()
 	_, _ = tag.Write(body) // hashing does not fail
-	_, _ = tag.Write(still)
-	f.header(w.Header())
-	tagged.Write(w, r, join(body, moving), tag.Sum64())
+	_, _ = tag.Write(stableFreshness)
+	f.setHeaders(w.Header())
+	tagged.Write(w, r, joinObjects(body, fullFreshness), tag.Sum64())
 	return nil
 }
 
-// join makes one JSON object of two, the first of which must not be empty.
-func join(a, b []byte) []byte {
+// joinObjects makes one JSON object of two, the first of which must not be empty.
+func joinObjects(a, b []byte) []byte {
 	end := bytes.LastIndexByte(a, '}')
 	return append(append(a[:end], ','), b[1:]...)
 }

@@ -21,28 +21,28 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// objects is where objects come from.
-type objects interface {
+// objectStore is where objects come from.
+type objectStore interface {
 	Objects(ctx context.Context, q store.Query) (store.Page, error)
 	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
 }
 
-// status is where it comes from how they are doing.
-type status interface {
+// accountStore is where it comes from how they are doing.
+type accountStore interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
-// history is where operations are remembered.
-type history interface {
+// operationStore is where operations are remembered.
+type operationStore interface {
 	Operation(ctx context.Context, id vedette.OperationID) (store.OperationRow, error)
 	Operations(ctx context.Context, q store.OperationQuery) ([]store.OperationRow, string, error)
 }
 
-type reader interface {
-	objects
-	status
-	history
+type readStore interface {
+	objectStore
+	accountStore
+	operationStore
 }
 
 // hub tells of changes after their commit.
@@ -55,39 +55,39 @@ type fleet interface {
 	Agents() []Agent
 	// Freshness returns up to when all that the account's agent knew is stored,
 	// zero where that is not known, and whether an agent reports the account now.
-	Freshness(account vedette.AccountName) (seen time.Time, live bool)
+	Freshness(account vedette.AccountName) (seen time.Time, connected bool)
 }
 
 // Config is what the API reads from.
 type Config struct {
-	Store reader
+	Store readStore
 	Hub   hub
 	Fleet fleet
-	// Operations has operations carried out. Nil: none are.
-	Operations dispatcher
-	// Authority decides what a caller may do. Nil lets everyone do everything,
+	// Dispatch has operations carried out. Nil: none are.
+	Dispatch dispatcher
+	// Authorizer decides what a caller may do. Nil lets everyone do everything,
 	// which only tests should.
-	Authority authority
-	Log       *slog.Logger // nil: nothing is logged
+	Authorizer authorizer
+	Log        *slog.Logger // nil: nothing is logged
 
 	Version string // of the server, for GET /vedette/v1/version
 	// StaleAfter is how far behind a feed may be that its agent says is live
 	// before it is called stale. Zero means 30 s, three pulses.
 	StaleAfter time.Duration
-	// Reads shares the memory of answers among those who ask for them, Streams that of
+	// ReadLimiter shares the memory of answers among those who ask for them, Streams that of
 	// streams of changes. Nil: there is no limit.
-	Reads, Streams *readlimit.Limiter
+	ReadLimiter, StreamLimiter *readlimit.Limiter
 	// PageBytes is how many bytes of objects a page holds at most. Zero means 8 MiB.
 	PageBytes int64
-	// Heartbeat is the time between two heartbeats of a stream of changes. Zero
+	// HeartbeatInterval is the time between two heartbeats of a stream of changes. Zero
 	// means 10 s.
-	Heartbeat time.Duration
+	HeartbeatInterval time.Duration
 }
 
 type api struct {
 	Config
-	catalog *catalog
-	flights *flights
+	inventory *inventoryCache
+	dedup     *operationDedup
 }
 
 // New returns the handler of all paths below /vedette/v1.
@@ -95,8 +95,8 @@ func New(cfg Config) http.Handler {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Authority == nil {
-		cfg.Authority = open{}
+	if cfg.Authorizer == nil {
+		cfg.Authorizer = allowAll{}
 	}
 	if cfg.StaleAfter == 0 {
 		cfg.StaleAfter = 30 * time.Second
@@ -104,10 +104,10 @@ func New(cfg Config) http.Handler {
 	if cfg.PageBytes == 0 {
 		cfg.PageBytes = 8 << 20
 	}
-	if cfg.Heartbeat == 0 {
-		cfg.Heartbeat = 10 * time.Second
+	if cfg.HeartbeatInterval == 0 {
+		cfg.HeartbeatInterval = 10 * time.Second
 	}
-	a := &api{Config: cfg, catalog: &catalog{store: cfg.Store}, flights: newFlights()}
+	a := &api{Config: cfg, inventory: &inventoryCache{store: cfg.Store}, dedup: newOperationDedup()}
 	return a.router()
 }
 
@@ -118,8 +118,8 @@ type route struct {
 	handle func(w http.ResponseWriter, r *http.Request) error
 }
 
-// streams are the paths whose answers must not wait for a block to fill.
-var streams = []string{"/vedette/v1/changes", "/vedette/v1/logs"}
+// streamPaths are the paths whose answers must not wait for a block to fill.
+var streamPaths = []string{"/vedette/v1/changes", "/vedette/v1/logs"}
 
 func (a *api) routes() []route {
 	return []route{
@@ -136,65 +136,65 @@ func (a *api) routes() []route {
 		{http.MethodGet, "/vedette/v1/operations/{id}", a.getOperation},
 		{http.MethodGet, "/vedette/v1/logs", a.streamLog},
 		{http.MethodGet, "/vedette/v1/version", a.getVersion},
-		{http.MethodGet, "/vedette/v1/openapi.yaml", a.getDocumentYAML},
-		{http.MethodGet, "/vedette/v1/openapi.json", a.getDocumentJSON},
+		{http.MethodGet, "/vedette/v1/openapi.yaml", a.getOpenAPIYAML},
+		{http.MethodGet, "/vedette/v1/openapi.json", a.getOpenAPIJSON},
 	}
 }
 
-// firstFlight is what a connection may send before it waits for its reader, ten
+// minGzipSize is what a connection may send before it waits for its reader, ten
 // segments of TCP. What fits into that arrives no sooner for being smaller.
-const firstFlight = 14 << 10
+const minGzipSize = 14 << 10
 
 func (a *api) router() http.Handler {
-	thrifty, err := gzhttp.NewWrapper(gzhttp.MinSize(firstFlight))
+	gzipLarge, err := gzhttp.NewWrapper(gzhttp.MinSize(minGzipSize))
 	if err != nil {
 		panic(err) // of options that contradict each other
 	}
 	mux := http.NewServeMux()
 	for _, route := range a.routes() {
-		handler := http.Handler(a.answering(route.handle))
+		handler := http.Handler(a.handleErrors(route.handle))
 		switch {
 		case route.method == http.MethodPost:
-			handler = thrifty(handler)
-		case !slices.Contains(streams, route.path):
+			handler = gzipLarge(handler)
+		case !slices.Contains(streamPaths, route.path):
 			handler = gzhttp.GzipHandler(handler)
 		}
 		mux.Handle(route.method+" "+route.path, handler)
 	}
-	known := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	rootHandler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "" {
-			a.refuse(w, r, mux)
+			a.handleUnrouted(w, r, mux)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
-	return middleware.CheckText(known, a.fail)
+	return middleware.CheckText(rootHandler, a.fail)
 }
 
-// refuse answers what no route takes, in the form of all other errors.
-func (a *api) refuse(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
-	answer := headerOnly{header: http.Header{}}
-	mux.ServeHTTP(&answer, r)
-	if answer.status == http.StatusMethodNotAllowed {
-		w.Header().Set("Allow", answer.header.Get("Allow"))
-		writeError(w, answer.status, "method_not_allowed", r.URL.Path+" takes no "+r.Method+": use "+answer.header.Get("Allow"))
+// handleUnrouted answers what no route takes, in the form of all other errors.
+func (a *api) handleUnrouted(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	captured := headerCapture{header: http.Header{}}
+	mux.ServeHTTP(&captured, r)
+	if captured.status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", captured.header.Get("Allow"))
+		writeError(w, captured.status, "method_not_allowed", r.URL.Path+" takes no "+r.Method+": use "+captured.header.Get("Allow"))
 		return
 	}
 	writeError(w, http.StatusNotFound, string(vedette.NotFound), "there is nothing at "+r.URL.Path+": see /vedette/v1/openapi.yaml for what there is")
 }
 
-// headerOnly keeps what a handler would have answered, but for the body.
-type headerOnly struct {
+// headerCapture keeps what a handler would have answered, but for the body.
+type headerCapture struct {
 	header http.Header
 	status int
 }
 
-func (h *headerOnly) Header() http.Header         { return h.header }
-func (h *headerOnly) WriteHeader(status int)      { h.status = status }
-func (h *headerOnly) Write(b []byte) (int, error) { return len(b), nil }
+func (h *headerCapture) Header() http.Header         { return h.header }
+func (h *headerCapture) WriteHeader(status int)      { h.status = status }
+func (h *headerCapture) Write(b []byte) (int, error) { return len(b), nil }
 
 func (a *api) getVersion(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parameters(r); err != nil {
+	if _, err := parseParameters(r); err != nil {
 		return err
 	}
 	return writeJSON(w, r, map[string]string{"version": a.Version})

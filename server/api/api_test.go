@@ -31,8 +31,8 @@ import (
 
 var update = flag.Bool("update", false, "make openapi.json of openapi.yaml")
 
-// TestDocumentJSON holds that the two forms of the document say the same.
-func TestDocumentJSON(t *testing.T) {
+// TestOpenAPIJSON holds that the two forms of the document say the same.
+func TestOpenAPIJSON(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +53,8 @@ func TestDocumentJSON(t *testing.T) {
 	}
 }
 
-// document reads the document as a stranger would.
-func document(t testing.TB) (*openapi3.T, routers.Router) {
+// loadOpenAPI reads the document as a stranger would.
+func loadOpenAPI(t testing.TB) (*openapi3.T, routers.Router) {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
 	if err != nil {
@@ -70,25 +70,25 @@ func document(t testing.TB) (*openapi3.T, routers.Router) {
 	return doc, router
 }
 
-// witness is a reader that holds every answer against the document.
-type witness struct {
-	t      testing.TB
-	url    string
-	router routers.Router
-	doc    *openapi3.T
-	seen   map[string]bool // operations that were answered
+// validatingClient is a reader that holds every answer against the document.
+type validatingClient struct {
+	t        testing.TB
+	url      string
+	router   routers.Router
+	doc      *openapi3.T
+	answered map[string]bool // operations that were answered
 }
 
-func serve(t testing.TB, cfg api.Config) *witness {
+func serve(t testing.TB, cfg api.Config) *validatingClient {
 	t.Helper()
 	server := httptest.NewServer(api.New(cfg))
 	t.Cleanup(server.Close)
-	doc, router := document(t)
-	return &witness{t: t, url: server.URL, router: router, doc: doc, seen: map[string]bool{}}
+	doc, router := loadOpenAPI(t)
+	return &validatingClient{t: t, url: server.URL, router: router, doc: doc, answered: map[string]bool{}}
 }
 
 // get reads a path below /vedette/v1 and checks the answer.
-func (w *witness) get(path string, headers ...string) (*http.Response, []byte) {
+func (w *validatingClient) get(path string, headers ...string) (*http.Response, []byte) {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url+"/vedette/v1"+path, nil)
 	if err != nil {
@@ -107,12 +107,12 @@ func (w *witness) get(path string, headers ...string) (*http.Response, []byte) {
 		w.t.Fatal(err)
 	}
 	if r.Header.Get("Accept-Encoding") == "" {
-		w.check(r, response, body)
+		w.validateResponse(r, response, body)
 	}
 	return response, body
 }
 
-func (w *witness) check(r *http.Request, response *http.Response, body []byte) {
+func (w *validatingClient) validateResponse(r *http.Request, response *http.Response, body []byte) {
 	w.t.Helper()
 	described := r.Clone(r.Context())
 	described.URL.Scheme, described.URL.Host = "", ""
@@ -123,7 +123,7 @@ func (w *witness) check(r *http.Request, response *http.Response, body []byte) {
 		}
 		return
 	}
-	w.seen[route.Path] = true
+	w.answered[route.Path] = true
 	err = openapi3filter.ValidateResponse(r.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: described, PathParams: params, Route: route},
 		Status:                 response.StatusCode, Header: response.Header, Body: io.NopCloser(bytes.NewReader(body)),
@@ -134,8 +134,8 @@ func (w *witness) check(r *http.Request, response *http.Response, body []byte) {
 	}
 }
 
-// read is get for an answer that must be good, decoded.
-func read[T any](w *witness, path string) T {
+// getJSON is get for an answer that must be good, decoded.
+func getJSON[T any](w *validatingClient, path string) T {
 	w.t.Helper()
 	var v T
 	response, body := w.get(path)
@@ -148,14 +148,14 @@ func read[T any](w *witness, path string) T {
 	return v
 }
 
-type fresh struct {
+type feedFreshness struct {
 	Account, Kind, State, Message string
 	Watermark                     *time.Time
 	LagMs                         *int64
 	Stale                         bool
 }
 
-type objects struct {
+type objectList struct {
 	Items []struct {
 		Account, Kind, APIVersion, Namespace, Name, UID, ResourceVersion string
 		Created                                                          time.Time
@@ -168,10 +168,10 @@ type objects struct {
 	Total     int
 	Cursor    string
 	Stale     bool
-	Freshness []fresh
+	Freshness []feedFreshness
 }
 
-func (o objects) names() string {
+func (o objectList) names() string {
 	var names []string
 	for _, i := range o.Items {
 		names = append(names, i.Account+"/"+i.Kind+"/"+i.Namespace+"/"+i.Name)
@@ -179,14 +179,14 @@ func (o objects) names() string {
 	return strings.Join(names, " ")
 }
 
-func shop(t testing.TB) *readtest.Fixture {
-	w := shopOf(t, "dev", "prod-1", "prod-3")
+func shopWorld(t testing.TB) *readtest.Fixture {
+	w := shopWorldOf(t, "dev", "prod-1", "prod-3")
 	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
 	return w
 }
 
-// shopOf is a world whose accounts hold a node, a Deployment and a pod each.
-func shopOf(t testing.TB, accounts ...vedette.AccountName) *readtest.Fixture {
+// shopWorldOf is a world whose accounts hold a node, a Deployment and a pod each.
+func shopWorldOf(t testing.TB, accounts ...vedette.AccountName) *readtest.Fixture {
 	w := readtest.New(t)
 	for _, account := range accounts {
 		w.Account(account, "pods", "deployments", "nodes")
@@ -200,7 +200,7 @@ func configOf(w *readtest.Fixture) api.Config {
 }
 
 func TestObjects(t *testing.T) {
-	w := serve(t, configOf(shop(t)))
+	w := serve(t, configOf(shopWorld(t)))
 	for _, tt := range []struct{ why, query, want string }{
 		{"a kind of one account", "account=dev&kind=pods", "dev/Pod/shop/web-0"},
 		{"accounts by pattern", "account=prod-*&kind=deploy", "prod-1/Deployment.apps/shop/web prod-3/Deployment.apps/shop/web"},
@@ -214,8 +214,8 @@ func TestObjects(t *testing.T) {
 		{"a kind that no account caches", "kind=cronjobs", ""},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			w := &witness{t: t, url: w.url, router: w.router, seen: map[string]bool{}}
-			got := read[objects](w, "/objects?"+tt.query)
+			w := &validatingClient{t: t, url: w.url, router: w.router, answered: map[string]bool{}}
+			got := getJSON[objectList](w, "/objects?"+tt.query)
 			if got.names() != tt.want || got.Total != len(got.Items) {
 				t.Errorf("got  %s (%d)\nwant %s", got.names(), got.Total, tt.want)
 			}
@@ -224,45 +224,45 @@ func TestObjects(t *testing.T) {
 }
 
 func TestObjectView(t *testing.T) {
-	w := serve(t, configOf(shop(t)))
-	got := read[objects](w, "/objects?account=dev&kind=pods").Items[0]
+	w := serve(t, configOf(shopWorld(t)))
+	got := getJSON[objectList](w, "/objects?account=dev&kind=pods").Items[0]
 	if got.APIVersion != "v1" || got.Owner == nil || got.Owner.Kind != "ReplicaSet.apps" || got.Labels["app"] != "web" ||
 		got.Moniker.App != "web" || got.Moniker.Cluster != "replicaSet web" || got.Summary["phase"] != "Running" || got.Manifest != nil ||
 		time.Since(got.Created) < 122*time.Hour || got.ResourceVersion == "" || got.UID == "" {
 		t.Errorf("got %+v", got)
 	}
-	got = read[objects](w, "/objects?account=dev&kind=pods&include=body").Items[0]
+	got = getJSON[objectList](w, "/objects?account=dev&kind=pods&include=body").Items[0]
 	if got.Manifest["kind"] != "Pod" {
 		t.Errorf("with include=body: manifest %v", got.Manifest)
 	}
-	one := read[struct {
+	one := getJSON[struct {
 		Name      string
 		Manifest  map[string]any
-		Freshness []fresh
+		Freshness []feedFreshness
 	}](w, "/objects/dev/node/_/node-1")
 	if one.Name != "node-1" || one.Manifest["kind"] != "Node" || len(one.Freshness) != 1 || one.Freshness[0].Kind != "Node" {
 		t.Errorf("one object: %+v", one)
 	}
 }
 
-// TestSpoiledObject holds that an object whose agent sent no JSON spoils nothing
+// TestInvalidBodyIsOmitted holds that an object whose agent sent no JSON spoils nothing
 // but itself.
-func TestSpoiledObject(t *testing.T) {
-	world := shop(t)
+func TestInvalidBodyIsOmitted(t *testing.T) {
+	world := shopWorld(t)
 	world.PutBody("dev", readtest.Pod("shop", "web-1", "web"), `{"kind":`)
 	w := serve(t, configOf(world))
-	got := read[objects](w, "/objects?account=dev&kind=pods&include=body")
+	got := getJSON[objectList](w, "/objects?account=dev&kind=pods&include=body")
 	if len(got.Items) != 2 || got.Items[0].Manifest == nil || got.Items[1].Manifest != nil {
 		t.Errorf("got %+v", got.Items)
 	}
 }
 
-func TestPages(t *testing.T) {
-	w := serve(t, configOf(shop(t)))
+func TestPagination(t *testing.T) {
+	w := serve(t, configOf(shopWorld(t)))
 	var names []string
 	path := "/objects?limit=2"
 	for cursor := ""; ; {
-		page := read[objects](w, path+cursor)
+		page := getJSON[objectList](w, path+cursor)
 		if len(page.Items) > 2 || page.Total != 11 {
 			t.Fatalf("a page of %d, of %d", len(page.Items), page.Total)
 		}
@@ -291,8 +291,8 @@ type table struct {
 }
 
 func TestTable(t *testing.T) {
-	w := serve(t, configOf(shop(t)))
-	got := read[table](w, "/objects?account=prod-1&kind=pods&as=table")
+	w := serve(t, configOf(shopWorld(t)))
+	got := getJSON[table](w, "/objects?account=prod-1&kind=pods&as=table")
 	if got.Kind != "Pod" || got.Total != 3 || len(got.Rows) != 3 || got.Columns[1].Name != "STATUS" || !got.Columns[4].Wide {
 		t.Fatalf("got %+v", got)
 	}
@@ -301,8 +301,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
-	w := serve(t, configOf(shop(t)))
+func TestInvalidRequestsAreRejected(t *testing.T) {
+	w := serve(t, configOf(shopWorld(t)))
 	for _, tt := range []struct {
 		why, path     string
 		status        int
@@ -337,7 +337,7 @@ func TestRefused(t *testing.T) {
 		{"a stream with a selector that is none", "/changes?selector=(", 400, "invalid", "label selector"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			w := &witness{t: t, url: w.url, router: w.router, seen: map[string]bool{}}
+			w := &validatingClient{t: t, url: w.url, router: w.router, answered: map[string]bool{}}
 			response, body := w.get(tt.path)
 			var got struct {
 				Error struct{ Kind, Message string }
@@ -352,8 +352,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestMethods(t *testing.T) {
-	w := serve(t, configOf(shop(t)))
+func TestMethodNotAllowedAndHead(t *testing.T) {
+	w := serve(t, configOf(shopWorld(t)))
 	response, err := http.Post(w.url+"/vedette/v1/objects", "application/json", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -376,13 +376,13 @@ func TestMethods(t *testing.T) {
 }
 
 func TestFreshness(t *testing.T) {
-	world := shop(t)
+	world := shopWorld(t)
 	world.SetFeedState("prod-1", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments.apps is forbidden")
 	world.SetFeedState("dev", vedette.Kind{Name: "Node"}, vedette.FeedFailing, "connection refused")
 	world.Fleet.Disconnect("prod-3")
 	w := serve(t, configOf(world))
 
-	pods := read[objects](w, "/objects?kind=pods")
+	pods := getJSON[objectList](w, "/objects?kind=pods")
 	for i, want := range []struct {
 		account string
 		stale   bool
@@ -395,17 +395,17 @@ func TestFreshness(t *testing.T) {
 	if !pods.Stale || pods.Freshness[2].Message != "no agent is connected for this account" {
 		t.Errorf("stale %v, %+v", pods.Stale, pods.Freshness[2])
 	}
-	if got := read[objects](w, "/objects?account=dev,prod-1&kind=pods"); got.Stale {
+	if got := getJSON[objectList](w, "/objects?account=dev,prod-1&kind=pods"); got.Stale {
 		t.Errorf("fresh accounts are stale: %+v", got.Freshness)
 	}
-	if got := read[objects](w, "/objects?account=dev&kind=nodes"); !got.Stale || got.Freshness[0].State != "failing" || got.Freshness[0].Message != "connection refused" {
+	if got := getJSON[objectList](w, "/objects?account=dev&kind=nodes"); !got.Stale || got.Freshness[0].State != "failing" || got.Freshness[0].Message != "connection refused" {
 		t.Errorf("a failing feed: %+v", got.Freshness)
 	}
-	if got := read[objects](w, "/objects?account=dev&kind=cronjobs"); got.Stale || len(got.Freshness) != 1 || got.Freshness[0].State != "absent" {
+	if got := getJSON[objectList](w, "/objects?account=dev&kind=cronjobs"); got.Stale || len(got.Freshness) != 1 || got.Freshness[0].State != "absent" {
 		t.Errorf("a kind that is not cached: %+v", got.Freshness)
 	}
 	for name, stale := range map[string]bool{"dev": true, "prod-1": false, "prod-3": true} {
-		account := read[struct {
+		account := getJSON[struct {
 			Stale bool
 			LagMs *int64
 			Feeds map[string]int
@@ -416,20 +416,20 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// TestStaleByLag lets time pass without a word from an agent that is said to be
+// TestFeedIsStaleAfterStaleAfter lets time pass without a word from an agent that is said to be
 // there.
-func TestStaleByLag(t *testing.T) {
-	world := shop(t)
+func TestFeedIsStaleAfterStaleAfter(t *testing.T) {
+	world := shopWorld(t)
 	cfg := configOf(world)
 	cfg.StaleAfter = time.Nanosecond
-	if got := read[objects](serve(t, cfg), "/objects?account=dev&kind=pods"); !got.Stale {
+	if got := getJSON[objectList](serve(t, cfg), "/objects?account=dev&kind=pods"); !got.Stale {
 		t.Errorf("%+v", got.Freshness)
 	}
 }
 
 func TestFleetViews(t *testing.T) {
-	world := shop(t)
-	world.Fleet.SetAgents(api.Agent{ID: "a1", Version: "v1", Server: "s1", Connected: time.Now(), LastPulse: time.Now(),
+	world := shopWorld(t)
+	world.Fleet.SetAgents(api.Agent{ID: "a1", Version: "v1", Server: "s1", Connected: time.Now(), LastHeartbeat: time.Now(),
 		Accounts: []api.AgentAccount{{Name: "dev", Role: api.Cacher}, {Name: "prod-1", Role: api.Refused, Message: "why"}}}, api.Agent{ID: "a2", Version: "v1", Server: "s1"})
 	w := serve(t, configOf(world))
 	type items struct {
@@ -440,47 +440,47 @@ func TestFleetViews(t *testing.T) {
 		}
 		Total int
 	}
-	if got := read[items](w, "/agents"); got.Total != 2 || got.Items[0].ID != "a1" || len(got.Items[0].Accounts) != 2 {
+	if got := getJSON[items](w, "/agents"); got.Total != 2 || got.Items[0].ID != "a1" || len(got.Items[0].Accounts) != 2 {
 		t.Errorf("agents %+v", got)
 	}
-	if got := read[items](w, "/agents?account=d*"); got.Total != 1 {
+	if got := getJSON[items](w, "/agents?account=d*"); got.Total != 1 {
 		t.Errorf("agents of d*: %+v", got)
 	}
-	if got := read[items](w, "/accounts?account=prod-*"); got.Total != 2 || got.Items[0].Name != "prod-1" || got.Items[0].Objects != 5 {
+	if got := getJSON[items](w, "/accounts?account=prod-*"); got.Total != 2 || got.Items[0].Name != "prod-1" || got.Items[0].Objects != 5 {
 		t.Errorf("accounts %+v", got)
 	}
-	if got := read[items](w, "/feeds?account=dev&kind=po"); got.Total != 1 || got.Items[0].Kind != "Pod" || got.Items[0].Objects != 1 {
+	if got := getJSON[items](w, "/feeds?account=dev&kind=po"); got.Total != 1 || got.Items[0].Kind != "Pod" || got.Items[0].Objects != 1 {
 		t.Errorf("feeds %+v", got)
 	}
-	if got := read[items](w, "/kinds"); got.Total != 3 || got.Items[2].Kind != "Pod" || got.Items[2].Objects != 5 || len(got.Items[2].Accounts) != 3 {
+	if got := getJSON[items](w, "/kinds"); got.Total != 3 || got.Items[2].Kind != "Pod" || got.Items[2].Objects != 5 || len(got.Items[2].Accounts) != 3 {
 		t.Errorf("kinds %+v", got)
 	}
-	if got := read[struct{ Version string }](w, "/version"); got.Version != "v1.2.3" {
+	if got := getJSON[struct{ Version string }](w, "/version"); got.Version != "v1.2.3" {
 		t.Errorf("version %+v", got)
 	}
 	world.Account("new", "pods") // what came a moment ago is found
-	if got := read[struct{ Name string }](w, "/accounts/new"); got.Name != "new" {
+	if got := getJSON[struct{ Name string }](w, "/accounts/new"); got.Name != "new" {
 		t.Errorf("a new account: %+v", got)
 	}
 }
 
-// TestOperatorsSeeOtherAgents asks that an account tells of agents that register it
+// TestAccountMessageIncludesOtherAgents asks that an account tells of agents that register it
 // otherwise than its cacher does, and of no other agent's troubles.
-func TestOperatorsSeeOtherAgents(t *testing.T) {
-	world := shop(t)
+func TestAccountMessageIncludesOtherAgents(t *testing.T) {
+	world := shopWorld(t)
 	agent := func(id vedette.AgentID, role api.Role, message, notice string) api.Agent {
 		return api.Agent{ID: id, Accounts: []api.AgentAccount{{Name: "dev", Role: role, Message: message, Notice: notice}}}
 	}
 	world.Fleet.SetAgents(agent("agent-dev", api.Cacher, "the cluster is slow", ""), agent("a2", api.Standby, "other permissions", "other permissions"),
 		agent("a3", api.Refused, "another cluster", "another cluster"), agent("a4", "reaching", "I say what I like", ""))
-	got := read[struct{ Message string }](serve(t, configOf(world)), "/accounts/dev").Message
+	got := getJSON[struct{ Message string }](serve(t, configOf(world)), "/accounts/dev").Message
 	if want := "the cluster is slow; agent a2: other permissions; agent a3: another cluster"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestNotModified(t *testing.T) {
-	world := shop(t)
+	world := shopWorld(t)
 	w := serve(t, configOf(world))
 	first, _ := w.get("/objects?kind=nodes")
 	tag := first.Header.Get("ETag")
@@ -496,7 +496,7 @@ func TestNotModified(t *testing.T) {
 }
 
 func TestGzip(t *testing.T) {
-	w := serve(t, configOf(shop(t)))
+	w := serve(t, configOf(shopWorld(t)))
 	response, body := w.get("/objects", "Accept-Encoding", "gzip")
 	if response.Header.Get("Content-Encoding") != "gzip" {
 		t.Fatalf("headers %v", response.Header)
@@ -511,10 +511,10 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// TestEveryRoute holds that the document names the paths that are served, and
+// TestRoutesMatchOpenAPI holds that the document names the paths that are served, and
 // the server serves those that the document names.
-func TestEveryRoute(t *testing.T) {
-	w := serve(t, configOf(shop(t)))
+func TestRoutesMatchOpenAPI(t *testing.T) {
+	w := serve(t, configOf(shopWorld(t)))
 	served := api.Paths()
 	for _, path := range served {
 		if w.doc.Paths.Value(path) == nil {
@@ -532,29 +532,29 @@ func TestEveryRoute(t *testing.T) {
 		}
 	}
 	for _, path := range served {
-		own := strings.HasPrefix(path, "/vedette/v1/operations/") || slices.Contains([]string{"/vedette/v1/changes", "/vedette/v1/logs"}, path)
-		if !w.seen[path] && !own { // which have tests of their own
+		hasOwnTest := strings.HasPrefix(path, "/vedette/v1/operations/") || slices.Contains([]string{"/vedette/v1/changes", "/vedette/v1/logs"}, path)
+		if !w.answered[path] && !hasOwnTest { // which have tests of their own
 			t.Errorf("%s was not tried", path)
 		}
 	}
 }
 
-// broken is a store whose driver fails.
-type broken struct {
+// failingListStore is a store whose driver fails.
+type failingListStore struct {
 	*store.Store
 	err error
 }
 
-func (b broken) Objects(context.Context, store.Query) (store.Page, error) {
+func (b failingListStore) Objects(context.Context, store.Query) (store.Page, error) {
 	return store.Page{}, b.err
 }
 
 func TestInternalError(t *testing.T) {
-	world := shop(t)
+	world := shopWorld(t)
 	var log bytes.Buffer
 	cfg := configOf(world)
 	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
-	cfg.Store = broken{world.Store, errors.New("password of the database is hunter2")}
+	cfg.Store = failingListStore{world.Store, errors.New("password of the database is hunter2")}
 	response, body := serve(t, cfg).get("/objects")
 	var got struct {
 		Error struct{ Kind, Message, ID string }
@@ -568,7 +568,7 @@ func TestInternalError(t *testing.T) {
 	if !strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), got.Error.ID) {
 		t.Errorf("log %s", log.String())
 	}
-	cfg.Store = broken{world.Store, vedette.Errorf(vedette.Unavailable, "the database does not answer")}
+	cfg.Store = failingListStore{world.Store, vedette.Errorf(vedette.Unavailable, "the database does not answer")}
 	if response, body := serve(t, cfg).get("/objects"); response.StatusCode != 503 {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}

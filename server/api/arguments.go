@@ -24,80 +24,80 @@ type operationBody struct {
 	Verb    string `json:"verb"`
 	Timeout string `json:"timeout"`
 
-	Kind          string          `json:"kind"`
-	APIVersion    string          `json:"apiVersion"`
-	Namespace     string          `json:"namespace"`
-	Name          string          `json:"name"`
-	LabelSelector string          `json:"labelSelector"`
-	FieldSelector string          `json:"fieldSelector"`
-	Manifest      json.RawMessage `json:"manifest"`
-	Strategy      string          `json:"strategy"`
-	Fields        string          `json:"fieldValidation"`
-	Compare       bool            `json:"compare"`
-	Type          string          `json:"type"`
-	Patch         json.RawMessage `json:"patch"`
-	Propagation   string          `json:"propagation"`
-	GraceSeconds  *int64          `json:"graceSeconds"`
-	MissingOK     bool            `json:"missingOk"`
-	NoWait        bool            `json:"noWait"`
-	Replicas      int64           `json:"replicas"`
-	Revision      int64           `json:"revision"`
-	RevisionsBack int             `json:"revisionsBack"`
-	DryRun        bool            `json:"dryRun"`
-	All           bool            `json:"all"`
-	AllNamespaces bool            `json:"allNamespaces"`
-	Kinds         []string        `json:"kinds"`
-	Namespaces    []string        `json:"namespaces"`
-	Keep          []string        `json:"keep"`
+	Kind            string          `json:"kind"`
+	APIVersion      string          `json:"apiVersion"`
+	Namespace       string          `json:"namespace"`
+	Name            string          `json:"name"`
+	LabelSelector   string          `json:"labelSelector"`
+	FieldSelector   string          `json:"fieldSelector"`
+	Manifest        json.RawMessage `json:"manifest"`
+	Strategy        string          `json:"strategy"`
+	FieldValidation string          `json:"fieldValidation"`
+	Compare         bool            `json:"compare"`
+	Type            string          `json:"type"`
+	Patch           json.RawMessage `json:"patch"`
+	Propagation     string          `json:"propagation"`
+	GraceSeconds    *int64          `json:"graceSeconds"`
+	MissingOK       bool            `json:"missingOk"`
+	NoWait          bool            `json:"noWait"`
+	Replicas        int64           `json:"replicas"`
+	Revision        int64           `json:"revision"`
+	RevisionsBack   int             `json:"revisionsBack"`
+	DryRun          bool            `json:"dryRun"`
+	All             bool            `json:"all"`
+	AllNamespaces   bool            `json:"allNamespaces"`
+	Kinds           []string        `json:"kinds"`
+	Namespaces      []string        `json:"namespaces"`
+	Keep            []string        `json:"keep"`
 }
 
-// verb is what a verb takes, and how its arguments are made.
-type verb struct {
-	must []string // be there
-	may  []string
-	args func(operationBody) (vedette.Args, error)
+// verbSpec is what a verb takes, and how its arguments are made.
+type verbSpec struct {
+	required []string // be there
+	optional []string
+	newArgs  func(operationBody) (vedette.Args, error)
 }
 
-func (v verb) fields() []string { return slices.Concat(commonFields, v.must, v.may) }
+func (v verbSpec) fields() []string { return slices.Concat(commonFields, v.required, v.optional) }
 
 var (
-	commonFields = []string{"account", "verb", "id", "timeout"}
-	changeFields = []string{"dryRun"} // of verbs that change something
-	oneObject    = []string{"kind", "name"}
-	whichObject  = []string{"apiVersion", "namespace"}
+	commonFields         = []string{"account", "verb", "id", "timeout"}
+	mutationFields       = []string{"dryRun"} // of verbs that change something
+	targetFields         = []string{"kind", "name"}
+	optionalTargetFields = []string{"apiVersion", "namespace"}
 )
 
-// verbs are those that answer with a body. Logs are a stream of their own.
-var verbs = map[vedette.Verb]verb{
-	vedette.VerbGet:     onTarget(func(t vedette.Target) vedette.Args { return vedette.GetArgs{Target: t} }),
-	vedette.VerbRestart: changing(onTarget(func(t vedette.Target) vedette.Args { return vedette.RestartArgs{Target: t} })),
-	vedette.VerbPause:   changing(onTarget(func(t vedette.Target) vedette.Args { return vedette.PauseArgs{Target: t} })),
-	vedette.VerbResume:  changing(onTarget(func(t vedette.Target) vedette.Args { return vedette.ResumeArgs{Target: t} })),
-	vedette.VerbHistory: onTarget(func(t vedette.Target) vedette.Args { return vedette.HistoryArgs{Target: t} }),
-	vedette.VerbStatus:  onTarget(func(t vedette.Target) vedette.Args { return vedette.StatusArgs{Target: t} }),
-	vedette.VerbEvents:  onTarget(func(t vedette.Target) vedette.Args { return vedette.EventsArgs{Target: t} }),
-	vedette.VerbRecache: onTarget(func(t vedette.Target) vedette.Args { return vedette.RecacheArgs{Target: t} }),
-	vedette.VerbList:    {[]string{"kind"}, append([]string{"labelSelector", "fieldSelector"}, whichObject...), listArgs},
-	vedette.VerbApply:   changing(verb{[]string{"manifest"}, []string{"namespace", "strategy", "fieldValidation", "compare"}, applyArgs}),
-	vedette.VerbPatch:   changing(verb{append([]string{"patch"}, oneObject...), append([]string{"type"}, whichObject...), patchArgs}),
-	vedette.VerbDelete: changing(verb{[]string{"kind"}, append([]string{"name", "labelSelector", "fieldSelector", "all", "allNamespaces", "propagation", "graceSeconds",
-		"missingOk", "noWait"}, whichObject...), deleteArgs}),
-	vedette.VerbPrune:    changing(verb{nil, []string{"kinds", "namespaces", "labelSelector", "all", "keep", "propagation", "graceSeconds"}, pruneArgs}),
-	vedette.VerbScale:    changing(verb{append([]string{"replicas"}, oneObject...), whichObject, scaleArgs}),
-	vedette.VerbUndo:     changing(verb{oneObject, append([]string{"revision", "revisionsBack"}, whichObject...), undoArgs}),
+// verbSpecs are those that answer with a body. Logs are a stream of their own.
+var verbSpecs = map[vedette.Verb]verbSpec{
+	vedette.VerbGet:     targetVerb(func(t vedette.Target) vedette.Args { return vedette.GetArgs{Target: t} }),
+	vedette.VerbRestart: mutating(targetVerb(func(t vedette.Target) vedette.Args { return vedette.RestartArgs{Target: t} })),
+	vedette.VerbPause:   mutating(targetVerb(func(t vedette.Target) vedette.Args { return vedette.PauseArgs{Target: t} })),
+	vedette.VerbResume:  mutating(targetVerb(func(t vedette.Target) vedette.Args { return vedette.ResumeArgs{Target: t} })),
+	vedette.VerbHistory: targetVerb(func(t vedette.Target) vedette.Args { return vedette.HistoryArgs{Target: t} }),
+	vedette.VerbStatus:  targetVerb(func(t vedette.Target) vedette.Args { return vedette.StatusArgs{Target: t} }),
+	vedette.VerbEvents:  targetVerb(func(t vedette.Target) vedette.Args { return vedette.EventsArgs{Target: t} }),
+	vedette.VerbRecache: targetVerb(func(t vedette.Target) vedette.Args { return vedette.RecacheArgs{Target: t} }),
+	vedette.VerbList:    {[]string{"kind"}, append([]string{"labelSelector", "fieldSelector"}, optionalTargetFields...), listArgs},
+	vedette.VerbApply:   mutating(verbSpec{[]string{"manifest"}, []string{"namespace", "strategy", "fieldValidation", "compare"}, applyArgs}),
+	vedette.VerbPatch:   mutating(verbSpec{append([]string{"patch"}, targetFields...), append([]string{"type"}, optionalTargetFields...), patchArgs}),
+	vedette.VerbDelete: mutating(verbSpec{[]string{"kind"}, append([]string{"name", "labelSelector", "fieldSelector", "all", "allNamespaces", "propagation", "graceSeconds",
+		"missingOk", "noWait"}, optionalTargetFields...), deleteArgs}),
+	vedette.VerbPrune:    mutating(verbSpec{nil, []string{"kinds", "namespaces", "labelSelector", "all", "keep", "propagation", "graceSeconds"}, pruneArgs}),
+	vedette.VerbScale:    mutating(verbSpec{append([]string{"replicas"}, targetFields...), optionalTargetFields, scaleArgs}),
+	vedette.VerbUndo:     mutating(verbSpec{targetFields, append([]string{"revision", "revisionsBack"}, optionalTargetFields...), undoArgs}),
 	vedette.VerbMetrics:  {nil, []string{"namespace", "name", "labelSelector"}, metricsArgs},
 	vedette.VerbDiscover: {nil, nil, func(operationBody) (vedette.Args, error) { return vedette.DiscoverArgs{}, nil }},
 	vedette.VerbVersion:  {[]string{"manifest"}, []string{"namespace"}, versionArgs},
 }
 
-// changing is a verb that changes something, and can be a dry run.
-func changing(v verb) verb {
-	v.may = slices.Concat(v.may, changeFields)
+// mutating is a verb that changes something, and can be a dry run.
+func mutating(v verbSpec) verbSpec {
+	v.optional = slices.Concat(v.optional, mutationFields)
 	return v
 }
 
-func onTarget(make func(vedette.Target) vedette.Args) verb {
-	return verb{oneObject, whichObject, func(b operationBody) (vedette.Args, error) { return make(b.target()), nil }}
+func targetVerb(newArgs func(vedette.Target) vedette.Args) verbSpec {
+	return verbSpec{targetFields, optionalTargetFields, func(b operationBody) (vedette.Args, error) { return newArgs(b.target()), nil }}
 }
 
 func (b operationBody) target() vedette.Target {
@@ -109,9 +109,9 @@ func (b operationBody) target() vedette.Target {
 func parseOperation(raw []byte) (vedette.Operation, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, `the operation must be a JSON object such as {"account": "prod", "verb": "get", "kind": "deployment", "name": "web"}%s`, offsetOf(err))
+		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, `the operation must be a JSON object such as {"account": "prod", "verb": "get", "kind": "deployment", "name": "web"}%s`, syntaxErrorOffset(err))
 	}
-	v, err := verbOf(members)
+	v, err := lookupVerb(members)
 	if err != nil {
 		return vedette.Operation{}, err
 	}
@@ -120,12 +120,12 @@ func parseOperation(raw []byte) (vedette.Operation, error) {
 	}
 	var b operationBody
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return vedette.Operation{}, mistyped(err)
+		return vedette.Operation{}, fieldTypeError(err)
 	}
 	if err := b.checkText(); err != nil {
 		return vedette.Operation{}, err
 	}
-	return b.operation(v)
+	return b.toOperation(v)
 }
 
 // checkText refuses control characters, which JSON can escape, in all fields that
@@ -149,12 +149,12 @@ func (b operationBody) checkText() error {
 	return nil
 }
 
-func verbOf(members map[string]json.RawMessage) (verb, error) {
+func lookupVerb(members map[string]json.RawMessage) (verbSpec, error) {
 	var name vedette.Verb
 	if err := json.Unmarshal(members["verb"], &name); err != nil {
-		return verb{}, vedette.Errorf(vedette.Invalid, "the operation has no verb: it may be %s", strings.Join(verbNames(), ", "))
+		return verbSpec{}, vedette.Errorf(vedette.Invalid, "the operation has no verb: it may be %s", strings.Join(verbNames(), ", "))
 	}
-	v, ok := verbs[name]
+	v, ok := verbSpecs[name]
 	switch {
 	case name == vedette.VerbLogs:
 		return v, vedette.Errorf(vedette.Invalid, "logs are read from GET /vedette/v1/logs")
@@ -170,28 +170,28 @@ func verbOf(members map[string]json.RawMessage) (verb, error) {
 
 func verbNames() []string {
 	var names []string
-	for v := range verbs {
+	for v := range verbSpecs {
 		names = append(names, string(v))
 	}
 	slices.Sort(names)
 	return names
 }
 
-func checkFields(members map[string]json.RawMessage, v verb) error {
+func checkFields(members map[string]json.RawMessage, v verbSpec) error {
 	var name string
 	_ = json.Unmarshal(members["verb"], &name) // it was read before
-	known := v.fields()
+	allowed := v.fields()
 	for _, field := range slices.Sorted(maps.Keys(members)) {
-		if slices.Contains(known, field) {
+		if slices.Contains(allowed, field) {
 			continue
 		}
-		hint := nearest.Hint(field, known)
+		hint := nearest.Hint(field, allowed)
 		if hint == "" {
-			hint = ": it takes " + strings.Join(known, ", ")
+			hint = ": it takes " + strings.Join(allowed, ", ")
 		}
 		return vedette.Errorf(vedette.Invalid, "the verb %s takes no %.100q%s", name, field, hint)
 	}
-	for _, field := range append([]string{"account"}, v.must...) {
+	for _, field := range append([]string{"account"}, v.required...) {
 		if value := string(members[field]); value == "" || value == `""` || value == "null" {
 			return vedette.Errorf(vedette.Invalid, "the verb %s needs the field %s", name, field)
 		}
@@ -199,33 +199,33 @@ func checkFields(members map[string]json.RawMessage, v verb) error {
 	return nil
 }
 
-// mistyped says which field holds something of another sort than it should.
+// fieldTypeError says which field holds something of another sort than it should.
 // Values are not repeated, which may be a Secret's.
-func mistyped(err error) error {
+func fieldTypeError(err error) error {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
 		return vedette.Errorf(vedette.Invalid, "the operation cannot be read: %w", err)
 	}
-	want := map[string]string{"string": "a text", "bool": "true or false", "int64": "a whole number", "int": "a whole number", "[]string": "a list of texts"}[t.Type.String()]
-	return vedette.Errorf(vedette.Invalid, "the field %s must be %s", t.Field, want)
+	expected := map[string]string{"string": "a text", "bool": "true or false", "int64": "a whole number", "int": "a whole number", "[]string": "a list of texts"}[t.Type.String()]
+	return vedette.Errorf(vedette.Invalid, "the field %s must be %s", t.Field, expected)
 }
 
-func (b operationBody) operation(v verb) (vedette.Operation, error) {
+func (b operationBody) toOperation(v verbSpec) (vedette.Operation, error) {
 	op := vedette.Operation{Account: vedette.AccountName(b.Account), DryRun: b.DryRun}
 	var err error
-	if op.Args, err = v.args(b); err != nil {
+	if op.Args, err = v.newArgs(b); err != nil {
 		return op, err
 	}
-	if op.ID, err = b.id(op); err != nil {
+	if op.ID, err = b.parseID(op); err != nil {
 		return op, err
 	}
-	op.Deadline, err = deadline(b.Timeout)
+	op.Deadline, err = parseDeadline(b.Timeout)
 	return op, err
 }
 
-// id reads the caller's name for an operation. It protects from doing twice, of
+// parseID reads the caller's name for an operation. It protects from doing twice, of
 // which a verb that reads has no need.
-func (b operationBody) id(op vedette.Operation) (vedette.OperationID, error) {
+func (b operationBody) parseID(op vedette.Operation) (vedette.OperationID, error) {
 	if b.ID == "" {
 		return "", nil
 	}
@@ -241,27 +241,27 @@ func (b operationBody) id(op vedette.Operation) (vedette.OperationID, error) {
 
 // The least and the most time that an operation may be given.
 const (
-	leastTimeout = 100 * time.Millisecond
-	mostTimeout  = 24 * time.Hour
+	minTimeout = 100 * time.Millisecond
+	maxTimeout = 24 * time.Hour
 )
 
-// deadline reads a timeout. The zero time means the default.
-func deadline(timeout string) (time.Time, error) {
+// parseDeadline reads a timeout. The zero time means the default.
+func parseDeadline(timeout string) (time.Time, error) {
 	if timeout == "" {
 		return time.Time{}, nil
 	}
 	d, err := time.ParseDuration(timeout)
-	if err != nil || d < leastTimeout || d > mostTimeout {
-		return time.Time{}, vedette.Errorf(vedette.Invalid, "the timeout %.40q must be a duration such as 30s or 5m, from %v to %v", timeout, leastTimeout, mostTimeout)
+	if err != nil || d < minTimeout || d > maxTimeout {
+		return time.Time{}, vedette.Errorf(vedette.Invalid, "the timeout %.40q must be a duration such as 30s or 5m, from %v to %v", timeout, minTimeout, maxTimeout)
 	}
 	return time.Now().Add(d), nil
 }
 
-// offsetOf says where JSON is broken, without repeating it.
-func offsetOf(err error) string {
+// syntaxErrorOffset says where JSON is broken, without repeating it.
+func syntaxErrorOffset(err error) string {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return ": it is broken at byte " + number(syntax.Offset)
+		return ": it is broken at byte " + formatInt(syntax.Offset)
 	}
 	return ""
 }

@@ -29,20 +29,20 @@ func BenchmarkObjects(b *testing.B) {
 	for name, path := range map[string]string{"5000": "kind=pods&limit=5000", "5000 as table": "kind=pods&limit=5000&as=table", "500": "kind=pods",
 		"500 with bodies": "kind=pods&include=body", "application": "kind=pods&application=web3&limit=5000"} {
 		b.Run(name, func(b *testing.B) {
-			var took []time.Duration
+			var latencies []time.Duration
 			size := 0
 			for b.Loop() {
-				began := time.Now()
+				start := time.Now()
 				w := httptest.NewRecorder()
 				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/vedette/v1/objects?"+path, nil))
-				took = append(took, time.Since(began))
+				latencies = append(latencies, time.Since(start))
 				if size = w.Body.Len(); w.Code != http.StatusOK {
 					b.Fatal(w.Body)
 				}
 			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+			slices.Sort(latencies)
+			b.ReportMetric(float64(latencies[len(latencies)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(latencies[len(latencies)*99/100].Microseconds())/1000, "p99-ms")
 			b.ReportMetric(float64(size)/1024, "KiB")
 		})
 	}

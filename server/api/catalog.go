@@ -14,40 +14,42 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// catalog keeps what accounts and feeds there are. Every request needs it, it
+// inventoryCache keeps what accounts and feeds there are. Every request needs it, it
 // changes rarely, and of a large fleet it is ten thousand rows: so it is read at
 // most once in catalogAge, and once more where something is missing from it.
-type catalog struct {
-	store status
-	reads singleflight.Group
+type inventoryCache struct {
+	store accountStore
+	group singleflight.Group
 	last  atomic.Pointer[inventory]
 }
 
-const catalogAge = time.Second
+const inventoryMaxAge = time.Second
 
-// catalogPatience is how long a read may take. Those who wait for it leave when
+// inventoryTimeout is how long a read may take. Those who wait for it leave when
 // their requests end.
-const catalogPatience = 30 * time.Second
+const inventoryTimeout = 30 * time.Second
 
 // inventory is what was there at one time. It is not changed once it is made.
 type inventory struct {
-	read     time.Time          // when reading began
-	accounts []store.AccountRow // by name
-	feeds    []store.FeedStatus // by account, kind and namespace
-	byName   map[vedette.AccountName][]store.FeedStatus
+	readAt         time.Time          // when reading began
+	accounts       []store.AccountRow // by name
+	feeds          []store.FeedStatus // by account, kind and namespace
+	feedsByAccount map[vedette.AccountName][]store.FeedStatus
 }
 
-func (c *catalog) get(ctx context.Context) (*inventory, error) { return c.since(ctx, catalogAge) }
+func (c *inventoryCache) get(ctx context.Context) (*inventory, error) {
+	return c.getFresh(ctx, inventoryMaxAge)
+}
 
-// since returns what was read no longer ago than age. One read serves all who wait
+// getFresh returns what was read no longer ago than age. One read serves all who wait
 // for one that begins after they came.
-func (c *catalog) since(ctx context.Context, age time.Duration) (*inventory, error) {
-	oldest := time.Now().Add(-age)
+func (c *inventoryCache) getFresh(ctx context.Context, maxAge time.Duration) (*inventory, error) {
+	notBefore := time.Now().Add(-maxAge)
 	for {
-		if i := c.recent(oldest); i != nil {
+		if i := c.cached(notBefore); i != nil {
 			return i, nil
 		}
-		done := c.reads.DoChan("", func() (any, error) { return nil, c.refresh(context.WithoutCancel(ctx), oldest) })
+		done := c.group.DoChan("", func() (any, error) { return nil, c.refresh(context.WithoutCancel(ctx), notBefore) })
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -59,19 +61,19 @@ func (c *catalog) since(ctx context.Context, age time.Duration) (*inventory, err
 	}
 }
 
-// recent returns what was read since then, nil where nothing was.
-func (c *catalog) recent(oldest time.Time) *inventory {
-	if i := c.last.Load(); i != nil && !i.read.Before(oldest) {
+// cached returns what was read since then, nil where nothing was.
+func (c *inventoryCache) cached(notBefore time.Time) *inventory {
+	if i := c.last.Load(); i != nil && !i.readAt.Before(notBefore) {
 		return i
 	}
 	return nil
 }
 
-func (c *catalog) refresh(ctx context.Context, oldest time.Time) error {
-	if c.recent(oldest) != nil { // a read has ended while this one was on its way
+func (c *inventoryCache) refresh(ctx context.Context, notBefore time.Time) error {
+	if c.cached(notBefore) != nil { // a read has ended while this one was on its way
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, catalogPatience)
+	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
 	defer cancel()
 	i, err := readInventory(ctx, c.store)
 	if err == nil {
@@ -80,8 +82,8 @@ func (c *catalog) refresh(ctx context.Context, oldest time.Time) error {
 	return err
 }
 
-func readInventory(ctx context.Context, s status) (*inventory, error) {
-	i := &inventory{read: time.Now(), byName: map[vedette.AccountName][]store.FeedStatus{}}
+func readInventory(ctx context.Context, s accountStore) (*inventory, error) {
+	i := &inventory{readAt: time.Now(), feedsByAccount: map[vedette.AccountName][]store.FeedStatus{}}
 	var err error
 	if i.accounts, err = s.Accounts(ctx); err != nil {
 		return nil, err
@@ -90,14 +92,14 @@ func readInventory(ctx context.Context, s status) (*inventory, error) {
 		return nil, err
 	}
 	for _, f := range i.feeds {
-		i.byName[f.Account] = append(i.byName[f.Account], f)
+		i.feedsByAccount[f.Account] = append(i.feedsByAccount[f.Account], f)
 	}
 	return i, nil
 }
 
-// find runs do on the inventory, and once more on a new one where it names
+// withInventory runs do on the inventory, and once more on a new one where it names
 // something that is not there: it may have come a moment ago.
-func find[T any](ctx context.Context, c *catalog, do func(*inventory) (T, error)) (T, error) {
+func withInventory[T any](ctx context.Context, c *inventoryCache, do func(*inventory) (T, error)) (T, error) {
 	var zero T
 	i, err := c.get(ctx)
 	if err != nil {
@@ -107,7 +109,7 @@ func find[T any](ctx context.Context, c *catalog, do func(*inventory) (T, error)
 	if kind := vedette.KindOf(err); kind != vedette.NotFound && kind != vedette.Invalid {
 		return v, err
 	}
-	if i, err = c.since(ctx, 0); err != nil {
+	if i, err = c.getFresh(ctx, 0); err != nil {
 		return zero, err
 	}
 	return do(i)
@@ -115,7 +117,7 @@ func find[T any](ctx context.Context, c *catalog, do func(*inventory) (T, error)
 
 func (i *inventory) account(name vedette.AccountName) (store.AccountRow, bool) {
 	at, ok := slices.BinarySearchFunc(i.accounts, name, func(a store.AccountRow, name vedette.AccountName) int {
-		return compareText(string(a.Name), string(name))
+		return compareStrings(string(a.Name), string(name))
 	})
 	if !ok {
 		return store.AccountRow{}, false
@@ -123,7 +125,7 @@ func (i *inventory) account(name vedette.AccountName) (store.AccountRow, bool) {
 	return i.accounts[at], true
 }
 
-func compareText(a, b string) int {
+func compareStrings(a, b string) int {
 	switch {
 	case a < b:
 		return -1
@@ -133,9 +135,9 @@ func compareText(a, b string) int {
 	return 0
 }
 
-// named returns the accounts that any of the patterns names, all of them where
+// matchAccounts returns the accounts that any of the patterns names, all of them where
 // there is no pattern. A pattern without wildcards must name one.
-func (i *inventory) named(patterns []string) ([]vedette.AccountName, error) {
+func (i *inventory) matchAccounts(patterns []string) ([]vedette.AccountName, error) {
 	var names []vedette.AccountName
 	for _, a := range i.accounts {
 		if len(patterns) == 0 || matchAny(patterns, a.Name) {
@@ -143,8 +145,8 @@ func (i *inventory) named(patterns []string) ([]vedette.AccountName, error) {
 		}
 	}
 	for _, p := range patterns {
-		if _, ok := i.account(vedette.AccountName(p)); !ok && !glob(p).special() {
-			return nil, i.noAccount(p)
+		if _, ok := i.account(vedette.AccountName(p)); !ok && !glob(p).hasWildcards() {
+			return nil, i.accountNotFound(p)
 		}
 	}
 	return names, nil
@@ -154,7 +156,7 @@ func matchAny(patterns []string, name vedette.AccountName) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return glob(p).match(string(name)) })
 }
 
-func (i *inventory) noAccount(name string) error {
+func (i *inventory) accountNotFound(name string) error {
 	var names []string
 	for _, a := range i.accounts {
 		names = append(names, string(a.Name))
@@ -167,7 +169,7 @@ func (i *inventory) resources(accounts []vedette.AccountName) []vedette.Resource
 	seen := map[vedette.Kind]bool{}
 	var out []vedette.Resource
 	for _, a := range accounts {
-		for _, f := range i.byName[a] {
+		for _, f := range i.feedsByAccount[a] {
 			if !seen[f.Feed.Kind] {
 				seen[f.Feed.Kind] = true
 				out = append(out, f.Resource)
@@ -177,12 +179,12 @@ func (i *inventory) resources(accounts []vedette.AccountName) []vedette.Resource
 	return out
 }
 
-// kinds resolves the names that a user wrote for kinds.
-func (i *inventory) kinds(accounts []vedette.AccountName, names []string) ([]vedette.Resource, error) {
+// resolveKinds resolves the names that a user wrote for kinds.
+func (i *inventory) resolveKinds(accounts []vedette.AccountName, names []string) ([]vedette.Resource, error) {
 	served := i.resources(accounts)
 	var out []vedette.Resource
 	for _, name := range names {
-		r, err := views.Find(served, name)
+		r, err := views.FindResource(served, name)
 		if err != nil {
 			return nil, err
 		}

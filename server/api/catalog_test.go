@@ -11,13 +11,13 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// hanging is a database that answers when it is let.
-type hanging struct {
+// blockingStore is a database that answers when it is let.
+type blockingStore struct {
 	reads   int
 	release chan struct{}
 }
 
-func (h *hanging) Accounts(ctx context.Context) ([]store.AccountRow, error) {
+func (h *blockingStore) Accounts(ctx context.Context) ([]store.AccountRow, error) {
 	h.reads++
 	select {
 	case <-h.release:
@@ -27,30 +27,30 @@ func (h *hanging) Accounts(ctx context.Context) ([]store.AccountRow, error) {
 	}
 }
 
-func (*hanging) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
+func (*blockingStore) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
 	return nil, nil
 }
 
-// TestCatalogOfADatabaseThatHangs holds that nobody waits for the database longer
+// TestInventoryReadIsSharedWhileDatabaseHangs holds that nobody waits for the database longer
 // than they want, and that one read serves all who wait.
-func TestCatalogOfADatabaseThatHangs(t *testing.T) {
+func TestInventoryReadIsSharedWhileDatabaseHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hanging{release: make(chan struct{})}
-		c := &catalog{store: h}
-		began := time.Now()
+		h := &blockingStore{release: make(chan struct{})}
+		c := &inventoryCache{store: h}
+		start := time.Now()
 		for range 100 {
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				if _, err := c.get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
-					t.Errorf("%v after %v", err, time.Since(began))
+				if _, err := c.get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+					t.Errorf("%v after %v", err, time.Since(start))
 				}
 			}()
 		}
 		time.Sleep(2 * time.Second)
 		done := make(chan error)
 		for range 50 { // one that asks anew what the read under way can't tell
-			go func() { _, err := c.since(t.Context(), 0); done <- err }()
+			go func() { _, err := c.getFresh(t.Context(), 0); done <- err }()
 		}
 		synctest.Wait()
 		close(h.release)

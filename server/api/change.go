@@ -19,7 +19,7 @@ import (
 // that a filter chooses, from the event "ready" on, after its commit. With
 // initial=true all that is there comes first, as "added".
 func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
-	values, err := parameters(r, append(filterParameters, "include", "as", "initial")...)
+	values, err := parseParameters(r, append(filterParameters, "include", "as", "initial")...)
 	if err != nil {
 		return err
 	}
@@ -27,33 +27,33 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	include, err := choice(values, "include", "body")
+	include, err := enumValue(values, "include", "body")
 	if err != nil {
 		return err
 	}
-	as, err := choice(values, "as", "table")
+	as, err := enumValue(values, "as", "table")
 	if err != nil {
 		return err
 	}
-	initial, err := choice(values, "initial", "true", "false")
+	initial, err := enumValue(values, "initial", "true", "false")
 	if err != nil {
 		return err
 	}
 	f.Bodies = include == "body"
-	s := &stream{api: a, request: r, out: newEvents(w), filter: f, initial: initial == "true"}
-	if err := s.allow(r.Context()); err != nil {
+	s := &changeStream{api: a, request: r, out: newSSEWriter(w), filter: f, initial: initial == "true"}
+	if err := s.refreshAccess(r.Context()); err != nil {
 		return err
 	}
 	if err := s.prepare(r.Context(), as == "table"); err != nil {
 		return err
 	}
-	release, err := a.Streams.Acquire(r.Context(), readlimit.CallerKey(r), streamCost)
+	release, err := a.StreamLimiter.Acquire(r.Context(), readlimit.CallerKey(r), streamCost)
 	if err != nil {
 		return err
 	}
 	defer release()
 	if r.Method == http.MethodHead {
-		s.out.open() // which would have been followed by events without end
+		s.out.start() // which would have been followed by events without end
 		return nil
 	}
 	s.run(r.Context())
@@ -64,29 +64,29 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 // reader may be behind.
 const streamCost = 512 << 10
 
-// stream is one reader of changes.
-type stream struct {
+// changeStream is one reader of changes.
+type changeStream struct {
 	*api
 	request  *http.Request
-	out      *events
+	out      *sseWriter
 	filter   filter
 	initial  bool
-	may      atomic.Pointer[func(vedette.AccountName) bool] // what filter.may goes by
+	canRead  atomic.Pointer[func(vedette.AccountName) bool] // what filter.may goes by
 	selector labels.Selector
 	table    *views.View // nil: objects are shown whole
-	// shown are the objects that the reader knows. It is kept only where more
+	// matched are the objects that the reader knows. It is kept only where more
 	// than the key decides, since then a change can take an object out of what
 	// was chosen, and its deletion no longer tells whether it was in.
-	shown map[place]bool
+	matched map[objectRef]bool
 }
 
-// place is where an object stands in the whole fleet.
-type place struct {
+// objectRef is where an object stands in the whole fleet.
+type objectRef struct {
 	account vedette.AccountName
 	key     vedette.Key
 }
 
-func (s *stream) prepare(ctx context.Context, table bool) error {
+func (s *changeStream) prepare(ctx context.Context, table bool) error {
 	var err error
 	if s.selector, err = labels.Parse(s.filter.Selector); err != nil {
 		return vedette.Errorf(vedette.Invalid, "the label selector %.200q cannot be read: %w", s.filter.Selector, err)
@@ -95,24 +95,24 @@ func (s *stream) prepare(ctx context.Context, table bool) error {
 		return err
 	}
 	if s.filter.Selector != "" || s.filter.Application != "" {
-		s.shown = map[place]bool{}
+		s.matched = map[objectRef]bool{}
 	}
 	if !table {
 		return nil
 	}
-	resource, err := s.filter.single()
-	view := views.Of(resource.Kind)
+	resource, err := s.filter.singleKind()
+	view := views.ForKind(resource.Kind)
 	s.table = &view
 	return err
 }
 
 // run subscribes first and reads then, so that nothing falls between. A change
 // that both saw is told twice, with the same version.
-func (s *stream) run(ctx context.Context) {
+func (s *changeStream) run(ctx context.Context) {
 	sub := s.Hub.Subscribe(s.wants)
 	defer sub.Close()
-	err := s.begin(ctx)
-	heartbeat := time.NewTicker(s.Heartbeat)
+	err := s.start(ctx)
+	heartbeat := time.NewTicker(s.HeartbeatInterval)
 	defer heartbeat.Stop()
 	for err == nil {
 		select {
@@ -120,27 +120,27 @@ func (s *stream) run(ctx context.Context) {
 			return
 		case <-heartbeat.C:
 			// What the reader may see can have changed.
-			if err = s.allow(ctx); err == nil {
-				err = s.freshness(ctx, "heartbeat")
+			if err = s.refreshAccess(ctx); err == nil {
+				err = s.sendFreshness(ctx, "heartbeat")
 			}
 		case change, ok := <-sub.Changes():
 			if !ok {
 				_ = s.out.send("lagged", map[string]string{"message": "changes were lost because the reader was too slow: read the objects anew"})
 				return
 			}
-			err = s.forward(ctx, gather(change, sub.Changes()))
+			err = s.forward(ctx, coalesce(change, sub.Changes()))
 		}
 	}
-	if ctx.Err() == nil && !errors.Is(err, errGone) {
-		_ = s.out.send("error", errorBody{s.explain(s.request, err)})
+	if ctx.Err() == nil && !errors.Is(err, errClientGone) {
+		_ = s.out.send("error", errorBody{s.publicError(s.request, err)})
 	}
 }
 
 // wants is asked for each change of the whole fleet, under the hub's lock: it
 // looks at names only. Accounts are matched by pattern, for those to come.
-func (s *stream) wants(c store.Change) bool {
+func (s *changeStream) wants(c store.Change) bool {
 	f := &s.filter
-	if f.may != nil && !f.may(c.Account) || len(f.patterns) > 0 && !matchAny(f.patterns, c.Account) ||
+	if f.canRead != nil && !f.canRead(c.Account) || len(f.accountPatterns) > 0 && !matchAny(f.accountPatterns, c.Account) ||
 		f.Namespace != "" && f.Namespace != c.Key.Namespace || f.Name != "" && f.Name != c.Key.Name {
 		return false
 	}
@@ -152,50 +152,50 @@ func (s *stream) wants(c store.Change) bool {
 	return len(f.kinds) == 0
 }
 
-func (s *stream) begin(ctx context.Context) error {
-	s.out.open()
+func (s *changeStream) start(ctx context.Context) error {
+	s.out.start()
 	if s.table != nil {
 		resource := s.filter.resources[0]
-		if err := s.out.send("columns", columnsView{Kind: resource.Kind.String(), Scoped: resource.Namespaced, Columns: columnsOf(*s.table)}); err != nil {
+		if err := s.out.send("columns", columnsView{Kind: resource.Kind.String(), Namespaced: resource.Namespaced, Columns: newColumnViews(*s.table)}); err != nil {
 			return err
 		}
 	}
-	if s.initial || s.shown != nil {
-		if err := s.list(ctx); err != nil {
+	if s.initial || s.matched != nil {
+		if err := s.listExisting(ctx); err != nil {
 			return err
 		}
 	}
-	return s.freshness(ctx, "ready")
+	return s.sendFreshness(ctx, "ready")
 }
 
 type columnsView struct {
-	Kind    string       `json:"kind"`
-	Scoped  bool         `json:"namespaced"`
-	Columns []columnView `json:"columns"`
+	Kind       string       `json:"kind"`
+	Namespaced bool         `json:"namespaced"`
+	Columns    []columnView `json:"columns"`
 }
 
-// list goes through what is there, page by page.
-func (s *stream) list(ctx context.Context) error {
-	if s.filter.nothing() {
+// listExisting goes through what is there, page by page.
+func (s *changeStream) listExisting(ctx context.Context) error {
+	if s.filter.matchesNothing() {
 		return nil
 	}
 	query := s.filter.query()
-	query.Limit, query.SkipTotal, query.Bodies, query.Bytes = usualLimit, true, query.Bodies && s.initial, min(s.PageBytes, streamPage)
+	query.Limit, query.SkipTotal, query.Bodies, query.Bytes = defaultLimit, true, query.Bodies && s.initial, min(s.PageBytes, streamPageBytes)
 	for {
-		next, err := s.listPage(ctx, query)
+		next, err := s.listExistingPage(ctx, query)
 		if query.After = next; err != nil || next == "" {
 			return err
 		}
 	}
 }
 
-// streamPage bounds a page of what is there first: a reader that takes it slowly
+// streamPageBytes bounds a page of what is there first: a reader that takes it slowly
 // holds its memory as long.
-const streamPage = 1 << 20
+const streamPageBytes = 1 << 20
 
-// listPage tells of one page, and returns the cursor of the next one.
-func (s *stream) listPage(ctx context.Context, query store.Query) (next string, err error) {
-	release, err := s.Reads.Acquire(ctx, readlimit.CallerKey(s.request), s.pageCost(query))
+// listExistingPage tells of one page, and returns the cursor of the next one.
+func (s *changeStream) listExistingPage(ctx context.Context, query store.Query) (next string, err error) {
+	release, err := s.ReadLimiter.Acquire(ctx, readlimit.CallerKey(s.request), s.pageCost(query))
 	if err != nil {
 		return "", err
 	}
@@ -204,12 +204,12 @@ func (s *stream) listPage(ctx context.Context, query store.Query) (next string, 
 	if err != nil {
 		return "", err
 	}
-	defer s.out.within(patience)()
+	defer s.out.withDeadline(eventTimeout)()
 	for i := range page.Items {
 		row := &page.Items[i]
-		s.show(place{row.Account, row.Key})
+		s.markMatched(objectRef{row.Account, row.Key})
 		if s.initial {
-			if err := s.tell(string(store.Added), row); err != nil {
+			if err := s.sendObject(string(store.Added), row); err != nil {
 				return "", err
 			}
 		}
@@ -218,31 +218,31 @@ func (s *stream) listPage(ctx context.Context, query store.Query) (next string, 
 	return page.Next, nil
 }
 
-func (s *stream) show(at place) {
-	if s.shown != nil {
-		s.shown[at] = true
+func (s *changeStream) markMatched(ref objectRef) {
+	if s.matched != nil {
+		s.matched[ref] = true
 	}
 }
 
-// freshness tells which feeds are stale; the others, of a fleet, are too many to
+// sendFreshness tells which feeds are stale; the others, of a fleet, are too many to
 // repeat each few seconds.
-func (s *stream) freshness(ctx context.Context, event string) error {
-	i, err := s.catalog.get(ctx)
+func (s *changeStream) sendFreshness(ctx context.Context, event string) error {
+	i, err := s.inventory.get(ctx)
 	if err != nil {
 		return err
 	}
 	f := s.filter
-	if f.accounts, err = i.named(f.patterns); vedette.KindOf(err) == vedette.NotFound {
+	if f.accounts, err = i.matchAccounts(f.accountPatterns); vedette.KindOf(err) == vedette.NotFound {
 		err = nil // an account that was removed meanwhile has nothing more to tell
 	}
 	if err == nil {
-		f.accounts, err = f.readable(f.accounts)
+		f.accounts, err = f.readableAccounts(f.accounts)
 	}
 	if err != nil {
 		return err
 	}
-	fresh := s.freshOf(i, f, time.Now())
-	stale := []feedFresh{}
+	fresh := s.freshnessOf(i, f, time.Now())
+	stale := []feedFreshness{}
 	for _, feed := range fresh.Feeds {
 		if feed.Stale {
 			stale = append(stale, feed)

@@ -17,15 +17,15 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// stream is a reader of changes that holds each event against the document.
-type stream struct {
+// eventStream is a reader of changes that holds each event against the document.
+type eventStream struct {
 	t      *testing.T
 	doc    *openapi3.T
 	events chan client.Event
 	ended  chan error
 }
 
-func follow(t *testing.T, cfg api.Config, q client.Query) *stream {
+func openStream(t *testing.T, cfg api.Config, q client.Query) *eventStream {
 	t.Helper()
 	w := serve(t, cfg)
 	c, err := client.New(w.url)
@@ -33,7 +33,7 @@ func follow(t *testing.T, cfg api.Config, q client.Query) *stream {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &stream{t: t, doc: w.doc, events: make(chan client.Event, 10_000), ended: make(chan error, 1)}
+	s := &eventStream{t: t, doc: w.doc, events: make(chan client.Event, 10_000), ended: make(chan error, 1)}
 	go func() {
 		s.ended <- c.Changes(ctx, q, func(e client.Event) error { s.events <- e; return nil })
 	}()
@@ -44,7 +44,7 @@ func follow(t *testing.T, cfg api.Config, q client.Query) *stream {
 }
 
 // next returns the next event but heartbeats, as "type account/kind/namespace/name".
-func (s *stream) next() string {
+func (s *eventStream) next() string {
 	s.t.Helper()
 	for {
 		select {
@@ -65,7 +65,7 @@ func (s *stream) next() string {
 	}
 }
 
-func (s *stream) describe(e client.Event) string {
+func (s *eventStream) describe(e client.Event) string {
 	s.t.Helper()
 	var name struct{ Account, Kind, Namespace, Name string }
 	if err := json.Unmarshal(e.Data, &name); err != nil {
@@ -79,7 +79,7 @@ func (s *stream) describe(e client.Event) string {
 	return e.Type
 }
 
-func (s *stream) validate(e client.Event) {
+func (s *eventStream) validate(e client.Event) {
 	s.t.Helper()
 	schema := map[string]string{"added": "Object", "modified": "Object", "deleted": "ObjectName", "columns": "Columns", "ready": "Freshness",
 		"heartbeat": "Freshness", "lagged": "Message", "error": "Error"}[e.Type]
@@ -98,7 +98,7 @@ func (s *stream) validate(e client.Event) {
 	}
 }
 
-func (s *stream) expect(events ...string) {
+func (s *eventStream) expect(events ...string) {
 	s.t.Helper()
 	for _, want := range events {
 		if got := s.next(); got != want {
@@ -110,8 +110,8 @@ func (s *stream) expect(events ...string) {
 var web0 = vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Name: "web-0"}
 
 func TestChanges(t *testing.T) {
-	world := shop(t)
-	s := follow(t, configOf(world), client.Query{Account: "prod-*", Kind: "pods", Namespace: "shop"})
+	world := shopWorld(t)
+	s := openStream(t, configOf(world), client.Query{Account: "prod-*", Kind: "pods", Namespace: "shop"})
 	s.expect("added prod-1/Pod/shop/broken-0", "added prod-1/Pod/shop/web-0", "added prod-3/Pod/shop/web-0", "ready")
 	world.Put("dev", readtest.Pod("shop", "web-1", "web"))          // another account
 	world.Put("prod-1", readtest.Pod("billing", "web-1", "web"))    // another namespace
@@ -127,12 +127,12 @@ func TestChanges(t *testing.T) {
 	s.expect("added prod-9/Pod/shop/web-0")
 }
 
-// TestChangesOfSelection follows what enters and leaves a selection.
-func TestChangesOfSelection(t *testing.T) {
+// TestChangesEnteringAndLeavingSelection follows what enters and leaves a selection.
+func TestChangesEnteringAndLeavingSelection(t *testing.T) {
 	for name, q := range map[string]client.Query{"by selector": {Account: "dev", Selector: "app=web", Kind: "pods"}, "by application": {Account: "dev", Application: "web", Kind: "pods"}} {
 		t.Run(name, func(t *testing.T) {
-			world := shop(t)
-			s := follow(t, configOf(world), q)
+			world := shopWorld(t)
+			s := openStream(t, configOf(world), q)
 			s.expect("added dev/Pod/shop/web-0", "ready")
 			world.Put("dev", readtest.Pod("shop", "other-0", "other"))
 			world.Put("dev", readtest.Pod("shop", "web-0", "other"))
@@ -147,8 +147,8 @@ func TestChangesOfSelection(t *testing.T) {
 }
 
 func TestChangesAsTable(t *testing.T) {
-	world := shop(t)
-	s := follow(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Table: true})
+	world := shopWorld(t)
+	s := openStream(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Table: true})
 	s.expect("columns", "added dev//shop/web-0", "ready")
 	world.Put("dev", readtest.CrashingPod("shop", "web-0"))
 	e := <-s.events
@@ -159,9 +159,9 @@ func TestChangesAsTable(t *testing.T) {
 }
 
 func TestChangesWithManifests(t *testing.T) {
-	world := shop(t)
+	world := shopWorld(t)
 	for _, manifests := range []bool{true, false} {
-		s := follow(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Manifests: manifests})
+		s := openStream(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Manifests: manifests})
 		var first client.Object
 		if err := json.Unmarshal((<-s.events).Data, &first); err != nil || (len(first.Manifest) > 0) != manifests {
 			t.Errorf("manifest %s at first, asked for %v", first.Manifest, manifests)
@@ -175,11 +175,11 @@ func TestChangesWithManifests(t *testing.T) {
 	}
 }
 
-// TestChangesOfManyLines holds that a body with line breaks, which no API server
+// TestMultiLineBodyIsOneEvent holds that a body with line breaks, which no API server
 // sends and an agent might, stays one event.
-func TestChangesOfManyLines(t *testing.T) {
-	world := shop(t)
-	s := follow(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Manifests: true})
+func TestMultiLineBodyIsOneEvent(t *testing.T) {
+	world := shopWorld(t)
+	s := openStream(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Manifests: true})
 	s.expect("added dev/Pod/shop/web-0", "ready")
 	world.PutBody("dev", readtest.Pod("shop", "web-1", "web"), "{\n\"kind\":\r\n\"Pod\"}")
 	e := <-s.events
@@ -189,34 +189,34 @@ func TestChangesOfManyLines(t *testing.T) {
 	}
 }
 
-// slow is a store that answers when it is let.
-type slow struct {
+// blockingStore is a store that answers when it is let.
+type blockingStore struct {
 	*store.Store
-	asked, answer chan struct{}
+	started, release chan struct{}
 }
 
-func (s slow) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error) {
-	s.asked <- struct{}{}
-	<-s.answer
+func (s blockingStore) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error) {
+	s.started <- struct{}{}
+	<-s.release
 	return s.Store.Object(ctx, account, key)
 }
 
-func TestChangesLagged(t *testing.T) {
-	world := shop(t)
-	db := slow{world.Store, make(chan struct{}, 10_000), make(chan struct{})}
+func TestSlowReaderGetsLagged(t *testing.T) {
+	world := shopWorld(t)
+	db := blockingStore{world.Store, make(chan struct{}, 10_000), make(chan struct{})}
 	cfg := configOf(world)
 	cfg.Store = db
-	s := follow(t, cfg, client.Query{Account: "dev", Kind: "pods"})
+	s := openStream(t, cfg, client.Query{Account: "dev", Kind: "pods"})
 	s.expect("added dev/Pod/shop/web-0", "ready")
 	change := store.Change{Account: "dev", Key: web0, Type: store.Modified}
 	world.Hub.Publish([]store.Change{change})
-	<-db.asked // it is busy with the first
+	<-db.started // it is busy with the first
 	for i := range 6000 {
 		c := change
 		c.Key.Name = "gone-" + strings.Repeat("x", i%7)
 		world.Hub.Publish([]store.Change{c})
 	}
-	close(db.answer)
+	close(db.release)
 	for got := s.next(); got != "lagged"; got = s.next() {
 		if got != "modified dev/Pod/shop/web-0" {
 			t.Fatalf("event %q before lagged", got)
@@ -228,10 +228,10 @@ func TestChangesLagged(t *testing.T) {
 }
 
 func TestHeartbeat(t *testing.T) {
-	world := shop(t)
+	world := shopWorld(t)
 	cfg := configOf(world)
-	cfg.Heartbeat = 5 * time.Millisecond
-	s := follow(t, cfg, client.Query{Kind: "pods", Account: "dev"})
+	cfg.HeartbeatInterval = 5 * time.Millisecond
+	s := openStream(t, cfg, client.Query{Kind: "pods", Account: "dev"})
 	s.expect("added dev/Pod/shop/web-0", "ready")
 	world.Fleet.Disconnect("dev")
 	deadline := time.After(20 * time.Second)
@@ -255,17 +255,17 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-type failing struct{ *store.Store }
+type failingGetStore struct{ *store.Store }
 
-func (failing) Object(context.Context, vedette.AccountName, vedette.Key) (store.Row, error) {
+func (failingGetStore) Object(context.Context, vedette.AccountName, vedette.Key) (store.Row, error) {
 	return store.Row{}, errors.New("secret text of a driver")
 }
 
-func TestChangesFail(t *testing.T) {
-	world := shop(t)
+func TestStreamReportsInternalError(t *testing.T) {
+	world := shopWorld(t)
 	cfg := configOf(world)
-	cfg.Store = failing{world.Store}
-	s := follow(t, cfg, client.Query{Kind: "pods", Account: "dev"})
+	cfg.Store = failingGetStore{world.Store}
+	s := openStream(t, cfg, client.Query{Kind: "pods", Account: "dev"})
 	s.expect("added dev/Pod/shop/web-0", "ready")
 	world.Put("dev", readtest.Pod("shop", "web-0", "again"))
 	e := <-s.events

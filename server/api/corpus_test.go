@@ -26,18 +26,18 @@ func TestCorpus(t *testing.T) {
 	}
 	world.Put("busy", manifests...)
 	w := serve(t, configOf(world))
-	all := read[objects](w, "/objects?limit=5000&include=body")
+	all := getJSON[objectList](w, "/objects?limit=5000&include=body")
 	if len(all.Items) != 200 || all.Total != 200 {
 		t.Fatalf("%d of %d objects", len(all.Items), all.Total)
 	}
 	for _, o := range all.Items[:30] { // each is checked against the document, which takes its time
-		one := read[struct{ UID string }](w, "/objects/busy/"+o.Kind+"/"+url.PathEscape(o.Namespace)+"/"+url.PathEscape(o.Name))
+		one := getJSON[struct{ UID string }](w, "/objects/busy/"+o.Kind+"/"+url.PathEscape(o.Namespace)+"/"+url.PathEscape(o.Name))
 		if one.UID != o.UID {
 			t.Errorf("%s %s/%s by its path has another uid", o.Kind, o.Namespace, o.Name)
 		}
 	}
 	for _, k := range corpus.Kinds {
-		got := read[table](w, "/objects?limit=5000&as=table&kind="+k.Plural)
+		got := getJSON[table](w, "/objects?limit=5000&as=table&kind="+k.Plural)
 		if len(got.Rows) == 0 {
 			t.Errorf("no %s", k.Plural)
 		}
@@ -49,10 +49,10 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestRolesAreOfTheDocument holds that what the package names, the document
+// TestRolesAndStatesMatchOpenAPI holds that what the package names, the document
 // does.
-func TestRolesAreOfTheDocument(t *testing.T) {
-	doc, _ := document(t)
+func TestRolesAndStatesMatchOpenAPI(t *testing.T) {
+	doc, _ := loadOpenAPI(t)
 	roles := doc.Components.Schemas["Agent"].Value.Properties["accounts"].Value.Items.Value.Properties["role"].Value.Enum
 	for _, role := range []api.Role{api.Cacher, api.Standby, api.Refused} {
 		if !slices.Contains(roles, any(string(role))) {

@@ -13,21 +13,21 @@ import (
 // with -update).
 var (
 	//go:embed openapi.yaml
-	documentYAML []byte
+	openAPIYAML []byte
 	//go:embed openapi.json
-	documentJSON []byte
+	openAPIJSON []byte
 )
 
-func (a *api) getDocumentYAML(w http.ResponseWriter, r *http.Request) error {
-	return writeDocument(w, r, "application/yaml", documentYAML)
+func (a *api) getOpenAPIYAML(w http.ResponseWriter, r *http.Request) error {
+	return writeOpenAPI(w, r, "application/yaml", openAPIYAML)
 }
 
-func (a *api) getDocumentJSON(w http.ResponseWriter, r *http.Request) error {
-	return writeDocument(w, r, "application/json", documentJSON)
+func (a *api) getOpenAPIJSON(w http.ResponseWriter, r *http.Request) error {
+	return writeOpenAPI(w, r, "application/json", openAPIJSON)
 }
 
-func writeDocument(w http.ResponseWriter, r *http.Request, contentType string, document []byte) error {
-	if _, err := parameters(r); err != nil {
+func writeOpenAPI(w http.ResponseWriter, r *http.Request, contentType string, document []byte) error {
+	if _, err := parseParameters(r); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", contentType)

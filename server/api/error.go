@@ -10,9 +10,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// statusOf says how each sort of failure is answered. What is not here is
+// httpStatusByKind says how each sort of failure is answered. What is not here is
 // internal.
-var statusOf = map[vedette.ErrorKind]int{
+var httpStatusByKind = map[vedette.ErrorKind]int{
 	vedette.Invalid:     http.StatusBadRequest,
 	vedette.NotFound:    http.StatusNotFound,
 	vedette.Conflict:    http.StatusConflict,
@@ -30,8 +30,8 @@ type errorView struct {
 	ID      string `json:"id,omitempty"` // under which an internal error is in the log
 }
 
-// answering runs a handler that may fail before it has written anything.
-func (a *api) answering(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+// handleErrors runs a handler that may fail before it has written anything.
+func (a *api) handleErrors(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := handle(w, r); err != nil {
 			a.fail(w, r, err)
@@ -43,22 +43,22 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return // nobody listens any more
 	}
-	view := a.explain(r, err)
-	status := statusOf[vedette.ErrorKind(view.Kind)]
+	view := a.publicError(r, err)
+	status := httpStatusByKind[vedette.ErrorKind(view.Kind)]
 	if status == 0 {
 		status = http.StatusInternalServerError
 	}
 	writeErrorView(w, status, view)
 }
 
-// explain says of an error what a reader may see of it, and logs the rest.
-func (a *api) explain(r *http.Request, err error) errorView {
-	var shown *vedette.Error
-	if errors.As(err, &shown) && statusOf[shown.Kind] != 0 {
-		if shown.Kind == vedette.Unavailable {
+// publicError says of an error what a reader may see of it, and logs the rest.
+func (a *api) publicError(r *http.Request, err error) errorView {
+	var public *vedette.Error
+	if errors.As(err, &public) && httpStatusByKind[public.Kind] != 0 {
+		if public.Kind == vedette.Unavailable {
 			a.Log.Warn("request cannot be answered now", "method", r.Method, "path", r.URL.Path, "error", err)
 		}
-		return errorView{Kind: string(shown.Kind), Message: shown.Message}
+		return errorView{Kind: string(public.Kind), Message: public.Message}
 	}
 	id := rand.Text()[:10]
 	a.Log.Error("internal error", "id", id, "method", r.Method, "path", r.URL.Path, "error", err)

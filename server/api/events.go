@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// events writes server-sent events.
-type events struct {
+// sseWriter writes server-sent events.
+type sseWriter struct {
 	w          http.ResponseWriter
 	controller *http.ResponseController
 	deadline   time.Time // of all events until the next one is set; zero: each has its own
 }
 
-func newEvents(w http.ResponseWriter) *events {
-	return &events{w: w, controller: http.NewResponseController(w)}
+func newSSEWriter(w http.ResponseWriter) *sseWriter {
+	return &sseWriter{w: w, controller: http.NewResponseController(w)}
 }
 
-// errGone ends a stream whose reader does not take what is sent.
-var errGone = errors.New("the reader of a stream is gone")
+// errClientGone ends a stream whose reader does not take what is sent.
+var errClientGone = errors.New("the reader of a stream is gone")
 
-// patience is how long a reader may take for one event, or for a page of what was
+// eventTimeout is how long a reader may take for one event, or for a page of what was
 // there first. Behind a reader that takes nothing the connection's buffers fill
 // first, so this is rarely short.
-const patience = 30 * time.Second
+const eventTimeout = 30 * time.Second
 
-func (e *events) open() {
+func (e *sseWriter) start() {
 	h := e.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -33,21 +33,21 @@ func (e *events) open() {
 	e.w.WriteHeader(http.StatusOK)
 }
 
-// within bounds the time for all events together that are sent until end is called.
-func (e *events) within(d time.Duration) (end func()) {
+// withDeadline bounds the time for all events together that are sent until end is called.
+func (e *sseWriter) withDeadline(d time.Duration) (end func()) {
 	e.deadline = time.Now().Add(d)
 	return func() { e.deadline = time.Time{} }
 }
 
-func (e *events) until() time.Time {
+func (e *sseWriter) writeDeadline() time.Time {
 	if e.deadline.IsZero() {
-		return time.Now().Add(patience)
+		return time.Now().Add(eventTimeout)
 	}
 	return e.deadline
 }
 
 // send writes one event, whose data is a single line of JSON.
-func (e *events) send(name string, data any) error {
+func (e *sseWriter) send(name string, data any) error {
 	body, err := encode(data)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (e *events) send(name string, data any) error {
 
 // write is send for data that is JSON already, ended by a newline. Within it a
 // newline can only stand between values, and would end the event's data.
-func (e *events) write(name string, data []byte) error {
+func (e *sseWriter) write(name string, data []byte) error {
 	for i := range data[:len(data)-1] {
 		if data[i] == '\n' || data[i] == '\r' {
 			data[i] = ' '
@@ -66,12 +66,12 @@ func (e *events) write(name string, data []byte) error {
 	message := append([]byte("event: "+name+"\ndata: "), data...)
 	// Where deadlines are not supported a slow reader is waited for, and then
 	// the hub ends its subscription.
-	_ = e.controller.SetWriteDeadline(e.until())
+	_ = e.controller.SetWriteDeadline(e.writeDeadline())
 	if _, err := e.w.Write(append(message, '\n')); err != nil {
-		return errors.Join(errGone, err)
+		return errors.Join(errClientGone, err)
 	}
 	if err := e.controller.Flush(); err != nil {
-		return errors.Join(errGone, err)
+		return errors.Join(errClientGone, err)
 	}
 	return nil
 }

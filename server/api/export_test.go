@@ -27,8 +27,8 @@ func (g glob) Match(text string) bool { return g.match(text) }
 // CopyLog is for tests.
 var CopyLog = copyLog
 
-// LogPatience is for tests.
-const LogPatience = logPatience
+// LogWriteTimeout is for tests.
+const LogWriteTimeout = logWriteTimeout
 
-// Reader is for tests that are a store.
-type Reader = reader
+// Store is for tests that are a store.
+type Store = readStore

@@ -10,15 +10,15 @@ import (
 
 // feedView is a feed: one kind of one account, and how far it is.
 type feedView struct {
-	feedFresh
-	Objects    int64  `json:"objects"`
-	Synced     moment `json:"synced"` // when the last snapshot ended; null before the first
-	Mark       string `json:"mark"`   // the cluster's resourceVersion that is stored
-	APIVersion string `json:"apiVersion"`
+	feedFreshness
+	Objects    int64     `json:"objects"`
+	Synced     timestamp `json:"synced"` // when the last snapshot ended; null before the first
+	Mark       string    `json:"mark"`   // the cluster's resourceVersion that is stored
+	APIVersion string    `json:"apiVersion"`
 }
 
 func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
-	values, err := parameters(r, "account", "kind")
+	values, err := parseParameters(r, "account", "kind")
 	if err != nil {
 		return err
 	}
@@ -32,12 +32,12 @@ func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
 	}
 	items, now := []feedView{}, time.Now()
 	for _, feed := range i.feeds {
-		if (len(f.kinds) == 0 || slices.Contains(f.kinds, feed.Feed.Kind)) && (len(f.patterns) == 0 || matchAny(f.patterns, feed.Account)) {
-			items = append(items, feedView{feedFresh: a.fresh(feed, now), Objects: feed.Objects, Synced: moment(feed.Synced),
+		if (len(f.kinds) == 0 || slices.Contains(f.kinds, feed.Feed.Kind)) && (len(f.accountPatterns) == 0 || matchAny(f.accountPatterns, feed.Account)) {
+			items = append(items, feedView{feedFreshness: a.feedFreshness(feed, now), Objects: feed.Objects, Synced: timestamp(feed.Synced),
 				Mark: string(feed.Mark), APIVersion: feed.Resource.APIVersion()})
 		}
 	}
-	return writeJSON(w, r, list[feedView]{Items: items, Total: int64(len(items))})
+	return writeJSON(w, r, listView[feedView]{Items: items, Total: int64(len(items))})
 }
 
 // kindView is a kind that some account reports.
@@ -54,7 +54,7 @@ type kindView struct {
 }
 
 func (a *api) listKinds(w http.ResponseWriter, r *http.Request) error {
-	values, err := parameters(r, "account")
+	values, err := parseParameters(r, "account")
 	if err != nil {
 		return err
 	}
@@ -67,19 +67,19 @@ func (a *api) listKinds(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	items := i.kindViews(f)
-	return writeJSON(w, r, list[kindView]{Items: items, Total: int64(len(items))})
+	return writeJSON(w, r, listView[kindView]{Items: items, Total: int64(len(items))})
 }
 
 func (i *inventory) kindViews(f filter) []kindView {
-	items, at := []kindView{}, map[vedette.Kind]int{}
+	items, index := []kindView{}, map[vedette.Kind]int{}
 	for _, feed := range i.feeds {
-		if len(f.patterns) > 0 && !matchAny(f.patterns, feed.Account) {
+		if len(f.accountPatterns) > 0 && !matchAny(f.accountPatterns, feed.Account) {
 			continue
 		}
 		kind, res := feed.Feed.Kind, feed.Resource
-		n, ok := at[kind]
+		n, ok := index[kind]
 		if !ok {
-			n, at[kind] = len(items), len(items)
+			n, index[kind] = len(items), len(items)
 			items = append(items, kindView{Kind: kind.String(), Group: kind.Group, Plural: res.Plural, Singular: res.Singular,
 				ShortNames: append([]string{}, res.ShortNames...), Namespaced: res.Namespaced})
 		}
@@ -92,6 +92,6 @@ func (i *inventory) kindViews(f filter) []kindView {
 			v.Accounts = append(v.Accounts, feed.Account)
 		}
 	}
-	slices.SortFunc(items, func(x, y kindView) int { return compareText(x.Kind, y.Kind) })
+	slices.SortFunc(items, func(x, y kindView) int { return compareStrings(x.Kind, y.Kind) })
 	return items
 }

@@ -13,87 +13,89 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// flights are the operations that their callers gave an id. Who sends one a
+// operationDedup are the operations that their callers gave an id. Who sends one a
 // second time, because the first answer did not arrive, gets the first one's
 // outcome: here while this server has it, and from the history after that.
-type flights struct {
+type operationDedup struct {
 	mu    sync.Mutex
-	byID  map[vedette.OperationID]*flight
+	byID  map[vedette.OperationID]*dedupEntry
 	ended []vedette.OperationID // that are still in byID, the oldest first
 }
 
-// flight is an operation under way or ended.
-type flight struct {
+// dedupEntry is an operation under way or ended.
+type dedupEntry struct {
 	digest uint64        // of what was asked for
 	done   chan struct{} // closed when the rest is there
 	view   outcomeView
 	err    error // nothing was sent
 }
 
-// mostEnded bounds the ended flights that are kept, at some hundred bytes each, and
+// maxEnded bounds the ended flights that are kept, at some hundred bytes each, and
 // what the cluster said or warned of. They bridge the time until their ends are in
 // the history.
-const mostEnded = 1000
+const maxEnded = 1000
 
-func newFlights() *flights { return &flights{byID: map[vedette.OperationID]*flight{}} }
+func newOperationDedup() *operationDedup {
+	return &operationDedup{byID: map[vedette.OperationID]*dedupEntry{}}
+}
 
-// carryOut has an operation carried out, or finds out what became of it.
-func (a *api) carryOut(ctx context.Context, op vedette.Operation) (outcomeView, error) {
+// execute has an operation carried out, or finds out what became of it.
+func (a *api) execute(ctx context.Context, op vedette.Operation) (outcomeView, error) {
 	if op.ID == "" {
-		return viewOfOutcome(op, a.Operations.Execute(ctx, op)), nil
+		return newOutcomeView(op, a.Dispatch.Execute(ctx, op)), nil
 	}
-	f, first, err := a.flights.join(op)
+	entry, first, err := a.dedup.join(op)
 	if err != nil {
 		return outcomeView{}, err
 	}
 	if first {
 		// It goes on though its caller leaves: another one may be waiting by then.
 		// The dispatcher ends it soon after its deadline.
-		go a.fly(context.WithoutCancel(ctx), op, f)
+		go a.runOnce(context.WithoutCancel(ctx), op, entry)
 	}
 	select {
 	case <-ctx.Done():
 		return outcomeView{}, context.Cause(ctx)
-	case <-f.done:
+	case <-entry.done:
 	}
-	if first || f.err != nil {
-		return f.view, f.err
+	if first || entry.err != nil {
+		return entry.view, entry.err
 	}
-	return f.view.again(), nil
+	return entry.view.asRepeated(), nil
 }
 
-func (a *api) fly(ctx context.Context, op vedette.Operation, f *flight) {
-	known, err := a.recall(ctx, op)
+func (a *api) runOnce(ctx context.Context, op vedette.Operation, entry *dedupEntry) {
+	recorded, err := a.lookupHistory(ctx, op)
 	switch {
 	case err != nil:
-		f.err = err
-	case known != nil:
-		f.view = *known
+		entry.err = err
+	case recorded != nil:
+		entry.view = *recorded
 	default:
-		f.view, f.err = a.send(ctx, op)
+		entry.view, entry.err = a.send(ctx, op)
 	}
-	a.flights.land(op.ID, f)
+	a.dedup.finish(op.ID, entry)
 }
 
 // send has an operation carried out that the history did not have. Another server
 // may have taken the same one meanwhile, whose outcome counts.
 func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, error) {
-	out := a.Operations.Execute(ctx, op)
+	out := a.Dispatch.Execute(ctx, op)
 	if out.Reason != vedette.ReasonAlreadyAccepted {
-		return viewOfOutcome(op, out), nil
+		return newOutcomeView(op, out), nil
 	}
-	known, err := a.recall(ctx, op)
-	if err == nil && known == nil {
+	recorded, err := a.lookupHistory(ctx, op)
+	if err == nil && recorded == nil {
 		err = vedette.Errorf(vedette.Conflict, "%s: GET /vedette/v1/operations/%s tells how it ends", out.Message, op.ID)
 	}
 	if err != nil {
 		return outcomeView{}, err
 	}
-	return *known, nil
+	return *recorded, nil
 }
 
-// recall looks in the history for an operation of the same id.
-func (a *api) recall(ctx context.Context, op vedette.Operation) (*outcomeView, error) {
+// lookupHistory looks in the history for an operation of the same id.
+func (a *api) lookupHistory(ctx context.Context, op vedette.Operation) (*outcomeView, error) {
 	row, err := a.Store.Operation(ctx, op.ID)
 	if vedette.KindOf(err) == vedette.NotFound {
 		return nil, nil
@@ -102,7 +104,7 @@ func (a *api) recall(ctx context.Context, op vedette.Operation) (*outcomeView, e
 		return nil, err
 	}
 	if row.Account != op.Account || row.Verb != op.Args.Verb() || row.DryRun != op.DryRun {
-		return nil, errOtherOperation(op.ID)
+		return nil, errIDReused(op.ID)
 	}
 	if row.State == store.Pending {
 		return nil, vedette.Errorf(vedette.Conflict, "operation %s is under way since %s: GET /vedette/v1/operations/%s tells how it ends",
@@ -110,46 +112,46 @@ func (a *api) recall(ctx context.Context, op vedette.Operation) (*outcomeView, e
 	}
 	view := outcomeView{ID: op.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
 		Keys: []objectKey{}}
-	view = view.again()
+	view = view.asRepeated()
 	return &view, nil
 }
 
-func errOtherOperation(id vedette.OperationID) error {
+func errIDReused(id vedette.OperationID) error {
 	return vedette.Errorf(vedette.Conflict, "the id %s was given to another operation: make a new one for each", id)
 }
 
 // join returns the flight of an operation, and whether it is the caller's to fly.
-func (f *flights) join(op vedette.Operation) (*flight, bool, error) {
+func (d *operationDedup) join(op vedette.Operation) (*dedupEntry, bool, error) {
 	digest := digestOf(op)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if known := f.byID[op.ID]; known != nil {
-		if known.digest != digest {
-			return nil, false, errOtherOperation(op.ID)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if existing := d.byID[op.ID]; existing != nil {
+		if existing.digest != digest {
+			return nil, false, errIDReused(op.ID)
 		}
-		return known, false, nil
+		return existing, false, nil
 	}
-	begun := &flight{digest: digest, done: make(chan struct{})}
-	f.byID[op.ID] = begun
-	return begun, true, nil
+	entry := &dedupEntry{digest: digest, done: make(chan struct{})}
+	d.byID[op.ID] = entry
+	return entry, true, nil
 }
 
-// land ends a flight. One that has no outcome is forgotten, so that it can be tried
+// finish ends a flight. One that has no outcome is forgotten, so that it can be tried
 // again under its id. One that failed has one: the history tells the same.
-func (f *flights) land(id vedette.OperationID, landed *flight) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	close(landed.done)
-	kept := &flight{digest: landed.digest, done: landed.done, view: landed.view.again()}
-	if landed.err != nil {
-		delete(f.byID, id)
+func (d *operationDedup) finish(id vedette.OperationID, entry *dedupEntry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(entry.done)
+	cached := &dedupEntry{digest: entry.digest, done: entry.done, view: entry.view.asRepeated()}
+	if entry.err != nil {
+		delete(d.byID, id)
 		return
 	}
-	f.byID[id] = kept
-	f.ended = append(f.ended, id)
-	if len(f.ended) > mostEnded {
-		delete(f.byID, f.ended[0])
-		f.ended = slices.Delete(f.ended, 0, 1)
+	d.byID[id] = cached
+	d.ended = append(d.ended, id)
+	if len(d.ended) > maxEnded {
+		delete(d.byID, d.ended[0])
+		d.ended = slices.Delete(d.ended, 0, 1)
 	}
 }
 

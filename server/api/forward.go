@@ -10,22 +10,22 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-const burst = 512
+const maxBatch = 512
 
-// gather takes what else is waiting, and of several changes of one object only
+// coalesce takes what else is waiting, and of several changes of one object only
 // the last: the store is read after all of them.
-func gather(first store.Change, more <-chan store.Change) []store.Change {
-	changes, at := []store.Change{first}, map[place]int{{first.Account, first.Key}: 0}
-	for len(changes) < burst {
+func coalesce(first store.Change, more <-chan store.Change) []store.Change {
+	changes, index := []store.Change{first}, map[objectRef]int{{first.Account, first.Key}: 0}
+	for len(changes) < maxBatch {
 		select {
 		case c, ok := <-more:
 			if !ok {
 				return changes // the next read finds it closed again
 			}
-			p := place{c.Account, c.Key}
-			n, seen := at[p]
+			ref := objectRef{c.Account, c.Key}
+			n, seen := index[ref]
 			if !seen {
-				at[p] = len(changes)
+				index[ref] = len(changes)
 				changes = append(changes, c)
 				continue
 			}
@@ -39,14 +39,14 @@ func gather(first store.Change, more <-chan store.Change) []store.Change {
 
 // merge makes one change of two that follow each other. What was added and then
 // modified was added.
-func merge(old, new store.Change) store.Change {
-	if old.Type == store.Added && new.Type == store.Modified {
-		new.Type = store.Added
+func merge(older, newer store.Change) store.Change {
+	if older.Type == store.Added && newer.Type == store.Modified {
+		newer.Type = store.Added
 	}
-	return new
+	return newer
 }
 
-func (s *stream) forward(ctx context.Context, changes []store.Change) error {
+func (s *changeStream) forward(ctx context.Context, changes []store.Change) error {
 	for _, c := range changes {
 		if err := s.forwardOne(ctx, c); err != nil {
 			return err
@@ -55,12 +55,12 @@ func (s *stream) forward(ctx context.Context, changes []store.Change) error {
 	return nil
 }
 
-func (s *stream) forwardOne(ctx context.Context, c store.Change) error {
-	at := place{c.Account, c.Key}
+func (s *changeStream) forwardOne(ctx context.Context, c store.Change) error {
+	ref := objectRef{c.Account, c.Key}
 	if c.Type == store.Deleted {
-		return s.remove(at)
+		return s.sendDeleted(ref)
 	}
-	row, release, err := s.read(s.request, c.Account, c.Key)
+	row, release, err := s.readObject(s.request, c.Account, c.Key)
 	if vedette.KindOf(err) == vedette.NotFound {
 		return nil // its deletion follows
 	}
@@ -68,31 +68,31 @@ func (s *stream) forwardOne(ctx context.Context, c store.Change) error {
 		return err
 	}
 	defer release()
-	if s.shown == nil {
-		return s.tell(string(c.Type), &row)
+	if s.matched == nil {
+		return s.sendObject(string(c.Type), &row)
 	}
-	if !s.chooses(&row) {
-		return s.remove(at)
+	if !s.matches(&row) {
+		return s.sendDeleted(ref)
 	}
-	kind := store.Modified
-	if !s.shown[at] {
-		kind = store.Added
+	changeType := store.Modified
+	if !s.matched[ref] {
+		changeType = store.Added
 	}
-	s.show(at)
-	return s.tell(string(kind), &row)
+	s.markMatched(ref)
+	return s.sendObject(string(changeType), &row)
 }
 
-func (s *stream) chooses(row *store.Row) bool {
+func (s *changeStream) matches(row *store.Row) bool {
 	return s.selector.Matches(labels.Set(row.Labels)) && (s.filter.Application == "" || s.filter.Application == row.Moniker.App)
 }
 
-// remove tells that an object has left what was chosen, if it was in.
-func (s *stream) remove(at place) error {
-	if s.shown != nil && !s.shown[at] {
+// sendDeleted tells that an object has left what was chosen, if it was in.
+func (s *changeStream) sendDeleted(ref objectRef) error {
+	if s.matched != nil && !s.matched[ref] {
 		return nil
 	}
-	delete(s.shown, at)
-	return s.out.send(string(store.Deleted), keyView{Account: at.account, Kind: at.key.Kind.String(), Namespace: at.key.Namespace, Name: at.key.Name})
+	delete(s.matched, ref)
+	return s.out.send(string(store.Deleted), keyView{Account: ref.account, Kind: ref.key.Kind.String(), Namespace: ref.key.Namespace, Name: ref.key.Name})
 }
 
 // keyView names an object of which nothing else is left.
@@ -103,9 +103,9 @@ type keyView struct {
 	Name      string              `json:"name"`
 }
 
-func (s *stream) tell(event string, row *store.Row) error {
+func (s *changeStream) sendObject(event string, row *store.Row) error {
 	if s.table != nil {
-		return s.out.send(event, rowOf(row, *s.table, time.Now()))
+		return s.out.send(event, newRowView(row, *s.table, time.Now()))
 	}
 	if !s.filter.Bodies {
 		row.Body = nil

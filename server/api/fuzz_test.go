@@ -14,7 +14,7 @@ import (
 // FuzzObjects holds that no query makes the server fail: it answers, or says
 // what is wrong with the query.
 func FuzzObjects(f *testing.F) {
-	handler := api.New(configOf(shop(f)))
+	handler := api.New(configOf(shopWorld(f)))
 	for _, query := range []string{"kind=pods&limit=1", "cursor=WyJkZXYiLCJQb2QiLCIiLCJzaG9wIiwid2ViLTAiXQ", "selector=app in (a,b),!c", "account=*?*&kind=deploy.apps",
 		"selector=a%3Db%3Dc", "cursor=%00", "kind=..", "as=table&kind=po", "name=%ff", "limit=-1", "limit=99999999999999999999"} {
 		f.Add(query)
@@ -31,7 +31,7 @@ func FuzzObjects(f *testing.F) {
 }
 
 func FuzzObjectPath(f *testing.F) {
-	handler := api.New(configOf(shop(f)))
+	handler := api.New(configOf(shopWorld(f)))
 	f.Add("dev", "pods", "shop", "web-0")
 	f.Add("dev", "Node.", "_", "..")
 	f.Fuzz(func(t *testing.T, account, kind, namespace, name string) {

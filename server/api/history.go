@@ -25,15 +25,15 @@ type operationView struct {
 	Status   int                  `json:"status"` // 0 while it is pending
 	Reason   string               `json:"reason,omitempty"`
 	Message  string               `json:"message,omitempty"`
-	Accepted moment               `json:"accepted"`
-	Sent     moment               `json:"sent"`
-	Ended    moment               `json:"ended"`
+	Accepted timestamp            `json:"accepted"`
+	Sent     timestamp            `json:"sent"`
+	Ended    timestamp            `json:"ended"`
 }
 
-func viewOfOperation(row store.OperationRow) operationView {
+func newOperationView(row store.OperationRow) operationView {
 	return operationView{ID: row.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, Target: row.Target, User: row.User, Origin: row.Origin, Server: row.Server,
 		Agent: row.Agent, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
-		Accepted: moment(row.Accepted), Sent: moment(row.Sent), Ended: moment(row.Ended)}
+		Accepted: timestamp(row.Accepted), Sent: timestamp(row.Sent), Ended: timestamp(row.Ended)}
 }
 
 // operationPage is a page of the history, which is too long to be counted.
@@ -43,15 +43,15 @@ type operationPage struct {
 }
 
 func (a *api) listOperations(w http.ResponseWriter, r *http.Request) error {
-	values, err := parameters(r, "account", "agent", "state", "verb", "origin", "limit", "cursor")
+	values, err := parseParameters(r, "account", "agent", "state", "verb", "origin", "limit", "cursor")
 	if err != nil {
 		return err
 	}
-	q, err := parseHistory(values)
+	q, err := parseOperationQuery(values)
 	if err != nil {
 		return err
 	}
-	patterns := many(values, "account")
+	patterns := listValues(values, "account")
 	if q.Accounts, err = a.historyAccounts(r, patterns); err != nil {
 		return err
 	}
@@ -60,60 +60,60 @@ func (a *api) listOperations(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(rows) == 0 {
-		if err := a.knownAccounts(r, patterns); err != nil {
+		if err := a.checkAccounts(r, patterns); err != nil {
 			return err
 		}
 	}
 	page := operationPage{Items: []operationView{}, Cursor: next}
 	for _, row := range rows {
-		page.Items = append(page.Items, viewOfOperation(row))
+		page.Items = append(page.Items, newOperationView(row))
 	}
 	return writeJSON(w, r, page)
 }
 
-func parseHistory(values url.Values) (store.OperationQuery, error) {
+func parseOperationQuery(values url.Values) (store.OperationQuery, error) {
 	var q store.OperationQuery
 	var agent, state, verb string
 	for name, field := range map[string]*string{"agent": &agent, "origin": &q.Origin, "cursor": &q.After} {
 		var err error
-		if *field, err = one(values, name); err != nil {
+		if *field, err = singleValue(values, name); err != nil {
 			return q, err
 		}
 	}
-	state, err := choice(values, "state", string(store.Pending), string(vedette.Done), string(vedette.Failed), string(vedette.Lost))
+	state, err := enumValue(values, "state", string(store.Pending), string(vedette.Done), string(vedette.Failed), string(vedette.Lost))
 	if err != nil {
 		return q, err
 	}
-	if verb, err = choice(values, "verb", append(verbNames(), string(vedette.VerbLogs))...); err != nil {
+	if verb, err = enumValue(values, "verb", append(verbNames(), string(vedette.VerbLogs))...); err != nil {
 		return q, err
 	}
 	q.Agent, q.State, q.Verb = vedette.AgentID(agent), vedette.OutcomeState(state), vedette.Verb(verb)
-	q.Limit, err = limit(values)
+	q.Limit, err = parseLimit(values)
 	return q, err
 }
 
 // historyAccounts returns the accounts whose history is asked for and may be
 // read, nil for all of them. One that is named need not be there any more.
 func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.AccountName, error) {
-	may, err := a.Authority.Readable(r.Context(), authorize.CallerOf(r))
-	if err != nil || may == nil && len(patterns) == 0 {
+	canRead, err := a.Authorizer.Readable(r.Context(), authorize.CallerOf(r))
+	if err != nil || canRead == nil && len(patterns) == 0 {
 		return nil, err
 	}
-	i, err := a.catalog.get(r.Context())
+	i, err := a.inventory.get(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	names := []vedette.AccountName{}
 	for _, row := range i.accounts {
-		if (len(patterns) == 0 || matchAny(patterns, row.Name)) && (may == nil || may(row.Name)) {
+		if (len(patterns) == 0 || matchAny(patterns, row.Name)) && (canRead == nil || canRead(row.Name)) {
 			names = append(names, row.Name)
 		}
 	}
 	for _, p := range patterns {
 		name := vedette.AccountName(p)
 		switch {
-		case glob(p).special() || slices.Contains(names, name):
-		case may != nil && !may(name):
+		case glob(p).hasWildcards() || slices.Contains(names, name):
+		case canRead != nil && !canRead(name):
 			return nil, vedette.Errorf(vedette.Denied, "you may not read account %.255s", p)
 		default:
 			names = append(names, name)
@@ -122,26 +122,26 @@ func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.Acc
 	return names, nil
 }
 
-// knownAccounts says of a history without entries that an account is misspelt.
-func (a *api) knownAccounts(r *http.Request, patterns []string) error {
-	_, err := find(r.Context(), a.catalog, func(i *inventory) ([]vedette.AccountName, error) { return i.named(patterns) })
+// checkAccounts says of a history without entries that an account is misspelt.
+func (a *api) checkAccounts(r *http.Request, patterns []string) error {
+	_, err := withInventory(r.Context(), a.inventory, func(i *inventory) ([]vedette.AccountName, error) { return i.matchAccounts(patterns) })
 	return err
 }
 
 func (a *api) getOperation(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parameters(r); err != nil {
+	if _, err := parseParameters(r); err != nil {
 		return err
 	}
 	row, err := a.Store.Operation(r.Context(), vedette.OperationID(r.PathValue("id")))
 	if err != nil {
 		return err
 	}
-	may, err := a.Authority.Readable(r.Context(), authorize.CallerOf(r))
+	canRead, err := a.Authorizer.Readable(r.Context(), authorize.CallerOf(r))
 	if err != nil {
 		return err
 	}
-	if may != nil && !may(row.Account) {
+	if canRead != nil && !canRead(row.Account) {
 		return vedette.Errorf(vedette.Denied, "you may not read account %s", row.Account)
 	}
-	return writeJSON(w, r, viewOfOperation(row))
+	return writeJSON(w, r, newOperationView(row))
 }

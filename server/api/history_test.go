@@ -33,9 +33,9 @@ func (o operations) ids() string {
 	return strings.Join(ids, "")
 }
 
-// remember puts operations into a world's history: of dev, prod-1, prod-3 and an
+// seedHistory puts operations into a world's history: of dev, prod-1, prod-3 and an
 // account that is gone, in this order, the last of them pending.
-func remember(t *testing.T, world *readtest.Fixture) {
+func seedHistory(t *testing.T, world *readtest.Fixture) {
 	t.Helper()
 	for i, account := range []vedette.AccountName{"dev", "prod-1", "prod-3", "gone"} {
 		row := store.OperationRow{ID: vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i+1)), Account: account, Server: "s1", Verb: vedette.VerbScale, DryRun: account == "prod-3",
@@ -58,19 +58,19 @@ func remember(t *testing.T, world *readtest.Fixture) {
 }
 
 func TestHistory(t *testing.T) {
-	world := shop(t)
-	remember(t, world)
+	world := shopWorld(t)
+	seedHistory(t, world)
 	w := serve(t, configOf(world))
 	for query, want := range map[string]string{
 		"": "4321", "account=prod-*": "32", "account=gone": "4", "account=dev,gone": "41", "account=zzz*": "", "state=failed": "3", "state=pending": "4",
 		"verb=scale&agent=agent-1": "321", "verb=get": "", "origin=task+7&limit=2": "43", "origin=api": "", "agent=nobody": "",
 	} {
-		if got := read[operations](w, "/operations?"+query).ids(); got != want {
+		if got := getJSON[operations](w, "/operations?"+query).ids(); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
-	first := read[operations](w, "/operations?limit=3")
-	if next := read[operations](w, "/operations?limit=3&cursor="+first.Cursor); first.ids() != "432" || next.ids() != "1" || next.Cursor != "" {
+	first := getJSON[operations](w, "/operations?limit=3")
+	if next := getJSON[operations](w, "/operations?limit=3&cursor="+first.Cursor); first.ids() != "432" || next.ids() != "1" || next.Cursor != "" {
 		t.Errorf("pages %s and %s", first.ids(), next.ids())
 	}
 	for query, want := range map[string]string{"account=prod-2": "did you mean prod-1 or prod-3?", "state=over": "may be pending", "verb=aply": "may be", "limit=0": "from 1 to",
@@ -81,26 +81,26 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-func TestHistoryOfOne(t *testing.T) {
-	world := shop(t)
-	remember(t, world)
+func TestGetOperation(t *testing.T) {
+	world := shopWorld(t)
+	seedHistory(t, world)
 	cfg := configOf(world)
 	w := serve(t, cfg)
-	one := read[operation](w, "/operations/01J00000000000000000000003")
+	one := getJSON[operation](w, "/operations/01J00000000000000000000003")
 	if one.Account != "prod-3" || one.Verb != "scale" || one.Target != "Deployment shop/web" || one.User != "ann" || one.Origin != "task 7" || one.Server != "s1" ||
 		one.Agent != "agent-1" || one.State != "failed" || one.Status != 403 || one.Reason != "Forbidden" || one.Message != "no" ||
 		one.Accepted.UnixMilli() != 3000 || one.Sent.UnixMilli() != 3001 || one.Ended.UnixMilli() != 3005 {
 		t.Errorf("%+v", one)
 	}
-	if real := read[operation](w, "/operations/01J00000000000000000000001"); !one.DryRun || real.DryRun {
+	if real := getJSON[operation](w, "/operations/01J00000000000000000000001"); !one.DryRun || real.DryRun {
 		t.Errorf("dry runs: %v, %v", one.DryRun, real.DryRun)
 	}
 	if response, body := w.get("/operations/01J00000000000000000000009"); response.StatusCode != 404 {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
-	cfg.Authority = gatekeeper{read: "prod-1", write: "dev"}
+	cfg.Authorizer = staticAuthorizer{read: "prod-1", write: "dev"}
 	w = serve(t, cfg)
-	if got := read[operations](w, "/operations").ids(); got != "21" {
+	if got := getJSON[operations](w, "/operations").ids(); got != "21" {
 		t.Errorf("what may be read: %s", got)
 	}
 	for path, want := range map[string]int{"/operations/01J00000000000000000000003": http.StatusForbidden, "/operations/01J00000000000000000000002": http.StatusOK,

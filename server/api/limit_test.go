@@ -13,9 +13,9 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// heavy is a world of one account with ConfigMaps of 100 KiB that compression
+// largeWorld is a world of one account with ConfigMaps of 100 KiB that compression
 // makes no smaller.
-func heavy(t *testing.T, n int) *readtest.Fixture {
+func largeWorld(t *testing.T, n int) *readtest.Fixture {
 	w := readtest.New(t)
 	w.Account("prod", "configmaps")
 	for i := range n {
@@ -32,22 +32,22 @@ func configMap(i, size int) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%03d","namespace":"n"},"data":{"x":%q}}`, i, b)
 }
 
-// TestPagesOfBytes reads large objects by pages, as the command line does: each
+// TestPageBytesLimit reads large objects by pages, as the command line does: each
 // answer is bounded in bytes, and together they hold everything.
-func TestPagesOfBytes(t *testing.T) {
-	const most = 350 << 10
-	world := heavy(t, 20)
+func TestPageBytesLimit(t *testing.T) {
+	const maxBytes = 350 << 10
+	world := largeWorld(t, 20)
 	cfg := configOf(world)
-	cfg.PageBytes = most
+	cfg.PageBytes = maxBytes
 	w := serve(t, cfg)
 	var names []string
 	pages := 0
 	for cursor := ""; ; pages++ {
 		_, body := w.get("/objects?limit=5000&include=body" + cursor)
-		if len(body) > most+64<<10 {
+		if len(body) > maxBytes+64<<10 {
 			t.Errorf("page %d has %d bytes", pages, len(body))
 		}
-		page := read[objects](w, "/objects?limit=5000&include=body"+cursor)
+		page := getJSON[objectList](w, "/objects?limit=5000&include=body"+cursor)
 		if page.Total != 20 || len(page.Freshness) != 1 {
 			t.Errorf("page %d: a total of %d, %d feeds", pages, page.Total, len(page.Freshness))
 		}
@@ -64,29 +64,29 @@ func TestPagesOfBytes(t *testing.T) {
 	if len(names) != 20 || names[0] != "c000" || names[19] != "c019" || pages != 6 {
 		t.Errorf("%d pages: %q", pages, names)
 	}
-	if page := read[objects](w, "/objects?limit=5000"); len(page.Items) != 20 || page.Cursor != "" {
+	if page := getJSON[objectList](w, "/objects?limit=5000"); len(page.Items) != 20 || page.Cursor != "" {
 		t.Errorf("without manifests: %d objects", len(page.Items))
 	}
 }
 
-// TestStreamOfBytes holds that a stream tells of all that is there first, though
+// TestStreamListsEveryPage holds that a stream tells of all that is there first, though
 // its pages are bounded too.
-func TestStreamOfBytes(t *testing.T) {
-	cfg := configOf(heavy(t, 5))
+func TestStreamListsEveryPage(t *testing.T) {
+	cfg := configOf(largeWorld(t, 5))
 	cfg.PageBytes = 150 << 10
-	cfg.Reads = readlimit.New(readlimit.Config{Bytes: 600 << 10})
-	s := follow(t, cfg, client.Query{Kind: "configmaps", Manifests: true})
+	cfg.ReadLimiter = readlimit.New(readlimit.Config{Bytes: 600 << 10})
+	s := openStream(t, cfg, client.Query{Kind: "configmaps", Manifests: true})
 	s.expect("added prod/ConfigMap/n/c000", "added prod/ConfigMap/n/c001", "added prod/ConfigMap/n/c002", "added prod/ConfigMap/n/c003", "added prod/ConfigMap/n/c004", "ready")
 }
 
-// TestTagOfPage holds that a page's tag tells apart what differs in manifests only.
-func TestTagOfPage(t *testing.T) {
-	world := heavy(t, 1)
+// TestPageETagCoversManifests holds that a page's tag tells apart what differs in manifests only.
+func TestPageETagCoversManifests(t *testing.T) {
+	world := largeWorld(t, 1)
 	w := serve(t, configOf(world))
 	first, _ := w.get("/objects?include=body")
-	again, body := w.get("/objects?include=body", "If-None-Match", first.Header.Get("ETag"))
-	if again.StatusCode != http.StatusNotModified || len(body) != 0 {
-		t.Errorf("the same page: %d with %d bytes", again.StatusCode, len(body))
+	second, body := w.get("/objects?include=body", "If-None-Match", first.Header.Get("ETag"))
+	if second.StatusCode != http.StatusNotModified || len(body) != 0 {
+		t.Errorf("the same page: %d with %d bytes", second.StatusCode, len(body))
 	}
 	world.PutBody("prod", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c000","namespace":"n"}}`, `{"other":true}`)
 	if other, _ := w.get("/objects?include=body", "If-None-Match", first.Header.Get("ETag")); other.StatusCode != http.StatusOK {
@@ -94,15 +94,15 @@ func TestTagOfPage(t *testing.T) {
 	}
 }
 
-// TestReadersThatFindNoMemory takes all memory of readers: whoever comes then is
+// TestReadLimitReturnsUnavailable takes all memory of readers: whoever comes then is
 // told so, and served when there is some again.
-func TestReadersThatFindNoMemory(t *testing.T) {
-	cfg := configOf(heavy(t, 1))
-	cfg.Reads = readlimit.New(readlimit.Config{Wait: time.Millisecond})
-	cfg.Streams = readlimit.NewUniform(readlimit.Config{Bytes: 1 << 20, Wait: time.Millisecond})
+func TestReadLimitReturnsUnavailable(t *testing.T) {
+	cfg := configOf(largeWorld(t, 1))
+	cfg.ReadLimiter = readlimit.New(readlimit.Config{Wait: time.Millisecond})
+	cfg.StreamLimiter = readlimit.NewUniform(readlimit.Config{Bytes: 1 << 20, Wait: time.Millisecond})
 	w := serve(t, cfg)
-	held, free := readtest.Exhaust(cfg.Reads)
-	_, freeStreams := readtest.Exhaust(cfg.Streams)
+	freeBefore, free := readtest.Exhaust(cfg.ReadLimiter)
+	_, freeStreams := readtest.Exhaust(cfg.StreamLimiter)
 	for _, path := range []string{"/objects?include=body", "/objects?as=table&kind=configmaps", "/objects", "/objects/prod/configmaps/n/c000", "/changes"} {
 		response, body := w.get(path)
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
@@ -119,7 +119,7 @@ func TestReadersThatFindNoMemory(t *testing.T) {
 			t.Errorf("%s: %d %s", path, response.StatusCode, body)
 		}
 	}
-	if again, _ := readtest.Exhaust(cfg.Reads); again != held {
-		t.Errorf("%d bytes were free before, and %d since: an answer has kept memory", held, again)
+	if freeAfter, _ := readtest.Exhaust(cfg.ReadLimiter); freeAfter != freeBefore {
+		t.Errorf("%d bytes were free before, and %d since: an answer has kept memory", freeBefore, freeAfter)
 	}
 }

@@ -17,7 +17,7 @@ var logParameters = []string{"account", "namespace", "pod", "container", "allCon
 // streamLog answers with what a pod's containers wrote, as it comes. A log that
 // breaks off ends in a broken answer, so that nobody takes it for the whole.
 func (a *api) streamLog(w http.ResponseWriter, r *http.Request) error {
-	values, err := parameters(r, logParameters...)
+	values, err := parseParameters(r, logParameters...)
 	if err != nil {
 		return err
 	}
@@ -25,16 +25,16 @@ func (a *api) streamLog(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.admit(r, &op); err != nil {
+	if err := a.authorizeOperation(r, &op); err != nil {
 		return err
 	}
 	if r.Method == http.MethodHead {
-		openLog(w)
+		writeLogHeader(w)
 		return nil
 	}
-	out := a.Operations.Execute(r.Context(), op)
+	out := a.Dispatch.Execute(r.Context(), op)
 	if out.Stream == nil {
-		return a.refuseLog(w, out)
+		return a.writeLogError(w, out)
 	}
 	defer out.Stream.Close()
 	// Reading waits for the container to write; a reader that leaves ends it.
@@ -42,8 +42,8 @@ func (a *api) streamLog(w http.ResponseWriter, r *http.Request) error {
 	return copyLog(w, out.Stream, op.Args.(vedette.LogsArgs).Follow)
 }
 
-// refuseLog says why there is no log, with the status that the cluster gave.
-func (a *api) refuseLog(w http.ResponseWriter, out vedette.Outcome) error {
+// writeLogError says why there is no log, with the status that the cluster gave.
+func (a *api) writeLogError(w http.ResponseWriter, out vedette.Outcome) error {
 	if out.State == vedette.Done {
 		return errors.New("an outcome of logs has no log")
 	}
@@ -51,13 +51,13 @@ func (a *api) refuseLog(w http.ResponseWriter, out vedette.Outcome) error {
 	if out.Message == "" {
 		out.Message = "the cluster gave no log and did not say why: " + out.Reason
 	}
-	writeError(w, status, kindOfStatus(status), out.Message)
+	writeError(w, status, errorKindForStatus(status), out.Message)
 	return nil
 }
 
-// kindOfStatus sorts the answers of clusters.
-func kindOfStatus(status int) string {
-	for kind, s := range statusOf {
+// errorKindForStatus sorts the answers of clusters.
+func errorKindForStatus(status int) string {
+	for kind, s := range httpStatusByKind {
 		if s == status {
 			return string(kind)
 		}
@@ -71,7 +71,7 @@ func kindOfStatus(status int) string {
 	return string(vedette.Unavailable)
 }
 
-func openLog(w http.ResponseWriter) {
+func writeLogHeader(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff") // whoever runs a container decides what it says
@@ -86,17 +86,17 @@ func openLog(w http.ResponseWriter) {
 // A reader that takes nothing for logPatience loses its log: agents read few logs at
 // once. A log that is silent stays open.
 func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
-	control := http.NewResponseController(w)
-	opened := false
-	open := func() {
-		if !opened {
-			opened = true
-			openLog(w)
+	controller := http.NewResponseController(w)
+	started := false
+	start := func() {
+		if !started {
+			started = true
+			writeLogHeader(w)
 		}
 	}
 	if follow {
-		open()
-		if err := writeWithin(control, logPatience, control.Flush); err != nil {
+		start()
+		if err := writeWithTimeout(controller, logWriteTimeout, controller.Flush); err != nil {
 			return nil // the reader is gone
 		}
 	}
@@ -104,16 +104,16 @@ func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
 	for {
 		n, err := log.Read(buf)
 		if n > 0 {
-			open()
-			if err := writeWithin(control, logPatience, func() error { return writeAndFlush(w, control, buf[:n]) }); err != nil {
+			start()
+			if err := writeWithTimeout(controller, logWriteTimeout, func() error { return writeAndFlush(w, controller, buf[:n]) }); err != nil {
 				return nil // the reader is gone, or has stopped
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			open()
+			start()
 			return nil
-		case err != nil && !opened:
+		case err != nil && !started:
 			return vedette.Errorf(vedette.Unavailable, "the log broke off before its first byte: %w", err)
 		case err != nil:
 			panic(http.ErrAbortHandler)
@@ -121,13 +121,13 @@ func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
 	}
 }
 
-// logPatience is how long a reader of a log may take for a piece of 32 KiB.
-const logPatience = time.Minute
+// logWriteTimeout is how long a reader of a log may take for a piece of 32 KiB.
+const logWriteTimeout = time.Minute
 
-// writeWithin has a write fail that the reader does not take in time. Where a
+// writeWithTimeout has a write fail that the reader does not take in time. Where a
 // connection knows no deadlines, it waits.
-func writeWithin(c *http.ResponseController, patience time.Duration, write func() error) error {
-	_ = c.SetWriteDeadline(time.Now().Add(patience))
+func writeWithTimeout(c *http.ResponseController, timeout time.Duration, write func() error) error {
+	_ = c.SetWriteDeadline(time.Now().Add(timeout))
 	defer func() { _ = c.SetWriteDeadline(time.Time{}) }() // which would end what is silent on HTTP/2
 	return write()
 }
@@ -145,16 +145,16 @@ func parseLogs(values url.Values) (vedette.Operation, error) {
 	for name, field := range map[string]*string{"account": &account, "namespace": &a.Namespace, "pod": &a.Name, "container": &a.Container,
 		"since": &since, "sinceTime": &sinceTime, "tailLines": &tail} {
 		var err error
-		if *field, err = one(values, name); err != nil {
+		if *field, err = singleValue(values, name); err != nil {
 			return vedette.Operation{}, err
 		}
 	}
 	for name, field := range map[string]*bool{"allContainers": &a.AllContainers, "previous": &a.Previous, "follow": &a.Follow, "timestamps": &a.Timestamps} {
-		given, err := choice(values, name, "true", "false")
+		value, err := enumValue(values, name, "true", "false")
 		if err != nil {
 			return vedette.Operation{}, err
 		}
-		*field = given == "true"
+		*field = value == "true"
 	}
 	switch {
 	case account == "":
@@ -167,17 +167,17 @@ func parseLogs(values url.Values) (vedette.Operation, error) {
 		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "since and sinceTime both say where the log begins: leave one out")
 	}
 	var err error
-	if a.TailLines, err = tailLines(tail); err != nil {
+	if a.TailLines, err = parseTailLines(tail); err != nil {
 		return vedette.Operation{}, err
 	}
-	if a.SinceSeconds, err = sinceSeconds(since); err != nil {
+	if a.SinceSeconds, err = parseSinceSeconds(since); err != nil {
 		return vedette.Operation{}, err
 	}
 	a.SinceTime, err = parseSinceTime(sinceTime)
 	return vedette.Operation{Account: vedette.AccountName(account), Args: a}, err
 }
 
-func tailLines(text string) (*int64, error) {
+func parseTailLines(text string) (*int64, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -188,8 +188,8 @@ func tailLines(text string) (*int64, error) {
 	return &n, nil
 }
 
-// sinceSeconds rounds up: more is better than less of a log.
-func sinceSeconds(text string) (*int64, error) {
+// parseSinceSeconds rounds up: more is better than less of a log.
+func parseSinceSeconds(text string) (*int64, error) {
 	if text == "" {
 		return nil, nil
 	}

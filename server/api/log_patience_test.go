@@ -14,45 +14,45 @@ import (
 	"github.com/vedette-io/vedette/server/api"
 )
 
-// oneConn is a listener with one connection.
-type oneConn chan net.Conn
+// singleConnListener is a listener with one connection.
+type singleConnListener chan net.Conn
 
-func (l oneConn) Accept() (net.Conn, error) {
+func (l singleConnListener) Accept() (net.Conn, error) {
 	c, ok := <-l
 	if !ok {
 		return nil, net.ErrClosed
 	}
 	return c, nil
 }
-func (l oneConn) Close() error { return nil }
-func (oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+func (l singleConnListener) Close() error { return nil }
+func (singleConnListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// following serves a log to a reader over a connection that holds nothing.
-func following(t *testing.T, log io.Reader, read func(net.Conn)) (took time.Duration) {
+// serveLog serves a log to a reader over a connection that holds nothing.
+func serveLog(t *testing.T, log io.Reader, read func(net.Conn)) (elapsed time.Duration) {
 	client, server := net.Pipe()
 	ended := make(chan time.Time, 1)
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = api.CopyLog(w, log, true)
 		ended <- time.Now()
 	})}
-	conns := make(oneConn, 1)
+	conns := make(singleConnListener, 1)
 	conns <- server
 	go func() { _ = srv.Serve(conns) }()
 	defer func() { close(conns); _ = srv.Close(); _ = client.Close() }()
-	began := time.Now()
+	start := time.Now()
 	_, _ = fmt.Fprint(client, "GET / HTTP/1.1\r\nHost: vedette\r\n\r\n")
 	read(client)
-	return (<-ended).Sub(began)
+	return (<-ended).Sub(start)
 }
 
-// TestAReaderThatStopsLosesItsLog holds that the handler of a log ends when its reader
+// TestStalledLogReaderTimesOut holds that the handler of a log ends when its reader
 // takes nothing for a minute, and that a log which is silent for longer stays open.
-func TestAReaderThatStopsLosesItsLog(t *testing.T) {
+func TestStalledLogReaderTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		endless := io.MultiReader(strings.NewReader(strings.Repeat("line\n", 1<<20)), strings.NewReader(strings.Repeat("line\n", 1<<20)))
-		took := following(t, endless, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) })
-		if took != api.LogPatience {
-			t.Errorf("the log ended after %v, want %v", took, api.LogPatience)
+		elapsed := serveLog(t, endless, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) })
+		if elapsed != api.LogWriteTimeout {
+			t.Errorf("the log ended after %v, want %v", elapsed, api.LogWriteTimeout)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAReaderThatStopsLosesItsLog(t *testing.T) {
 			_ = in.Close()
 		}()
 		var body []byte
-		following(t, log, func(c net.Conn) {
+		serveLog(t, log, func(c net.Conn) {
 			r, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				t.Fatal(err)

@@ -13,18 +13,18 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// logs answers each operation with a log that a test writes.
-func logs(stream io.ReadCloser) *agents {
-	return &agents{do: func(context.Context, vedette.Operation) vedette.Outcome {
+// dispatcherWithLog answers each operation with a log that a test writes.
+func dispatcherWithLog(stream io.ReadCloser) *fakeDispatcher {
+	return &fakeDispatcher{do: func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Done, Status: 200, Stream: stream}
 	}}
 }
 
-func TestLogArguments(t *testing.T) {
-	a := &agents{do: func(context.Context, vedette.Operation) vedette.Outcome {
+func TestLogParameters(t *testing.T) {
+	a := &fakeDispatcher{do: func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Done, Status: 200, Stream: io.NopCloser(strings.NewReader("a line\n"))}
 	}}
-	w := operated(t, a)
+	w := serveOperations(t, a)
 	pod := vedette.Target{Namespace: "shop", Name: "web-0"}
 	for _, tt := range []struct {
 		query string
@@ -36,21 +36,21 @@ func TestLogArguments(t *testing.T) {
 		{"&since=1500ms&follow=false", vedette.LogsArgs{Target: pod, SinceSeconds: ptr(int64(2))}},
 		{"&sinceTime=2026-01-31T12:00:00Z", vedette.LogsArgs{Target: pod, SinceTime: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)}},
 	} {
-		a.asked = nil
+		a.received = nil
 		response, body := w.get("/logs?account=dev&namespace=shop&pod=web-0" + tt.query)
 		if response.StatusCode != 200 || string(body) != "a line\n" || response.Header.Get("Content-Type") != "text/plain; charset=utf-8" ||
 			response.Header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %d %q %v", tt.query, response.StatusCode, body, response.Header)
 		}
-		if got, want := encoded(t, a.asked[0].Args), encoded(t, tt.want); got != want || a.asked[0].Account != "dev" {
+		if got, want := encodeArgs(t, a.received[0].Args), encodeArgs(t, tt.want); got != want || a.received[0].Account != "dev" {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.query, got, want)
 		}
 	}
 }
 
-func TestLogsRefused(t *testing.T) {
-	a := &agents{}
-	w := operated(t, a)
+func TestInvalidLogRequestsAreRejected(t *testing.T) {
+	a := &fakeDispatcher{}
+	w := serveOperations(t, a)
 	for query, want := range map[string]string{
 		"pod=p":                                            "the parameter account is missing",
 		"account=dev":                                      "the parameter pod is missing",
@@ -88,11 +88,11 @@ func TestLogsRefused(t *testing.T) {
 	}
 }
 
-// TestLogArrivesAsItIsWritten reads each line before the next one is written, the
+// TestLogIsStreamed reads each line before the next one is written, the
 // first of them long after the log was opened.
-func TestLogArrivesAsItIsWritten(t *testing.T) {
+func TestLogIsStreamed(t *testing.T) {
 	log, in := io.Pipe()
-	w := operated(t, logs(log))
+	w := serveOperations(t, dispatcherWithLog(log))
 	response, err := http.Get(w.url + "/vedette/v1/logs?account=dev&pod=p&follow=true")
 	if err != nil {
 		t.Fatal(err)
@@ -116,10 +116,10 @@ func TestLogArrivesAsItIsWritten(t *testing.T) {
 	}
 }
 
-// TestBrokenLog holds that a log that breaks off can be told from one that ends.
-func TestBrokenLog(t *testing.T) {
+// TestInterruptedLogAbortsResponse holds that a log that breaks off can be told from one that ends.
+func TestInterruptedLogAbortsResponse(t *testing.T) {
 	log, in := io.Pipe()
-	w := operated(t, logs(log))
+	w := serveOperations(t, dispatcherWithLog(log))
 	go func() {
 		_, _ = io.WriteString(in, "half a li")
 		_ = in.CloseWithError(errors.New("the kubelet is gone"))
@@ -135,17 +135,17 @@ func TestBrokenLog(t *testing.T) {
 	}
 	empty, broken := io.Pipe()
 	_ = broken.CloseWithError(errors.New("the kubelet is gone"))
-	if response, body := operated(t, logs(empty)).get("/logs?account=dev&pod=p"); response.StatusCode != 503 || !strings.Contains(string(body), "the kubelet is gone") {
+	if response, body := serveOperations(t, dispatcherWithLog(empty)).get("/logs?account=dev&pod=p"); response.StatusCode != 503 || !strings.Contains(string(body), "the kubelet is gone") {
 		t.Errorf("before the first byte: %d %s", response.StatusCode, body)
 	}
 }
 
-// TestLogReaderLeaves holds that a log ends at its source when nobody reads it any
+// TestLogIsClosedWhenReaderDisconnects holds that a log ends at its source when nobody reads it any
 // more, though it says nothing.
-func TestLogReaderLeaves(t *testing.T) {
+func TestLogIsClosedWhenReaderDisconnects(t *testing.T) {
 	log, in := io.Pipe()
-	w := operated(t, logs(log))
-	ctx, leave := context.WithCancel(t.Context())
+	w := serveOperations(t, dispatcherWithLog(log))
+	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/vedette/v1/logs?account=dev&pod=p&follow=true", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestLogReaderLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leave()
+	cancel()
 	response.Body.Close()
 	closed := make(chan error, 1)
 	go func() {
@@ -175,9 +175,9 @@ func TestLogReaderLeaves(t *testing.T) {
 	}
 }
 
-func TestHeadOfALog(t *testing.T) {
-	a := &agents{}
-	w := operated(t, a)
+func TestLogHead(t *testing.T) {
+	a := &fakeDispatcher{}
+	w := serveOperations(t, a)
 	response, err := http.Head(w.url + "/vedette/v1/logs?account=dev&pod=p")
 	if err != nil {
 		t.Fatal(err)

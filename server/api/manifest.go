@@ -28,7 +28,7 @@ func parseManifest(raw json.RawMessage) (manifest, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		var err error
-		if m.raw, err = oneDocument(text); err != nil {
+		if m.raw, err = yamlDocumentToJSON(text); err != nil {
 			return m, err
 		}
 	}
@@ -47,43 +47,43 @@ func parseManifest(raw json.RawMessage) (manifest, error) {
 
 var yamlLine = regexp.MustCompile(`line \d+`)
 
-// oneDocument makes JSON of a text of one YAML document.
-func oneDocument(text string) ([]byte, error) {
-	documents := yaml3.NewDecoder(strings.NewReader(text))
-	found := 0
+// yamlDocumentToJSON makes JSON of a text of one YAML document.
+func yamlDocumentToJSON(text string) ([]byte, error) {
+	decoder := yaml3.NewDecoder(strings.NewReader(text))
+	count := 0
 	for {
 		var node yaml3.Node
-		err := documents.Decode(&node)
+		err := decoder.Decode(&node)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, brokenYAML(err)
+			return nil, yamlError(err)
 		}
-		if !empty(node) {
-			found++
+		if !isEmptyDocument(node) {
+			count++
 		}
 	}
 	switch {
-	case found == 0:
+	case count == 0:
 		return nil, vedette.Errorf(vedette.Invalid, "the manifest is empty")
-	case found > 1:
-		return nil, vedette.Errorf(vedette.Invalid, "the manifest holds %d documents: send one operation for each of them", found)
+	case count > 1:
+		return nil, vedette.Errorf(vedette.Invalid, "the manifest holds %d documents: send one operation for each of them", count)
 	}
-	return filledDocument(text)
+	return convertDocument(text)
 }
 
-// empty reports whether a document holds nothing but comments.
-func empty(node yaml3.Node) bool {
+// isEmptyDocument reports whether a document holds nothing but comments.
+func isEmptyDocument(node yaml3.Node) bool {
 	return len(node.Content) == 0 || node.Content[0].Tag == "!!null"
 }
 
-// filledDocument converts the one document that is not empty.
-func filledDocument(text string) ([]byte, error) {
-	for part := range strings.SplitSeq("\n"+text, "\n---") {
-		converted, err := yaml.YAMLToJSON([]byte(part))
+// convertDocument converts the one document that is not empty.
+func convertDocument(text string) ([]byte, error) {
+	for document := range strings.SplitSeq("\n"+text, "\n---") {
+		converted, err := yaml.YAMLToJSON([]byte(document))
 		if err != nil {
-			return nil, brokenYAML(err)
+			return nil, yamlError(err)
 		}
 		if string(converted) != "null" {
 			return converted, nil
@@ -92,11 +92,11 @@ func filledDocument(text string) ([]byte, error) {
 	return nil, vedette.Errorf(vedette.Invalid, "the manifest is empty")
 }
 
-// brokenYAML says where a text is broken. The parser's own words repeat it.
-func brokenYAML(err error) error {
-	where := yamlLine.FindString(err.Error())
-	if where == "" {
-		where = "its indentation"
+// yamlError says where a text is broken. The parser's own words repeat it.
+func yamlError(err error) error {
+	location := yamlLine.FindString(err.Error())
+	if location == "" {
+		location = "its indentation"
 	}
-	return vedette.Errorf(vedette.Invalid, "the manifest is neither JSON nor YAML: look at %s", where)
+	return vedette.Errorf(vedette.Invalid, "the manifest is neither JSON nor YAML: look at %s", location)
 }

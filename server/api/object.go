@@ -12,7 +12,7 @@ import (
 )
 
 func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
-	values, err := parameters(r, append(filterParameters, "limit", "cursor", "include", "as")...)
+	values, err := parseParameters(r, append(filterParameters, "limit", "cursor", "include", "as")...)
 	if err != nil {
 		return err
 	}
@@ -20,26 +20,26 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.allow(r, &f); err != nil {
+	if err := a.restrictFilter(r, &f); err != nil {
 		return err
 	}
-	if f.Limit, err = limit(values); err != nil {
+	if f.Limit, err = parseLimit(values); err != nil {
 		return err
 	}
-	if f.After, err = one(values, "cursor"); err != nil {
+	if f.After, err = singleValue(values, "cursor"); err != nil {
 		return err
 	}
-	include, err := choice(values, "include", "body")
+	include, err := enumValue(values, "include", "body")
 	if err != nil {
 		return err
 	}
-	as, err := choice(values, "as", "table")
+	as, err := enumValue(values, "as", "table")
 	if err != nil {
 		return err
 	}
 	f.Bodies = include == "body" && as != "table"
 	f.Bytes = a.PageBytes
-	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerKey(r), a.pageCost(f.Query))
+	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), a.pageCost(f.Query))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if as == "table" {
 		return a.listTable(w, r, f)
 	}
-	page, fresh, err := a.page(r.Context(), &f)
+	page, fresh, err := a.readPage(r.Context(), &f)
 	if err != nil {
 		return err
 	}
@@ -63,14 +63,14 @@ func (a *api) pageCost(q store.Query) int64 {
 	if q.Bodies {
 		return 2 * q.Bytes
 	}
-	return min(2*q.Bytes, rowCost*int64(cmp.Or(q.Limit, usualLimit)))
+	return min(2*q.Bytes, rowCost*int64(cmp.Or(q.Limit, defaultLimit)))
 }
 
-// usualLimit is how many objects a page holds where nobody says.
-const usualLimit = 500
+// defaultLimit is how many objects a page holds where nobody says.
+const defaultLimit = 500
 
-// list is a page of anything.
-type list[T any] struct {
+// listView is a page of anything.
+type listView[T any] struct {
 	Items  []T    `json:"items"`
 	Total  int64  `json:"total"`            // of all pages
 	Cursor string `json:"cursor,omitempty"` // of the next page; none on the last
@@ -80,51 +80,51 @@ type list[T any] struct {
 const clusterScoped = "_"
 
 func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parameters(r); err != nil {
+	if _, err := parseParameters(r); err != nil {
 		return err
 	}
 	account := r.PathValue("account")
-	if err := a.Authority.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(account), authorize.Read); err != nil {
+	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(account), authorize.Read); err != nil {
 		return err
 	}
-	i, key, err := a.key(r, account)
+	i, key, err := a.resolveKey(r, account)
 	if err != nil {
 		return err
 	}
-	fresh := a.freshOf(i, filter{accounts: []vedette.AccountName{vedette.AccountName(account)}, kinds: []vedette.Kind{key.Kind},
+	fresh := a.freshnessOf(i, filter{accounts: []vedette.AccountName{vedette.AccountName(account)}, kinds: []vedette.Kind{key.Kind},
 		Query: store.Query{Namespace: key.Namespace}}, time.Now())
-	row, release, err := a.read(r, vedette.AccountName(account), key)
+	row, release, err := a.readObject(r, vedette.AccountName(account), key)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return writeFresh(w, r, fresh, appendObject(nil, &row))
+	return writeWithFreshness(w, r, fresh, appendObject(nil, &row))
 }
 
-// read reads an object for the sender of a request. What it takes is held until it
+// readObject reads an object for the sender of a request. What it takes is held until it
 // is released.
-func (a *api) read(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, func(), error) {
-	return readlimit.Read(r.Context(), a.Reads, readlimit.CallerKey(r), func() (store.Row, int64, error) {
+func (a *api) readObject(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, func(), error) {
+	return readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (store.Row, int64, error) {
 		row, err := a.Store.Object(r.Context(), account, key)
-		return row, rowCost + objectCost*int64(len(row.Body)), err
+		return row, rowCost + objectCopies*int64(len(row.Body)), err
 	})
 }
 
-// objectCost is how often an object's bytes are there while it is answered: as it was
+// objectCopies is how often an object's bytes are there while it is answered: as it was
 // read, and in the answer, which grows by doubling.
-const objectCost = 3
+const objectCopies = 3
 
-// key reads an object's name from a path.
-func (a *api) key(r *http.Request, account string) (*inventory, vedette.Key, error) {
+// resolveKey reads an object's name from a path.
+func (a *api) resolveKey(r *http.Request, account string) (*inventory, vedette.Key, error) {
 	key := vedette.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 	if key.Namespace == clusterScoped {
 		key.Namespace = ""
 	}
-	i, err := find(r.Context(), a.catalog, func(i *inventory) (*inventory, error) {
+	i, err := withInventory(r.Context(), a.inventory, func(i *inventory) (*inventory, error) {
 		if _, ok := i.account(vedette.AccountName(account)); !ok {
-			return nil, i.noAccount(account)
+			return nil, i.accountNotFound(account)
 		}
-		kinds, err := i.kinds([]vedette.AccountName{vedette.AccountName(account)}, []string{r.PathValue("kind")})
+		kinds, err := i.resolveKinds([]vedette.AccountName{vedette.AccountName(account)}, []string{r.PathValue("kind")})
 		if err != nil {
 			return nil, err
 		}

@@ -24,10 +24,10 @@ type dispatcher interface {
 
 // postOperation has one operation carried out, and answers with its outcome.
 func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parameters(r); err != nil {
+	if _, err := parseParameters(r); err != nil {
 		return err
 	}
-	if err := fromNoPage(r); err != nil {
+	if err := checkCrossOrigin(r); err != nil {
 		return err
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
@@ -35,9 +35,9 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	body, err := readBody(w, r)
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		writeError(w, http.StatusRequestEntityTooLarge, string(vedette.Invalid), fmt.Sprintf("the operation has more than %d bytes, which no API server would take", large.Limit))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		writeError(w, http.StatusRequestEntityTooLarge, string(vedette.Invalid), fmt.Sprintf("the operation has more than %d bytes, which no API server would take", tooLarge.Limit))
 		return nil
 	}
 	if errors.Is(err, middleware.ErrSlowBody) {
@@ -51,33 +51,33 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.admit(r, &op); err != nil {
+	if err := a.authorizeOperation(r, &op); err != nil {
 		return err
 	}
-	answer, err := a.carryOut(r.Context(), op)
+	view, err := a.execute(r.Context(), op)
 	if err != nil {
 		return err
 	}
-	return answer.write(w)
+	return view.write(w)
 }
 
-// fromNoPage refuses what a page of another site makes a browser send: whoever runs
+// checkCrossOrigin refuses what a page of another site makes a browser send: whoever runs
 // a server on their own machine would otherwise lend it to all that they visit. The
 // Content-Type that is asked for, which such a page may not send either, keeps out
 // browsers that don't say where a request comes from.
-func fromNoPage(r *http.Request) error {
+func checkCrossOrigin(r *http.Request) error {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return vedette.Errorf(vedette.Denied, "the operation was sent by a page of another site: %w", err)
 	}
 	return nil
 }
 
-// mostBody bounds an operation. API servers take 3 MiB; as text within JSON that
+// maxBodyBytes bounds an operation. API servers take 3 MiB; as text within JSON that
 // can be twice as long, and more where it holds many quotes.
-const mostBody = 16 << 20
+const maxBodyBytes = 16 << 20
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the operation did not arrive whole: %w", err)
 	}
@@ -88,52 +88,52 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// guesses reports whether an operation tells of a Secret's data whether it is what the
+// probesSecret reports whether an operation tells of a Secret's data whether it is what the
 // caller believes.
-func guesses(args vedette.Args) bool {
+func probesSecret(args vedette.Args) bool {
 	version, ok := args.(vedette.VersionArgs)
 	return ok && mask.IsSecretManifest(version.Manifest)
 }
 
-// admit lets an operation pass whose account is there and that its caller may ask
+// authorizeOperation lets an operation pass whose account is there and that its caller may ask
 // for, and notes on whose behalf it is.
-func (a *api) admit(r *http.Request, op *vedette.Operation) error {
-	if a.Operations == nil {
+func (a *api) authorizeOperation(r *http.Request, op *vedette.Operation) error {
+	if a.Dispatch == nil {
 		return vedette.Errorf(vedette.Unavailable, "this server carries out no operations")
 	}
 	access := authorize.Write
-	if op.Reads() && !guesses(op.Args) {
+	if op.Reads() && !probesSecret(op.Args) {
 		access = authorize.Read
 	}
-	_, err := find(r.Context(), a.catalog, func(i *inventory) (struct{}, error) {
+	_, err := withInventory(r.Context(), a.inventory, func(i *inventory) (struct{}, error) {
 		if _, ok := i.account(op.Account); !ok {
-			return struct{}{}, i.noAccount(string(op.Account))
+			return struct{}{}, i.accountNotFound(string(op.Account))
 		}
 		return struct{}{}, nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := a.Authority.CheckAccount(r.Context(), authorize.CallerOf(r), op.Account, access); err != nil {
+	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), op.Account, access); err != nil {
 		return err
 	}
-	if op.User, err = note(r, "X-Spinnaker-User"); err != nil {
+	if op.User, err = headerText(r, "X-Spinnaker-User"); err != nil {
 		return err
 	}
-	op.Origin, err = note(r, "X-Vedette-Origin")
+	op.Origin, err = headerText(r, "X-Vedette-Origin")
 	if op.Origin == "" {
 		op.Origin = "api"
 	}
 	return err
 }
 
-// mostNote is how long a text about an operation may be, in bytes.
-const mostNote = 255
+// maxHeaderText is how long a text about an operation may be, in bytes.
+const maxHeaderText = 255
 
-func note(r *http.Request, header string) (string, error) {
+func headerText(r *http.Request, header string) (string, error) {
 	text := strings.TrimSpace(r.Header.Get(header))
-	if len(text) > mostNote {
-		return "", vedette.Errorf(vedette.Invalid, "the header %s has %d bytes, and may have %d", header, len(text), mostNote)
+	if len(text) > maxHeaderText {
+		return "", vedette.Errorf(vedette.Invalid, "the header %s has %d bytes, and may have %d", header, len(text), maxHeaderText)
 	}
 	return text, nil
 }

@@ -19,17 +19,17 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// agents are those that carry operations out, as a test says.
-type agents struct {
-	mu    sync.Mutex
-	asked []vedette.Operation
-	do    func(ctx context.Context, op vedette.Operation) vedette.Outcome
+// fakeDispatcher are those that carry operations out, as a test says.
+type fakeDispatcher struct {
+	mu       sync.Mutex
+	received []vedette.Operation
+	do       func(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
 // Execute notes an operation and answers as the test says.
-func (a *agents) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (a *fakeDispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	a.mu.Lock()
-	a.asked = append(a.asked, op)
+	a.received = append(a.received, op)
 	a.mu.Unlock()
 	out := vedette.Outcome{State: vedette.Done, Status: 200}
 	if a.do != nil {
@@ -42,10 +42,10 @@ func (a *agents) Execute(ctx context.Context, op vedette.Operation) vedette.Outc
 	return out
 }
 
-func (a *agents) operations() []vedette.Operation {
+func (a *fakeDispatcher) operations() []vedette.Operation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append([]vedette.Operation(nil), a.asked...)
+	return append([]vedette.Operation(nil), a.received...)
 }
 
 // outcome is what a POST answers, one way or the other.
@@ -61,7 +61,7 @@ type outcome struct {
 }
 
 // post sends an operation, and holds request and answer against the document.
-func (w *witness) post(body string, headers ...string) (int, outcome) {
+func (w *validatingClient) post(body string, headers ...string) (int, outcome) {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.url+"/vedette/v1/operations", strings.NewReader(body))
 	if err != nil {
@@ -80,7 +80,7 @@ func (w *witness) post(body string, headers ...string) (int, outcome) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.check(r, response, raw)
+	w.validateResponse(r, response, raw)
 	if response.StatusCode == http.StatusOK {
 		w.checkRequest(r, body)
 	}
@@ -92,7 +92,7 @@ func (w *witness) post(body string, headers ...string) (int, outcome) {
 }
 
 // checkRequest asks that the document allows what the server took.
-func (w *witness) checkRequest(r *http.Request, body string) {
+func (w *validatingClient) checkRequest(r *http.Request, body string) {
 	w.t.Helper()
 	described := r.Clone(r.Context())
 	described.URL.Scheme, described.URL.Host = "", ""
@@ -106,9 +106,9 @@ func (w *witness) checkRequest(r *http.Request, body string) {
 	}
 }
 
-func operated(t testing.TB, a *agents) *witness {
-	cfg := configOf(shop(t))
-	cfg.Operations = a
+func serveOperations(t testing.TB, a *fakeDispatcher) *validatingClient {
+	cfg := configOf(shopWorld(t))
+	cfg.Dispatch = a
 	return serve(t, cfg)
 }
 
@@ -116,8 +116,8 @@ func ptr[T any](v T) *T { return &v }
 
 // TestOperationArguments holds what requests mean.
 func TestOperationArguments(t *testing.T) {
-	a := &agents{}
-	w := operated(t, a)
+	a := &fakeDispatcher{}
+	w := serveOperations(t, a)
 	web := vedette.Target{Kind: "deployment", Namespace: "shop", Name: "web"}
 	const target = `"kind":"deployment","namespace":"shop","name":"web"`
 	for _, tt := range []struct {
@@ -159,20 +159,20 @@ func TestOperationArguments(t *testing.T) {
 		{`"verb":"discover"`, vedette.DiscoverArgs{}},
 		{`"verb":"version","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}}`, vedette.VersionArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`)}},
 	} {
-		a.asked = nil
+		a.received = nil
 		status, out := w.post(`{"account":"dev",` + tt.body + `}`)
-		if status != 200 || len(a.asked) != 1 || out.Verb != string(tt.want.Verb()) || out.Account != "dev" || out.State != "done" || out.ID == "" {
+		if status != 200 || len(a.received) != 1 || out.Verb != string(tt.want.Verb()) || out.Account != "dev" || out.State != "done" || out.ID == "" {
 			t.Errorf("%s: %d %+v", tt.body, status, out)
 			continue
 		}
-		if got, want := encoded(t, a.asked[0].Args), encoded(t, tt.want); got != want {
+		if got, want := encodeArgs(t, a.received[0].Args), encodeArgs(t, tt.want); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.body, got, want)
 		}
 	}
 }
 
-// encoded shows arguments so that two can be compared.
-func encoded(t *testing.T, args vedette.Args) string {
+// encodeArgs shows arguments so that two can be compared.
+func encodeArgs(t *testing.T, args vedette.Args) string {
 	b, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
@@ -180,11 +180,11 @@ func encoded(t *testing.T, args vedette.Args) string {
 	return string(args.Verb()) + " " + string(b)
 }
 
-// TestOperationsRefused holds what is refused before anything is done, and with
+// TestInvalidOperationsAreRejected holds what is refused before anything is done, and with
 // which words.
-func TestOperationsRefused(t *testing.T) {
-	a := &agents{}
-	w := operated(t, a)
+func TestInvalidOperationsAreRejected(t *testing.T) {
+	a := &fakeDispatcher{}
+	w := serveOperations(t, a)
 	for _, tt := range []struct {
 		body   string
 		status int
@@ -239,7 +239,7 @@ func TestOperationsRefused(t *testing.T) {
 	if n := len(a.operations()); n > 0 {
 		t.Errorf("%d operations were carried out", n)
 	}
-	if status, out := serve(t, configOf(shop(t))).post(`{"account":"dev","verb":"discover"}`); status != 503 || !strings.Contains(out.Error.Message, "carries out no operations") {
+	if status, out := serve(t, configOf(shopWorld(t))).post(`{"account":"dev","verb":"discover"}`); status != 503 || !strings.Contains(out.Error.Message, "carries out no operations") {
 		t.Errorf("without a dispatcher: %d %+v", status, out)
 	}
 }
@@ -247,8 +247,8 @@ func TestOperationsRefused(t *testing.T) {
 // TestOutcomes holds which statuses outcomes have, and that all of an outcome
 // arrives.
 func TestOutcomes(t *testing.T) {
-	a := &agents{}
-	w := operated(t, a)
+	a := &fakeDispatcher{}
+	w := serveOperations(t, a)
 	const get = `{"account":"dev","verb":"get","kind":"deploy","name":"w"}`
 	for _, tt := range []struct {
 		why    string
@@ -283,30 +283,30 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestOnWhoseBehalf holds what of a request goes into the history.
-func TestOnWhoseBehalf(t *testing.T) {
-	a := &agents{}
-	w := operated(t, a)
+// TestOperationUserAndOrigin holds what of a request goes into the history.
+func TestOperationUserAndOrigin(t *testing.T) {
+	a := &fakeDispatcher{}
+	w := serveOperations(t, a)
 	const scale = `{"account":"dev","verb":"scale","kind":"deploy","name":"w","replicas":1,"timeout":"5m"}`
 	w.post(scale, "X-SPINNAKER-USER", "ann@example.com", "X-Vedette-Origin", "vedette scale")
 	w.post(scale)
-	asked := a.operations()
-	if asked[0].User != "ann@example.com" || asked[0].Origin != "vedette scale" || asked[1].User != "" || asked[1].Origin != "api" {
-		t.Errorf("%+v", asked)
+	received := a.operations()
+	if received[0].User != "ann@example.com" || received[0].Origin != "vedette scale" || received[1].User != "" || received[1].Origin != "api" {
+		t.Errorf("%+v", received)
 	}
-	if left := time.Until(asked[0].Deadline); left < 4*time.Minute || left > 5*time.Minute {
-		t.Errorf("%v are left of 5 minutes", left)
+	if remaining := time.Until(received[0].Deadline); remaining < 4*time.Minute || remaining > 5*time.Minute {
+		t.Errorf("%v are left of 5 minutes", remaining)
 	}
 	if status, out := w.post(scale, "X-Vedette-Origin", strings.Repeat("x", 300)); status != 400 || !strings.Contains(out.Error.Message, "X-Vedette-Origin has 300 bytes") {
 		t.Errorf("%d %+v", status, out)
 	}
 }
 
-// TestPagesMayNotOperate holds that no web page makes a browser send an operation,
+// TestCrossOriginOperationsAreRejected holds that no web page makes a browser send an operation,
 // which it could without asking, in one of the forms' content types.
-func TestPagesMayNotOperate(t *testing.T) {
-	a := &agents{}
-	w := operated(t, a)
+func TestCrossOriginOperationsAreRejected(t *testing.T) {
+	a := &fakeDispatcher{}
+	w := serveOperations(t, a)
 	for _, tt := range []struct {
 		headers []string
 		status  int
@@ -328,11 +328,11 @@ func TestPagesMayNotOperate(t *testing.T) {
 	}
 }
 
-// gatekeeper lets read some accounts and write others.
-type gatekeeper struct{ read, write vedette.AccountName }
+// staticAuthorizer lets read some accounts and write others.
+type staticAuthorizer struct{ read, write vedette.AccountName }
 
 // CheckAccount allows what the gatekeeper says.
-func (g gatekeeper) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+func (g staticAuthorizer) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	if c.User == "ann" && (account == g.read && access == authorize.Read || account == g.write) {
 		return nil
 	}
@@ -340,19 +340,19 @@ func (g gatekeeper) CheckAccount(_ context.Context, c authorize.Caller, account 
 }
 
 // Readable allows what the gatekeeper says.
-func (g gatekeeper) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
+func (g staticAuthorizer) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
 	return func(account vedette.AccountName) bool { return account == g.read || account == g.write }, nil
 }
 
-func TestWhoMayOperate(t *testing.T) {
-	a := &agents{do: func(_ context.Context, op vedette.Operation) vedette.Outcome {
+func TestOperationAuthorization(t *testing.T) {
+	a := &fakeDispatcher{do: func(_ context.Context, op vedette.Operation) vedette.Outcome {
 		if op.Args.Verb() == vedette.VerbLogs {
 			return vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("line\n"))}
 		}
 		return vedette.Outcome{State: vedette.Done, Status: 200}
 	}}
-	cfg := configOf(shop(t))
-	cfg.Operations, cfg.Authority = a, gatekeeper{read: "prod-1", write: "dev"}
+	cfg := configOf(shopWorld(t))
+	cfg.Dispatch, cfg.Authorizer = a, staticAuthorizer{read: "prod-1", write: "dev"}
 	w := serve(t, cfg)
 	for _, tt := range []struct {
 		user, account, verb string
@@ -386,15 +386,15 @@ func TestWhoMayOperate(t *testing.T) {
 // TestDryRuns holds that a dry run is asked for as one, tells that it was one, needs
 // the permission to change the account, and is no other operation's id.
 func TestDryRuns(t *testing.T) {
-	a := &agents{}
-	cfg := configOf(shop(t))
-	cfg.Operations, cfg.Authority = a, gatekeeper{read: "prod-1", write: "dev"}
+	a := &fakeDispatcher{}
+	cfg := configOf(shopWorld(t))
+	cfg.Dispatch, cfg.Authorizer = a, staticAuthorizer{read: "prod-1", write: "dev"}
 	w := serve(t, cfg)
-	const what = `"verb":"restart","kind":"deploy","name":"w","id":"` + oneID + `"`
-	if status, out := w.post(`{"account":"dev","dryRun":true,`+what+`}`, "X-SPINNAKER-USER", "ann"); status != 200 || !out.DryRun {
+	const restartFields = `"verb":"restart","kind":"deploy","name":"w","id":"` + oneID + `"`
+	if status, out := w.post(`{"account":"dev","dryRun":true,`+restartFields+`}`, "X-SPINNAKER-USER", "ann"); status != 200 || !out.DryRun {
 		t.Errorf("%d %+v", status, out)
 	}
-	if status, out := w.post(`{"account":"dev",`+what+`}`, "X-SPINNAKER-USER", "ann"); status != 409 {
+	if status, out := w.post(`{"account":"dev",`+restartFields+`}`, "X-SPINNAKER-USER", "ann"); status != 409 {
 		t.Errorf("the real thing under the same id: %d %+v", status, out)
 	}
 	if status, _ := w.post(`{"account":"prod-1","dryRun":true,"verb":"restart","kind":"deploy","name":"w"}`, "X-SPINNAKER-USER", "ann"); status != 403 {
@@ -416,10 +416,10 @@ func TestLargeOperations(t *testing.T) {
 		}
 		objects = append(objects, o)
 	}
-	a := &agents{do: func(_ context.Context, op vedette.Operation) vedette.Outcome {
+	a := &fakeDispatcher{do: func(_ context.Context, op vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Done, Status: 200, Objects: objects}
 	}}
-	w := operated(t, a)
+	w := serveOperations(t, a)
 	quoted, err := json.Marshal(big)
 	if err != nil {
 		t.Fatal(err)
@@ -444,29 +444,29 @@ func restart(id string) string {
 	return `{"account":"dev","verb":"restart","kind":"deploy","name":"w","id":"` + id + `"}`
 }
 
-// TestOnceUnderAnID sends operations twice, at once and one after the other.
-func TestOnceUnderAnID(t *testing.T) {
-	gate, begun := make(chan struct{}), make(chan struct{}, 10)
-	a := &agents{do: func(context.Context, vedette.Operation) vedette.Outcome {
-		begun <- struct{}{}
-		<-gate
+// TestOperationIDRunsOnce sends operations twice, at once and one after the other.
+func TestOperationIDRunsOnce(t *testing.T) {
+	release, started := make(chan struct{}), make(chan struct{}, 10)
+	a := &fakeDispatcher{do: func(context.Context, vedette.Operation) vedette.Outcome {
+		started <- struct{}{}
+		<-release
 		return vedette.Outcome{State: vedette.Done, Status: 200, Keys: []vedette.Key{{Kind: vedette.Kind{Name: "Pod"}, Name: "p"}}, Objects: []json.RawMessage{[]byte(`{}`)}, Warnings: []string{"w"}}
 	}}
-	w := operated(t, a)
+	w := serveOperations(t, a)
 	answers := make(chan outcome, 2)
 	var group sync.WaitGroup
 	for range 2 {
-		caller := &witness{t: t, url: w.url, router: w.router, doc: w.doc, seen: map[string]bool{}}
+		caller := &validatingClient{t: t, url: w.url, router: w.router, doc: w.doc, answered: map[string]bool{}}
 		group.Go(func() {
 			_, out := caller.post(restart(oneID))
 			answers <- out
 		})
 	}
-	<-begun
+	<-started
 	if status, out := w.post(`{"account":"dev","verb":"restart","kind":"deploy","name":"other","id":"` + oneID + `"}`); status != 409 || !strings.Contains(out.Error.Message, "was given to another operation") {
 		t.Errorf("another operation under the same id: %d %+v", status, out)
 	}
-	close(gate)
+	close(release)
 	group.Wait()
 	_, last := w.post(restart(oneID))
 	for _, out := range []outcome{<-answers, <-answers, last} {
@@ -479,12 +479,12 @@ func TestOnceUnderAnID(t *testing.T) {
 	}
 }
 
-// TestOnceAcrossServers sends to a server what another one has in the history.
-func TestOnceAcrossServers(t *testing.T) {
-	world := shop(t)
-	a := &agents{}
+// TestOperationIDRunsOnceAcrossServers sends to a server what another one has in the history.
+func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
+	world := shopWorld(t)
+	a := &fakeDispatcher{}
 	cfg := configOf(world)
-	cfg.Operations = a
+	cfg.Dispatch = a
 	w := serve(t, cfg)
 	row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", State: store.Pending, Accepted: time.Now()}
 	if err := world.Store.BeginOperation(t.Context(), row); err != nil {
@@ -506,17 +506,17 @@ func TestOnceAcrossServers(t *testing.T) {
 	if n := len(a.operations()); n != 0 {
 		t.Errorf("%d operations were carried out", n)
 	}
-	cfg.Store = forgetful{world.Store}
+	cfg.Store = failingHistoryStore{world.Store}
 	if status, _ := serve(t, cfg).post(restart(twoID)); status != 503 || len(a.operations()) != 0 {
 		t.Errorf("while the history can't be read: %d, and %d operations", status, len(a.operations()))
 	}
 }
 
-// TestAnotherServerWasFaster holds that where two servers take the same operation at
+// TestConcurrentServersShareOutcome holds that where two servers take the same operation at
 // one moment, the outcome is the one's that was faster.
-func TestAnotherServerWasFaster(t *testing.T) {
-	world := shop(t)
-	a := &agents{do: func(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func TestConcurrentServersShareOutcome(t *testing.T) {
+	world := shopWorld(t)
+	a := &fakeDispatcher{do: func(ctx context.Context, op vedette.Operation) vedette.Outcome {
 		row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", Accepted: time.Now()}
 		if err := world.Store.BeginOperation(ctx, row); err != nil && vedette.KindOf(err) != vedette.Conflict {
 			t.Error(err)
@@ -524,7 +524,7 @@ func TestAnotherServerWasFaster(t *testing.T) {
 		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAlreadyAccepted, Message: "accepted before"}
 	}}
 	cfg := configOf(world)
-	cfg.Operations = a
+	cfg.Dispatch = a
 	w := serve(t, cfg)
 	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "is under way since") {
 		t.Errorf("%d %+v", status, out)
@@ -538,22 +538,22 @@ func TestAnotherServerWasFaster(t *testing.T) {
 	}
 }
 
-// forgetful is a store whose history can't be read.
-type forgetful struct{ *store.Store }
+// failingHistoryStore is a store whose history can't be read.
+type failingHistoryStore struct{ *store.Store }
 
 // Operation fails.
-func (forgetful) Operation(context.Context, vedette.OperationID) (store.OperationRow, error) {
+func (failingHistoryStore) Operation(context.Context, vedette.OperationID) (store.OperationRow, error) {
 	return store.OperationRow{}, vedette.Errorf(vedette.Unavailable, "the database is away")
 }
 
-// TestOneOutcomeUnderAnID holds that what failed stays failed, though it may not be
+// TestFailedOutcomeIsRepeated holds that what failed stays failed, though it may not be
 // in the history yet, and that an operation which another server took up meanwhile is
 // left to that one.
-func TestOneOutcomeUnderAnID(t *testing.T) {
-	a := &agents{do: func(context.Context, vedette.Operation) vedette.Outcome {
+func TestFailedOutcomeIsRepeated(t *testing.T) {
+	a := &fakeDispatcher{do: func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Failed, Status: 503, Message: "no agent"}
 	}}
-	w := operated(t, a)
+	w := serveOperations(t, a)
 	if status, _ := w.post(restart(oneID)); status != 503 {
 		t.Error(status)
 	}
@@ -569,40 +569,40 @@ func TestOneOutcomeUnderAnID(t *testing.T) {
 	}
 }
 
-// TestCallerLeaves holds that an operation with an id goes on when its caller
+// TestOperationContinuesAfterCallerDisconnects holds that an operation with an id goes on when its caller
 // leaves, and that who comes back hears how it ended.
-func TestCallerLeaves(t *testing.T) {
-	gate, begun := make(chan struct{}), make(chan struct{})
-	a := &agents{do: func(ctx context.Context, _ vedette.Operation) vedette.Outcome {
-		close(begun)
+func TestOperationContinuesAfterCallerDisconnects(t *testing.T) {
+	release, started := make(chan struct{}), make(chan struct{})
+	a := &fakeDispatcher{do: func(ctx context.Context, _ vedette.Operation) vedette.Outcome {
+		close(started)
 		select {
-		case <-gate:
+		case <-release:
 			return vedette.Outcome{State: vedette.Done, Status: 200}
 		case <-ctx.Done():
 			return vedette.Outcome{State: vedette.Lost, Status: 504, Message: "the caller left"}
 		}
 	}}
-	w := operated(t, a)
-	ctx, leave := context.WithCancel(t.Context())
+	w := serveOperations(t, a)
+	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/vedette/v1/operations", strings.NewReader(restart(oneID)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	left := make(chan error, 1)
+	clientErr := make(chan error, 1)
 	go func() {
 		response, err := http.DefaultClient.Do(r)
 		if err == nil {
 			response.Body.Close()
 		}
-		left <- err
+		clientErr <- err
 	}()
-	<-begun
-	leave()
-	if err := <-left; err == nil {
+	<-started
+	cancel()
+	if err := <-clientErr; err == nil {
 		t.Error("the first caller was answered")
 	}
-	close(gate)
+	close(release)
 	if status, out := w.post(restart(oneID)); status != 200 || !out.Repeated {
 		t.Errorf("%d %+v", status, out)
 	}
@@ -611,14 +611,14 @@ func TestCallerLeaves(t *testing.T) {
 // FuzzOperation holds that no body makes the server fail or do what was not
 // understood.
 func FuzzOperation(f *testing.F) {
-	a := &agents{}
-	w := operated(f, a)
+	a := &fakeDispatcher{}
+	w := serveOperations(f, a)
 	for _, body := range []string{`{"account":"dev","verb":"get","kind":"a","name":"b"}`, `{"verb":null}`, `{"verb":"apply","account":"dev","manifest":"a: &a [*a]"}`,
 		`{"account":"dev","verb":"apply","manifest":"---\n---\nkind: A"}`, restart(oneID), `null`} {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		w := &witness{t: t, url: w.url, router: w.router, doc: w.doc, seen: map[string]bool{}}
+		w := &validatingClient{t: t, url: w.url, router: w.router, doc: w.doc, answered: map[string]bool{}}
 		status, out := w.post(body)
 		switch {
 		case status == 200 && out.State == "done":
@@ -629,10 +629,10 @@ func FuzzOperation(f *testing.F) {
 	})
 }
 
-// TestLongOutcomesAreCompressed asks as callers do that take compressed answers.
-func TestLongOutcomesAreCompressed(t *testing.T) {
-	a := &agents{}
-	w := operated(t, a)
+// TestLargeOutcomesAreCompressed asks as callers do that take compressed answers.
+func TestLargeOutcomesAreCompressed(t *testing.T) {
+	a := &fakeDispatcher{}
+	w := serveOperations(t, a)
 	for size, want := range map[int]string{5 << 10: "", 50 << 10: "gzip"} {
 		a.do = func(context.Context, vedette.Operation) vedette.Outcome {
 			return vedette.Outcome{State: vedette.Done, Status: 200, Objects: []json.RawMessage{[]byte(`"` + strings.Repeat("x", size) + `"`)}}

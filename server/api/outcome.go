@@ -39,7 +39,7 @@ type objectKey struct {
 	UID       string `json:"uid,omitempty"` // of what was deleted
 }
 
-func viewOfOutcome(op vedette.Operation, out vedette.Outcome) outcomeView {
+func newOutcomeView(op vedette.Operation, out vedette.Outcome) outcomeView {
 	v := outcomeView{ID: out.ID, Account: op.Account, Verb: op.Args.Verb(), DryRun: op.DryRun, State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message,
 		Keys: []objectKey{}, Objects: []json.RawMessage{}, Unchanged: out.Unchanged, Warnings: out.Warnings}
 	if v.ID == "" {
@@ -65,8 +65,8 @@ func viewOfOutcome(op vedette.Operation, out vedette.Outcome) outcomeView {
 	return v
 }
 
-// again is the outcome for those who ask once more.
-func (v outcomeView) again() outcomeView {
+// asRepeated is the outcome for those who ask once more.
+func (v outcomeView) asRepeated() outcomeView {
 	v.Objects, v.Repeated = []json.RawMessage{}, true
 	v.Keys = slices.Clone(v.Keys)
 	return v
@@ -101,7 +101,7 @@ func (v outcomeView) write(w http.ResponseWriter) error {
 		}
 		p.b = append(p.b, o...)
 		v.Objects[i] = nil
-		p.flush(pieceOfPage)
+		p.flush(flushSize)
 	}
 	p.b = append(p.b, "]}\n"...)
 	p.flush(0)

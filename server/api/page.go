@@ -14,16 +14,16 @@ import (
 // object as soon as it is sent: together, as one body, they would take the memory
 // of the page once more, or twice.
 func writePage(w http.ResponseWriter, r *http.Request, f freshness, page store.Page) error {
-	still, err := encode(f.still())
+	stableFreshness, err := encode(f.withoutWatermarks())
 	if err != nil {
 		return err
 	}
-	moving, err := encode(f)
+	fullFreshness, err := encode(f)
 	if err != nil {
 		return err
 	}
-	f.header(w.Header())
-	if !tagged.Begin(w, r, pageTag(page, still)) {
+	f.setHeaders(w.Header())
+	if !tagged.Begin(w, r, pageETag(page, stableFreshness)) {
 		return nil
 	}
 	p := pageWriter{w: w}
@@ -34,18 +34,18 @@ func writePage(w http.ResponseWriter, r *http.Request, f freshness, page store.P
 		}
 		p.b = appendObject(p.b, &page.Items[i])
 		page.Items[i] = store.Row{}
-		p.flush(pieceOfPage)
+		p.flush(flushSize)
 	}
 	p.b = append(p.b, ']')
 	p.b = append(appendPageEnd(p.b, page), ',')
-	p.b = append(p.b, moving[1:]...)
+	p.b = append(p.b, fullFreshness[1:]...)
 	p.flush(0)
 	return nil
 }
 
-// pageTag sums up what a page says. What is not a manifest is small, and is written
+// pageETag sums up what a page says. What is not a manifest is small, and is written
 // once more for it.
-func pageTag(page store.Page, still []byte) uint64 {
+func pageETag(page store.Page, stableFreshness []byte) uint64 {
 	tag := xxhash.New() // whose writes do not fail
 	var b []byte
 	for _, row := range page.Items {
@@ -56,7 +56,7 @@ func pageTag(page store.Page, still []byte) uint64 {
 		_, _ = tag.Write(body)
 	}
 	_, _ = tag.Write(appendPageEnd(b[:0], page))
-	_, _ = tag.Write(still)
+	_, _ = tag.Write(stableFreshness)
 	return tag.Sum64()
 }
 
@@ -64,30 +64,30 @@ func pageTag(page store.Page, still []byte) uint64 {
 func appendPageEnd(b []byte, page store.Page) []byte {
 	b = strconv.AppendInt(append(b, `,"total":`...), page.Total, 10)
 	if page.Next != "" {
-		o := object{b}
+		o := objectWriter{b}
 		o.text("cursor", page.Next)
 		b = o.b
 	}
 	return b
 }
 
-const pieceOfPage = 64 << 10
+const flushSize = 64 << 10
 
 // pageWriter writes in pieces. A reader that is gone is no failure of ours.
 type pageWriter struct {
-	w    http.ResponseWriter
-	b    []byte
-	gone bool
+	w      http.ResponseWriter
+	b      []byte
+	failed bool
 }
 
 // flush sends what was gathered if it is more than so many bytes.
-func (p *pageWriter) flush(above int) {
-	if len(p.b) <= above {
+func (p *pageWriter) flush(minBytes int) {
+	if len(p.b) <= minBytes {
 		return
 	}
-	if !p.gone {
+	if !p.failed {
 		_, err := p.w.Write(p.b)
-		p.gone = err != nil
+		p.failed = err != nil
 	}
 	p.b = p.b[:0]
 }

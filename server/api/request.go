@@ -11,48 +11,48 @@ import (
 	"github.com/vedette-io/vedette/internal/nearest"
 )
 
-// parameters returns the query of a request. A parameter that the route does
+// parseParameters returns the query of a request. A parameter that the route does
 // not know is refused: a filter with a typing error would otherwise show more
 // than was asked for, and nobody would notice.
-func parameters(r *http.Request, known ...string) (url.Values, error) {
+func parseParameters(r *http.Request, allowed ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the query %.200q cannot be read: %w", r.URL.RawQuery, err)
 	}
 	for name := range values {
-		if slices.Contains(known, name) {
+		if slices.Contains(allowed, name) {
 			continue
 		}
-		if len(known) == 0 {
+		if len(allowed) == 0 {
 			return nil, vedette.Errorf(vedette.Invalid, "there is no parameter %.100q: %s takes none", name, r.URL.Path)
 		}
-		hint := nearest.Hint(name, known)
+		hint := nearest.Hint(name, allowed)
 		if hint == "" {
-			hint = ": the parameters are " + strings.Join(known, ", ")
+			hint = ": the parameters are " + strings.Join(allowed, ", ")
 		}
 		return nil, vedette.Errorf(vedette.Invalid, "there is no parameter %.100q%s", name, hint)
 	}
 	return values, nil
 }
 
-// one returns a parameter that may be given once.
-func one(values url.Values, name string) (string, error) {
-	switch given := values[name]; len(given) {
+// singleValue returns a parameter that may be given once.
+func singleValue(values url.Values, name string) (string, error) {
+	switch all := values[name]; len(all) {
 	case 0:
 		return "", nil
 	case 1:
-		return given[0], nil
+		return all[0], nil
 	default:
-		return "", vedette.Errorf(vedette.Invalid, "the parameter %s is given %d times: give it once", name, len(given))
+		return "", vedette.Errorf(vedette.Invalid, "the parameter %s is given %d times: give it once", name, len(all))
 	}
 }
 
-// many returns the parts of a parameter that may be given several times and
+// listValues returns the parts of a parameter that may be given several times and
 // hold a list each time.
-func many(values url.Values, name string) []string {
+func listValues(values url.Values, name string) []string {
 	var parts []string
-	for _, given := range values[name] {
-		for part := range strings.SplitSeq(given, ",") {
+	for _, value := range values[name] {
+		for part := range strings.SplitSeq(value, ",") {
 			if part = strings.TrimSpace(part); part != "" {
 				parts = append(parts, part)
 			}
@@ -61,25 +61,25 @@ func many(values url.Values, name string) []string {
 	return parts
 }
 
-// choice returns a parameter that takes one of a few words.
-func choice(values url.Values, name string, words ...string) (string, error) {
-	given, err := one(values, name)
-	if err == nil && given != "" && !slices.Contains(words, given) {
-		err = vedette.Errorf(vedette.Invalid, "the parameter %s is %.100q and may be %s", name, given, strings.Join(words, " or "))
+// enumValue returns a parameter that takes one of a few words.
+func enumValue(values url.Values, name string, allowed ...string) (string, error) {
+	value, err := singleValue(values, name)
+	if err == nil && value != "" && !slices.Contains(allowed, value) {
+		err = vedette.Errorf(vedette.Invalid, "the parameter %s is %.100q and may be %s", name, value, strings.Join(allowed, " or "))
 	}
-	return given, err
+	return value, err
 }
 
 const maxLimit = 5000
 
-func limit(values url.Values) (int, error) {
-	given, err := one(values, "limit")
+func parseLimit(values url.Values) (int, error) {
+	value, err := singleValue(values, "limit")
 	if err != nil || !values.Has("limit") {
 		return 0, err
 	}
-	n, err := strconv.Atoi(given)
+	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxLimit {
-		return 0, vedette.Errorf(vedette.Invalid, "the limit is %.100q and must be a number from 1 to %d", given, maxLimit)
+		return 0, vedette.Errorf(vedette.Invalid, "the limit is %.100q and must be a number from 1 to %d", value, maxLimit)
 	}
 	return n, nil
 }
@@ -87,7 +87,7 @@ func limit(values url.Values) (int, error) {
 // glob matches a whole text: "*" stands for any run of characters, "?" for one.
 type glob string
 
-func (g glob) special() bool { return strings.ContainsAny(string(g), "*?") }
+func (g glob) hasWildcards() bool { return strings.ContainsAny(string(g), "*?") }
 
 func (g glob) match(text string) bool {
 	pattern := string(g)

@@ -12,12 +12,12 @@ import (
 // tableView is a page of objects of one kind as a table, in the columns that
 // kubectl shows after the name.
 type tableView struct {
-	Kind    string       `json:"kind"`
-	Scoped  bool         `json:"namespaced"`
-	Columns []columnView `json:"columns"`
-	Rows    []rowView    `json:"rows"`
-	Total   int64        `json:"total"`
-	Cursor  string       `json:"cursor,omitempty"`
+	Kind       string       `json:"kind"`
+	Namespaced bool         `json:"namespaced"`
+	Columns    []columnView `json:"columns"`
+	Rows       []rowView    `json:"rows"`
+	Total      int64        `json:"total"`
+	Cursor     string       `json:"cursor,omitempty"`
 }
 
 type columnView struct {
@@ -31,43 +31,43 @@ type rowView struct {
 	Name            string              `json:"name"`
 	UID             string              `json:"uid"`
 	ResourceVersion string              `json:"resourceVersion"`
-	Created         moment              `json:"created"`
+	Created         timestamp           `json:"created"`
 	Cells           []string            `json:"cells"`
 }
 
 func (a *api) listTable(w http.ResponseWriter, r *http.Request, f filter) error {
-	page, fresh, err := a.page(r.Context(), &f)
+	page, fresh, err := a.readPage(r.Context(), &f)
 	if err != nil {
 		return err
 	}
-	resource, err := f.single()
+	resource, err := f.singleKind()
 	if err != nil {
 		return err
 	}
-	view := views.Of(resource.Kind)
-	t := tableView{Kind: resource.Kind.String(), Scoped: resource.Namespaced, Columns: columnsOf(view), Rows: make([]rowView, len(page.Items)),
+	view := views.ForKind(resource.Kind)
+	t := tableView{Kind: resource.Kind.String(), Namespaced: resource.Namespaced, Columns: newColumnViews(view), Rows: make([]rowView, len(page.Items)),
 		Total: page.Total, Cursor: page.Next}
 	now := time.Now()
 	for i := range page.Items {
-		t.Rows[i] = rowOf(&page.Items[i], view, now)
+		t.Rows[i] = newRowView(&page.Items[i], view, now)
 	}
 	body, err := encode(t)
 	if err != nil {
 		return err
 	}
-	return writeFresh(w, r, fresh, body)
+	return writeWithFreshness(w, r, fresh, body)
 }
 
-// single returns the one kind of the filter: the kinds of a table share its
+// singleKind returns the one kind of the filter: the kinds of a table share its
 // columns.
-func (f filter) single() (vedette.Resource, error) {
+func (f filter) singleKind() (vedette.Resource, error) {
 	if len(f.resources) != 1 {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "a table shows one kind, and %d are asked for: ask for each on its own", len(f.resources))
 	}
 	return f.resources[0], nil
 }
 
-func columnsOf(v views.View) []columnView {
+func newColumnViews(v views.View) []columnView {
 	out := make([]columnView, len(v.Columns))
 	for i, c := range v.Columns {
 		out[i] = columnView(c)
@@ -75,7 +75,7 @@ func columnsOf(v views.View) []columnView {
 	return out
 }
 
-func rowOf(r *store.Row, v views.View, now time.Time) rowView {
+func newRowView(r *store.Row, v views.View, now time.Time) rowView {
 	return rowView{Account: r.Account, Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion,
-		Created: created(r.Created), Cells: v.Cells(&r.Object, now)}
+		Created: creationTime(r.Created), Cells: v.Cells(&r.Object, now)}
 }

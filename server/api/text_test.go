@@ -10,9 +10,9 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-// TestTextThatIsNoName sends, wherever a request may name something, what no name
+// TestInvalidTextIsRejected sends, wherever a request may name something, what no name
 // holds: it must not reach an agent, whose stream can't carry it.
-func TestTextThatIsNoName(t *testing.T) {
+func TestInvalidTextIsRejected(t *testing.T) {
 	const operation = `{"account":"dev","verb":"get","kind":"pod","namespace":"shop","name":"web-0"}`
 	for _, tt := range []struct{ why, method, path, body, header, want string }{
 		{"a pod of a log", "GET", "/logs?account=dev&namespace=default&pod=%ff", "", "", "the query must not hold the byte 0xff"},
@@ -29,14 +29,14 @@ func TestTextThatIsNoName(t *testing.T) {
 		{"one of several", "POST", "/operations", `{"account":"dev","verb":"prune","all":true,"namespaces":["shop","\u0001"]}`, "", "the field namespaces"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			cfg, fleet := configOf(shop(t)), &agents{}
-			cfg.Operations = fleet
+			cfg, dispatcher := configOf(shopWorld(t)), &fakeDispatcher{}
+			cfg.Dispatch = dispatcher
 			status, body := send(t, api.New(cfg), tt.method, "/vedette/v1"+tt.path, tt.body, tt.header)
 			if status != http.StatusBadRequest || !strings.Contains(body, tt.want) || !strings.Contains(body, `"kind":"invalid"`) {
 				t.Errorf("%d %s", status, body)
 			}
-			if asked := fleet.operations(); len(asked) > 0 {
-				t.Errorf("%+v reached an agent", asked)
+			if received := dispatcher.operations(); len(received) > 0 {
+				t.Errorf("%+v reached an agent", received)
 			}
 		})
 	}
@@ -60,11 +60,11 @@ type slowBody struct{}
 
 func (slowBody) Read([]byte) (int, error) { return 0, middleware.ErrSlowBody }
 
-func TestBodyThatComesTooSlowly(t *testing.T) {
+func TestSlowBodyTimesOut(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/vedette/v1/operations", slowBody{})
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	api.New(configOf(shop(t))).ServeHTTP(w, r)
+	api.New(configOf(shopWorld(t))).ServeHTTP(w, r)
 	if w.Code != http.StatusRequestTimeout || !strings.Contains(w.Body.String(), "too slowly") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func number(n int64) string { return strconv.FormatInt(n, 10) }
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
 func listArgs(b operationBody) (vedette.Args, error) {
 	return vedette.ListArgs{Target: b.target(), LabelSelector: b.LabelSelector, FieldSelector: b.FieldSelector}, checkSelector(b.LabelSelector)
@@ -29,13 +29,13 @@ func applyArgs(b operationBody) (vedette.Args, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := oneOf("strategy", b.Strategy, strategies); err != nil {
+	if err := checkOneOf("strategy", b.Strategy, strategies); err != nil {
 		return nil, err
 	}
-	if err := oneOf("fieldValidation", b.Fields, fieldValidations); err != nil {
+	if err := checkOneOf("fieldValidation", b.FieldValidation, fieldValidations); err != nil {
 		return nil, err
 	}
-	a := vedette.ApplyArgs{Manifest: m.raw, Namespace: b.Namespace, Strategy: vedette.Strategy(b.Strategy), Fields: vedette.FieldValidation(b.Fields), Compare: b.Compare}
+	a := vedette.ApplyArgs{Manifest: m.raw, Namespace: b.Namespace, Strategy: vedette.Strategy(b.Strategy), Fields: vedette.FieldValidation(b.FieldValidation), Compare: b.Compare}
 	if m.Metadata.Name == "" && m.Metadata.GenerateName != "" {
 		a.Strategy = vedette.StrategyCreateOnly
 	}
@@ -53,13 +53,13 @@ func patchArgs(b operationBody) (vedette.Args, error) {
 	if json.Unmarshal(b.Patch, &text) == nil {
 		a.Patch = []byte(text)
 	}
-	return a, oneOf("type", b.Type, []string{"", string(vedette.StrategicPatch), string(vedette.MergePatch), string(vedette.JSONPatch)})
+	return a, checkOneOf("type", b.Type, []string{"", string(vedette.StrategicPatch), string(vedette.MergePatch), string(vedette.JSONPatch)})
 }
 
 func deleteArgs(b operationBody) (vedette.Args, error) {
 	a := vedette.DeleteArgs{Target: b.target(), LabelSelector: b.LabelSelector, FieldSelector: b.FieldSelector, All: b.All, AllNamespaces: b.AllNamespaces,
 		Propagation: b.Propagation, GraceSeconds: b.GraceSeconds, MissingOK: b.MissingOK, NoWait: b.NoWait}
-	if err := checkChoice(a); err != nil {
+	if err := checkDeleteArgs(a); err != nil {
 		return a, err
 	}
 	if err := checkSelector(a.LabelSelector); err != nil {
@@ -68,15 +68,15 @@ func deleteArgs(b operationBody) (vedette.Args, error) {
 	return a, checkPropagation(a.Propagation)
 }
 
-// checkChoice refuses a delete of which it is not clear what it means.
-func checkChoice(a vedette.DeleteArgs) error {
-	labels, fields := strings.TrimSpace(a.LabelSelector) != "", strings.TrimSpace(a.FieldSelector) != ""
+// checkDeleteArgs refuses a delete of which it is not clear what it means.
+func checkDeleteArgs(a vedette.DeleteArgs) error {
+	hasLabels, hasFields := strings.TrimSpace(a.LabelSelector) != "", strings.TrimSpace(a.FieldSelector) != ""
 	switch {
-	case a.Name == "" && !labels && !fields && !a.All:
+	case a.Name == "" && !hasLabels && !hasFields && !a.All:
 		return vedette.Errorf(vedette.Invalid, "the verb delete needs a name, a labelSelector or a fieldSelector, or all: it would delete every %.100s", a.Kind)
 	case a.Name != "" && (a.LabelSelector != "" || a.FieldSelector != "" || a.All || a.AllNamespaces):
 		return vedette.Errorf(vedette.Invalid, "the verb delete takes a name, or what chooses objects: labelSelector, fieldSelector, all, allNamespaces; not both")
-	case a.All && (labels || fields):
+	case a.All && (hasLabels || hasFields):
 		return vedette.Errorf(vedette.Invalid, "the verb delete takes all, or a selector, not both")
 	case a.AllNamespaces && a.Namespace != "":
 		return vedette.Errorf(vedette.Invalid, "the verb delete takes a namespace or allNamespaces, not both")
@@ -87,9 +87,9 @@ func checkChoice(a vedette.DeleteArgs) error {
 func pruneArgs(b operationBody) (vedette.Args, error) {
 	a := vedette.PruneArgs{Kinds: b.Kinds, Namespaces: b.Namespaces, LabelSelector: b.LabelSelector, All: b.All, Keep: b.Keep,
 		Propagation: b.Propagation, GraceSeconds: b.GraceSeconds}
-	labels := strings.TrimSpace(a.LabelSelector) != ""
+	hasLabels := strings.TrimSpace(a.LabelSelector) != ""
 	switch {
-	case labels == a.All:
+	case hasLabels == a.All:
 		return a, vedette.Errorf(vedette.Invalid, "the verb prune takes a labelSelector or all, and one of them must be there: it deletes what was applied and is not in keep")
 	case slices.Contains(a.Namespaces, ""):
 		return a, vedette.Errorf(vedette.Invalid, "the field namespaces holds an empty name")
@@ -101,7 +101,7 @@ func pruneArgs(b operationBody) (vedette.Args, error) {
 }
 
 func checkPropagation(policy string) error {
-	return oneOf("propagation", strings.ToLower(policy), []string{"", "foreground", "background", "orphan"})
+	return checkOneOf("propagation", strings.ToLower(policy), []string{"", "foreground", "background", "orphan"})
 }
 
 func scaleArgs(b operationBody) (vedette.Args, error) {
@@ -129,9 +129,9 @@ func checkSelector(selector string) error {
 	return nil
 }
 
-func oneOf(field, value string, words []string) error {
-	if slices.Contains(words, value) {
+func checkOneOf(field, value string, allowed []string) error {
+	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return vedette.Errorf(vedette.Invalid, "the field %s is %.100q and may be %s", field, value, strings.Join(words[1:], ", "))
+	return vedette.Errorf(vedette.Invalid, "the field %s is %.100q and may be %s", field, value, strings.Join(allowed[1:], ", "))
 }

@@ -18,28 +18,28 @@ import (
 // a reflecting encoder would read through once more: this takes a third of the
 // time. The document's schema Object says the same and is checked by the tests.
 func appendObject(b []byte, r *store.Row) []byte {
-	o := object{append(b, '{')}
+	o := objectWriter{append(b, '{')}
 	o.text("account", string(r.Account))
 	o.text("kind", r.Kind.String())
 	o.text("apiVersion", r.APIVersion)
-	o.optional("namespace", r.Namespace)
+	o.optionalText("namespace", r.Namespace)
 	o.text("name", r.Name)
 	o.text("uid", r.UID)
 	o.text("resourceVersion", r.ResourceVersion)
-	o.time("created", created(r.Created))
+	o.time("created", creationTime(r.Created))
 	o.labels(r.Labels)
 	o.owner(r.Owner)
 	o.moniker(r.Moniker)
-	o.json("summary", r.Summary)
-	o.time("storedAt", moment(r.Stored))
-	o.json("manifest", r.Body)
+	o.rawJSON("summary", r.Summary)
+	o.time("storedAt", timestamp(r.Stored))
+	o.rawJSON("manifest", r.Body)
 	return append(o.b, '}')
 }
 
-// object writes the members of a JSON object.
-type object struct{ b []byte }
+// objectWriter writes the members of a JSON object.
+type objectWriter struct{ b []byte }
 
-func (o *object) name(name string) {
+func (o *objectWriter) key(name string) {
 	if o.b[len(o.b)-1] != '{' {
 		o.b = append(o.b, ',')
 	}
@@ -49,80 +49,80 @@ func (o *object) name(name string) {
 
 // quote writes a string. Bytes that are no UTF-8 become U+FFFD, and the error
 // that says so is no reason to fail.
-func (o *object) quote(s string) { o.b, _ = jsontext.AppendQuote(o.b, s) }
+func (o *objectWriter) quote(s string) { o.b, _ = jsontext.AppendQuote(o.b, s) }
 
-func (o *object) text(name, value string) {
-	o.name(name)
+func (o *objectWriter) text(name, value string) {
+	o.key(name)
 	o.quote(value)
 }
 
-func (o *object) optional(name, value string) {
+func (o *objectWriter) optionalText(name, value string) {
 	if value != "" {
 		o.text(name, value)
 	}
 }
 
-func (o *object) time(name string, m moment) {
-	o.name(name)
-	o.b = m.append(o.b)
+func (o *objectWriter) time(name string, m timestamp) {
+	o.key(name)
+	o.b = m.appendTo(o.b)
 }
 
-// json writes what is JSON already. An agent sent it: what is none is left out,
+// rawJSON writes what is JSON already. An agent sent it: what is none is left out,
 // or one agent could spoil the answer about all others.
-func (o *object) json(name string, value []byte) {
+func (o *objectWriter) rawJSON(name string, value []byte) {
 	if len(value) > 0 && json.Valid(value) {
-		o.name(name)
+		o.key(name)
 		o.b = append(o.b, value...)
 	}
 }
 
-func (o *object) labels(labels map[string]string) {
+func (o *objectWriter) labels(labels map[string]string) {
 	if len(labels) == 0 {
 		return
 	}
-	o.open("labels")
+	o.openObject("labels")
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		o.text(key, labels[key])
 	}
-	o.close()
+	o.closeObject()
 }
 
-func (o *object) open(name string) {
-	o.name(name)
+func (o *objectWriter) openObject(name string) {
+	o.key(name)
 	o.b = append(o.b, '{')
 }
 
-func (o *object) close() { o.b = append(o.b, '}') }
+func (o *objectWriter) closeObject() { o.b = append(o.b, '}') }
 
-func (o *object) owner(owner vedette.Owner) {
+func (o *objectWriter) owner(owner vedette.Owner) {
 	if owner == (vedette.Owner{}) {
 		return
 	}
-	o.open("owner")
+	o.openObject("owner")
 	o.text("kind", owner.Kind.String())
 	o.text("name", owner.Name)
 	o.text("uid", owner.UID)
-	o.close()
+	o.closeObject()
 }
 
-func (o *object) moniker(m vedette.Moniker) {
-	o.open("moniker")
+func (o *objectWriter) moniker(m vedette.Moniker) {
+	o.openObject("moniker")
 	o.text("app", m.App)
 	o.text("cluster", m.Cluster)
-	o.optional("stack", m.Stack)
-	o.optional("detail", m.Detail)
+	o.optionalText("stack", m.Stack)
+	o.optionalText("detail", m.Detail)
 	if m.Sequence != nil {
-		o.name("sequence")
+		o.key("sequence")
 		o.b = strconv.AppendInt(o.b, int64(*m.Sequence), 10)
 	}
-	o.close()
+	o.closeObject()
 }
 
-// moment is a time as it is answered: RFC 3339 with milliseconds, and null
+// timestamp is a time as it is answered: RFC 3339 with milliseconds, and null
 // where there is none.
-type moment time.Time
+type timestamp time.Time
 
-func (m moment) append(b []byte) []byte {
+func (m timestamp) appendTo(b []byte) []byte {
 	t := time.Time(m)
 	if t.IsZero() {
 		return append(b, "null"...)
@@ -131,11 +131,11 @@ func (m moment) append(b []byte) []byte {
 }
 
 // MarshalJSON writes it for a reflecting encoder.
-func (m moment) MarshalJSON() ([]byte, error) { return m.append(nil), nil }
+func (m timestamp) MarshalJSON() ([]byte, error) { return m.appendTo(nil), nil }
 
-func created(seconds int64) moment {
+func creationTime(seconds int64) timestamp {
 	if seconds == 0 {
-		return moment{}
+		return timestamp{}
 	}
-	return moment(time.Unix(seconds, 0))
+	return timestamp(time.Unix(seconds, 0))
 }

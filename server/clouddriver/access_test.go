@@ -18,27 +18,27 @@ import (
 type grants []string
 
 func (g grants) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
-	return g.find(c, string(account)+" "+string(access))
+	return g.check(c, string(account)+" "+string(access))
 }
 
 func (g grants) CheckApplication(_ context.Context, c authorize.Caller, application string, access authorize.Access) error {
-	return g.find(c, "application "+application+" "+string(access))
+	return g.check(c, "application "+application+" "+string(access))
 }
 
 func (g grants) Readable(_ context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error) {
-	return func(account vedette.AccountName) bool { return g.find(c, string(account)+" READ") == nil }, nil
+	return func(account vedette.AccountName) bool { return g.check(c, string(account)+" READ") == nil }, nil
 }
 
-func (g grants) find(c authorize.Caller, wanted string) error {
+func (g grants) check(c authorize.Caller, permission string) error {
 	for _, granted := range g {
-		if c.User == "dev" && granted == wanted {
+		if c.User == "dev" && granted == permission {
 			return nil
 		}
 	}
 	return vedette.Errorf(vedette.Denied, "Access is denied")
 }
 
-func TestWhoMay(t *testing.T) {
+func TestAuthorization(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "pods")
 	w.Put("prod", readtest.Pod("shop", "web-0", "web"))
@@ -61,7 +61,7 @@ func TestWhoMay(t *testing.T) {
 		{"of an account that is not there", "dev", "/credentials/nope/authorized", grants{"nope WRITE"}, 404},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			response, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Authority: tt.grants})+tt.path, "X-SPINNAKER-USER", tt.user)
+			response, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Authorizer: tt.grants})+tt.path, "X-SPINNAKER-USER", tt.user)
 			if response.StatusCode != tt.status {
 				t.Fatalf("%d: %s", response.StatusCode, body)
 			}

@@ -14,5 +14,5 @@ func artifactsOf(kind vedette.Kind, body []byte) ([]manifest.Artifact, error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return nil, fmt.Errorf("find the artifacts of a %s: %w", kind, err)
 	}
-	return manifest.Found(kind, m), nil
+	return manifest.FindArtifacts(kind, m), nil
 }

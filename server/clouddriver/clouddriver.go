@@ -18,60 +18,60 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// accounts is where accounts and what they report come from.
-type accounts interface {
+// accountStore is where accounts and what they report come from.
+type accountStore interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
-// objects is where objects come from.
-type objects interface {
+// objectStore is where objects come from.
+type objectStore interface {
 	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
 	Objects(ctx context.Context, q store.Query) (store.Page, error)
 	Ping(ctx context.Context) error
 }
 
-type reader interface {
-	accounts
-	objects
-	history
+type readStore interface {
+	accountStore
+	objectStore
+	operationStore
 }
 
-// authority says who may use what. Its errors are answered as they are.
-type authority interface {
+// authorizer says who may use what. Its errors are answered as they are.
+type authorizer interface {
 	CheckAccount(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
 	CheckApplication(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
 	// Readable is nil where everyone may read everything.
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
 }
 
-// tasks is what carries operations out.
-type tasks interface {
+// taskService is what carries operations out.
+type taskService interface {
 	Submit(ctx context.Context, requests []task.Request, o task.Options) (id string, err error)
 	Restart(ctx context.Context, id string, requests []task.Request, o task.Options) error
-	Cancel(ctx context.Context, id string, again bool) error
+	Cancel(ctx context.Context, id string, retry bool) error
 	Get(ctx context.Context, id string) (task.Task, error)
 	List(ctx context.Context) ([]task.Task, error)
 }
 
 // Config is what the API reads from, and how it names things.
 type Config struct {
-	Store reader
-	// Authority decides who may. Nil lets everyone, which only tests should.
-	Authority authority
+	Store readStore
+	// Authorizer decides who may. Nil lets everyone, which only tests should.
+	Authorizer authorizer
 	// Dispatch reaches the clusters, for what is not stored. Nil: nothing but the
 	// store answers.
-	Dispatch dispatcher
-	Agents   func() int // how many agents are connected; nil: none
-	// Live reports whether an agent reports the account now. Nil: always.
-	Live func(account vedette.AccountName) bool
+	Dispatch   dispatcher
+	AgentCount func() int // how many agents are connected; nil: none
+	// Connected reports whether an agent reports the account now. Nil: always.
+	Connected func(account vedette.AccountName) bool
 	// Tasks carries operations out. Nil: there are no paths for them.
-	Tasks tasks
-	// Reads shares the memory of answers among those who ask for them. Nil: there is
+	Tasks taskService
+	// ReadLimiter shares the memory of answers among those who ask for them. Nil: there is
 	// no limit.
-	Reads *readlimit.Limiter
-	Log   *slog.Logger // nil: nothing is logged
+	ReadLimiter *readlimit.Limiter
+	Log         *slog.Logger // nil: nothing is logged
 
 	// PrimaryAccountTypes are the account types that make an account primary
 	// (credentials.primaryAccountTypes). Nil means "default".
@@ -94,14 +94,14 @@ func New(cfg Config) http.Handler {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Agents == nil {
-		cfg.Agents = func() int { return 0 }
+	if cfg.AgentCount == nil {
+		cfg.AgentCount = func() int { return 0 }
 	}
-	if cfg.Authority == nil {
-		cfg.Authority = open{}
+	if cfg.Authorizer == nil {
+		cfg.Authorizer = allowAll{}
 	}
-	if cfg.Live == nil {
-		cfg.Live = func(vedette.AccountName) bool { return true }
+	if cfg.Connected == nil {
+		cfg.Connected = func(vedette.AccountName) bool { return true }
 	}
 	if cfg.PrimaryAccountTypes == nil {
 		cfg.PrimaryAccountTypes = []string{"default"}
@@ -125,7 +125,7 @@ func (a *api) router() router {
 		{"manifests/{account}/{name}", a.getManifest},
 		{"manifests/{account}/{location}/{name}", a.getManifest},
 		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}", a.listCluster},
-		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}", a.pickManifest},
+		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}", a.getDynamicManifest},
 		{"applications/{app}/jobs/{account}/{location}/{id}", a.getJob},
 		{"POST applications/{app}/jobs/{account}/{location}/{id}", a.getJob}, // as Gate asks for it
 		{"DELETE applications/{app}/jobs/{account}/{location}/{id}", a.cancelJob},
@@ -143,17 +143,17 @@ func (a *api) router() router {
 	return router{api: a, routes: routes}
 }
 
-// open lets everyone do everything.
-type open struct{}
+// allowAll lets everyone do everything.
+type allowAll struct{}
 
-func (open) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
+func (allowAll) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
 	return nil
 }
 
-func (open) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
+func (allowAll) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
 	return nil
 }
 
-func (open) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
+func (allowAll) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
 	return nil, nil
 }

@@ -26,7 +26,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers into testdata")
 
 var crontab = vedette.Resource{Kind: vedette.Kind{Group: "stable.example.com", Name: "CronTab"}, Version: "v1", Plural: "crontabs", Namespaced: true}
 
-func kindsOfProd() []any {
+func prodKinds() []any {
 	return []any{"pods", "deployments", "replicasets", "daemonsets", "statefulsets", "jobs", "services", "nodes", "hpa", "configmaps", crontab}
 }
 
@@ -73,7 +73,7 @@ func TestManifestFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := readtest.New(t)
-			w.Account("prod", kindsOfProd()...)
+			w.Account("prod", prodKinds()...)
 			o := w.Put("prod", string(manifest))[0]
 			url := serve(t, clouddriver.Config{Store: w.Store}) + "/manifests/prod/" + o.Namespace + "/" + o.Kind.Name
 			if !vedette.IsNativeGroup(o.Kind.Group) {
@@ -116,7 +116,7 @@ func compare(t *testing.T, file, got string) {
 // TestManifestPaths names the same objects in each way that callers do.
 func TestManifestPaths(t *testing.T) {
 	w := readtest.New(t)
-	w.Account("prod", kindsOfProd()...)
+	w.Account("prod", prodKinds()...)
 	w.Put("prod", readtest.Deployment("shop", "web.v1", 3), readtest.Node("node-1"),
 		`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly","namespace":"shop"}}`)
 	server := serve(t, clouddriver.Config{Store: w.Store})
@@ -154,7 +154,7 @@ func TestManifestPaths(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	w := readtest.New(t)
-	w.Account("prod", kindsOfProd()...)
+	w.Account("prod", prodKinds()...)
 	w.Account("new")
 	w.Account("away", "pods")
 	w.Put("away", readtest.Pod("shop", "web-0", "web"))
@@ -162,7 +162,7 @@ func TestErrors(t *testing.T) {
 	w.Put("prod", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"old","namespace":"shop"}}`)
 	w.SetFeedState("prod", vedette.Kind{Group: "batch", Name: "Job"}, vedette.FeedSyncing, "")
 	w.SetFeedState("prod", vedette.Kind{Name: "Service"}, vedette.FeedDenied, "services is forbidden")
-	server := serve(t, clouddriver.Config{Store: w.Store, Live: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live || a == "new" }})
+	server := serve(t, clouddriver.Config{Store: w.Store, Connected: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live || a == "new" }})
 	for _, tt := range []struct {
 		why, path string
 		status    int
@@ -201,7 +201,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestMethods(t *testing.T) {
+func TestMethodNotAllowedAndHead(t *testing.T) {
 	server := serve(t, clouddriver.Config{Store: readtest.New(t).Store})
 	response, err := http.Post(server+"/credentials", "application/json", nil)
 	if err != nil {
@@ -254,22 +254,22 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// gone is a store whose database is away.
-type gone struct{ *store.Store }
+// unavailableStore is a store whose database is away.
+type unavailableStore struct{ *store.Store }
 
-func (gone) Ping(context.Context) error { return errors.New("connection refused") }
+func (unavailableStore) Ping(context.Context) error { return errors.New("connection refused") }
 
-func (gone) Accounts(context.Context) ([]store.AccountRow, error) {
+func (unavailableStore) Accounts(context.Context) ([]store.AccountRow, error) {
 	return nil, errors.New("secret text of a driver")
 }
 
 func TestHealth(t *testing.T) {
 	s := readtest.New(t).Store
-	response, body := get(t, serve(t, clouddriver.Config{Store: s, Agents: func() int { return 3 }})+"/health")
+	response, body := get(t, serve(t, clouddriver.Config{Store: s, AgentCount: func() int { return 3 }})+"/health")
 	if want := `{"status":"UP","components":{"agents":{"status":"UP","details":{"connected":3}},"db":{"status":"UP"}}}` + "\n"; response.StatusCode != 200 || string(body) != want {
 		t.Errorf("%d: %s", response.StatusCode, body)
 	}
-	response, body = get(t, serve(t, clouddriver.Config{Store: gone{s}})+"/health")
+	response, body = get(t, serve(t, clouddriver.Config{Store: unavailableStore{s}})+"/health")
 	if response.StatusCode != 503 || !bytes.Contains(body, []byte(`"status":"DOWN"`)) || bytes.Contains(body, []byte("refused")) {
 		t.Errorf("%d: %s", response.StatusCode, body)
 	}
@@ -278,7 +278,7 @@ func TestHealth(t *testing.T) {
 // TestInternalError holds that what only the log may tell is only in the log.
 func TestInternalError(t *testing.T) {
 	var log bytes.Buffer
-	server := serve(t, clouddriver.Config{Store: gone{readtest.New(t).Store}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	server := serve(t, clouddriver.Config{Store: unavailableStore{readtest.New(t).Store}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	response, body := get(t, server+"/credentials")
 	if response.StatusCode != 500 || bytes.Contains(body, []byte("secret")) {
 		t.Errorf("%d: %s", response.StatusCode, body)
@@ -289,9 +289,9 @@ func TestInternalError(t *testing.T) {
 	}
 }
 
-// TestReadinessIsTheAccountsChoice holds that only an account that asks for it
+// TestReadinessIsSetPerAccount holds that only an account that asks for it
 // makes a stage wait for kinds that Clouddriver calls stable.
-func TestReadinessIsTheAccountsChoice(t *testing.T) {
+func TestReadinessIsSetPerAccount(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("plain", "namespaces")
 	w.Register(vedette.Account{Name: "ready", Properties: vedette.Properties{CheckReadiness: true}}, "namespaces")

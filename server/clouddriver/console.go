@@ -27,13 +27,13 @@ type containerOutput struct {
 
 // getConsole mirrors InstanceController.getConsoleOutput. As there, any provider
 // may be meant where none is named, and what another one may have is not found.
-func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p parts) error {
+func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	query := r.URL.Query()
-	if provider := or(query.Get("cloudProvider"), query.Get("provider")); or(provider, "kubernetes") != "kubernetes" {
+	if provider := orDefault(query.Get("cloudProvider"), query.Get("provider")); orDefault(provider, "kubernetes") != "kubernetes" {
 		return vedette.Errorf(vedette.NotFound, "Instance not found (id: %s): this server knows those of kubernetes, and the parameter provider says %.100q", p["id"], provider)
 	}
-	at := placeOf(r, p)
-	if err := a.Authority.CheckAccount(r.Context(), at.caller, at.account, authorize.Read); err != nil {
+	scope := newRequestScope(r, p)
+	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
 		return err
 	}
 	kind, name, err := splitName(p["id"])
@@ -43,27 +43,27 @@ func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p parts) error 
 	if !strings.EqualFold(kind, "pod") {
 		return vedette.Errorf(vedette.Invalid, "a %.100s has no console: name one of its pods", kind)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), logPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), logTimeout)
 	defer cancel()
-	row, err := a.find(ctx, at, "pod", name)
-	var failed *readFailure
+	row, err := a.findObject(ctx, scope, "pod", name)
+	var readErr *readError
 	switch {
 	case vedette.KindOf(err) == vedette.NotFound:
 		return writeJSON(w, r, consoleView{[]containerOutput{{"Error", "Failed to retrieve pod data; pod may have been deleted."}}})
-	case errors.As(err, &failed):
-		return writeJSON(w, r, consoleView{[]containerOutput{{"Error", "Failed to retrieve pod data: " + failed.message}}})
+	case errors.As(err, &readErr):
+		return writeJSON(w, r, consoleView{[]containerOutput{{"Error", "Failed to retrieve pod data: " + readErr.message}}})
 	case err != nil:
 		return err
 	}
-	containers, err := containersOf(&row)
+	containers, err := containerNames(&row)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, consoleView{a.outputs(ctx, at, name, containers)})
+	return writeJSON(w, r, consoleView{a.containerOutputs(ctx, scope, name, containers)})
 }
 
-// containersOf names a pod's containers, those that run first first.
-func containersOf(row *store.Row) ([]string, error) {
+// containerNames names a pod's containers, those that run first first.
+func containerNames(row *store.Row) ([]string, error) {
 	type named struct{ Name string }
 	var m struct {
 		Spec struct{ InitContainers, Containers []named }
@@ -78,59 +78,59 @@ func containersOf(row *store.Row) ([]string, error) {
 	return names, nil
 }
 
-// outputs reads the logs of containers all at once, and says of one that has
+// containerOutputs reads the logs of containers all at once, and says of one that has
 // none why.
-func (a *api) outputs(ctx context.Context, at place, pod string, containers []string) []containerOutput {
+func (a *api) containerOutputs(ctx context.Context, scope requestScope, pod string, containers []string) []containerOutput {
 	outputs := make([]containerOutput, len(containers))
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, container := range containers {
-		all.Go(func() {
-			text, err := a.tail(ctx, at, pod, container, mostConsole/len(containers))
+		wg.Go(func() {
+			text, err := a.tail(ctx, scope, pod, container, maxConsoleBytes/len(containers))
 			if err != nil {
 				text += err.Error()
 			}
 			outputs[i] = containerOutput{container, text}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	return outputs
 }
 
-// mostConsole is what is shown of a pod's logs: their ends, in equal parts.
-const mostConsole = 4 << 20
+// maxConsoleBytes is what is shown of a pod's logs: their ends, in equal parts.
+const maxConsoleBytes = 4 << 20
 
-func (a *api) tail(ctx context.Context, at place, pod, container string, most int) (string, error) {
-	log, err := a.log(ctx, at, pod, container)
+func (a *api) tail(ctx context.Context, scope requestScope, pod, container string, maxBytes int) (string, error) {
+	log, err := a.openLog(ctx, scope, pod, container)
 	if err != nil {
 		return "", err
 	}
 	defer log.Close()
-	end := ending{most: most}
-	_, err = io.Copy(&end, log)
-	return end.String(), err
+	tail := tailBuffer{maxBytes: maxBytes}
+	_, err = io.Copy(&tail, log)
+	return tail.String(), err
 }
 
-// ending keeps the last bytes of what is written to it, or some more.
-type ending struct {
-	most int
-	b    []byte
-	cut  bool
+// tailBuffer keeps the last bytes of what is written to it, or some more.
+type tailBuffer struct {
+	maxBytes  int
+	b         []byte
+	truncated bool
 }
 
 // Write never fails.
-func (e *ending) Write(p []byte) (int, error) {
-	e.b = append(e.b, p...)
-	if len(e.b) > 2*e.most {
-		e.b, e.cut = append(e.b[:0], e.b[len(e.b)-e.most:]...), true
+func (t *tailBuffer) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > 2*t.maxBytes {
+		t.b, t.truncated = append(t.b[:0], t.b[len(t.b)-t.maxBytes:]...), true
 	}
 	return len(p), nil
 }
 
 // String begins with a whole line where the beginning is missing.
-func (e *ending) String() string {
-	if !e.cut {
-		return string(e.b)
+func (t *tailBuffer) String() string {
+	if !t.truncated {
+		return string(t.b)
 	}
-	_, whole, _ := strings.Cut(string(e.b), "\n")
+	_, whole, _ := strings.Cut(string(t.b), "\n")
 	return whole
 }

@@ -42,7 +42,7 @@ type expandedView struct {
 
 // listCredentials mirrors CredentialsController.list. It is not filtered by
 // permissions: Gate and Fiat do that.
-func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ parts) error {
+func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	rows, err := a.Store.Accounts(r.Context())
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ parts) e
 	if r.URL.Query().Get("expand") != "true" {
 		list := []credentialView{}
 		for _, row := range rows {
-			list = append(list, a.credential(row))
+			list = append(list, a.newCredentialView(row))
 		}
 		return writeJSON(w, r, list)
 	}
@@ -64,13 +64,13 @@ func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ parts) e
 	}
 	list := []expandedView{}
 	for _, row := range rows {
-		list = append(list, a.expand(row, kinds[row.Name]))
+		list = append(list, a.newExpandedView(row, kinds[row.Name]))
 	}
 	return writeJSON(w, r, list)
 }
 
 // getCredentials mirrors CredentialsController.getAccount.
-func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p parts) error {
+func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	name := vedette.AccountName(p["account"])
 	row, err := a.account(r.Context(), name)
 	if err != nil {
@@ -84,67 +84,67 @@ func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p parts) er
 	for _, f := range feeds {
 		kinds = append(kinds, f.Feed.Kind)
 	}
-	return writeJSON(w, r, a.expand(row, kinds))
+	return writeJSON(w, r, a.newExpandedView(row, kinds))
 }
 
 // getAuthorizedCredentials mirrors CredentialsController.getAuthorizedAccount,
 // by which Orca asks whether a user may act with an account's credentials.
-func (a *api) getAuthorizedCredentials(w http.ResponseWriter, r *http.Request, p parts) error {
-	if err := a.Authority.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(p["account"]), authorize.Write); err != nil {
-		return a.noAccount(err, vedette.AccountName(p["account"]))
+func (a *api) getAuthorizedCredentials(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(p["account"]), authorize.Write); err != nil {
+		return a.asAccountNotFound(err, vedette.AccountName(p["account"]))
 	}
 	return a.getCredentials(w, r, p)
 }
 
 func (a *api) account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error) {
 	row, err := a.Store.Account(ctx, name)
-	return row, a.noAccount(err, name)
+	return row, a.asAccountNotFound(err, name)
 }
 
-// noAccount words as Clouddriver does that an account is not there.
-func (a *api) noAccount(err error, name vedette.AccountName) error {
+// asAccountNotFound words as Clouddriver does that an account is not there.
+func (a *api) asAccountNotFound(err error, name vedette.AccountName) error {
 	if vedette.KindOf(err) == vedette.NotFound {
 		return vedette.Errorf(vedette.NotFound, "Account does not exist (name: %s)", name)
 	}
 	return err
 }
 
-func (a *api) credential(row store.AccountRow) credentialView {
+func (a *api) newCredentialView(row store.AccountRow) credentialView {
 	p := row.Properties
-	v := credentialView{Name: row.Name, Environment: or(p.Environment, string(row.Name)), AccountType: or(p.AccountType, string(row.Name)),
-		CloudProvider: "kubernetes", Type: "kubernetes", RequiredGroupMembership: []string{}, Permissions: permissions(p.Permissions)}
+	v := credentialView{Name: row.Name, Environment: orDefault(p.Environment, string(row.Name)), AccountType: orDefault(p.AccountType, string(row.Name)),
+		CloudProvider: "kubernetes", Type: "kubernetes", RequiredGroupMembership: []string{}, Permissions: newPermissionView(p.Permissions)}
 	v.PrimaryAccount = slices.Contains(a.PrimaryAccountTypes, v.AccountType)
 	v.ChallengeDestructiveActions = slices.Contains(a.ChallengeEnvironments, v.Environment)
 	return v
 }
 
-func permissions(p *vedette.Permissions) *permissionView {
+func newPermissionView(p *vedette.Permissions) *permissionView {
 	if p == nil {
 		return nil
 	}
-	return &permissionView{Read: list(p.Read), Write: list(p.Write), Execute: p.Execute}
+	return &permissionView{Read: nonNil(p.Read), Write: nonNil(p.Write), Execute: p.Execute}
 }
 
-func (a *api) expand(row store.AccountRow, reported []vedette.Kind) expandedView {
-	return expandedView{credentialView: a.credential(row), CacheThreads: 1, Enabled: true, Namespaces: namespaces(row),
-		DockerRegistries: []string{}, SpinnakerKindMap: kindMap(row.Properties.CustomResources, reported)}
+func (a *api) newExpandedView(row store.AccountRow, reported []vedette.Kind) expandedView {
+	return expandedView{credentialView: a.newCredentialView(row), CacheThreads: 1, Enabled: true, Namespaces: visibleNamespaces(row),
+		DockerRegistries: []string{}, SpinnakerKindMap: spinnakerKindMap(row.Properties.CustomResources, reported)}
 }
 
-// namespaces are those that the account is restricted to, or else those that
+// visibleNamespaces are those that the account is restricted to, or else those that
 // its cluster has, but for what it omits.
-func namespaces(row store.AccountRow) []string {
+func visibleNamespaces(row store.AccountRow) []string {
 	if configured := row.Properties.Namespaces; len(configured) > 0 {
 		return configured
 	}
-	return slices.DeleteFunc(list(slices.Clone(row.Namespaces)), func(n string) bool {
+	return slices.DeleteFunc(nonNil(slices.Clone(row.Namespaces)), func(n string) bool {
 		return slices.Contains(row.Properties.OmitNamespaces, n)
 	})
 }
 
-// kindMap says for each kind what Spinnaker takes it for: Clouddriver's own
+// spinnakerKindMap says for each kind what Spinnaker takes it for: Clouddriver's own
 // kinds, those that the account reports besides, and what its configuration says
 // of custom ones.
-func kindMap(custom []vedette.CustomResource, reported []vedette.Kind) map[string]string {
+func spinnakerKindMap(custom []vedette.CustomResource, reported []vedette.Kind) map[string]string {
 	m := manifest.SpinnakerKinds()
 	for _, kind := range reported {
 		if name := kindName(kind); m[name] == "" {
@@ -152,20 +152,20 @@ func kindMap(custom []vedette.CustomResource, reported []vedette.Kind) map[strin
 		}
 	}
 	for _, c := range custom {
-		m[kindName(vedette.ParseKind(c.KubernetesKind))] = or(c.SpinnakerKind, manifest.Unclassified)
+		m[kindName(vedette.ParseKind(c.KubernetesKind))] = orDefault(c.SpinnakerKind, manifest.Unclassified)
 	}
 	return m
 }
 
-func or(text, instead string) string {
-	if text == "" {
-		return instead
+func orDefault(value, fallback string) string {
+	if value == "" {
+		return fallback
 	}
-	return text
+	return value
 }
 
-// list returns a list that is written as [] where it is empty.
-func list(l []string) []string {
+// nonNil returns a list that is written as [] where it is empty.
+func nonNil(l []string) []string {
 	if l == nil {
 		return []string{}
 	}

@@ -16,13 +16,13 @@ import (
 
 const notFoundException = "com.netflix.spinnaker.kork.web.exceptions.NotFoundException"
 
-// fault is what an error becomes in Clouddriver's terms.
-type fault struct {
+// exceptionMapping is what an error becomes in Clouddriver's terms.
+type exceptionMapping struct {
 	status    int
 	exception string
 }
 
-var faults = map[vedette.ErrorKind]fault{
+var exceptionByKind = map[vedette.ErrorKind]exceptionMapping{
 	vedette.Invalid:     {http.StatusBadRequest, "java.lang.IllegalArgumentException"},
 	vedette.NotFound:    {http.StatusNotFound, notFoundException},
 	vedette.Conflict:    {http.StatusConflict, "com.netflix.spinnaker.kork.web.exceptions.InvalidRequestException"},
@@ -41,25 +41,25 @@ type errorBody struct {
 	Errors []string `json:"errors,omitempty"` // of a validation; Orca shows them before the message
 }
 
-// readFailure is a manifest that there may be and that can't be read:
+// readError is a manifest that there may be and that can't be read:
 // Clouddriver answers it with 500, which Orca takes for "try again", where 404
 // would mean that it is gone.
-type readFailure struct{ message string }
+type readError struct{ message string }
 
-func (e *readFailure) Error() string { return e.message }
+func (e *readError) Error() string { return e.message }
 
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return // nobody listens any more
 	}
-	if body, ok := peculiar(err); ok {
-		writeBody(w, body)
+	if body, ok := specialErrorBody(err); ok {
+		writeErrorBody(w, body)
 		return
 	}
-	var shown *vedette.Error
-	if errors.As(err, &shown) && faults[shown.Kind].status != 0 {
-		f := faults[shown.Kind]
-		writeError(w, f.status, f.exception, shown.Message)
+	var public *vedette.Error
+	if errors.As(err, &public) && exceptionByKind[public.Kind].status != 0 {
+		f := exceptionByKind[public.Kind]
+		writeError(w, f.status, f.exception, public.Message)
 		return
 	}
 	id := rand.Text()[:10]
@@ -67,16 +67,16 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeError(w, http.StatusInternalServerError, "java.lang.IllegalStateException", "internal error; the server's log tells more under id "+id)
 }
 
-// peculiar finds what Clouddriver has an answer of its own for.
-func peculiar(err error) (errorBody, bool) {
-	var unread *readFailure
-	var unsupported *unsupportedProvider
+// specialErrorBody finds what Clouddriver has an answer of its own for.
+func specialErrorBody(err error) (errorBody, bool) {
+	var readErr *readError
+	var unsupported *unsupportedProviderError
 	var invalid *task.ValidationError
 	var unknown *task.UnknownError
-	var large *http.MaxBytesError
+	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.As(err, &unread):
-		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.IllegalStateException", Message: unread.message}, true
+	case errors.As(err, &readErr):
+		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.IllegalStateException", Message: readErr.message}, true
 	case errors.As(err, &unsupported):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.UnsupportedOperationException", Message: unsupported.Error()}, true
 	case errors.As(err, &invalid):
@@ -85,9 +85,9 @@ func peculiar(err error) (errorBody, bool) {
 	case errors.As(err, &unknown):
 		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.clouddriver.orchestration.AtomicOperationConverterNotFoundException",
 			Message: unknown.Error()}, true
-	case errors.As(err, &large):
+	case errors.As(err, &tooLarge):
 		return errorBody{Status: http.StatusRequestEntityTooLarge, Exception: "java.lang.IllegalArgumentException",
-			Message: fmt.Sprintf("the body is larger than %d MiB, which is more than this server takes", large.Limit>>20)}, true
+			Message: fmt.Sprintf("the body is larger than %d MiB, which is more than this server takes", tooLarge.Limit>>20)}, true
 	case errors.Is(err, middleware.ErrSlowBody):
 		return errorBody{Status: http.StatusRequestTimeout, Exception: "java.lang.IllegalArgumentException", Message: err.Error()}, true
 	}
@@ -95,14 +95,14 @@ func peculiar(err error) (errorBody, bool) {
 }
 
 func writeError(w http.ResponseWriter, status int, exception, message string) {
-	writeBody(w, errorBody{Status: status, Exception: exception, Message: message})
+	writeErrorBody(w, errorBody{Status: status, Exception: exception, Message: message})
 }
 
 // retryAfter is after how many seconds to try again what can't be answered now.
 const retryAfter = "5"
 
-// writeBody completes an error and sends it.
-func writeBody(w http.ResponseWriter, b errorBody) {
+// writeErrorBody completes an error and sends it.
+func writeErrorBody(w http.ResponseWriter, b errorBody) {
 	b.Timestamp, b.Error = time.Now().UTC().Format("2006-01-02T15:04:05.000+00:00"), http.StatusText(b.Status)
 	w.Header().Set("Content-Type", "application/json")
 	if b.Status == http.StatusServiceUnavailable {

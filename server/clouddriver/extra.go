@@ -21,31 +21,31 @@ type containerMetrics struct {
 	Metrics       map[string]string `json:"metrics"`
 }
 
-// surround adds to a manifest what happened to it and, of a pod, what it uses.
+// addEventsAndMetrics adds to a manifest what happened to it and, of a pod, what it uses.
 // Both are asked for at once and waited for a moment only: a manifest is shown
 // without them rather than not at all.
-func (a *api) surround(ctx context.Context, at place, row *store.Row, metrics bool, view *manifestView) {
+func (a *api) addEventsAndMetrics(ctx context.Context, scope requestScope, row *store.Row, metrics bool, view *manifestView) {
 	if a.Dispatch == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, extraPatience)
+	ctx, cancel := context.WithTimeout(ctx, extrasTimeout)
 	defer cancel()
-	var both sync.WaitGroup
-	both.Go(func() { view.Events = a.events(ctx, at, row) })
+	var wg sync.WaitGroup
+	wg.Go(func() { view.Events = a.events(ctx, scope, row) })
 	if metrics && row.Kind == (vedette.Kind{Name: "Pod"}) {
-		both.Go(func() { view.Metrics = a.metrics(ctx, at, row) })
+		wg.Go(func() { view.Metrics = a.metrics(ctx, scope, row) })
 	}
-	both.Wait()
+	wg.Wait()
 }
 
 // events are the Events that tell of an object, the latest last.
-func (a *api) events(ctx context.Context, at place, row *store.Row) []json.RawMessage {
-	out, err := a.ask(ctx, at, vedette.EventsArgs{Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
+func (a *api) events(ctx context.Context, scope requestScope, row *store.Row) []json.RawMessage {
+	out, err := a.doOperation(ctx, scope, vedette.EventsArgs{Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
 	if err != nil {
-		a.Log.Debug("manifest shown without events", "account", at.account, "object", row.Key, "error", err)
+		a.Log.Debug("manifest shown without events", "account", scope.account, "object", row.Key, "error", err)
 		return []json.RawMessage{}
 	}
-	slices.SortStableFunc(out.Objects, func(x, y json.RawMessage) int { return happened(x).Compare(happened(y)) })
+	slices.SortStableFunc(out.Objects, func(x, y json.RawMessage) int { return eventTime(x).Compare(eventTime(y)) })
 	events := make([]json.RawMessage, len(out.Objects))
 	for i, event := range out.Objects {
 		events[i] = asGson(event)
@@ -53,8 +53,8 @@ func (a *api) events(ctx context.Context, at place, row *store.Row) []json.RawMe
 	return events
 }
 
-// happened is when an Event was last seen.
-func happened(event json.RawMessage) time.Time {
+// eventTime is when an Event was last seen.
+func eventTime(event json.RawMessage) time.Time {
 	var e struct {
 		LastTimestamp, FirstTimestamp, EventTime *time.Time
 		Metadata                                 struct{ CreationTimestamp *time.Time }
@@ -62,16 +62,16 @@ func happened(event json.RawMessage) time.Time {
 	if err := json.Unmarshal(event, &e); err != nil {
 		return time.Time{}
 	}
-	for _, at := range []*time.Time{e.LastTimestamp, e.FirstTimestamp, e.EventTime, e.Metadata.CreationTimestamp} {
-		if at != nil {
-			return *at
+	for _, timestamp := range []*time.Time{e.LastTimestamp, e.FirstTimestamp, e.EventTime, e.Metadata.CreationTimestamp} {
+		if timestamp != nil {
+			return *timestamp
 		}
 	}
 	return time.Time{}
 }
 
-func (a *api) metrics(ctx context.Context, at place, row *store.Row) []containerMetrics {
-	out, err := a.ask(ctx, at, vedette.MetricsArgs{Namespace: row.Namespace, Name: row.Name})
+func (a *api) metrics(ctx context.Context, scope requestScope, row *store.Row) []containerMetrics {
+	out, err := a.doOperation(ctx, scope, vedette.MetricsArgs{Namespace: row.Namespace, Name: row.Name})
 	if err == nil && len(out.Objects) != 1 {
 		err = fmt.Errorf("%d objects came", len(out.Objects))
 	}
@@ -85,7 +85,7 @@ func (a *api) metrics(ctx context.Context, at place, row *store.Row) []container
 		err = json.Unmarshal(out.Objects[0], &pod)
 	}
 	if err != nil {
-		a.Log.Debug("pod shown without metrics", "account", at.account, "object", row.Key, "error", err)
+		a.Log.Debug("pod shown without metrics", "account", scope.account, "object", row.Key, "error", err)
 		return []containerMetrics{}
 	}
 	list := make([]containerMetrics, len(pod.Containers))

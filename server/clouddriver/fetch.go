@@ -21,24 +21,24 @@ type artifactAccount struct {
 // secrets. What the second one stands for are objects of clusters: editors offer
 // them, and nobody fetches them.
 var artifactAccounts = []artifactAccount{
-	{embeddedAccount, []string{embedded}, "artifacts-embedded"},
+	{embeddedAccount, []string{embeddedType}, "artifacts-embedded"},
 	{"kubernetes", []string{"kubernetes/configMap", "kubernetes/deployment", "kubernetes/replicaSet", "kubernetes/secret"}, "artifacts-kubernetes"},
 }
 
-// embedded is the type of an artifact that is its own content, as a bake
+// embeddedType is the type of an artifact that is its own content, as a bake
 // produces it and a deploy of "source: artifact" consumes it.
 const (
-	embedded        = "embedded/base64"
+	embeddedType    = "embedded/base64"
 	embeddedAccount = "embedded-artifact"
 )
 
 // listArtifactAccounts mirrors ArtifactController.list.
-func (a *api) listArtifactAccounts(w http.ResponseWriter, r *http.Request, _ parts) error {
+func (a *api) listArtifactAccounts(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	return writeJSON(w, r, artifactAccounts)
 }
 
 // fetchArtifact mirrors ArtifactController.fetch.
-func (a *api) fetchArtifact(w http.ResponseWriter, r *http.Request, _ parts) error {
+func (a *api) fetchArtifact(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	raw, err := readBody(w, r)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (a *api) fetchArtifact(w http.ResponseWriter, r *http.Request, _ parts) err
 	if err := json.Unmarshal(raw, &artifact); err != nil {
 		return vedette.Errorf(vedette.Invalid, "the body is no artifact: %w", err)
 	}
-	content, err := contentOf(artifact)
+	content, err := artifactContent(artifact)
 	if err != nil {
 		return err
 	}
@@ -56,15 +56,15 @@ func (a *api) fetchArtifact(w http.ResponseWriter, r *http.Request, _ parts) err
 	return nil
 }
 
-// contentOf returns what an artifact holds.
-func contentOf(artifact manifest.Artifact) ([]byte, error) {
+// artifactContent returns what an artifact holds.
+func artifactContent(artifact manifest.Artifact) ([]byte, error) {
 	if artifact.ArtifactAccount == "" {
 		return nil, vedette.Errorf(vedette.Invalid, "An artifact account must be supplied to download this artifact: %.300s", artifact.Name)
 	}
-	if artifact.ArtifactAccount != embeddedAccount || artifact.Type != embedded {
+	if artifact.ArtifactAccount != embeddedAccount || artifact.Type != embeddedType {
 		return nil, vedette.Errorf(vedette.NotFound, "Credentials '%.300s' supporting artifact type '%.300s' cannot be found: "+
 			"this server fetches artifacts of type %s with account %s; bake others into one, or let Orca and Rosco fetch them from a Clouddriver that has the account",
-			artifact.ArtifactAccount, artifact.Type, embedded, embeddedAccount)
+			artifact.ArtifactAccount, artifact.Type, embeddedType, embeddedAccount)
 	}
 	// As Clouddriver does, it takes content with and without padding.
 	content, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(artifact.Reference, "=\r\n"))

@@ -22,12 +22,12 @@ const pingTimeout = 2 * time.Second
 // health answers UP as long as the database does. That no agent is connected is
 // told and changes nothing: a new installation has none, and one whose agents
 // are all away still answers from what is stored.
-func (a *api) health(w http.ResponseWriter, r *http.Request, _ parts) error {
+func (a *api) health(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	ctx, cancel := context.WithTimeout(r.Context(), pingTimeout)
 	defer cancel()
 	view := healthView{Status: "UP", Components: map[string]componentView{
 		"db":     {Status: "UP"},
-		"agents": {Status: "UP", Details: map[string]any{"connected": a.Agents()}},
+		"agents": {Status: "UP", Details: map[string]any{"connected": a.AgentCount()}},
 	}}
 	code := http.StatusOK
 	if err := a.Store.Ping(ctx); err != nil {

@@ -45,9 +45,9 @@ type jobPod struct {
 	Name   string          `json:"name"`
 	Status json.RawMessage `json:"status,omitempty"`
 
-	started string // RFC 3339
-	phase   string
-	states  []containerState
+	startTime       string // RFC 3339
+	phase           string
+	containerStates []containerState
 }
 
 type containerState struct {
@@ -62,20 +62,20 @@ type containerState struct {
 }
 
 // getJob mirrors JobController.getJob.
-func (a *api) getJob(w http.ResponseWriter, r *http.Request, p parts) error {
-	at := placeOf(r, p)
-	if err := a.mayRead(r, at, p["app"]); err != nil {
+func (a *api) getJob(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	scope := newRequestScope(r, p)
+	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
-	row, err := a.job(r.Context(), at, p["id"])
+	row, err := a.findJob(r.Context(), scope, p["id"])
 	if err != nil {
 		return err
 	}
-	pods, err := a.podsOf(r.Context(), at, &row)
+	pods, err := a.listJobPods(r.Context(), scope, &row)
 	if err != nil {
 		return err
 	}
-	view, err := viewOfJob(&row, pods)
+	view, err := newJobView(&row, pods)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (a *api) getJob(w http.ResponseWriter, r *http.Request, p parts) error {
 	return writeJSON(w, r, view)
 }
 
-// job finds a Job by "job migrate", or by its name alone.
-func (a *api) job(ctx context.Context, at place, id string) (store.Row, error) {
+// findJob finds a Job by "job migrate", or by its name alone.
+func (a *api) findJob(ctx context.Context, scope requestScope, id string) (store.Row, error) {
 	kind, name := "job", id
 	if strings.Contains(id, " ") {
 		var err error
@@ -94,37 +94,37 @@ func (a *api) job(ctx context.Context, at place, id string) (store.Row, error) {
 			return store.Row{}, err
 		}
 	}
-	if sort, _, _ := strings.Cut(strings.ToLower(kind), "."); sort != "job" && sort != "jobs" {
+	if baseKind, _, _ := strings.Cut(strings.ToLower(kind), "."); baseKind != "job" && baseKind != "jobs" {
 		return store.Row{}, vedette.Errorf(vedette.Invalid, "%.300q is no Job: write job and its name", id)
 	}
-	row, err := a.read(ctx, at, "job.batch "+name)
+	row, err := a.readManifest(ctx, scope, "job.batch "+name)
 	if vedette.KindOf(err) == vedette.NotFound {
-		err = vedette.Errorf(vedette.NotFound, "Job not found (account: %s, location: %s, id: %s)", at.account, at.location, id)
+		err = vedette.Errorf(vedette.NotFound, "Job not found (account: %s, location: %s, id: %s)", scope.account, scope.location, id)
 	}
 	return row, err
 }
 
-// podsOf returns the pods that a Job's selector chooses, the first to start
+// listJobPods returns the pods that a Job's selector chooses, the first to start
 // first, and those last that have not started: they are the newest.
-func (a *api) podsOf(ctx context.Context, at place, job *store.Row) ([]jobPod, error) {
+func (a *api) listJobPods(ctx context.Context, scope requestScope, job *store.Row) ([]jobPod, error) {
 	var m struct {
 		Spec struct {
 			Selector struct{ MatchLabels map[string]string }
 		}
 	}
 	if err := json.Unmarshal(job.Body, &m); err != nil {
-		return nil, fmt.Errorf("read %s of account %s: %w", job.Key, at.account, err)
+		return nil, fmt.Errorf("read %s of account %s: %w", job.Key, scope.account, err)
 	}
 	pods := []jobPod{}
 	if len(m.Spec.Selector.MatchLabels) == 0 {
 		return pods, nil // it would choose all pods
 	}
-	at.location = job.Namespace
-	for row, err := range a.list(ctx, at, "pod", selection{selector: labels.SelectorFromSet(m.Spec.Selector.MatchLabels).String(), bodies: true}) {
+	scope.location = job.Namespace
+	for row, err := range a.listObjects(ctx, scope, "pod", listOptions{selector: labels.SelectorFromSet(m.Spec.Selector.MatchLabels).String(), bodies: true}) {
 		if err != nil {
 			return nil, err
 		}
-		pod, err := podOf(row)
+		pod, err := newJobPod(row)
 		if err != nil {
 			return nil, err
 		}
@@ -132,17 +132,17 @@ func (a *api) podsOf(ctx context.Context, at place, job *store.Row) ([]jobPod, e
 	}
 	slices.SortStableFunc(pods, func(x, y jobPod) int {
 		if x.hasStarted() != y.hasStarted() {
-			return cmp.Compare(y.started, x.started)
+			return cmp.Compare(y.startTime, x.startTime)
 		}
-		return cmp.Or(cmp.Compare(x.started, y.started), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(x.startTime, y.startTime), cmp.Compare(x.Name, y.Name))
 	})
 	return pods, nil
 }
 
-func (p jobPod) succeeded() bool  { return p.phase == "Succeeded" }
-func (p jobPod) hasStarted() bool { return p.started != "" }
+func (p jobPod) hasSucceeded() bool { return p.phase == "Succeeded" }
+func (p jobPod) hasStarted() bool   { return p.startTime != "" }
 
-func podOf(row store.Row) (jobPod, error) {
+func newJobPod(row store.Row) (jobPod, error) {
 	var raw struct{ Status json.RawMessage }
 	if err := json.Unmarshal(row.Body, &raw); err != nil {
 		return jobPod{}, fmt.Errorf("read %s of account %s: %w", row.Key, row.Account, err)
@@ -158,11 +158,11 @@ func podOf(row store.Row) (jobPod, error) {
 	if err := json.Unmarshal(raw.Status, &s); err != nil {
 		return jobPod{}, fmt.Errorf("read the status of %s of account %s: %w", row.Key, row.Account, err)
 	}
-	pod.started, pod.phase, pod.states = s.StartTime, s.Phase, slices.Concat(s.InitContainerStatuses, s.ContainerStatuses)
+	pod.startTime, pod.phase, pod.containerStates = s.StartTime, s.Phase, slices.Concat(s.InitContainerStatuses, s.ContainerStatuses)
 	return pod, nil
 }
 
-func viewOfJob(row *store.Row, pods []jobPod) (jobView, error) {
+func newJobView(row *store.Row, pods []jobPod) (jobView, error) {
 	v := jobView{Name: row.Name, Account: row.Account, Location: row.Namespace, Provider: "kubernetes", CreatedTime: row.Created * 1000,
 		Pods: pods, JobState: "Running"}
 	if len(pods) > 0 {
@@ -175,53 +175,53 @@ func viewOfJob(row *store.Row, pods []jobPod) (jobView, error) {
 	if job.Status == nil {
 		return v, nil
 	}
-	judged := jobStatus(&job)
+	evaluated := jobStatus(&job)
 	switch {
-	case judged.Failed.State:
+	case evaluated.Failed.State:
 		v.JobState = "Failed"
-		v.FailureDetails = failureOf(pods)
-		at := slices.IndexFunc(job.Status.Conditions, func(c kubeCondition) bool { return c.is("Failed", "True") })
-		v.Message, v.Reason = job.Status.Conditions[at].Message, job.Status.Conditions[at].Reason
-	case judged.Stable.State:
+		v.FailureDetails = firstFailure(pods)
+		index := slices.IndexFunc(job.Status.Conditions, func(c kubeCondition) bool { return c.is("Failed", "True") })
+		v.Message, v.Reason = job.Status.Conditions[index].Message, job.Status.Conditions[index].Reason
+	case evaluated.Stable.State:
 		v.JobState = "Succeeded"
 	}
 	v.CompletionDetails = completionDetails{Message: v.Message, Reason: v.Reason}
 	return v, nil
 }
 
-// failureOf tells of the first container that ended badly, or else of one that
+// firstFailure tells of the first container that ended badly, or else of one that
 // does not start.
-func failureOf(pods []jobPod) string {
+func firstFailure(pods []jobPod) string {
 	for _, pod := range pods {
-		for _, c := range pod.states {
+		for _, c := range pod.containerStates {
 			if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-				return pod.failure(c.Name, fmt.Sprint(t.ExitCode), t.Reason, t.Message)
+				return pod.failureMessage(c.Name, fmt.Sprint(t.ExitCode), t.Reason, t.Message)
 			}
 		}
-		for _, c := range pod.states {
+		for _, c := range pod.containerStates {
 			if w := c.State.Waiting; w != nil && c.State.Terminated == nil {
-				return pod.failure(c.Name, "", w.Reason, w.Message)
+				return pod.failureMessage(c.Name, "", w.Reason, w.Message)
 			}
 		}
 	}
 	return ""
 }
 
-func (p jobPod) failure(container, code, status, logs string) string {
+func (p jobPod) failureMessage(container, code, status, logs string) string {
 	return fmt.Sprintf("Pod: '%s' had errors.\n Container: '%s' exited with code: %s.\n Status: %s.\n Logs: %s", p.Name, container, code, status, logs)
 }
 
 // cancelJob mirrors JobController.cancelJob, which Clouddriver does not
 // implement for Kubernetes: the Job goes, and its pods with it.
-func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p parts) error {
-	at := placeOf(r, p)
-	if err := a.Authority.CheckAccount(r.Context(), at.caller, at.account, authorize.Write); err != nil {
+func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	scope := newRequestScope(r, p)
+	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Write); err != nil {
 		return err
 	}
-	if err := a.Authority.CheckApplication(r.Context(), at.caller, p["app"], authorize.Execute); err != nil {
+	if err := a.Authorizer.CheckApplication(r.Context(), scope.caller, p["app"], authorize.Execute); err != nil {
 		return err
 	}
-	row, err := a.job(r.Context(), at, p["id"])
+	row, err := a.findJob(r.Context(), scope, p["id"])
 	if vedette.KindOf(err) == vedette.NotFound {
 		w.WriteHeader(http.StatusOK) // it is gone, as was wanted
 		return nil
@@ -229,12 +229,12 @@ func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p parts) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), livePatience)
+	ctx, cancel := context.WithTimeout(r.Context(), liveTimeout)
 	defer cancel()
-	_, err = a.ask(ctx, at, vedette.DeleteArgs{Propagation: "background", MissingOK: true, NoWait: true,
+	_, err = a.doOperation(ctx, scope, vedette.DeleteArgs{Propagation: "background", MissingOK: true, NoWait: true,
 		Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
 	if err != nil {
-		return &readFailure{"Failed to cancel the job (account: " + string(at.account) + ", location: " + at.location + ", id: " + p["id"] + "): " + err.Error()}
+		return &readError{"Failed to cancel the job (account: " + string(scope.account) + ", location: " + scope.location + ", id: " + p["id"] + "): " + err.Error()}
 	}
 	w.WriteHeader(http.StatusOK)
 	return nil

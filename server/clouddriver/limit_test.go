@@ -11,15 +11,15 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// TestReadersThatFindNoMemory takes all memory of readers: whoever comes then is
+// TestReadLimitReturnsUnavailable takes all memory of readers: whoever comes then is
 // told so, and served when there is some again.
-func TestReadersThatFindNoMemory(t *testing.T) {
-	w, c := prod(t)
+func TestReadLimitReturnsUnavailable(t *testing.T) {
+	w, c := prodWorld(t)
 	reads := readlimit.New(readlimit.Config{Wait: time.Millisecond})
-	url := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Reads: reads, Tasks: &tasks{}})
+	url := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, ReadLimiter: reads, Tasks: &fakeTasks{}})
 	paths := []string{"/task", "/task/" + taskID, "/manifests/prod/shop/pod%20web-0", "/manifests/prod/shop/configMap%20settings-v001", "/applications/web/jobs/prod/shop/job%20done",
 		"/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/largest"}
-	held, free := readtest.Exhaust(reads)
+	freeBefore, free := readtest.Exhaust(reads)
 	for _, path := range paths {
 		response, body := get(t, url+path)
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
@@ -35,7 +35,7 @@ func TestReadersThatFindNoMemory(t *testing.T) {
 			t.Errorf("%s: %d %s", path, response.StatusCode, body)
 		}
 	}
-	if again, _ := readtest.Exhaust(reads); again != held {
-		t.Errorf("%d bytes were free before, and %d since: an answer has kept memory", held, again)
+	if freeAfter, _ := readtest.Exhaust(reads); freeAfter != freeBefore {
+		t.Errorf("%d bytes were free before, and %d since: an answer has kept memory", freeBefore, freeAfter)
 	}
 }

@@ -22,79 +22,79 @@ type dispatcher interface {
 // How long a cluster may take to answer a reader: about what was asked for, and
 // about what is shown beside it.
 const (
-	livePatience  = 10 * time.Second
-	extraPatience = 2 * time.Second
+	liveTimeout   = 10 * time.Second
+	extrasTimeout = 2 * time.Second
 )
 
-// place is where a reader looks, and who it is.
-type place struct {
+// requestScope is where a reader looks, and who it is.
+type requestScope struct {
 	caller   authorize.Caller
-	sender   string // who it is to Reads
+	limitKey string // who it is to Reads
 	account  vedette.AccountName
 	location string // a namespace; empty for none
 }
 
-// placeOf reads it from a path. Deck and Orca write "_" for no namespace.
-func placeOf(r *http.Request, p parts) place {
-	at := place{caller: authorize.CallerOf(r), sender: readlimit.CallerKey(r), account: vedette.AccountName(p["account"]), location: p["location"]}
+// newRequestScope reads it from a path. Deck and Orca write "_" for no namespace.
+func newRequestScope(r *http.Request, p pathParams) requestScope {
+	at := requestScope{caller: authorize.CallerOf(r), limitKey: readlimit.CallerKey(r), account: vedette.AccountName(p["account"]), location: p["location"]}
 	if at.location == "_" {
 		at.location = ""
 	}
 	return at
 }
 
-// ask has the cluster answer. The error is vedette.NotFound where it says that
+// doOperation has the cluster answer. The error is vedette.NotFound where it says that
 // something is not there, and holds its words in any case. ctx must end when the
 // reader's patience does.
-func (a *api) ask(ctx context.Context, at place, args vedette.Args) (vedette.Outcome, error) {
+func (a *api) doOperation(ctx context.Context, scope requestScope, args vedette.Args) (vedette.Outcome, error) {
 	if a.Dispatch == nil {
 		return vedette.Outcome{}, vedette.Errorf(vedette.Unavailable, "this server has no way to ask clusters")
 	}
 	deadline, _ := ctx.Deadline()
-	out := a.Dispatch.Execute(ctx, vedette.Operation{Account: at.account, Deadline: deadline, Args: args, User: at.caller.User, Origin: "read"})
+	out := a.Dispatch.Execute(ctx, vedette.Operation{Account: scope.account, Deadline: deadline, Args: args, User: scope.caller.User, Origin: "read"})
 	switch {
 	case out.State == vedette.Done:
 		return out, nil
 	case out.State == vedette.Failed && out.Status == http.StatusNotFound:
-		return out, vedette.Errorf(vedette.NotFound, "%s", or(out.Message, out.Reason))
+		return out, vedette.Errorf(vedette.NotFound, "%s", orDefault(out.Message, out.Reason))
 	}
-	return out, vedette.Errorf(vedette.Unavailable, "%s", or(out.Message, or(out.Reason, "the agent gave no reason")))
+	return out, vedette.Errorf(vedette.Unavailable, "%s", orDefault(out.Message, orDefault(out.Reason, "the agent gave no reason")))
 }
 
 // getLive reads one object from the cluster.
-func (a *api) getLive(ctx context.Context, at place, kind, name string) (store.Row, error) {
-	ctx, cancel := context.WithTimeout(ctx, livePatience)
+func (a *api) getLive(ctx context.Context, scope requestScope, kind, name string) (store.Row, error) {
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	out, err := a.ask(ctx, at, vedette.GetArgs{Target: vedette.Target{Kind: kind, Namespace: at.location, Name: name}})
+	out, err := a.doOperation(ctx, scope, vedette.GetArgs{Target: vedette.Target{Kind: kind, Namespace: scope.location, Name: name}})
 	if err != nil {
 		return store.Row{}, err
 	}
 	if len(out.Objects) != 1 {
 		return store.Row{}, vedette.Errorf(vedette.Unavailable, "the agent sent %d objects where one was asked for", len(out.Objects))
 	}
-	return rowOf(at.account, out.Objects[0])
+	return newRow(scope.account, out.Objects[0])
 }
 
 // listLive reads the objects of a kind from the cluster.
-func (a *api) listLive(ctx context.Context, at place, kind, selector string) ([]store.Row, error) {
-	ctx, cancel := context.WithTimeout(ctx, livePatience)
+func (a *api) listLive(ctx context.Context, scope requestScope, kind, selector string) ([]store.Row, error) {
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	out, err := a.ask(ctx, at, vedette.ListArgs{Target: vedette.Target{Kind: kind, Namespace: at.location}, LabelSelector: selector})
+	out, err := a.doOperation(ctx, scope, vedette.ListArgs{Target: vedette.Target{Kind: kind, Namespace: scope.location}, LabelSelector: selector})
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]store.Row, len(out.Objects))
 	for i, raw := range out.Objects {
-		if rows[i], err = rowOf(at.account, raw); err != nil {
+		if rows[i], err = newRow(scope.account, raw); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
 }
 
-// rowOf makes of an object what the store would have made of it, as far as it is
+// newRow makes of an object what the store would have made of it, as far as it is
 // looked at here.
-func rowOf(account vedette.AccountName, raw []byte) (store.Row, error) {
+func newRow(account vedette.AccountName, raw []byte) (store.Row, error) {
 	var m struct {
 		APIVersion, Kind string
 		Metadata         struct {

@@ -22,7 +22,7 @@ import (
 func TestLiveFiles(t *testing.T) {
 	for _, tt := range []struct {
 		file, path string
-		asked      []string
+		requests   []string
 	}{
 		{"manifest-that-is-not-cached", "/manifests/prod/shop/configMap%20settings-v001", []string{"events ConfigMap shop/settings-v001 in prod for dev within 2s", "get configMap shop/settings-v001 in prod for dev within 10s"}},
 		{"manifest-of-a-pod", "/manifests/prod/shop/pod%20web-0", []string{"events Pod shop/web-0 in prod for dev within 2s", "metrics shop/web-0 in prod for dev within 2s"}},
@@ -43,23 +43,23 @@ func TestLiveFiles(t *testing.T) {
 		{"console-of-no-pod", "/instances/prod/shop/pod%20nope/console?provider=kubernetes", nil},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
-			w, c := prod(t)
+			w, c := prodWorld(t)
 			response, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c})+tt.path, "X-SPINNAKER-USER", "dev")
 			if response.StatusCode != http.StatusOK {
 				t.Fatalf("%d: %s", response.StatusCode, body)
 			}
 			compare(t, "testdata/live/"+tt.file+".json", indent(t, body))
-			if got := c.questions(); !slices.Equal(got, tt.asked) {
-				t.Errorf("asked %q, want %q", got, tt.asked)
+			if got := c.requests(); !slices.Equal(got, tt.requests) {
+				t.Errorf("asked %q, want %q", got, tt.requests)
 			}
 		})
 	}
 }
 
-// TestIgnoredByTheCache holds that what an object's annotation keeps out of
+// TestCachingIgnoreAnnotation holds that what an object's annotation keeps out of
 // Clouddriver's cache is read like everything else where Clouddriver reads the
 // cluster, and that its row tells of the annotation.
-func TestIgnoredByTheCache(t *testing.T) {
+func TestCachingIgnoreAnnotation(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "replicasets")
 	w.Put("prod", `{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-v001","namespace":"shop","creationTimestamp":"2026-11-20T12:00:00Z",
@@ -77,31 +77,31 @@ func TestIgnoredByTheCache(t *testing.T) {
 	}
 }
 
-// TestPodsOfJobs holds that a Job is told without its pods where that is wanted,
+// TestOmitPodStatus holds that a Job is told without its pods where that is wanted,
 // and nothing else is missing then.
-func TestPodsOfJobs(t *testing.T) {
-	w, c := prod(t)
-	told := map[bool]map[string]any{}
+func TestOmitPodStatus(t *testing.T) {
+	w, c := prodWorld(t)
+	jobs := map[bool]map[string]any{}
 	for _, omit := range []bool{false, true} {
 		_, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, OmitPodStatus: omit})+"/applications/web/jobs/prod/shop/job%20failed")
 		var job map[string]any
 		if err := json.Unmarshal(body, &job); err != nil {
 			t.Fatalf("%v in %s", err, body)
 		}
-		told[omit] = job
+		jobs[omit] = job
 	}
-	if pods := told[true]["pods"].([]any); len(pods) != 0 || len(told[false]["pods"].([]any)) != 3 {
-		t.Errorf("without pods, the Job has %v, and with them %v", pods, told[false]["pods"])
+	if pods := jobs[true]["pods"].([]any); len(pods) != 0 || len(jobs[false]["pods"].([]any)) != 3 {
+		t.Errorf("without pods, the Job has %v, and with them %v", pods, jobs[false]["pods"])
 	}
-	delete(told[true], "pods")
-	delete(told[false], "pods")
-	if !reflect.DeepEqual(told[true], told[false]) {
-		t.Errorf("without pods, the Job is %v, and was %v", told[true], told[false])
+	delete(jobs[true], "pods")
+	delete(jobs[false], "pods")
+	if !reflect.DeepEqual(jobs[true], jobs[false]) {
+		t.Errorf("without pods, the Job is %v, and was %v", jobs[true], jobs[false])
 	}
 }
 
-func TestPicks(t *testing.T) {
-	w, c := prod(t)
+func TestDynamicCriteria(t *testing.T) {
+	w, c := prodWorld(t)
 	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c})
 	for _, tt := range []struct {
 		path   string
@@ -129,11 +129,11 @@ func TestPicks(t *testing.T) {
 }
 
 func TestLiveErrors(t *testing.T) {
-	w, c := prod(t)
+	w, c := prodWorld(t)
 	w.Account("away", "pods")
 	w.Fleet.Disconnect("away")
 	w.SetFeedState("prod", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments is forbidden")
-	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Live: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live }})
+	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Connected: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live }})
 	for _, tt := range []struct {
 		why, method, path string
 		status            int
@@ -182,23 +182,23 @@ func TestLiveErrors(t *testing.T) {
 	}
 }
 
-// TestExtrasAreWaitedForAMoment holds that what is shown beside a manifest can't
+// TestEventsAndMetricsTimeout holds that what is shown beside a manifest can't
 // keep it back, nor make it fail.
-func TestExtrasAreWaitedForAMoment(t *testing.T) {
+func TestEventsAndMetricsTimeout(t *testing.T) {
 	for _, tt := range []struct {
 		why             string
 		events, metrics vedette.Outcome
 		took            time.Duration
 	}{
-		{"both hang", hanging, hanging, 2 * time.Second},
-		{"events hang", hanging, objects(usage), 2 * time.Second},
-		{"both fail", refused(403, "no"), refused(404, "no metrics server"), 0},
-		{"metrics make no sense", objects(), objects(`{"containers":[{"usage":{"cpu":"much"}}]}`), 0},
-		{"metrics are none", objects(), objects(), 0},
+		{"both hang", hangingOutcome, hangingOutcome, 2 * time.Second},
+		{"events hang", hangingOutcome, objectsOutcome(usage), 2 * time.Second},
+		{"both fail", failedOutcome(403, "no"), failedOutcome(404, "no metrics server"), 0},
+		{"metrics make no sense", objectsOutcome(), objectsOutcome(`{"containers":[{"usage":{"cpu":"much"}}]}`), 0},
+		{"metrics are none", objectsOutcome(), objectsOutcome(), 0},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, c := prod(t)
+				w, c := prodWorld(t)
 				c.answers["events Pod shop/web-0"], c.answers["metrics shop/web-0"] = tt.events, tt.metrics
 				recorder, start := httptest.NewRecorder(), time.Now()
 				clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c}).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/manifests/prod/shop/pod%20web-0", nil))
@@ -214,22 +214,22 @@ func TestExtrasAreWaitedForAMoment(t *testing.T) {
 	}
 }
 
-func TestMetricsAreTheAccountsChoice(t *testing.T) {
-	w, c := prod(t)
+func TestMetricsAreSetPerAccount(t *testing.T) {
+	w, c := prodWorld(t)
 	off := false
 	w.Register(vedette.Account{Name: "quiet", Properties: vedette.Properties{Metrics: &off}}, "pods")
 	w.Put("quiet", web0)
 	if _, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c})+"/manifests/quiet/shop/pod%20web-0"); !strings.Contains(string(body), `"metrics":[]`) {
 		t.Errorf("%s", body)
 	}
-	if got := c.questions(); len(got) != 1 || !strings.HasPrefix(got[0], "events") {
+	if got := c.requests(); len(got) != 1 || !strings.HasPrefix(got[0], "events") {
 		t.Errorf("asked %q", got)
 	}
 }
 
-// TestWhoMayLive holds what each route asks for.
-func TestWhoMayLive(t *testing.T) {
-	w, c := prod(t)
+// TestLiveAuthorization holds what each route asks for.
+func TestLiveAuthorization(t *testing.T) {
+	w, c := prodWorld(t)
 	for _, tt := range []struct {
 		method, path string
 		grants       grants
@@ -251,7 +251,7 @@ func TestWhoMayLive(t *testing.T) {
 	} {
 		recorder, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, nil)
 		r.Header.Set("X-SPINNAKER-USER", "dev")
-		clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Authority: tt.grants}).ServeHTTP(recorder, r)
+		clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Authorizer: tt.grants}).ServeHTTP(recorder, r)
 		if recorder.Code != tt.status {
 			t.Errorf("%s %s with %q: %d %s", tt.method, tt.path, tt.grants, recorder.Code, recorder.Body)
 		}

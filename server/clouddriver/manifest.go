@@ -18,7 +18,7 @@ type manifestView struct {
 	Location  string              `json:"location"`
 	Moniker   vedette.Moniker     `json:"moniker"`
 	Manifest  json.RawMessage     `json:"manifest"`
-	Status    status              `json:"status"`
+	Status    manifestStatus      `json:"status"`
 	Artifacts []manifest.Artifact `json:"artifacts"`
 	Events    []json.RawMessage   `json:"events"`
 	Warnings  []string            `json:"warnings"` // Orca reads texts where Clouddriver would write objects: always none
@@ -28,48 +28,48 @@ type manifestView struct {
 // getManifest mirrors ManifestController.getForAccountAndName and
 // getForAccountLocationAndName. Whether the application may be read shows only
 // once the manifest is there.
-func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p parts) error {
-	at := placeOf(r, p)
-	if err := a.Authority.CheckAccount(r.Context(), at.caller, at.account, authorize.Read); err != nil {
+func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	scope := newRequestScope(r, p)
+	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
 		return err
 	}
 	// What is made of an object stays while the cluster is asked about it.
-	row, release, err := readlimit.Read(r.Context(), a.Reads, at.sender, func() (store.Row, int64, error) {
-		row, err := a.read(r.Context(), at, p["name"])
-		return row, objectCost * int64(len(row.Body)), err
+	row, release, err := readlimit.Read(r.Context(), a.ReadLimiter, scope.limitKey, func() (store.Row, int64, error) {
+		row, err := a.readManifest(r.Context(), scope, p["name"])
+		return row, objectCopies * int64(len(row.Body)), err
 	})
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := a.Authority.CheckApplication(r.Context(), at.caller, row.Moniker.App, authorize.Read); err != nil {
+	if err := a.Authorizer.CheckApplication(r.Context(), scope.caller, row.Moniker.App, authorize.Read); err != nil {
 		return err
 	}
-	owner, err := a.account(r.Context(), at.account)
+	accountRow, err := a.account(r.Context(), scope.account)
 	if err != nil {
 		return err
 	}
-	view, err := viewOf(&row, owner.Properties.CheckReadiness)
+	view, err := newManifestView(&row, accountRow.Properties.CheckReadiness)
 	if err != nil {
 		return err
 	}
 	if r.URL.Query().Get("includeEvents") != "false" {
-		a.surround(r.Context(), at, &row, owner.Properties.ShowsMetrics(), &view)
+		a.addEventsAndMetrics(r.Context(), scope, &row, accountRow.Properties.ShowsMetrics(), &view)
 	}
 	return writeJSON(w, r, view)
 }
 
-// objectCost is how often an object's bytes are there while it is answered: as it was
+// objectCopies is how often an object's bytes are there while it is answered: as it was
 // read, as Clouddriver writes numbers, and in the answer, which grows by doubling.
-const objectCost = 5
+const objectCopies = 5
 
-func viewOf(row *store.Row, readiness bool) (manifestView, error) {
-	judged, err := judge(row.Kind, row.Body, readiness)
+func newManifestView(row *store.Row, readiness bool) (manifestView, error) {
+	evaluated, err := evaluate(row.Kind, row.Body, readiness)
 	if err != nil {
 		return manifestView{}, err
 	}
 	artifacts, err := artifactsOf(row.Kind, row.Body)
 	return manifestView{Account: row.Account, Name: kindName(row.Kind) + " " + row.Name, Location: row.Namespace, Moniker: row.Moniker,
-		Manifest: asGson(row.Body), Status: judged, Artifacts: artifacts,
+		Manifest: asGson(row.Body), Status: evaluated, Artifacts: artifacts,
 		Events: []json.RawMessage{}, Warnings: []string{}, Metrics: []containerMetrics{}}, err
 }

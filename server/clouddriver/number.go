@@ -13,136 +13,136 @@ import (
 // status to Double and fails on "3". The manifest must be valid JSON.
 func asGson(manifest []byte) []byte {
 	g := gson{in: manifest, out: make([]byte, 0, len(manifest)+len(manifest)/16)}
-	g.value()
+	g.copyValue()
 	return g.out
 }
 
 // gson copies valid JSON from in to out.
 type gson struct {
 	in  []byte
-	at  int
+	pos int
 	out []byte
 }
 
-func (g *gson) space() {
-	for g.at < len(g.in) && (g.in[g.at] == ' ' || g.in[g.at] == '\t' || g.in[g.at] == '\n' || g.in[g.at] == '\r') {
-		g.at++
+func (g *gson) skipSpace() {
+	for g.pos < len(g.in) && (g.in[g.pos] == ' ' || g.in[g.pos] == '\t' || g.in[g.pos] == '\n' || g.in[g.pos] == '\r') {
+		g.pos++
 	}
 }
 
-// next skips space and returns the byte that follows, 0 at the end.
-func (g *gson) next() byte {
-	g.space()
-	if g.at < len(g.in) {
-		return g.in[g.at]
+// peek skips space and returns the byte that follows, 0 at the end.
+func (g *gson) peek() byte {
+	g.skipSpace()
+	if g.pos < len(g.in) {
+		return g.in[g.pos]
 	}
 	return 0
 }
 
-func (g *gson) value() {
-	switch c := g.next(); {
+func (g *gson) copyValue() {
+	switch c := g.peek(); {
 	case c == '{':
-		g.members()
+		g.copyObject()
 	case c == '[':
-		g.elements()
+		g.copyArray()
 	case c == '"':
-		g.text()
+		g.copyString()
 	case c == '-' || c >= '0' && c <= '9':
-		g.number()
+		g.copyNumber()
 	default:
-		g.word()
+		g.copyLiteral()
 	}
 }
 
-func (g *gson) members() {
-	g.copy(1)
+func (g *gson) copyObject() {
+	g.copyBytes(1)
 	first := true
 	for {
-		switch g.next() {
+		switch g.peek() {
 		case ',':
-			g.at++
+			g.pos++
 			continue
 		case '"':
 		default: // "}", or the end of what is no JSON
-			g.copy(1)
+			g.copyBytes(1)
 			return
 		}
 		before := len(g.out)
 		if !first {
 			g.out = append(g.out, ',')
 		}
-		g.text()
-		if g.next() == ':' {
-			g.copy(1)
+		g.copyString()
+		if g.peek() == ':' {
+			g.copyBytes(1)
 		}
-		if g.next() == 'n' { // null
+		if g.peek() == 'n' { // null
 			g.out = g.out[:before]
-			g.skipWord()
+			g.skipLiteral()
 			continue
 		}
 		first = false
-		g.value()
+		g.copyValue()
 	}
 }
 
-func (g *gson) elements() {
-	g.copy(1)
+func (g *gson) copyArray() {
+	g.copyBytes(1)
 	for {
-		switch g.next() {
+		switch g.peek() {
 		case ',':
-			g.copy(1)
+			g.copyBytes(1)
 		case ']':
-			g.copy(1)
+			g.copyBytes(1)
 			return
 		case 0:
 			return
 		default:
-			before := g.at
-			g.value()
-			if g.at == before {
+			before := g.pos
+			g.copyValue()
+			if g.pos == before {
 				return // what is no JSON
 			}
 		}
 	}
 }
 
-func (g *gson) copy(n int) {
-	end := min(g.at+n, len(g.in))
-	g.out = append(g.out, g.in[g.at:end]...)
-	g.at = end
+func (g *gson) copyBytes(n int) {
+	end := min(g.pos+n, len(g.in))
+	g.out = append(g.out, g.in[g.pos:end]...)
+	g.pos = end
 }
 
-// text copies a string as it is written.
-func (g *gson) text() {
-	end := g.at + 1
+// copyString copies a string as it is written.
+func (g *gson) copyString() {
+	end := g.pos + 1
 	for end < len(g.in) && g.in[end] != '"' {
 		if g.in[end] == '\\' {
 			end++
 		}
 		end++
 	}
-	g.copy(end + 1 - g.at)
+	g.copyBytes(end + 1 - g.pos)
 }
 
-func (g *gson) word() {
-	from := g.at
-	g.skipWord()
-	g.out = append(g.out, g.in[from:g.at]...)
+func (g *gson) copyLiteral() {
+	from := g.pos
+	g.skipLiteral()
+	g.out = append(g.out, g.in[from:g.pos]...)
 }
 
-func (g *gson) skipWord() {
-	for g.at < len(g.in) && g.in[g.at] >= 'a' && g.in[g.at] <= 'z' {
-		g.at++
+func (g *gson) skipLiteral() {
+	for g.pos < len(g.in) && g.in[g.pos] >= 'a' && g.in[g.pos] <= 'z' {
+		g.pos++
 	}
 }
 
-func (g *gson) number() {
-	rest := g.in[g.at:]
+func (g *gson) copyNumber() {
+	rest := g.in[g.pos:]
 	end := bytes.IndexFunc(rest, func(r rune) bool { return !strings.ContainsRune("+-.eE0123456789", r) })
 	if end < 0 {
 		end = len(rest)
 	}
-	g.at += end
+	g.pos += end
 	f, err := strconv.ParseFloat(string(rest[:end]), 64)
 	if err != nil { // too big for a double, or no JSON
 		g.out = append(g.out, rest[:end]...)

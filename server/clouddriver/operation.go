@@ -32,21 +32,21 @@ func (a *api) taskRoutes() []route {
 	}
 }
 
-// mostBody is what a request may hold: a deployment's manifests.
-const mostBody = 32 << 20
+// maxBodyBytes is what a request may hold: a deployment's manifests.
+const maxBodyBytes = 32 << 20
 
-// started is the answer to what starts a task.
-type started struct {
+// taskRef is the answer to what starts a task.
+type taskRef struct {
 	ID          string `json:"id"`
 	ResourceURI string `json:"resourceUri"`
 }
 
-func writeStarted(w http.ResponseWriter, r *http.Request, id string) error {
-	return writeJSON(w, r, started{id, "/task/" + id})
+func writeTaskRef(w http.ResponseWriter, r *http.Request, id string) error {
+	return writeJSON(w, r, taskRef{id, "/task/" + id})
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the body did not arrive whole: %w", err)
 	}
@@ -57,12 +57,12 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return raw, nil
 }
 
-// optionsOf reads what the headers and the query say of a submission.
-func (a *api) optionsOf(r *http.Request, provider string) task.Options {
+// taskOptions reads what the headers and the query say of a submission.
+func (a *api) taskOptions(r *http.Request, provider string) task.Options {
 	caller := authorize.CallerOf(r)
 	return task.Options{
 		MayWrite: func(ctx context.Context, account vedette.AccountName) error {
-			return a.Authority.CheckAccount(ctx, caller, account, authorize.Write)
+			return a.Authorizer.CheckAccount(ctx, caller, account, authorize.Write)
 		},
 		RequestID: r.URL.Query().Get("clientRequestId"), Provider: provider,
 		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"),
@@ -70,12 +70,12 @@ func (a *api) optionsOf(r *http.Request, provider string) task.Options {
 }
 
 // submit mirrors OperationsController.cloudProviderOperations and operations.
-func (a *api) submit(w http.ResponseWriter, r *http.Request, p parts) error {
+func (a *api) submit(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	requests, err := readRequests(w, r)
 	if err != nil {
 		return err
 	}
-	return a.begin(w, r, p, requests)
+	return a.submitRequests(w, r, p, requests)
 }
 
 func readRequests(w http.ResponseWriter, r *http.Request) ([]task.Request, error) {
@@ -87,7 +87,7 @@ func readRequests(w http.ResponseWriter, r *http.Request) ([]task.Request, error
 }
 
 // submitOne mirrors OperationsController.cloudProviderOperation and operation.
-func (a *api) submitOne(w http.ResponseWriter, r *http.Request, p parts) error {
+func (a *api) submitOne(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	raw, err := readBody(w, r)
 	if err != nil {
 		return err
@@ -96,35 +96,35 @@ func (a *api) submitOne(w http.ResponseWriter, r *http.Request, p parts) error {
 	if err != nil {
 		return err
 	}
-	return a.begin(w, r, p, requests)
+	return a.submitRequests(w, r, p, requests)
 }
 
-func (a *api) begin(w http.ResponseWriter, r *http.Request, p parts, requests []task.Request) error {
-	id, err := a.Tasks.Submit(r.Context(), requests, a.optionsOf(r, p["provider"]))
+func (a *api) submitRequests(w http.ResponseWriter, r *http.Request, p pathParams, requests []task.Request) error {
+	id, err := a.Tasks.Submit(r.Context(), requests, a.taskOptions(r, p["provider"]))
 	if err != nil {
 		return err
 	}
-	return writeStarted(w, r, id)
+	return writeTaskRef(w, r, id)
 }
 
 // restartTask mirrors OperationsController.restartCloudProviderTask.
-func (a *api) restartTask(w http.ResponseWriter, r *http.Request, p parts) error {
-	if err := onlyKubernetes(p); err != nil {
+func (a *api) restartTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	if err := checkProvider(p); err != nil {
 		return err
 	}
 	requests, err := readRequests(w, r)
 	if err != nil {
 		return err
 	}
-	if err := a.Tasks.Restart(r.Context(), p["id"], requests, a.optionsOf(r, p["provider"])); err != nil {
+	if err := a.Tasks.Restart(r.Context(), p["id"], requests, a.taskOptions(r, p["provider"])); err != nil {
 		return err
 	}
-	return writeStarted(w, r, p["id"])
+	return writeTaskRef(w, r, p["id"])
 }
 
 // patchTask mirrors OperationsController.updateTask.
-func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p parts) error {
-	if err := onlyKubernetes(p); err != nil {
+func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	if err := checkProvider(p); err != nil {
 		return err
 	}
 	raw, err := readBody(w, r)
@@ -135,26 +135,26 @@ func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p parts) error {
 	if err := json.Unmarshal(raw, &body); err != nil || body.Retry == nil {
 		return vedette.Errorf(vedette.Invalid, `Patching task id: %s with the provided inputs is not supported: send {"retry": true}`, p["id"])
 	}
-	if err := a.mayChangeTask(r, p["id"]); err != nil {
+	if err := a.checkTaskWriteAccess(r, p["id"]); err != nil {
 		return err
 	}
 	if err := a.Tasks.Cancel(r.Context(), p["id"], *body.Retry); err != nil {
 		return err
 	}
-	return writeStarted(w, r, p["id"])
+	return writeTaskRef(w, r, p["id"])
 }
 
-// unsupportedProvider is a cloud provider whose tasks are none of ours, which
+// unsupportedProviderError is a cloud provider whose tasks are none of ours, which
 // Clouddriver answers with 500.
-type unsupportedProvider struct{ name string }
+type unsupportedProviderError struct{ name string }
 
-func (e *unsupportedProvider) Error() string {
+func (e *unsupportedProviderError) Error() string {
 	return "updating Task information not supported via this endpoint for cloudprovider: " + e.name + ". Supported cloudproviders are: [kubernetes]"
 }
 
-func onlyKubernetes(p parts) error {
+func checkProvider(p pathParams) error {
 	if p["provider"] != "kubernetes" {
-		return &unsupportedProvider{p["provider"]}
+		return &unsupportedProviderError{p["provider"]}
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ type stageView struct {
 }
 
 // listStages mirrors FeaturesController.stages.
-func (a *api) listStages(w http.ResponseWriter, r *http.Request, _ parts) error {
+func (a *api) listStages(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	var stages []stageView
 	for _, name := range task.Operations() {
 		stages = append(stages, stageView{name, true})
@@ -175,11 +175,11 @@ func (a *api) listStages(w http.ResponseWriter, r *http.Request, _ parts) error 
 
 // refreshCache mirrors CacheController.handleOnDemand for a provider that caches
 // nothing on demand: what an old Orca waits for here is always done.
-func (a *api) refreshCache(w http.ResponseWriter, r *http.Request, _ parts) error {
+func (a *api) refreshCache(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	return writeJSON(w, r, map[string]any{"cachedIdentifiersByType": map[string]any{}})
 }
 
 // listRefreshes mirrors CacheController.pendingOnDemands.
-func (a *api) listRefreshes(w http.ResponseWriter, r *http.Request, _ parts) error {
+func (a *api) listRefreshes(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	return writeJSON(w, r, []string{})
 }

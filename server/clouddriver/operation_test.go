@@ -18,33 +18,33 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// tasks knows one task, and notes what it is asked for.
-type tasks struct{ asked []string }
+// fakeTasks knows one task, and notes what it is asked for.
+type fakeTasks struct{ calls []string }
 
 const taskID = "01JD8Q4S0V6K0G3H8B3R4T5Y6Z"
 
-func (s *tasks) note(format string, args ...any) {
-	s.asked = append(s.asked, fmt.Sprintf(format, args...))
+func (s *fakeTasks) record(format string, args ...any) {
+	s.calls = append(s.calls, fmt.Sprintf(format, args...))
 }
 
-func (s *tasks) Submit(_ context.Context, requests []task.Request, o task.Options) (string, error) {
+func (s *fakeTasks) Submit(_ context.Context, requests []task.Request, o task.Options) (string, error) {
 	o.MayWrite = nil
-	s.note("submit %s %+v", requests, o)
+	s.record("submit %s %+v", requests, o)
 	return taskID, nil
 }
 
-func (s *tasks) Restart(_ context.Context, id string, requests []task.Request, o task.Options) error {
+func (s *fakeTasks) Restart(_ context.Context, id string, requests []task.Request, o task.Options) error {
 	o.MayWrite = nil
-	s.note("restart %s %s %+v", id, requests, o)
+	s.record("restart %s %s %+v", id, requests, o)
 	return nil
 }
 
-func (s *tasks) Cancel(_ context.Context, id string, again bool) error {
-	s.note("retry %s %t", id, again)
+func (s *fakeTasks) Cancel(_ context.Context, id string, retry bool) error {
+	s.record("retry %s %t", id, retry)
 	return nil
 }
 
-func (s *tasks) Get(_ context.Context, id string) (task.Task, error) {
+func (s *fakeTasks) Get(_ context.Context, id string) (task.Task, error) {
 	if id != taskID {
 		return task.Task{}, vedette.Errorf(vedette.NotFound, "Task not found (id: %s)", id)
 	}
@@ -53,43 +53,43 @@ func (s *tasks) Get(_ context.Context, id string) (task.Task, error) {
 		Results: []json.RawMessage{json.RawMessage(`{"manifests":[{"spec":{"replicas":2}}],"createdArtifacts":[]}`)}}, nil
 }
 
-func (s *tasks) List(ctx context.Context) ([]task.Task, error) {
+func (s *fakeTasks) List(ctx context.Context) ([]task.Task, error) {
 	t, err := s.Get(ctx, taskID)
 	return []task.Task{t}, err
 }
 
 func TestOperationPaths(t *testing.T) {
-	const started = `{"id":"` + taskID + `","resourceUri":"/task/` + taskID + `"}`
-	const told = `{"id":"` + taskID + `","status":{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task","complete":true,"completed":true,"failed":true,"retryable":true},` +
+	const taskRefJSON = `{"id":"` + taskID + `","resourceUri":"/task/` + taskID + `"}`
+	const taskJSON = `{"id":"` + taskID + `","status":{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task","complete":true,"completed":true,"failed":true,"retryable":true},` +
 		`"history":[{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task"}],"resultObjects":[{"manifests":[{"spec":{"replicas":2.0}}],"createdArtifacts":[]}],` +
 		`"outputs":[],"sagaIds":[],"retryable":true,"startTimeMs":1763640000000}`
 	const ops = `[{"a":{"x":1}},{"b":{},"c":{}}]`
-	const who = " Application:web User:ann MayWrite:<nil>}"
+	const callerSuffix = " Application:web User:ann MayWrite:<nil>}"
 	for _, tt := range []struct {
 		why, method, path, body string
 		code                    int
-		want, asked             string
+		want, calls             string
 	}{
-		{"operations of a provider", "POST", "/kubernetes/ops?clientRequestId=4f1c", ops, 200, started, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID:4f1c Provider:kubernetes` + who},
-		{"operations of whichever", "POST", "/ops", ops, 200, started, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + who},
-		{"one operation", "POST", "/kubernetes/ops/scaleManifest?clientRequestId=1", `{"x":1}`, 200, started, `submit [{scaleManifest {"x":1}}] {RequestID:1 Provider:kubernetes` + who},
-		{"one operation of whichever", "POST", "/ops/scaleManifest", `{}`, 200, started, `submit [{scaleManifest {}}] {RequestID: Provider:` + who},
-		{"an empty segment", "POST", "//ops", ops, 200, started, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + who},
-		{"a slash too many", "POST", "/kubernetes/ops/scaleManifest/", `{}`, 200, started, `submit [{scaleManifest {}}] {RequestID: Provider:kubernetes` + who},
+		{"operations of a provider", "POST", "/kubernetes/ops?clientRequestId=4f1c", ops, 200, taskRefJSON, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID:4f1c Provider:kubernetes` + callerSuffix},
+		{"operations of whichever", "POST", "/ops", ops, 200, taskRefJSON, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + callerSuffix},
+		{"one operation", "POST", "/kubernetes/ops/scaleManifest?clientRequestId=1", `{"x":1}`, 200, taskRefJSON, `submit [{scaleManifest {"x":1}}] {RequestID:1 Provider:kubernetes` + callerSuffix},
+		{"one operation of whichever", "POST", "/ops/scaleManifest", `{}`, 200, taskRefJSON, `submit [{scaleManifest {}}] {RequestID: Provider:` + callerSuffix},
+		{"an empty segment", "POST", "//ops", ops, 200, taskRefJSON, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + callerSuffix},
+		{"a slash too many", "POST", "/kubernetes/ops/scaleManifest/", `{}`, 200, taskRefJSON, `submit [{scaleManifest {}}] {RequestID: Provider:kubernetes` + callerSuffix},
 		{"a slash too many, by another method", "POST", "/features/stages/", "", 405, "not supported", "GET, HEAD"},
 		{"two slashes too many", "GET", "/features/stages//", "", 404, "No handler found for GET /features/stages//", ""},
-		{"a task", "GET", "/task/" + taskID, "", 200, told, ""},
+		{"a task", "GET", "/task/" + taskID, "", 200, taskJSON, ""},
 		{"no task", "GET", "/task/x", "", 404, "Task not found (id: x)", ""},
-		{"all tasks", "GET", "/task", "", 200, "[" + told + "]", ""},
+		{"all tasks", "GET", "/task", "", 200, "[" + taskJSON + "]", ""},
 		{"its owner", "GET", "/kubernetes/task/" + taskID + "/owner", "", 200, `{"name":"vedette-0"}`, ""},
 		{"no task's owner", "GET", "/kubernetes/task/x/owner", "", 404, "Task not found (id: x)", ""},
 		{"the owner of another provider's", "GET", "/aws/task/x/owner", "", 500, "Supported cloudproviders are: [kubernetes]", ""},
-		{"to be run again", "PATCH", "/kubernetes/task/" + taskID, `{"retry":true,"more":1}`, 200, started, "retry " + taskID + " true"},
-		{"to be left", "PATCH", "/kubernetes/task/" + taskID, `{"retry":false}`, 200, started, "retry " + taskID + " false"},
+		{"to be run again", "PATCH", "/kubernetes/task/" + taskID, `{"retry":true,"more":1}`, 200, taskRefJSON, "retry " + taskID + " true"},
+		{"to be left", "PATCH", "/kubernetes/task/" + taskID, `{"retry":false}`, 200, taskRefJSON, "retry " + taskID + " false"},
 		{"to be left, and is none", "PATCH", "/kubernetes/task/x", `{"retry":false}`, 404, "Task not found (id: x)", ""},
 		{"to be what", "PATCH", "/kubernetes/task/x", `{}`, 400, "Patching task id: x with the provided inputs is not supported", ""},
 		{"to be done by another provider", "PATCH", "/gce/task/x", `{"retry":true}`, 500, "for cloudprovider: gce", ""},
-		{"run again", "POST", "/kubernetes/task/x/restart", ops, 200, `{"id":"x","resourceUri":"/task/x"}`, `restart x [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:kubernetes` + who},
+		{"run again", "POST", "/kubernetes/task/x/restart", ops, 200, `{"id":"x","resourceUri":"/task/x"}`, `restart x [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:kubernetes` + callerSuffix},
 		{"a saga", "POST", "/task/" + taskID + ":resume", "", 404, "No saga was found for this task id: " + taskID + " - can't resume", ""},
 		{"a saga with its colon escaped", "POST", "/task/" + taskID + "%3Aresume", "", 404, "No saga was found", ""},
 		{"a saga of no task", "POST", "/task/x:resume", "", 404, "Task not found (id: x)", ""},
@@ -101,16 +101,16 @@ func TestOperationPaths(t *testing.T) {
 		{"the stages", "GET", "/features/stages", "", 200, `{"name":"deployManifest","enabled":true},{"name":"deleteManifest","enabled":true}`, ""},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			s := &tasks{}
+			s := &fakeTasks{}
 			url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: s})
 			code, body, header := send(t, tt.method, url+tt.path, strings.NewReader(tt.body))
 			allow := header.Get("Allow")
-			asked := strings.Join(s.asked, "\n")
+			calls := strings.Join(s.calls, "\n")
 			if tt.code == http.StatusMethodNotAllowed {
-				asked = allow
+				calls = allow
 			}
-			if code != tt.code || asked != tt.asked || !strings.Contains(body, tt.want) || strings.HasPrefix(tt.want, `{"id"`) && body != tt.want+"\n" {
-				t.Errorf("%d %s, asked %q", code, body, asked)
+			if code != tt.code || calls != tt.calls || !strings.Contains(body, tt.want) || strings.HasPrefix(tt.want, `{"id"`) && body != tt.want+"\n" {
+				t.Errorf("%d %s, asked %q", code, body, calls)
 			}
 		})
 	}
@@ -138,7 +138,7 @@ func send(t *testing.T, method, url string, body io.Reader) (code int, answer st
 
 // TestStages holds that there are 13, which Deck and Orca know by these names.
 func TestStages(t *testing.T) {
-	_, body := get(t, serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: &tasks{}})+"/features/stages")
+	_, body := get(t, serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: &fakeTasks{}})+"/features/stages")
 	var stages []struct {
 		Name    string
 		Enabled bool
@@ -148,10 +148,10 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// spaces is a body of any length that holds nothing.
-type spaces struct{}
+// spaceReader is a body of any length that holds nothing.
+type spaceReader struct{}
 
-func (spaces) Read(p []byte) (int, error) {
+func (spaceReader) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = ' '
 	}
@@ -159,34 +159,34 @@ func (spaces) Read(p []byte) (int, error) {
 }
 
 func TestLargeBody(t *testing.T) {
-	s := &tasks{}
+	s := &fakeTasks{}
 	url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: s}) + "/kubernetes/ops"
-	const most = 32 << 20
-	fits := io.MultiReader(io.LimitReader(spaces{}, most-2), strings.NewReader("[]"))
+	const maxBytes = 32 << 20
+	fits := io.MultiReader(io.LimitReader(spaceReader{}, maxBytes-2), strings.NewReader("[]"))
 	if code, body, _ := send(t, "POST", url, fits); code != http.StatusOK {
 		t.Errorf("32 MiB: %d %s", code, body)
 	}
-	tooLarge := io.MultiReader(io.LimitReader(spaces{}, most-1), strings.NewReader("[]"))
+	tooLarge := io.MultiReader(io.LimitReader(spaceReader{}, maxBytes-1), strings.NewReader("[]"))
 	if code, body, _ := send(t, "POST", url, tooLarge); code != http.StatusRequestEntityTooLarge || !strings.Contains(body, "32 MiB") {
 		t.Errorf("more: %d %s", code, body)
 	}
 }
 
-// keeper lets nobody write.
-type keeper struct{ t *testing.T }
+// denyingAuthorizer lets nobody write.
+type denyingAuthorizer struct{ t *testing.T }
 
-func (k keeper) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
+func (k denyingAuthorizer) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	if c.User != "ann" || account != "prod" || access != authorize.Write {
 		k.t.Errorf("asked for %s of %s in %s", access, c.User, account)
 	}
 	return vedette.Errorf(vedette.Denied, "Access is denied")
 }
 
-func (keeper) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
+func (denyingAuthorizer) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
 	return nil, nil
 }
 
-func (keeper) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
+func (denyingAuthorizer) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
 	return nil
 }
 
@@ -196,18 +196,18 @@ func TestSubmitDenied(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "pods")
 	s := task.New(task.Config{Store: w.Store, Accounts: w.Store})
-	url := serve(t, clouddriver.Config{Store: w.Store, Tasks: s, Authority: keeper{t}})
+	url := serve(t, clouddriver.Config{Store: w.Store, Tasks: s, Authorizer: denyingAuthorizer{t}})
 	code, body, _ := send(t, "POST", url+"/kubernetes/ops", strings.NewReader(`[{"scaleManifest":{"account":"prod","manifestName":"deployment web","location":"shop","replicas":3}}]`))
 	if code != http.StatusBadRequest || !strings.Contains(body, `"message":"Validation Failed","errors":["Access denied to account prod"]`) {
 		t.Errorf("%d %s", code, body)
 	}
 }
 
-// TestPagesOperateNothing keeps pages of other sites from using a browser's way to
+// TestCrossOriginRequestsAreRejected keeps pages of other sites from using a browser's way to
 // a server that trusts its own machine.
-func TestPagesOperateNothing(t *testing.T) {
-	began := &tasks{}
-	url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: began})
+func TestCrossOriginRequestsAreRejected(t *testing.T) {
+	fake := &fakeTasks{}
+	url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: fake})
 	for header, value := range map[string]string{"Origin": "https://evil.example.com", "Sec-Fetch-Site": "cross-site"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/kubernetes/ops", strings.NewReader(`[{"scaleManifest":{}}]`))
 		if err != nil {
@@ -223,7 +223,7 @@ func TestPagesOperateNothing(t *testing.T) {
 			t.Errorf("%s: %s was answered with %d", header, value, response.StatusCode)
 		}
 	}
-	if len(began.asked) != 0 {
-		t.Errorf("asked %q", began.asked)
+	if len(fake.calls) != 0 {
+		t.Errorf("asked %q", fake.calls)
 	}
 }

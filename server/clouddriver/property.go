@@ -17,41 +17,41 @@ import (
 
 // getJobProperties mirrors JobController.getFileContents: what a Job wrote into
 // its log for later stages.
-func (a *api) getJobProperties(w http.ResponseWriter, r *http.Request, p parts) error {
-	at := placeOf(r, p)
-	if err := a.mayRead(r, at, p["app"]); err != nil {
+func (a *api) getJobProperties(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	scope := newRequestScope(r, p)
+	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
-	return a.writeProperties(w, r, at, p["container"], func(ctx context.Context) (string, error) { return a.podToRead(ctx, &at, p["id"]) })
+	return a.writeProperties(w, r, scope, p["container"], func(ctx context.Context) (string, error) { return a.selectPropertiesPod(ctx, &scope, p["id"]) })
 }
 
 // getPodProperties mirrors JobController.getFileContentsFromPod.
-func (a *api) getPodProperties(w http.ResponseWriter, r *http.Request, p parts) error {
-	at := placeOf(r, p)
-	if err := a.mayRead(r, at, p["app"]); err != nil {
+func (a *api) getPodProperties(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	scope := newRequestScope(r, p)
+	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
-	return a.writeProperties(w, r, at, p["container"], func(context.Context) (string, error) { return p["pod"], nil })
+	return a.writeProperties(w, r, scope, p["container"], func(context.Context) (string, error) { return p["pod"], nil })
 }
 
-// podToRead chooses the pod of a Job that tells its result: the latest that
+// selectPropertiesPod chooses the pod of a Job that tells its result: the latest that
 // succeeded, or else the latest that has started to write.
-func (a *api) podToRead(ctx context.Context, at *place, id string) (string, error) {
-	job, err := a.job(ctx, *at, id)
+func (a *api) selectPropertiesPod(ctx context.Context, scope *requestScope, id string) (string, error) {
+	job, err := a.findJob(ctx, *scope, id)
 	if err != nil {
 		return "", err
 	}
-	pods, err := a.podsOf(ctx, *at, &job)
+	pods, err := a.listJobPods(ctx, *scope, &job)
 	if err != nil {
 		return "", err
 	}
 	if len(pods) == 0 {
 		return "", vedette.Errorf(vedette.NotFound, "job %s has no pods", job.Name)
 	}
-	at.location = job.Namespace
-	for _, fits := range []func(jobPod) bool{jobPod.succeeded, jobPod.hasStarted} {
+	scope.location = job.Namespace
+	for _, matches := range []func(jobPod) bool{jobPod.hasSucceeded, jobPod.hasStarted} {
 		for _, pod := range slices.Backward(pods) {
-			if fits(pod) {
+			if matches(pod) {
 				return pod.Name, nil
 			}
 		}
@@ -59,41 +59,41 @@ func (a *api) podToRead(ctx context.Context, at *place, id string) (string, erro
 	return pods[len(pods)-1].Name, nil
 }
 
-// logPatience is how long a log may take to be read.
-const logPatience = 30 * time.Second
+// logTimeout is how long a log may take to be read.
+const logTimeout = 30 * time.Second
 
 // writeProperties answers with the properties of a log, and with none where it
 // can't be had: Orca then looks elsewhere, and asks again.
-func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, at place, container string, pod func(context.Context) (string, error)) error {
-	ctx, cancel := context.WithTimeout(r.Context(), logPatience)
+func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope requestScope, container string, pod func(context.Context) (string, error)) error {
+	ctx, cancel := context.WithTimeout(r.Context(), logTimeout)
 	defer cancel()
 	name, err := pod(ctx)
 	var properties map[string]any
 	if err == nil {
-		properties, err = a.properties(ctx, at, name, container)
+		properties, err = a.properties(ctx, scope, name, container)
 	}
 	if r.Context().Err() != nil {
 		return context.Cause(r.Context())
 	}
 	if err != nil {
-		a.Log.Warn("no properties were found in a log", "account", at.account, "namespace", at.location, "pod", name, "container", container, "error", err)
+		a.Log.Warn("no properties were found in a log", "account", scope.account, "namespace", scope.location, "pod", name, "container", container, "error", err)
 		properties = map[string]any{}
 	}
 	return writeJSON(w, r, properties)
 }
 
-func (a *api) properties(ctx context.Context, at place, pod, container string) (map[string]any, error) {
-	log, err := a.log(ctx, at, pod, container)
+func (a *api) properties(ctx context.Context, scope requestScope, pod, container string) (map[string]any, error) {
+	log, err := a.openLog(ctx, scope, pod, container)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	return extract(log)
+	return parseProperties(log)
 }
 
-// log opens what a container wrote. The caller closes it; it ends with ctx.
-func (a *api) log(ctx context.Context, at place, pod, container string) (io.ReadCloser, error) {
-	out, err := a.ask(ctx, at, vedette.LogsArgs{Target: vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: at.location, Name: pod}, Container: container})
+// openLog opens what a container wrote. The caller closes it; it ends with ctx.
+func (a *api) openLog(ctx context.Context, scope requestScope, pod, container string) (io.ReadCloser, error) {
+	out, err := a.doOperation(ctx, scope, vedette.LogsArgs{Target: vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: scope.location, Name: pod}, Container: container})
 	if err == nil && out.Stream == nil {
 		err = vedette.Errorf(vedette.Unavailable, "the agent sent no log")
 	}
@@ -101,44 +101,44 @@ func (a *api) log(ctx context.Context, at place, pod, container string) (io.Read
 }
 
 const (
-	propertyMarker = "SPINNAKER_PROPERTY_"
-	configMarker   = "SPINNAKER_CONFIG_JSON="
-	longestLine    = 8 << 20
-	mostProperties = 16 << 20 // bytes of all lines that hold some
+	propertyMarker     = "SPINNAKER_PROPERTY_"
+	configMarker       = "SPINNAKER_CONFIG_JSON="
+	maxLineBytes       = 8 << 20
+	maxPropertiesBytes = 16 << 20 // bytes of all lines that hold some
 )
 
-// extract reads the properties that stand in a log, one in a line, and the JSON
+// parseProperties reads the properties that stand in a log, one in a line, and the JSON
 // objects, which are merged: the last wins. JSON that can't be read spoils all.
-func extract(log io.Reader) (map[string]any, error) {
-	found := map[string]any{}
+func parseProperties(log io.Reader) (map[string]any, error) {
+	properties := map[string]any{}
 	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, longestLine)
+	lines.Buffer(nil, maxLineBytes)
 	for size := 0; lines.Scan(); {
 		line := bytes.TrimSpace(lines.Bytes())
 		if !bytes.Contains(line, []byte(propertyMarker)) && !bytes.HasPrefix(line, []byte(configMarker)) {
 			continue
 		}
-		if size += len(line); size > mostProperties {
-			return nil, vedette.Errorf(vedette.Invalid, "the log's properties have more than %d bytes", mostProperties)
+		if size += len(line); size > maxPropertiesBytes {
+			return nil, vedette.Errorf(vedette.Invalid, "the log's properties have more than %d bytes", maxPropertiesBytes)
 		}
 		if text, ok := bytes.CutPrefix(line, []byte(configMarker)); ok {
-			if err := merge(found, text); err != nil {
+			if err := mergeJSON(properties, text); err != nil {
 				return nil, err
 			}
 		}
-		left, value, _ := bytes.Cut(line, []byte("="))
+		key, value, _ := bytes.Cut(line, []byte("="))
 		if bytes.Contains(line, []byte(propertyMarker)) && len(value) > 0 {
-			name := strings.Replace(strings.TrimSpace(string(left)), propertyMarker, "", 1)
-			found[strings.ToLower(name)] = strings.TrimSpace(string(value))
+			name := strings.Replace(strings.TrimSpace(string(key)), propertyMarker, "", 1)
+			properties[strings.ToLower(name)] = strings.TrimSpace(string(value))
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read a log: %w", err)
 	}
-	return found, nil
+	return properties, nil
 }
 
-func merge(found map[string]any, text []byte) error {
+func mergeJSON(properties map[string]any, text []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var object map[string]any
@@ -146,7 +146,7 @@ func merge(found map[string]any, text []byte) error {
 		return fmt.Errorf("read the JSON after %s: %w", configMarker, err)
 	}
 	for name, value := range object {
-		found[name] = value
+		properties[name] = value
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestExtract(t *testing.T) {
+func TestParseProperties(t *testing.T) {
 	for _, tt := range []struct{ why, log, want string }{
 		{"nothing", "", `{}`},
 		{"lines of no interest", "a=b\n=\nSPINNAKER_PROPERTY_\n", `{}`},
@@ -23,13 +23,13 @@ func TestExtract(t *testing.T) {
 		{"JSON that does not begin the line", `x SPINNAKER_CONFIG_JSON={"a":1}`, `{}`},
 		{"JSON that is broken spoils all", "SPINNAKER_PROPERTY_A=b\nSPINNAKER_CONFIG_JSON={", "error"},
 		{"and so does a list", `SPINNAKER_CONFIG_JSON=[1]`, "error"},
-		{"and a line without end", strings.Repeat("x", longestLine+1), "error"},
+		{"and a line without end", strings.Repeat("x", maxLineBytes+1), "error"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			found, err := extract(strings.NewReader(tt.log))
-			got, failed := json.Marshal(found)
-			if failed != nil {
-				t.Fatal(failed)
+			found, err := parseProperties(strings.NewReader(tt.log))
+			got, marshalErr := json.Marshal(found)
+			if marshalErr != nil {
+				t.Fatal(marshalErr)
 			}
 			if (err != nil) != (tt.want == "error") || err == nil && string(got) != tt.want {
 				t.Errorf("got %s, %v\nwant %s", got, err, tt.want)
@@ -38,26 +38,26 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-func FuzzExtract(f *testing.F) {
+func FuzzParseProperties(f *testing.F) {
 	f.Add("SPINNAKER_PROPERTY_A=b\nSPINNAKER_CONFIG_JSON={\"a\":1}")
 	f.Fuzz(func(t *testing.T, log string) {
-		found, err := extract(strings.NewReader(log))
-		if _, failed := json.Marshal(found); err == nil && failed != nil {
-			t.Errorf("%q gave what can't be told: %v", log, failed)
+		found, err := parseProperties(strings.NewReader(log))
+		if _, marshalErr := json.Marshal(found); err == nil && marshalErr != nil {
+			t.Errorf("%q gave what can't be told: %v", log, marshalErr)
 		}
 	})
 }
 
-func TestConsoleShowsTheEnd(t *testing.T) {
-	e := ending{most: mostConsole}
+func TestConsoleShowsTail(t *testing.T) {
+	e := tailBuffer{maxBytes: maxConsoleBytes}
 	line := strings.Repeat("x", 999) + "\n"
-	for range 3 * mostConsole / len(line) {
+	for range 3 * maxConsoleBytes / len(line) {
 		if _, err := e.Write([]byte(line)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	text := e.String()
-	if len(text) > 2*mostConsole || len(text) < mostConsole-len(line) || len(text)%len(line) != 0 {
+	if len(text) > 2*maxConsoleBytes || len(text) < maxConsoleBytes-len(line) || len(text)%len(line) != 0 {
 		t.Errorf("%d bytes", len(text))
 	}
 }

@@ -14,9 +14,9 @@ import (
 )
 
 func TestStatus(t *testing.T) {
-	const fine, none = "stable available", "No status reported yet"
+	const stableText, noStatus = "stable available", "No status reported yet"
 	tests := []struct{ why, kind, manifest, want string }{
-		{"no Deployment status", "Deployment.apps", `{"apiVersion":"apps/v1","spec":{"replicas":1}}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"no Deployment status", "Deployment.apps", `{"apiVersion":"apps/v1","spec":{"replicas":1}}`, "unstable(" + noStatus + ") unavailable(No availability reported)"},
 		{"the controller has not seen the change", "Deployment.apps", `{"apiVersion":"apps/v1","metadata":{"generation":2},"status":{"observedGeneration":1}}`, "unstable(" + waitGeneration + ") available"},
 		{"paused, and otherwise done", "Deployment.apps", `{"apiVersion":"apps/v1","spec":{"replicas":0},"status":{"conditions":[{"type":"Progressing","reason":"DeploymentPaused","message":"is paused"}]}}`, "stable available paused(is paused)"},
 		{"not available", "Deployment.apps", `{"apiVersion":"apps/v1","status":{"conditions":[{"type":"Available","status":"False","message":"too few"}]}}`, "unstable(too few) unavailable(too few)"},
@@ -30,28 +30,28 @@ func TestStatus(t *testing.T) {
 		{"old ones remain", "Deployment.apps", `{"apiVersion":"apps/v1","spec":{"replicas":3},"status":{"replicas":4,"updatedReplicas":3}}`, "unstable(Waiting for old replicas to finish termination) available"},
 		{"not all available", "Deployment.apps", `{"apiVersion":"apps/v1","spec":{"replicas":3},"status":{"replicas":3,"updatedReplicas":3,"availableReplicas":2}}`, "unstable(" + waitAvailable + ") available"},
 		{"not all ready", "Deployment.apps", `{"apiVersion":"apps/v1","spec":{"replicas":3},"status":{"replicas":3,"updatedReplicas":3,"availableReplicas":3,"readyReplicas":2}}`, "unstable(" + waitReady + ") available"},
-		{"a Deployment that is done", "Deployment.apps", `{"apiVersion":"apps/v1","metadata":{"generation":7},"spec":{"replicas":3},"status":{"observedGeneration":7,"replicas":3,"updatedReplicas":3,"availableReplicas":3,"readyReplicas":3}}`, fine},
+		{"a Deployment that is done", "Deployment.apps", `{"apiVersion":"apps/v1","metadata":{"generation":7},"spec":{"replicas":3},"status":{"observedGeneration":7,"replicas":3,"updatedReplicas":3,"availableReplicas":3,"readyReplicas":3}}`, stableText},
 
-		{"no ReplicaSet status", "ReplicaSet.apps", `{}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"no ReplicaSet status", "ReplicaSet.apps", `{}`, "unstable(" + noStatus + ") unavailable(No availability reported)"},
 		{"labels are missing", "ReplicaSet.apps", `{"spec":{"replicas":1},"status":{}}`, "unstable(Waiting for all replicas to be fully-labeled) unavailable(Waiting for all replicas to be fully-labeled)"},
 		{"replicas are not ready", "ReplicaSet.apps", `{"spec":{"replicas":1},"status":{"fullyLabeledReplicas":1}}`, "unstable(" + waitReady + ") unavailable(" + waitReady + ")"},
 		{"replicas are not available", "ReplicaSet.apps", `{"spec":{"replicas":1},"status":{"fullyLabeledReplicas":1,"readyReplicas":1}}`, "unstable(" + waitAvailable + ") unavailable(" + waitAvailable + ")"},
 		{"a ReplicaSet's change is not seen", "ReplicaSet.apps", `{"metadata":{"generation":1},"status":{}}`, "unstable(Waiting for replicaset spec update to be observed) available"},
-		{"no replicas are wanted where none are named", "ReplicaSet.apps", `{"status":{"replicas":1}}`, fine},
-		{"a ReplicaSet that is done", "ReplicaSet.apps", `{"metadata":{"generation":2},"spec":{"replicas":1},"status":{"observedGeneration":2,"fullyLabeledReplicas":1,"readyReplicas":1,"availableReplicas":1}}`, fine},
-		{"a ReplicaSet of old", "ReplicaSet.extensions", `{"status":{}}`, fine},
+		{"no replicas are wanted where none are named", "ReplicaSet.apps", `{"status":{"replicas":1}}`, stableText},
+		{"a ReplicaSet that is done", "ReplicaSet.apps", `{"metadata":{"generation":2},"spec":{"replicas":1},"status":{"observedGeneration":2,"fullyLabeledReplicas":1,"readyReplicas":1,"availableReplicas":1}}`, stableText},
+		{"a ReplicaSet of old", "ReplicaSet.extensions", `{"status":{}}`, stableText},
 
-		{"no DaemonSet status", "DaemonSet.apps", `{"apiVersion":"apps/v1","spec":{"updateStrategy":{"type":"OnDelete"}}}`, "unstable(" + none + ") unavailable(No availability reported)"},
-		{"a DaemonSet that is done", "DaemonSet.apps", `{"apiVersion":"apps/v1","metadata":{"generation":1},"spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"observedGeneration":1,"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3,"numberReady":3}}`, fine},
+		{"no DaemonSet status", "DaemonSet.apps", `{"apiVersion":"apps/v1","spec":{"updateStrategy":{"type":"OnDelete"}}}`, "unstable(" + noStatus + ") unavailable(No availability reported)"},
+		{"a DaemonSet that is done", "DaemonSet.apps", `{"apiVersion":"apps/v1","metadata":{"generation":1},"spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"observedGeneration":1,"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3,"numberReady":3}}`, stableText},
 		{"a DaemonSet's change is not seen", "DaemonSet.apps", `{"apiVersion":"apps/v1","metadata":{"generation":1},"status":{}}`, "unstable(" + waitGeneration + ") available"},
-		{"a DaemonSet that is updated by hand", "DaemonSet.apps", `{"apiVersion":"apps/v1","spec":{"updateStrategy":{"type":"OnDelete"}},"status":{"desiredNumberScheduled":3}}`, fine},
+		{"a DaemonSet that is updated by hand", "DaemonSet.apps", `{"apiVersion":"apps/v1","spec":{"updateStrategy":{"type":"OnDelete"}},"status":{"desiredNumberScheduled":3}}`, stableText},
 		{"not scheduled", "DaemonSet.apps", `{"apiVersion":"apps/v1","spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"desiredNumberScheduled":3,"currentNumberScheduled":2}}`, "unstable(Waiting for all replicas to be scheduled) available"},
 		{"not updated everywhere", "DaemonSet.apps", `{"apiVersion":"apps/v1","spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":2}}`, "unstable(Waiting for all updated replicas to be scheduled) available"},
 		{"not available everywhere", "DaemonSet.apps", `{"apiVersion":"apps/v1","spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":2}}`, "unstable(" + waitAvailable + ") available"},
 		{"not ready everywhere", "DaemonSet.apps", `{"apiVersion":"apps/v1","spec":{"updateStrategy":{"type":"RollingUpdate"}},"status":{"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3,"numberReady":2}}`, "unstable(" + waitReady + ") available"},
 
-		{"a StatefulSet that is updated by hand, without a status", "StatefulSet.apps", `{"apiVersion":"apps/v1","spec":{"replicas":3,"updateStrategy":{"type":"OnDelete"}}}`, fine},
-		{"no StatefulSet status", "StatefulSet.apps", `{"apiVersion":"apps/v1"}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"a StatefulSet that is updated by hand, without a status", "StatefulSet.apps", `{"apiVersion":"apps/v1","spec":{"replicas":3,"updateStrategy":{"type":"OnDelete"}}}`, stableText},
+		{"no StatefulSet status", "StatefulSet.apps", `{"apiVersion":"apps/v1"}`, "unstable(" + noStatus + ") unavailable(No availability reported)"},
 		{"a StatefulSet's change is not seen", "StatefulSet.apps", `{"apiVersion":"apps/v1","metadata":{"generation":3},"status":{"observedGeneration":2}}`, "unstable(" + waitGeneration + ") available"},
 		{"no partition is named", "StatefulSet.apps", `{"apiVersion":"apps/v1","spec":{"replicas":2,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{}}},"status":{"replicas":2,"readyReplicas":2,"updatedReplicas":1}}`, "unstable(Waiting for partitioned roll out to finish) available"},
 		{"another strategy has no partition", "StatefulSet.apps", `{"apiVersion":"apps/v1","spec":{"replicas":1,"updateStrategy":{"type":"RollingUpdate"}},"status":{"replicas":1,"readyReplicas":1,"updatedReplicas":1}}`, "unstable(Waiting for all updated replicas to be scheduled) available"},
@@ -62,36 +62,36 @@ func TestStatus(t *testing.T) {
 		{"a partition is through", "StatefulSet.apps", `{"apiVersion":"apps/v1","spec":{"replicas":3,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":1}}},"status":{"replicas":3,"readyReplicas":3,"updatedReplicas":2}}`, "stable(Partitioned roll out complete) available"},
 		{"nothing was updated yet", "StatefulSet.apps", `{"apiVersion":"apps/v1","spec":{"replicas":1,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{}}},"status":{"replicas":1,"readyReplicas":1}}`, "unstable(Waiting for all updated replicas to be scheduled) available"},
 		{"revisions differ", "StatefulSet.apps", `{"apiVersion":"apps/v1","spec":{"replicas":1},"status":{"replicas":1,"readyReplicas":1,"currentReplicas":1,"currentRevision":"a","updateRevision":"b"}}`, "unstable(Waiting for the updated revision to match the current revision) available"},
-		{"a StatefulSet that is done", "StatefulSet.apps", `{"apiVersion":"apps/v1","spec":{"replicas":1},"status":{"replicas":1,"readyReplicas":1,"currentReplicas":1,"currentRevision":"a","updateRevision":"a"}}`, fine},
+		{"a StatefulSet that is done", "StatefulSet.apps", `{"apiVersion":"apps/v1","spec":{"replicas":1},"status":{"replicas":1,"readyReplicas":1,"currentReplicas":1,"currentRevision":"a","updateRevision":"a"}}`, stableText},
 
-		{"no Job status", "Job.batch", `{"spec":{}}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"no Job status", "Job.batch", `{"spec":{}}`, "unstable(" + noStatus + ") unavailable(No availability reported)"},
 		{"a Job of which one is done", "Job.batch", `{"spec":{"completions":2},"status":{"succeeded":1}}`, "unstable(Waiting for jobs to finish) available"},
 		{"a Job that did not fail", "Job.batch", `{"status":{"conditions":[{"type":"Failed","status":"False"}]}}`, "unstable(Waiting for jobs to finish) available"},
-		{"a Job that is done by default", "Job.batch", `{"status":{"succeeded":1,"conditions":[{"type":"Failed","status":"True"}]}}`, fine},
+		{"a Job that is done by default", "Job.batch", `{"status":{"succeeded":1,"conditions":[{"type":"Failed","status":"True"}]}}`, stableText},
 		{"a Job that runs", "Job.batch", `{"status":{"active":1}}`, "unstable(Waiting for jobs to finish) available"},
 		{"a Job that failed", "Job.batch", `{"status":{"conditions":[{"type":"Failed","status":"True","message":"too often"}]}}`, "stable available failed(too often)"},
-		{"a Job that is done", "Job.batch", `{"spec":{"completions":2},"status":{"succeeded":2}}`, fine},
-		{"a CronJob without a status", "CronJob.batch", `{}`, "unstable(" + none + ") unavailable(No availability reported)"},
-		{"a CronJob", "CronJob.batch", `{"status":{}}`, fine},
-		{"no Pod status", "Pod", `{}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"a Job that is done", "Job.batch", `{"spec":{"completions":2},"status":{"succeeded":2}}`, stableText},
+		{"a CronJob without a status", "CronJob.batch", `{}`, "unstable(" + noStatus + ") unavailable(No availability reported)"},
+		{"a CronJob", "CronJob.batch", `{"status":{}}`, stableText},
+		{"no Pod status", "Pod", `{}`, "unstable(" + noStatus + ") unavailable(No availability reported)"},
 		{"a Pod without a phase", "Pod", `{"status":{}}`, "unstable(Pod phase is unknown) unavailable(Pod phase is unknown)"},
 		{"a Pod in a phase of tomorrow", "Pod", `{"status":{"phase":"Resting"}}`, "unstable(Pod phase is unknown) unavailable(Pod phase is unknown)"},
-		{"a Pod that is done", "Pod", `{"status":{"phase":"Succeeded"}}`, fine},
+		{"a Pod that is done", "Pod", `{"status":{"phase":"Succeeded"}}`, stableText},
 		{"a Pod that waits", "Pod", `{"status":{"phase":"Pending"}}`, "unstable(Pod is pending) unavailable(Pod is pending)"},
 		{"a Pod that failed is only unstable", "Pod", `{"status":{"phase":"Failed"}}`, "unstable(Pod has failed) unavailable(Pod has failed)"},
 		{"a Pod out of sight", "Pod", `{"status":{"phase":"Unknown"}}`, "unstable(Pod phase is unknown) unavailable(Pod phase is unknown)"},
-		{"a Pod that runs", "Pod", `{"status":{"phase":"Running"}}`, fine},
-		{"no autoscaler status", "HorizontalPodAutoscaler.autoscaling", `{}`, "unstable(" + none + ") unavailable(No availability reported)"},
+		{"a Pod that runs", "Pod", `{"status":{"phase":"Running"}}`, stableText},
+		{"no autoscaler status", "HorizontalPodAutoscaler.autoscaling", `{}`, "unstable(" + noStatus + ") unavailable(No availability reported)"},
 		{"an autoscaler that has not begun", "HorizontalPodAutoscaler.autoscaling", `{"status":{"desiredReplicas":3}}`, "unstable(Waiting for HPA to complete a scale up, current: 0 desired: 3) available"},
-		{"an autoscaler at rest", "HorizontalPodAutoscaler.autoscaling", `{"status":{"currentReplicas":3,"desiredReplicas":3}}`, fine},
+		{"an autoscaler at rest", "HorizontalPodAutoscaler.autoscaling", `{"status":{"currentReplicas":3,"desiredReplicas":3}}`, stableText},
 		{"scaling up", "HorizontalPodAutoscaler.autoscaling", `{"status":{"currentReplicas":1,"desiredReplicas":3}}`, "unstable(Waiting for HPA to complete a scale up, current: 1 desired: 3) available"},
 		{"scaling down", "HorizontalPodAutoscaler.autoscaling", `{"status":{"currentReplicas":3,"desiredReplicas":1}}`, "unstable(Waiting for HPA to complete a scale down, current: 3 desired: 1) available"},
-		{"a Service, without a rule", "Service", `{}`, fine},
-		{"a custom Deployment has none either", "Deployment.example.com", `{}`, fine},
+		{"a Service, without a rule", "Service", `{}`, stableText},
+		{"a custom Deployment has none either", "Deployment.example.com", `{}`, stableText},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
-			s, err := statusOf(vedette.ParseKind(tt.kind), []byte(tt.manifest))
+			s, err := evaluateStatus(vedette.ParseKind(tt.kind), []byte(tt.manifest))
 			if got := s.text(); err != nil || got != tt.want {
 				t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)
 			}
@@ -106,14 +106,14 @@ func TestUnsupportedVersion(t *testing.T) {
 		"DaemonSet.extensions":  "No daemonSet is supported at api version extensions/v1beta1",
 		"StatefulSet.apps":      "No statefulSet is supported at api version extensions/v1beta1",
 	} {
-		_, err := statusOf(vedette.ParseKind(kind), []byte(`{"apiVersion":"extensions/v1beta1","status":{}}`))
+		_, err := evaluateStatus(vedette.ParseKind(kind), []byte(`{"apiVersion":"extensions/v1beta1","status":{}}`))
 		if vedette.KindOf(err) != vedette.Invalid || err.Error() != want {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
 }
 
-func (s status) text() string {
+func (s manifestStatus) text() string {
 	word := func(yes, no string, c condition) string {
 		text := no
 		if c.State {
@@ -204,11 +204,11 @@ func FuzzDouble(f *testing.F) {
 	})
 }
 
-func FuzzMatch(f *testing.F) {
+func FuzzMatchPath(f *testing.F) {
 	f.Add("/manifests/prod//node%20node-1")
 	f.Add("/manifests/%zz/a")
 	f.Fuzz(func(t *testing.T, path string) {
-		p, ok := match("manifests/{account}/{location}/{name}", path)
+		p, ok := matchPath("manifests/{account}/{location}/{name}", path)
 		if ok && (len(p) != 3 || strings.Count(path, "/") < 3) {
 			t.Errorf("%q gave %v", path, p)
 		}

@@ -11,61 +11,61 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// read finds the object that a full name means, which is not there where the name
+// readManifest finds the object that a full name means, which is not there where the name
 // is none: in the store where its feed is live, and else in the cluster. What Orca waits for (that a deployment is
 // stable, that a manifest is gone) must not be told of a state that was before.
-func (a *api) read(ctx context.Context, at place, name string) (store.Row, error) {
+func (a *api) readManifest(ctx context.Context, scope requestScope, name string) (store.Row, error) {
 	kind, object, err := splitName(name)
 	if err != nil {
-		return store.Row{}, vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %.300s) not found: %w", at.account, at.location, name, err)
+		return store.Row{}, vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %.300s) not found: %w", scope.account, scope.location, name, err)
 	}
-	row, err := a.find(ctx, at, kind, object)
-	var failed *readFailure
+	row, err := a.findObject(ctx, scope, kind, object)
+	var readErr *readError
 	switch {
 	case vedette.KindOf(err) == vedette.NotFound:
-		err = vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %s) not found", at.account, at.location, name)
-	case errors.As(err, &failed):
-		err = failed.of(at.account, at.location, name)
+		err = vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %s) not found", scope.account, scope.location, name)
+	case errors.As(err, &readErr):
+		err = readErr.forManifest(scope.account, scope.location, name)
 	}
 	return row, err
 }
 
-// find returns an object: vedette.NotFound where it or the account is not there,
+// findObject returns an object: vedette.NotFound where it or the account is not there,
 // a readFailure where that can't be told.
-func (a *api) find(ctx context.Context, at place, kind, name string) (store.Row, error) {
-	feed, err := a.feed(ctx, at.account, kind, at.location)
-	if a.elsewhere(err) {
-		row, err := a.getLive(ctx, at, kind, name)
-		return row, unread(ctx, err)
+func (a *api) findObject(ctx context.Context, scope requestScope, kind, name string) (store.Row, error) {
+	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
+	if a.shouldReadLive(err) {
+		row, err := a.getLive(ctx, scope, kind, name)
+		return row, asReadError(ctx, err)
 	}
 	if err != nil {
 		return store.Row{}, err
 	}
-	key := vedette.Key{Kind: feed.Feed.Kind, Namespace: at.location, Name: name}
+	key := vedette.Key{Kind: feed.Feed.Kind, Namespace: scope.location, Name: name}
 	if !feed.Resource.Namespaced {
 		key.Namespace = ""
 	}
-	return a.Store.Object(ctx, at.account, key)
+	return a.Store.Object(ctx, scope.account, key)
 }
 
-// selection says which objects of a kind are listed, and what of them is needed.
-type selection struct {
+// listOptions says which objects of a kind are listed, and what of them is needed.
+type listOptions struct {
 	application string // where the store lists them; the cluster knows none
 	selector    string // of labels
 	bodies      bool
 }
 
-// list goes through the objects of a kind, with errors as find's. A page is let go of
+// listObjects goes through the objects of a kind, with errors as find's. A page is let go of
 // before the next one is read: who needs little of an object must not keep it.
-func (a *api) list(ctx context.Context, at place, kind string, s selection) iter.Seq2[store.Row, error] {
+func (a *api) listObjects(ctx context.Context, scope requestScope, kind string, opts listOptions) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
-		if err := a.eachPage(ctx, at, kind, s, func(rows []store.Row) bool { return eachRow(rows, yield) }); err != nil {
+		if err := a.forEachPage(ctx, scope, kind, opts, func(rows []store.Row) bool { return yieldRows(rows, yield) }); err != nil {
 			yield(store.Row{}, err)
 		}
 	}
 }
 
-func eachRow(rows []store.Row, yield func(store.Row, error) bool) bool {
+func yieldRows(rows []store.Row, yield func(store.Row, error) bool) bool {
 	for i, row := range rows {
 		rows[i] = store.Row{}
 		if !yield(row, nil) {
@@ -75,27 +75,27 @@ func eachRow(rows []store.Row, yield func(store.Row, error) bool) bool {
 	return true
 }
 
-// eachPage hands pages to do until that returns false.
-func (a *api) eachPage(ctx context.Context, at place, kind string, s selection, do func([]store.Row) bool) error {
-	feed, err := a.feed(ctx, at.account, kind, at.location)
-	if a.elsewhere(err) {
-		rows, err := a.listLive(ctx, at, kind, s.selector)
+// forEachPage hands pages to do until that returns false.
+func (a *api) forEachPage(ctx context.Context, scope requestScope, kind string, opts listOptions, do func([]store.Row) bool) error {
+	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
+	if a.shouldReadLive(err) {
+		rows, err := a.listLive(ctx, scope, kind, opts.selector)
 		if vedette.KindOf(err) == vedette.NotFound { // the kind, which says nothing of objects
-			err = &readFailure{err.Error()}
+			err = &readError{err.Error()}
 		}
 		do(rows)
-		return unread(ctx, err)
+		return asReadError(ctx, err)
 	}
 	if err != nil {
 		return err
 	}
-	query := store.Query{Accounts: []vedette.AccountName{at.account}, Kinds: []vedette.Kind{feed.Feed.Kind}, Namespace: at.location,
-		Application: s.application, Selector: s.selector, Bodies: s.bodies, SkipTotal: true, Bytes: pageBytes}
+	query := store.Query{Accounts: []vedette.AccountName{scope.account}, Kinds: []vedette.Kind{feed.Feed.Kind}, Namespace: scope.location,
+		Application: opts.application, Selector: opts.selector, Bodies: opts.bodies, SkipTotal: true, Bytes: pageBytes}
 	if !feed.Resource.Namespaced {
 		query.Namespace = ""
 	}
 	for {
-		next, err := a.onePage(ctx, at, query, do)
+		next, err := a.readPage(ctx, scope, query, do)
 		if query.After = next; err != nil || next == "" {
 			return err
 		}
@@ -106,10 +106,10 @@ func (a *api) eachPage(ctx context.Context, at place, kind string, s selection, 
 // rows are stored, and unpacked.
 const pageBytes = 512 << 10
 
-// onePage hands one page to do, and returns the cursor of the next one, if that wants
+// readPage hands one page to do, and returns the cursor of the next one, if that wants
 // it.
-func (a *api) onePage(ctx context.Context, at place, query store.Query, do func([]store.Row) bool) (next string, err error) {
-	release, err := a.Reads.Acquire(ctx, at.sender, 2*pageBytes)
+func (a *api) readPage(ctx context.Context, scope requestScope, query store.Query, do func([]store.Row) bool) (next string, err error) {
+	release, err := a.ReadLimiter.Acquire(ctx, scope.limitKey, 2*pageBytes)
 	if err != nil {
 		return "", err
 	}
@@ -121,26 +121,26 @@ func (a *api) onePage(ctx context.Context, at place, query store.Query, do func(
 	return page.Next, nil
 }
 
-// elsewhere reports whether the store can't answer and the cluster may.
-func (a *api) elsewhere(err error) bool {
-	var failed *readFailure
-	return a.Dispatch != nil && errors.As(err, &failed)
+// shouldReadLive reports whether the store can't answer and the cluster may.
+func (a *api) shouldReadLive(err error) bool {
+	var readErr *readError
+	return a.Dispatch != nil && errors.As(err, &readErr)
 }
 
-// unread makes a readFailure of what a cluster or its agent says, unless it is
+// asReadError makes a readFailure of what a cluster or its agent says, unless it is
 // that something is not there, or nobody waits for it any more.
-func unread(ctx context.Context, err error) error {
+func asReadError(ctx context.Context, err error) error {
 	switch {
 	case err == nil || vedette.KindOf(err) == vedette.NotFound:
 		return err
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
 	}
-	return &readFailure{err.Error()}
+	return &readError{err.Error()}
 }
 
-// feed returns the live feed that an object of a kind would come by.
-func (a *api) feed(ctx context.Context, account vedette.AccountName, kind, location string) (store.FeedStatus, error) {
+// findFeed returns the live feed that an object of a kind would come by.
+func (a *api) findFeed(ctx context.Context, account vedette.AccountName, kind, location string) (store.FeedStatus, error) {
 	feeds, err := a.Store.Feeds(ctx, account)
 	if err != nil {
 		return store.FeedStatus{}, err
@@ -149,44 +149,44 @@ func (a *api) feed(ctx context.Context, account vedette.AccountName, kind, locat
 		if _, err := a.account(ctx, account); err != nil {
 			return store.FeedStatus{}, err
 		}
-		return store.FeedStatus{}, &readFailure{"the account's agent has not said yet what it caches"}
+		return store.FeedStatus{}, &readError{"the account's agent has not said yet what it caches"}
 	}
-	feed, err := choose(feeds, kind, location)
+	feed, err := selectFeed(feeds, kind, location)
 	switch {
 	case err != nil:
 		return feed, err
-	case !a.Live(account):
-		return feed, &readFailure{"no agent is connected for this account, and what is stored may be out of date"}
+	case !a.Connected(account):
+		return feed, &readError{"no agent is connected for this account, and what is stored may be out of date"}
 	case feed.State != vedette.FeedLive:
-		return feed, &readFailure{"the agent does not follow this kind now: " + string(feed.State) + " " + feed.Message}
+		return feed, &readError{"the agent does not follow this kind now: " + string(feed.State) + " " + feed.Message}
 	}
 	return feed, nil
 }
 
-// of completes a failure as Clouddriver words it.
-func (e *readFailure) of(account vedette.AccountName, location, name string) error {
-	return &readFailure{"Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " + e.message}
+// forManifest completes a failure as Clouddriver words it.
+func (e *readError) forManifest(account vedette.AccountName, location, name string) error {
+	return &readError{"Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " + e.message}
 }
 
-func choose(feeds []store.FeedStatus, kind, location string) (store.FeedStatus, error) {
+func selectFeed(feeds []store.FeedStatus, kind, location string) (store.FeedStatus, error) {
 	var resources []vedette.Resource
 	for _, f := range feeds {
 		resources = append(resources, f.Resource)
 	}
-	resource, err := views.Find(resources, kind)
+	resource, err := views.FindResource(resources, kind)
 	if err != nil {
-		return store.FeedStatus{}, &readFailure{err.Error()}
+		return store.FeedStatus{}, &readError{err.Error()}
 	}
 	for _, namespace := range []string{location, ""} {
-		at := slices.IndexFunc(feeds, func(f store.FeedStatus) bool {
+		index := slices.IndexFunc(feeds, func(f store.FeedStatus) bool {
 			return f.Feed == vedette.Feed{Kind: resource.Kind, Namespace: namespace}
 		})
-		if at >= 0 {
-			return feeds[at], nil
+		if index >= 0 {
+			return feeds[index], nil
 		}
 	}
 	if slices.ContainsFunc(feeds, func(f store.FeedStatus) bool { return f.Feed.Kind == resource.Kind }) {
-		return store.FeedStatus{}, &readFailure{"the account is restricted to namespaces, and this is none of them"}
+		return store.FeedStatus{}, &readError{"the account is restricted to namespaces, and this is none of them"}
 	}
-	return store.FeedStatus{}, &readFailure{"the account's agent does not cache this kind"}
+	return store.FeedStatus{}, &readError{"the account's agent does not cache this kind"}
 }

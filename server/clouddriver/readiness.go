@@ -7,8 +7,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// living is what readiness looks at, of any kind.
-type living struct {
+// readinessInput is what readiness looks at, of any kind.
+type readinessInput struct {
 	Metadata struct {
 		Generation        float64
 		DeletionTimestamp string
@@ -22,30 +22,30 @@ type living struct {
 	}
 }
 
-// readinessOf judges, where an account asks for it, the kinds that Clouddriver
+// evaluateReadiness judges, where an account asks for it, the kinds that Clouddriver
 // calls stable as soon as they are there: a stage that deploys a
 // CustomResourceDefinition waits until custom objects can be made.
-func readinessOf(kind vedette.Kind, manifest []byte) (status, error) {
-	var l living
+func evaluateReadiness(kind vedette.Kind, manifest []byte) (manifestStatus, error) {
+	var l readinessInput
 	if err := json.Unmarshal(manifest, &l); err != nil {
-		return status{}, fmt.Errorf("read the readiness of a %s: %w", kind, err)
+		return manifestStatus{}, fmt.Errorf("read the readiness of a %s: %w", kind, err)
 	}
 	if l.Metadata.DeletionTimestamp != "" {
 		return stable().unstable("Waiting for the object to be gone: it is being deleted"), nil
 	}
-	if seen := l.Status.ObservedGeneration; seen != nil && *seen != l.Metadata.Generation {
+	if observed := l.Status.ObservedGeneration; observed != nil && *observed != l.Metadata.Generation {
 		return stable().unstable(waitGeneration), nil
 	}
-	return readinessRuleOf(kind)(&l), nil
+	return readinessRule(kind)(&l), nil
 }
 
-func readinessRuleOf(kind vedette.Kind) func(*living) status {
+func readinessRule(kind vedette.Kind) func(*readinessInput) manifestStatus {
 	if !vedette.IsNativeGroup(kind.Group) {
 		return customReadiness
 	}
 	switch kind.Name {
 	case "CustomResourceDefinition":
-		return definitionReadiness
+		return crdReadiness
 	case "APIService":
 		return apiServiceReadiness
 	case "PersistentVolumeClaim":
@@ -61,90 +61,92 @@ func readinessRuleOf(kind vedette.Kind) func(*living) status {
 	case "PodDisruptionBudget":
 		return budgetReadiness
 	}
-	return func(*living) status { return stable() }
+	return func(*readinessInput) manifestStatus { return stable() }
 }
 
-func (l *living) condition(sort string) kubeCondition {
+func (l *readinessInput) condition(conditionType string) kubeCondition {
 	for _, c := range l.Status.Conditions {
-		if c.Type == sort {
+		if c.Type == conditionType {
 			return c
 		}
 	}
 	return kubeCondition{}
 }
 
-func definitionReadiness(l *living) status {
+func crdReadiness(l *readinessInput) manifestStatus {
 	if names := l.condition("NamesAccepted"); names.Status == "False" {
-		return stable().failed(or(names.Message, "The names of the custom resource are taken"))
+		return stable().failed(orDefault(names.Message, "The names of the custom resource are taken"))
 	}
-	return stable().settle(check{l.condition("Established").Status != "True", "Waiting for the custom resource definition to be established"})
+	return stable().unstableIf(waitCheck{l.condition("Established").Status != "True", "Waiting for the custom resource definition to be established"})
 }
 
-func apiServiceReadiness(l *living) status {
+func apiServiceReadiness(l *readinessInput) manifestStatus {
 	c := l.condition("Available")
-	return stable().settle(check{c.Status != "True", or(c.Message, "Waiting for the API service to be available")})
+	return stable().unstableIf(waitCheck{c.Status != "True", orDefault(c.Message, "Waiting for the API service to be available")})
 }
 
-func claimReadiness(l *living) status {
+func claimReadiness(l *readinessInput) manifestStatus {
 	if l.Status.Phase == "Lost" {
 		return stable().failed("The persistent volume claim has lost its volume")
 	}
-	return stable().settle(check{l.Status.Phase != "Bound", "Waiting for the persistent volume claim to be bound"})
+	return stable().unstableIf(waitCheck{l.Status.Phase != "Bound", "Waiting for the persistent volume claim to be bound"})
 }
 
 // volumeReadiness knows volumes that nobody claims as ready: they are there to
 // be claimed.
-func volumeReadiness(l *living) status {
+func volumeReadiness(l *readinessInput) manifestStatus {
 	if l.Status.Phase == "Failed" {
-		return stable().failed(or(l.Status.Message, "The persistent volume has failed"))
+		return stable().failed(orDefault(l.Status.Message, "The persistent volume has failed"))
 	}
-	return stable().settle(check{l.Status.Phase == "" || l.Status.Phase == "Pending", "Waiting for the persistent volume to be available"})
+	return stable().unstableIf(waitCheck{l.Status.Phase == "" || l.Status.Phase == "Pending", "Waiting for the persistent volume to be available"})
 }
 
-func namespaceReadiness(l *living) status {
-	return stable().settle(
-		check{l.Status.Phase == "Terminating", "Waiting for the namespace to be gone: it is being deleted"},
-		check{l.Status.Phase != "Active", "Waiting for the namespace to be active"},
+func namespaceReadiness(l *readinessInput) manifestStatus {
+	return stable().unstableIf(
+		waitCheck{l.Status.Phase == "Terminating", "Waiting for the namespace to be gone: it is being deleted"},
+		waitCheck{l.Status.Phase != "Active", "Waiting for the namespace to be active"},
 	)
 }
 
-func serviceReadiness(l *living) status {
+func serviceReadiness(l *readinessInput) manifestStatus {
 	if l.Spec.Type != "LoadBalancer" {
 		return stable()
 	}
 	return addressReadiness(l)
 }
 
-func addressReadiness(l *living) status {
-	return stable().settle(check{len(l.Status.LoadBalancer.Ingress) == 0, "Waiting for the load balancer to get an address"})
+func addressReadiness(l *readinessInput) manifestStatus {
+	return stable().unstableIf(waitCheck{len(l.Status.LoadBalancer.Ingress) == 0, "Waiting for the load balancer to get an address"})
 }
 
-func budgetReadiness(l *living) status {
-	return stable().settle(check{l.Status.ObservedGeneration == nil && l.Metadata.Generation > 0, waitGeneration})
+func budgetReadiness(l *readinessInput) manifestStatus {
+	return stable().unstableIf(waitCheck{l.Status.ObservedGeneration == nil && l.Metadata.Generation > 0, waitGeneration})
 }
 
 // customReadiness reads conditions as kstatus does: Stalled and Reconciling are
 // there while something is wrong or under way, Ready (or else Available) always.
 // Whose author writes none of them is ready.
-func customReadiness(l *living) status {
+func customReadiness(l *readinessInput) manifestStatus {
 	if c := l.condition("Stalled"); c.Status == "True" {
-		return stable().failed(c.told("The custom resource is stalled"))
+		return stable().failed(c.messageOr("The custom resource is stalled"))
 	}
 	if c := l.condition("Reconciling"); c.Status == "True" {
-		return stable().unstable(c.told("Waiting for the custom resource to be reconciled"))
+		return stable().unstable(c.messageOr("Waiting for the custom resource to be reconciled"))
 	}
-	for _, sort := range []string{"Ready", "Available"} {
-		c := l.condition(sort)
+	for _, conditionType := range []string{"Ready", "Available"} {
+		c := l.condition(conditionType)
 		switch {
 		case c.Type == "":
 			continue
 		case c.ObservedGeneration != 0 && c.ObservedGeneration < l.Metadata.Generation:
 			return stable().unstable(waitGeneration)
 		}
-		return stable().settle(check{c.Status != "True", c.told("Waiting for the custom resource to be " + map[string]string{"Ready": "ready", "Available": "available"}[sort])})
+		return stable().unstableIf(waitCheck{c.Status != "True", c.messageOr("Waiting for the custom resource to be " + map[string]string{"Ready": "ready", "Available": "available"}[conditionType])})
 	}
 	return stable()
 }
 
-// told is what a condition says, or else something instead.
-func (c kubeCondition) told(instead string) string { return or(c.Message, or(c.Reason, instead)) }
+// messageOr is what a condition says, or else something instead.
+func (c kubeCondition) messageOr(fallback string) string {
+	return orDefault(c.Message, orDefault(c.Reason, fallback))
+}

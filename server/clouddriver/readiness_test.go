@@ -8,7 +8,7 @@ import (
 )
 
 func TestReadiness(t *testing.T) {
-	const fine = "stable available"
+	const stableText = "stable available"
 	unstable := func(message string) string { return "unstable(" + message + ") available" }
 	failed := func(message string) string { return "stable available failed(" + message + ")" }
 	conditions := func(list ...string) string {
@@ -17,71 +17,71 @@ func TestReadiness(t *testing.T) {
 	const crd, custom = "CustomResourceDefinition.apiextensions.k8s.io", "CronTab.stable.example.com"
 	for _, tt := range []struct{ why, kind, manifest, want string }{
 		{"a definition that is new", crd, `{}`, unstable("Waiting for the custom resource definition to be established")},
-		{"a definition that is served", crd, conditions(`{"type":"NamesAccepted","status":"True"}`, `{"type":"Established","status":"True"}`), fine},
+		{"a definition that is served", crd, conditions(`{"type":"NamesAccepted","status":"True"}`, `{"type":"Established","status":"True"}`), stableText},
 		{"a definition that is not yet", crd, conditions(`{"type":"NamesAccepted","status":"True"}`, `{"type":"Established","status":"False"}`), unstable("Waiting for the custom resource definition to be established")},
 		{"a definition whose names are taken", crd, conditions(`{"type":"NamesAccepted","status":"False","message":"\"ct\" is taken"}`, `{"type":"Established","status":"True"}`), failed(`"ct" is taken`)},
 		{"which nobody explains", crd, conditions(`{"type":"NamesAccepted","status":"False"}`), failed("The names of the custom resource are taken")},
 
 		{"an API service that is new", "APIService.apiregistration.k8s.io", `{}`, unstable("Waiting for the API service to be available")},
 		{"an API service without endpoints", "APIService.apiregistration.k8s.io", conditions(`{"type":"Available","status":"False","message":"no endpoints"}`), unstable("no endpoints")},
-		{"an API service that answers", "APIService.apiregistration.k8s.io", conditions(`{"type":"Available","status":"True","message":"all checks passed"}`), fine},
+		{"an API service that answers", "APIService.apiregistration.k8s.io", conditions(`{"type":"Available","status":"True","message":"all checks passed"}`), stableText},
 
 		{"a claim that waits", "PersistentVolumeClaim", `{"status":{"phase":"Pending"}}`, unstable("Waiting for the persistent volume claim to be bound")},
 		{"a claim without a status", "PersistentVolumeClaim", `{}`, unstable("Waiting for the persistent volume claim to be bound")},
-		{"a claim that is bound", "PersistentVolumeClaim", `{"status":{"phase":"Bound"}}`, fine},
+		{"a claim that is bound", "PersistentVolumeClaim", `{"status":{"phase":"Bound"}}`, stableText},
 		{"a claim whose volume is gone", "PersistentVolumeClaim", `{"status":{"phase":"Lost"}}`, failed("The persistent volume claim has lost its volume")},
 
-		{"a volume that is free", "PersistentVolume", `{"status":{"phase":"Available"}}`, fine},
-		{"a volume that was released", "PersistentVolume", `{"status":{"phase":"Released"}}`, fine},
+		{"a volume that is free", "PersistentVolume", `{"status":{"phase":"Available"}}`, stableText},
+		{"a volume that was released", "PersistentVolume", `{"status":{"phase":"Released"}}`, stableText},
 		{"a volume that is new", "PersistentVolume", `{"status":{"phase":"Pending"}}`, unstable("Waiting for the persistent volume to be available")},
 		{"a volume that failed", "PersistentVolume", `{"status":{"phase":"Failed","message":"no plugin"}}`, failed("no plugin")},
 		{"a volume that failed without a word", "PersistentVolume", `{"status":{"phase":"Failed"}}`, failed("The persistent volume has failed")},
 
-		{"a namespace in use", "Namespace", `{"status":{"phase":"Active"}}`, fine},
+		{"a namespace in use", "Namespace", `{"status":{"phase":"Active"}}`, stableText},
 		{"a namespace that goes", "Namespace", `{"status":{"phase":"Terminating"}}`, unstable("Waiting for the namespace to be gone: it is being deleted")},
 		{"a namespace without a phase", "Namespace", `{}`, unstable("Waiting for the namespace to be active")},
 
-		{"a Service within the cluster", "Service", `{"spec":{"type":"ClusterIP"},"status":{"loadBalancer":{}}}`, fine},
+		{"a Service within the cluster", "Service", `{"spec":{"type":"ClusterIP"},"status":{"loadBalancer":{}}}`, stableText},
 		{"a Service without an address", "Service", `{"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{}}}`, unstable("Waiting for the load balancer to get an address")},
-		{"a Service with one", "Service", `{"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"10.0.0.1"}]}}}`, fine},
+		{"a Service with one", "Service", `{"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"10.0.0.1"}]}}}`, stableText},
 		{"an Ingress without an address", "Ingress.networking.k8s.io", `{}`, unstable("Waiting for the load balancer to get an address")},
-		{"an Ingress with one", "Ingress.networking.k8s.io", `{"status":{"loadBalancer":{"ingress":[{"hostname":"lb.example.com"}]}}}`, fine},
+		{"an Ingress with one", "Ingress.networking.k8s.io", `{"status":{"loadBalancer":{"ingress":[{"hostname":"lb.example.com"}]}}}`, stableText},
 
 		{"a budget that nobody has seen", "PodDisruptionBudget.policy", `{"metadata":{"generation":1},"status":{}}`, unstable(waitGeneration)},
 		{"a budget whose change nobody has seen", "PodDisruptionBudget.policy", `{"metadata":{"generation":2},"status":{"observedGeneration":1}}`, unstable(waitGeneration)},
-		{"a budget that is kept", "PodDisruptionBudget.policy", `{"metadata":{"generation":2},"status":{"observedGeneration":2}}`, fine},
+		{"a budget that is kept", "PodDisruptionBudget.policy", `{"metadata":{"generation":2},"status":{"observedGeneration":2}}`, stableText},
 
-		{"a custom object without a status", custom, `{"metadata":{"generation":2}}`, fine},
+		{"a custom object without a status", custom, `{"metadata":{"generation":2}}`, stableText},
 		{"a custom object whose change nobody has seen", custom, `{"metadata":{"generation":2},"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True"}]}}`, unstable(waitGeneration)},
-		{"a custom object that is ready", custom, conditions(`{"type":"Synced","status":"False"}`, `{"type":"Ready","status":"True"}`), fine},
+		{"a custom object that is ready", custom, conditions(`{"type":"Synced","status":"False"}`, `{"type":"Ready","status":"True"}`), stableText},
 		{"a custom object that is not", custom, conditions(`{"type":"Ready","status":"False","message":"no such image"}`), unstable("no such image")},
 		{"nobody knows", custom, conditions(`{"type":"Ready","status":"Unknown","reason":"Progressing"}`), unstable("Progressing")},
 		{"nobody knows why", custom, conditions(`{"type":"Ready","status":"False"}`), unstable("Waiting for the custom resource to be ready")},
 		{"ready before a change", custom, conditions(`{"type":"Ready","status":"True","observedGeneration":1}`), unstable(waitGeneration)},
 		{"available counts where ready is not told", custom, conditions(`{"type":"Available","status":"False"}`), unstable("Waiting for the custom resource to be available")},
-		{"and not where it is", custom, conditions(`{"type":"Available","status":"False"}`, `{"type":"Ready","status":"True"}`), fine},
+		{"and not where it is", custom, conditions(`{"type":"Available","status":"False"}`, `{"type":"Ready","status":"True"}`), stableText},
 		{"under way", custom, conditions(`{"type":"Ready","status":"True"}`, `{"type":"Reconciling","status":"True","message":"step 2 of 3"}`), unstable("step 2 of 3")},
-		{"no longer under way", custom, conditions(`{"type":"Reconciling","status":"False"}`), fine},
+		{"no longer under way", custom, conditions(`{"type":"Reconciling","status":"False"}`), stableText},
 		{"stuck", custom, conditions(`{"type":"Reconciling","status":"True"}`, `{"type":"Stalled","status":"True","reason":"QuotaExceeded"}`), failed("QuotaExceeded")},
 		{"a custom object that goes", custom, `{"metadata":{"deletionTimestamp":"2026-11-20T12:00:00Z"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, unstable("Waiting for the object to be gone: it is being deleted")},
-		{"a ConfigMap has nothing to wait for", "ConfigMap", `{"data":{"a":"b"}}`, fine},
+		{"a ConfigMap has nothing to wait for", "ConfigMap", `{"data":{"a":"b"}}`, stableText},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			s, err := judge(vedette.ParseKind(tt.kind), []byte(tt.manifest), true)
+			s, err := evaluate(vedette.ParseKind(tt.kind), []byte(tt.manifest), true)
 			if got := s.text(); err != nil || got != tt.want {
 				t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)
 			}
-			if s, err := judge(vedette.ParseKind(tt.kind), []byte(tt.manifest), false); err != nil || s != stable() {
+			if s, err := evaluate(vedette.ParseKind(tt.kind), []byte(tt.manifest), false); err != nil || s != stable() {
 				t.Errorf("without being asked to: %s, %v", s.text(), err)
 			}
 		})
 	}
 }
 
-// TestReadinessLeavesRulesAlone holds that kinds that Clouddriver judges are
+// TestReadinessKeepsClouddriverRules holds that kinds that Clouddriver judges are
 // judged the same with and without the switch.
-func TestReadinessLeavesRulesAlone(t *testing.T) {
-	s, err := judge(vedette.Kind{Name: "Pod"}, []byte(`{"metadata":{"deletionTimestamp":"x"},"status":{"phase":"Running"}}`), true)
+func TestReadinessKeepsClouddriverRules(t *testing.T) {
+	s, err := evaluate(vedette.Kind{Name: "Pod"}, []byte(`{"metadata":{"deletionTimestamp":"x"},"status":{"phase":"Running"}}`), true)
 	if err != nil || s != stable() {
 		t.Errorf("%s, %v", s.text(), err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// history is where operations are remembered.
-type history interface {
+// operationStore is where operations are remembered.
+type operationStore interface {
 	Operation(ctx context.Context, id vedette.OperationID) (store.OperationRow, error)
 	Operations(ctx context.Context, q store.OperationQuery) ([]store.OperationRow, string, error)
 }
@@ -58,11 +58,11 @@ type resultView struct {
 	DurationMs int64 `json:"durationMs"`
 }
 
-func recordOf(row store.OperationRow) operationRecord {
+func newOperationRecord(row store.OperationRow) operationRecord {
 	rec := operationRecord{OperationID: row.ID, OperationType: row.Verb, Account: row.Account, StartTime: row.Accepted.UnixMilli(),
 		Received: serverStep{row.Server, row.Accepted.UnixMilli()}}
-	sent := row.Agent != "" && !row.Sent.IsZero()
-	if sent {
+	wasSent := row.Agent != "" && !row.Sent.IsZero()
+	if wasSent {
 		rec.Processed = &serverStep{row.Server, row.Sent.UnixMilli()}
 		rec.Sent = &agentStep{row.Agent, row.Sent.UnixMilli()}
 	}
@@ -72,7 +72,7 @@ func recordOf(row store.OperationRow) operationRecord {
 	rec.FinalOutcome, rec.EndTime = row.State, row.Ended.UnixMilli()
 	rec.TotalDurationMs = durationMs(row.Accepted, row.Ended)
 	rec.Answered = &serverStep{row.Server, row.Ended.UnixMilli()}
-	if sent && row.State != vedette.Lost {
+	if wasSent && row.State != vedette.Lost {
 		rec.Result = &resultStep{row.Agent, row.Server, row.Ended.UnixMilli(), resultView{row.Status, *durationMs(row.Sent, row.Ended)}}
 	}
 	return rec
@@ -84,49 +84,49 @@ func durationMs(from, to time.Time) *int64 {
 }
 
 // getOperation mirrors the predecessor's GET /armory/agent/operations/{opId}.
-func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p parts) error {
+func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	row, err := a.Store.Operation(r.Context(), vedette.OperationID(p["id"]))
 	if err != nil {
 		return err
 	}
-	if err := a.Authority.CheckAccount(r.Context(), authorize.CallerOf(r), row.Account, authorize.Read); err != nil {
+	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), row.Account, authorize.Read); err != nil {
 		return err
 	}
-	return writeJSON(w, r, recordOf(row))
+	return writeJSON(w, r, newOperationRecord(row))
 }
 
 // listOperations mirrors the predecessor's GET /armory/agent/operations, the
 // newest first. Pages count from 1. What the caller may not read is left out of
 // its page.
-func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ parts) error {
+func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	items, page, err := parsePage(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	rows, err := a.operationPage(r.Context(), items, page)
+	rows, err := a.readOperationPage(r.Context(), items, page)
 	if err != nil {
 		return err
 	}
-	caller, may := authorize.CallerOf(r), map[vedette.AccountName]bool{}
+	caller, canRead := authorize.CallerOf(r), map[vedette.AccountName]bool{}
 	records := []operationRecord{}
 	for _, row := range rows {
-		if _, asked := may[row.Account]; !asked {
-			err := a.Authority.CheckAccount(r.Context(), caller, row.Account, authorize.Read)
+		if _, checked := canRead[row.Account]; !checked {
+			err := a.Authorizer.CheckAccount(r.Context(), caller, row.Account, authorize.Read)
 			if err != nil && vedette.KindOf(err) != vedette.Denied {
 				return err
 			}
-			may[row.Account] = err == nil
+			canRead[row.Account] = err == nil
 		}
-		if may[row.Account] {
-			records = append(records, recordOf(row))
+		if canRead[row.Account] {
+			records = append(records, newOperationRecord(row))
 		}
 	}
 	return writeJSON(w, r, records)
 }
 
-// operationPage goes from page to page, since only the one before tells where one
+// readOperationPage goes from page to page, since only the one before tells where one
 // begins.
-func (a *api) operationPage(ctx context.Context, items, page int) ([]store.OperationRow, error) {
+func (a *api) readOperationPage(ctx context.Context, items, page int) ([]store.OperationRow, error) {
 	q := store.OperationQuery{Limit: items}
 	for n := 1; ; n++ {
 		rows, next, err := a.Store.Operations(ctx, q)
@@ -142,25 +142,25 @@ func (a *api) operationPage(ctx context.Context, items, page int) ([]store.Opera
 
 // The bounds of pages: so many operations on one, and so many before its end.
 const (
-	usualItems    = 50
-	mostItems     = 1000
-	mostPagedOver = 100_000
+	defaultItems  = 50
+	maxItems      = 1000
+	maxPagedItems = 100_000
 )
 
 func parsePage(query url.Values) (items, page int, err error) {
-	items, page = usualItems, 1
+	items, page = defaultItems, 1
 	for name, field := range map[string]*int{"items": &items, "page": &page} {
-		given := query.Get(name)
-		if given == "" {
+		value := query.Get(name)
+		if value == "" {
 			continue
 		}
-		if *field, err = strconv.Atoi(given); err != nil || *field < 1 {
-			return 0, 0, vedette.Errorf(vedette.Invalid, "%s is %.40q and must be a number from 1", name, given)
+		if *field, err = strconv.Atoi(value); err != nil || *field < 1 {
+			return 0, 0, vedette.Errorf(vedette.Invalid, "%s is %.40q and must be a number from 1", name, value)
 		}
 	}
-	if items > mostItems || page > mostPagedOver/items {
+	if items > maxItems || page > maxPagedItems/items {
 		return 0, 0, vedette.Errorf(vedette.Invalid, "page %d of %d operations is too far: a page has at most %d, and %d can be paged over; GET /vedette/v1/operations has cursors",
-			page, items, mostItems, mostPagedOver)
+			page, items, maxItems, maxPagedItems)
 	}
 	return items, page, nil
 }

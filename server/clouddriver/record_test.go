@@ -58,7 +58,7 @@ func TestOperationRecords(t *testing.T) {
 	if response, _ := get(t, url+"/armory/agent/operations/01J00000000000000000000009"); response.StatusCode != 404 {
 		t.Errorf("one that is not there: %d", response.StatusCode)
 	}
-	closed := serve(t, clouddriver.Config{Store: w.Store, Authority: grants{}})
+	closed := serve(t, clouddriver.Config{Store: w.Store, Authorizer: grants{}})
 	if got := recordIDs(t, closed+"/armory/agent/operations"); got != "" {
 		t.Errorf("who may read nothing is shown %s", got)
 	}

@@ -14,7 +14,7 @@ import (
 // before it, "POST ops"; without one it is GET, which HEAD is too.
 type route struct {
 	pattern string
-	handle  func(w http.ResponseWriter, r *http.Request, p parts) error
+	handle  func(w http.ResponseWriter, r *http.Request, p pathParams) error
 }
 
 func (r route) method() string {
@@ -32,12 +32,12 @@ func (r route) path() string {
 	return path
 }
 
-func (r route) takes(method string) bool {
+func (r route) accepts(method string) bool {
 	return method == r.method() || method == http.MethodHead && r.method() == http.MethodGet
 }
 
-// parts are what a route's braces took, unescaped.
-type parts map[string]string
+// pathParams are what a route's braces took, unescaped.
+type pathParams map[string]string
 
 // router finds the route of a path as it stands in the request: it cleans
 // nothing and redirects nowhere. A slash too many at the end is ignored where no
@@ -50,33 +50,33 @@ type router struct {
 
 func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
-	methods, found := ro.try(w, r, path)
-	if shorter, slash := strings.CutSuffix(path, "/"); slash && !found && methods == nil {
-		methods, found = ro.try(w, r, shorter)
+	methods, found := ro.tryRoutes(w, r, path)
+	if shorter, hasSlash := strings.CutSuffix(path, "/"); hasSlash && !found && methods == nil {
+		methods, found = ro.tryRoutes(w, r, shorter)
 	}
 	switch {
 	case found:
 	case methods != nil:
-		w.Header().Set("Allow", allow(methods))
+		w.Header().Set("Allow", allowHeader(methods))
 		writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException", "Request method '"+r.Method+"' is not supported")
 	default:
 		writeError(w, http.StatusNotFound, notFoundException, "No handler found for "+r.Method+" "+path)
 	}
 }
 
-// try answers by the first route that has the path and takes the method. Where
+// tryRoutes answers by the first route that has the path and takes the method. Where
 // there is none, it returns the methods of those that have the path.
-func (ro router) try(w http.ResponseWriter, r *http.Request, path string) (methods []string, found bool) {
+func (ro router) tryRoutes(w http.ResponseWriter, r *http.Request, path string) (methods []string, found bool) {
 	for _, route := range ro.routes {
-		p, ok := match(route.path(), path)
+		p, ok := matchPath(route.path(), path)
 		if !ok {
 			continue
 		}
-		if !route.takes(r.Method) {
+		if !route.accepts(r.Method) {
 			methods = append(methods, route.method())
 			continue
 		}
-		if err := ro.serve(w, r, route, p); err != nil {
+		if err := ro.serveRoute(w, r, route, p); err != nil {
 			ro.api.fail(w, r, err)
 		}
 		return nil, true
@@ -84,18 +84,18 @@ func (ro router) try(w http.ResponseWriter, r *http.Request, path string) (metho
 	return methods, false
 }
 
-// serve refuses what a page of another site makes a browser send: who runs a
+// serveRoute refuses what a page of another site makes a browser send: who runs a
 // server on their own machine would lend it to all that they visit. Spinnaker's
 // services are no browsers.
-func (ro router) serve(w http.ResponseWriter, r *http.Request, route route, p parts) error {
+func (ro router) serveRoute(w http.ResponseWriter, r *http.Request, route route, p pathParams) error {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return vedette.Errorf(vedette.Denied, "the request was sent by a page of another site: %w", err)
 	}
 	return route.handle(w, r, p)
 }
 
-// allow writes methods as the header has them.
-func allow(methods []string) string {
+// allowHeader writes methods as the header has them.
+func allowHeader(methods []string) string {
 	if slices.Contains(methods, http.MethodGet) {
 		methods = append(methods, http.MethodHead)
 	}
@@ -103,25 +103,25 @@ func allow(methods []string) string {
 	return strings.Join(slices.Compact(methods), ", ")
 }
 
-// match compares an escaped path with a pattern, segment by segment. A segment
+// matchPath compares an escaped path with a pattern, segment by segment. A segment
 // may hold an escaped slash, so it is unescaped only once it is cut out.
-func match(pattern, path string) (parts, bool) {
+func matchPath(pattern, path string) (pathParams, bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimPrefix(path, "/"), "/")
 	if len(want) != len(got) {
 		return nil, false
 	}
-	p := parts{}
+	p := pathParams{}
 	for i, segment := range want {
 		text, err := url.PathUnescape(got[i])
-		name, wild := strings.CutPrefix(segment, "{")
+		name, isWildcard := strings.CutPrefix(segment, "{")
 		name, suffix, _ := strings.Cut(name, "}")
-		taken, fits := strings.CutSuffix(text, suffix)
+		value, hasSuffix := strings.CutSuffix(text, suffix)
 		switch {
 		case err != nil:
 			return nil, false
-		case wild && fits:
-			p[name] = taken
-		case wild:
+		case isWildcard && hasSuffix:
+			p[name] = value
+		case isWildcard:
 			return nil, false
 		case text != segment:
 			return nil, false

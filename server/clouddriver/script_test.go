@@ -15,16 +15,16 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// cluster is what a script has a cluster answer, by "get configMap shop/settings".
+// fakeCluster is what a script has a cluster answer, by "get configMap shop/settings".
 // What it does not name is not there.
-type cluster struct {
+type fakeCluster struct {
 	answers map[string]vedette.Outcome
 
-	mu    sync.Mutex
-	asked []string
+	mu       sync.Mutex
+	received []string
 }
 
-func (c *cluster) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (c *fakeCluster) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	name := string(op.Args.Verb())
 	switch a := op.Args.(type) {
 	case vedette.GetArgs:
@@ -41,7 +41,7 @@ func (c *cluster) Execute(ctx context.Context, op vedette.Operation) vedette.Out
 		name += fmt.Sprintf(" %s %s/%s %s %t %t", a.Kind, a.Namespace, a.Name, a.Propagation, a.MissingOK, a.NoWait)
 	}
 	c.mu.Lock()
-	c.asked = append(c.asked, fmt.Sprintf("%s in %s for %s within %s", strings.TrimSpace(name), op.Account, op.User, time.Until(op.Deadline).Round(time.Second)))
+	c.received = append(c.received, fmt.Sprintf("%s in %s for %s within %s", strings.TrimSpace(name), op.Account, op.User, time.Until(op.Deadline).Round(time.Second)))
 	c.mu.Unlock()
 	out, ok := c.answers[strings.TrimSpace(name)]
 	switch {
@@ -55,13 +55,13 @@ func (c *cluster) Execute(ctx context.Context, op vedette.Operation) vedette.Out
 	return out
 }
 
-func (c *cluster) questions() []string {
+func (c *fakeCluster) requests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Sorted(slices.Values(c.asked))
+	return slices.Sorted(slices.Values(c.received))
 }
 
-func objects(manifests ...string) vedette.Outcome {
+func objectsOutcome(manifests ...string) vedette.Outcome {
 	out := vedette.Outcome{State: vedette.Done, Status: 200}
 	for _, m := range manifests {
 		out.Objects = append(out.Objects, json.RawMessage(m))
@@ -69,15 +69,15 @@ func objects(manifests ...string) vedette.Outcome {
 	return out
 }
 
-func logs(text string) vedette.Outcome {
+func logOutcome(text string) vedette.Outcome {
 	return vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader(text))}
 }
 
-func refused(status int, message string) vedette.Outcome {
+func failedOutcome(status int, message string) vedette.Outcome {
 	return vedette.Outcome{State: vedette.Failed, Status: status, Message: message}
 }
 
-var hanging = vedette.Outcome{Reason: "hangs"}
+var hangingOutcome = vedette.Outcome{Reason: "hangs"}
 
 const settings = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings-v001","namespace":"shop","uid":"6e0f","creationTimestamp":"2026-11-20T12:00:00Z",
 	"annotations":{"moniker.spinnaker.io/application":"web","moniker.spinnaker.io/cluster":"configMap settings"}},"data":{"replicas":"3"}}`
@@ -106,9 +106,9 @@ func jobPod(name, status string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"shop","labels":{"controller-uid":"1"}},"status":%s}`, name, status)
 }
 
-// prod is an account that caches pods and ReplicaSets, and a cluster that has
+// prodWorld is an account that caches pods and ReplicaSets, and a cluster that has
 // more.
-func prod(t *testing.T) (*readtest.Fixture, *cluster) {
+func prodWorld(t *testing.T) (*readtest.Fixture, *fakeCluster) {
 	w := readtest.New(t)
 	w.Account("prod", "pods", "replicasets", "deployments")
 	w.Put("prod", web0,
@@ -118,27 +118,27 @@ func prod(t *testing.T) (*readtest.Fixture, *cluster) {
 		jobPod("migrate-b", `{"phase":"Failed","startTime":"2026-11-20T12:00:09Z","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":2,"reason":"Error","message":"no table"}}}]}`),
 		jobPod("migrate-a", `{"phase":"Failed","startTime":"2026-11-20T12:00:03Z","initContainerStatuses":[{"name":"wait","state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{"name":"main","state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]}`),
 		jobPod("migrate-0", `{"phase":"Pending"}`))
-	return w, &cluster{answers: map[string]vedette.Outcome{
-		"get configMap shop/settings-v001":                  objects(settings),
-		"get secret shop/hidden":                            refused(403, `secrets "hidden" is forbidden`),
+	return w, &fakeCluster{answers: map[string]vedette.Outcome{
+		"get configMap shop/settings-v001":                  objectsOutcome(settings),
+		"get secret shop/hidden":                            failedOutcome(403, `secrets "hidden" is forbidden`),
 		"get service shop/slow":                             {State: vedette.Lost, Message: "the agent went away"},
 		"get ingress shop/mute":                             {State: vedette.Failed, Status: 500},
-		"get widget shop/odd":                               objects(),
-		"get deployment shop/web":                           objects(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`),
-		"events Pod shop/web-0":                             objects(event("third", "null", `"2026-11-20T12:03:00Z"`), event("first", `"2026-11-20T12:01:00Z"`, "null"), event("second", `"2026-11-20T12:00:00Z"`, `"2026-11-20T12:02:00.5Z"`)),
-		"metrics shop/web-0":                                objects(usage),
-		"list configMap shop":                               objects(settings, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","labels":{"app":"web"}}}`),
-		"list service shop":                                 refused(403, "services is forbidden"),
-		"get job.batch shop/running":                        objects(job("running", `,"status":{"active":1}`)),
-		"get job.batch shop/new":                            objects(job("new", "")),
-		"get job.batch shop/done":                           objects(job("done", `,"status":{"succeeded":1}`)),
-		"get job.batch shop/failed":                         objects(job("failed", `,"status":{"failed":2,"conditions":[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded","message":"too often"}]}`)),
+		"get widget shop/odd":                               objectsOutcome(),
+		"get deployment shop/web":                           objectsOutcome(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`),
+		"events Pod shop/web-0":                             objectsOutcome(event("third", "null", `"2026-11-20T12:03:00Z"`), event("first", `"2026-11-20T12:01:00Z"`, "null"), event("second", `"2026-11-20T12:00:00Z"`, `"2026-11-20T12:02:00.5Z"`)),
+		"metrics shop/web-0":                                objectsOutcome(usage),
+		"list configMap shop":                               objectsOutcome(settings, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","labels":{"app":"web"}}}`),
+		"list service shop":                                 failedOutcome(403, "services is forbidden"),
+		"get job.batch shop/running":                        objectsOutcome(job("running", `,"status":{"active":1}`)),
+		"get job.batch shop/new":                            objectsOutcome(job("new", "")),
+		"get job.batch shop/done":                           objectsOutcome(job("done", `,"status":{"succeeded":1}`)),
+		"get job.batch shop/failed":                         objectsOutcome(job("failed", `,"status":{"failed":2,"conditions":[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded","message":"too often"}]}`)),
 		"delete Job.batch shop/done background true true":   {State: vedette.Done},
-		"delete Job.batch shop/failed background true true": refused(403, "jobs is forbidden"),
-		"logs shop/migrate-b/main":                          logs("starting\n  SPINNAKER_PROPERTY_Version=1.4.2 \nSPINNAKER_CONFIG_JSON={\"count\":3,\"nested\":{\"a\":[1.50]}}\n"),
-		"logs shop/migrate-b/broken":                        logs("SPINNAKER_PROPERTY_A=b\nSPINNAKER_CONFIG_JSON={\"a\":\n"),
-		"logs shop/web-0/web":                               logs("listening on 8080\n"),
-		"logs shop/web-0/migrate":                           logs("SPINNAKER_PROPERTY_STEP=2\n"),
-		"logs shop/web-0/sidecar":                           refused(400, "container sidecar is waiting to start"),
+		"delete Job.batch shop/failed background true true": failedOutcome(403, "jobs is forbidden"),
+		"logs shop/migrate-b/main":                          logOutcome("starting\n  SPINNAKER_PROPERTY_Version=1.4.2 \nSPINNAKER_CONFIG_JSON={\"count\":3,\"nested\":{\"a\":[1.50]}}\n"),
+		"logs shop/migrate-b/broken":                        logOutcome("SPINNAKER_PROPERTY_A=b\nSPINNAKER_CONFIG_JSON={\"a\":\n"),
+		"logs shop/web-0/web":                               logOutcome("listening on 8080\n"),
+		"logs shop/web-0/migrate":                           logOutcome("SPINNAKER_PROPERTY_STEP=2\n"),
+		"logs shop/web-0/sidecar":                           failedOutcome(400, "container sidecar is waiting to start"),
 	}}
 }

@@ -14,29 +14,29 @@ type condition struct {
 	Message string `json:"message,omitempty"`
 }
 
-// status is how Orca knows that a deployment is done: stable, or failed.
-type status struct {
+// manifestStatus is how Orca knows that a deployment is done: stable, or failed.
+type manifestStatus struct {
 	Stable    condition `json:"stable"`
 	Failed    condition `json:"failed"`
 	Paused    condition `json:"paused"`
 	Available condition `json:"available"`
 }
 
-func stable() status {
-	return status{Stable: condition{State: true}, Available: condition{State: true}}
+func stable() manifestStatus {
+	return manifestStatus{Stable: condition{State: true}, Available: condition{State: true}}
 }
 
-func (s status) unstable(message string) status {
+func (s manifestStatus) unstable(message string) manifestStatus {
 	s.Stable = condition{false, message}
 	return s
 }
 
-func (s status) unavailable(message string) status {
+func (s manifestStatus) unavailable(message string) manifestStatus {
 	s.Available = condition{false, message}
 	return s
 }
 
-func (s status) failed(message string) status {
+func (s manifestStatus) failed(message string) manifestStatus {
 	s.Failed = condition{true, message}
 	return s
 }
@@ -78,35 +78,35 @@ type kubeCondition struct {
 }
 
 // is compares without case, as Clouddriver does.
-func (c kubeCondition) is(sort, status string) bool {
-	return strings.EqualFold(c.Type, sort) && strings.EqualFold(c.Status, status)
+func (c kubeCondition) is(conditionType, status string) bool {
+	return strings.EqualFold(c.Type, conditionType) && strings.EqualFold(c.Status, status)
 }
 
-// judge tells the status of a manifest: as Clouddriver does and, where
+// evaluate tells the status of a manifest: as Clouddriver does and, where
 // readiness counts too, of the other kinds by readinessOf.
-func judge(kind vedette.Kind, manifest []byte, readiness bool) (status, error) {
-	if readiness && ruleOf(kind) == nil {
-		return readinessOf(kind, manifest)
+func evaluate(kind vedette.Kind, manifest []byte, readiness bool) (manifestStatus, error) {
+	if readiness && statusRule(kind) == nil {
+		return evaluateReadiness(kind, manifest)
 	}
-	return statusOf(kind, manifest)
+	return evaluateStatus(kind, manifest)
 }
 
-// statusOf judges a manifest as Clouddriver does. Kinds without a rule are
+// evaluateStatus judges a manifest as Clouddriver does. Kinds without a rule are
 // always stable. The error is vedette.Invalid for a version of a workload that
 // Clouddriver does not support, though the rules would do.
-func statusOf(kind vedette.Kind, manifest []byte) (status, error) {
-	rule := ruleOf(kind)
+func evaluateStatus(kind vedette.Kind, manifest []byte) (manifestStatus, error) {
+	rule := statusRule(kind)
 	if rule == nil {
 		return stable(), nil
 	}
 	var w workload
 	if err := json.Unmarshal(manifest, &w); err != nil {
-		return status{}, fmt.Errorf("read the status of a %s: %w", kind, err)
+		return manifestStatus{}, fmt.Errorf("read the status of a %s: %w", kind, err)
 	}
 	switch kind.Name {
 	case "Deployment", "DaemonSet", "StatefulSet":
 		if w.APIVersion != "apps/v1" {
-			return status{}, vedette.Errorf(vedette.Invalid, "No %s is supported at api version %s", kindName(kind), w.APIVersion)
+			return manifestStatus{}, vedette.Errorf(vedette.Invalid, "No %s is supported at api version %s", kindName(kind), w.APIVersion)
 		}
 	}
 	if kind.Name == "StatefulSet" && w.Spec.UpdateStrategy.Type == "OnDelete" {
@@ -118,7 +118,7 @@ func statusOf(kind vedette.Kind, manifest []byte) (status, error) {
 	return rule(&w), nil
 }
 
-func ruleOf(kind vedette.Kind) func(*workload) status {
+func statusRule(kind vedette.Kind) func(*workload) manifestStatus {
 	if !vedette.IsNativeGroup(kind.Group) {
 		return nil
 	}
@@ -134,7 +134,7 @@ func ruleOf(kind vedette.Kind) func(*workload) status {
 	case "Job":
 		return jobStatus
 	case "CronJob":
-		return func(*workload) status { return stable() }
+		return func(*workload) manifestStatus { return stable() }
 	case "Pod":
 		return podStatus
 	case "HorizontalPodAutoscaler":
@@ -149,26 +149,26 @@ const (
 	waitReady      = "Waiting for all replicas to be ready"
 )
 
-// check is one line of a rule: what is waited for, and whether it is.
-type check struct {
-	waits   bool
+// waitCheck is one line of a rule: what is waited for, and whether it is.
+type waitCheck struct {
+	pending bool
 	message string
 }
 
-// first returns the message of the first line that still waits, "" where none
+// firstPending returns the message of the first line that still waits, "" where none
 // does.
-func first(checks ...check) string {
+func firstPending(checks ...waitCheck) string {
 	for _, c := range checks {
-		if c.waits {
+		if c.pending {
 			return c.message
 		}
 	}
 	return ""
 }
 
-// settle makes a status unstable where something is waited for.
-func (s status) settle(checks ...check) status {
-	if message := first(checks...); message != "" {
+// unstableIf makes a status unstable where something is waited for.
+func (s manifestStatus) unstableIf(checks ...waitCheck) manifestStatus {
+	if message := firstPending(checks...); message != "" {
 		return s.unstable(message)
 	}
 	return s
@@ -176,7 +176,7 @@ func (s status) settle(checks ...check) status {
 
 // deploymentStatus gathers what the conditions say, and what replicas are still
 // waited for: a deployment out of time is failed though it is unavailable, too.
-func deploymentStatus(w *workload) status {
+func deploymentStatus(w *workload) manifestStatus {
 	result, s := stable(), w.Status
 	if w.Metadata.Generation != s.ObservedGeneration {
 		return result.unstable(waitGeneration)
@@ -192,29 +192,29 @@ func deploymentStatus(w *workload) status {
 			result = result.failed("Deployment exceeded its progress deadline")
 		}
 	}
-	desired, updated := w.Spec.Replicas, number(s.UpdatedReplicas)
-	return result.settle(
-		check{updated < desired, "Waiting for all replicas to be updated"},
-		check{s.Replicas > updated, "Waiting for old replicas to finish termination"},
-		check{s.AvailableReplicas < desired, waitAvailable},
-		check{s.ReadyReplicas < desired, waitReady},
+	desired, updated := w.Spec.Replicas, valueOrZero(s.UpdatedReplicas)
+	return result.unstableIf(
+		waitCheck{updated < desired, "Waiting for all replicas to be updated"},
+		waitCheck{s.Replicas > updated, "Waiting for old replicas to finish termination"},
+		waitCheck{s.AvailableReplicas < desired, waitAvailable},
+		waitCheck{s.ReadyReplicas < desired, waitReady},
 	)
 }
 
-func replicaSetStatus(w *workload) status {
+func replicaSetStatus(w *workload) manifestStatus {
 	desired, s := w.Spec.Replicas, w.Status
-	message := first(
-		check{s.FullyLabeledReplicas < desired, "Waiting for all replicas to be fully-labeled"},
-		check{s.ReadyReplicas < desired, waitReady},
-		check{s.AvailableReplicas < desired, waitAvailable},
+	message := firstPending(
+		waitCheck{s.FullyLabeledReplicas < desired, "Waiting for all replicas to be fully-labeled"},
+		waitCheck{s.ReadyReplicas < desired, waitReady},
+		waitCheck{s.AvailableReplicas < desired, waitAvailable},
 	)
 	if message != "" {
 		return stable().unstable(message).unavailable(message)
 	}
-	return stable().settle(check{w.Metadata.Generation != s.ObservedGeneration, "Waiting for replicaset spec update to be observed"})
+	return stable().unstableIf(waitCheck{w.Metadata.Generation != s.ObservedGeneration, "Waiting for replicaset spec update to be observed"})
 }
 
-func daemonSetStatus(w *workload) status {
+func daemonSetStatus(w *workload) manifestStatus {
 	s := w.Status
 	if w.Metadata.Generation != s.ObservedGeneration {
 		return stable().unstable(waitGeneration)
@@ -223,20 +223,20 @@ func daemonSetStatus(w *workload) status {
 		return stable()
 	}
 	desired := s.DesiredNumberScheduled
-	return stable().settle(
-		check{desired > s.CurrentNumberScheduled, "Waiting for all replicas to be scheduled"},
-		check{desired > s.UpdatedNumberScheduled, "Waiting for all updated replicas to be scheduled"},
-		check{desired > s.NumberAvailable, waitAvailable},
-		check{desired > s.NumberReady, waitReady},
+	return stable().unstableIf(
+		waitCheck{desired > s.CurrentNumberScheduled, "Waiting for all replicas to be scheduled"},
+		waitCheck{desired > s.UpdatedNumberScheduled, "Waiting for all updated replicas to be scheduled"},
+		waitCheck{desired > s.NumberAvailable, waitAvailable},
+		waitCheck{desired > s.NumberReady, waitReady},
 	)
 }
 
-func statefulSetStatus(w *workload) status {
+func statefulSetStatus(w *workload) manifestStatus {
 	s, desired := w.Status, w.Spec.Replicas
-	message := first(
-		check{w.Metadata.Generation != s.ObservedGeneration, waitGeneration},
-		check{desired > s.Replicas, "Waiting for at least the desired replica count to be met"},
-		check{desired > s.ReadyReplicas, "Waiting for all updated replicas to be ready"},
+	message := firstPending(
+		waitCheck{w.Metadata.Generation != s.ObservedGeneration, waitGeneration},
+		waitCheck{desired > s.Replicas, "Waiting for at least the desired replica count to be met"},
+		waitCheck{desired > s.ReadyReplicas, "Waiting for all updated replicas to be ready"},
 	)
 	if message != "" {
 		return stable().unstable(message)
@@ -250,13 +250,13 @@ func statefulSetStatus(w *workload) status {
 		done.Stable.Message = "Partitioned roll out complete"
 		return done
 	}
-	return stable().settle(
-		check{s.CurrentReplicas < desired, "Waiting for all updated replicas to be scheduled"},
-		check{s.UpdateRevision != s.CurrentRevision, "Waiting for the updated revision to match the current revision"},
+	return stable().unstableIf(
+		waitCheck{s.CurrentReplicas < desired, "Waiting for all updated replicas to be scheduled"},
+		waitCheck{s.UpdateRevision != s.CurrentRevision, "Waiting for the updated revision to match the current revision"},
 	)
 }
 
-func jobStatus(w *workload) status {
+func jobStatus(w *workload) manifestStatus {
 	completions := 1.0
 	if w.Spec.Completions != nil {
 		completions = *w.Spec.Completions
@@ -272,7 +272,7 @@ func jobStatus(w *workload) status {
 	return stable().unstable("Waiting for jobs to finish")
 }
 
-func podStatus(w *workload) status {
+func podStatus(w *workload) manifestStatus {
 	message := "Pod phase is unknown"
 	switch w.Status.Phase {
 	case "Running", "Succeeded":
@@ -285,15 +285,15 @@ func podStatus(w *workload) status {
 	return stable().unstable(message).unavailable(message)
 }
 
-func autoscalerStatus(w *workload) status {
+func autoscalerStatus(w *workload) manifestStatus {
 	current, desired := w.Status.CurrentReplicas, w.Status.DesiredReplicas
-	return stable().settle(
-		check{desired > current, fmt.Sprintf("Waiting for HPA to complete a scale up, current: %.0f desired: %.0f", current, desired)},
-		check{desired < current, fmt.Sprintf("Waiting for HPA to complete a scale down, current: %.0f desired: %.0f", current, desired)},
+	return stable().unstableIf(
+		waitCheck{desired > current, fmt.Sprintf("Waiting for HPA to complete a scale up, current: %.0f desired: %.0f", current, desired)},
+		waitCheck{desired < current, fmt.Sprintf("Waiting for HPA to complete a scale down, current: %.0f desired: %.0f", current, desired)},
 	)
 }
 
-func number(f *float64) float64 {
+func valueOrZero(f *float64) float64 {
 	if f == nil {
 		return 0
 	}

@@ -34,7 +34,7 @@ type taskStatus struct {
 	Retryable bool   `json:"retryable"`
 }
 
-func viewTask(t task.Task) taskView {
+func newTaskView(t task.Task) taskView {
 	v := taskView{ID: t.ID, History: t.History, ResultObjects: []json.RawMessage{}, Outputs: []task.Output{}, SagaIDs: []string{},
 		Retryable: t.Retryable(), StartTimeMs: t.Started.UnixMilli()}
 	v.Status = taskStatus{Complete: !t.Running(), Completed: !t.Running(), Failed: t.Failed(), Retryable: t.Retryable()}
@@ -49,8 +49,8 @@ func viewTask(t task.Task) taskView {
 }
 
 // getTask mirrors OperationsController.get.
-func (a *api) getTask(w http.ResponseWriter, r *http.Request, p parts) error {
-	t, release, err := readlimit.Read(r.Context(), a.Reads, readlimit.CallerKey(r), func() (task.Task, int64, error) {
+func (a *api) getTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	t, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (task.Task, int64, error) {
 		t, err := a.readTask(r, p["id"])
 		return t, taskCost(t), err
 	})
@@ -58,7 +58,7 @@ func (a *api) getTask(w http.ResponseWriter, r *http.Request, p parts) error {
 		return err
 	}
 	defer release()
-	return writeJSON(w, r, viewTask(t))
+	return writeJSON(w, r, newTaskView(t))
 }
 
 // taskCost is what a task takes while it is answered: its results hold manifests.
@@ -66,13 +66,13 @@ func taskCost(t task.Task) (bytes int64) {
 	for _, result := range t.Results {
 		bytes += int64(len(result))
 	}
-	return objectCost * bytes
+	return objectCopies * bytes
 }
 
 // listTasks mirrors OperationsController.list. What the caller may not read is
 // left out.
-func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ parts) error {
-	release, err := a.Reads.Acquire(r.Context(), readlimit.CallerKey(r), store.MaxTaskBytes)
+func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ pathParams) error {
+	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), store.MaxTaskBytes)
 	if err != nil {
 		return err
 	}
@@ -83,14 +83,14 @@ func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ parts) error {
 	}
 	views := []taskView{}
 	for _, t := range all {
-		views = append(views, viewTask(t))
+		views = append(views, newTaskView(t))
 	}
 	return writeJSON(w, r, views)
 }
 
 // getOwner mirrors OperationsController.getOwnerName.
-func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p parts) error {
-	if err := onlyKubernetes(p); err != nil {
+func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	if err := checkProvider(p); err != nil {
 		return err
 	}
 	t, err := a.readTask(r, p["id"])
@@ -102,7 +102,7 @@ func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p parts) error {
 
 // resumeTask mirrors OperationsController.resumeTask: no task of Kubernetes has a
 // saga.
-func (a *api) resumeTask(w http.ResponseWriter, r *http.Request, p parts) error {
+func (a *api) resumeTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	if _, err := a.readTask(r, p["id"]); err != nil {
 		return err
 	}
@@ -115,16 +115,16 @@ func (a *api) resumeTask(w http.ResponseWriter, r *http.Request, p parts) error 
 func (a *api) readTask(r *http.Request, id string) (task.Task, error) {
 	t, err := a.Tasks.Get(r.Context(), id)
 	caller := authorize.CallerOf(r)
-	if err != nil || submitted(t, caller) {
+	if err != nil || isSubmitter(t, caller) {
 		return t, err
 	}
 	return t, t.CheckAccess(r.Context(), func(ctx context.Context, account vedette.AccountName) error {
-		return a.Authority.CheckAccount(ctx, caller, account, authorize.Read)
+		return a.Authorizer.CheckAccount(ctx, caller, account, authorize.Read)
 	})
 }
 
-func submitted(t task.Task, c authorize.Caller) bool {
-	return or(t.User, authorize.Anonymous) == c.User
+func isSubmitter(t task.Task, c authorize.Caller) bool {
+	return orDefault(t.User, authorize.Anonymous) == c.User
 }
 
 // readableTasks are the tasks that run and that readTask would return.
@@ -134,13 +134,13 @@ func (a *api) readableTasks(r *http.Request) ([]task.Task, error) {
 		return nil, err
 	}
 	caller := authorize.CallerOf(r)
-	may, err := a.Authority.Readable(r.Context(), caller)
-	if err != nil || may == nil {
+	canRead, err := a.Authorizer.Readable(r.Context(), caller)
+	if err != nil || canRead == nil {
 		return all, err
 	}
 	return slices.DeleteFunc(all, func(t task.Task) bool {
-		return !submitted(t, caller) && t.CheckAccess(r.Context(), func(_ context.Context, account vedette.AccountName) error {
-			if !may(account) {
+		return !isSubmitter(t, caller) && t.CheckAccess(r.Context(), func(_ context.Context, account vedette.AccountName) error {
+			if !canRead(account) {
 				return vedette.Errorf(vedette.Denied, "Access is denied")
 			}
 			return nil
@@ -148,15 +148,15 @@ func (a *api) readableTasks(r *http.Request) ([]task.Task, error) {
 	}), nil
 }
 
-// mayChangeTask asks for WRITE of each account of a task: to end one leaves a
+// checkTaskWriteAccess asks for WRITE of each account of a task: to end one leaves a
 // cluster in between.
-func (a *api) mayChangeTask(r *http.Request, id string) error {
+func (a *api) checkTaskWriteAccess(r *http.Request, id string) error {
 	t, err := a.Tasks.Get(r.Context(), id)
 	if err != nil {
 		return err
 	}
 	caller := authorize.CallerOf(r)
 	return t.CheckAccess(r.Context(), func(ctx context.Context, account vedette.AccountName) error {
-		return a.Authority.CheckAccount(ctx, caller, account, authorize.Write)
+		return a.Authorizer.CheckAccount(ctx, caller, account, authorize.Write)
 	})
 }

@@ -13,36 +13,36 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// stuck is a cluster that answers nothing until an operation is given up.
-type stuck struct{}
+// blockingDispatcher is a cluster that answers nothing until an operation is given up.
+type blockingDispatcher struct{}
 
-func (stuck) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (blockingDispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	<-ctx.Done()
 	return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: 504, Message: "given up"}
 }
 
-// TestTasksOfOthers holds who may see and who may end a task: its submitter sees
+// TestTaskAuthorization holds who may see and who may end a task: its submitter sees
 // it, others who may READ its account do, and only who may WRITE it ends it.
-func TestTasksOfOthers(t *testing.T) {
+func TestTaskAuthorization(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "pods")
-	all := task.New(task.Config{Store: w.Store, Accounts: w.Store, Dispatch: stuck{}})
+	taskService := task.New(task.Config{Store: w.Store, Accounts: w.Store, Dispatch: blockingDispatcher{}})
 	serveFor := func(g ...string) http.Handler {
-		return clouddriver.New(clouddriver.Config{Store: w.Store, Tasks: all, Authority: grants(g)})
+		return clouddriver.New(clouddriver.Config{Store: w.Store, Tasks: taskService, Authorizer: grants(g)})
 	}
 	call := func(g []string, user, method, path, body string) (int, string) {
 		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 		r.Header.Set("X-SPINNAKER-USER", user)
-		answer := httptest.NewRecorder()
-		serveFor(g...).ServeHTTP(answer, r)
-		return answer.Code, answer.Body.String()
+		recorder := httptest.NewRecorder()
+		serveFor(g...).ServeHTTP(recorder, r)
+		return recorder.Code, recorder.Body.String()
 	}
 	const scale = `[{"scaleManifest":{"account":"prod","manifestName":"deployment web","location":"shop","replicas":3}}]`
-	id, err := all.Submit(t.Context(), parsed(t, scale), task.Options{User: "ann", Provider: "kubernetes"})
+	id, err := taskService.Submit(t.Context(), parseRequests(t, scale), task.Options{User: "ann", Provider: "kubernetes"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = all.Cancel(context.WithoutCancel(t.Context()), id, false) }) // it has ended then, one way or the other
+	t.Cleanup(func() { _ = taskService.Cancel(context.WithoutCancel(t.Context()), id, false) }) // it has ended then, one way or the other
 	for _, tt := range []struct {
 		why          string
 		grants       []string
@@ -74,7 +74,7 @@ func TestTasksOfOthers(t *testing.T) {
 	}
 }
 
-func parsed(t *testing.T, body string) []task.Request {
+func parseRequests(t *testing.T, body string) []task.Request {
 	t.Helper()
 	requests, err := task.ParseRequests([]byte(body))
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// TestTextThatIsNoName sends, wherever a request may name something, what no name
+// TestInvalidTextIsRejected sends, wherever a request may name something, what no name
 // holds: it must not reach an agent, whose stream can't carry it.
-func TestTextThatIsNoName(t *testing.T) {
+func TestInvalidTextIsRejected(t *testing.T) {
 	for _, tt := range []struct{ why, method, path, body, user, want string }{
 		{"a manifest", "GET", "/manifests/prod/default/secret%20%ff", "", "", "the path must not hold the byte 0xff"},
 		{"a cluster", "GET", "/manifests/prod/shop/configMap/cluster/web/%e8", "", "", "0xe8"},
@@ -30,34 +30,34 @@ func TestTextThatIsNoName(t *testing.T) {
 		{"an artifact", "PUT", "/artifacts/fetch", `{"artifactAccount":"` + "\xff" + `"}`, "", "the body must not hold the byte 0xff"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			w, c := prod(t)
+			w, c := prodWorld(t)
 			handler := clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Tasks: task.New(task.Config{Store: w.Store, Accounts: w.Store, Dispatch: c})})
 			r := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, strings.NewReader(tt.body))
 			if tt.user != "" {
 				r.Header.Set("X-SPINNAKER-USER", tt.user)
 			}
-			answer := httptest.NewRecorder()
-			handler.ServeHTTP(answer, r)
-			if answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), tt.want) || !strings.Contains(answer.Body.String(), "IllegalArgumentException") {
-				t.Errorf("%d %s", answer.Code, answer.Body)
+			recorder := httptest.NewRecorder()
+			handler.ServeHTTP(recorder, r)
+			if recorder.Code != http.StatusBadRequest || !strings.Contains(recorder.Body.String(), tt.want) || !strings.Contains(recorder.Body.String(), "IllegalArgumentException") {
+				t.Errorf("%d %s", recorder.Code, recorder.Body)
 			}
-			if asked := c.questions(); len(asked) > 0 {
-				t.Errorf("%q reached an agent", asked)
+			if requests := c.requests(); len(requests) > 0 {
+				t.Errorf("%q reached an agent", requests)
 			}
 		})
 	}
 }
 
-// slow is a body that comes too slowly.
-type slow struct{}
+// slowBody is a body that comes too slowly.
+type slowBody struct{}
 
-func (slow) Read([]byte) (int, error) { return 0, middleware.ErrSlowBody }
+func (slowBody) Read([]byte) (int, error) { return 0, middleware.ErrSlowBody }
 
-func TestBodyThatComesTooSlowly(t *testing.T) {
-	w, _ := prod(t)
-	answer := httptest.NewRecorder()
-	clouddriver.New(clouddriver.Config{Store: w.Store, Tasks: &tasks{}}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/kubernetes/ops", slow{}))
-	if answer.Code != http.StatusRequestTimeout || !strings.Contains(answer.Body.String(), "too slowly") {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+func TestSlowBodyTimesOut(t *testing.T) {
+	w, _ := prodWorld(t)
+	recorder := httptest.NewRecorder()
+	clouddriver.New(clouddriver.Config{Store: w.Store, Tasks: &fakeTasks{}}).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/kubernetes/ops", slowBody{}))
+	if recorder.Code != http.StatusRequestTimeout || !strings.Contains(recorder.Body.String(), "too slowly") {
+		t.Errorf("%d %s", recorder.Code, recorder.Body)
 	}
 }

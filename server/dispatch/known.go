@@ -67,7 +67,7 @@ func (d *Dispatcher) keyOf(ctx context.Context, account vedette.AccountName, t v
 	if err != nil {
 		return vedette.Key{}, false
 	}
-	r, err := views.Find(resources, t.Kind)
+	r, err := views.FindResource(resources, t.Kind)
 	if err != nil || t.APIVersion != "" && r.Kind.Group != groupOf(t.APIVersion) {
 		return vedette.Key{}, false
 	}

@@ -15,11 +15,11 @@ const (
 	labelManagedBy = "app.kubernetes.io/managed-by"
 )
 
-// described is what of a manifest carries annotations and labels: itself, and
+// metadataObjects is what of a manifest carries annotations and labels: itself, and
 // its template where that has metadata.
-func described(m Manifest) []object {
+func metadataObjects(m Manifest) []object {
 	all := []object{m.metadata()}
-	if template := m.template(); template != nil {
+	if template := m.templateMetadata(); template != nil {
 		all = append(all, template)
 	}
 	return all
@@ -27,44 +27,44 @@ func described(m Manifest) []object {
 
 // annotateArtifact says what artifact a manifest is.
 func annotateArtifact(m Manifest, a Artifact) {
-	for _, meta := range described(m) {
-		annotate(meta, artifactPrefix+"type", &a.Type)
+	for _, meta := range metadataObjects(m) {
+		addAnnotation(meta, artifactPrefix+"type", &a.Type)
 		if a.Name != "" {
-			annotate(meta, artifactPrefix+"name", &a.Name)
+			addAnnotation(meta, artifactPrefix+"name", &a.Name)
 		}
-		annotate(meta, artifactPrefix+"location", a.Location)
-		annotate(meta, artifactPrefix+"version", a.Version)
+		addAnnotation(meta, artifactPrefix+"location", a.Location)
+		addAnnotation(meta, artifactPrefix+"version", a.Version)
 	}
 }
 
 // annotateMoniker says what a manifest is grouped under.
-func annotateMoniker(m Manifest, name vedette.Moniker) {
-	for _, meta := range described(m) {
+func annotateMoniker(m Manifest, moniker vedette.Moniker) {
+	for _, meta := range metadataObjects(m) {
 		for key, value := range map[string]string{
-			"application": name.App, "cluster": name.Cluster, "stack": name.Stack, "detail": name.Detail, "sequence": sequence(name),
+			"application": moniker.App, "cluster": moniker.Cluster, "stack": moniker.Stack, "detail": moniker.Detail, "sequence": sequence(moniker),
 		} {
 			if value != "" {
-				annotate(meta, monikerPrefix+key, &value)
+				addAnnotation(meta, monikerPrefix+key, &value)
 			}
 		}
 	}
 }
 
-// annotate writes an annotation that is not there yet; nil is none.
-func annotate(meta object, key string, value *string) {
-	annotations := within(meta, "annotations")
-	if _, there := annotations[key]; value != nil && !there {
+// addAnnotation writes an annotation that is not there yet; nil is none.
+func addAnnotation(meta object, key string, value *string) {
+	annotations := ensureObject(meta, "annotations")
+	if _, exists := annotations[key]; value != nil && !exists {
 		annotations[key] = *value
 	}
 }
 
-// label writes the labels by which Kubernetes' tools know who deployed what. The
+// addLabels writes the labels by which Kubernetes' tools know who deployed what. The
 // selectors of workloads are left alone, so they must not contain these keys.
-func (d Deployment) label(m Manifest, name vedette.Moniker) {
+func (d DeployDescription) addLabels(m Manifest, moniker vedette.Moniker) {
 	if d.Rules.SkipAppLabels {
 		return
 	}
-	all := described(m)
+	all := metadataObjects(m)
 	if d.SkipSpecTemplateLabels {
 		all = all[:1]
 	}
@@ -73,20 +73,20 @@ func (d Deployment) label(m Manifest, name vedette.Moniker) {
 		manager += "-" + d.Rules.ManagedBySuffix
 	}
 	for _, meta := range all {
-		labels := within(meta, "labels")
-		if _, there := labels[labelApp]; !there && name.App != "" {
-			labels[labelApp] = name.App
+		labels := ensureObject(meta, "labels")
+		if _, exists := labels[labelApp]; !exists && moniker.App != "" {
+			labels[labelApp] = moniker.App
 		}
 		labels[labelManagedBy] = manager
-		if name.Sequence != nil {
-			labels[labelSequence] = sequence(name)
+		if moniker.Sequence != nil {
+			labels[labelSequence] = sequence(moniker)
 		}
 	}
 }
 
-func sequence(name vedette.Moniker) string {
-	if name.Sequence == nil {
+func sequence(moniker vedette.Moniker) string {
+	if moniker.Sequence == nil {
 		return ""
 	}
-	return strconv.Itoa(*name.Sequence)
+	return strconv.Itoa(*moniker.Sequence)
 }

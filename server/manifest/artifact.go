@@ -12,11 +12,11 @@ import (
 
 // The types of artifact that manifests refer to.
 const (
-	dockerImage         = "docker/image"
-	kubernetesArtifact  = "kubernetes/" // and a kind's name
-	configMapArtifact   = kubernetesArtifact + "configMap"
-	secretArtifact      = kubernetesArtifact + "secret"
-	accountOfAnArtifact = "account" // in the metadata
+	dockerImage        = "docker/image"
+	kubernetesArtifact = "kubernetes/" // and a kind's name
+	configMapArtifact  = kubernetesArtifact + "configMap"
+	secretArtifact     = kubernetesArtifact + "secret"
+	metadataAccount    = "account" // in the metadata
 )
 
 // Artifact is something that a manifest refers to and a pipeline may replace, or
@@ -50,12 +50,12 @@ func (a *Artifact) UnmarshalJSON(raw []byte) error {
 	return decode(raw, (*plain)(a))
 }
 
-// made is the artifact that a deployed manifest is. Its name is the one without
+// newArtifact is the artifact that a deployed manifest is. Its name is the one without
 // the version, which is negative where there is none.
-func made(m Manifest, account string, version int) Artifact {
-	name, location, written := m.Name(), m.Namespace(), versionName(version)
-	return Artifact{Type: kubernetesArtifact + KindName(m.Kind()), Name: name, Version: &written, Location: &location,
-		Reference: versioned(name, version), Metadata: map[string]any{accountOfAnArtifact: account}}
+func newArtifact(m Manifest, account string, version int) Artifact {
+	name, location, versionText := m.Name(), m.Namespace(), versionName(version)
+	return Artifact{Type: kubernetesArtifact + KindName(m.Kind()), Name: name, Version: &versionText, Location: &location,
+		Reference: versionedName(name, version), Metadata: map[string]any{metadataAccount: account}}
 }
 
 // versionName returns "v003", or "" of a negative number.
@@ -66,30 +66,30 @@ func versionName(version int) string {
 	return fmt.Sprintf("v%03d", version)
 }
 
-func versioned(name string, version int) string {
+func versionedName(name string, version int) string {
 	if version < 0 {
 		return name
 	}
 	return name + "-" + versionName(version)
 }
 
-// sameThing reports whether one artifact stands for the other: what a deployment
+// sameArtifact reports whether one artifact stands for the other: what a deployment
 // makes takes the place of what the pipeline brought.
-func (a Artifact) sameThing(b Artifact) bool {
-	return a.Type == b.Type && a.Name == b.Name && or(a.Location, "") == or(b.Location, "")
+func (a Artifact) sameArtifact(b Artifact) bool {
+	return a.Type == b.Type && a.Name == b.Name && valueOr(a.Location, "") == valueOr(b.Location, "")
 }
 
-// put replaces the artifact that stands for the same thing, or adds it.
-func put(all []Artifact, a Artifact) []Artifact {
-	if at := slices.IndexFunc(all, a.sameThing); at >= 0 {
-		all[at] = a
+// putArtifact replaces the artifact that stands for the same thing, or adds it.
+func putArtifact(all []Artifact, a Artifact) []Artifact {
+	if index := slices.IndexFunc(all, a.sameArtifact); index >= 0 {
+		all[index] = a
 		return all
 	}
 	return append(all, a)
 }
 
-// add adds what is not there yet.
-func add(all []Artifact, more ...Artifact) []Artifact {
+// appendNew adds what is not there yet.
+func appendNew(all []Artifact, more ...Artifact) []Artifact {
 	for _, a := range more {
 		if !slices.ContainsFunc(all, func(b Artifact) bool { return reflect.DeepEqual(a, b) }) {
 			all = append(all, a)
@@ -98,14 +98,14 @@ func add(all []Artifact, more ...Artifact) []Artifact {
 	return all
 }
 
-// Unbound returns an error that names the required artifacts that are not among
+// CheckBound returns an error that names the required artifacts that are not among
 // the bound ones; nil where there are none. Accounts are not compared, since
 // what a stage requires has one and what a trigger brings may not.
-func Unbound(required, bound []Artifact) error {
+func CheckBound(required, bound []Artifact) error {
 	var missing []string
 	for _, a := range required {
-		is := func(b Artifact) bool { return a.key() == b.key() }
-		if !slices.ContainsFunc(bound, is) && !slices.Contains(missing, a.key()) {
+		sameKey := func(b Artifact) bool { return a.key() == b.key() }
+		if !slices.ContainsFunc(bound, sameKey) && !slices.Contains(missing, a.key()) {
 			missing = append(missing, a.key())
 		}
 	}
@@ -120,12 +120,12 @@ func Unbound(required, bound []Artifact) error {
 // key is what artifacts are compared by, written as Clouddriver prints it.
 func (a Artifact) key() string {
 	return fmt.Sprintf("ArtifactKey(type=%s, name=%s, version=%s, location=%s, reference=%s)",
-		orNull(a.Type), orNull(a.Name), or(a.Version, "null"), or(a.Location, "null"), orNull(a.Reference))
+		orNull(a.Type), orNull(a.Name), valueOr(a.Version, "null"), valueOr(a.Location, "null"), orNull(a.Reference))
 }
 
-func or(s *string, instead string) string {
+func valueOr(s *string, fallback string) string {
 	if s == nil {
-		return instead
+		return fallback
 	}
 	return *s
 }

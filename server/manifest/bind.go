@@ -26,152 +26,152 @@ type Binding struct {
 // artifact without a reference replaces nothing.
 func Bind(kind vedette.Kind, m Manifest, b Binding) []Artifact {
 	var bound []Artifact
-	for _, p := range placesIn(kind, m) {
+	for _, p := range artifactFields(kind, m) {
 		for _, a := range b.Artifacts {
-			if p.takes(a, b) {
-				p.in[p.key] = a.Reference
-				bound = add(bound, a)
+			if p.accepts(a, b) {
+				p.parent[p.key] = a.Reference
+				bound = appendNew(bound, a)
 			}
 		}
 	}
 	return bound
 }
 
-// Found returns the artifacts that a manifest refers to, each once: the images
+// FindArtifacts returns the artifacts that a manifest refers to, each once: the images
 // and the configuration of workloads, and what an autoscaler scales. The list is
 // never nil.
-func Found(kind vedette.Kind, m Manifest) []Artifact {
+func FindArtifacts(kind vedette.Kind, m Manifest) []Artifact {
 	found := []Artifact{}
-	for _, p := range placesIn(kind, m) {
+	for _, p := range artifactFields(kind, m) {
 		if p.value() != "" {
-			found = add(found, Artifact{Type: p.artifact, Name: p.name(p.value()), Reference: p.value(), Metadata: map[string]any{}})
+			found = appendNew(found, Artifact{Type: p.artifactType, Name: p.nameOf(p.value()), Reference: p.value(), Metadata: map[string]any{}})
 		}
 	}
 	return found
 }
 
-// place is a text in a manifest that names something.
-type place struct {
-	artifact string // its type
-	in       object
-	key      string
-	name     func(reference string) string
+// artifactField is a text in a manifest that names something.
+type artifactField struct {
+	artifactType string // its type
+	parent       object
+	key          string
+	nameOf       func(reference string) string
 }
 
-func (p place) value() string { return text(p.in, p.key) }
+func (p artifactField) value() string { return stringField(p.parent, p.key) }
 
-func (p place) takes(a Artifact, b Binding) bool {
+func (p artifactField) accepts(a Artifact, b Binding) bool {
 	value := p.value()
-	if a.Type != p.artifact || a.Reference == "" || value == "" {
+	if a.Type != p.artifactType || a.Reference == "" || value == "" {
 		return false
 	}
-	if strings.HasPrefix(a.Type, kubernetesArtifact) && !b.owns(a) {
+	if strings.HasPrefix(a.Type, kubernetesArtifact) && !b.sameTarget(a) {
 		return false
 	}
 	if b.MatchNameOnly {
 		return value == a.Name
 	}
-	return p.name(value) == a.Name
+	return p.nameOf(value) == a.Name
 }
 
-// owns reports whether a kubernetes/ artifact is of the place that a manifest is
+// sameTarget reports whether a kubernetes/ artifact is of the place that a manifest is
 // for. One that tells no account may be meant.
-func (b Binding) owns(a Artifact) bool {
-	account := text(a.Metadata, accountOfAnArtifact)
-	return or(a.Location, "") == b.Namespace && (account == "" || account == b.Account)
+func (b Binding) sameTarget(a Artifact) bool {
+	account := stringField(a.Metadata, metadataAccount)
+	return valueOr(a.Location, "") == b.Namespace && (account == "" || account == b.Account)
 }
 
-// finder lists places of one sort.
-type finder func(Manifest) []place
+// fieldFinder lists places of one sort.
+type fieldFinder func(Manifest) []artifactField
 
-// ofTemplates are the places of kinds that make pods by a template, images
+// templateFinders are the places of kinds that make pods by a template, images
 // before configuration.
-var ofTemplates = []finder{
-	eachSpec(func(spec object) []place { return images(containers(spec), imageName) }),
-	eachSpec(func(spec object) (all []place) {
+var templateFinders = []fieldFinder{
+	inPodSpecs(func(spec object) []artifactField { return imageFields(allContainers(spec), imageName) }),
+	inPodSpecs(func(spec object) (all []artifactField) {
 		for _, v := range objects(spec["volumes"]) {
-			all = append(all, named(configMapArtifact, v, "configMap", "name"), named(secretArtifact, v, "secret", "secretName"))
-			for _, s := range objects(dig(v, "projected", "sources")) {
-				all = append(all, named(configMapArtifact, s, "configMap", "name"), named(secretArtifact, s, "secret", "name"))
+			all = append(all, nestedField(configMapArtifact, v, "configMap", "name"), nestedField(secretArtifact, v, "secret", "secretName"))
+			for _, s := range objects(nested(v, "projected", "sources")) {
+				all = append(all, nestedField(configMapArtifact, s, "configMap", "name"), nestedField(secretArtifact, s, "secret", "name"))
 			}
 		}
 		return all
 	}),
-	eachSpec(func(spec object) (all []place) {
-		for _, c := range containers(spec) {
+	inPodSpecs(func(spec object) (all []artifactField) {
+		for _, c := range allContainers(spec) {
 			for _, e := range objects(c["envFrom"]) {
-				all = append(all, named(configMapArtifact, e, "configMapRef", "name"), named(secretArtifact, e, "secretRef", "name"))
+				all = append(all, nestedField(configMapArtifact, e, "configMapRef", "name"), nestedField(secretArtifact, e, "secretRef", "name"))
 			}
 			for _, e := range objects(c["env"]) {
 				from, _ := e["valueFrom"].(object)
-				all = append(all, named(configMapArtifact, from, "configMapKeyRef", "name"), named(secretArtifact, from, "secretKeyRef", "name"))
+				all = append(all, nestedField(configMapArtifact, from, "configMapKeyRef", "name"), nestedField(secretArtifact, from, "secretKeyRef", "name"))
 			}
 		}
 		return all
 	}),
 }
 
-// ofPods are the images of containers, which are compared as they stand; those
+// podFinders are the images of containers, which are compared as they stand; those
 // of init containers and the configuration are left alone.
-var ofPods = []finder{func(m Manifest) []place {
-	return images(objects(dig(object(m), "spec", "containers")), whole)
+var podFinders = []fieldFinder{func(m Manifest) []artifactField {
+	return imageFields(objects(nested(object(m), "spec", "containers")), fullReference)
 }}
 
-// ofAutoscalers is what they scale, as far as it may be an artifact.
-var ofAutoscalers = []finder{func(m Manifest) []place {
-	target, _ := dig(object(m), "spec", "scaleTargetRef").(object)
-	switch kind := text(target, "kind"); kind {
+// autoscalerFinders is what they scale, as far as it may be an artifact.
+var autoscalerFinders = []fieldFinder{func(m Manifest) []artifactField {
+	target, _ := nested(object(m), "spec", "scaleTargetRef").(object)
+	switch kind := stringField(target, "kind"); kind {
 	case "Deployment", "deployment", "ReplicaSet", "replicaSet":
-		return []place{{kubernetesArtifact + strings.ToLower(kind[:1]) + kind[1:], target, "name", whole}}
+		return []artifactField{{kubernetesArtifact + strings.ToLower(kind[:1]) + kind[1:], target, "name", fullReference}}
 	}
 	return nil
 }}
 
-func placesIn(kind vedette.Kind, m Manifest) []place {
-	t, _ := traitOf(kind)
-	var all []place
-	for _, find := range t.places {
+func artifactFields(kind vedette.Kind, m Manifest) []artifactField {
+	t, _ := lookupKindInfo(kind)
+	var all []artifactField
+	for _, find := range t.finders {
 		all = append(all, find(m)...)
 	}
-	return slices.DeleteFunc(all, func(p place) bool { return p.in == nil })
+	return slices.DeleteFunc(all, func(p artifactField) bool { return p.parent == nil })
 }
 
-// eachSpec looks into the pod specs of all templates, however deep: a CronJob's
+// inPodSpecs looks into the pod specs of all templates, however deep: a CronJob's
 // lies in its jobTemplate.
-func eachSpec(places func(spec object) []place) finder {
-	return func(m Manifest) []place { return eachSpecIn(object(m), places) }
+func inPodSpecs(find func(spec object) []artifactField) fieldFinder {
+	return func(m Manifest) []artifactField { return findInPodSpecs(object(m), find) }
 }
 
-func eachSpecIn(v any, places func(object) []place) (all []place) {
+func findInPodSpecs(v any, find func(object) []artifactField) (all []artifactField) {
 	switch v := v.(type) {
 	case object:
-		if spec, ok := dig(v, "spec", "template", "spec").(object); ok {
-			all = places(spec)
+		if spec, ok := nested(v, "spec", "template", "spec").(object); ok {
+			all = find(spec)
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			all = append(all, eachSpecIn(v[key], places)...)
+			all = append(all, findInPodSpecs(v[key], find)...)
 		}
 	case []any:
 		for _, inner := range v {
-			all = append(all, eachSpecIn(inner, places)...)
+			all = append(all, findInPodSpecs(inner, find)...)
 		}
 	}
 	return all
 }
 
-func images(containers []object, name func(string) string) (all []place) {
+func imageFields(containers []object, name func(string) string) (all []artifactField) {
 	for _, c := range containers {
-		all = append(all, place{dockerImage, c, "image", name})
+		all = append(all, artifactField{dockerImage, c, "image", name})
 	}
 	return all
 }
 
-func named(artifact string, in object, inner, key string) place {
-	reference, _ := in[inner].(object)
-	return place{artifact, reference, key, whole}
+func nestedField(artifactType string, parent object, child, key string) artifactField {
+	reference, _ := parent[child].(object)
+	return artifactField{artifactType, reference, key, fullReference}
 }
 
-func containers(spec object) []object {
+func allContainers(spec object) []object {
 	return slices.Concat(objects(spec["containers"]), objects(spec["initContainers"]))
 }
 
@@ -186,7 +186,7 @@ func objects(v any) (all []object) {
 	return all
 }
 
-func whole(reference string) string { return reference }
+func fullReference(reference string) string { return reference }
 
 // imageName cuts the digest, or else what follows the last colon: of an image
 // without a tag from a registry with a port that is too much, and is what

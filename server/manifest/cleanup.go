@@ -14,9 +14,9 @@ import (
 // any order. What was just deployed is never among them, be it an old version
 // that is in use again.
 func Outdated(deployed Manifest, live []Manifest) []string {
-	keep, said := maxVersionHistory(deployed)
+	keep, isLimited := maxVersionHistory(deployed)
 	name := deployed.Annotation(artifactPrefix + "name")
-	if !said || name == "" || deployed.Annotation(artifactPrefix+"type") == "" {
+	if !isLimited || name == "" || deployed.Annotation(artifactPrefix+"type") == "" {
 		return nil
 	}
 	var versions []Manifest
@@ -26,7 +26,7 @@ func Outdated(deployed Manifest, live []Manifest) []string {
 		}
 	}
 	slices.SortStableFunc(versions, func(a, b Manifest) int {
-		return strings.Compare(text(a.metadata(), "creationTimestamp"), text(b.metadata(), "creationTimestamp"))
+		return strings.Compare(stringField(a.metadata(), "creationTimestamp"), stringField(b.metadata(), "creationTimestamp"))
 	})
 	var outdated []string
 	for _, m := range versions[:max(0, len(versions)-keep)] {
@@ -44,13 +44,13 @@ func WithoutSecrets(m Manifest) Manifest {
 		return m
 	}
 	m = m.Clone()
-	maps.DeleteFunc(m, func(name string, _ any) bool { return !slices.Contains(shownOfSecrets, name) })
+	maps.DeleteFunc(m, func(name string, _ any) bool { return !slices.Contains(safeSecretFields, name) })
 	if annotations, ok := m.metadata()["annotations"].(object); ok {
 		maps.DeleteFunc(annotations, func(name string, _ any) bool { return !strings.Contains(name, ".spinnaker.io/") })
 	}
 	return m
 }
 
-// shownOfSecrets are the members of a Secret that hold no data. Anything else may, such
+// safeSecretFields are the members of a Secret that hold no data. Anything else may, such
 // as data whose name is misspelled.
-var shownOfSecrets = []string{"apiVersion", "kind", "metadata", "type", "immutable"}
+var safeSecretFields = []string{"apiVersion", "kind", "metadata", "type", "immutable"}

@@ -17,8 +17,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// memory is a cluster that holds what is put into it.
-type memory []Manifest
+// fakeCluster is a cluster that holds what is put into it.
+type fakeCluster []Manifest
 
 // clusterScoped are the native kinds that live in no namespace; the others do.
 var clusterScoped = []string{
@@ -27,20 +27,20 @@ var clusterScoped = []string{
 }
 
 // Namespaced knows the kinds of Kubernetes and those that live definitions make.
-func (c memory) Namespaced(_ context.Context, apiVersion, kind string) (bool, error) {
+func (c fakeCluster) Namespaced(_ context.Context, apiVersion, kind string) (bool, error) {
 	k := KindOf(apiVersion, kind)
 	if vedette.IsNativeGroup(k.Group) {
 		return !slices.Contains(clusterScoped, kind), nil
 	}
 	for _, m := range c {
-		if m.Kind().Name == "CustomResourceDefinition" && dig(object(m), "spec", "names", "kind") == any(kind) && dig(object(m), "spec", "group") == any(k.Group) {
-			return dig(object(m), "spec", "scope") == any("Namespaced"), nil
+		if m.Kind().Name == "CustomResourceDefinition" && nested(object(m), "spec", "names", "kind") == any(kind) && nested(object(m), "spec", "group") == any(k.Group) {
+			return nested(object(m), "spec", "scope") == any("Namespaced"), nil
 		}
 	}
 	return false, vedette.Errorf(vedette.NotFound, "the cluster serves no %s", k)
 }
 
-func (c memory) Get(_ context.Context, apiVersion, kind, namespace, name string) (Manifest, error) {
+func (c fakeCluster) Get(_ context.Context, apiVersion, kind, namespace, name string) (Manifest, error) {
 	for _, m := range c {
 		if m.Kind() == KindOf(apiVersion, kind) && m.Namespace() == namespace && m.Name() == name {
 			return m.Clone(), nil
@@ -51,7 +51,7 @@ func (c memory) Get(_ context.Context, apiVersion, kind, namespace, name string)
 
 // Version reuses the oldest version that was applied from the same manifest but
 // for its metadata, or else counts on from the highest.
-func (c memory) Version(_ context.Context, m Manifest) (vedette.Version, error) {
+func (c fakeCluster) Version(_ context.Context, m Manifest) (vedette.Version, error) {
 	v := vedette.Version{Number: 0}
 	highest := -1
 	for _, live := range c.versions(m) {
@@ -60,7 +60,7 @@ func (c memory) Version(_ context.Context, m Manifest) (vedette.Version, error) 
 			continue
 		}
 		var applied Manifest
-		if json.Unmarshal([]byte(live.Annotation("kubectl.kubernetes.io/last-applied-configuration")), &applied) == nil && !v.Exists && reflect.DeepEqual(bare(applied), bare(m)) {
+		if json.Unmarshal([]byte(live.Annotation("kubectl.kubernetes.io/last-applied-configuration")), &applied) == nil && !v.Exists && reflect.DeepEqual(withoutMetadata(applied), withoutMetadata(m)) {
 			v.Number, v.Exists = n, true
 		}
 		if n > highest {
@@ -73,7 +73,7 @@ func (c memory) Version(_ context.Context, m Manifest) (vedette.Version, error) 
 	return v, nil
 }
 
-func (c memory) versions(m Manifest) []Manifest {
+func (c fakeCluster) versions(m Manifest) []Manifest {
 	var all []Manifest
 	for _, live := range c {
 		if live.Kind() == m.Kind() && live.Namespace() == m.Namespace() && live.Annotation("artifact.spinnaker.io/name") == m.Name() &&
@@ -82,12 +82,12 @@ func (c memory) versions(m Manifest) []Manifest {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Manifest) int {
-		return cmp.Compare(text(a.metadata(), "creationTimestamp"), text(b.metadata(), "creationTimestamp"))
+		return cmp.Compare(stringField(a.metadata(), "creationTimestamp"), stringField(b.metadata(), "creationTimestamp"))
 	})
 	return all
 }
 
-func bare(m Manifest) Manifest {
+func withoutMetadata(m Manifest) Manifest {
 	m = m.Clone()
 	delete(m, "metadata")
 	return m
@@ -95,26 +95,26 @@ func bare(m Manifest) Manifest {
 
 // readCluster fills a cluster from the YAML files of a folder, which need not
 // exist.
-func readCluster(t *testing.T, folder string) memory {
+func readCluster(t *testing.T, folder string) fakeCluster {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c memory
+	var c fakeCluster
 	for _, file := range files {
-		for document := range strings.SplitSeq(read(t, file), "\n---\n") {
+		for document := range strings.SplitSeq(readFile(t, file), "\n---\n") {
 			raw, err := yaml.YAMLToJSON([]byte(document))
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
-			c = append(c, parse(t, string(raw)))
+			c = append(c, mustParse(t, string(raw)))
 		}
 	}
 	return c
 }
 
-func read(t testing.TB, file string) string {
+func readFile(t testing.TB, file string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 
 // namedPriorities are the words that Clouddriver has for priorities.
 var namedPriorities = map[string]int{
-	"LOWEST": unregistered, "WORKLOAD_ATTACHMENT": 110, "WORKLOAD_CONTROLLER": 100, "WORKLOAD": 100, "WORKLOAD_MODIFIER": 90, "PDB": 90,
+	"LOWEST": unregisteredPriority, "WORKLOAD_ATTACHMENT": 110, "WORKLOAD_CONTROLLER": 100, "WORKLOAD": 100, "WORKLOAD_MODIFIER": 90, "PDB": 90,
 	"API_SERVICE": 80, "NETWORK_RESOURCE": 70, "MOUNTABLE_DATA": 50, "MOUNTABLE_DATA_BACKING_RESOURCE": 40, "SERVICE_ACCOUNT": 40,
 	"STORAGE_CLASS": 40, "ADMISSION": 40, "RESOURCE_DEFINITION": 30, "ROLE_BINDING": 30, "ROLE": 20, "NAMESPACE": 0,
 }
 
-// WithCustom adds what an account's customResources say of kinds. A priority
+// WithCustomKinds adds what an account's customResources say of kinds. A priority
 // that is neither a number nor one of Clouddriver's words (ROLE_PRIORITY) counts
 // as the default, 100.
-func (r Rules) WithCustom(all []vedette.CustomResource) Rules {
+func (r Rules) WithCustomKinds(all []vedette.CustomResource) Rules {
 	declared := map[string]vedette.CustomResource{}
 	for _, c := range all {
 		declared[customKey(vedette.ParseKind(c.KubernetesKind))] = c
@@ -28,18 +28,18 @@ func (r Rules) WithCustom(all []vedette.CustomResource) Rules {
 	}
 	r.Priority = func(kind vedette.Kind) (int, bool) {
 		c, known := declared[customKey(kind)]
-		return priorityOf(c.DeployPriority), known
+		return parsePriority(c.DeployPriority), known
 	}
 	return r
 }
 
 func customKey(kind vedette.Kind) string { return strings.ToLower(KindName(kind)) }
 
-func priorityOf(said string) int {
-	if n, err := strconv.Atoi(said); err == nil {
+func parsePriority(value string) int {
+	if n, err := strconv.Atoi(value); err == nil {
 		return n
 	}
-	if n, known := namedPriorities[strings.TrimSuffix(strings.ToUpper(said), "_PRIORITY")]; known {
+	if n, known := namedPriorities[strings.TrimSuffix(strings.ToUpper(value), "_PRIORITY")]; known {
 		return n
 	}
 	return namedPriorities["WORKLOAD_CONTROLLER"]

@@ -29,13 +29,13 @@ func TestDeploy(t *testing.T) {
 		t.Fatalf("%d cases, %v", len(folders), err)
 	}
 	for _, folder := range folders {
-		t.Run(filepath.Base(folder), func(t *testing.T) { deploy(t, folder) })
+		t.Run(filepath.Base(folder), func(t *testing.T) { testDeployment(t, folder) })
 	}
 }
 
-func deploy(t *testing.T, folder string) {
+func testDeployment(t *testing.T, folder string) {
 	c := readCluster(t, filepath.Join(folder, "cluster"))
-	plan, err := planOf(t, folder, c)
+	plan, err := planTwice(t, folder, c)
 	golden := map[string]string{"steps.yaml": "", "result.json": "", "error.txt": ""}
 	switch {
 	case err == nil:
@@ -50,18 +50,18 @@ func deploy(t *testing.T, folder string) {
 	}
 }
 
-// planOf plans twice, because a request may be tried again: the first time must
+// planTwice plans twice, because a request may be tried again: the first time must
 // leave no trace in it.
-func planOf(t *testing.T, folder string, c memory) (Plan, error) {
-	d, err := ReadDeployment([]byte(read(t, filepath.Join(folder, "request.json"))))
+func planTwice(t *testing.T, folder string, c fakeCluster) (Plan, error) {
+	d, err := ParseDeployDescription([]byte(readFile(t, filepath.Join(folder, "request.json"))))
 	if err != nil {
 		return Plan{}, err
 	}
 	d.Rules = readRules(t, filepath.Join(folder, "rules.json"))
 	plan, err := d.Plan(t.Context(), c)
-	again, errAgain := d.Plan(t.Context(), c)
-	if !reflect.DeepEqual(plan, again) || fmt.Sprint(err) != fmt.Sprint(errAgain) {
-		t.Errorf("planned again, it is\n%v, %v\nand was\n%v, %v", again, errAgain, plan, err)
+	second, secondErr := d.Plan(t.Context(), c)
+	if !reflect.DeepEqual(plan, second) || fmt.Sprint(err) != fmt.Sprint(secondErr) {
+		t.Errorf("planned again, it is\n%v, %v\nand was\n%v, %v", second, secondErr, plan, err)
 	}
 	return plan, err
 }
@@ -72,20 +72,20 @@ func readRules(t *testing.T, file string) Rules {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Rules{}
 	}
-	var set struct {
+	var config struct {
 		SkipAppLabels   bool
 		ManagedBySuffix string
 		MatchNameOnly   bool
 		CustomResources []vedette.CustomResource
 	}
-	if err := errors.Join(err, json.Unmarshal(raw, &set)); err != nil {
+	if err := errors.Join(err, json.Unmarshal(raw, &config)); err != nil {
 		t.Fatal(err)
 	}
-	rules := Rules{SkipAppLabels: set.SkipAppLabels, ManagedBySuffix: set.ManagedBySuffix, MatchNameOnly: set.MatchNameOnly}
-	if set.CustomResources == nil {
+	rules := Rules{SkipAppLabels: config.SkipAppLabels, ManagedBySuffix: config.ManagedBySuffix, MatchNameOnly: config.MatchNameOnly}
+	if config.CustomResources == nil {
 		return rules
 	}
-	return rules.WithCustom(set.CustomResources)
+	return rules.WithCustomKinds(config.CustomResources)
 }
 
 // stepsOf writes what reaches the cluster as a YAML stream.

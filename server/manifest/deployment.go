@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Deployment is what Clouddriver's deployManifest is asked for.
-type Deployment struct {
+// DeployDescription is what Clouddriver's deployManifest is asked for.
+type DeployDescription struct {
 	Account   string
 	Moniker   vedette.Moniker // its cluster is each manifest's own where none is given
 	Manifests []Manifest      // left as they are; lists are taken apart
@@ -32,15 +32,15 @@ type Deployment struct {
 
 	Rules Rules
 
-	// Tell is told each step of Plan in Clouddriver's words, for a history. Nil:
+	// Report is told each step of Plan in Clouddriver's words, for a history. Nil:
 	// nobody is.
-	Tell func(line string)
+	Report func(line string)
 }
 
-// tell tells a step.
-func (d Deployment) tell(format string, args ...any) {
-	if d.Tell != nil {
-		d.Tell(fmt.Sprintf(format, args...))
+// reportf tells a step.
+func (d DeployDescription) reportf(format string, args ...any) {
+	if d.Report != nil {
+		d.Report(fmt.Sprintf(format, args...))
 	}
 }
 
@@ -55,9 +55,9 @@ type Rules struct {
 	Priority  func(vedette.Kind) (priority int, known bool)
 }
 
-// ReadDeployment reads the description of a deployManifest operation as Orca
+// ParseDeployDescription reads the description of a deployManifest operation as Orca
 // sends it. The rules are the caller's to add.
-func ReadDeployment(raw []byte) (Deployment, error) {
+func ParseDeployDescription(raw []byte) (DeployDescription, error) {
 	var d struct {
 		Account, Credentials        string
 		Moniker                     vedette.Moniker
@@ -66,52 +66,52 @@ func ReadDeployment(raw []byte) (Deployment, error) {
 		RequiredArtifacts           []*Artifact
 		OptionalArtifacts           []*Artifact
 		NamespaceOverride, Strategy string
-		Versioned                   setting
-		EnableArtifactBinding       setting
-		EnableTraffic               setting
-		SkipSpecTemplateLabels      setting
-		AllowNothingSelected        setting
+		Versioned                   optionalBool
+		EnableArtifactBinding       optionalBool
+		EnableTraffic               optionalBool
+		SkipSpecTemplateLabels      optionalBool
+		AllowNothingSelected        optionalBool
 		Services                    []string
 		LabelSelectors              Selectors
 	}
 	if err := decode(raw, &d); err != nil {
-		return Deployment{}, notJSON("the description of the deployment is", err)
+		return DeployDescription{}, decodeError("the description of the deployment is", err)
 	}
 	manifests := []Manifest{d.Manifest}
 	if d.Manifests != nil && (len(*d.Manifests) > 0 || d.Manifest == nil) {
 		manifests = *d.Manifests
 	} else if d.Manifest == nil {
-		return Deployment{}, vedette.Errorf(vedette.Invalid, "the deployment has no manifests")
+		return DeployDescription{}, vedette.Errorf(vedette.Invalid, "the deployment has no manifests")
 	}
 	if d.Account == "" {
 		d.Account = d.Credentials
 	}
-	return Deployment{
-		Account: d.Account, Moniker: d.Moniker, Manifests: present(manifests),
-		Required: given(d.RequiredArtifacts), Optional: given(d.OptionalArtifacts),
-		NamespaceOverride: d.NamespaceOverride, Versioned: d.Versioned.said,
-		BindArtifacts: d.EnableArtifactBinding.or(true), EnableTraffic: d.EnableTraffic.or(true),
-		SkipSpecTemplateLabels: d.SkipSpecTemplateLabels.or(false), AllowNothingSelected: d.AllowNothingSelected.or(false),
+	return DeployDescription{
+		Account: d.Account, Moniker: d.Moniker, Manifests: nonNilManifests(manifests),
+		Required: nonNilArtifacts(d.RequiredArtifacts), Optional: nonNilArtifacts(d.OptionalArtifacts),
+		NamespaceOverride: d.NamespaceOverride, Versioned: d.Versioned.value,
+		BindArtifacts: d.EnableArtifactBinding.orDefault(true), EnableTraffic: d.EnableTraffic.orDefault(true),
+		SkipSpecTemplateLabels: d.SkipSpecTemplateLabels.orDefault(false), AllowNothingSelected: d.AllowNothingSelected.orDefault(false),
 		Services: d.Services, Strategy: d.Strategy, LabelSelectors: d.LabelSelectors,
 	}, nil
 }
 
-// setting is a boolean that may be missing, and may be text, which is what an
+// optionalBool is a boolean that may be missing, and may be text, which is what an
 // expression in a pipeline makes of it.
-type setting struct{ said *bool }
+type optionalBool struct{ value *bool }
 
-func (f *setting) UnmarshalJSON(raw []byte) error {
+func (f *optionalBool) UnmarshalJSON(raw []byte) error {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
 		return err
 	}
 	switch value := value.(type) {
 	case bool:
-		f.said = &value
+		f.value = &value
 	case string:
 		if value != "" {
-			yes := isTrue(value)
-			f.said = &yes
+			parsed := isTrue(value)
+			f.value = &parsed
 		}
 	case nil:
 	default:
@@ -120,15 +120,15 @@ func (f *setting) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (f setting) or(otherwise bool) bool {
-	if f.said == nil {
-		return otherwise
+func (f optionalBool) orDefault(fallback bool) bool {
+	if f.value == nil {
+		return fallback
 	}
-	return *f.said
+	return *f.value
 }
 
-// given drops nulls.
-func given(all []*Artifact) []Artifact {
+// nonNilArtifacts drops nulls.
+func nonNilArtifacts(all []*Artifact) []Artifact {
 	var kept []Artifact
 	for _, a := range all {
 		if a != nil {

@@ -17,23 +17,23 @@ func FuzzPlan(f *testing.F) {
 		f.Fatalf("no seeds: %v", err)
 	}
 	for _, file := range files {
-		f.Add([]byte(read(f, file)))
+		f.Add([]byte(readFile(f, file)))
 	}
 	f.Add([]byte(`[{"kind":"List","items":[{"kind":"RoleList","items":[{}]}]},null]`))
 	f.Add([]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","labels":[]},"spec":{"template":{"metadata":7}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		d, err := ReadDeployment(raw)
+		d, err := ParseDeployDescription(raw)
 		if err != nil {
-			mustBeTheirs(t, err)
-			d = Deployment{Account: "prod", BindArtifacts: true, EnableTraffic: true, NamespaceOverride: "moved", Services: []string{"service a"}}
+			requireInvalid(t, err)
+			d = DeployDescription{Account: "prod", BindArtifacts: true, EnableTraffic: true, NamespaceOverride: "moved", Services: []string{"service a"}}
 			if d.Manifests, err = Parse(raw); err != nil {
-				mustBeTheirs(t, err)
+				requireInvalid(t, err)
 				return
 			}
 		}
-		plan, err := d.Plan(t.Context(), memory{})
+		plan, err := d.Plan(t.Context(), fakeCluster{})
 		if err != nil {
-			mustBeTheirs(t, err)
+			requireInvalid(t, err)
 			return
 		}
 		for _, s := range plan.Steps {
@@ -42,7 +42,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-func mustBeTheirs(t *testing.T, err error) {
+func requireInvalid(t *testing.T, err error) {
 	t.Helper()
 	if vedette.KindOf(err) != vedette.Invalid {
 		t.Errorf("the error is not the user's: %v", err)
@@ -52,17 +52,17 @@ func mustBeTheirs(t *testing.T, err error) {
 func checkStep(t *testing.T, s Step) {
 	t.Helper()
 	raw := s.Manifest.JSON()
-	again, err := Parse(raw)
-	if err != nil || len(again) != 1 || !bytes.Equal(again[0].JSON(), raw) {
-		t.Errorf("%s was read again as %v, %v", raw, again, err)
+	reparsed, err := Parse(raw)
+	if err != nil || len(reparsed) != 1 || !bytes.Equal(reparsed[0].JSON(), raw) {
+		t.Errorf("%s was read again as %v, %v", raw, reparsed, err)
 	}
 	if (s.Name == "") != (s.Strategy == vedette.StrategyCreateOnly) || s.Kind.Name == "" {
 		t.Errorf("a step of %v %q by %q", s.Kind, s.Name, s.Strategy)
 	}
-	Found(s.Kind, s.Manifest)
+	FindArtifacts(s.Kind, s.Manifest)
 	Outdated(s.Manifest, []Manifest{s.Manifest})
 	WithoutSecrets(s.Manifest)
 	if _, err := AttachPatch(s.Manifest, s.Manifest); err != nil {
-		mustBeTheirs(t, err)
+		requireInvalid(t, err)
 	}
 }

@@ -2,10 +2,10 @@ package manifest
 
 import "github.com/vedette-io/vedette"
 
-// ForRun returns a Job as the operation runJob deploys it: in a namespace, where
+// RunJobManifest returns a Job as the operation runJob deploys it: in a namespace, where
 // one is given, and so that it runs though it has run before. Its deployment has
 // a moniker of the application alone.
-func ForRun(m Manifest, namespace string) (Manifest, error) {
+func RunJobManifest(m Manifest, namespace string) (Manifest, error) {
 	if KindName(m.Kind()) != "job" {
 		return nil, vedette.Errorf(vedette.Invalid, "Only kind of Job is accepted for the Run Job operation.")
 	}
@@ -13,14 +13,14 @@ func ForRun(m Manifest, namespace string) (Manifest, error) {
 		return nil, vedette.Errorf(vedette.Invalid, "the metadata of the Job are no object")
 	}
 	m = m.Clone()
-	meta := within(object(m), "metadata")
+	meta := ensureObject(object(m), "metadata")
 	if namespace != "" {
 		meta["namespace"] = namespace
 	}
-	if err := m.checkTexts(meta, "annotations"); err != nil {
+	if err := m.checkStringValues(meta, "annotations"); err != nil {
 		return nil, err
 	}
-	annotations := within(meta, "annotations")
+	annotations := ensureObject(meta, "annotations")
 	delete(annotations, annotReplace)
 	delete(annotations, annotServerSide)
 	annotations[annotRecreate] = "true"

@@ -6,65 +6,65 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// trait is what Clouddriver knows of a kind by itself.
-type trait struct {
-	written  string // as Clouddriver writes the kind
-	alias    string // which it reads for the kind
-	sort     string // what it takes objects of the kind for, its spinnakerKind
-	priority int    // of its deployment, smaller ones first
+// kindInfo is what Clouddriver knows of a kind by itself.
+type kindInfo struct {
+	name          string // as Clouddriver writes the kind
+	alias         string // which it reads for the kind
+	spinnakerKind string // what it takes objects of the kind for, its spinnakerKind
+	priority      int    // of its deployment, smaller ones first
 
-	versioned bool     // each change is an object of its own unless something else is said
-	places    []finder // where artifacts may stand
-	scales    bool     // has replicas that can be taken over
-	traffic   bool     // can stand behind a load balancer
+	versioned       bool          // each change is an object of its own unless something else is said
+	finders         []fieldFinder // where artifacts may stand
+	scalable        bool          // has replicas that can be taken over
+	receivesTraffic bool          // can stand behind a load balancer
 }
 
 // Unclassified is what Clouddriver takes kinds for that it does not know.
 const Unclassified = "unclassified"
 
 const (
-	undeployable = -1
-	unregistered = 1000 // the priority of kinds that are not in the table
+	undeployablePriority = -1
+	unregisteredPriority = 1000 // the priority of kinds that are not in the table
 )
 
-var traits = func() map[string]trait {
+var kindInfos = func() map[string]kindInfo {
 	const configs, groups, balancers = "configs", "serverGroups", "loadBalancers"
-	all := map[string]trait{}
-	for _, t := range []trait{
-		{written: "namespace", alias: "ns", sort: Unclassified, priority: 0},
-		{written: "role", sort: Unclassified, priority: 20},
-		{written: "clusterRole", sort: Unclassified, priority: 20},
-		{written: "roleBinding", sort: Unclassified, priority: 30},
-		{written: "clusterRoleBinding", sort: Unclassified, priority: 30},
-		{written: "customResourceDefinition", alias: "crd", sort: Unclassified, priority: 30},
-		{written: "serviceAccount", alias: "sa", sort: Unclassified, priority: 40},
-		{written: "storageClass", alias: "sc", sort: Unclassified, priority: 40},
-		{written: "persistentVolume", alias: "pv", sort: configs, priority: 40},
-		{written: "mutatingWebhookConfiguration", sort: Unclassified, priority: 40},
-		{written: "validatingWebhookConfiguration", sort: Unclassified, priority: 40},
-		{written: "configMap", alias: "cm", sort: configs, priority: 50, versioned: true},
-		{written: "secret", sort: configs, priority: 50, versioned: true},
-		{written: "persistentVolumeClaim", alias: "pvc", sort: configs, priority: 50},
-		{written: "service", alias: "svc", sort: balancers, priority: 70},
-		{written: "ingress", sort: balancers, priority: 70},
-		{written: "networkPolicy", alias: "netpol", sort: "securityGroups", priority: 70},
-		{written: "apiService", sort: Unclassified, priority: 80},
-		{written: "limitRange", sort: Unclassified, priority: 90},
-		{written: "podPreset", sort: Unclassified, priority: 90},
-		{written: "podSecurityPolicy", sort: Unclassified, priority: 90},
-		{written: "podDisruptionBudget", sort: Unclassified, priority: 90},
-		{written: "deployment", alias: "deploy", sort: "serverGroupManagers", priority: 100, places: ofTemplates, scales: true, traffic: true},
-		{written: "replicaSet", alias: "rs", sort: groups, priority: 100, places: ofTemplates, scales: true, traffic: true, versioned: true},
-		{written: "statefulSet", sort: groups, priority: 100, places: ofTemplates, scales: true, traffic: true},
-		{written: "daemonSet", alias: "ds", sort: groups, priority: 100, places: ofTemplates, traffic: true},
-		{written: "job", sort: groups, priority: 100, places: ofTemplates, traffic: true},
-		{written: "cronJob", sort: groups, priority: 100, places: ofTemplates, traffic: true},
-		{written: "pod", alias: "po", sort: "instances", priority: 100, places: ofPods, traffic: true, versioned: true},
-		{written: "horizontalpodautoscaler", alias: "hpa", sort: Unclassified, priority: 110, places: ofAutoscalers},
-		{written: "controllerRevision", sort: Unclassified, priority: undeployable},
-		{written: "event", sort: Unclassified, priority: undeployable},
+	all := map[string]kindInfo{}
+	for _, t := range []kindInfo{
+		{name: "namespace", alias: "ns", spinnakerKind: Unclassified, priority: 0},
+		{name: "role", spinnakerKind: Unclassified, priority: 20},
+		{name: "clusterRole", spinnakerKind: Unclassified, priority: 20},
+		{name: "roleBinding", spinnakerKind: Unclassified, priority: 30},
+		{name: "clusterRoleBinding", spinnakerKind: Unclassified, priority: 30},
+		{name: "customResourceDefinition", alias: "crd", spinnakerKind: Unclassified, priority: 30},
+		{name: "serviceAccount", alias: "sa", spinnakerKind: Unclassified, priority: 40},
+		{name: "storageClass", alias: "sc", spinnakerKind: Unclassified, priority: 40},
+		{name: "persistentVolume", alias: "pv", spinnakerKind: configs, priority: 40},
+		{name: "mutatingWebhookConfiguration", spinnakerKind: Unclassified, priority: 40},
+		{name: "validatingWebhookConfiguration", spinnakerKind: Unclassified, priority: 40},
+		{name: "configMap", alias: "cm", spinnakerKind: configs, priority: 50, versioned: true},
+		{name: "secret", spinnakerKind: configs, priority: 50, versioned: true},
+		{name: "persistentVolumeClaim", alias: "pvc", spinnakerKind: configs, priority: 50},
+		{name: "service", alias: "svc", spinnakerKind: balancers, priority: 70},
+		{name: "ingress", spinnakerKind: balancers, priority: 70},
+		{name: "networkPolicy", alias: "netpol", spinnakerKind: "securityGroups", priority: 70},
+		{name: "apiService", spinnakerKind: Unclassified, priority: 80},
+		{name: "limitRange", spinnakerKind: Unclassified, priority: 90},
+		{name: "podPreset", spinnakerKind: Unclassified, priority: 90},
+		{name: "podSecurityPolicy", spinnakerKind: Unclassified, priority: 90},
+		{name: "podDisruptionBudget", spinnakerKind: Unclassified, priority: 90},
+		{name: "deployment", alias: "deploy", spinnakerKind: "serverGroupManagers", priority: 100, finders: templateFinders, scalable: true, receivesTraffic: true},
+		{name: "replicaSet", alias: "rs", spinnakerKind: groups, priority: 100, finders: templateFinders, scalable: true, receivesTraffic: true, versioned: true},
+		{name: "statefulSet", spinnakerKind: groups, priority: 100, finders: templateFinders, scalable: true, receivesTraffic: true},
+		{name: "daemonSet", alias: "ds", spinnakerKind: groups, priority: 100, finders: templateFinders, receivesTraffic: true},
+		{name: "job", spinnakerKind: groups, priority: 100, finders: templateFinders, receivesTraffic: true},
+		{name: "cronJob", spinnakerKind: groups, priority: 100, finders: templateFinders, receivesTraffic: true},
+		{name: "pod", alias: "po", spinnakerKind: "instances", priority: 100, finders: podFinders, receivesTraffic: true, versioned: true},
+		{name: "horizontalpodautoscaler", alias: "hpa", spinnakerKind: Unclassified, priority: 110, finders: autoscalerFinders},
+		{name: "controllerRevision", spinnakerKind: Unclassified, priority: undeployablePriority},
+		{name: "event", spinnakerKind: Unclassified, priority: undeployablePriority},
 	} {
-		all[strings.ToLower(t.written)] = t
+		all[strings.ToLower(t.name)] = t
 		if t.alias != "" {
 			all[t.alias] = t
 		}
@@ -72,12 +72,12 @@ var traits = func() map[string]trait {
 	return all
 }()
 
-// traitOf returns what is known of a kind, nothing of custom ones.
-func traitOf(kind vedette.Kind) (trait, bool) {
+// lookupKindInfo returns what is known of a kind, nothing of custom ones.
+func lookupKindInfo(kind vedette.Kind) (kindInfo, bool) {
 	if !vedette.IsNativeGroup(kind.Group) {
-		return trait{}, false
+		return kindInfo{}, false
 	}
-	t, ok := traits[strings.ToLower(kind.Name)]
+	t, ok := kindInfos[strings.ToLower(kind.Name)]
 	return t, ok
 }
 
@@ -96,8 +96,8 @@ func KindName(kind vedette.Kind) string {
 	if !vedette.IsNativeGroup(kind.Group) {
 		return kind.String()
 	}
-	if t, ok := traitOf(kind); ok {
-		return t.written
+	if t, ok := lookupKindInfo(kind); ok {
+		return t.name
 	}
 	return kind.Name
 }
@@ -107,8 +107,8 @@ func KindName(kind vedette.Kind) string {
 // caller's.
 func SpinnakerKinds() map[string]string {
 	all := map[string]string{}
-	for _, t := range traits {
-		all[t.written] = t.sort
+	for _, t := range kindInfos {
+		all[t.name] = t.spinnakerKind
 	}
 	return all
 }

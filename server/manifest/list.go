@@ -6,16 +6,16 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Expand takes lists apart, into their items, and lists of those: objects of
+// ExpandLists takes lists apart, into their items, and lists of those: objects of
 // kind List, and of a kind like ConfigMapList that have items and no name. An
 // item of the latter may leave out its own kind.
-func Expand(all []Manifest) ([]Manifest, error) {
+func ExpandLists(all []Manifest) ([]Manifest, error) {
 	var flat []Manifest
 	for _, m := range all {
 		if m == nil {
 			continue
 		}
-		if !m.list() {
+		if !m.isList() {
 			flat = append(flat, m)
 			continue
 		}
@@ -23,7 +23,7 @@ func Expand(all []Manifest) ([]Manifest, error) {
 		if err != nil {
 			return nil, err
 		}
-		inner, err := Expand(items)
+		inner, err := ExpandLists(items)
 		if err != nil {
 			return nil, err
 		}
@@ -32,34 +32,34 @@ func Expand(all []Manifest) ([]Manifest, error) {
 	return flat, nil
 }
 
-func (m Manifest) list() bool {
-	kind := text(object(m), "kind")
+func (m Manifest) isList() bool {
+	kind := stringField(object(m), "kind")
 	if strings.EqualFold(kind, "List") {
 		return true
 	}
-	_, has := m["items"].([]any)
-	return has && strings.HasSuffix(kind, "List") && m.Name() == "" && text(m.metadata(), "generateName") == ""
+	_, hasItems := m["items"].([]any)
+	return hasItems && strings.HasSuffix(kind, "List") && m.Name() == "" && stringField(m.metadata(), "generateName") == ""
 }
 
 func (m Manifest) items() ([]Manifest, error) {
 	raw, ok := m["items"].([]any)
 	if !ok && m["items"] != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the items of a manifest of kind %s are no array", text(object(m), "kind"))
+		return nil, vedette.Errorf(vedette.Invalid, "the items of a manifest of kind %s are no array", stringField(object(m), "kind"))
 	}
 	var all []Manifest
 	for i, element := range raw {
 		item, ok := element.(object)
 		if !ok {
-			return nil, vedette.Errorf(vedette.Invalid, "item %d of a manifest of kind %s is no object", i, text(object(m), "kind"))
+			return nil, vedette.Errorf(vedette.Invalid, "item %d of a manifest of kind %s is no object", i, stringField(object(m), "kind"))
 		}
-		all = append(all, m.complete(item))
+		all = append(all, m.completeItem(item))
 	}
 	return all, nil
 }
 
-// complete gives an item the kind that its list is for.
-func (m Manifest) complete(item object) Manifest {
-	kind := text(object(m), "kind")
+// completeItem gives an item the kind that its list is for.
+func (m Manifest) completeItem(item object) Manifest {
+	kind := stringField(object(m), "kind")
 	if item["kind"] != nil || strings.EqualFold(kind, "List") {
 		return item
 	}
@@ -71,10 +71,10 @@ func (m Manifest) complete(item object) Manifest {
 	return typed
 }
 
-// check refuses what no API server could take. Its texts repeat nothing of a
+// validate refuses what no API server could take. Its texts repeat nothing of a
 // manifest but its kind and name.
-func (m Manifest) check() error {
-	kind := text(object(m), "kind")
+func (m Manifest) validate() error {
+	kind := stringField(object(m), "kind")
 	meta, ok := m["metadata"].(object)
 	switch {
 	case kind == "":
@@ -89,23 +89,23 @@ func (m Manifest) check() error {
 			return vedette.Errorf(vedette.Invalid, "the metadata.%s of a manifest of kind %s is no text", field, kind)
 		}
 	}
-	if m.Name() == "" && !m.Generated() {
+	if m.Name() == "" && !m.HasGenerateName() {
 		return vedette.Errorf(vedette.Invalid, "a manifest of kind %s has no metadata.name", kind)
 	}
-	for _, meta := range described(m) {
-		if err := m.checkTexts(meta, "labels"); err != nil {
+	for _, meta := range metadataObjects(m) {
+		if err := m.checkStringValues(meta, "labels"); err != nil {
 			return err
 		}
-		if err := m.checkTexts(meta, "annotations"); err != nil {
+		if err := m.checkStringValues(meta, "annotations"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkTexts refuses labels and annotations that are no texts: YAML makes a
+// checkStringValues refuses labels and annotations that are no texts: YAML makes a
 // boolean of an unquoted true.
-func (m Manifest) checkTexts(meta object, field string) error {
+func (m Manifest) checkStringValues(meta object, field string) error {
 	all, ok := meta[field].(object)
 	if !ok && meta[field] != nil {
 		return vedette.Errorf(vedette.Invalid, "the %s of %s are no object", field, m.FullName())

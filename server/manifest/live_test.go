@@ -28,7 +28,7 @@ func TestBindPatch(t *testing.T) {
 			`{"spec":{"template":{"spec":{"containers":{"image":"r.io/web"},"volumes":[1,null,{"configMap":"conf"},{"configMap":{"name":7}}]}}}}`, "", false},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			patch := parse(t, tt.patch)
+			patch := mustParse(t, tt.patch)
 			bound := Bind(vedette.ParseKind(tt.kind), patch, Binding{[]Artifact{image, foreign, conf}, "prod", "shop", tt.names})
 			var references []string
 			for _, a := range bound {
@@ -55,37 +55,37 @@ func TestTrafficPatches(t *testing.T) {
 		{"a Service that selects nothing does nothing", `{"apiVersion":"v1","kind":"Service"}`, `{"metadata":{}}`, ``, ``},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			attach, err := AttachPatch(parse(t, tt.service), parse(t, tt.target))
-			detach, errDetach := DetachPatch(parse(t, tt.service), parse(t, tt.target))
+			attach, err := AttachPatch(mustParse(t, tt.service), mustParse(t, tt.target))
+			detach, errDetach := DetachPatch(mustParse(t, tt.service), mustParse(t, tt.target))
 			if string(attach) != tt.attach || string(detach) != tt.detach || err != nil || errDetach != nil {
 				t.Errorf("got  %s, %v\nwant %s\nand  %s, %v\nwant %s", attach, err, tt.attach, detach, errDetach, tt.detach)
 			}
 		})
 	}
-	if _, err := AttachPatch(parse(t, `{"apiVersion":"v2","kind":"Service"}`), Manifest{}); vedette.KindOf(err) != vedette.Invalid {
+	if _, err := AttachPatch(mustParse(t, `{"apiVersion":"v2","kind":"Service"}`), Manifest{}); vedette.KindOf(err) != vedette.Invalid {
 		t.Errorf("a Service of version 2: %v", err)
 	}
 }
 
 func TestLoadBalancers(t *testing.T) {
-	target := parse(t, `{"metadata":{"namespace":"shop","annotations":{"traffic.spinnaker.io/load-balancers":"[\"service a\",\"svc b\"]"}}}`)
+	target := mustParse(t, `{"metadata":{"namespace":"shop","annotations":{"traffic.spinnaker.io/load-balancers":"[\"service a\",\"svc b\"]"}}}`)
 	const malformed = "Failed to perform operation with load balancer 'a'. Load balancers must be specified in the form '{kind} {name}', e.g. 'service my-service'"
 	for _, tt := range []struct {
-		why    string
-		target Manifest
-		asked  []string
-		want   string
+		why       string
+		target    Manifest
+		requested []string
+		want      string
 	}{
 		{"the annotated ones", target, nil, "Service shop/a, Service shop/b"},
 		{"those asked for", target, []string{"Service c"}, "Service shop/c"},
 		{"none", Manifest{}, nil, ""},
-		{"an annotation that is no list", parse(t, `{"metadata":{"annotations":{"traffic.spinnaker.io/load-balancers":"service a"}}}`), nil, ""},
+		{"an annotation that is no list", mustParse(t, `{"metadata":{"annotations":{"traffic.spinnaker.io/load-balancers":"service a"}}}`), nil, ""},
 		{"a name without a kind", target, []string{"a"}, malformed},
 		{"another kind", target, []string{"ingress a"}, "No support for load balancing via ingress exists in Spinnaker"},
 		{"a Service of someone else", target, []string{"Service.serving.knative.dev a"}, "No support for load balancing via Service.serving.knative.dev exists in Spinnaker"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			keys, err := LoadBalancers(tt.target, tt.asked)
+			keys, err := LoadBalancers(tt.target, tt.requested)
 			var all []string
 			for _, key := range keys {
 				all = append(all, key.String())
@@ -101,20 +101,20 @@ func TestLoadBalancers(t *testing.T) {
 	}
 }
 
-// version returns a live ConfigMap "conf-<v>" that was made on a day.
-func version(t *testing.T, v, day string) Manifest {
-	return parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"conf-`+v+`","creationTimestamp":"2026-01-`+day+`T00:00:00Z",
+// configMapVersion returns a live ConfigMap "conf-<v>" that was made on a day.
+func configMapVersion(t *testing.T, v, day string) Manifest {
+	return mustParse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"conf-`+v+`","creationTimestamp":"2026-01-`+day+`T00:00:00Z",
 		"annotations":{"artifact.spinnaker.io/type":"kubernetes/configMap","artifact.spinnaker.io/name":"conf","strategy.spinnaker.io/max-version-history":"2"}}}`)
 }
 
 func TestOutdated(t *testing.T) {
-	v0, v1, v2, v3 := version(t, "v000", "01"), version(t, "v001", "02"), version(t, "v002", "03"), version(t, "v003", "04")
+	v0, v1, v2, v3 := configMapVersion(t, "v000", "01"), configMapVersion(t, "v001", "02"), configMapVersion(t, "v002", "03"), configMapVersion(t, "v003", "04")
 	other, otherKind, unlimited := v0.Clone(), v0.Clone(), v3.Clone()
-	within(other.metadata(), "annotations")["artifact.spinnaker.io/name"] = "other"
-	within(otherKind.metadata(), "annotations")["artifact.spinnaker.io/type"] = "kubernetes/secret"
-	within(unlimited.metadata(), "annotations")[annotMaxVersionHistory] = "-1"
+	ensureObject(other.metadata(), "annotations")["artifact.spinnaker.io/name"] = "other"
+	ensureObject(otherKind.metadata(), "annotations")["artifact.spinnaker.io/type"] = "kubernetes/secret"
+	ensureObject(unlimited.metadata(), "annotations")[annotMaxVersionHistory] = "-1"
 	none := v3.Clone()
-	within(none.metadata(), "annotations")[annotMaxVersionHistory] = "0"
+	ensureObject(none.metadata(), "annotations")[annotMaxVersionHistory] = "0"
 	for _, tt := range []struct {
 		why      string
 		deployed Manifest
@@ -127,7 +127,7 @@ func TestOutdated(t *testing.T) {
 		{"an old version that is in use again stays", v0, []Manifest{v0, v1, v2, v3}, "conf-v001"},
 		{"no number of versions is no limit", unlimited, []Manifest{v0, v1, v2, v3}, ""},
 		{"no version beside the deployed one", none, []Manifest{v2, v3}, "conf-v002"},
-		{"what is no artifact has no versions", parse(t, `{"kind":"ConfigMap","metadata":{"annotations":{"strategy.spinnaker.io/max-version-history":"0"}}}`), []Manifest{v0}, ""},
+		{"what is no artifact has no versions", mustParse(t, `{"kind":"ConfigMap","metadata":{"annotations":{"strategy.spinnaker.io/max-version-history":"0"}}}`), []Manifest{v0}, ""},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			if got := strings.Join(Outdated(tt.deployed, tt.live), " "); got != tt.want {
@@ -139,7 +139,7 @@ func TestOutdated(t *testing.T) {
 
 func TestWithoutSecrets(t *testing.T) {
 	for _, kind := range []string{"Secret", "secrets", "SECRET"} {
-		secret := parse(t, `{"apiVersion":"v1","kind":"`+kind+`","data":{"a":"czNjcmV0"},"stringData":{"b":"s3cret"},"stringdata":{"c":"s3cret"},"type":"Opaque",
+		secret := mustParse(t, `{"apiVersion":"v1","kind":"`+kind+`","data":{"a":"czNjcmV0"},"stringData":{"b":"s3cret"},"stringdata":{"c":"s3cret"},"type":"Opaque",
 			"metadata":{"name":"s","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"stringData\":{\"b\":\"s3cret\"}}","note":"s3cret","moniker.spinnaker.io/application":"me"}}}`)
 		before := string(secret.JSON())
 		want := `{"apiVersion":"v1","kind":"` + kind + `","metadata":{"annotations":{"moniker.spinnaker.io/application":"me"},"name":"s"},"type":"Opaque"}`
@@ -147,13 +147,13 @@ func TestWithoutSecrets(t *testing.T) {
 			t.Errorf("got %s of %s", got, secret.JSON())
 		}
 	}
-	config := parse(t, `{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1"}}`)
+	config := mustParse(t, `{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1"}}`)
 	if got := string(WithoutSecrets(config).JSON()); got != string(config.JSON()) {
 		t.Errorf("a ConfigMap became %s", got)
 	}
 }
 
-func TestForRun(t *testing.T) {
+func TestRunJobManifest(t *testing.T) {
 	for _, tt := range []struct{ why, job, namespace, want string }{
 		{"a Job runs again", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"own","annotations":{"strategy.spinnaker.io/replace":"true","strategy.spinnaker.io/versioned":"true"}}}`, "",
 			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"strategy.spinnaker.io/recreate":"true","strategy.spinnaker.io/versioned":"true"},"name":"a","namespace":"own"}}`},
@@ -165,7 +165,7 @@ func TestForRun(t *testing.T) {
 		{"nor what is none", `{"apiVersion":"batch/v1","kind":"Job","metadata":[]}`, "", "the metadata of the Job are no object"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			m, err := ForRun(parse(t, tt.job), tt.namespace)
+			m, err := RunJobManifest(mustParse(t, tt.job), tt.namespace)
 			got := string(m.JSON())
 			if err != nil {
 				got = err.Error()
@@ -177,46 +177,48 @@ func TestForRun(t *testing.T) {
 	}
 }
 
-// TestUnbound compares by everything but the account, and names each once.
-func TestUnbound(t *testing.T) {
+// TestCheckBound compares by everything but the account, and names each once.
+func TestCheckBound(t *testing.T) {
 	a := Artifact{Type: "docker/image", Name: "a", Reference: "a:1", ArtifactAccount: "hub"}
 	b := a
 	b.ArtifactAccount = ""
-	if err := Unbound([]Artifact{a}, []Artifact{b}); err != nil {
+	if err := CheckBound([]Artifact{a}, []Artifact{b}); err != nil {
 		t.Errorf("the account counts: %v", err)
 	}
 	b.Reference = "a:2"
-	if err := Unbound([]Artifact{a, a}, slices.Repeat([]Artifact{b}, 2)); err == nil || strings.Count(err.Error(), "ArtifactKey(") != 1 {
+	if err := CheckBound([]Artifact{a, a}, slices.Repeat([]Artifact{b}, 2)); err == nil || strings.Count(err.Error(), "ArtifactKey(") != 1 {
 		t.Errorf("%v", err)
 	}
 }
 
-// broken is a cluster that can't be reached.
-type broken struct{}
+// unavailableCluster is a cluster that can't be reached.
+type unavailableCluster struct{}
 
-var errBroken = vedette.Errorf(vedette.Unavailable, "no agent is connected")
+var errUnavailable = vedette.Errorf(vedette.Unavailable, "no agent is connected")
 
-func (broken) Namespaced(context.Context, string, string) (bool, error) { return true, errBroken }
-
-func (broken) Get(context.Context, string, string, string, string) (Manifest, error) {
-	return nil, errBroken
+func (unavailableCluster) Namespaced(context.Context, string, string) (bool, error) {
+	return true, errUnavailable
 }
 
-func (broken) Version(context.Context, Manifest) (vedette.Version, error) {
-	return vedette.Version{}, errBroken
+func (unavailableCluster) Get(context.Context, string, string, string, string) (Manifest, error) {
+	return nil, errUnavailable
 }
 
-// TestClusterFails holds that a cluster's failure is not taken for an answer.
-func TestClusterFails(t *testing.T) {
+func (unavailableCluster) Version(context.Context, Manifest) (vedette.Version, error) {
+	return vedette.Version{}, errUnavailable
+}
+
+// TestClusterErrorsAreReturned holds that a cluster's failure is not taken for an answer.
+func TestClusterErrorsAreReturned(t *testing.T) {
 	const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","annotations":{"strategy.spinnaker.io/use-source-capacity":"true"}},"spec":{}}`
-	for why, d := range map[string]Deployment{
-		"is it namespaced": {Manifests: []Manifest{parse(t, deployment)}, NamespaceOverride: "shop"},
-		"which version":    {Manifests: []Manifest{parse(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`)}},
-		"what capacity":    {Manifests: []Manifest{parse(t, deployment)}},
-		"which Service":    {Manifests: []Manifest{parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"p-"}}`)}, Services: []string{"service a"}, EnableTraffic: true},
+	for name, d := range map[string]DeployDescription{
+		"is it namespaced": {Manifests: []Manifest{mustParse(t, deployment)}, NamespaceOverride: "shop"},
+		"which version":    {Manifests: []Manifest{mustParse(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`)}},
+		"what capacity":    {Manifests: []Manifest{mustParse(t, deployment)}},
+		"which Service":    {Manifests: []Manifest{mustParse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"p-"}}`)}, Services: []string{"service a"}, EnableTraffic: true},
 	} {
-		if plan, err := d.Plan(t.Context(), broken{}); !errors.Is(err, errBroken) || plan.Steps != nil {
-			t.Errorf("%s: %v, %v", why, plan, err)
+		if plan, err := d.Plan(t.Context(), unavailableCluster{}); !errors.Is(err, errUnavailable) || plan.Steps != nil {
+			t.Errorf("%s: %v, %v", name, plan, err)
 		}
 	}
 }

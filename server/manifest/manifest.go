@@ -25,17 +25,17 @@ func Parse(raw []byte) ([]Manifest, error) {
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || trimmed[0] != '[' {
 		var m Manifest
 		err := m.UnmarshalJSON(raw)
-		return present([]Manifest{m}), err
+		return nonNilManifests([]Manifest{m}), err
 	}
 	var all []Manifest
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, notJSON("the manifests are", err)
+		return nil, decodeError("the manifests are", err)
 	}
-	return present(all), nil
+	return nonNilManifests(all), nil
 }
 
-// present drops nulls.
-func present(all []Manifest) []Manifest {
+// nonNilManifests drops nulls.
+func nonNilManifests(all []Manifest) []Manifest {
 	kept := make([]Manifest, 0, len(all))
 	for _, m := range all {
 		if m != nil {
@@ -50,7 +50,7 @@ func present(all []Manifest) []Manifest {
 func (m *Manifest) UnmarshalJSON(raw []byte) error {
 	var o object
 	if err := decode(raw, &o); err != nil {
-		return notJSON("the manifest is", err)
+		return decodeError("the manifest is", err)
 	}
 	*m = o
 	return nil
@@ -58,10 +58,10 @@ func (m *Manifest) UnmarshalJSON(raw []byte) error {
 
 // decode reads one JSON value and keeps numbers where nothing says of what type
 // they are.
-func decode(raw []byte, to any) error {
+func decode(raw []byte, target any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	if err := d.Decode(to); err != nil {
+	if err := d.Decode(target); err != nil {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -70,19 +70,19 @@ func decode(raw []byte, to any) error {
 	return nil
 }
 
-func notJSON(what string, err error) error {
-	var shown *vedette.Error
+func decodeError(what string, err error) error {
+	var public *vedette.Error
 	var syntax *json.SyntaxError
-	var wrong *json.UnmarshalTypeError
+	var typeErr *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &shown):
+	case errors.As(err, &public):
 		return err
 	case errors.As(err, &syntax):
 		return vedette.Errorf(vedette.Invalid, "%s no JSON: broken at byte %d", what, syntax.Offset)
-	case errors.As(err, &wrong) && wrong.Field != "":
-		return vedette.Errorf(vedette.Invalid, "%s not of the form expected: %s is of type %s", what, wrong.Field, wrong.Value)
-	case errors.As(err, &wrong):
-		return vedette.Errorf(vedette.Invalid, "%s no JSON object but of type %s", what, wrong.Value)
+	case errors.As(err, &typeErr) && typeErr.Field != "":
+		return vedette.Errorf(vedette.Invalid, "%s not of the form expected: %s is of type %s", what, typeErr.Field, typeErr.Value)
+	case errors.As(err, &typeErr):
+		return vedette.Errorf(vedette.Invalid, "%s no JSON object but of type %s", what, typeErr.Value)
 	}
 	return vedette.Errorf(vedette.Invalid, "%s no JSON: cut short, or followed by something else", what)
 }
@@ -120,21 +120,21 @@ func clone(v any) any {
 }
 
 // APIVersion returns "v1" or "apps/v1".
-func (m Manifest) APIVersion() string { return text(object(m), "apiVersion") }
+func (m Manifest) APIVersion() string { return stringField(object(m), "apiVersion") }
 
 // Kind returns the kind and its group.
-func (m Manifest) Kind() vedette.Kind { return KindOf(m.APIVersion(), text(object(m), "kind")) }
+func (m Manifest) Kind() vedette.Kind { return KindOf(m.APIVersion(), stringField(object(m), "kind")) }
 
 // Name returns the name, empty where the cluster is to make one.
-func (m Manifest) Name() string { return text(m.metadata(), "name") }
+func (m Manifest) Name() string { return stringField(m.metadata(), "name") }
 
 // Namespace returns the namespace as it is written: empty for cluster-scoped
 // kinds, and where "default" is meant.
-func (m Manifest) Namespace() string { return text(m.metadata(), "namespace") }
+func (m Manifest) Namespace() string { return stringField(m.metadata(), "namespace") }
 
-// Generated reports whether the cluster is to make the name.
-func (m Manifest) Generated() bool {
-	return m.Name() == "" && text(m.metadata(), "generateName") != ""
+// HasGenerateName reports whether the cluster is to make the name.
+func (m Manifest) HasGenerateName() bool {
+	return m.Name() == "" && stringField(m.metadata(), "generateName") != ""
 }
 
 // FullName returns the kind as Clouddriver writes it and the name, or what the
@@ -142,7 +142,7 @@ func (m Manifest) Generated() bool {
 func (m Manifest) FullName() string {
 	name := m.Name()
 	if name == "" {
-		name = text(m.metadata(), "generateName")
+		name = stringField(m.metadata(), "generateName")
 	}
 	return KindName(m.Kind()) + " " + name
 }
@@ -150,36 +150,36 @@ func (m Manifest) FullName() string {
 // Annotation returns an annotation, or "".
 func (m Manifest) Annotation(key string) string {
 	annotations, _ := m.metadata()["annotations"].(object)
-	return text(annotations, key)
+	return stringField(annotations, key)
 }
 
-// Annotated returns a copy that has an annotation, unless it names that already or
+// WithAnnotation returns a copy that has an annotation, unless it names that already or
 // holds something in its place that is no object.
-func (m Manifest) Annotated(key, value string) Manifest {
+func (m Manifest) WithAnnotation(key, value string) Manifest {
 	m = m.Clone()
-	for _, place := range []any{m["metadata"], dig(object(m), "metadata", "annotations")} {
-		if _, ok := place.(object); !ok && place != nil {
+	for _, field := range []any{m["metadata"], nested(object(m), "metadata", "annotations")} {
+		if _, ok := field.(object); !ok && field != nil {
 			return m
 		}
 	}
-	annotations := within(within(object(m), "metadata"), "annotations")
-	if _, there := annotations[key]; !there {
+	annotations := ensureObject(ensureObject(object(m), "metadata"), "annotations")
+	if _, exists := annotations[key]; !exists {
 		annotations[key] = value
 	}
 	return m
 }
 
-// annotated reports whether an annotation is there, be it empty.
-func (m Manifest) annotated(key string) bool {
+// hasAnnotation reports whether an annotation is there, be it empty.
+func (m Manifest) hasAnnotation(key string) bool {
 	annotations, _ := m.metadata()["annotations"].(object)
-	_, there := annotations[key]
-	return there
+	_, exists := annotations[key]
+	return exists
 }
 
 // Labels returns the labels, a copy.
 func (m Manifest) Labels() map[string]string {
 	labels, _ := m.metadata()["labels"].(object)
-	return texts(labels)
+	return stringMap(labels)
 }
 
 // metadata returns nil where there is none, which can be read.
@@ -188,15 +188,15 @@ func (m Manifest) metadata() object {
 	return meta
 }
 
-// template returns the metadata of spec.template; nil where there is none, and
+// templateMetadata returns the metadata of spec.template; nil where there is none, and
 // then there is nothing to annotate: Clouddriver adds none.
-func (m Manifest) template() object {
-	meta, _ := dig(object(m), "spec", "template", "metadata").(object)
+func (m Manifest) templateMetadata() object {
+	meta, _ := nested(object(m), "spec", "template", "metadata").(object)
 	return meta
 }
 
-// dig follows keys through objects; nil where they end.
-func dig(v any, keys ...string) any {
+// nested follows keys through objects; nil where they end.
+func nested(v any, keys ...string) any {
 	for _, key := range keys {
 		o, _ := v.(object)
 		v = o[key]
@@ -204,21 +204,21 @@ func dig(v any, keys ...string) any {
 	return v
 }
 
-func text(o object, key string) string {
+func stringField(o object, key string) string {
 	value, _ := o[key].(string)
 	return value
 }
 
-func texts(o object) map[string]string {
+func stringMap(o object) map[string]string {
 	all := make(map[string]string, len(o))
 	for key := range o {
-		all[key] = text(o, key)
+		all[key] = stringField(o, key)
 	}
 	return all
 }
 
-// within returns the object under a key and makes it where it is missing.
-func within(o object, key string) object {
+// ensureObject returns the object under a key and makes it where it is missing.
+func ensureObject(o object, key string) object {
 	inner, ok := o[key].(object)
 	if !ok {
 		inner = object{}

@@ -32,41 +32,41 @@ type Step struct {
 // Plan makes the manifests into what is to reach the cluster. It refuses the
 // deployment as a whole, before anything is done, as vedette.Invalid; other
 // errors are the cluster's.
-func (d Deployment) Plan(ctx context.Context, c Cluster) (Plan, error) {
-	manifests, err := d.input(ctx, c)
+func (d DeployDescription) Plan(ctx context.Context, c Cluster) (Plan, error) {
+	manifests, err := d.sortedManifests(ctx, c)
 	if err != nil {
 		return Plan{}, err
 	}
-	p := preparation{Deployment: d, cluster: c, given: manifests, available: d.available(),
+	p := planner{DeployDescription: d, cluster: c, manifests: manifests, available: d.availableArtifacts(),
 		plan: Plan{Created: []Artifact{}, Bound: []Artifact{}, Order: fullNames(manifests)}}
-	d.tell("Deploy order is: %s", p.plan.Order)
+	d.reportf("Deploy order is: %s", p.plan.Order)
 	for _, m := range manifests {
 		if err := p.prepare(ctx, m.Clone()); err != nil {
 			return Plan{}, err
 		}
 	}
-	if err := p.refuse(); err != nil {
+	if err := p.validatePlan(); err != nil {
 		return Plan{}, err
 	}
 	return p.plan, nil
 }
 
-// input takes lists apart, sets namespaces, and puts the manifests in order.
-func (d Deployment) input(ctx context.Context, c Cluster) ([]Manifest, error) {
-	d.tell("Sorting manifests by priority...")
-	all, err := Expand(d.Manifests)
+// sortedManifests takes lists apart, sets namespaces, and puts the manifests in order.
+func (d DeployDescription) sortedManifests(ctx context.Context, c Cluster) ([]Manifest, error) {
+	d.reportf("Sorting manifests by priority...")
+	all, err := ExpandLists(d.Manifests)
 	if err != nil {
 		return nil, err
 	}
 	priorities := map[vedette.Kind]int{}
 	for i, m := range all {
-		if err := m.check(); err != nil {
+		if err := m.validate(); err != nil {
 			return nil, err
 		}
 		if priorities[m.Kind()], err = d.Rules.priority(m.Kind()); err != nil {
 			return nil, err
 		}
-		if all[i], err = d.settle(ctx, c, m, all); err != nil {
+		if all[i], err = d.applyNamespace(ctx, c, m, all); err != nil {
 			return nil, err
 		}
 	}
@@ -82,14 +82,14 @@ func fullNames(manifests []Manifest) string {
 	return strings.Join(names, ", ")
 }
 
-// settle returns the manifest in the namespace that the deployment says.
-func (d Deployment) settle(ctx context.Context, c Cluster, m Manifest, given []Manifest) (Manifest, error) {
+// applyNamespace returns the manifest in the namespace that the deployment says.
+func (d DeployDescription) applyNamespace(ctx context.Context, c Cluster, m Manifest, manifests []Manifest) (Manifest, error) {
 	if strings.TrimSpace(d.NamespaceOverride) == "" {
 		return m, nil
 	}
 	namespaced, err := c.Namespaced(ctx, m.APIVersion(), m.Kind().Name)
 	if vedette.KindOf(err) == vedette.NotFound { // it may be defined by this very deployment
-		namespaced, err = defined(m.Kind(), given), nil
+		namespaced, err = definedAsNamespaced(m.Kind(), manifests), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask whether %s is namespaced: %w", KindName(m.Kind()), err)
@@ -102,30 +102,30 @@ func (d Deployment) settle(ctx context.Context, c Cluster, m Manifest, given []M
 	return m, nil
 }
 
-// defined reports whether a definition among the manifests makes a kind
+// definedAsNamespaced reports whether a definition among the manifests makes a kind
 // namespaced. A kind that nobody defines is taken for it.
-func defined(kind vedette.Kind, given []Manifest) bool {
-	for _, m := range given {
+func definedAsNamespaced(kind vedette.Kind, manifests []Manifest) bool {
+	for _, m := range manifests {
 		if KindName(m.Kind()) != "customResourceDefinition" {
 			continue
 		}
 		spec, _ := m["spec"].(object)
-		if text(spec, "group") == kind.Group && dig(spec, "names", "kind") == any(kind.Name) {
-			return text(spec, "scope") != "Cluster"
+		if stringField(spec, "group") == kind.Group && nested(spec, "names", "kind") == any(kind.Name) {
+			return stringField(spec, "scope") != "Cluster"
 		}
 	}
 	return true
 }
 
-// available returns what may be bound, the required before the optional; of two
+// availableArtifacts returns what may be bound, the required before the optional; of two
 // that stand for the same thing the first one.
-func (d Deployment) available() []Artifact {
+func (d DeployDescription) availableArtifacts() []Artifact {
 	if !d.BindArtifacts {
 		return nil
 	}
 	var all []Artifact
 	for _, a := range slices.Concat(d.Required, d.Optional) {
-		if !slices.ContainsFunc(all, a.sameThing) {
+		if !slices.ContainsFunc(all, a.sameArtifact) {
 			all = append(all, a)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func parse(t testing.TB, raw string) Manifest {
+func mustParse(t testing.TB, raw string) Manifest {
 	t.Helper()
 	var m Manifest
 	if err := json.Unmarshal([]byte(raw), &m); err != nil {
@@ -17,7 +17,7 @@ func parse(t testing.TB, raw string) Manifest {
 	return m
 }
 
-func TestFound(t *testing.T) {
+func TestFindArtifacts(t *testing.T) {
 	const spec = `{"containers":[{"image":"r.io/a:1","env":[{"valueFrom":{"configMapKeyRef":{"name":"c1"}}},{"valueFrom":{"secretKeyRef":{"name":"s1"}}},{"valueFrom":{}}],"envFrom":[{"configMapRef":{"name":"c2"}},{"secretRef":{"name":"s2"}}]},{"image":"r.io/a:1"}],
 		"initContainers":[{"image":"r.io/b@sha256:00"}],"volumes":[{"configMap":{"name":"c3"}},{"secret":{"secretName":"s3"}},{"projected":{"sources":[{"configMap":{"name":"c4"}},{"secret":{"name":"s4"}}]}},{"emptyDir":{}}]}`
 	const all = "docker/image r.io/a=r.io/a:1, docker/image r.io/b=r.io/b@sha256:00, kubernetes/configMap c3=c3, kubernetes/secret s3=s3, kubernetes/configMap c4=c4, kubernetes/secret s4=s4, kubernetes/configMap c2=c2, kubernetes/secret s2=s2, kubernetes/configMap c1=c1, kubernetes/secret s1=s1"
@@ -32,7 +32,7 @@ func TestFound(t *testing.T) {
 		{"other kinds have none", "ConfigMap", `{"data":{"a":"b"}}`, ""},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			found := Found(vedette.ParseKind(tt.kind), parse(t, tt.manifest))
+			found := FindArtifacts(vedette.ParseKind(tt.kind), mustParse(t, tt.manifest))
 			var got []string
 			for _, a := range found {
 				got = append(got, a.Type+" "+a.Name+"="+a.Reference)
@@ -95,10 +95,10 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestPriorityOf(t *testing.T) {
-	for said, want := range map[string]int{"": 100, "5": 5, "ROLE_PRIORITY": 20, "lowest_priority": 1000, "soon": 100} {
-		if got := priorityOf(said); got != want {
-			t.Errorf("%q is %d, want %d", said, got, want)
+func TestParsePriority(t *testing.T) {
+	for value, want := range map[string]int{"": 100, "5": 5, "ROLE_PRIORITY": 20, "lowest_priority": 1000, "soon": 100} {
+		if got := parsePriority(value); got != want {
+			t.Errorf("%q is %d, want %d", value, got, want)
 		}
 	}
 }

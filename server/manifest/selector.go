@@ -19,11 +19,11 @@ type Selector struct {
 	Values []string `json:"values"`
 }
 
-// selectorForms are the kinds of a Selector, how kubectl takes them, and how many
+// selectorKinds are the kinds of a Selector, how kubectl takes them, and how many
 // values each needs at least. K stands for the key, V for the first value, L for
 // all of them.
-var selectorForms = map[string]struct {
-	form   string
+var selectorKinds = map[string]struct {
+	format string
 	values int
 }{
 	"ANY":          {"", 0},
@@ -41,7 +41,7 @@ func (s *Selectors) UnmarshalJSON(raw []byte) error {
 		Selectors []Selector `json:"selectors"`
 	}
 	if err := decode(raw, &list); err != nil {
-		return notJSON("the label selectors are", err)
+		return decodeError("the label selectors are", err)
 	}
 	*s = list.Selectors
 	return s.Check()
@@ -49,16 +49,16 @@ func (s *Selectors) UnmarshalJSON(raw []byte) error {
 
 // Check refuses, as vedette.Invalid, selectors that mean nothing.
 func (s Selectors) Check() error {
-	for _, one := range s {
-		form, known := selectorForms[one.Kind]
+	for _, selector := range s {
+		form, known := selectorKinds[selector.Kind]
 		switch {
 		case !known:
-			return vedette.Errorf(vedette.Invalid, "a label selector has the kind %q, which is none of ANY, EQUALS, NOT_EQUALS, CONTAINS, NOT_CONTAINS, EXISTS and NOT_EXISTS", one.Kind)
-		case one.Key == "" && one.Kind != "ANY":
+			return vedette.Errorf(vedette.Invalid, "a label selector has the kind %q, which is none of ANY, EQUALS, NOT_EQUALS, CONTAINS, NOT_CONTAINS, EXISTS and NOT_EXISTS", selector.Kind)
+		case selector.Key == "" && selector.Kind != "ANY":
 			return vedette.Errorf(vedette.Invalid, "Only an 'any' selector can have no key specified")
-		case len(one.Values) < form.values:
-			return vedette.Errorf(vedette.Invalid, "At least one value must be supplied to a '%s' selector", strings.ToLower(strings.ReplaceAll(one.Kind, "_", "")))
-		case one.leaks(form.form):
+		case len(selector.Values) < form.values:
+			return vedette.Errorf(vedette.Invalid, "At least one value must be supplied to a '%s' selector", strings.ToLower(strings.ReplaceAll(selector.Kind, "_", "")))
+		case selector.isAmbiguous(form.format):
 			return vedette.Errorf(vedette.Invalid, "the label selector %q holds a comma or a bracket that no label has", s)
 		}
 	}
@@ -68,9 +68,9 @@ func (s Selectors) Check() error {
 	return nil
 }
 
-// leaks reports whether a selector would mean another one when it is written. In
+// isAmbiguous reports whether a selector would mean another one when it is written. In
 // a list of values a comma only makes more of them.
-func (s Selector) leaks(form string) bool {
+func (s Selector) isAmbiguous(form string) bool {
 	forbidden := ",()"
 	if strings.Contains(form, "L") {
 		forbidden = "()"
@@ -81,8 +81,8 @@ func (s Selector) leaks(form string) bool {
 // String writes selectors that pass Check as kubectl takes them with -l: "a = b,!c".
 func (s Selectors) String() string {
 	var all []string
-	for _, one := range s {
-		if written := one.String(); written != "" {
+	for _, selector := range s {
+		if written := selector.String(); written != "" {
 			all = append(all, written)
 		}
 	}
@@ -91,7 +91,7 @@ func (s Selectors) String() string {
 
 // String writes one selector; nothing where it lacks a value.
 func (s Selector) String() string {
-	form := selectorForms[s.Kind]
+	form := selectorKinds[s.Kind]
 	if len(s.Values) < form.values {
 		return ""
 	}
@@ -99,7 +99,7 @@ func (s Selector) String() string {
 	if len(s.Values) > 0 {
 		first = s.Values[0]
 	}
-	return strings.NewReplacer("K", s.Key, "V", first, "L", strings.Join(s.Values, ", ")).Replace(form.form)
+	return strings.NewReplacer("K", s.Key, "V", first, "L", strings.Join(s.Values, ", ")).Replace(form.format)
 }
 
 // Matches reports whether labels fit, as kubectl filters manifests that it is

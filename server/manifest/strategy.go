@@ -23,7 +23,7 @@ const (
 // for.
 func strategyOf(m Manifest) vedette.Strategy {
 	switch {
-	case m.Generated():
+	case m.HasGenerateName():
 		return vedette.StrategyCreateOnly
 	case isTrue(m.Annotation(annotRecreate)):
 		return vedette.StrategyRecreate
@@ -44,14 +44,14 @@ func maxVersionHistory(m Manifest) (int, bool) {
 	return n, err == nil && n >= 0
 }
 
-// versions reports whether each change of a manifest is to be an object of its
+// isVersioned reports whether each change of a manifest is to be an object of its
 // own: the manifest's word goes before the stage's, and that before the custom.
-func (d Deployment) versions(m Manifest) bool {
+func (d DeployDescription) isVersioned(m Manifest) bool {
 	kind := m.Kind()
 	switch {
-	case m.Generated():
+	case m.HasGenerateName():
 		return false
-	case m.annotated(annotVersioned):
+	case m.hasAnnotation(annotVersioned):
 		return isTrue(m.Annotation(annotVersioned))
 	case d.Versioned != nil:
 		return *d.Versioned
@@ -61,7 +61,7 @@ func (d Deployment) versions(m Manifest) bool {
 			return versioned
 		}
 	}
-	t, _ := traitOf(kind)
+	t, _ := lookupKindInfo(kind)
 	return t.versioned
 }
 
@@ -72,13 +72,13 @@ func (r Rules) priority(kind vedette.Kind) (int, error) {
 			return priority, nil
 		}
 	}
-	t, known := traitOf(kind)
+	t, known := lookupKindInfo(kind)
 	switch {
 	case !known:
-		return unregistered, nil
-	case t.priority != undeployable:
+		return unregisteredPriority, nil
+	case t.priority != undeployablePriority:
 		return t.priority, nil
-	case t.written == "event":
+	case t.name == "event":
 		return 0, vedette.Errorf(vedette.Invalid, "Events cannot be deployed.")
 	}
 	return 0, vedette.Errorf(vedette.Invalid, "Controller revisions cannot be deployed.")

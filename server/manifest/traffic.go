@@ -17,13 +17,13 @@ var serviceKind = vedette.Kind{Name: "Service"}
 
 // LoadBalancers returns the Services that a live target is to be enabled or
 // disabled for: those asked for, or else those that it is annotated with.
-func LoadBalancers(target Manifest, asked []string) ([]vedette.Key, error) {
-	if len(asked) == 0 {
-		asked = balancersOf(target)
+func LoadBalancers(target Manifest, requested []string) ([]vedette.Key, error) {
+	if len(requested) == 0 {
+		requested = annotatedLoadBalancers(target)
 	}
 	var keys []vedette.Key
-	for _, name := range asked {
-		key, err := balancer(target, name, "Failed to perform operation with load balancer '%s'. "+
+	for _, name := range requested {
+		key, err := parseLoadBalancer(target, name, "Failed to perform operation with load balancer '%s'. "+
 			"Load balancers must be specified in the form '{kind} {name}', e.g. 'service my-service'")
 		if err != nil {
 			return nil, err
@@ -33,8 +33,8 @@ func LoadBalancers(target Manifest, asked []string) ([]vedette.Key, error) {
 	return keys, nil
 }
 
-// balancer reads the full name of a load balancer beside a target.
-func balancer(target Manifest, name, malformed string) (vedette.Key, error) {
+// parseLoadBalancer reads the full name of a load balancer beside a target.
+func parseLoadBalancer(target Manifest, name, malformed string) (vedette.Key, error) {
 	kind, object, ok := strings.Cut(name, " ")
 	if !ok || kind == "" || object == "" || strings.Contains(object, " ") {
 		return vedette.Key{}, vedette.Errorf(vedette.Invalid, malformed, name)
@@ -45,9 +45,9 @@ func balancer(target Manifest, name, malformed string) (vedette.Key, error) {
 	return vedette.Key{Kind: serviceKind, Namespace: target.Namespace(), Name: object}, nil
 }
 
-// balancersOf returns what a manifest is annotated with; what can't be read is
+// annotatedLoadBalancers returns what a manifest is annotated with; what can't be read is
 // nothing.
-func balancersOf(m Manifest) []string {
+func annotatedLoadBalancers(m Manifest) []string {
 	var names []string
 	if json.Unmarshal([]byte(m.Annotation(annotLoadBalancers)), &names) != nil {
 		return nil
@@ -60,33 +60,33 @@ func annotateTraffic(m Manifest, services []string) error {
 	if len(services) == 0 {
 		return nil
 	}
-	if m.annotated(annotLoadBalancers) {
-		if now := balancersOf(m); !slices.Equal(now, services) {
+	if m.hasAnnotation(annotLoadBalancers) {
+		if existing := annotatedLoadBalancers(m); !slices.Equal(existing, services) {
 			return vedette.Errorf(vedette.Invalid, "Manifest already has %s annotation set to [%s]. Failed attempting to set it to [%s].",
-				annotLoadBalancers, strings.Join(now, ", "), strings.Join(services, ", "))
+				annotLoadBalancers, strings.Join(existing, ", "), strings.Join(services, ", "))
 		}
 		return nil
 	}
 	raw, err := json.Marshal(services)
 	value := string(raw)
-	annotate(m.metadata(), annotLoadBalancers, &value)
+	addAnnotation(m.metadata(), annotLoadBalancers, &value)
 	return err
 }
 
-// attach gives a workload's pods the labels that its load balancers select by.
-func (p *preparation) attach(ctx context.Context, m Manifest) error {
-	for _, name := range balancersOf(m) {
-		key, err := balancer(m, name, "Failed to attach load balancer '%s'. "+
+// attachLoadBalancers gives a workload's pods the labels that its load balancers select by.
+func (p *planner) attachLoadBalancers(ctx context.Context, m Manifest) error {
+	for _, name := range annotatedLoadBalancers(m) {
+		key, err := parseLoadBalancer(m, name, "Failed to attach load balancer '%s'. "+
 			"Load balancers must be specified in the form '{kind} {name}', e.g. 'service my-service'.")
 		if err != nil {
 			return err
 		}
-		service, err := findService(ctx, p.cluster, key, p.given)
+		service, err := findService(ctx, p.cluster, key, p.manifests)
 		if err != nil {
 			return err
 		}
-		p.tell("Attaching load balancer %s to %s", service.FullName(), m.FullName())
-		if err := attachTo(m, service); err != nil {
+		p.reportf("Attaching load balancer %s to %s", service.FullName(), m.FullName())
+		if err := attachService(m, service); err != nil {
 			return err
 		}
 	}
@@ -94,8 +94,8 @@ func (p *preparation) attach(ctx context.Context, m Manifest) error {
 }
 
 // findService prefers the Service that is deployed along.
-func findService(ctx context.Context, c Cluster, key vedette.Key, given []Manifest) (Manifest, error) {
-	for _, m := range given {
+func findService(ctx context.Context, c Cluster, key vedette.Key, manifests []Manifest) (Manifest, error) {
+	for _, m := range manifests {
 		if KindName(m.Kind()) == "service" && m.Namespace() == key.Namespace && m.Name() == key.Name {
 			return m, nil
 		}
@@ -107,17 +107,17 @@ func findService(ctx context.Context, c Cluster, key vedette.Key, given []Manife
 	return live, err
 }
 
-func attachTo(m, service Manifest) error {
-	selector, err := selectorOf(service)
+func attachService(m, service Manifest) error {
+	selector, err := serviceSelector(service)
 	if err != nil {
 		return err
 	}
 	if len(selector) == 0 {
 		return vedette.Errorf(vedette.Invalid, "Service must have a non-empty selector in order to be attached to a workload")
 	}
-	labels := within(selectable(m), "labels")
+	labels := ensureObject(podMetadata(m), "labels")
 	for key := range selector {
-		if _, common := labels[key]; common {
+		if _, exists := labels[key]; exists {
 			return vedette.Errorf(vedette.Invalid, "Service selector must have no label keys in common with target workload")
 		}
 	}
@@ -127,19 +127,19 @@ func attachTo(m, service Manifest) error {
 	return nil
 }
 
-// selectable is what carries the labels that a Service selects by: a workload's
+// podMetadata is what carries the labels that a Service selects by: a workload's
 // template, or else the object itself.
-func selectable(m Manifest) object {
-	if template := m.template(); template != nil {
+func podMetadata(m Manifest) object {
+	if template := m.templateMetadata(); template != nil {
 		return template
 	}
 	return m.metadata()
 }
 
-func selectorOf(service Manifest) (map[string]string, error) {
+func serviceSelector(service Manifest) (map[string]string, error) {
 	if version := service.APIVersion(); version != "v1" {
 		return nil, vedette.Errorf(vedette.Invalid, "No services with version %s supported", version)
 	}
-	selector, _ := dig(object(service), "spec", "selector").(object)
-	return texts(selector), nil
+	selector, _ := nested(object(service), "spec", "selector").(object)
+	return stringMap(selector), nil
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// patchStep is one operation of a JSON patch.
-type patchStep struct {
+// patchOperation is one operation of a JSON patch.
+type patchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"` // nil for remove
@@ -18,21 +18,21 @@ type patchStep struct {
 // AttachPatch returns the JSON patch that makes a Service select a live object:
 // a workload, by its template, or a pod. It is nil where there is nothing to do.
 func AttachPatch(service, target Manifest) ([]byte, error) {
-	selector, err := selectorOf(service)
+	selector, err := serviceSelector(service)
 	if err != nil {
 		return nil, err
 	}
-	path, labels := labelsOf(target)
-	var patch []patchStep
+	path, labels := podLabels(target)
+	var patch []patchOperation
 	if labels == nil && len(selector) > 0 {
-		patch = append(patch, patchStep{"add", path, object{}})
+		patch = append(patch, patchOperation{"add", path, object{}})
 	}
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
 		op := "add"
-		if _, there := labels[key]; there {
+		if _, exists := labels[key]; exists {
 			op = "replace"
 		}
-		patch = append(patch, patchStep{op, path + "/" + escape(key), selector[key]})
+		patch = append(patch, patchOperation{op, path + "/" + escapePointer(key), selector[key]})
 	}
 	return encodePatch(patch), nil
 }
@@ -40,32 +40,32 @@ func AttachPatch(service, target Manifest) ([]byte, error) {
 // DetachPatch returns the JSON patch after which a Service no longer selects a
 // live object. It is nil where there is nothing to do.
 func DetachPatch(service, target Manifest) ([]byte, error) {
-	selector, err := selectorOf(service)
+	selector, err := serviceSelector(service)
 	if err != nil {
 		return nil, err
 	}
-	path, labels := labelsOf(target)
-	var patch []patchStep
+	path, labels := podLabels(target)
+	var patch []patchOperation
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
-		if _, there := labels[key]; there {
-			patch = append(patch, patchStep{Op: "remove", Path: path + "/" + escape(key)})
+		if _, exists := labels[key]; exists {
+			patch = append(patch, patchOperation{Op: "remove", Path: path + "/" + escapePointer(key)})
 		}
 	}
 	return encodePatch(patch), nil
 }
 
-// labelsOf returns where the labels that a Service selects by are, and what they
+// podLabels returns where the labels that a Service selects by are, and what they
 // are: nil where there is no such object yet.
-func labelsOf(target Manifest) (string, object) {
+func podLabels(target Manifest) (string, object) {
 	path := "/metadata/labels"
-	if target.template() != nil {
+	if target.templateMetadata() != nil {
 		path = "/spec/template/metadata/labels"
 	}
-	labels, _ := selectable(target)["labels"].(object)
+	labels, _ := podMetadata(target)["labels"].(object)
 	return path, labels
 }
 
-func encodePatch(patch []patchStep) []byte {
+func encodePatch(patch []patchOperation) []byte {
 	if patch == nil {
 		return nil
 	}
@@ -76,5 +76,5 @@ func encodePatch(patch []patchStep) []byte {
 	return raw
 }
 
-// escape writes a key as a segment of a JSON pointer.
-func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+// escapePointer writes a key as a segment of a JSON pointer.
+func escapePointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }

@@ -82,7 +82,7 @@ func (f *Fixture) resource(kind any) vedette.Resource {
 	if r, ok := kind.(vedette.Resource); ok {
 		return r
 	}
-	r, err := views.Find(nil, kind.(string))
+	r, err := views.FindResource(nil, kind.(string))
 	f.check(err)
 	return r
 }

@@ -13,7 +13,7 @@ import (
 // deployOp brings manifests to a cluster: deployManifest.
 type deployOp struct {
 	commonFields
-	manifest.Deployment
+	manifest.DeployDescription
 }
 
 func parseDeploy(raw json.RawMessage) (operation, error) {
@@ -21,7 +21,7 @@ func parseDeploy(raw json.RawMessage) (operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := manifest.ReadDeployment(raw)
+	d, err := manifest.ParseDeployDescription(raw)
 	return &deployOp{*c, d}, err
 }
 
@@ -30,7 +30,7 @@ func (d *deployOp) account() vedette.AccountName { return d.commonFields.account
 // check judges the namespaces that manifests come to as Clouddriver does: where
 // one overrides theirs, it alone.
 func (d *deployOp) check(v *validation) {
-	all, err := manifest.Expand(d.Manifests)
+	all, err := manifest.ExpandLists(d.Manifests)
 	if err != nil {
 		v.err = err
 		return
@@ -48,9 +48,9 @@ func (d *deployOp) check(v *validation) {
 
 func (d *deployOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	t.reportf("Beginning deployment of manifests in account %s ...", t.account())
-	d.Deployment.Account = string(t.account())
-	d.Rules = t.tasks.cfg.Rules.WithCustom(t.op.custom)
-	d.Tell = func(line string) { t.reportf("%s", line) }
+	d.DeployDescription.Account = string(t.account())
+	d.Rules = t.tasks.cfg.Rules.WithCustomKinds(t.op.custom)
+	d.Report = func(line string) { t.reportf("%s", line) }
 	plan, err := d.Plan(ctx, t)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func newObjectRef(full, namespace string) (objectRef, error) {
 // displayKind writes a kind as Clouddriver does, whatever it is called: "rs",
 // "ReplicaSet" and "replicasets.apps" are "replicaSet".
 func displayKind(kind string) string {
-	if r, err := views.Find(nil, kind); err == nil {
+	if r, err := views.FindResource(nil, kind); err == nil {
 		return manifest.KindName(r.Kind)
 	}
 	return manifest.KindName(vedette.ParseKind(kind))

@@ -26,11 +26,11 @@ func (d *runJobOp) check(v *validation) {
 
 func (d *runJobOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	t.reportf("Running Kubernetes job...")
-	m, err := manifest.ForRun(d.Manifest, string(d.Namespace))
+	m, err := manifest.RunJobManifest(d.Manifest, string(d.Namespace))
 	if err != nil {
 		return nil, err
 	}
-	deployment := &deployOp{d.commonFields, manifest.Deployment{
+	deployment := &deployOp{d.commonFields, manifest.DeployDescription{
 		Moniker: vedette.Moniker{App: string(d.Application)}, Manifests: []manifest.Manifest{m},
 		Required: nonNilArtifacts(d.RequiredArtifacts), Optional: nonNilArtifacts(d.OptionalArtifacts), BindArtifacts: true, EnableTraffic: true,
 	}}

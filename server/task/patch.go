@@ -97,13 +97,13 @@ func (d *patchOp) bindArtifacts(t *opContext, target objectRef, result *Result) 
 		return nil, err
 	}
 	kind := vedette.ParseKind(target.kind)
-	if r, err := views.Find(nil, target.kind); err == nil {
+	if r, err := views.FindResource(nil, target.kind); err == nil {
 		kind = r.Kind
 	}
 	bound := manifest.Bind(kind, m, manifest.Binding{Artifacts: nonNilArtifacts(d.AllArtifacts), Account: string(t.account()),
 		Namespace: target.namespace, MatchNameOnly: t.tasks.cfg.Rules.MatchNameOnly})
 	result.Bound = append(result.Bound, bound...)
-	return m, manifest.Unbound(nonNilArtifacts(d.RequiredArtifacts), bound)
+	return m, manifest.CheckBound(nonNilArtifacts(d.RequiredArtifacts), bound)
 }
 
 // nonNilArtifacts drops nulls.

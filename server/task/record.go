@@ -33,7 +33,7 @@ func (t objectRef) changeCause(a vedette.PatchArgs) string {
 
 // withChangeCause has a patch write its own cause, so that it takes no second request.
 func (t objectRef) withChangeCause(m manifest.Manifest, a vedette.PatchArgs) []byte {
-	return m.Annotated(vedette.ChangeCauseAnnotation, t.changeCause(a)).JSON()
+	return m.WithAnnotation(vedette.ChangeCauseAnnotation, t.changeCause(a)).JSON()
 }
 
 // recordJSONPatchCause writes the cause of a JSON patch, which can't say "add an annotation"

@@ -18,42 +18,42 @@ func Age(d time.Duration) string {
 	case seconds < 120:
 		return fmt.Sprintf("%ds", seconds)
 	case minutes < 10:
-		return units(minutes, "m", seconds%60, "s")
+		return formatUnits(minutes, "m", seconds%60, "s")
 	case minutes < 180:
 		return fmt.Sprintf("%dm", minutes)
 	case hours < 8:
-		return units(hours, "h", minutes%60, "m")
+		return formatUnits(hours, "h", minutes%60, "m")
 	case hours < 2*day:
 		return fmt.Sprintf("%dh", hours)
 	case hours < 8*day:
-		return units(hours/day, "d", hours%day, "h")
+		return formatUnits(hours/day, "d", hours%day, "h")
 	case hours < 2*year:
 		return fmt.Sprintf("%dd", hours/day)
 	case hours < 8*year:
-		return units(hours/year, "y", hours/day%365, "d")
+		return formatUnits(hours/year, "y", hours/day%365, "d")
 	default:
 		return fmt.Sprintf("%dy", hours/year)
 	}
 }
 
-func units(big int, bigUnit string, small int, smallUnit string) string {
+func formatUnits(big int, bigUnit string, small int, smallUnit string) string {
 	if small == 0 {
 		return fmt.Sprintf("%d%s", big, bigUnit)
 	}
 	return fmt.Sprintf("%d%s%d%s", big, bigUnit, small, smallUnit)
 }
 
-// since returns the age of what began at a Unix second; 0 means that it is not
+// ageSince returns the age of what began at a Unix second; 0 means that it is not
 // known.
-func since(created int64, now time.Time) string {
+func ageSince(created int64, now time.Time) string {
 	if created == 0 {
 		return "<unknown>"
 	}
 	return Age(now.Sub(time.Unix(created, 0)))
 }
 
-// sinceText is since for a time as it stands in a manifest.
-func sinceText(timestamp string, now time.Time) string {
+// ageSinceTimestamp is since for a time as it stands in a manifest.
+func ageSinceTimestamp(timestamp string, now time.Time) string {
 	t, err := time.Parse(time.RFC3339, timestamp)
 	if err != nil {
 		return "<unknown>"

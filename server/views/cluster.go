@@ -25,10 +25,10 @@ func node() kindView {
 			"os", "status.nodeInfo.osImage", "kernel", "status.nodeInfo.kernelVersion", "architecture", "status.nodeInfo.architecture",
 			"runtime", "status.nodeInfo.containerRuntimeVersion", "addressTypes", "status.addresses.*.type",
 			"addresses", "status.addresses.*.address")...),
-		view: show(columns("STATUS", "ROLES", "AGE", "VERSION", "INTERNAL-IP*", "EXTERNAL-IP*", "OS-IMAGE*", "KERNEL-VERSION*", "CONTAINER-RUNTIME*"),
+		view: newView(columns("STATUS", "ROLES", "AGE", "VERSION", "INTERNAL-IP*", "EXTERNAL-IP*", "OS-IMAGE*", "KERNEL-VERSION*", "CONTAINER-RUNTIME*"),
 			func(s *nodeSummary, o *vedette.Object, now time.Time) []string {
-				return []string{s.state(), roles(o.Labels), since(o.Created, now), s.Version, s.address("InternalIP"), s.address("ExternalIP"),
-					or(s.OS, "<unknown>"), s.kernel(), or(s.Runtime, "<unknown>")}
+				return []string{s.state(), roles(o.Labels), ageSince(o.Created, now), s.Version, s.address("InternalIP"), s.address("ExternalIP"),
+					orDefault(s.OS, "<unknown>"), s.kernel(), orDefault(s.Runtime, "<unknown>")}
 			}),
 	}
 }
@@ -49,11 +49,11 @@ func (s *nodeSummary) state() string {
 }
 
 func (s *nodeSummary) address(kind string) string {
-	return or(at(s.Addresses, slices.Index(s.AddressTypes, kind)), none)
+	return orDefault(elementAt(s.Addresses, slices.Index(s.AddressTypes, kind)), none)
 }
 
 func (s *nodeSummary) kernel() string {
-	kernel := or(s.Kernel, "<unknown>")
+	kernel := orDefault(s.Kernel, "<unknown>")
 	if s.Architecture != "" {
 		kernel += " (" + s.Architecture + ")"
 	}
@@ -70,7 +70,7 @@ func roles(labels map[string]string) string {
 		}
 	}
 	slices.Sort(out)
-	return or(strings.Join(slices.Compact(out), ","), none)
+	return orDefault(strings.Join(slices.Compact(out), ","), none)
 }
 
 func namespace() kindView {
@@ -78,19 +78,19 @@ func namespace() kindView {
 	return kindView{
 		resource: resource("", "v1", "Namespace", "namespaces", false, "ns"),
 		fields:   fields("phase", "status.phase"),
-		view: show(columns("STATUS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
-			return []string{s.Phase, since(o.Created, now)}
+		view: newView(columns("STATUS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			return []string{s.Phase, ageSince(o.Created, now)}
 		}),
 	}
 }
 
-func definition() kindView {
+func customResourceDefinition() kindView {
 	type summary struct{}
 	return kindView{
 		resource: resource("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false, "crd", "crds"),
 		fields: append(conditionFields(), fields("group", "spec.group", "kind", "spec.names.kind", "scope", "spec.scope",
 			"versions", "spec.versions.*.name")...),
-		view: show(columns("CREATED AT"), func(_ *summary, o *vedette.Object, _ time.Time) []string {
+		view: newView(columns("CREATED AT"), func(_ *summary, o *vedette.Object, _ time.Time) []string {
 			return []string{time.Unix(o.Created, 0).UTC().Format(time.RFC3339)}
 		}),
 	}
@@ -108,12 +108,12 @@ func autoscaler() kindView {
 		resource: resource("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, "hpa"),
 		fields: append(conditionFields(), fields("kind", "spec.scaleTargetRef.kind", "name", "spec.scaleTargetRef.name", "min", "spec.minReplicas",
 			"max", "spec.maxReplicas", "current", "status.currentReplicas", "desired", "status.desiredReplicas")...),
-		view: show(columns("REFERENCE", "MINPODS", "MAXPODS", "REPLICAS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
-			least := "<unset>"
+		view: newView(columns("REFERENCE", "MINPODS", "MAXPODS", "REPLICAS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			minReplicas := "<unset>"
 			if s.Min != nil {
-				least = strconv.Itoa(*s.Min)
+				minReplicas = strconv.Itoa(*s.Min)
 			}
-			return []string{s.Kind + "/" + s.Name, least, strconv.Itoa(s.Max), strconv.Itoa(s.Current), since(o.Created, now)}
+			return []string{s.Kind + "/" + s.Name, minReplicas, strconv.Itoa(s.Max), strconv.Itoa(s.Current), ageSince(o.Created, now)}
 		}),
 	}
 }
@@ -126,13 +126,13 @@ func disruptionBudget() kindView {
 	return kindView{
 		resource: resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", true, "pdb"),
 		fields:   fields("min", "spec.minAvailable", "max", "spec.maxUnavailable", "allowed", "status.disruptionsAllowed"),
-		view: show(columns("MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
-			return []string{limit(s.Min), limit(s.Max), strconv.Itoa(s.Allowed), since(o.Created, now)}
+		view: newView(columns("MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			return []string{formatLimit(s.Min), formatLimit(s.Max), strconv.Itoa(s.Allowed), ageSince(o.Created, now)}
 		}),
 	}
 }
 
-func limit(v any) string {
+func formatLimit(v any) string {
 	if v == nil {
 		return "N/A"
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette/internal/nearest"
 )
 
-// Find returns the resource that a name means, as kubectl takes it: kind,
+// FindResource returns the resource that a name means, as kubectl takes it: kind,
 // plural, singular or short name in any case, alone or followed by a dot and
 // the group. A name without a group that several groups know means Kubernetes'
 // own: the core group's before others. Where only foreign groups know it the
@@ -16,11 +16,11 @@ import (
 // worse than to ask.
 //
 // Of a kind that is there in several versions the first is returned.
-func Find(resources []vedette.Resource, name string) (vedette.Resource, error) {
+func FindResource(resources []vedette.Resource, name string) (vedette.Resource, error) {
 	var found []vedette.Resource
-	for _, r := range slices.Concat(resources, Known()) {
-		same := func(f vedette.Resource) bool { return f.Kind == r.Kind }
-		if r.Matches(name) && !slices.ContainsFunc(found, same) {
+	for _, r := range slices.Concat(resources, KnownResources()) {
+		sameKind := func(f vedette.Resource) bool { return f.Kind == r.Kind }
+		if r.Matches(name) && !slices.ContainsFunc(found, sameKind) {
 			found = append(found, r)
 		}
 	}
@@ -30,16 +30,16 @@ func Find(resources []vedette.Resource, name string) (vedette.Resource, error) {
 	case 1:
 		return found[0], nil
 	}
-	slices.SortStableFunc(found, func(a, b vedette.Resource) int { return rank(a.Kind.Group) - rank(b.Kind.Group) })
-	if rank(found[0].Kind.Group) == foreign {
+	slices.SortStableFunc(found, func(a, b vedette.Resource) int { return groupRank(a.Kind.Group) - groupRank(b.Kind.Group) })
+	if groupRank(found[0].Kind.Group) == foreignRank {
 		return vedette.Resource{}, ambiguousKind(found, name)
 	}
 	return found[0], nil
 }
 
-const foreign = 3
+const foreignRank = 3
 
-func rank(group string) int {
+func groupRank(group string) int {
 	switch {
 	case group == "":
 		return 0
@@ -48,33 +48,33 @@ func rank(group string) int {
 	case vedette.IsNativeGroup(group):
 		return 1
 	default:
-		return foreign
+		return foreignRank
 	}
 }
 
 func unknownKind(resources []vedette.Resource, name string) error {
 	var names []string
-	for _, r := range slices.Concat(resources, Known()) {
+	for _, r := range slices.Concat(resources, KnownResources()) {
 		if strings.Contains(name, ".") {
-			names = append(names, qualified(r))
+			names = append(names, qualifiedName(r))
 		} else {
 			names = append(names, r.Plural)
 		}
 	}
 	slices.Sort(names)
 	return vedette.Errorf(vedette.Invalid, "no agent reports a kind %.100q%s Kinds are there once an agent caches them (kinds in its configuration; GET /vedette/v1/kinds lists them)",
-		name, or(nearest.Hint(name, slices.Compact(names)), "."))
+		name, orDefault(nearest.Hint(name, slices.Compact(names)), "."))
 }
 
 func ambiguousKind(found []vedette.Resource, name string) error {
 	var names []string
 	for _, r := range found {
-		names = append(names, qualified(r))
+		names = append(names, qualifiedName(r))
 	}
 	return vedette.Errorf(vedette.Invalid, "%q may mean %s: write one of them", name, strings.Join(names, " or "))
 }
 
-func qualified(r vedette.Resource) string {
+func qualifiedName(r vedette.Resource) string {
 	if r.Kind.Group == "" {
 		return r.Plural
 	}

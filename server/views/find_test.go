@@ -17,7 +17,7 @@ var served = []vedette.Resource{
 	{Kind: vedette.Kind{Group: "stable.example.com", Name: "CronTab"}, Version: "v1", Plural: "crontabs", ShortNames: []string{"ct"}},
 }
 
-func TestFind(t *testing.T) {
+func TestFindResource(t *testing.T) {
 	for _, tt := range []struct{ why, name, want string }{
 		{"the core group comes first", "services", "Service"},
 		{"a short name", "SVC", "Service"},
@@ -28,7 +28,7 @@ func TestFind(t *testing.T) {
 		{"kinds that no agent has reported yet are known too", "deploy", "Deployment.apps"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			got, err := views.Find(served, tt.name)
+			got, err := views.FindResource(served, tt.name)
 			if err != nil || got.Kind.String() != tt.want {
 				t.Errorf("Find(%q) = %s, %v; want %s", tt.name, got.Kind, err, tt.want)
 			}
@@ -36,7 +36,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFindRefuses(t *testing.T) {
+func TestFindResourceErrors(t *testing.T) {
 	for _, tt := range []struct{ why, name, want string }{
 		{"two foreign groups", "backups", `"backups" may mean backups.a.example.com or backups.b.example.com`},
 		{"a typing error", "depolyments.apps", "did you mean deployments.apps?"},
@@ -44,7 +44,7 @@ func TestFindRefuses(t *testing.T) {
 		{"nothing at all", "", "no agent reports a kind"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			_, err := views.Find(served, tt.name)
+			_, err := views.FindResource(served, tt.name)
 			if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Find(%q): %v; want an invalid error with %q", tt.name, err, tt.want)
 			}
@@ -52,12 +52,12 @@ func TestFindRefuses(t *testing.T) {
 	}
 }
 
-func FuzzFind(f *testing.F) {
+func FuzzFindResource(f *testing.F) {
 	for _, name := range []string{"pods", "Deployment.apps", "..", "services.", ".apps", "\xff"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		r, err := views.Find(served, name)
+		r, err := views.FindResource(served, name)
 		if err == nil && !r.Matches(name) {
 			t.Errorf("Find(%q) = %s, which does not answer to it", name, r.Kind)
 		}

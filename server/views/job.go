@@ -9,7 +9,7 @@ import (
 )
 
 type jobSummary struct {
-	template
+	podTemplate
 	conditions
 	Completions *int
 	Parallelism int
@@ -26,33 +26,33 @@ func job() kindView {
 			"completions", "spec.completions", "parallelism", "spec.parallelism", "succeeded", "status.succeeded",
 			"failed", "status.failed", "active", "status.active", "started", "status.startTime", "completed", "status.completionTime",
 			"deleted", "metadata.deletionTimestamp", "selector", "spec.selector")...),
-		view: show(columns("STATUS", "COMPLETIONS", "DURATION", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
+		view: newView(columns("STATUS", "COMPLETIONS", "DURATION", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
 			func(s *jobSummary, o *vedette.Object, now time.Time) []string {
-				return append([]string{s.phase(), s.done(), s.duration(now), since(o.Created, now)}, s.wide()...)
+				return append([]string{s.phase(), s.completionText(), s.duration(now), ageSince(o.Created, now)}, s.wideCells()...)
 			}),
 	}
 }
 
 func (s *jobSummary) phase() string {
 	switch {
-	case s.is("Complete"):
+	case s.isTrue("Complete"):
 		return "Complete"
-	case s.is("Failed"):
+	case s.isTrue("Failed"):
 		return "Failed"
 	case s.Deleted != "":
 		return "Terminating"
-	case s.is("Suspended"):
+	case s.isTrue("Suspended"):
 		return "Suspended"
-	case s.is("FailureTarget"):
+	case s.isTrue("FailureTarget"):
 		return "FailureTarget"
-	case s.is("SuccessCriteriaMet"):
+	case s.isTrue("SuccessCriteriaMet"):
 		return "SuccessCriteriaMet"
 	default:
 		return "Running"
 	}
 }
 
-func (s *jobSummary) done() string {
+func (s *jobSummary) completionText() string {
 	switch {
 	case s.Completions != nil:
 		return fmt.Sprintf("%d/%d", s.Succeeded, *s.Completions)
@@ -76,7 +76,7 @@ func (s *jobSummary) duration(now time.Time) string {
 
 func cronJob() kindView {
 	type summary struct {
-		template
+		podTemplate
 		Schedule  string
 		TimeZone  string
 		Suspend   *bool
@@ -88,17 +88,17 @@ func cronJob() kindView {
 		fields: append(templateFields("spec.jobTemplate.spec.template"), fields("schedule", "spec.schedule", "timeZone", "spec.timeZone",
 			"suspend", "spec.suspend", "active", "status.active.#", "scheduled", "status.lastScheduleTime",
 			"selector", "spec.jobTemplate.spec.selector")...),
-		view: show(columns("SCHEDULE", "TIMEZONE", "SUSPEND", "ACTIVE", "LAST SCHEDULE", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
+		view: newView(columns("SCHEDULE", "TIMEZONE", "SUSPEND", "ACTIVE", "LAST SCHEDULE", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
 			func(s *summary, o *vedette.Object, now time.Time) []string {
 				suspended, last := "<unset>", none
 				if s.Suspend != nil {
 					suspended = map[bool]string{true: "True", false: "False"}[*s.Suspend]
 				}
 				if s.Scheduled != "" {
-					last = sinceText(s.Scheduled, now)
+					last = ageSinceTimestamp(s.Scheduled, now)
 				}
-				return append([]string{s.Schedule, or(s.TimeZone, none), suspended, strconv.Itoa(s.Active), last,
-					since(o.Created, now)}, s.wide()...)
+				return append([]string{s.Schedule, orDefault(s.TimeZone, none), suspended, strconv.Itoa(s.Active), last,
+					ageSince(o.Created, now)}, s.wideCells()...)
 			}),
 	}
 }

@@ -29,19 +29,19 @@ func service() kindView {
 			"externalName", "spec.externalName", "ips", "status.loadBalancer.ingress.*.ip",
 			"hostnames", "status.loadBalancer.ingress.*.hostname", "ports", "spec.ports.*.port",
 			"nodePorts", "spec.ports.*.nodePort", "protocols", "spec.ports.*.protocol", "selector", "spec.selector"),
-		view: show(columns("TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)", "AGE", "SELECTOR*"),
+		view: newView(columns("TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)", "AGE", "SELECTOR*"),
 			func(s *serviceSummary, o *vedette.Object, now time.Time) []string {
-				return []string{s.Type, or(s.ClusterIP, none), s.external(), s.ports(), since(o.Created, now), labels(s.Selector)}
+				return []string{s.Type, orDefault(s.ClusterIP, none), s.externalAddress(), s.portText(), ageSince(o.Created, now), formatLabels(s.Selector)}
 			}),
 	}
 }
 
-func (s *serviceSummary) external() string {
+func (s *serviceSummary) externalAddress() string {
 	switch s.Type {
 	case "ClusterIP", "NodePort":
-		return or(strings.Join(s.ExternalIPs, ","), none)
+		return orDefault(strings.Join(s.ExternalIPs, ","), none)
 	case "LoadBalancer":
-		return or(strings.Join(append(addresses(s.IPs, s.Hostnames), s.ExternalIPs...), ","), "<pending>")
+		return orDefault(strings.Join(append(addresses(s.IPs, s.Hostnames), s.ExternalIPs...), ","), "<pending>")
 	case "ExternalName":
 		return s.ExternalName
 	default:
@@ -55,7 +55,7 @@ func (s *serviceSummary) external() string {
 func addresses(ips, hostnames []string) []string {
 	var out []string
 	for i := range max(len(ips), len(hostnames)) {
-		if address := or(at(ips, i), at(hostnames, i)); address != "" {
+		if address := orDefault(elementAt(ips, i), elementAt(hostnames, i)); address != "" {
 			out = append(out, address)
 		}
 	}
@@ -63,16 +63,16 @@ func addresses(ips, hostnames []string) []string {
 	return slices.Compact(out)
 }
 
-func (s *serviceSummary) ports() string {
+func (s *serviceSummary) portText() string {
 	var out []string
 	for i, port := range s.Ports {
 		text := fmt.Sprint(port)
-		if n := at(s.NodePorts, i); n > 0 {
+		if n := elementAt(s.NodePorts, i); n > 0 {
 			text = fmt.Sprintf("%d:%d", port, n)
 		}
-		out = append(out, text+"/"+or(at(s.Protocols, i), "TCP"))
+		out = append(out, text+"/"+orDefault(elementAt(s.Protocols, i), "TCP"))
 	}
-	return or(strings.Join(out, ","), none)
+	return orDefault(strings.Join(out, ","), none)
 }
 
 func ingress() kindView {
@@ -87,19 +87,19 @@ func ingress() kindView {
 		resource: resource("networking.k8s.io", "v1", "Ingress", "ingresses", true, "ing"),
 		fields: fields("class", "spec.ingressClassName", "hosts", "spec.rules.*.host", "ips", "status.loadBalancer.ingress.*.ip",
 			"hostnames", "status.loadBalancer.ingress.*.hostname", "tls", "spec.tls.#"),
-		view: show(columns("CLASS", "HOSTS", "ADDRESS", "PORTS", "AGE"),
+		view: newView(columns("CLASS", "HOSTS", "ADDRESS", "PORTS", "AGE"),
 			func(s *summary, o *vedette.Object, now time.Time) []string {
 				ports := "80"
 				if s.TLS > 0 {
 					ports = "80, 443"
 				}
-				return []string{or(s.Class, none), hosts(s.Hosts), strings.Join(addresses(s.IPs, s.Hostnames), ","), ports, since(o.Created, now)}
+				return []string{orDefault(s.Class, none), formatHosts(s.Hosts), strings.Join(addresses(s.IPs, s.Hostnames), ","), ports, ageSince(o.Created, now)}
 			}),
 	}
 }
 
-// hosts shows three hosts and how many more rules there are.
-func hosts(rules []string) string {
+// formatHosts shows three hosts and how many more rules there are.
+func formatHosts(rules []string) string {
 	const shown = 3
 	var list []string
 	for i, host := range rules {
@@ -110,7 +110,7 @@ func hosts(rules []string) string {
 			list = append(list, host)
 		}
 	}
-	return or(strings.Join(list, ","), "*")
+	return orDefault(strings.Join(list, ","), "*")
 }
 
 func networkPolicy() kindView {
@@ -118,8 +118,8 @@ func networkPolicy() kindView {
 	return kindView{
 		resource: resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", true, "netpol"),
 		fields:   fields("selector", "spec.podSelector", "types", "spec.policyTypes"),
-		view: show(columns("POD-SELECTOR", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
-			return []string{or(s.Selector.String(), none), since(o.Created, now)}
+		view: newView(columns("POD-SELECTOR", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			return []string{orDefault(s.Selector.String(), none), ageSince(o.Created, now)}
 		}),
 	}
 }

@@ -45,7 +45,7 @@ type podSummary struct {
 }
 
 func pod() kindView {
-	lifted := append(conditionFields(), fields(
+	podFields := append(conditionFields(), fields(
 		"conditionReasons", "status.conditions.*.reason",
 		"phase", "status.phase",
 		"reason", "status.reason",
@@ -80,13 +80,13 @@ func pod() kindView {
 	)...)
 	return kindView{
 		resource: resource("", "v1", "Pod", "pods", true, "po"),
-		fields:   lifted,
-		view: show(columns("READY", "STATUS", "RESTARTS", "AGE", "IP*", "NODE*", "NOMINATED NODE*", "READINESS GATES*"),
+		fields:   podFields,
+		view: newView(columns("READY", "STATUS", "RESTARTS", "AGE", "IP*", "NODE*", "NOMINATED NODE*", "READINESS GATES*"),
 			func(p *podSummary, o *vedette.Object, now time.Time) []string {
-				c := p.condense()
+				c := p.aggregate()
 				return []string{
-					fmt.Sprintf("%d/%d", c.ready, c.total), p.status(c), c.restarted(now), since(o.Created, now),
-					or(p.IP, none), or(p.Node, none), or(p.Nominated, none), p.readinessGates(),
+					fmt.Sprintf("%d/%d", c.ready, c.total), p.status(c), c.restartText(now), ageSince(o.Created, now),
+					orDefault(p.IP, none), orDefault(p.Node, none), orDefault(p.Nominated, none), p.readinessGates(),
 				}
 			}),
 	}
@@ -100,23 +100,23 @@ type podState struct {
 	last         string // time of the last restart, RFC 3339 and so comparable
 }
 
-func (c *podState) restart(count int, finished string) {
+func (c *podState) addRestarts(count int, finished string) {
 	c.restarts += count
 	c.last = max(c.last, finished)
 }
 
-func (c podState) restarted(now time.Time) string {
+func (c podState) restartText(now time.Time) string {
 	if c.restarts == 0 || c.last == "" {
 		return strconv.Itoa(c.restarts)
 	}
-	return fmt.Sprintf("%d (%s ago)", c.restarts, sinceText(c.last, now))
+	return fmt.Sprintf("%d (%s ago)", c.restarts, ageSinceTimestamp(c.last, now))
 }
 
-// condense looks at init containers first: while they run nothing else counts,
+// aggregate looks at init containers first: while they run nothing else counts,
 // and their restarts are forgotten once they are done, but for sidecars'.
-func (p *podSummary) condense() podState {
-	c := podState{reason: or(p.Reason, p.Phase), total: len(p.Containers)}
-	if p.gated() {
+func (p *podSummary) aggregate() podState {
+	c := podState{reason: orDefault(p.Reason, p.Phase), total: len(p.Containers)}
+	if p.isSchedulingGated() {
 		c.reason = "SchedulingGated"
 	}
 	for _, policy := range p.InitPolicies {
@@ -124,37 +124,37 @@ func (p *podSummary) condense() podState {
 			c.total++
 		}
 	}
-	sidecars, initializing := p.initialize(&c)
-	if initializing && !p.is("Initialized") {
+	sidecars, initializing := p.addInitContainers(&c)
+	if initializing && !p.isTrue("Initialized") {
 		return c
 	}
 	c.restarts, c.last = sidecars.restarts, sidecars.last
-	p.run(&c)
+	p.addContainers(&c)
 	return c
 }
 
-func (p *podSummary) gated() bool {
+func (p *podSummary) isSchedulingGated() bool {
 	for i, t := range p.Types {
-		if t == "PodScheduled" && at(p.ConditionReasons, i) == "SchedulingGated" {
+		if t == "PodScheduled" && elementAt(p.ConditionReasons, i) == "SchedulingGated" {
 			return true
 		}
 	}
 	return false
 }
 
-// initialize stops at the first init container that has not done its part.
-func (p *podSummary) initialize(c *podState) (sidecars podState, initializing bool) {
+// addInitContainers stops at the first init container that has not done its part.
+func (p *podSummary) addInitContainers(c *podState) (sidecars podState, initializing bool) {
 	for i, name := range p.InitStatuses {
-		c.restart(at(p.InitRestarts, i), at(p.InitRestarted, i))
-		sidecar := p.sidecar(name)
+		c.addRestarts(elementAt(p.InitRestarts, i), elementAt(p.InitRestarted, i))
+		sidecar := p.isSidecar(name)
 		if sidecar {
-			sidecars.restart(at(p.InitRestarts, i), at(p.InitRestarted, i))
+			sidecars.addRestarts(elementAt(p.InitRestarts, i), elementAt(p.InitRestarted, i))
 		}
-		exit := at(p.InitExits, i)
+		exit := elementAt(p.InitExits, i)
 		switch {
 		case exit != nil && *exit == 0:
-		case sidecar && at(p.InitStarted, i):
-			if at(p.InitReady, i) {
+		case sidecar && elementAt(p.InitStarted, i):
+			if elementAt(p.InitReady, i) {
 				c.ready++
 			}
 		default:
@@ -165,20 +165,20 @@ func (p *podSummary) initialize(c *podState) (sidecars podState, initializing bo
 	return sidecars, false
 }
 
-func (p *podSummary) sidecar(name string) bool {
+func (p *podSummary) isSidecar(name string) bool {
 	for i, n := range p.InitNames {
 		if n == name {
-			return at(p.InitPolicies, i) == "Always"
+			return elementAt(p.InitPolicies, i) == "Always"
 		}
 	}
 	return false
 }
 
 func (p *podSummary) initReason(i int) string {
-	if exit := at(p.InitExits, i); exit != nil {
-		return exitReason(at(p.InitExitReasons, i), at(p.InitExitSignals, i), *exit)
+	if exit := elementAt(p.InitExits, i); exit != nil {
+		return exitReason(elementAt(p.InitExitReasons, i), elementAt(p.InitExitSignals, i), *exit)
 	}
-	if waiting := at(p.InitWaiting, i); waiting != "" && waiting != "PodInitializing" {
+	if waiting := elementAt(p.InitWaiting, i); waiting != "" && waiting != "PodInitializing" {
 		return waiting
 	}
 	return fmt.Sprintf("%d/%d", i, len(p.InitNames))
@@ -195,22 +195,22 @@ func exitReason(reason string, signal, code int) string {
 	}
 }
 
-// run goes through the containers from the last to the first: the first one's
+// addContainers goes through the containers from the last to the first: the first one's
 // trouble is the Pod's.
-func (p *podSummary) run(c *podState) {
+func (p *podSummary) addContainers(c *podState) {
 	running, failed := false, ""
 	for i := len(p.Ready) - 1; i >= 0; i-- {
-		c.restart(at(p.Restarts, i), at(p.Restarted, i))
-		waiting, exit := at(p.Waiting, i), at(p.Exits, i)
+		c.addRestarts(elementAt(p.Restarts, i), elementAt(p.Restarted, i))
+		waiting, exit := elementAt(p.Waiting, i), elementAt(p.Exits, i)
 		switch {
 		case waiting != "":
 			c.reason = waiting
 		case exit != nil:
-			c.reason = exitReason(at(p.ExitReasons, i), at(p.ExitSignals, i), *exit)
+			c.reason = exitReason(elementAt(p.ExitReasons, i), elementAt(p.ExitSignals, i), *exit)
 			if *exit != 0 {
 				failed = c.reason
 			}
-		case p.Ready[i] && at(p.Running, i) != "":
+		case p.Ready[i] && elementAt(p.Running, i) != "":
 			running = true
 			c.ready++
 		}
@@ -219,7 +219,7 @@ func (p *podSummary) run(c *podState) {
 		return
 	}
 	switch {
-	case running && p.is("Ready"):
+	case running && p.isTrue("Ready"):
 		c.reason = "Running"
 	case failed != "":
 		c.reason = failed
@@ -243,11 +243,11 @@ func (p *podSummary) readinessGates() string {
 	if len(p.Gates) == 0 {
 		return none
 	}
-	open := 0
+	passed := 0
 	for _, gate := range p.Gates {
-		if p.is(gate) {
-			open++
+		if p.isTrue(gate) {
+			passed++
 		}
 	}
-	return fmt.Sprintf("%d/%d", open, len(p.Gates))
+	return fmt.Sprintf("%d/%d", passed, len(p.Gates))
 }

@@ -51,11 +51,11 @@ func (r requirement) String() string {
 	}
 }
 
-// labels writes labels as kubectl does: "a=1,b=2".
-func labels(m map[string]string) string {
+// formatLabels writes labels as kubectl does: "a=1,b=2".
+func formatLabels(m map[string]string) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		parts = append(parts, key+"="+m[key])
 	}
-	return or(strings.Join(parts, ","), none)
+	return orDefault(strings.Join(parts, ","), none)
 }

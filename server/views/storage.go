@@ -25,38 +25,38 @@ func (s *volumeSummary) phase() string {
 	return s.Phase
 }
 
-func claim() kindView {
+func persistentVolumeClaim() kindView {
 	return kindView{
 		resource: resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true, "pvc"),
 		fields: fields("phase", "status.phase", "volume", "spec.volumeName", "capacity", "status.capacity.storage",
 			"modes", "status.accessModes", "class", "spec.storageClassName", "attributes", "spec.volumeAttributesClassName",
 			"mode", "spec.volumeMode", "deleted", "metadata.deletionTimestamp"),
-		view: show(columns("STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "AGE", "VOLUMEMODE*"),
+		view: newView(columns("STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "AGE", "VOLUMEMODE*"),
 			func(s *volumeSummary, o *vedette.Object, now time.Time) []string {
 				if s.Volume == "" { // what it will get is not known before it is bound
 					s.Capacity, s.Modes = "", nil
 				}
-				return []string{s.phase(), s.Volume, s.Capacity, accessModes(s.Modes), s.Class, or(s.Attributes, "<unset>"),
-					since(o.Created, now), or(s.Mode, "<unset>")}
+				return []string{s.phase(), s.Volume, s.Capacity, accessModes(s.Modes), s.Class, orDefault(s.Attributes, "<unset>"),
+					ageSince(o.Created, now), orDefault(s.Mode, "<unset>")}
 			}),
 	}
 }
 
-func volume() kindView {
+func persistentVolume() kindView {
 	return kindView{
 		resource: resource("", "v1", "PersistentVolume", "persistentvolumes", false, "pv"),
 		fields: fields("capacity", "spec.capacity.storage", "modes", "spec.accessModes", "reclaim", "spec.persistentVolumeReclaimPolicy",
 			"phase", "status.phase", "claimNamespace", "spec.claimRef.namespace", "claim", "spec.claimRef.name",
 			"class", "spec.storageClassName", "attributes", "spec.volumeAttributesClassName", "reason", "status.reason",
 			"mode", "spec.volumeMode", "deleted", "metadata.deletionTimestamp"),
-		view: show(columns("CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "REASON", "AGE", "VOLUMEMODE*"),
+		view: newView(columns("CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "REASON", "AGE", "VOLUMEMODE*"),
 			func(s *volumeSummary, o *vedette.Object, now time.Time) []string {
 				claim := ""
 				if s.Claim != "" {
 					claim = s.ClaimNamespace + "/" + s.Claim
 				}
-				return []string{s.Capacity, accessModes(s.Modes), s.Reclaim, s.phase(), claim, s.Class, or(s.Attributes, "<unset>"),
-					s.Reason, since(o.Created, now), or(s.Mode, "<unset>")}
+				return []string{s.Capacity, accessModes(s.Modes), s.Reclaim, s.phase(), claim, s.Class, orDefault(s.Attributes, "<unset>"),
+					s.Reason, ageSince(o.Created, now), orDefault(s.Mode, "<unset>")}
 			}),
 	}
 }
@@ -82,9 +82,9 @@ func storageClass() kindView {
 		resource: resource("storage.k8s.io", "v1", "StorageClass", "storageclasses", false, "sc"),
 		fields: fields("provisioner", "provisioner", "reclaim", "reclaimPolicy", "binding", "volumeBindingMode",
 			"expansion", "allowVolumeExpansion"),
-		view: show(columns("PROVISIONER", "RECLAIMPOLICY", "VOLUMEBINDINGMODE", "ALLOWVOLUMEEXPANSION", "AGE"),
+		view: newView(columns("PROVISIONER", "RECLAIMPOLICY", "VOLUMEBINDINGMODE", "ALLOWVOLUMEEXPANSION", "AGE"),
 			func(s *summary, o *vedette.Object, now time.Time) []string {
-				return []string{s.Provisioner, or(s.Reclaim, "Delete"), or(s.Binding, "Immediate"), strconv.FormatBool(s.Expansion), since(o.Created, now)}
+				return []string{s.Provisioner, orDefault(s.Reclaim, "Delete"), orDefault(s.Binding, "Immediate"), strconv.FormatBool(s.Expansion), ageSince(o.Created, now)}
 			}),
 	}
 }
@@ -94,8 +94,8 @@ func configMap() kindView {
 	return kindView{
 		resource: resource("", "v1", "ConfigMap", "configmaps", true, "cm"),
 		fields:   fields("data", "data.#", "binary", "binaryData.#"),
-		view: show(columns("DATA", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
-			return []string{strconv.Itoa(s.Data + s.Binary), since(o.Created, now)}
+		view: newView(columns("DATA", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			return []string{strconv.Itoa(s.Data + s.Binary), ageSince(o.Created, now)}
 		}),
 	}
 }
@@ -106,8 +106,8 @@ func secret() kindView {
 	type summary struct{}
 	return kindView{
 		resource: resource("", "v1", "Secret", "secrets", true),
-		view: show(columns("AGE"), func(_ *summary, o *vedette.Object, now time.Time) []string {
-			return []string{since(o.Created, now)}
+		view: newView(columns("AGE"), func(_ *summary, o *vedette.Object, now time.Time) []string {
+			return []string{ageSince(o.Created, now)}
 		}),
 	}
 }

@@ -30,29 +30,29 @@ type kindView struct {
 	view     View
 }
 
-// Of returns the view of a kind; for kinds that have none of their own, the age.
-func Of(kind vedette.Kind) View {
+// ForKind returns the view of a kind; for kinds that have none of their own, the age.
+func ForKind(kind vedette.Kind) View {
 	for _, k := range kinds() {
 		if k.resource.Kind == kind {
 			return k.view
 		}
 	}
-	return other().view
+	return defaultKindView().view
 }
 
 // Lifts returns what to ask agents for: a lift per kind that has a view, and
 // the one for all others.
 func Lifts() []vedette.Projection {
-	lifts := []vedette.Projection{{Fields: other().fields}}
+	lifts := []vedette.Projection{{Fields: defaultKindView().fields}}
 	for _, k := range kinds() {
 		lifts = append(lifts, vedette.Projection{Kind: k.resource.Kind, Fields: k.fields})
 	}
 	return lifts
 }
 
-// Known returns the kinds that have a view, as Kubernetes serves them. They can
+// KnownResources returns the kinds that have a view, as Kubernetes serves them. They can
 // be asked for by name even before any agent has reported them.
-func Known() []vedette.Resource {
+func KnownResources() []vedette.Resource {
 	var out []vedette.Resource
 	for _, k := range kinds() {
 		out = append(out, k.resource)
@@ -63,27 +63,27 @@ func Known() []vedette.Resource {
 func kinds() []kindView {
 	return []kindView{
 		pod(), deployment(), replicaSet(), statefulSet(), daemonSet(), job(), cronJob(),
-		service(), ingress(), networkPolicy(), configMap(), claim(), volume(), storageClass(),
-		node(), namespace(), definition(), autoscaler(), disruptionBudget(), secret(),
+		service(), ingress(), networkPolicy(), configMap(), persistentVolumeClaim(), persistentVolume(), storageClass(),
+		node(), namespace(), customResourceDefinition(), autoscaler(), disruptionBudget(), secret(),
 	}
 }
 
-// other is the view of kinds that have none of their own. What "Ready" means is
+// defaultKindView is the view of kinds that have none of their own. What "Ready" means is
 // the one thing that most of them agree on.
-func other() kindView {
+func defaultKindView() kindView {
 	type summary struct {
 		conditions
 	}
 	return kindView{
 		fields: conditionFields(),
-		view: show(columns("AGE", "READY*"), func(s *summary, o *vedette.Object, now time.Time) []string {
-			return []string{since(o.Created, now), or(s.status("Ready"), none)}
+		view: newView(columns("AGE", "READY*"), func(s *summary, o *vedette.Object, now time.Time) []string {
+			return []string{ageSince(o.Created, now), orDefault(s.status("Ready"), none)}
 		}),
 	}
 }
 
-// show makes a view of a function on a decoded summary.
-func show[S any](cols []Column, cells func(s *S, o *vedette.Object, now time.Time) []string) View {
+// newView makes a view of a function on a decoded summary.
+func newView[S any](cols []Column, cells func(s *S, o *vedette.Object, now time.Time) []string) View {
 	return View{Columns: cols, cells: func(o *vedette.Object, now time.Time) []string {
 		s := new(S)
 		// What can't be decoded stays zero and is shown as missing: a list of
@@ -117,15 +117,15 @@ func fields(pairs ...string) []vedette.ProjectionField {
 
 const none = "<none>"
 
-func or(s, instead string) string {
+func orDefault(s, fallback string) string {
 	if s == "" {
-		return instead
+		return fallback
 	}
 	return s
 }
 
-// at returns an element of a list whose absent elements may be missing too.
-func at[T any](list []T, i int) T {
+// elementAt returns an element of a list whose absent elements may be missing too.
+func elementAt[T any](list []T, i int) T {
 	var zero T
 	if i < 0 || i >= len(list) {
 		return zero
@@ -147,10 +147,10 @@ func conditionFields() []vedette.ProjectionField {
 func (c conditions) status(name string) string {
 	for i, t := range c.Types {
 		if t == name {
-			return at(c.Statuses, i)
+			return elementAt(c.Statuses, i)
 		}
 	}
 	return ""
 }
 
-func (c conditions) is(name string) bool { return c.status(name) == "True" }
+func (c conditions) isTrue(name string) bool { return c.status(name) == "True" }

@@ -19,7 +19,7 @@ func cell(t *testing.T, apiVersion, kind, column, rest string) string {
 	t.Helper()
 	manifest := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s}`, apiVersion, kind, rest)
 	o := viewstest.Object(t, manifest)
-	v := views.Of(o.Kind)
+	v := views.ForKind(o.Kind)
 	cells := v.Cells(&o, now)
 	if len(cells) != len(v.Columns) {
 		t.Fatalf("%d cells under %d columns", len(cells), len(v.Columns))
@@ -35,35 +35,35 @@ func cell(t *testing.T, apiVersion, kind, column, rest string) string {
 
 func TestPodStatus(t *testing.T) {
 	const meta = `"metadata":{"name":"p","creationTimestamp":"2026-11-20T11:00:00Z"}`
-	const dying = `"metadata":{"name":"p","creationTimestamp":"2026-11-20T11:00:00Z","deletionTimestamp":"2026-11-20T11:59:00Z"}`
+	const deleting = `"metadata":{"name":"p","creationTimestamp":"2026-11-20T11:00:00Z","deletionTimestamp":"2026-11-20T11:59:00Z"}`
 	const two = `"spec":{"containers":[{"name":"a","image":"x"},{"name":"b","image":"y"}]}`
 	const inits = `"spec":{"initContainers":[{"name":"i1"},{"name":"i2"}],"containers":[{"name":"a"}]}`
 	const sidecar = `"spec":{"initContainers":[{"name":"proxy","restartPolicy":"Always"},{"name":"setup"}],"containers":[{"name":"a"}]}`
-	const up = `"ready":true,"restartCount":0,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}}`
+	const running = `"ready":true,"restartCount":0,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}}`
 	tests := []struct{ why, meta, spec, status, ready, phase, restarts string }{
-		{"all containers run", meta, two, `"phase":"Running","containerStatuses":[{` + up + `},{` + up + `}]`, "2/2", "Running", "0"},
+		{"all containers run", meta, two, `"phase":"Running","containerStatuses":[{` + running + `},{` + running + `}]`, "2/2", "Running", "0"},
 		{"nothing is scheduled yet", meta, two, `"phase":"Pending"`, "0/2", "Pending", "0"},
 		{"a gate holds scheduling", meta, two, `"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"SchedulingGated"}]`, "0/2", "SchedulingGated", "0"},
 		{"images are being pulled", meta, two, `"phase":"Pending","containerStatuses":[{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"ContainerCreating"}}},{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"ContainerCreating"}}}]`, "0/2", "ContainerCreating", "0"},
-		{"one crashes over and over", meta, two, `"phase":"Running","containerStatuses":[{` + up + `},{"ready":false,"restartCount":7,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-11-20T11:55:00Z"}}}]`, "1/2", "CrashLoopBackOff", "7 (5m ago)"},
+		{"one crashes over and over", meta, two, `"phase":"Running","containerStatuses":[{` + running + `},{"ready":false,"restartCount":7,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-11-20T11:55:00Z"}}}]`, "1/2", "CrashLoopBackOff", "7 (5m ago)"},
 		{"the first container's trouble is shown", meta, two, `"phase":"Pending","containerStatuses":[{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"ImagePullBackOff"}}},{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]`, "0/2", "ImagePullBackOff", "0"},
 		{"all are done", meta, two, `"phase":"Succeeded","containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]`, "0/2", "Completed", "0"},
-		{"one is done, one runs, and the Pod is ready", meta, two, `"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{` + up + `}]`, "1/2", "Running", "0"},
-		{"one is done, one runs, and the Pod is not ready", meta, two, `"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{` + up + `}]`, "1/2", "NotReady", "0"},
+		{"one is done, one runs, and the Pod is ready", meta, two, `"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{` + running + `}]`, "1/2", "Running", "0"},
+		{"one is done, one runs, and the Pod is not ready", meta, two, `"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{` + running + `}]`, "1/2", "NotReady", "0"},
 		{"one is done, one failed", meta, two, `"phase":"Failed","containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]`, "0/2", "OOMKilled", "0"},
 		{"killed by a signal without a reason", meta, two, `"phase":"Failed","containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":137,"signal":9}}}]`, "0/2", "Signal:9", "0"},
 		{"ended without a reason", meta, two, `"phase":"Failed","containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":3}}}]`, "0/2", "ExitCode:3", "0"},
 		{"evicted", meta, two, `"phase":"Failed","reason":"Evicted"`, "0/2", "Evicted", "0"},
-		{"being deleted", dying, two, `"phase":"Running","containerStatuses":[{` + up + `},{` + up + `}]`, "2/2", "Terminating", "0"},
-		{"being deleted after its end", dying, two, `"phase":"Succeeded","containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]`, "0/2", "Completed", "0"},
-		{"being deleted from a lost node", dying, two, `"phase":"Running","reason":"NodeLost"`, "0/2", "Unknown", "0"},
+		{"being deleted", deleting, two, `"phase":"Running","containerStatuses":[{` + running + `},{` + running + `}]`, "2/2", "Terminating", "0"},
+		{"being deleted after its end", deleting, two, `"phase":"Succeeded","containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]`, "0/2", "Completed", "0"},
+		{"being deleted from a lost node", deleting, two, `"phase":"Running","reason":"NodeLost"`, "0/2", "Unknown", "0"},
 		{"the second init container runs", meta, inits, `"phase":"Pending","initContainerStatuses":[{"name":"i1","ready":true,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{"name":"i2","ready":false,"restartCount":0,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}}}],"containerStatuses":[{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"PodInitializing"}}}]`, "0/1", "Init:1/2", "0"},
 		{"an init container crashes", meta, inits, `"phase":"Pending","initContainerStatuses":[{"name":"i1","ready":false,"restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-11-20T11:58:30Z"}}}]`, "0/1", "Init:CrashLoopBackOff", "4 (90s ago)"},
 		{"an init container failed", meta, inits, `"phase":"Pending","initContainerStatuses":[{"name":"i1","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":1,"reason":"Error"}}}]`, "0/1", "Init:Error", "0"},
 		{"an init container failed without a reason", meta, inits, `"phase":"Pending","initContainerStatuses":[{"name":"i1","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":2}}}]`, "0/1", "Init:ExitCode:2", "0"},
-		{"init containers' restarts are forgotten", meta, inits, `"phase":"Running","initContainerStatuses":[{"name":"i1","ready":true,"restartCount":3,"state":{"terminated":{"exitCode":0}}},{"name":"i2","ready":true,"restartCount":0,"state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{` + up + `}]`, "1/1", "Running", "0"},
-		{"a sidecar counts as a container", meta, sidecar, `"phase":"Running","initContainerStatuses":[{"name":"proxy","ready":true,"started":true,"restartCount":2,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-11-20T09:00:00Z"}}},{"name":"setup","ready":true,"restartCount":0,"state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{` + up + `}]`, "2/2", "Running", "2 (3h ago)"},
-		{"initialized, though an init container runs again", meta, inits, `"phase":"Running","conditions":[{"type":"Initialized","status":"True"}],"initContainerStatuses":[{"name":"i1","ready":false,"restartCount":0,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}}}],"containerStatuses":[{` + up + `}]`, "1/1", "Init:0/2", "0"},
+		{"init containers' restarts are forgotten", meta, inits, `"phase":"Running","initContainerStatuses":[{"name":"i1","ready":true,"restartCount":3,"state":{"terminated":{"exitCode":0}}},{"name":"i2","ready":true,"restartCount":0,"state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{` + running + `}]`, "1/1", "Running", "0"},
+		{"a sidecar counts as a container", meta, sidecar, `"phase":"Running","initContainerStatuses":[{"name":"proxy","ready":true,"started":true,"restartCount":2,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-11-20T09:00:00Z"}}},{"name":"setup","ready":true,"restartCount":0,"state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{` + running + `}]`, "2/2", "Running", "2 (3h ago)"},
+		{"initialized, though an init container runs again", meta, inits, `"phase":"Running","conditions":[{"type":"Initialized","status":"True"}],"initContainerStatuses":[{"name":"i1","ready":false,"restartCount":0,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}}}],"containerStatuses":[{` + running + `}]`, "1/1", "Init:0/2", "0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestCells(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
 			o := viewstest.Object(t, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s}`, tt.apiVersion, tt.kind, tt.rest))
-			if got := strings.Join(views.Of(o.Kind).Cells(&o, now), "|"); got != tt.want {
+			if got := strings.Join(views.ForKind(o.Kind).Cells(&o, now), "|"); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -124,8 +124,8 @@ func TestCells(t *testing.T) {
 }
 
 func TestCellsOfBrokenSummary(t *testing.T) {
-	for _, r := range append(views.Known(), vedette.Resource{Kind: vedette.Kind{Group: "x", Name: "Y"}}) {
-		v := views.Of(r.Kind)
+	for _, r := range append(views.KnownResources(), vedette.Resource{Kind: vedette.Kind{Group: "x", Name: "Y"}}) {
+		v := views.ForKind(r.Kind)
 		for _, raw := range []string{"", "null", "[]", `{"ready":"x"}`, `{"conditionTypes":["Ready"]}`, `{"initStatuses":["a"],"exits":[null]}`} {
 			o := vedette.Object{Summary: json.RawMessage(raw)}
 			if got := len(v.Cells(&o, now)); got != len(v.Columns) {
@@ -169,9 +169,9 @@ func FuzzCells(f *testing.F) {
 	f.Add(`{"phase":"Running","ready":[true],"running":["x"]}`)
 	f.Add(`{"initStatuses":["a","b"],"initExits":[null],"restarted":["z"]}`)
 	f.Fuzz(func(t *testing.T, summary string) {
-		for _, r := range views.Known() {
+		for _, r := range views.KnownResources() {
 			o := vedette.Object{Summary: []byte(summary)}
-			v := views.Of(r.Kind)
+			v := views.ForKind(r.Kind)
 			if got := len(v.Cells(&o, now)); got != len(v.Columns) {
 				t.Errorf("%s: %d cells under %d columns", r.Kind, got, len(v.Columns))
 			}
@@ -181,7 +181,7 @@ func FuzzCells(f *testing.F) {
 
 func BenchmarkPodCells(b *testing.B) {
 	o := vedette.Object{Summary: []byte(`{"conditionTypes":["PodReadyToStartContainers","Initialized","Ready","ContainersReady","PodScheduled"],"conditionStatuses":["True","True","True","True","True"],"phase":"Running","node":"n1","ip":"10.0.0.1","containers":["a"],"images":["r/a:1"],"ready":[true],"restarts":[0],"running":["2026-11-20T11:00:00Z"]}`)}
-	v := views.Of(vedette.Kind{Name: "Pod"})
+	v := views.ForKind(vedette.Kind{Name: "Pod"})
 	for b.Loop() {
 		v.Cells(&o, now)
 	}

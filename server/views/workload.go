@@ -16,8 +16,8 @@ func resource(group, version, name, plural string, namespaced bool, short ...str
 		Singular: strings.ToLower(name), ShortNames: short, Namespaced: namespaced}
 }
 
-// template is what is lifted of a Pod template.
-type template struct {
+// podTemplate is what is lifted of a Pod template.
+type podTemplate struct {
 	Containers []string
 	Images     []string
 	Selector   selector
@@ -27,17 +27,17 @@ func templateFields(path string) []vedette.ProjectionField {
 	return fields("containers", path+".spec.containers.*.name", "images", path+".spec.containers.*.image")
 }
 
-// wide returns the cells for CONTAINERS, IMAGES and SELECTOR.
-func (t template) wide() []string {
-	return append(t.contents(), or(t.Selector.String(), none))
+// wideCells returns the cells for CONTAINERS, IMAGES and SELECTOR.
+func (t podTemplate) wideCells() []string {
+	return append(t.containerCells(), orDefault(t.Selector.String(), none))
 }
 
-func (t template) contents() []string {
+func (t podTemplate) containerCells() []string {
 	return []string{strings.Join(t.Containers, ","), strings.Join(t.Images, ",")}
 }
 
 type workloadSummary struct {
-	template
+	podTemplate
 	Replicas  int // asked for
 	Current   int
 	Ready     int
@@ -51,10 +51,10 @@ func deployment() kindView {
 		fields: append(append(templateFields("spec.template"), conditionFields()...), fields(
 			"replicas", "spec.replicas", "paused", "spec.paused", "current", "status.replicas", "ready", "status.readyReplicas",
 			"updated", "status.updatedReplicas", "available", "status.availableReplicas", "selector", "spec.selector")...),
-		view: show(columns("READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
+		view: newView(columns("READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
 			func(s *workloadSummary, o *vedette.Object, now time.Time) []string {
 				return append([]string{fmt.Sprintf("%d/%d", s.Ready, s.Replicas), strconv.Itoa(s.Updated),
-					strconv.Itoa(s.Available), since(o.Created, now)}, s.wide()...)
+					strconv.Itoa(s.Available), ageSince(o.Created, now)}, s.wideCells()...)
 			}),
 	}
 }
@@ -64,10 +64,10 @@ func replicaSet() kindView {
 		resource: resource("apps", "v1", "ReplicaSet", "replicasets", true, "rs"),
 		fields: append(templateFields("spec.template"), fields("replicas", "spec.replicas", "current", "status.replicas",
 			"ready", "status.readyReplicas", "available", "status.availableReplicas", "selector", "spec.selector")...),
-		view: show(columns("DESIRED", "CURRENT", "READY", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
+		view: newView(columns("DESIRED", "CURRENT", "READY", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
 			func(s *workloadSummary, o *vedette.Object, now time.Time) []string {
 				return append([]string{strconv.Itoa(s.Replicas), strconv.Itoa(s.Current), strconv.Itoa(s.Ready),
-					since(o.Created, now)}, s.wide()...)
+					ageSince(o.Created, now)}, s.wideCells()...)
 			}),
 	}
 }
@@ -77,9 +77,9 @@ func statefulSet() kindView {
 		resource: resource("apps", "v1", "StatefulSet", "statefulsets", true, "sts"),
 		fields: append(templateFields("spec.template"), fields("replicas", "spec.replicas", "current", "status.replicas",
 			"ready", "status.readyReplicas", "updated", "status.updatedReplicas", "available", "status.availableReplicas")...),
-		view: show(columns("READY", "AGE", "CONTAINERS*", "IMAGES*"),
+		view: newView(columns("READY", "AGE", "CONTAINERS*", "IMAGES*"),
 			func(s *workloadSummary, o *vedette.Object, now time.Time) []string {
-				return append([]string{fmt.Sprintf("%d/%d", s.Ready, s.Replicas), since(o.Created, now)}, s.contents()...)
+				return append([]string{fmt.Sprintf("%d/%d", s.Ready, s.Replicas), ageSince(o.Created, now)}, s.containerCells()...)
 			}),
 	}
 }
@@ -94,10 +94,10 @@ func daemonSet() kindView {
 		fields: append(templateFields("spec.template"), fields("replicas", "status.desiredNumberScheduled",
 			"current", "status.currentNumberScheduled", "ready", "status.numberReady", "updated", "status.updatedNumberScheduled",
 			"available", "status.numberAvailable", "nodeSelector", "spec.template.spec.nodeSelector", "selector", "spec.selector")...),
-		view: show(columns("DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE SELECTOR", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
+		view: newView(columns("DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE SELECTOR", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
 			func(s *summary, o *vedette.Object, now time.Time) []string {
 				return append([]string{strconv.Itoa(s.Replicas), strconv.Itoa(s.Current), strconv.Itoa(s.Ready), strconv.Itoa(s.Updated),
-					strconv.Itoa(s.Available), labels(s.NodeSelector), since(o.Created, now)}, s.wide()...)
+					strconv.Itoa(s.Available), formatLabels(s.NodeSelector), ageSince(o.Created, now)}, s.wideCells()...)
 			}),
 	}
 }

@@ -43,7 +43,7 @@ func Object(t testing.TB, manifest string) vedette.Object {
 	o := vedette.Object{
 		Key: vedette.Key{Kind: kindOf(head.APIVersion, head.Kind), Namespace: meta.Namespace, Name: meta.Name},
 		UID: meta.UID, ResourceVersion: meta.ResourceVersion, APIVersion: head.APIVersion,
-		Labels: meta.Labels, Annotations: lifted(meta.Annotations), Body: compact(t, manifest),
+		Labels: meta.Labels, Annotations: liftedAnnotations(meta.Annotations), Body: compact(t, manifest),
 	}
 	if !meta.CreationTimestamp.IsZero() {
 		o.Created = meta.CreationTimestamp.Unix()
@@ -65,7 +65,7 @@ func kindOf(apiVersion, name string) vedette.Kind {
 	return vedette.Kind{Group: group, Name: name}
 }
 
-func lifted(annotations map[string]string) map[string]string {
+func liftedAnnotations(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for key, value := range annotations {
 		for _, prefix := range vedette.HeaderAnnotations {
@@ -101,7 +101,7 @@ func liftOf(kind vedette.Kind) vedette.Projection {
 func summary(t testing.TB, lift vedette.Projection, m map[string]any) []byte {
 	out := map[string]any{}
 	for _, f := range lift.Fields {
-		if v := walk(m, split(f.Path)); v != nil {
+		if v := valueAt(m, split(f.Path)); v != nil {
 			out[f.Name] = v
 		}
 	}
@@ -124,7 +124,7 @@ func split(path string) []string {
 	return parts
 }
 
-func walk(v any, path []string) any {
+func valueAt(v any, path []string) any {
 	if len(path) == 0 || v == nil {
 		return v
 	}
@@ -133,22 +133,22 @@ func walk(v any, path []string) any {
 		if path[0] == "#" {
 			return len(v)
 		}
-		return walk(v[path[0]], path[1:])
+		return valueAt(v[path[0]], path[1:])
 	case []any:
 		if path[0] == "#" {
 			return len(v)
 		}
 		if path[0] == "*" {
-			return gather(v, path[1:])
+			return valuesAt(v, path[1:])
 		}
 	}
 	return nil
 }
 
-func gather(list []any, path []string) any {
+func valuesAt(list []any, path []string) any {
 	out, found := make([]any, len(list)), false
 	for i, element := range list {
-		out[i] = walk(element, path)
+		out[i] = valueAt(element, path)
 		found = found || out[i] != nil
 	}
 	if !found {
