@@ -13,21 +13,21 @@ import (
 	"github.com/vedette-io/vedette/test/fleet"
 )
 
-// atOnce is how many operations are begun at once, over as many agents.
-const atOnce, agents = 1000, 20
+// concurrency is how many operations are begun at once, over as many agents.
+const concurrency, agentCount = 1000, 20
 
-// errand is one of many operations: what is asked for, of whom, and which object
+// concurrentOperation is one of many operations: what is asked for, of whom, and which object
 // must be in the answer.
-type errand struct {
+type concurrentOperation struct {
 	operator *operator
-	ask      members
+	body     operationBody
 	want     vedette.Object
 }
 
-// operationsAtOnce begins many operations at once on agents with a simulated
+// operationsConcurrent begins many operations at once on agents with a simulated
 // cluster each, and checks that each is answered with its own object.
-func (b *bench) operationsAtOnce(ctx context.Context) error {
-	s, err := b.simulateWithoutAgent(ctx, fleet.Config{Clusters: agents, Objects: map[vedette.Kind]int{configMaps: atOnce / agents}})
+func (b *bench) operationsConcurrent(ctx context.Context) error {
+	s, err := b.simulateWithoutAgent(ctx, fleet.Config{Clusters: agentCount, Objects: map[vedette.Kind]int{configMaps: concurrency / agentCount}})
 	if err != nil {
 		return err
 	}
@@ -43,75 +43,75 @@ func (b *bench) operationsAtOnce(ctx context.Context) error {
 		return err
 	}
 	for _, verb := range []string{"get", "patch"} {
-		if err := b.rush(ctx, verb, errandsOf(s, verb)); err != nil {
+		if err := b.measureConcurrent(ctx, verb, newConcurrentOperations(s, verb)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// errandsOf makes one errand for each object of each cluster.
-func errandsOf(s *simulation, verb string) (errands []errand) {
-	shared := newOperator(s.server, "", atOnce)
+// newConcurrentOperations makes one errand for each object of each cluster.
+func newConcurrentOperations(s *simulation, verb string) (ops []concurrentOperation) {
+	shared := newOperator(s.server, "", concurrency)
 	for i, a := range s.accounts {
-		of := shared.on(a.name)
+		perAccount := shared.forAccount(a.name)
 		for o := range s.Cluster(i).Objects(configMaps) {
-			errands = append(errands, errand{of, simulatedAsk(verb, o.Key), o})
+			ops = append(ops, concurrentOperation{perAccount, simulatedOperation(verb, o.Key), o})
 		}
 	}
-	rand.Shuffle(len(errands), func(i, j int) { errands[i], errands[j] = errands[j], errands[i] })
-	return errands
+	rand.Shuffle(len(ops), func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
+	return ops
 }
 
-// simulatedAsk is an operation that a simulated cluster can answer.
-func simulatedAsk(verb string, key vedette.Key) members {
+// simulatedOperation is an operation that a simulated cluster can answer.
+func simulatedOperation(verb string, key vedette.Key) operationBody {
 	if verb == "patch" {
-		return desired{key: key}.aim(verb, "type", "merge", "patch", json.RawMessage(annotation))
+		return testObject{key: key}.operation(verb, "type", "merge", "patch", json.RawMessage(annotation))
 	}
-	return desired{key: key}.aim(verb)
+	return testObject{key: key}.operation(verb)
 }
 
-// rush runs all errands at once, three times, and tells of the median.
-func (b *bench) rush(ctx context.Context, verb string, errands []errand) error {
+// measureConcurrent runs all errands at once, three times, and tells of the median.
+func (b *bench) measureConcurrent(ctx context.Context, verb string, ops []concurrentOperation) error {
 	var whole, each []time.Duration
 	for range 3 {
 		began := time.Now()
-		taken, err := allAtOnce(ctx, errands)
+		durations, err := runConcurrently(ctx, ops)
 		if err != nil {
 			return err
 		}
-		whole, each = append(whole, time.Since(began)), append(each, taken...)
+		whole, each = append(whole, time.Since(began)), append(each, durations...)
 	}
 	total := quantiles(whole)
-	b.table.add(row{measure: fmt.Sprintf("operations at once: %d %s over %d agents, until the last is answered", len(errands), verb, agents),
+	b.table.add(row{measure: fmt.Sprintf("operations at once: %d %s over %d agents, until the last is answered", len(ops), verb, agentCount),
 		result: fmt.Sprintf("%.0f ms", ms(total.p50)), remark: fmt.Sprintf("each %s; %.0f a second; longest of 3 rounds %.0f ms; each was answered with its own object",
-			quantiles(each), float64(len(errands))/total.p50.Seconds(), ms(total.longest))})
+			quantiles(each), float64(len(ops))/total.p50.Seconds(), ms(total.longest))})
 	return nil
 }
 
-func allAtOnce(ctx context.Context, errands []errand) ([]time.Duration, error) {
-	taken := make([]time.Duration, len(errands))
+func runConcurrently(ctx context.Context, ops []concurrentOperation) ([]time.Duration, error) {
+	durations := make([]time.Duration, len(ops))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, e := range errands {
+	for i, e := range ops {
 		group.Go(func() error {
-			out, took, err := e.operator.operate(ctx, e.ask)
-			taken[i] = took
+			out, took, err := e.operator.operate(ctx, e.body)
+			durations[i] = took
 			if err != nil {
 				return err
 			}
 			return e.check(out)
 		})
 	}
-	return taken, group.Wait()
+	return durations, group.Wait()
 }
 
 // check refuses an answer that is another operation's.
-func (e errand) check(out told) error {
-	if len(out.Objects) != 1 {
-		return fmt.Errorf("%s of %s on %s is answered with %d objects", e.ask["verb"], e.want.Key, e.operator.account, len(out.Objects))
+func (o concurrentOperation) check(result outcome) error {
+	if len(result.Objects) != 1 {
+		return fmt.Errorf("%s of %s on %s is answered with %d objects", o.body["verb"], o.want.Key, o.operator.account, len(result.Objects))
 	}
-	if got := out.Objects[0].Metadata; got.UID != e.want.UID || got.Name != e.want.Key.Name || got.Namespace != e.want.Key.Namespace {
-		return fmt.Errorf("%s of %s on %s is answered with %s/%s, uid %s", e.ask["verb"], e.want.Key, e.operator.account, got.Namespace, got.Name, got.UID)
+	if metadata := result.Objects[0].Metadata; metadata.UID != o.want.UID || metadata.Name != o.want.Key.Name || metadata.Namespace != o.want.Key.Namespace {
+		return fmt.Errorf("%s of %s on %s is answered with %s/%s, uid %s", o.body["verb"], o.want.Key, o.operator.account, metadata.Namespace, metadata.Name, metadata.UID)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // operationsDuringSync measures operations on an account whose cluster is being
 // read for the first time, and then again when nothing else goes on.
 func (b *bench) operationsDuringSync(ctx context.Context) error {
-	s, err := b.simulateWithoutAgent(ctx, fleet.Config{Objects: mixed(b.scale(50000))})
+	s, err := b.simulateWithoutAgent(ctx, fleet.Config{Objects: mixedKinds(b.scale(50000))})
 	if err != nil {
 		return err
 	}
@@ -27,12 +27,12 @@ func (b *bench) operationsDuringSync(ctx context.Context) error {
 		return err
 	}
 	defer agent.stop()
-	t := &trickle{operator: newOperator(srv, account.name, 64), taken: map[string][]time.Duration{}}
+	t := &steadyLoad{operator: newOperator(srv, account.name, 64), durations: map[string][]time.Duration{}}
 	for o := range cluster.Objects(configMaps) {
 		t.keys = append(t.keys, o.Key)
 	}
 	err = await(ctx, "the first operation", 5*time.Millisecond, func() (bool, error) {
-		_, _, err := t.operator.operate(ctx, simulatedAsk("get", t.keys[0]))
+		_, _, err := t.operator.operate(ctx, simulatedOperation("get", t.keys[0]))
 		return err == nil, err
 	}, agent)
 	if err != nil {
@@ -56,51 +56,51 @@ func (b *bench) operationsDuringSync(ctx context.Context) error {
 	}
 	idle, end := context.WithTimeout(ctx, max(10*time.Second, time.Duration(b.scale(10))*time.Second))
 	defer end()
-	alone, err := t.run(idle)
+	whenIdle, err := t.run(idle)
 	if err != nil {
 		return err
 	}
-	b.tellBesideSync(during, alone, remark)
+	b.reportDuringSync(during, whenIdle, remark)
 	return nil
 }
 
-func (b *bench) tellBesideSync(during, alone map[string]quantile, remark string) {
+func (b *bench) reportDuringSync(during, whenIdle map[string]quantileSummary, remark string) {
 	for _, verb := range []string{"get", "patch"} {
-		b.table.add(row{measure: fmt.Sprintf("operation: %s, %d a second, while the account is first synced", verb, perSecond/2),
-			result: during[verb].String(), ratio: ratio(ms(during[verb].p50), ms(alone[verb].p50)) + ", " + ratio(ms(during[verb].p99), ms(alone[verb].p99)) + " idle",
-			remark: fmt.Sprintf("%d operations, longest %.0f ms; idle: %s of %d%s", during[verb].n, ms(during[verb].longest), alone[verb], alone[verb].n, remark)})
+		b.table.add(row{measure: fmt.Sprintf("operation: %s, %d a second, while the account is first synced", verb, operationsPerSecond/2),
+			result: during[verb].String(), ratio: ratio(ms(during[verb].p50), ms(whenIdle[verb].p50)) + ", " + ratio(ms(during[verb].p99), ms(whenIdle[verb].p99)) + " idle",
+			remark: fmt.Sprintf("%d operations, longest %.0f ms; idle: %s of %d%s", during[verb].n, ms(during[verb].longest), whenIdle[verb], whenIdle[verb].n, remark)})
 	}
 }
 
-// perSecond is how many operations a trickle begins in a second.
-const perSecond = 50
+// operationsPerSecond is how many operations a trickle begins in a second.
+const operationsPerSecond = 50
 
-// trickle begins operations at a rate, whether or not those before have ended: one
+// steadyLoad begins operations at a rate, whether or not those before have ended: one
 // that stalls does not hide how long others would have waited.
-type trickle struct {
-	operator *operator
-	keys     []vedette.Key
-	mu       gosync.Mutex
-	taken    map[string][]time.Duration // by verb
+type steadyLoad struct {
+	operator  *operator
+	keys      []vedette.Key
+	mu        gosync.Mutex
+	durations map[string][]time.Duration // by verb
 }
 
 // run begins gets and patches in turns until ctx ends, and waits for all.
-func (t *trickle) run(ctx context.Context) (map[string]quantile, error) {
-	t.taken = map[string][]time.Duration{}
-	group, working := errgroup.WithContext(context.WithoutCancel(ctx))
-	tick := time.NewTicker(time.Second / perSecond)
+func (t *steadyLoad) run(ctx context.Context) (map[string]quantileSummary, error) {
+	t.durations = map[string][]time.Duration{}
+	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
+	tick := time.NewTicker(time.Second / operationsPerSecond)
 	defer tick.Stop()
-	for n := 0; ctx.Err() == nil && working.Err() == nil; n++ {
+	for n := 0; ctx.Err() == nil && running.Err() == nil; n++ {
 		<-tick.C
 		verb := []string{"get", "patch"}[n%2]
 		group.Go(func() error {
-			_, took, err := t.operator.operate(working, simulatedAsk(verb, t.keys[n/2%len(t.keys)]))
+			_, took, err := t.operator.operate(running, simulatedOperation(verb, t.keys[n/2%len(t.keys)]))
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.taken[verb] = append(t.taken[verb], took)
+			t.durations[verb] = append(t.durations[verb], took)
 			return err
 		})
 	}
 	err := group.Wait()
-	return map[string]quantile{"get": quantiles(t.taken["get"]), "patch": quantiles(t.taken["patch"])}, err
+	return map[string]quantileSummary{"get": quantiles(t.durations["get"]), "patch": quantiles(t.durations["patch"])}, err
 }

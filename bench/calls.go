@@ -14,16 +14,16 @@ import (
 	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
-// calls is client-go's dynamic client in a process of its own, which is told
+// directClient is client-go's dynamic client in a process of its own, which is told
 // what to call over a pipe.
-type calls struct {
+type directClient struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers *json.Decoder
 }
 
-// call is one request of it. Its own module describes the same.
-type call struct {
+// apiRequest is one request of it. Its own module describes the same.
+type apiRequest struct {
 	Verb                     string
 	Group, Version, Resource string
 	Namespace, Name          string
@@ -33,19 +33,19 @@ type call struct {
 	MayMiss                  bool
 }
 
-func callOn(key vedette.Key, verb string) call {
+func newRequest(key vedette.Key, verb string) apiRequest {
 	r, _ := sample.Resource(key.Kind)
-	return call{Verb: verb, Group: key.Kind.Group, Version: r.Version, Resource: r.Plural, Namespace: key.Namespace, Name: key.Name}
+	return apiRequest{Verb: verb, Group: key.Kind.Group, Version: r.Version, Resource: r.Plural, Namespace: key.Namespace, Name: key.Name}
 }
 
-func patchOf(key vedette.Key, subresource, patchType string, body []byte) call {
-	c := callOn(key, "patch")
+func newPatchRequest(key vedette.Key, subresource, patchType string, body []byte) apiRequest {
+	c := newRequest(key, "patch")
 	c.Subresource, c.Type, c.Body = subresource, patchType, body
 	return c
 }
 
-func (b *bench) startCalls(kubeconfig string) (*calls, error) {
-	c := &calls{cmd: exec.Command(b.program("calls"), kubeconfig)}
+func (b *bench) startDirectClient(kubeconfig string) (*directClient, error) {
+	c := &directClient{cmd: exec.Command(b.program("calls"), kubeconfig)}
 	c.cmd.Stderr = os.Stderr
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
@@ -58,16 +58,16 @@ func (b *bench) startCalls(kubeconfig string) (*calls, error) {
 	return c, c.cmd.Start()
 }
 
-func (c *calls) stop() {
+func (c *directClient) stop() {
 	_ = c.in.Close()         // which ends it
 	_ = c.cmd.Process.Kill() // one that hangs too
 	_ = c.cmd.Wait()         // whatever it says to that
 }
 
-// make is a way to do a deed. How long it took is what the process measures
+// execute is a way to do a deed. How long it took is what the process measures
 // itself: nothing but the calls.
-func (c *calls) make(_ context.Context, d deed, s *subject) (time.Duration, error) {
-	line, err := json.Marshal(d.calls(s))
+func (c *directClient) execute(_ context.Context, op operationCase, s *fixture) (time.Duration, error) {
+	line, err := json.Marshal(op.requests(s))
 	if err != nil {
 		return 0, err
 	}
@@ -87,12 +87,12 @@ func (c *calls) make(_ context.Context, d deed, s *subject) (time.Duration, erro
 	return time.Duration(answer.Nanoseconds), nil
 }
 
-// kubectl returns a way to do deeds: by a process for each. What kubectl has
+// runKubectl returns a way to do deeds: by a process for each. What kubectl has
 // learned of the cluster's kinds it keeps on disk, as it does for users.
-func (b *bench) kubectl(c *cluster) func(context.Context, deed, *subject) (time.Duration, error) {
-	return func(ctx context.Context, d deed, s *subject) (time.Duration, error) {
+func (b *bench) runKubectl(c *cluster) func(context.Context, operationCase, *fixture) (time.Duration, error) {
+	return func(ctx context.Context, op operationCase, s *fixture) (time.Duration, error) {
 		file := filepath.Join(b.dir, "manifest.json")
-		args, manifest := d.kubectl(s)
+		args, manifest := op.kubectl(s)
 		if manifest != nil {
 			if err := os.WriteFile(file, manifest, 0o600); err != nil {
 				return 0, err

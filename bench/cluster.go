@@ -25,9 +25,9 @@ type cluster struct {
 	client  *http.Client
 }
 
-// reference are the objects of the cluster that first syncs are measured with:
+// referenceObjects are the objects of the cluster that first syncs are measured with:
 // 12,000 of 7 kinds.
-func (b *bench) reference() map[vedette.Kind]int {
+func (b *bench) referenceObjects() map[vedette.Kind]int {
 	objects := map[vedette.Kind]int{}
 	for kind, n := range map[string]int{"Pod": 5000, "ReplicaSet.apps": 2500, "Deployment.apps": 1250, "Service": 1250,
 		"ConfigMap": 1250, "Ingress.networking.k8s.io": 500, "Job.batch": 250} {
@@ -38,7 +38,7 @@ func (b *bench) reference() map[vedette.Kind]int {
 
 // startCluster starts an API server and fills it over HTTP.
 func (b *bench) startCluster(ctx context.Context, objects map[vedette.Kind]int) (*cluster, error) {
-	if _, err := controlplane.Build(ctx, logLines{}); err != nil {
+	if _, err := controlplane.Build(ctx, logWriter{}); err != nil {
 		return nil, err
 	}
 	plane, err := controlplane.Start(ctx, controlplane.Options{APIServerFlags: []string{
@@ -47,7 +47,7 @@ func (b *bench) startCluster(ctx context.Context, objects map[vedette.Kind]int) 
 		return nil, err
 	}
 	c := &cluster{Plane: plane, sample: sample.New(42), objects: objects}
-	if c.client, err = clientOf(plane.CA(), plane.ClientCert(), plane.ClientKey()); err != nil {
+	if c.client, err = newTLSClient(plane.CA(), plane.ClientCert(), plane.ClientKey()); err != nil {
 		return c, err
 	}
 	for _, r := range sample.Kinds() {
@@ -55,20 +55,20 @@ func (b *bench) startCluster(ctx context.Context, objects map[vedette.Kind]int) 
 			c.kinds = append(c.kinds, r)
 		}
 	}
-	began, made := time.Now(), 0
+	began, objectCount := time.Now(), 0
 	for _, n := range objects {
-		made += n
+		objectCount += n
 	}
 	err = c.fill(ctx)
-	say("filled a cluster with %d objects in %s", made, seconds(time.Since(began)))
+	logf("filled a cluster with %d objects in %s", objectCount, seconds(time.Since(began)))
 	return c, err
 }
 
-// logLines says what is written to it.
-type logLines struct{}
+// logWriter says what is written to it.
+type logWriter struct{}
 
-func (logLines) Write(p []byte) (int, error) {
-	say("%s", strings.TrimRight(string(p), "\n"))
+func (logWriter) Write(p []byte) (int, error) {
+	logf("%s", strings.TrimRight(string(p), "\n"))
 	return len(p), nil
 }
 
@@ -128,8 +128,8 @@ func (c *cluster) path(r vedette.Resource, namespace string) string {
 	return path + "/" + r.Plural
 }
 
-// names are the kinds as an agent's configuration names them.
-func (c *cluster) names() (names []string) {
+// kindNames are the kinds as an agent's configuration names them.
+func (c *cluster) kindNames() (names []string) {
 	for _, r := range c.kinds {
 		names = append(names, r.Kind.String())
 	}

@@ -88,17 +88,17 @@ func (b *bench) compareCompression(cfg fleet.Config) error {
 		plain += len(r.raw)
 	}
 	b.table.add(row{measure: "record, not compressed", result: fmt.Sprintf("%d bytes", plain/len(first)), ratio: "1.00 x"})
-	for _, way := range []struct {
+	for _, variant := range []struct {
 		name string
 		new  func() (compressor, error)
 	}{
 		{"one stream (what the wire does)", newWireStream},
-		{"one stream, window 4 MiB", streamOf(zstd.SpeedFastest, 4<<20)},
-		{"one stream, better compression", streamOf(zstd.SpeedDefault, wire.Window)},
+		{"one stream, window 4 MiB", newStream(zstd.SpeedFastest, 4<<20)},
+		{"one stream, better compression", newStream(zstd.SpeedDefault, wire.Window)},
 		{"each message by itself", func() (compressor, error) { return newMessages(nil) }},
 		{"each message, a dictionary per kind", func() (compressor, error) { return newMessages(dictionaries(first)) }},
 	} {
-		c, err := way.new()
+		c, err := variant.new()
 		if err != nil {
 			return err
 		}
@@ -107,18 +107,18 @@ func (b *bench) compareCompression(cfg fleet.Config) error {
 		if err != nil {
 			return err
 		}
-		each := time.Since(began) / time.Duration(len(first))
+		perRecord := time.Since(began) / time.Duration(len(first))
 		changes, err := compressAll(c, updates, 1)
 		if err != nil {
 			return err
 		}
-		again, err := compressAll(c, hot, 1)
+		repeated, err := compressAll(c, hot, 1)
 		if err != nil {
 			return err
 		}
-		b.table.add(row{measure: "compression: " + way.name,
-			result: fmt.Sprintf("%d bytes, update %d, again %d", whole/len(first), changes/len(updates), again/len(hot)),
-			ratio:  ratio(float64(whole), float64(plain)), remark: fmt.Sprintf("%d µs per record", each.Microseconds())})
+		b.table.add(row{measure: "compression: " + variant.name,
+			result: fmt.Sprintf("%d bytes, update %d, again %d", whole/len(first), changes/len(updates), repeated/len(hot)),
+			ratio:  ratio(float64(whole), float64(plain)), remark: fmt.Sprintf("%d µs per record", perRecord.Microseconds())})
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ type stream struct {
 	n   int
 }
 
-func streamOf(level zstd.EncoderLevel, window int) func() (compressor, error) {
+func newStream(level zstd.EncoderLevel, window int) func() (compressor, error) {
 	return func() (compressor, error) {
 		s := &stream{}
 		var err error

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// firstRead is one first sync, by whatever means.
-type firstRead struct {
+// syncResult is one first sync, by whatever means.
+type syncResult struct {
 	took   time.Duration
 	bytes  int64 // of the lists; 0 where not counted
 	client usage // of the process that did it
@@ -22,7 +22,7 @@ type firstRead struct {
 // bare list, client-go's informers, and agent and server until readers see all
 // of it. They take turns, and the median counts.
 func firstSync(ctx context.Context, b *bench) error {
-	c, err := b.startCluster(ctx, b.reference())
+	c, err := b.startCluster(ctx, b.referenceObjects())
 	if err != nil {
 		return err
 	}
@@ -31,54 +31,54 @@ func firstSync(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ways := []struct {
+	methods := []struct {
 		name string
-		do   func(context.Context, *cluster, int) (firstRead, error)
+		do   func(context.Context, *cluster, int) (syncResult, error)
 	}{{"list", b.syncByList}, {"informers", b.syncByInformers}, {"vedette", b.syncByVedette}}
-	taken := map[string][]firstRead{}
+	results := map[string][]syncResult{}
 	for range 4 { // the first round warms the API server's caches up
-		for _, way := range ways {
-			s, err := way.do(ctx, c, n)
+		for _, method := range methods {
+			s, err := method.do(ctx, c, n)
 			if err != nil {
-				return fmt.Errorf("sync by %s: %w", way.name, err)
+				return fmt.Errorf("sync by %s: %w", method.name, err)
 			}
-			say("%s: %s, client %s, %s", way.name, seconds(s.took), s.client.memory(), s.client.cpu())
-			taken[way.name] = append(taken[way.name], s)
+			logf("%s: %s, client %s, %s", method.name, seconds(s.took), s.client.memory(), s.client.cpu())
+			results[method.name] = append(results[method.name], s)
 		}
 	}
-	b.tellSyncs(n, median(taken["list"][1:]), median(taken["informers"][1:]), median(taken["vedette"][1:]))
+	b.reportSyncs(n, median(results["list"][1:]), median(results["informers"][1:]), median(results["vedette"][1:]))
 	b.table.add(row{measure: "shortest and longest of the rounds that count", result: fmt.Sprintf("list %s, informers %s, Vedette %s",
-		spread(taken["list"][1:]), spread(taken["informers"][1:]), spread(taken["vedette"][1:]))})
+		rangeText(results["list"][1:]), rangeText(results["informers"][1:]), rangeText(results["vedette"][1:]))})
 	return nil
 }
 
-// spread says how far rounds lie apart. They are sorted by median.
-func spread(syncs []firstRead) string {
+// rangeText says how far rounds lie apart. They are sorted by median.
+func rangeText(syncs []syncResult) string {
 	return fmt.Sprintf("%.2f to %.2f s", syncs[0].took.Seconds(), syncs[len(syncs)-1].took.Seconds())
 }
 
-func median(syncs []firstRead) firstRead {
-	slices.SortFunc(syncs, func(a, b firstRead) int { return int(a.took - b.took) })
+func median(syncs []syncResult) syncResult {
+	slices.SortFunc(syncs, func(a, b syncResult) int { return int(a.took - b.took) })
 	return syncs[len(syncs)/2]
 }
 
-func (b *bench) tellSyncs(n int, list, informers, vedette firstRead) {
+func (b *bench) reportSyncs(n int, list, informers, vedette syncResult) {
 	t := &b.table
 	t.add(row{measure: fmt.Sprintf("bare paged list of %d objects, 7 kinds", n), result: seconds(list.took), ratio: "1.00 x",
 		remark: fmt.Sprintf("%.1f MB; %s, API server %s", float64(list.bytes)/1e6, list.client.cpu(), seconds(list.api))})
 	t.add(row{measure: "dynamic informers until synced", result: seconds(informers.took), ratio: ratio(informers.took.Seconds(), list.took.Seconds()),
 		remark: fmt.Sprintf("%s; %s, API server %s", informers.client.memory(), informers.client.cpu(), seconds(informers.api))})
-	t.add(row{measure: "Vedette until readers see all", aim: "1.5 x the bare list", result: seconds(vedette.took), ratio: ratio(vedette.took.Seconds(), list.took.Seconds()),
+	t.add(row{measure: "Vedette until readers see all", target: "1.5 x the bare list", result: seconds(vedette.took), ratio: ratio(vedette.took.Seconds(), list.took.Seconds()),
 		remark: fmt.Sprintf("agent %s, server %s, API server %s", vedette.client.cpu(), vedette.server.cpu(), seconds(vedette.api))})
-	t.add(row{measure: "agent's memory after it", aim: "40 MiB, peak 64 MiB", result: vedette.client.memory(),
+	t.add(row{measure: "agent's memory after it", target: "40 MiB, peak 64 MiB", result: vedette.client.memory(),
 		ratio: ratio(float64(vedette.client.RSS), float64(informers.client.RSS)) + " informers", remark: "SQLite server: " + vedette.server.memory()})
 }
 
 // syncByList runs a bare list as a process.
-func (b *bench) syncByList(ctx context.Context, c *cluster, _ int) (firstRead, error) {
+func (b *bench) syncByList(ctx context.Context, c *cluster, _ int) (syncResult, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return firstRead{}, err
+		return syncResult{}, err
 	}
 	args := []string{listCommand, c.URL, c.CA(), c.ClientCert(), c.ClientKey()}
 	for _, r := range c.kinds {
@@ -88,7 +88,7 @@ func (b *bench) syncByList(ctx context.Context, c *cluster, _ int) (firstRead, e
 }
 
 // syncByInformers runs client-go's informers as a process.
-func (b *bench) syncByInformers(ctx context.Context, c *cluster, _ int) (firstRead, error) {
+func (b *bench) syncByInformers(ctx context.Context, c *cluster, _ int) (syncResult, error) {
 	args := []string{c.Kubeconfig()}
 	for _, r := range c.kinds {
 		args = append(args, r.Plural+"."+r.Version+"."+r.Kind.Group)
@@ -98,17 +98,17 @@ func (b *bench) syncByInformers(ctx context.Context, c *cluster, _ int) (firstRe
 
 // syncByProcess runs a program that says "done", how long it took and how much
 // it read.
-func (b *bench) syncByProcess(ctx context.Context, c *cluster, name, program string, args ...string) (firstRead, error) {
+func (b *bench) syncByProcess(ctx context.Context, c *cluster, name, program string, args ...string) (syncResult, error) {
 	before, err := c.cpu()
 	if err != nil {
-		return firstRead{}, err
+		return syncResult{}, err
 	}
 	p, err := b.start(name, nil, program, args...)
 	if err != nil {
-		return firstRead{}, err
+		return syncResult{}, err
 	}
 	defer p.kill()
-	var s firstRead
+	var s syncResult
 	err = await(ctx, name+" to be done", 20*time.Millisecond, func() (bool, error) {
 		text, err := os.ReadFile(p.log)
 		_, rest, found := strings.Cut(string(text), "done ")
@@ -127,45 +127,45 @@ func (b *bench) syncByProcess(ctx context.Context, c *cluster, name, program str
 }
 
 // syncByVedette runs an agent against a server that is new.
-func (b *bench) syncByVedette(ctx context.Context, c *cluster, n int) (firstRead, error) {
+func (b *bench) syncByVedette(ctx context.Context, c *cluster, n int) (syncResult, error) {
 	srv, err := b.startServer(ctx, "")
 	if err != nil {
-		return firstRead{}, err
+		return syncResult{}, err
 	}
 	defer srv.stop()
 	before, err := c.cpu()
 	if err != nil {
-		return firstRead{}, err
+		return syncResult{}, err
 	}
 	began := time.Now()
-	agent, err := b.startAgent(srv.grpc, account{"reference", c.Kubeconfig(), c.names()})
+	agent, err := b.startAgent(srv.grpc, account{"reference", c.Kubeconfig(), c.kindNames()})
 	if err != nil {
-		return firstRead{}, err
+		return syncResult{}, err
 	}
 	defer agent.stop()
 	ended, err := srv.awaitCount(ctx, "reference", n, 25*time.Millisecond, agent)
 	if err != nil {
-		return firstRead{}, err
+		return syncResult{}, err
 	}
-	s := firstRead{took: ended.Sub(began)}
+	s := syncResult{took: ended.Sub(began)}
 	if err := srv.awaitLive(ctx, agent); err != nil {
 		return s, err
 	}
 	return s, s.finish(c, before, agent, srv.process)
 }
 
-// settle is how long a process is left alone before its memory counts.
-const settle = 5 * time.Second
+// memorySettleTime is how long a process is left alone before its memory counts.
+const memorySettleTime = 5 * time.Second
 
 // finish reads what the processes used. Memory is read a little later, as it is
 // once the work is done.
-func (s *firstRead) finish(c *cluster, before time.Duration, client, server *process) error {
+func (s *syncResult) finish(c *cluster, before time.Duration, client, server *process) error {
 	after, err := c.cpu()
 	if err != nil {
 		return err
 	}
 	s.api = after - before
-	time.Sleep(settle)
+	time.Sleep(memorySettleTime)
 	if s.client, err = client.usage(); err != nil || server == nil {
 		return err
 	}

@@ -22,21 +22,21 @@ import (
 
 var configMaps = vedette.Kind{Name: "ConfigMap"}
 
-// changed is how many objects take turns at being changed.
-const changed = 500
+// changedObjects is how many objects take turns at being changed.
+const changedObjects = 500
 
 // latency measures how long after the API server has answered a change, readers
 // of the server's stream of changes, which tells what is committed, see it: with
 // nothing else to do, and while another cluster is read for the first time.
 func latency(ctx context.Context, b *bench) error {
-	c, err := b.startCluster(ctx, map[vedette.Kind]int{configMaps: changed})
+	c, err := b.startCluster(ctx, map[vedette.Kind]int{configMaps: changedObjects})
 	if err != nil {
 		return err
 	}
 	defer c.Stop()
-	for _, beside := range []besides{nobody, otherAgent, sameAgent} {
+	for _, background := range []backgroundSync{noSync, otherAgentSync, sameAgentSync} {
 		for _, rate := range []int{50, 500} {
-			if err := b.latencyAt(ctx, c, rate, beside); err != nil {
+			if err := b.latencyAt(ctx, c, rate, background); err != nil {
 				return err
 			}
 		}
@@ -44,35 +44,35 @@ func latency(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// besides says who is synced for the first time meanwhile.
-type besides string
+// backgroundSync says who is synced for the first time meanwhile.
+type backgroundSync string
 
 const (
-	nobody     besides = "alone"
-	otherAgent besides = "while another agent's cluster is first synced"
-	sameAgent  besides = "while another cluster of the same agent is first synced"
+	noSync         backgroundSync = "alone"
+	otherAgentSync backgroundSync = "while another agent's cluster is first synced"
+	sameAgentSync  backgroundSync = "while another cluster of the same agent is first synced"
 )
 
 // latencyAt measures one rate of changes.
-func (b *bench) latencyAt(ctx context.Context, c *cluster, rate int, beside besides) error {
+func (b *bench) latencyAt(ctx context.Context, c *cluster, rate int, background backgroundSync) error {
 	srv, err := b.startServer(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer srv.stop()
-	objects := mixed(b.scale(50000))
+	objects := mixedKinds(b.scale(50000))
 	f, err := fleet.Start(fleet.Config{Objects: objects})
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	f.Cluster(0).Hold()
-	others, err := b.accountsOf(f, objects)
+	others, err := b.writeAccounts(f, objects)
 	if err != nil {
 		return err
 	}
 	watched := []account{{"watched", c.Kubeconfig(), []string{"ConfigMap"}}}
-	if beside == sameAgent {
+	if background == sameAgentSync {
 		watched = append(watched, others...)
 	}
 	agent, err := b.startAgent(srv.grpc, watched...)
@@ -87,21 +87,21 @@ func (b *bench) latencyAt(ctx context.Context, c *cluster, rate int, beside besi
 	if _, err := srv.awaitCount(ctx, "watched", n, 50*time.Millisecond, agent); err != nil {
 		return err
 	}
-	if beside == otherAgent {
+	if background == otherAgentSync {
 		other, err := b.startAgent(srv.grpc, others...)
 		if err != nil {
 			return err
 		}
 		defer other.stop()
 	}
-	w := newSightings()
-	if err := w.watch(ctx, srv); err != nil {
+	probe := newLatencyProbe()
+	if err := probe.watch(ctx, srv); err != nil {
 		return err
 	}
 	phase, end := context.WithTimeout(ctx, time.Duration(b.scale(20))*time.Second)
 	defer end()
 	remark := ""
-	if beside != nobody {
+	if background != noSync {
 		f.Cluster(0).Release()
 		began := time.Now()
 		go func() { // the phase ends with the first sync
@@ -111,47 +111,47 @@ func (b *bench) latencyAt(ctx context.Context, c *cluster, rate int, beside besi
 			}
 		}()
 	}
-	made, took, err := c.churn(phase, rate, w)
+	made, took, err := c.generateChanges(phase, rate, probe)
 	if err != nil {
 		return err
 	}
-	return b.tellLatency(ctx, w, rate, beside, fmt.Sprintf("%.0f changes a second%s", float64(made)/took.Seconds(), remark))
+	return b.reportLatency(ctx, probe, rate, background, fmt.Sprintf("%.0f changes a second%s", float64(made)/took.Seconds(), remark))
 }
 
-func (b *bench) tellLatency(ctx context.Context, w *sightings, rate int, beside besides, remark string) error {
-	seen, missing, err := w.wait(ctx)
+func (b *bench) reportLatency(ctx context.Context, probe *latencyProbe, rate int, background backgroundSync, remark string) error {
+	seen, missing, err := probe.wait(ctx)
 	if err != nil {
 		return err
 	}
 	if len(seen) == 0 {
-		return fmt.Errorf("no change was seen %s", beside)
+		return fmt.Errorf("no change was seen %s", background)
 	}
 	slices.Sort(seen)
 	p50, p99 := seen[len(seen)/2], seen[len(seen)*99/100]
-	b.table.add(row{measure: fmt.Sprintf("change to visible, %d a second, %s", rate, beside), aim: "p50 40 ms, p99 200 ms",
-		result: fmt.Sprintf("p50 %.0f ms, p99 %.0f ms", ms(p50), ms(p99)), ratio: ofAim(ms(p50), 40) + ", " + ofAim(ms(p99), 200),
+	b.table.add(row{measure: fmt.Sprintf("change to visible, %d a second, %s", rate, background), target: "p50 40 ms, p99 200 ms",
+		result: fmt.Sprintf("p50 %.0f ms, p99 %.0f ms", ms(p50), ms(p99)), ratio: percentOfTarget(ms(p50), 40) + ", " + percentOfTarget(ms(p99), 200),
 		remark: fmt.Sprintf("%d changes, longest %.0f ms, %d not seen; %s", len(seen), ms(seen[len(seen)-1]), missing, remark)})
 	return nil
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// churn changes objects at a rate, as far as the API server keeps up, until ctx
+// generateChanges changes objects at a rate, as far as the API server keeps up, until ctx
 // ends.
-func (c *cluster) churn(ctx context.Context, rate int, w *sightings) (made int, took time.Duration, err error) {
+func (c *cluster) generateChanges(ctx context.Context, rate int, probe *latencyProbe) (made int, took time.Duration, err error) {
 	r, _ := sample.Resource(configMaps)
 	began := time.Now()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	group, working := errgroup.WithContext(context.WithoutCancel(ctx))
+	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
 	group.SetLimit(32)
-	for ctx.Err() == nil && working.Err() == nil {
+	for ctx.Err() == nil && running.Err() == nil {
 		<-tick.C
 		for ; made < int(time.Since(began).Seconds()*float64(rate)) && ctx.Err() == nil; made++ {
 			n := made
 			group.Go(func() error {
-				key, version, err := c.change(working, r, n%changed, int(began.UnixMilli())+n)
-				w.made(key, version, time.Now())
+				key, version, err := c.change(running, r, n%changedObjects, int(began.UnixMilli())+n)
+				probe.recordChange(key, version, time.Now())
 				return err
 			})
 		}
@@ -160,62 +160,62 @@ func (c *cluster) churn(ctx context.Context, rate int, w *sightings) (made int, 
 	return made, took, group.Wait()
 }
 
-// sightings match changes that were made with changes that were seen. A change
+// latencyProbe match changes that were made with changes that were seen. A change
 // counts as seen when its object is, in its version or a later one.
-type sightings struct {
+type latencyProbe struct {
 	mu      gosync.Mutex
-	waiting map[vedette.Key][]sighting
-	last    map[vedette.Key]sighting
+	waiting map[vedette.Key][]observation
+	last    map[vedette.Key]observation
 	seen    []time.Duration
 	err     error
 }
 
-type sighting struct {
+type observation struct {
 	version uint64
 	at      time.Time
 }
 
-func newSightings() *sightings {
-	return &sightings{waiting: map[vedette.Key][]sighting{}, last: map[vedette.Key]sighting{}}
+func newLatencyProbe() *latencyProbe {
+	return &latencyProbe{waiting: map[vedette.Key][]observation{}, last: map[vedette.Key]observation{}}
 }
 
-func (w *sightings) made(key vedette.Key, version string, at time.Time) {
+func (p *latencyProbe) recordChange(key vedette.Key, version string, at time.Time) {
 	v, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
 		return // the change failed, and its caller says so
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if last := w.last[key]; last.version >= v {
-		w.seen = append(w.seen, max(0, last.at.Sub(at)))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := p.last[key]; last.version >= v {
+		p.seen = append(p.seen, max(0, last.at.Sub(at)))
 		return
 	}
-	w.waiting[key] = append(w.waiting[key], sighting{v, at})
+	p.waiting[key] = append(p.waiting[key], observation{v, at})
 }
 
-func (w *sightings) saw(key vedette.Key, version uint64, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.last[key] = sighting{version, at}
-	w.waiting[key] = slices.DeleteFunc(w.waiting[key], func(s sighting) bool {
+func (p *latencyProbe) observe(key vedette.Key, version uint64, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last[key] = observation{version, at}
+	p.waiting[key] = slices.DeleteFunc(p.waiting[key], func(s observation) bool {
 		if s.version <= version {
-			w.seen = append(w.seen, at.Sub(s.at))
+			p.seen = append(p.seen, at.Sub(s.at))
 		}
 		return s.version <= version
 	})
 }
 
 // wait gives what is still to be seen up to ten seconds.
-func (w *sightings) wait(ctx context.Context) (seen []time.Duration, missing int, err error) {
+func (p *latencyProbe) wait(ctx context.Context) (seen []time.Duration, missing int, err error) {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		w.mu.Lock()
+		p.mu.Lock()
 		missing = 0
-		for _, waiting := range w.waiting {
+		for _, waiting := range p.waiting {
 			missing += len(waiting)
 		}
-		seen, err = slices.Clone(w.seen), w.err
-		w.mu.Unlock()
+		seen, err = slices.Clone(p.seen), p.err
+		p.mu.Unlock()
 		if missing == 0 || err != nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return seen, missing, err
 		}
@@ -225,7 +225,7 @@ func (w *sightings) wait(ctx context.Context) (seen []time.Duration, missing int
 
 // watch reads the server's stream of changes until ctx ends. It returns once the
 // stream has begun.
-func (w *sightings) watch(ctx context.Context, s *server) error {
+func (p *latencyProbe) watch(ctx context.Context, s *server) error {
 	u := url.URL{Scheme: "http", Host: s.rest, Path: "/vedette/v1/changes", RawQuery: url.Values{"account": {"watched"}, "kind": {"ConfigMap"}}.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -238,15 +238,15 @@ func (w *sightings) watch(ctx context.Context, s *server) error {
 	ready := make(chan struct{})
 	go func() {
 		defer resp.Body.Close()
-		once := gosync.OnceFunc(func() { close(ready) })
-		defer once()
-		w.read(bufio.NewScanner(resp.Body), once)
+		readyOnce := gosync.OnceFunc(func() { close(ready) })
+		defer readyOnce()
+		p.read(bufio.NewScanner(resp.Body), readyOnce)
 	}()
 	<-ready
 	return nil
 }
 
-func (w *sightings) read(lines *bufio.Scanner, ready func()) {
+func (p *latencyProbe) read(lines *bufio.Scanner, ready func()) {
 	lines.Buffer(nil, 4<<20)
 	event := ""
 	for lines.Scan() {
@@ -259,21 +259,21 @@ func (w *sightings) read(lines *bufio.Scanner, ready func()) {
 		case event == "ready":
 			ready()
 		case event == "added" || event == "modified":
-			w.event([]byte(data), time.Now())
+			p.handleEvent([]byte(data), time.Now())
 		case event == "lagged" || event == "error":
-			w.mu.Lock()
-			w.err = fmt.Errorf("the stream of changes says %s: %s", event, data)
-			w.mu.Unlock()
+			p.mu.Lock()
+			p.err = fmt.Errorf("the stream of changes says %s: %s", event, data)
+			p.mu.Unlock()
 		}
 	}
 }
 
-func (w *sightings) event(data []byte, at time.Time) {
+func (p *latencyProbe) handleEvent(data []byte, at time.Time) {
 	var o struct {
 		Namespace, Name string
 		ResourceVersion uint64 `json:",string"`
 	}
 	if json.Unmarshal(data, &o) == nil {
-		w.saw(vedette.Key{Kind: configMaps, Namespace: o.Namespace, Name: o.Name}, o.ResourceVersion, at)
+		p.observe(vedette.Key{Kind: configMaps, Namespace: o.Namespace, Name: o.Name}, o.ResourceVersion, at)
 	}
 }

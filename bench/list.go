@@ -21,7 +21,7 @@ const listCommand = "list"
 // that it can be looked at. The arguments are URL, CA, certificate and key, and
 // the paths of the lists.
 func listAndWait(args []string) error {
-	client, err := clientOf(args[1], args[2], args[3])
+	client, err := newTLSClient(args[1], args[2], args[3])
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func listAndWait(args []string) error {
 	return nil
 }
 
-func clientOf(ca, cert, key string) (*http.Client, error) {
+func newTLSClient(ca, cert, key string) (*http.Client, error) {
 	pem, err := os.ReadFile(ca)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func listAll(client *http.Client, url string) (int64, error) {
 			return 0, fmt.Errorf("%s: %s", url, head[:n])
 		}
 		total += int64(n) + rest
-		token := continueOf(head[:n])
+		token := continueToken(head[:n])
 		if token == "" {
 			return total, nil
 		}
@@ -84,8 +84,8 @@ func listAll(client *http.Client, url string) (int64, error) {
 	}
 }
 
-// continueOf finds the continue token, which built-in kinds have in front.
-func continueOf(head []byte) string {
+// continueToken finds the continue token, which built-in kinds have in front.
+func continueToken(head []byte) string {
 	_, rest, found := bytes.Cut(head, []byte(`"continue":"`))
 	if !found {
 		return ""

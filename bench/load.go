@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// load is how much processor time was used up to a moment: by the machine, and by
+// cpuLoad is how much processor time was used up to a moment: by the machine, and by
 // us and those whom we started and that have ended.
-type load struct {
+type cpuLoad struct {
 	at         time.Time
 	busy, ours time.Duration
 }
 
-func loadNow() load {
-	l := load{at: time.Now(), busy: busyTime()}
+func currentLoad() cpuLoad {
+	l := cpuLoad{at: time.Now(), busy: busyTime()}
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var used syscall.Rusage
 		if syscall.Getrusage(who, &used) == nil {
@@ -44,9 +44,9 @@ func busyTime() (busy time.Duration) {
 	return busy
 }
 
-// since says what others took of the machine since before, which is what a
+// otherProgramsSince says what others took of the machine since before, which is what a
 // reader must know of figures that were measured meanwhile.
-func (l load) since(before load, cores int) string {
+func (l cpuLoad) otherProgramsSince(before cpuLoad, cores int) string {
 	others := (l.busy - before.busy) - (l.ours - before.ours)
 	whole := l.at.Sub(before.at) * time.Duration(cores)
 	if whole <= 0 || l.busy == 0 {

@@ -22,13 +22,13 @@ import (
 	"time"
 )
 
-// measure is one part of the table.
-type measure struct {
+// benchmark is one part of the table.
+type benchmark struct {
 	name string
 	run  func(ctx context.Context, b *bench) error
 }
 
-var measures = []measure{
+var benchmarks = []benchmark{
 	{"first-sync", firstSync}, {"memory", memory}, {"latency", latency}, {"wire", wireBytes},
 	{"store", storeRates}, {"resume", resume}, {"operations", operations},
 }
@@ -56,7 +56,7 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "measures to take, separated by commas: "+names()+"; empty for all")
+	only := flag.String("only", "", "measures to take, separated by commas: "+benchmarkNames()+"; empty for all")
 	write := flag.String("write", "", "Markdown `file` to write the table to; parts that were not measured stay as they are there")
 	quick := flag.Bool("quick", false, "measure a tenth of everything: to see that it works, not for the figures")
 	keep := flag.Bool("keep", false, "leave logs and databases behind")
@@ -69,16 +69,16 @@ func main() {
 	}
 }
 
-func names() string {
+func benchmarkNames() string {
 	var all []string
-	for _, m := range measures {
+	for _, m := range benchmarks {
 		all = append(all, m.name)
 	}
 	return strings.Join(all, ",")
 }
 
 func run(ctx context.Context, only, write string, quick, keep bool) error {
-	wanted, err := choose(only)
+	selected, err := selectBenchmarks(only)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func run(ctx context.Context, only, write string, quick, keep bool) error {
 		return err
 	}
 	if keep {
-		say("logs and databases are in %s", dir)
+		logf("logs and databases are in %s", dir)
 	} else {
 		defer os.RemoveAll(dir)
 	}
@@ -95,8 +95,8 @@ func run(ctx context.Context, only, write string, quick, keep bool) error {
 	if err := b.build(ctx); err != nil {
 		return err
 	}
-	for _, m := range wanted {
-		say("measuring %s", m.name)
+	for _, m := range selected {
+		logf("measuring %s", m.name)
 		b.table.begin(m.name)
 		if err := m.run(ctx, b); err != nil {
 			return fmt.Errorf("measure %s: %w", m.name, err)
@@ -111,24 +111,24 @@ func run(ctx context.Context, only, write string, quick, keep bool) error {
 	return b.table.write(filepath.Clean(write))
 }
 
-// choose returns the measures that are named.
-func choose(only string) ([]measure, error) {
+// selectBenchmarks returns the measures that are named.
+func selectBenchmarks(only string) ([]benchmark, error) {
 	if only == "" {
-		return measures, nil
+		return benchmarks, nil
 	}
-	var wanted []measure
+	var selected []benchmark
 	for name := range strings.SplitSeq(only, ",") {
-		i := slices.IndexFunc(measures, func(m measure) bool { return m.name == name })
+		i := slices.IndexFunc(benchmarks, func(m benchmark) bool { return m.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no measure %q; there are %s", name, names())
+			return nil, fmt.Errorf("there is no measure %q; there are %s", name, benchmarkNames())
 		}
-		wanted = append(wanted, measures[i])
+		selected = append(selected, benchmarks[i])
 	}
-	return wanted, nil
+	return selected, nil
 }
 
 var started = time.Now()
 
-func say(format string, args ...any) {
+func logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
 }

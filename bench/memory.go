@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/test/fleet"
 )
 
-// mixed returns n objects of the kinds of the reference cluster, in its
+// mixedKinds returns n objects of the kinds of the reference cluster, in its
 // proportions.
-func mixed(n int) map[vedette.Kind]int {
+func mixedKinds(n int) map[vedette.Kind]int {
 	objects := map[vedette.Kind]int{}
 	for kind, share := range map[string]int{"Pod": 42, "ReplicaSet.apps": 21, "Deployment.apps": 10, "Service": 10,
 		"ConfigMap": 10, "Ingress.networking.k8s.io": 4, "Job.batch": 3} {
@@ -22,8 +22,8 @@ func mixed(n int) map[vedette.Kind]int {
 	return objects
 }
 
-// even returns objects of 10 kinds, as many of each.
-func even(each int) map[vedette.Kind]int {
+// evenKinds returns objects of 10 kinds, as many of each.
+func evenKinds(each int) map[vedette.Kind]int {
 	objects := map[vedette.Kind]int{}
 	for _, kind := range []string{"Pod", "ReplicaSet.apps", "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch",
 		"CronJob.batch", "Service", "Ingress.networking.k8s.io", "ConfigMap"} {
@@ -36,14 +36,14 @@ func even(each int) map[vedette.Kind]int {
 func memory(ctx context.Context, b *bench) error {
 	for _, n := range []int{1000, 10000, 50000} {
 		err := b.agentMemory(ctx, fmt.Sprintf("1 account, %d objects of 7 kinds", b.scale(n)),
-			fleet.Config{Objects: mixed(b.scale(n))}, 40, 64)
+			fleet.Config{Objects: mixedKinds(b.scale(n))}, 40, 64)
 		if err != nil {
 			return err
 		}
 	}
 	accounts := b.scale(100)
 	return b.agentMemory(ctx, fmt.Sprintf("%d accounts, 10 kinds each, %d objects", accounts, accounts*1000),
-		fleet.Config{Clusters: accounts, Objects: even(100)}, 200, 320)
+		fleet.Config{Clusters: accounts, Objects: evenKinds(100)}, 200, 320)
 }
 
 // simulation is a fleet with a server and an agent that reports all of it.
@@ -79,8 +79,8 @@ func kindNames(objects map[vedette.Kind]int) []string {
 	return names
 }
 
-// accountsOf writes kubeconfigs for all clusters of a fleet.
-func (b *bench) accountsOf(f *fleet.Fleet, objects map[vedette.Kind]int) ([]account, error) {
+// writeAccounts writes kubeconfigs for all clusters of a fleet.
+func (b *bench) writeAccounts(f *fleet.Fleet, objects map[vedette.Kind]int) ([]account, error) {
 	dir, err := os.MkdirTemp(b.dir, "kubeconfigs-")
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (b *bench) simulateWithoutAgent(ctx context.Context, cfg fleet.Config) (*si
 		return nil, err
 	}
 	s := &simulation{Fleet: f}
-	if s.accounts, err = b.accountsOf(f, cfg.Objects); err == nil {
+	if s.accounts, err = b.writeAccounts(f, cfg.Objects); err == nil {
 		s.server, err = b.startServer(ctx, "")
 	}
 	if err != nil {
@@ -157,8 +157,8 @@ func (b *bench) agentMemory(ctx context.Context, what string, cfg fleet.Config, 
 	if err != nil {
 		return err
 	}
-	b.table.add(row{measure: "agent, " + what, aim: fmt.Sprintf("%.0f MiB, peak %.0f", steady, peak), result: u.memory(),
-		ratio:  ofAim(float64(u.RSS)/mib, steady) + ", " + ofAim(float64(u.Peak)/mib, peak),
+	b.table.add(row{measure: "agent, " + what, target: fmt.Sprintf("%.0f MiB, peak %.0f", steady, peak), result: u.memory(),
+		ratio:  percentOfTarget(float64(u.RSS)/mib, steady) + ", " + percentOfTarget(float64(u.Peak)/mib, peak),
 		remark: fmt.Sprintf("synced in %s (%s); then one change a second and account for 30 s (%s)", seconds(s.synced), first.cpu(), (u.CPU-first.CPU).String()+" CPU")})
 	return nil
 }

@@ -24,16 +24,16 @@ func newOperator(s *server, account string, connections int) *operator {
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}}
 }
 
-// on returns the same for another account.
-func (o *operator) on(account string) *operator {
+// forAccount returns the same for another account.
+func (o *operator) forAccount(account string) *operator {
 	return &operator{url: o.url, account: account, client: o.client}
 }
 
-// members are an operation as the REST API takes it, but for its account.
-type members map[string]any
+// operationBody are an operation as the REST API takes it, but for its account.
+type operationBody map[string]any
 
-// told is an outcome.
-type told struct {
+// outcome is an outcome.
+type outcome struct {
 	State, Message string
 	Objects        []struct {
 		Metadata struct{ Name, Namespace, UID string }
@@ -41,16 +41,16 @@ type told struct {
 	Error struct{ Message string }
 }
 
-// carryOut is a way to do a deed.
-func (o *operator) carryOut(ctx context.Context, d deed, s *subject) (time.Duration, error) {
-	_, took, err := o.operate(ctx, d.operation(s))
+// execute is a way to do a deed.
+func (o *operator) execute(ctx context.Context, op operationCase, s *fixture) (time.Duration, error) {
+	_, took, err := o.operate(ctx, op.body(s))
 	return took, err
 }
 
 // operate returns an operation's outcome, and how long it took until that was
 // read whole. Any outcome but success is an error.
-func (o *operator) operate(ctx context.Context, m members) (told, time.Duration, error) {
-	var out told
+func (o *operator) operate(ctx context.Context, m operationBody) (outcome, time.Duration, error) {
+	var out outcome
 	m = maps.Clone(m)
 	m["account"] = o.account
 	body, err := json.Marshal(m)

@@ -61,8 +61,8 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// alive returns an error with the end of its log where a program has ended.
-func (p *process) alive() error {
+// checkRunning returns an error with the end of its log where a program has ended.
+func (p *process) checkRunning() error {
 	select {
 	case <-p.done:
 		text, err := os.ReadFile(p.log)
@@ -106,7 +106,7 @@ func usageOf(pid int) (usage, error) {
 		if err != nil {
 			return u, err
 		}
-		readFields(string(text), fields)
+		parseFields(string(text), fields)
 	}
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
@@ -124,8 +124,8 @@ func usageOf(pid int) (usage, error) {
 	return u, nil
 }
 
-// readFields reads lines such as "VmRSS:  1234 kB".
-func readFields(text string, fields map[string]*int64) {
+// parseFields reads lines such as "VmRSS:  1234 kB".
+func parseFields(text string, fields map[string]*int64) {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(line, ":")
 		if into := fields[name]; into != nil {
@@ -151,7 +151,7 @@ func await(ctx context.Context, what string, every time.Duration, done func() (b
 			last = err
 		}
 		for _, p := range programs {
-			if err := p.alive(); err != nil {
+			if err := p.checkRunning(); err != nil {
 				return err
 			}
 		}

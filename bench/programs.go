@@ -145,10 +145,10 @@ type account struct {
 }
 
 // startAgent runs an agent that reports to an address.
-func (b *bench) startAgent(to string, accounts ...account) (*process, error) {
+func (b *bench) startAgent(serverAddress string, accounts ...account) (*process, error) {
 	var config strings.Builder
 	fmt.Fprintf(&config, "agentId: bench-%d\nclouddriver:\n  grpc: %s\n  insecure: true\nserver:\n  host: 127.0.0.1\n  port: %d\nlogging:\n  level: warn\nkubernetes:\n  accounts:\n",
-		freePort(), to, freePort())
+		freePort(), serverAddress, freePort())
 	for _, a := range accounts {
 		fmt.Fprintf(&config, "    - name: %s\n      kubeconfigFile: %s\n", a.name, a.kubeconfig)
 		if len(a.kinds) > 0 {

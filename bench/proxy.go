@@ -57,12 +57,12 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = true, true
 		p.mu.Unlock()
-		go p.pass(server, client, &p.up)
-		go p.pass(client, server, &p.down)
+		go p.forward(server, client, &p.up)
+		go p.forward(client, server, &p.down)
 	}
 }
 
-func (p *proxy) pass(to, from net.Conn, bytes *atomic.Int64) {
+func (p *proxy) forward(to, from net.Conn, bytes *atomic.Int64) {
 	_, _ = io.Copy(io.MultiWriter(to, (*counter)(bytes)), from) // either end may break
 	_ = to.Close()
 	_ = from.Close()

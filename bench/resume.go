@@ -11,7 +11,7 @@ import (
 // resume measures what it costs to go on: after a cut connection, a restart of
 // the agent and one of the server, each with a hundred changes meanwhile.
 func resume(ctx context.Context, b *bench) error {
-	cfg := fleet.Config{Objects: mixed(b.scale(12000))}
+	cfg := fleet.Config{Objects: mixedKinds(b.scale(12000))}
 	var p *proxy
 	s, err := b.simulate(ctx, cfg, func(to string) (address string, err error) {
 		if p, err = newProxy(to); err != nil {
@@ -29,11 +29,11 @@ func resume(ctx context.Context, b *bench) error {
 	if err := s.server.awaitLive(ctx, s.agent); err != nil {
 		return err
 	}
-	accounts, err := b.accountsOf(s.Fleet, cfg.Objects)
+	accounts, err := b.writeAccounts(s.Fleet, cfg.Objects)
 	if err != nil {
 		return err
 	}
-	first := costs{s.Counts(), p.up.Load(), p.down.Load()}
+	first := resumeCost{s.Counts(), p.up.Load(), p.down.Load()}
 	b.table.add(row{measure: "first sync, to compare with", result: first.wire(), remark: first.api()})
 	for _, c := range []struct {
 		what string
@@ -59,22 +59,22 @@ func resume(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// costs are what was asked of the API server, and sent between agent and server.
-type costs struct {
+// resumeCost are what was asked of the API server, and sent between agent and server.
+type resumeCost struct {
 	fleet.Counts
 	up, down int64
 }
 
-func (c costs) wire() string {
+func (c resumeCost) wire() string {
 	return fmt.Sprintf("%.1f kB up, %.1f kB down", float64(c.up)/1e3, float64(c.down)/1e3)
 }
 
-func (c costs) api() string {
+func (c resumeCost) api() string {
 	return fmt.Sprintf("API server: %d lists, %d watches, %d gets, %.1f kB", c.Lists, c.Watches, c.Gets, float64(c.Bytes)/1e3)
 }
 
-func (b *bench) resumeAfter(ctx context.Context, s *simulation, p *proxy, what string, do func() error, first costs) error {
-	before, began := costs{s.Counts(), p.up.Load(), p.down.Load()}, time.Now()
+func (b *bench) resumeAfter(ctx context.Context, s *simulation, p *proxy, what string, do func() error, firstSyncCost resumeCost) error {
+	before, began := resumeCost{s.Counts(), p.up.Load(), p.down.Load()}, time.Now()
 	if err := do(); err != nil {
 		return err
 	}
@@ -85,9 +85,9 @@ func (b *bench) resumeAfter(ctx context.Context, s *simulation, p *proxy, what s
 	if err := s.server.awaitLive(ctx, s.agent); err != nil {
 		return err
 	}
-	c := costs{s.Counts().Minus(before.Counts), p.up.Load() - before.up, p.down.Load() - before.down}
-	b.table.add(row{measure: "resume after " + what + ", 100 changes", aim: "no list", result: fmt.Sprintf("%s, in %s", c.wire(), seconds(took)),
-		ratio: ratio(float64(c.up), float64(first.up)) + " first sync", remark: c.api()})
+	c := resumeCost{s.Counts().Minus(before.Counts), p.up.Load() - before.up, p.down.Load() - before.down}
+	b.table.add(row{measure: "resume after " + what + ", 100 changes", target: "no list", result: fmt.Sprintf("%s, in %s", c.wire(), seconds(took)),
+		ratio: ratio(float64(c.up), float64(firstSyncCost.up)) + " first sync", remark: c.api()})
 	return nil
 }
 

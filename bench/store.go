@@ -23,21 +23,21 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// database is a sort of database with what is aimed at for it.
-type database struct {
+// databaseCase is a sort of database with what is aimed at for it.
+type databaseCase struct {
 	name  string
 	bytes float64 // per object, indexes included
 	rate  float64 // objects a second through Commit; 0 where nothing is aimed at
-	open  func(l *lifetime) string
+	open  func(l *fakeTB) string
 }
 
 // The servers wait for the disk at each commit, as in production.
-var stores = []database{
-	{"SQLite", 1000, 0, func(l *lifetime) string { return "sqlite:" + filepath.Join(l.dir, "v.db") }},
-	{"PostgreSQL", 1000, 20000, func(l *lifetime) string {
+var databaseCases = []databaseCase{
+	{"SQLite", 1000, 0, func(l *fakeTB) string { return "sqlite:" + filepath.Join(l.dir, "v.db") }},
+	{"PostgreSQL", 1000, 20000, func(l *fakeTB) string {
 		return databases.StartPostgreSQL(l, databases.Options{Durable: true}).URL
 	}},
-	{"MariaDB", 1600, 0, func(l *lifetime) string {
+	{"MariaDB", 1600, 0, func(l *fakeTB) string {
 		return databases.StartMariaDB(l, databases.Options{Durable: true}).URL
 	}},
 }
@@ -46,7 +46,7 @@ var stores = []database{
 // it and the whole server take in.
 func storeRates(ctx context.Context, b *bench) error {
 	objects := corpus.New(1).Objects(b.scale(20000))
-	for _, d := range stores {
+	for _, d := range databaseCases {
 		if err := b.withDatabase(d, func(url string) error { return b.commitRate(ctx, d, url, objects) }); err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
@@ -58,40 +58,40 @@ func storeRates(ctx context.Context, b *bench) error {
 }
 
 // withDatabase runs do with an empty database.
-func (b *bench) withDatabase(d database, do func(url string) error) (err error) {
+func (b *bench) withDatabase(d databaseCase, do func(url string) error) (err error) {
 	dir, err := os.MkdirTemp(b.dir, "database-")
 	if err != nil {
 		return err
 	}
-	l := &lifetime{dir: dir}
+	l := &fakeTB{dir: dir}
 	defer func() {
-		if broken, ok := recover().(failure); ok {
-			err = broken.error
+		if fatal, ok := recover().(fatalError); ok {
+			err = fatal.error
 		}
-		if ended := l.end(); err == nil {
-			err = ended
+		if cleanupErr := l.runCleanups(); err == nil {
+			err = cleanupErr
 		}
 	}()
 	return do(d.open(l))
 }
 
-// lifetime stands in for a test to those who start databases for tests.
-type lifetime struct {
+// fakeTB stands in for a test to those who start databases for tests.
+type fakeTB struct {
 	testing.TB // nil: only what follows is asked of it
 	dir        string
 	cleanups   []func()
 	err        error
 }
 
-// failure is what Fatal ends with.
-type failure struct{ error }
+// fatalError is what Fatal ends with.
+type fatalError struct{ error }
 
-func (*lifetime) Helper()             {}
-func (l *lifetime) Cleanup(f func())  { l.cleanups = append(l.cleanups, f) }
-func (l *lifetime) Error(args ...any) { l.err = fmt.Errorf("%s", fmt.Sprint(args...)) }
-func (l *lifetime) Fatal(args ...any) { panic(failure{fmt.Errorf("%s", fmt.Sprint(args...))}) }
+func (*fakeTB) Helper()             {}
+func (l *fakeTB) Cleanup(f func())  { l.cleanups = append(l.cleanups, f) }
+func (l *fakeTB) Error(args ...any) { l.err = fmt.Errorf("%s", fmt.Sprint(args...)) }
+func (l *fakeTB) Fatal(args ...any) { panic(fatalError{fmt.Errorf("%s", fmt.Sprint(args...))}) }
 
-func (l *lifetime) end() error {
+func (l *fakeTB) runCleanups() error {
 	for i := len(l.cleanups) - 1; i >= 0; i-- {
 		l.cleanups[i]()
 	}
@@ -102,13 +102,13 @@ const synthetic vedette.AccountName = "synthetic"
 
 // commitRate writes batches of 500 through the store, and then each object in
 // another version.
-func (b *bench) commitRate(ctx context.Context, d database, at string, objects []vedette.Object) error {
+func (b *bench) commitRate(ctx context.Context, d databaseCase, at string, objects []vedette.Object) error {
 	s, err := store.Open(ctx, store.Config{URL: at})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	term, err := claim(ctx, s)
+	term, err := claimAccount(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (b *bench) commitRate(ctx context.Context, d database, at string, objects [
 	if err != nil {
 		return err
 	}
-	if err := refresh(ctx, at); err != nil {
+	if err := analyzeTables(ctx, at); err != nil {
 		return err
 	}
 	stats, err := s.Stats(ctx)
@@ -133,19 +133,19 @@ func (b *bench) commitRate(ctx context.Context, d database, at string, objects [
 	}
 	n := float64(len(objects))
 	each := float64(stats.Bytes) / n
-	b.table.add(row{measure: d.name + ", bytes per object", aim: fmt.Sprintf("%.0f", d.bytes), result: fmt.Sprintf("%.0f", each), ratio: ofAim(each, d.bytes),
+	b.table.add(row{measure: d.name + ", bytes per object", target: fmt.Sprintf("%.0f", d.bytes), result: fmt.Sprintf("%.0f", each), ratio: percentOfTarget(each, d.bytes),
 		remark: fmt.Sprintf("%.1f MB for %.0f objects, indexes included", float64(stats.Bytes)/1e6, n)})
 	r := row{measure: d.name + ", commits of 500", result: fmt.Sprintf("%.0f objects/s, updates %.0f/s", n/inserted.Seconds(), n/updated.Seconds()), remark: "one writer, one account"}
 	if d.rate > 0 {
-		r.aim, r.ratio = fmt.Sprintf("%.0f/s", d.rate), ofAim(n/inserted.Seconds(), d.rate)
+		r.target, r.ratio = fmt.Sprintf("%.0f/s", d.rate), percentOfTarget(n/inserted.Seconds(), d.rate)
 	}
 	b.table.add(r)
 	return nil
 }
 
-// refresh lets MariaDB count how big its tables are: what it says of that is
+// analyzeTables lets MariaDB count how big its tables are: what it says of that is
 // otherwise from before they were filled.
-func refresh(ctx context.Context, database string) error {
+func analyzeTables(ctx context.Context, database string) error {
 	if !strings.HasPrefix(database, "mysql:") {
 		return nil
 	}
@@ -172,8 +172,8 @@ func refresh(ctx context.Context, database string) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// claim registers and takes the account, and declares its feeds.
-func claim(ctx context.Context, s *store.Store) (vedette.Term, error) {
+// claimAccount registers and takes the account, and declares its feeds.
+func claimAccount(ctx context.Context, s *store.Store) (vedette.Term, error) {
 	if _, err := s.Register(ctx, vedette.Account{Name: synthetic, Cluster: vedette.Cluster{UID: "synthetic"}}); err != nil {
 		return 0, err
 	}
@@ -206,7 +206,7 @@ func commitAll(ctx context.Context, s *store.Store, term vedette.Term, objects [
 
 // ingestRate sends the same objects through a whole server, from an agent that
 // has them ready.
-func (b *bench) ingestRate(ctx context.Context, d database, url string, objects []vedette.Object) error {
+func (b *bench) ingestRate(ctx context.Context, d databaseCase, url string, objects []vedette.Object) error {
 	if d.name == "SQLite" {
 		url = ""
 	}
@@ -216,14 +216,14 @@ func (b *bench) ingestRate(ctx context.Context, d database, url string, objects 
 	}
 	defer srv.stop()
 	ctx, cancel := context.WithCancel(ctx)
-	a := newSender(srv.grpc)
+	a := newAgentSender(srv.grpc)
 	ended := make(chan error, 1)
 	go func() { ended <- a.link.Run(ctx) }()
 	defer func() {
 		cancel()
 		<-ended
 	}()
-	if err := a.enter(ctx); err != nil {
+	if err := a.register(ctx); err != nil {
 		return err
 	}
 	before, err := srv.usage()
@@ -240,35 +240,35 @@ func (b *bench) ingestRate(ctx context.Context, d database, url string, objects 
 	}
 	n := float64(len(objects))
 	cpu := (after.CPU - before.CPU).Seconds()
-	b.table.add(row{measure: d.name + ", whole server over gRPC", aim: "15000/s per core of server", result: fmt.Sprintf("%.0f objects/s", n/took.Seconds()),
-		ratio: ofAim(n/cpu, 15000), remark: fmt.Sprintf("%.0f objects per second of the server's CPU; server %s", n/cpu, after.memory())})
+	b.table.add(row{measure: d.name + ", whole server over gRPC", target: "15000/s per core of server", result: fmt.Sprintf("%.0f objects/s", n/took.Seconds()),
+		ratio: percentOfTarget(n/cpu, 15000), remark: fmt.Sprintf("%.0f objects per second of the server's CPU; server %s", n/cpu, after.memory())})
 	return nil
 }
 
-// sender is an agent without a cluster. It implements the uplink's listener.
-type sender struct {
+// agentSender is an agent without a cluster. It implements the uplink's listener.
+type agentSender struct {
 	box      *outbox.Box
 	link     *uplink.Uplink
 	assigned chan uplink.Assignment
 }
 
-func newSender(to string) *sender {
-	s := &sender{box: outbox.New(8 << 20), assigned: make(chan uplink.Assignment, 1)}
+func newAgentSender(to string) *agentSender {
+	s := &agentSender{box: outbox.New(8 << 20), assigned: make(chan uplink.Assignment, 1)}
 	s.link = uplink.New(uplink.Config{Target: to, Creds: insecure.NewCredentials(), Agent: "synthetic"}, s.box, s, nil, slog.New(slog.DiscardHandler))
 	return s
 }
 
 // Connected implements the uplink's listener.
-func (s *sender) Connected(uplink.ServerSettings) {}
+func (s *agentSender) Connected(uplink.ServerSettings) {}
 
 // Assigned implements the uplink's listener.
-func (s *sender) Assigned(a uplink.Assignment) { s.assigned <- a }
+func (s *agentSender) Assigned(a uplink.Assignment) { s.assigned <- a }
 
 // Indexed implements the uplink's listener.
-func (s *sender) Indexed(uplink.Index) {}
+func (s *agentSender) Indexed(uplink.Index) {}
 
-// enter registers the account and declares its feeds.
-func (s *sender) enter(ctx context.Context) error {
+// register registers the account and declares its feeds.
+func (s *agentSender) register(ctx context.Context) error {
 	if err := s.link.Register(vedette.Account{Name: synthetic, Cluster: vedette.Cluster{UID: "synthetic"}}); err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (s *sender) enter(ctx context.Context) error {
 }
 
 // send sends objects and waits until all are acknowledged.
-func (s *sender) send(ctx context.Context, objects []vedette.Object) (time.Duration, error) {
+func (s *agentSender) send(ctx context.Context, objects []vedette.Object) (time.Duration, error) {
 	changes := make([]outbox.Change, len(objects))
 	for i, o := range objects {
 		changes[i] = outbox.Change{Account: synthetic, Feed: vedette.Feed{Kind: o.Kind}, Priority: outbox.Bulk, Key: o.Namespace + "/" + o.Name, Record: wire.EncodeUpsert(o, false)}

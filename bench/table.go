@@ -14,30 +14,30 @@ import (
 type table struct {
 	part   string
 	rows   []row
-	before load
+	before cpuLoad
 	loads  map[string]string // by part: what others took of the machine
 }
 
 // row is one line: a measure with what is aimed at, what came out, how much that
 // is of the aim or of what it is compared with, and what else is to know.
 type row struct {
-	part, measure, aim, result, ratio, remark string
+	part, measure, target, result, ratio, remark string
 }
 
-func (t *table) begin(part string) { t.part, t.before = part, loadNow() }
+func (t *table) begin(part string) { t.part, t.before = part, currentLoad() }
 
 func (t *table) end() {
 	if t.loads == nil {
 		t.loads = map[string]string{}
 	}
-	t.loads[t.part] = loadNow().since(t.before, runtime.NumCPU())
-	say("%s: %s", t.part, t.loads[t.part])
+	t.loads[t.part] = currentLoad().otherProgramsSince(t.before, runtime.NumCPU())
+	logf("%s: %s", t.part, t.loads[t.part])
 }
 
 func (t *table) add(r row) {
 	r.part = t.part
 	t.rows = append(t.rows, r)
-	say("%s: %s %s %s", r.measure, r.result, r.ratio, r.remark)
+	logf("%s: %s %s %s", r.measure, r.result, r.ratio, r.remark)
 }
 
 // ratio writes how much a is of b.
@@ -48,27 +48,27 @@ func ratio(a, b float64) string {
 	return fmt.Sprintf("%.2f x", a/b)
 }
 
-// ofAim writes how much a result is of its aim.
-func ofAim(result, aim float64) string {
-	if aim == 0 {
+// percentOfTarget writes how much a result is of its aim.
+func percentOfTarget(result, target float64) string {
+	if target == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.0f %% of aim", 100*result/aim)
+	return fmt.Sprintf("%.0f %% of aim", 100*result/target)
 }
 
 func (t *table) print(w io.Writer) {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "MEASURE\tAIM\tRESULT\tRATIO\tREMARK")
 	for _, r := range t.rows {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", r.measure, r.aim, r.result, r.ratio, r.remark)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", r.measure, r.target, r.result, r.ratio, r.remark)
 	}
 	_ = tw.Flush() // standard output
 }
 
 const (
-	partBegins = "<!-- part "
-	introEnds  = "<!-- measures -->"
-	remarks    = "<!-- remarks, written by hand -->"
+	partMarker     = "<!-- part "
+	introEndMarker = "<!-- measures -->"
+	remarksMarker  = "<!-- remarks, written by hand -->"
 )
 
 // write writes the table as Markdown. Parts of a former table that were not
@@ -76,21 +76,21 @@ const (
 func (t *table) write(file string) error {
 	parts, after := map[string]string{}, ""
 	if old, err := os.ReadFile(file); err == nil {
-		measured, by, found := strings.Cut(string(old), remarks)
-		if parts = formerParts(measured); found {
-			after = "\n" + remarks + by
+		measured, remarksText, found := strings.Cut(string(old), remarksMarker)
+		if parts = previousParts(measured); found {
+			after = "\n" + remarksMarker + remarksText
 		}
 	}
-	for _, m := range measures {
+	for _, m := range benchmarks {
 		if text := t.markdown(m.name); text != "" {
 			parts[m.name] = text
 		}
 	}
 	var b strings.Builder
-	b.WriteString(introduction + introEnds + "\n")
-	for _, m := range measures {
+	b.WriteString(introduction + introEndMarker + "\n")
+	for _, m := range benchmarks {
 		if text := parts[m.name]; text != "" {
-			b.WriteString("\n" + partBegins + m.name + " -->\n" + text)
+			b.WriteString("\n" + partMarker + m.name + " -->\n" + text)
 		}
 	}
 	return os.WriteFile(file, []byte(b.String()+after), 0o644)
@@ -104,9 +104,9 @@ the machine. The aims are the project's, for two cores that have nothing else to
 
 `
 
-func formerParts(text string) map[string]string {
+func previousParts(text string) map[string]string {
 	parts := map[string]string{}
-	for i, piece := range strings.Split(text, "\n"+partBegins) {
+	for i, piece := range strings.Split(text, "\n"+partMarker) {
 		if name, rest, ok := strings.Cut(piece, " -->\n"); ok && i > 0 {
 			parts[name] = strings.TrimRight(rest, "\n") + "\n"
 		}
@@ -121,9 +121,9 @@ func (t *table) markdown(part string) string {
 			continue
 		}
 		if b.Len() == 0 {
-			fmt.Fprintf(&b, "## %s\n\n%s\n\n| measure | aim | result | ratio | remark |\n|---|---|---|---|---|\n", title(part), strings.TrimSpace(machine()+" "+t.loads[part]))
+			fmt.Fprintf(&b, "## %s\n\n%s\n\n| measure | aim | result | ratio | remark |\n|---|---|---|---|---|\n", title(part), strings.TrimSpace(describeMachine()+" "+t.loads[part]))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.measure, r.aim, r.result, r.ratio, r.remark)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.measure, r.target, r.result, r.ratio, r.remark)
 	}
 	return b.String()
 }
@@ -132,8 +132,8 @@ func title(part string) string {
 	return strings.ToUpper(part[:1]) + strings.ReplaceAll(part[1:], "-", " ")
 }
 
-// machine describes what was measured on.
-func machine() string {
+// describeMachine describes what was measured on.
+func describeMachine() string {
 	model := "unknown processor"
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for line := range strings.Lines(string(info)) {

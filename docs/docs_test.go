@@ -29,24 +29,24 @@ func TestFunctionLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		now := string(text)
+		updated := string(text)
 		for _, link := range functionLinks {
-			now = link.ReplaceAllStringFunc(now, func(match string) string { return follow(t, link, file, match) })
+			updated = link.ReplaceAllStringFunc(updated, func(match string) string { return updateLink(t, link, file, match) })
 		}
-		if now == string(text) {
+		if updated == string(text) {
 			continue
 		}
 		if !*update {
 			t.Errorf("%s links to lines that functions have left; go test ./docs -update mends it", file)
 			continue
 		}
-		if err := os.WriteFile(file, []byte(now), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(updated), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func follow(t *testing.T, link *regexp.Regexp, file, match string) string {
+func updateLink(t *testing.T, link *regexp.Regexp, file, match string) string {
 	part := func(name string) string {
 		return link.FindStringSubmatch(match)[link.SubexpIndex(name)]
 	}
@@ -108,13 +108,13 @@ func TestFileLinks(t *testing.T) {
 // model name. A name without a package is one of the package named before; package
 // vedette is that of the root.
 func TestNamedTestsExist(t *testing.T) {
-	for file, least := range map[string]int{"guarantees.md": 9, "security.md": 40} {
+	for file, minNamed := range map[string]int{"guarantees.md": 9, "security.md": 40} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		named := regexp.MustCompile("`([\\w/]*)\\.(Test\\w+)`").FindAllStringSubmatch(string(text), -1)
-		if len(named) < least {
+		if len(named) < minNamed {
 			t.Errorf("%s names %d tests only", file, len(named))
 		}
 		dir := ""

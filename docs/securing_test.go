@@ -16,9 +16,9 @@ import (
 
 var example = regexp.MustCompile("(?s)```yaml\n# ([\\w.-]+)\n(.*?)```")
 
-// TestExamplesOfSecuring loads each configuration of the page. Together the
+// TestSecuringExamplesAreValid loads each configuration of the page. Together the
 // server's leave no port open; what opens one is the example that says so.
-func TestExamplesOfSecuring(t *testing.T) {
+func TestSecuringExamplesAreValid(t *testing.T) {
 	text, err := os.ReadFile("securing.md")
 	if err != nil {
 		t.Fatal(err)
@@ -46,9 +46,9 @@ func TestExamplesOfSecuring(t *testing.T) {
 	}
 }
 
-func env(name string) (string, bool) { return "hidden", name == "VEDETTE_DB_PASSWORD" }
+func lookupEnv(name string) (string, bool) { return "hidden", name == "VEDETTE_DB_PASSWORD" }
 
-func written(t *testing.T, name, text string) string {
+func writeTempFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -59,20 +59,20 @@ func written(t *testing.T, name, text string) string {
 
 func checkServer(t *testing.T, text string) {
 	t.Helper()
-	c, err := server.Load(written(t, "vedette-server.yml", text), env)
+	c, err := server.Load(writeTempFile(t, "vedette-server.yml", text), lookupEnv)
 	if err != nil {
 		t.Errorf("%v in\n%s", err, text)
 		return
 	}
-	opens := strings.Contains(text, "allowUnauthenticated: true")
-	if (len(c.Warnings()) > 0) != opens || len(c.Unused()) > 0 {
+	expectWarning := strings.Contains(text, "allowUnauthenticated: true")
+	if (len(c.Warnings()) > 0) != expectWarning || len(c.Unused()) > 0 {
 		t.Errorf("warnings %q, without effect %q, in\n%s", c.Warnings(), c.Unused(), text)
 	}
 }
 
 func checkAgent(t *testing.T, text string) {
 	t.Helper()
-	c, err := agent.Load(written(t, "armory-agent.yml", text), env)
+	c, err := agent.Load(writeTempFile(t, "armory-agent.yml", text), lookupEnv)
 	if err != nil || len(c.RejectedAccounts) > 0 || len(c.Unused()) > 0 {
 		t.Errorf("%v, %+v in\n%s", err, c, text)
 		return

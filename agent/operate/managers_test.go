@@ -48,7 +48,7 @@ func TestUndoWarnsOfClientSideApply(t *testing.T) {
 		b.awaitRollout("Deployment", name)
 		b.apply(strategy, workloadManifest("Deployment", name, "2"))
 		b.awaitRollout("Deployment", name)
-		shown, err := plane.KubectlShows(t.Context(), "-n", b.namespace, "rollout", "undo", "deployment/"+name, "--dry-run=server")
+		shown, err := plane.KubectlCombinedOutput(t.Context(), "-n", b.namespace, "rollout", "undo", "deployment/"+name, "--dry-run=server")
 		must(t, err)
 		out := b.mustExecute(vedette.UndoArgs{Target: b.target("deployment", name)})
 		warned := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], "was applied client-side")

@@ -19,8 +19,8 @@ import (
 	"github.com/vedette-io/vedette/internal/keypair"
 )
 
-// identity makes a certificate that vouches for itself.
-func identity(t *testing.T) (tls.Certificate, []byte) {
+// newSelfSignedCert makes a certificate that vouches for itself.
+func newSelfSignedCert(t *testing.T) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -35,20 +35,20 @@ func identity(t *testing.T) (tls.Certificate, []byte) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// TestAuthoritiesAreFollowed holds that a server whose certificate comes from a new
+// TestCAFileIsReloaded holds that a server whose certificate comes from a new
 // authority is trusted once that stands in the file, and that a file which can't be
 // read changes nothing.
-func TestAuthoritiesAreFollowed(t *testing.T) {
+func TestCAFileIsReloaded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	write := func(content []byte) {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first, firstCA := identity(t)
-	second, secondCA := identity(t)
+	first, firstCA := newSelfSignedCert(t)
+	second, secondCA := newSelfSignedCert(t)
 	write(firstCA)
-	creds, err := newFollowingCreds(keypair.ClientTLS{ServerName: "server", CAFile: file}.TLSConfig, slog.New(slog.DiscardHandler))
+	creds, err := newReloadingCreds(keypair.ClientTLS{ServerName: "server", CAFile: file}.TLSConfig, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,14 +68,14 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if check {
-		return show(cfg)
+		return printConfig(cfg)
 	}
 	return serve(ctx, cfg)
 }
 
-// show prints what a configuration means. It is an error if an account of it is
+// printConfig prints what a configuration means. It is an error if an account of it is
 // refused.
-func show(cfg *config.Config) error {
+func printConfig(cfg *config.Config) error {
 	for _, kv := range cfg.Effective() {
 		fmt.Println(kv.String())
 	}
@@ -94,12 +94,12 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	announce(cfg, log)
-	settings, err := settingsOf(cfg, log)
+	logStartup(cfg, log)
+	settings, err := newAgentConfig(cfg, log)
 	if err != nil {
 		return err
 	}
-	stayLean()
+	setGCPercent()
 	a := agent.New(settings, log)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.Run(ctx) })
@@ -107,15 +107,15 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	return group.Wait()
 }
 
-// stayLean trades some processor time for memory, unless the operator has set
+// setGCPercent trades some processor time for memory, unless the operator has set
 // other terms: garbage is collected when the heap has grown by half.
-func stayLean() {
+func setGCPercent() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
 }
 
-func announce(cfg *config.Config, log *slog.Logger) {
+func logStartup(cfg *config.Config, log *slog.Logger) {
 	log.Info("vedette-agent", "version", version.String(), "config", cfg.Path, "agent", cfg.AgentID,
 		"server", cfg.Clouddriver.GRPC, "accounts", len(cfg.Kubernetes.Accounts))
 	for _, notice := range cfg.Notices() {

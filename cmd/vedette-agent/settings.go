@@ -20,72 +20,72 @@ import (
 	"github.com/vedette-io/vedette/internal/version"
 )
 
-// settingsOf turns what the user wrote into what the agent is made of.
-func settingsOf(cfg *config.Config, log *slog.Logger) (agent.Config, error) {
-	link, err := uplinkOf(cfg, log)
+// newAgentConfig turns what the user wrote into what the agent is made of.
+func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) {
+	uplinkConfig, err := newUplinkConfig(cfg, log)
 	if err != nil {
 		return agent.Config{}, err
 	}
 	settings := agent.Config{
-		Uplink: link,
+		Uplink: uplinkConfig,
 		Redact: redact.Config{
 			Annotations: cfg.Redact.Annotations, ConfigMapKeys: cfg.Redact.ConfigMapKeys, Environment: cfg.Redact.Environment,
 			SecretAnnotations: cfg.Redact.SecretAnnotations,
 		},
 		OutboxBytes: int(cfg.Outbox.MaxBytes),
-		Operate:     operateOf(cfg.Kubernetes),
+		Operate:     newOperateConfig(cfg.Kubernetes),
 	}
 	for _, a := range cfg.Kubernetes.Accounts {
-		settings.Accounts = append(settings.Accounts, accountOf(cfg, a))
+		settings.Accounts = append(settings.Accounts, newAccount(cfg, a))
 	}
 	return settings, nil
 }
 
-func uplinkOf(cfg *config.Config, log *slog.Logger) (uplink.Config, error) {
+func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		hostname = string(cfg.AgentID)
 	}
-	link := uplink.Config{
+	uplinkConfig := uplink.Config{
 		Target: cfg.Clouddriver.GRPC, Creds: insecure.NewCredentials(), Agent: cfg.AgentID,
 		Version: version.String(), Hostname: hostname, ZoneID: cfg.ZoneID,
 	}
 	if cfg.Clouddriver.NoProxy {
-		link.DialOptions = append(link.DialOptions, grpc.WithNoProxy())
+		uplinkConfig.DialOptions = append(uplinkConfig.DialOptions, grpc.WithNoProxy())
 	}
 	if token := cfg.Clouddriver.Auth.Token.Reveal(); token != "" {
-		link.DialOptions = append(link.DialOptions, grpc.WithPerRPCCredentials(bearer{token, !cfg.Clouddriver.IsInsecure()}))
+		uplinkConfig.DialOptions = append(uplinkConfig.DialOptions, grpc.WithPerRPCCredentials(bearerToken{token, !cfg.Clouddriver.IsInsecure()}))
 	}
 	if cfg.Clouddriver.IsInsecure() {
-		return link, nil
+		return uplinkConfig, nil
 	}
-	creds, err := newFollowingCreds(cfg.Clouddriver.TLSConfig, log)
+	creds, err := newReloadingCreds(cfg.Clouddriver.TLSConfig, log)
 	if err != nil {
-		return link, err
+		return uplinkConfig, err
 	}
-	link.TLS, link.Creds = true, creds
-	return link, nil
+	uplinkConfig.TLS, uplinkConfig.Creds = true, creds
+	return uplinkConfig, nil
 }
 
-// operateOf turns what the user wrote of operations into how they are carried
+// newOperateConfig turns what the user wrote of operations into how they are carried
 // out. No retries are none at all.
-func operateOf(k config.Kubernetes) operate.Config {
+func newOperateConfig(k config.Kubernetes) operate.Config {
 	mode := operate.ApplyMode{Enabled: operate.Policy(k.ServerSideApply.Enabled), ClearManagedFields: operate.Policy(k.ServerSideApply.ClearManagedFields)}
 	for _, kind := range k.ServerSideApply.Kinds {
 		mode.Kinds = append(mode.Kinds, operate.KindApplyMode{Kind: kind.Kind,
 			Enabled: operate.Policy(kind.Enabled), ClearManagedFields: operate.Policy(kind.ClearManagedFields)})
 	}
 	retries := operate.RetryPolicy{Disabled: !k.Retries.Enabled, AnyError: k.Retries.RetryAnyError, ErrorSubstrings: k.Retries.RetryableErrors}
-	if most := k.Retries.MaxRetries; most != nil {
-		retries.MaxRetries, retries.Disabled = *most, retries.Disabled || *most == 0
+	if maxRetries := k.Retries.MaxRetries; maxRetries != nil {
+		retries.MaxRetries, retries.Disabled = *maxRetries, retries.Disabled || *maxRetries == 0
 	}
-	if pause := k.Retries.BackOffMs; pause != nil {
-		retries.Backoff = time.Duration(*pause) * time.Millisecond
+	if backOffMs := k.Retries.BackOffMs; backOffMs != nil {
+		retries.Backoff = time.Duration(*backOffMs) * time.Millisecond
 	}
 	return operate.Config{ServerSideApply: mode, Retry: retries, FieldValidation: vedette.FieldValidation(strings.ToLower(k.FieldValidation))}
 }
 
-func accountOf(cfg *config.Config, a config.Account) agent.Account {
+func newAccount(cfg *config.Config, a config.Account) agent.Account {
 	account := agent.Account{
 		Name: a.AccountName(),
 		Access: watch.Access{
@@ -105,17 +105,17 @@ func accountOf(cfg *config.Config, a config.Account) agent.Account {
 	return account
 }
 
-// bearer sends a static token with each request, for a proxy before the server.
-type bearer struct {
+// bearerToken sends a static token with each request, for a proxy before the server.
+type bearerToken struct {
 	token  string
 	secure bool
 }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
-func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+func (b bearerToken) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
 	return map[string]string{"authorization": "Bearer " + b.token}, nil
 }
 
 // RequireTransportSecurity implements credentials.PerRPCCredentials: a token
 // that was given for a connection with TLS never goes out without.
-func (b bearer) RequireTransportSecurity() bool { return b.secure }
+func (b bearerToken) RequireTransportSecurity() bool { return b.secure }

@@ -14,8 +14,8 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// TestOperateOf carries settings of operations from the file to where they count.
-func TestOperateOf(t *testing.T) {
+// TestNewOperateConfig carries settings of operations from the file to where they count.
+func TestNewOperateConfig(t *testing.T) {
 	texts := []string{"timeout", "deadline exceeded"}
 	mode := operate.ApplyMode{Enabled: "allowed", ClearManagedFields: "allowed"}
 	const strict = vedette.FieldValidationStrict
@@ -43,17 +43,17 @@ func TestOperateOf(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tt.why, err)
 		}
-		if got := operateOf(cfg.Kubernetes); !reflect.DeepEqual(got, tt.want) {
+		if got := newOperateConfig(cfg.Kubernetes); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: got %+v, want %+v", tt.why, got, tt.want)
 		}
-		if err := operateOf(cfg.Kubernetes).ServerSideApply.Validate(); err != nil {
+		if err := newOperateConfig(cfg.Kubernetes).ServerSideApply.Validate(); err != nil {
 			t.Errorf("%s: %v", tt.why, err)
 		}
 	}
 }
 
-// TestRedactionSettings carries the rules of redaction from the file to where they count.
-func TestRedactionSettings(t *testing.T) {
+// TestRedactConfig carries the rules of redaction from the file to where they count.
+func TestRedactConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yml")
 	rules := "clouddriver.grpc: server:9091\nredact: {annotations: [a], configMapKeys: [b], environment: [c], secretAnnotations: [d]}\n"
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
@@ -63,7 +63,7 @@ func TestRedactionSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, err := settingsOf(cfg, slog.New(slog.DiscardHandler))
+	settings, err := newAgentConfig(cfg, slog.New(slog.DiscardHandler))
 	want := redact.Config{Annotations: []string{"a"}, ConfigMapKeys: []string{"b"}, Environment: []string{"c"}, SecretAnnotations: []string{"d"}}
 	if err != nil || !reflect.DeepEqual(settings.Redact, want) {
 		t.Errorf("%+v, %v; want %+v", settings.Redact, err, want)

@@ -65,13 +65,13 @@ func run(ctx context.Context, args []string) error {
 		cfg.UseDataDir(*dataDir)
 	}
 	if check {
-		return show(cfg)
+		return printConfig(cfg)
 	}
 	return serve(ctx, cfg)
 }
 
-// show prints what a configuration means.
-func show(cfg *config.Config) error {
+// printConfig prints what a configuration means.
+func printConfig(cfg *config.Config) error {
 	for _, kv := range cfg.Effective() {
 		fmt.Println(kv.String())
 	}
@@ -84,7 +84,7 @@ func show(cfg *config.Config) error {
 	for _, unused := range cfg.Unused() {
 		fmt.Fprintln(os.Stderr, "without effect:", unused)
 	}
-	_, err := settingsOf(cfg, slog.New(slog.DiscardHandler))
+	_, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
 	return err
 }
 
@@ -93,7 +93,7 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	settings, err := settingsOf(cfg, log)
+	settings, err := newServerConfig(cfg, log)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/vedette-io/vedette/server/config"
 )
 
-// leastAgentMemory is what agents may make the server hold however little memory there
+// minAgentMemory is what agents may make the server hold however little memory there
 // is, in bytes: about a hundred that send changes at the same time.
-const leastAgentMemory = 128 << 20
+const minAgentMemory = 128 << 20
 
 // agentMemory returns how many bytes agents may make the server hold. Each agent that
 // sends changes takes one MiB, so that a fixed number would be too small for a large
@@ -20,7 +20,7 @@ func agentMemory(cfg config.Agents, available uint64) int64 {
 	if cfg.MemoryBytes != 0 {
 		return int64(cfg.MemoryBytes)
 	}
-	return max(leastAgentMemory, int64(min(available, math.MaxInt64)/4))
+	return max(minAgentMemory, int64(min(available, math.MaxInt64)/4))
 }
 
 // availableMemory returns the memory that this process may use, in bytes: the least of

@@ -27,7 +27,7 @@ func TestAgentMemory(t *testing.T) {
 	}
 }
 
-func TestAvailableMemoryIsWithinGoLimit(t *testing.T) {
+func TestAvailableMemoryRespectsGOMEMLIMIT(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(300 << 20))
 	if got := availableMemory(); got == 0 || got > 300<<20 {
 		t.Errorf("%d bytes are available, with a limit of 300 MiB", got)

@@ -21,8 +21,8 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// settingsOf turns what the user wrote into what the server is made of.
-func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
+// newServerConfig turns what the user wrote into what the server is made of.
+func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		return server.Config{}, fmt.Errorf("find this server's name: %w", err)
@@ -34,11 +34,11 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
 		AgentServer: gate.Config{
-			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: kindsOf(cfg.Cache), Projections: views.Lifts(),
+			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: cachedKinds(cfg.Cache), Projections: views.Lifts(),
 			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
 		},
 		Fiat:  cfg.Fiat.AuthorizeConfig(),
-		Tasks: tasksOf(cfg),
+		Tasks: newTaskConfig(cfg),
 		Clouddriver: clouddriver.Config{
 			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
 			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
@@ -52,14 +52,14 @@ func settingsOf(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 	return settings, err
 }
 
-func tasksOf(cfg *config.Config) task.Config {
+func newTaskConfig(cfg *config.Config) task.Config {
 	timeout, deleteTimeout, keep := cfg.Tasks.Durations()
 	m := cfg.Manifests
-	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Retention: keep, MaxTasks: cfg.Tasks.MaxTasks, Output: outputOf(cfg.Tasks),
+	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Retention: keep, MaxTasks: cfg.Tasks.MaxTasks, Output: taskOutput(cfg.Tasks),
 		Rules: manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
 }
 
-func outputOf(t config.Tasks) task.OutputPolicy {
+func taskOutput(t config.Tasks) task.OutputPolicy {
 	switch {
 	case !t.PersistOutput:
 		return task.OutputNone
@@ -69,16 +69,16 @@ func outputOf(t config.Tasks) task.OutputPolicy {
 	return task.OutputDebug
 }
 
-// kindsOf are the kinds to cache, less those to omit.
-func kindsOf(c config.Cache) []string {
+// cachedKinds are the kinds to cache, less those to omit.
+func cachedKinds(c config.Cache) []string {
 	return slices.DeleteFunc(slices.Clone(c.Kinds), func(kind string) bool {
-		return slices.ContainsFunc(c.OmitKinds, func(omitted string) bool { return omits(omitted, kind) })
+		return slices.ContainsFunc(c.OmitKinds, func(omitted string) bool { return coversKind(omitted, kind) })
 	})
 }
 
-// omits reports whether one name of a kind covers another. A name without a group
+// coversKind reports whether one name of a kind covers another. A name without a group
 // means the kinds of that name in the API groups of Kubernetes itself, in both.
-func omits(omitted, kind string) bool {
+func coversKind(omitted, kind string) bool {
 	o, k := vedette.ParseKind(strings.ToLower(omitted)), vedette.ParseKind(strings.ToLower(kind))
 	switch {
 	case o.Name != k.Name:

@@ -7,8 +7,8 @@ import (
 	"github.com/vedette-io/vedette/server/config"
 )
 
-// TestKindsOf holds which names of kinds cache.omitKinds covers.
-func TestKindsOf(t *testing.T) {
+// TestCachedKinds holds which names of kinds cache.omitKinds covers.
+func TestCachedKinds(t *testing.T) {
 	for _, tt := range []struct {
 		why               string
 		kinds, omit, want []string
@@ -21,7 +21,7 @@ func TestKindsOf(t *testing.T) {
 		{"unless the group is another's", []string{"Service"}, []string{"Service.serving.knative.dev"}, []string{"Service"}},
 		{"nor another group", []string{"Job.batch"}, []string{"Job.armory.io"}, []string{"Job.batch"}},
 	} {
-		if got := kindsOf(config.Cache{Kinds: tt.kinds, OmitKinds: tt.omit}); !slices.Equal(got, tt.want) {
+		if got := cachedKinds(config.Cache{Kinds: tt.kinds, OmitKinds: tt.omit}); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.why, got, tt.want)
 		}
 	}

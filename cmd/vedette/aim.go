@@ -13,155 +13,155 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// aims are the flags and arguments that say which objects are meant: by name, by
+// targetFlags are the flags and arguments that say which objects are meant: by name, by
 // labels or by files.
-type aims struct {
-	documents
+type targetFlags struct {
+	fileOptions
 	account       string
 	fieldSelector string
 	all           bool // of a kind
 	allNamespaces bool
 	verb          string // in sentences about all: "delete"; empty where --all is no flag
-	manner        manner
-	live          bool // lines are told as they come
-	unread        []error
+	change        changeOptions
+	interleaved   bool // lines are told as they come
+	loadErrors    []error
 }
 
-func (a *aims) flags(cmd *cobra.Command) {
-	a.documents.flags(cmd)
-	accountFlag(cmd, &a.account)
-	cmd.Flags().StringVarP(&a.selector, "selector", "l", "", "the objects with these labels (app=web,tier!=db)")
+func (f *targetFlags) addFlags(cmd *cobra.Command) {
+	f.fileOptions.addFlags(cmd)
+	addAccountFlag(cmd, &f.account)
+	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "the objects with these labels (app=web,tier!=db)")
 	cmd.Flags().Lookup("namespace").Usage = "namespace of the objects; default if not given"
 }
 
-// allFlag is the flag of commands that may mean all objects of a kind.
-func (a *aims) allFlag(cmd *cobra.Command, verb string) {
-	a.verb = verb
-	cmd.Flags().BoolVar(&a.all, "all", false, "all objects of the kind, in the namespace; of several accounts with --yes only")
-	a.manner.yesFlag(cmd)
+// addAllFlag is the flag of commands that may mean all objects of a kind.
+func (f *targetFlags) addAllFlag(cmd *cobra.Command, verb string) {
+	f.verb = verb
+	cmd.Flags().BoolVar(&f.all, "all", false, "all objects of the kind, in the namespace; of several accounts with --yes only")
+	f.change.addYesFlag(cmd)
 }
 
-// aim is one object that is meant, or those of a kind that are chosen: with some
+// target is one object that is meant, or those of a kind that are chosen: with some
 // labels or fields, or all.
-type aim struct {
+type target struct {
 	account, kind, apiVersion, namespace, name, selector string
 
 	fieldSelector      string
 	all, allNamespaces bool
 }
 
-func (a aim) on(verb vedette.Verb) client.Operation {
-	return client.Operation{Verb: verb, Kind: a.kind, APIVersion: a.apiVersion, Namespace: a.namespace, Name: a.name}
+func (t target) operation(verb vedette.Verb) client.Operation {
+	return client.Operation{Verb: verb, Kind: t.kind, APIVersion: t.apiVersion, Namespace: t.namespace, Name: t.name}
 }
 
-// label is how people call the object, as long as the cluster has not.
-func (a aim) label() string {
-	if a.name != "" {
-		return kindLabel(a.kind) + "/" + a.name
+// displayName is how people call the object, as long as the cluster has not.
+func (t target) displayName() string {
+	if t.name != "" {
+		return kindDisplayName(t.kind) + "/" + t.name
 	}
-	label := kindLabel(a.kind)
+	text := kindDisplayName(t.kind)
 	for _, flag := range []struct {
-		given       bool
+		set         bool
 		name, value string
-	}{{a.selector != "", " -l ", a.selector}, {a.fieldSelector != "", " --field-selector ", a.fieldSelector}, {a.all, " --all", ""}, {a.allNamespaces, " -A", ""}} {
-		if flag.given {
-			label += flag.name + flag.value
+	}{{t.selector != "", " -l ", t.selector}, {t.fieldSelector != "", " --field-selector ", t.fieldSelector}, {t.all, " --all", ""}, {t.allNamespaces, " -A", ""}} {
+		if flag.set {
+			text += flag.name + flag.value
 		}
 	}
-	return label
+	return text
 }
 
-// where is the place in which objects are chosen, in sentences.
-func (a aim) where() string {
-	if a.allNamespaces {
+// namespacePhrase is the place in which objects are chosen, in sentences.
+func (t target) namespacePhrase() string {
+	if t.allNamespaces {
 		return "any namespace"
 	}
-	return or(a.namespace, "default") + " namespace"
+	return orDefault(t.namespace, "default") + " namespace"
 }
 
 // parse reads what is meant. Objects with an account of their own, as
 // `vedette get -o name` prints them, decide for themselves where --account is not
 // given.
-func (a *aims) parse(args []string, stdin io.Reader) ([]aim, error) {
-	if err := a.checkChoice(); err != nil {
+func (f *targetFlags) parse(args []string, stdin io.Reader) ([]target, error) {
+	if err := f.validateSelection(); err != nil {
 		return nil, err
 	}
-	if len(a.files) > 0 {
-		return a.parseFiles(args, stdin)
+	if len(f.files) > 0 {
+		return f.parseFiles(args, stdin)
 	}
 	if len(args) == 0 {
 		return nil, vedette.Errorf(vedette.Invalid, "say which objects are meant: TYPE NAME, TYPE/NAME, TYPE -l SELECTOR or -f FILE")
 	}
-	targets, err := parseTargets(args)
+	resourceArgs, err := parseResourceArgs(args)
 	if err != nil {
 		return nil, err
 	}
-	var all []aim
+	var all []target
 	var accounts []string
-	for _, t := range targets {
-		if err := a.check(t); err != nil {
+	for _, arg := range resourceArgs {
+		if err := f.validateArg(arg); err != nil {
 			return nil, err
 		}
-		one := aim{account: t.account, kind: t.kind, namespace: or(t.namespace, a.namespace), name: t.name}
-		if t.name == "" {
-			one.selector, one.fieldSelector, one.all, one.allNamespaces = a.selector, a.fieldSelector, a.all, a.allNamespaces
+		parsed := target{account: arg.account, kind: arg.kind, namespace: orDefault(arg.namespace, f.namespace), name: arg.name}
+		if arg.name == "" {
+			parsed.selector, parsed.fieldSelector, parsed.all, parsed.allNamespaces = f.selector, f.fieldSelector, f.all, f.allNamespaces
 		}
-		if t.account != "" {
-			accounts = append(accounts, t.account)
+		if arg.account != "" {
+			accounts = append(accounts, arg.account)
 		}
-		all = append(all, one)
+		all = append(all, parsed)
 	}
-	if a.account == "" {
-		a.account = strings.Join(accounts, ",")
+	if f.account == "" {
+		f.account = strings.Join(accounts, ",")
 	}
 	return all, nil
 }
 
-func (a *aims) parseFiles(args []string, stdin io.Reader) ([]aim, error) {
+func (f *targetFlags) parseFiles(args []string, stdin io.Reader) ([]target, error) {
 	if len(args) > 0 {
 		return nil, vedette.Errorf(vedette.Invalid, "-f names objects, and so does %s: leave one out", args[0])
 	}
-	files, err := a.load(stdin)
+	files, err := f.load(stdin)
 	if err != nil {
 		return nil, err
 	}
-	a.unread = files.unread
-	var all []aim
+	f.loadErrors = files.loadErrors
+	var all []target
 	for _, d := range files.documents {
 		if d.Metadata.Name == "" {
-			a.unread = append(a.unread, vedette.Errorf(vedette.Invalid, "%s: the %s has a generateName only, so that no object can be found by it", d.source, d.Kind))
+			f.loadErrors = append(f.loadErrors, vedette.Errorf(vedette.Invalid, "%s: the %s has a generateName only, so that no object can be found by it", d.source, d.Kind))
 			continue
 		}
-		all = append(all, aim{kind: d.Kind, apiVersion: d.APIVersion, namespace: d.Metadata.Namespace, name: d.Metadata.Name})
+		all = append(all, target{kind: d.Kind, apiVersion: d.APIVersion, namespace: d.Metadata.Namespace, name: d.Metadata.Name})
 	}
 	if len(all) == 0 {
-		return nil, errors.Join(a.unread...)
+		return nil, errors.Join(f.loadErrors...)
 	}
 	return all, nil
 }
 
-// each has something done to every object that is meant, in every account.
-func (a *aims) each(cmd *cobra.Command, args []string, do func(ctx context.Context, h *hand, one aim) error) error {
-	all, err := a.parse(args, cmd.InOrStdin())
+// forEachTarget has something done to every object that is meant, in every account.
+func (f *targetFlags) forEachTarget(cmd *cobra.Command, args []string, do func(ctx context.Context, run *accountRun, t target) error) error {
+	all, err := f.parse(args, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
-	c, err := newChanging(cmd, a.account, a.manner)
+	fan, err := newWriteFanOut(cmd, f.account, f.change)
 	if err != nil {
 		return err
 	}
-	if a.all {
-		if err := a.manner.careful(a.verb+" "+args[0]+" --all", c.accounts); err != nil {
+	if f.all {
+		if err := f.change.confirmMany(f.verb+" "+args[0]+" --all", fan.accounts); err != nil {
 			return err
 		}
 	}
-	c.live, c.unread = a.live, a.unread
-	return c.each(cmd.Context(), func(ctx context.Context, h *hand) error {
-		for _, one := range all {
-			if one.account != "" && one.account != h.account && h.account != "" {
+	fan.interleaved, fan.loadErrors = f.interleaved, f.loadErrors
+	return fan.forEachAccount(cmd.Context(), func(ctx context.Context, run *accountRun) error {
+		for _, t := range all {
+			if t.account != "" && t.account != run.account && run.account != "" {
 				continue
 			}
-			if err := do(ctx, h, one); err != nil {
+			if err := do(ctx, run, t); err != nil {
 				return err
 			}
 		}
@@ -169,12 +169,12 @@ func (a *aims) each(cmd *cobra.Command, args []string, do func(ctx context.Conte
 	})
 }
 
-// named is each with those that labels choose as objects of their own.
-func (a *aims) named(cmd *cobra.Command, args []string, do func(ctx context.Context, h *hand, one aim) error) error {
-	return a.each(cmd, args, func(ctx context.Context, h *hand, one aim) error {
-		all, err := one.expand(ctx, h)
-		for _, one := range all {
-			if err := do(ctx, h, one); err != nil {
+// forEachObject is each with those that labels choose as objects of their own.
+func (f *targetFlags) forEachObject(cmd *cobra.Command, args []string, do func(ctx context.Context, run *accountRun, t target) error) error {
+	return f.forEachTarget(cmd, args, func(ctx context.Context, run *accountRun, t target) error {
+		objects, err := t.expand(ctx, run)
+		for _, object := range objects {
+			if err := do(ctx, run, object); err != nil {
 				return err
 			}
 		}
@@ -183,28 +183,28 @@ func (a *aims) named(cmd *cobra.Command, args []string, do func(ctx context.Cont
 }
 
 // expand finds the objects that have the labels.
-func (a aim) expand(ctx context.Context, h *hand) ([]aim, error) {
-	if a.name != "" {
-		return []aim{a}, nil
+func (t target) expand(ctx context.Context, run *accountRun) ([]target, error) {
+	if t.name != "" {
+		return []target{t}, nil
 	}
-	found, ok, err := h.list(ctx, a)
+	found, ok, err := run.list(ctx, t)
 	if !ok {
 		return nil, err
 	}
 	if len(found) == 0 {
-		h.warn("No resources found in %s of %s.", a.where(), h.account)
+		run.warnf("No resources found in %s of %s.", t.namespacePhrase(), run.account)
 	}
-	var all []aim
+	var objects []target
 	for _, o := range found {
-		one := a
-		one.namespace, one.name, one.selector, one.all = o.Metadata.Namespace, o.Metadata.Name, "", false
-		all = append(all, one)
+		object := t
+		object.namespace, object.name, object.selector, object.all = o.Metadata.Namespace, o.Metadata.Name, "", false
+		objects = append(objects, object)
 	}
-	return all, nil
+	return objects, nil
 }
 
-// listed is what of a listed object is looked at.
-type listed struct {
+// listedObject is what of a listed object is looked at.
+type listedObject struct {
 	Metadata struct {
 		Namespace, Name string
 		Annotations     map[string]string
@@ -215,19 +215,19 @@ type listed struct {
 }
 
 // list reads the objects that have labels.
-func (h *hand) list(ctx context.Context, a aim) ([]listed, bool, error) {
-	op := a.on(vedette.VerbList)
-	op.LabelSelector, op.Namespace = a.selector, or(a.namespace, "default")
-	out, ok, err := h.must(ctx, "list "+a.label(), op)
+func (r *accountRun) list(ctx context.Context, t target) ([]listedObject, bool, error) {
+	op := t.operation(vedette.VerbList)
+	op.LabelSelector, op.Namespace = t.selector, orDefault(t.namespace, "default")
+	out, ok, err := r.execute(ctx, "list "+t.displayName(), op)
 	if !ok {
 		return nil, false, err
 	}
-	h.done-- // nothing that was asked for is done yet
-	var all []listed
+	r.succeeded-- // nothing that was asked for is done yet
+	var all []listedObject
 	for _, raw := range out.Objects {
-		var o listed
+		var o listedObject
 		if err := json.Unmarshal(raw, &o); err != nil {
-			h.fail("%s: one of the objects makes no sense: %v", a.label(), err)
+			r.failf("%s: one of the objects makes no sense: %v", t.displayName(), err)
 			return nil, false, nil
 		}
 		all = append(all, o)

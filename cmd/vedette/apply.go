@@ -28,14 +28,14 @@ const applyExample = `  vedette apply -f web.yaml
   kustomize build . | vedette apply -f - --server-side`
 
 type applyOptions struct {
-	documents
-	pruning
-	manner      manner
-	account     string
-	serverSide  bool
-	fields      string // of --validate
-	force, wait bool
-	timeout     time.Duration
+	fileOptions
+	pruneOptions
+	change          changeOptions
+	account         string
+	serverSide      bool
+	fieldValidation string // of --validate
+	force, wait     bool
+	timeout         time.Duration
 }
 
 func newApply() *cobra.Command {
@@ -54,43 +54,43 @@ func newApply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := newChanging(cmd, o.account, o.manner)
+			fan, err := newWriteFanOut(cmd, o.account, o.change)
 			if err != nil {
 				return err
 			}
 			if o.all {
-				if err := o.manner.careful("prune --all", c.accounts); err != nil {
+				if err := o.change.confirmMany("prune --all", fan.accounts); err != nil {
 					return err
 				}
 			}
-			c.unread = files.unread
-			return c.each(cmd.Context(), func(ctx context.Context, h *hand) error { return o.run(ctx, h, files.documents) })
+			fan.loadErrors = files.loadErrors
+			return fan.forEachAccount(cmd.Context(), func(ctx context.Context, run *accountRun) error { return o.run(ctx, run, files.documents) })
 		},
 	}
 	flags := cmd.Flags()
-	o.documents.flags(cmd)
-	accountFlag(cmd, &o.account)
+	o.fileOptions.addFlags(cmd)
+	addAccountFlag(cmd, &o.account)
 	flags.StringVarP(&o.selector, "selector", "l", "", "only objects of the files with these labels (app=web,tier!=db)")
 	flags.BoolVar(&o.serverSide, "server-side", false, "let the API server merge; a field that another manager holds is a conflict")
 	flags.BoolVar(&o.force, "force-conflicts", false, "take over such fields; with --server-side")
-	flags.StringVar(&o.fields, "validate", "", "what becomes of fields that an API server does not know: strict (or true) refuses the manifest, warn drops them and says so, ignore (or false) drops them; as the agents are configured if not given, which is strict")
+	flags.StringVar(&o.fieldValidation, "validate", "", "what becomes of fields that an API server does not know: strict (or true) refuses the manifest, warn drops them and says so, ignore (or false) drops them; as the agents are configured if not given, which is strict")
 	flags.Lookup("validate").NoOptDefVal = string(vedette.FieldValidationStrict)
-	o.manner.flags(cmd)
-	o.pruning.flags(cmd)
-	o.manner.yesFlag(cmd)
+	o.change.addFlags(cmd)
+	o.pruneOptions.addFlags(cmd)
+	o.change.addYesFlag(cmd)
 	flags.BoolVar(&o.wait, "wait", false, "wait until Deployments, StatefulSets and DaemonSets are rolled out")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long each object may take, and with --wait all rollouts together (30s; 5m with --wait)")
 	return cmd
 }
 
-// flags are those of commands that take files.
-func (d *documents) flags(cmd *cobra.Command) {
+// addFlags are those of commands that take files.
+func (d *fileOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&d.files, "filename", "f", nil, "files or folders of manifests, - for the standard input")
 	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "go through folders below those of -f too")
 	cmd.Flags().StringVarP(&d.namespace, "namespace", "n", "", "namespace of objects that name none; default if not given")
 }
 
-func accountFlag(cmd *cobra.Command, account *string) {
+func addAccountFlag(cmd *cobra.Command, account *string) {
 	cmd.Flags().StringVar(account, "account", "", "the account, or several by a pattern (prod-*) or joined by commas; not needed where there is one")
 }
 
@@ -101,17 +101,17 @@ func (o applyOptions) validate() error {
 	case o.force && !o.serverSide:
 		return vedette.Errorf(vedette.Invalid, "--force-conflicts needs --server-side: only the API server knows conflicts of fields")
 	}
-	if _, err := validation(o.fields); err != nil {
+	if _, err := parseFieldValidation(o.fieldValidation); err != nil {
 		return err
 	}
-	if err := o.manner.validate("json", "yaml"); err != nil {
+	if err := o.change.validate("json", "yaml"); err != nil {
 		return err
 	}
-	return o.pruning.validate(o)
+	return o.pruneOptions.validate(o)
 }
 
-// validation reads kubectl's words.
-func validation(word string) (vedette.FieldValidation, error) {
+// parseFieldValidation reads kubectl's words.
+func parseFieldValidation(word string) (vedette.FieldValidation, error) {
 	switch word {
 	case "":
 		return vedette.FieldValidationDefault, nil
@@ -125,14 +125,14 @@ func validation(word string) (vedette.FieldValidation, error) {
 	return "", vedette.Errorf(vedette.Invalid, "--validate is %q: write strict, warn or ignore", word)
 }
 
-func (o applyOptions) run(ctx context.Context, h *hand, docs []document) error {
-	var applied []rollout
-	kept := keeping{namespaces: map[string]bool{}}
+func (o applyOptions) run(ctx context.Context, run *accountRun, docs []document) error {
+	var rollouts []rollout
+	keep := appliedSet{namespaces: map[string]bool{}}
 	if o.namespace != "" {
-		kept.namespaces[o.namespace] = true
+		keep.namespaces[o.namespace] = true
 	}
 	for _, d := range docs {
-		out, ok, err := o.apply(ctx, h, d)
+		out, ok, err := o.apply(ctx, run, d)
 		if err != nil {
 			return err
 		}
@@ -140,31 +140,31 @@ func (o applyOptions) run(ctx context.Context, h *hand, docs []document) error {
 			continue
 		}
 		if o.prune {
-			if err := kept.add(ctx, h, d, out); err != nil {
+			if err := keep.add(ctx, run, d, out); err != nil {
 				return err
 			}
 		}
-		if r, is := rolloutOf(d, out); is && o.wait && !o.manner.dry() {
-			applied = append(applied, r)
+		if r, is := rolloutOf(d, out); is && o.wait && !o.change.isDryRun() {
+			rollouts = append(rollouts, r)
 		}
 	}
 	if o.prune {
-		if err := o.pruneUnapplied(ctx, h, kept); err != nil {
+		if err := o.pruneUnapplied(ctx, run, keep); err != nil {
 			return err
 		}
 	}
-	return o.await(ctx, h, applied)
+	return o.waitForRollouts(ctx, run, rollouts)
 }
 
-// await follows the rollouts that have begun.
-func (o applyOptions) await(ctx context.Context, h *hand, applied []rollout) error {
+// waitForRollouts follows the rollouts that have begun.
+func (o applyOptions) waitForRollouts(ctx context.Context, run *accountRun, rollouts []rollout) error {
 	timeout := o.timeout
 	if timeout == 0 {
 		timeout = 5 * time.Minute
 	}
-	ends := time.Now().Add(timeout)
-	for _, r := range applied {
-		if err := r.follow(ctx, h, ends); err != nil {
+	deadline := time.Now().Add(timeout)
+	for _, r := range rollouts {
+		if err := r.follow(ctx, run, deadline); err != nil {
 			return err
 		}
 	}
@@ -174,30 +174,30 @@ func (o applyOptions) await(ctx context.Context, h *hand, applied []rollout) err
 // apply applies one object. Whether that changed anything is not said of what the
 // API server was asked to merge, as kubectl does not. Of a dry run only the difference
 // to what is there tells it.
-func (o applyOptions) apply(ctx context.Context, h *hand, d document) (client.Outcome, bool, error) {
+func (o applyOptions) apply(ctx context.Context, run *accountRun, d document) (client.Outcome, bool, error) {
 	var before client.Outcome
 	if d.Metadata.Name == "" {
-		h.fail("%s of %s has a generateName and no name: each apply would make another object. Name it, or create it by POST /vedette/v1/operations with the strategy create", d.label(), d.source)
+		run.failf("%s of %s has a generateName and no name: each apply would make another object. Name it, or create it by POST /vedette/v1/operations with the strategy create", d.displayName(), d.source)
 		return before, false, nil
 	}
-	if !o.serverSide && o.manner.dry() && !o.manner.local() {
-		get := d.on(vedette.VerbGet)
+	if !o.serverSide && o.change.isDryRun() && !o.change.isClientDryRun() {
+		get := d.operation(vedette.VerbGet)
 		get.Timeout = o.timeout
-		out, err := h.look(ctx, "read "+d.label(), get)
-		if err != nil || h.idle {
+		out, err := run.tryExecute(ctx, "read "+d.displayName(), get)
+		if err != nil || run.unserved {
 			return out, false, err
 		}
 		before = out
 	}
-	fields, err := validation(o.fields)
+	fields, err := parseFieldValidation(o.fieldValidation)
 	if err != nil {
 		return client.Outcome{}, false, err
 	}
 	op := client.Operation{Verb: vedette.VerbApply, Manifest: d.raw, Fields: string(fields), Namespace: d.Metadata.Namespace, Strategy: string(o.strategy(d)), Timeout: o.timeout,
-		Compare: !o.serverSide && !o.manner.dry()}
-	out, ok, err := h.must(ctx, fmt.Sprintf("apply %s of %s", d.label(), d.source), op)
+		Compare: !o.serverSide && !o.change.isDryRun()}
+	out, ok, err := run.execute(ctx, fmt.Sprintf("apply %s of %s", d.displayName(), d.source), op)
 	if ok {
-		h.report(out, d.label(), o.deed(out, before))
+		run.report(out, d.displayName(), o.actionWord(out, before))
 	}
 	return out, ok, err
 }
@@ -217,17 +217,17 @@ func (o applyOptions) strategy(d document) vedette.Strategy {
 	return vedette.StrategyDefault
 }
 
-// deed is what kubectl says of an apply. A client-side dry run does not know whether
+// actionWord is what kubectl says of an apply. A client-side dry run does not know whether
 // the object is there.
-func (o applyOptions) deed(out, before client.Outcome) string {
+func (o applyOptions) actionWord(out, before client.Outcome) string {
 	switch {
 	case o.serverSide:
 		return "serverside-applied"
-	case o.manner.local():
+	case o.change.isClientDryRun():
 		return "applied"
 	case out.Status == http.StatusCreated:
 		return "created"
-	case out.Unchanged, o.manner.dry() && sameContent(before, out):
+	case out.Unchanged, o.change.isDryRun() && sameContent(before, out):
 		return "unchanged"
 	}
 	return "configured"
@@ -257,7 +257,7 @@ func sameContent(a, b client.Outcome) bool {
 		if trees[i], err = decodeManifest(out.Objects[0]); err != nil {
 			return false
 		}
-		metadata := member(trees[i], "metadata")
+		metadata := ensureMap(trees[i], "metadata")
 		for _, name := range []string{"generation", "resourceVersion", "managedFields"} {
 			delete(metadata, name)
 		}

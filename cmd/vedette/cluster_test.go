@@ -17,35 +17,35 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// clusters stand in for agents and what is behind them: they keep objects by
+// fakeClusters stand in for agents and what is behind them: they keep objects by
 // account, and do with them what an operation says.
-type clusters struct {
+type fakeClusters struct {
 	mu       sync.Mutex
-	accounts map[vedette.AccountName]map[vedette.Key]*kept
+	accounts map[vedette.AccountName]map[vedette.Key]*fakeObject
 	version  int
 	statuses []vedette.RolloutStatus // told one after the other, the last one for good
 	logs     map[string]string       // by account, pod and container
-	asked    []vedette.Operation
+	received []vedette.Operation
 }
 
-type kept struct {
+type fakeObject struct {
 	manifest  map[string]any
 	applied   string
 	version   int
 	annotated bool // a client-side apply left its annotation
 }
 
-func newClusters() *clusters {
-	return &clusters{accounts: map[vedette.AccountName]map[vedette.Key]*kept{}, logs: map[string]string{}}
+func newFakeClusters() *fakeClusters {
+	return &fakeClusters{accounts: map[vedette.AccountName]map[vedette.Key]*fakeObject{}, logs: map[string]string{}}
 }
 
 // Execute carries an operation out.
-func (c *clusters) Execute(_ context.Context, op vedette.Operation) vedette.Outcome {
+func (c *fakeClusters) Execute(_ context.Context, op vedette.Operation) vedette.Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked = append(c.asked, op)
+	c.received = append(c.received, op)
 	warnings := c.warnings(op)
-	out := c.carry(op)
+	out := c.execute(op)
 	out.Warnings = warnings
 	out.ID = op.ID
 	if out.ID == "" {
@@ -56,7 +56,7 @@ func (c *clusters) Execute(_ context.Context, op vedette.Operation) vedette.Outc
 
 // warnings are what the annotation "warns" of the object says, which an operation
 // writes or is about.
-func (c *clusters) warnings(op vedette.Operation) []string {
+func (c *fakeClusters) warnings(op vedette.Operation) []string {
 	var m struct {
 		Metadata struct{ Annotations struct{ Warns string } }
 	}
@@ -65,8 +65,8 @@ func (c *clusters) warnings(op vedette.Operation) []string {
 		if a.Fields == vedette.FieldValidationWarn && bytes.Contains(a.Manifest, []byte(`"dat":`)) {
 			return []string{`unknown field "dat"`}
 		}
-	} else if aimed, is := op.Args.(interface{ Aim() vedette.Target }); is {
-		key, err := keyOf(aimed.Aim())
+	} else if targeted, is := op.Args.(interface{ Aim() vedette.Target }); is {
+		key, err := keyOf(targeted.Aim())
 		if found := c.accounts[op.Account][key]; err == nil && found != nil {
 			_ = json.Unmarshal([]byte(found.applied), &m)
 		}
@@ -77,20 +77,20 @@ func (c *clusters) warnings(op vedette.Operation) []string {
 	return strings.Split(m.Metadata.Annotations.Warns, "; ")
 }
 
-func refusal(status int, reason, format string, args ...any) vedette.Outcome {
+func failedOutcome(status int, reason, format string, args ...any) vedette.Outcome {
 	return vedette.Outcome{State: vedette.Failed, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-func (c *clusters) carry(op vedette.Operation) vedette.Outcome {
+func (c *fakeClusters) execute(op vedette.Operation) vedette.Outcome {
 	if op.Account == "prod-3" {
-		return refusal(503, "ServiceUnavailable", "no agent serves account prod-3: none has connected within 10s, and nothing was done")
+		return failedOutcome(503, "ServiceUnavailable", "no agent serves account prod-3: none has connected within 10s, and nothing was done")
 	}
 	if c.accounts[op.Account] == nil {
-		c.accounts[op.Account] = map[vedette.Key]*kept{}
+		c.accounts[op.Account] = map[vedette.Key]*fakeObject{}
 	}
 	objects := c.accounts[op.Account]
 	if op.DryRun {
-		objects = copied(objects)
+		objects = cloneObjects(objects)
 	}
 	switch a := op.Args.(type) {
 	case vedette.ApplyArgs:
@@ -104,40 +104,40 @@ func (c *clusters) carry(op vedette.Operation) vedette.Outcome {
 	case vedette.PruneArgs:
 		return c.prune(objects, a)
 	}
-	target := op.Args.(interface{ GetTarget() vedette.Target }).GetTarget()
-	key, err := keyOf(target)
+	ref := op.Args.(interface{ GetTarget() vedette.Target }).GetTarget()
+	key, err := keyOf(ref)
 	if err != nil {
-		return refusal(404, "NotFound", "the cluster serves no kind %q", target.Kind)
+		return failedOutcome(404, "NotFound", "the cluster serves no kind %q", ref.Kind)
 	}
 	found := objects[key]
 	if found == nil {
-		return refusal(404, "NotFound", "%ss %q not found", strings.ToLower(key.Kind.Name), key.Name)
+		return failedOutcome(404, "NotFound", "%ss %q not found", strings.ToLower(key.Kind.Name), key.Name)
 	}
-	return c.steer(op, key, found)
+	return c.executeOnObject(op, key, found)
 }
 
-// copied are objects that a dry run may do with what it likes.
-func copied(objects map[vedette.Key]*kept) map[vedette.Key]*kept {
-	fresh := map[vedette.Key]*kept{}
+// cloneObjects are objects that a dry run may do with what it likes.
+func cloneObjects(objects map[vedette.Key]*fakeObject) map[vedette.Key]*fakeObject {
+	clones := map[vedette.Key]*fakeObject{}
 	for key, o := range objects {
 		raw, err := json.Marshal(o.manifest)
 		if err != nil {
 			panic(err)
 		}
-		one := *o
-		one.manifest = nil
-		if err := json.Unmarshal(raw, &one.manifest); err != nil {
+		clone := *o
+		clone.manifest = nil
+		if err := json.Unmarshal(raw, &clone.manifest); err != nil {
 			panic(err)
 		}
-		fresh[key] = &one
+		clones[key] = &clone
 	}
-	return fresh
+	return clones
 }
 
-func (c *clusters) steer(op vedette.Operation, key vedette.Key, found *kept) vedette.Outcome {
+func (c *fakeClusters) executeOnObject(op vedette.Operation, key vedette.Key, found *fakeObject) vedette.Outcome {
 	switch a := op.Args.(type) {
 	case vedette.GetArgs:
-		return tell(key, found, 200)
+		return objectOutcome(key, found, 200)
 	case vedette.ScaleArgs:
 		found.manifest["spec"].(map[string]any)["replicas"] = a.Replicas
 	case vedette.PatchArgs:
@@ -147,16 +147,16 @@ func (c *clusters) steer(op vedette.Operation, key vedette.Key, found *kept) ved
 		if len(c.statuses) > 1 {
 			c.statuses = c.statuses[1:]
 		}
-		return result(status)
+		return resultOutcome(status)
 	case vedette.HistoryArgs:
-		return result([]vedette.Revision{{Number: 1, Name: "web-1", ChangeCause: "first"}, {Number: 2, Name: "web-2", Current: true}})
+		return resultOutcome([]vedette.Revision{{Number: 1, Name: "web-1", ChangeCause: "first"}, {Number: 2, Name: "web-2", Current: true}})
 	case vedette.UndoArgs:
 		if a.Revision == 2 {
 			return vedette.Outcome{State: vedette.Done, Status: 200, Message: "skipped rollback (current template already matches revision 2)"}
 		}
 	case vedette.PauseArgs:
 		if found.manifest["paused"] == true {
-			return refusal(400, "BadRequest", "deployments.apps %q is already paused", key.Name)
+			return failedOutcome(400, "BadRequest", "deployments.apps %q is already paused", key.Name)
 		}
 		found.manifest["paused"] = true
 	case vedette.RestartArgs:
@@ -168,10 +168,10 @@ func (c *clusters) steer(op vedette.Operation, key vedette.Key, found *kept) ved
 		c.version++
 		found.version = c.version
 	}
-	return tell(key, found, 200)
+	return objectOutcome(key, found, 200)
 }
 
-func result(v any) vedette.Outcome {
+func resultOutcome(v any) vedette.Outcome {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -179,7 +179,7 @@ func result(v any) vedette.Outcome {
 	return vedette.Outcome{State: vedette.Done, Status: 200, Result: raw}
 }
 
-func tell(key vedette.Key, o *kept, status int) vedette.Outcome {
+func objectOutcome(key vedette.Key, o *fakeObject, status int) vedette.Outcome {
 	o.manifest["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(o.version)
 	o.manifest["metadata"].(map[string]any)["uid"] = "uid of " + key.String()
 	raw, err := json.Marshal(o.manifest)
@@ -196,12 +196,12 @@ func keyOf(t vedette.Target) (vedette.Key, error) {
 	}
 	key := vedette.Key{Kind: r.Kind, Name: t.Name}
 	if r.Namespaced {
-		key.Namespace = or(t.Namespace, "default")
+		key.Namespace = orDefault(t.Namespace, "default")
 	}
 	return key, nil
 }
 
-func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) vedette.Outcome {
+func (c *fakeClusters) apply(objects map[vedette.Key]*fakeObject, a vedette.ApplyArgs) vedette.Outcome {
 	var manifest map[string]any
 	if err := json.Unmarshal(a.Manifest, &manifest); err != nil {
 		panic(err)
@@ -214,51 +214,51 @@ func (c *clusters) apply(objects map[vedette.Key]*kept, a vedette.ApplyArgs) ved
 	}
 	switch {
 	case manifest["dat"] != nil && (a.Fields == vedette.FieldValidationDefault || a.Fields == vedette.FieldValidationStrict):
-		return refusal(400, "BadRequest", `strict decoding error: unknown field "dat"`)
+		return failedOutcome(400, "BadRequest", `strict decoding error: unknown field "dat"`)
 	case name == "refused":
-		return refusal(403, "Forbidden", `configmaps "refused" is forbidden: User "agent" cannot patch resource "configmaps"`)
+		return failedOutcome(403, "Forbidden", `configmaps "refused" is forbidden: User "agent" cannot patch resource "configmaps"`)
 	case name == "taken" && a.Strategy == vedette.StrategyServerSide:
-		return refusal(409, "Conflict", `Apply failed with 1 conflict: conflict with "helm": .data.sky`)
+		return failedOutcome(409, "Conflict", `Apply failed with 1 conflict: conflict with "helm": .data.sky`)
 	}
 	namespace, _ := metadata["namespace"].(string)
-	key, err := keyOf(vedette.Target{Kind: manifest["kind"].(string), Namespace: or(namespace, a.Namespace), Name: name})
+	key, err := keyOf(vedette.Target{Kind: manifest["kind"].(string), Namespace: orDefault(namespace, a.Namespace), Name: name})
 	if err != nil {
-		return refusal(404, "NotFound", "the cluster serves no kind %v", manifest["kind"])
+		return failedOutcome(404, "NotFound", "the cluster serves no kind %v", manifest["kind"])
 	}
 	if key.Namespace != "" {
 		metadata["namespace"] = key.Namespace
 	}
 	found := objects[key]
 	if found != nil && bytes.Equal([]byte(found.applied), a.Manifest) {
-		out := tell(key, found, 200)
+		out := objectOutcome(key, found, 200)
 		out.Unchanged = a.Compare
 		return out
 	}
 	c.version++
-	objects[key] = &kept{manifest, string(a.Manifest), c.version, a.Strategy == vedette.StrategyClientSide}
-	return tell(key, objects[key], map[bool]int{true: 201, false: 200}[found == nil])
+	objects[key] = &fakeObject{manifest, string(a.Manifest), c.version, a.Strategy == vedette.StrategyClientSide}
+	return objectOutcome(key, objects[key], map[bool]int{true: 201, false: 200}[found == nil])
 }
 
 // put stores an object without an operation.
-func (c *clusters) put(account vedette.AccountName, manifest string) {
+func (c *fakeClusters) put(account vedette.AccountName, manifest string) {
 	out := c.Execute(context.Background(), vedette.Operation{Account: account, Args: vedette.ApplyArgs{Manifest: []byte(manifest)}})
 	if out.State != vedette.Done {
 		panic(out.Message)
 	}
 }
 
-func (c *clusters) chosen(objects map[vedette.Key]*kept, t vedette.Target, selector string, everywhere bool) []vedette.Key {
+func (c *fakeClusters) matchingKeys(objects map[vedette.Key]*fakeObject, t vedette.Target, selector string, allNamespaces bool) []vedette.Key {
 	want, err := keyOf(t)
 	if err != nil {
 		return nil
 	}
-	chooses, err := labels.Parse(selector)
+	labelSelector, err := labels.Parse(selector)
 	if err != nil {
 		panic(err)
 	}
 	var keys []vedette.Key
 	for key, o := range objects {
-		if key.Kind == want.Kind && (everywhere || key.Namespace == want.Namespace) && chooses.Matches(o.labels()) {
+		if key.Kind == want.Kind && (allNamespaces || key.Namespace == want.Namespace) && labelSelector.Matches(o.labels()) {
 			keys = append(keys, key)
 		}
 	}
@@ -266,7 +266,7 @@ func (c *clusters) chosen(objects map[vedette.Key]*kept, t vedette.Target, selec
 	return keys
 }
 
-func (o *kept) labels() labels.Set {
+func (o *fakeObject) labels() labels.Set {
 	var m struct {
 		Metadata struct{ Labels map[string]string }
 	}
@@ -276,15 +276,15 @@ func (o *kept) labels() labels.Set {
 }
 
 // prune does as the agent does, whatever the kinds.
-func (c *clusters) prune(objects map[vedette.Key]*kept, a vedette.PruneArgs) vedette.Outcome {
+func (c *fakeClusters) prune(objects map[vedette.Key]*fakeObject, a vedette.PruneArgs) vedette.Outcome {
 	out := vedette.Outcome{State: vedette.Done, Status: 200}
-	chooses, err := labels.Parse(a.LabelSelector)
+	labelSelector, err := labels.Parse(a.LabelSelector)
 	if err != nil {
 		panic(err)
 	}
 	for key, o := range objects {
 		within := key.Namespace == "" || slices.Contains(a.Namespaces, key.Namespace)
-		if o.annotated && within && chooses.Matches(o.labels()) && !slices.Contains(a.Keep, "uid of "+key.String()) {
+		if o.annotated && within && labelSelector.Matches(o.labels()) && !slices.Contains(a.Keep, "uid of "+key.String()) {
 			out.Keys = append(out.Keys, key)
 			delete(objects, key)
 		}
@@ -293,18 +293,18 @@ func (c *clusters) prune(objects map[vedette.Key]*kept, a vedette.PruneArgs) ved
 	return out
 }
 
-func (c *clusters) list(objects map[vedette.Key]*kept, a vedette.ListArgs) vedette.Outcome {
+func (c *fakeClusters) list(objects map[vedette.Key]*fakeObject, a vedette.ListArgs) vedette.Outcome {
 	all := vedette.Outcome{State: vedette.Done, Status: 200}
-	for _, key := range c.chosen(objects, a.Target, a.LabelSelector, false) {
-		one := tell(key, objects[key], 200)
+	for _, key := range c.matchingKeys(objects, a.Target, a.LabelSelector, false) {
+		one := objectOutcome(key, objects[key], 200)
 		all.Objects = append(all.Objects, one.Objects...)
 	}
 	return all
 }
 
-func (c *clusters) delete(objects map[vedette.Key]*kept, a vedette.DeleteArgs) vedette.Outcome {
+func (c *fakeClusters) delete(objects map[vedette.Key]*fakeObject, a vedette.DeleteArgs) vedette.Outcome {
 	out := vedette.Outcome{State: vedette.Done, Status: 200}
-	keys := c.chosen(objects, a.Target, a.LabelSelector, a.AllNamespaces)
+	keys := c.matchingKeys(objects, a.Target, a.LabelSelector, a.AllNamespaces)
 	if a.Name != "" {
 		key, _ := keyOf(a.Target)
 		keys = []vedette.Key{key}
@@ -312,7 +312,7 @@ func (c *clusters) delete(objects map[vedette.Key]*kept, a vedette.DeleteArgs) v
 			return out
 		}
 		if objects[key] == nil {
-			return refusal(404, "NotFound", "%ss %q not found", strings.ToLower(key.Kind.Name), key.Name)
+			return failedOutcome(404, "NotFound", "%ss %q not found", strings.ToLower(key.Kind.Name), key.Name)
 		}
 	}
 	for _, key := range keys {
@@ -325,11 +325,11 @@ func (c *clusters) delete(objects map[vedette.Key]*kept, a vedette.DeleteArgs) v
 	return out
 }
 
-func (c *clusters) log(account vedette.AccountName, a vedette.LogsArgs) vedette.Outcome {
+func (c *fakeClusters) log(account vedette.AccountName, a vedette.LogsArgs) vedette.Outcome {
 	text, ok := c.logs[string(account)+" "+a.Name+" "+a.Container]
 	switch {
 	case !ok:
-		return refusal(400, "BadRequest", "container %q in pod %q is waiting to start: ContainerCreating", a.Container, a.Name)
+		return failedOutcome(400, "BadRequest", "container %q in pod %q is waiting to start: ContainerCreating", a.Container, a.Name)
 	case strings.HasPrefix(text, "breaks: "):
 		r, w := io.Pipe()
 		go func() { // ends with the reader

@@ -29,32 +29,32 @@ type container struct {
 	}
 	EnvFrom []struct {
 		Prefix                  string
-		ConfigMapRef, SecretRef *reference
+		ConfigMapRef, SecretRef *keyReference
 	}
-	Env           []variable
-	VolumeMounts  []mount
+	Env           []envVar
+	VolumeMounts  []volumeMount
 	VolumeDevices []struct{ Name, DevicePath string }
 }
 
-type mount struct {
+type volumeMount struct {
 	Name, MountPath, SubPath string
 	ReadOnly                 bool
 }
 
 type resources struct{ Limits, Requests map[string]string }
 
-// reference names a ConfigMap or a Secret, or one key of it.
-type reference struct {
+// keyReference names a ConfigMap or a Secret, or one key of it.
+type keyReference struct {
 	Name, Key string
 	Optional  bool
 }
 
-type variable struct {
+type envVar struct {
 	Name, Value string
 	ValueFrom   *struct {
 		FieldRef                      *struct{ APIVersion, FieldPath string }
 		ResourceFieldRef              *struct{ Resource, Divisor string }
-		SecretKeyRef, ConfigMapKeyRef *reference
+		SecretKeyRef, ConfigMapKeyRef *keyReference
 	}
 }
 
@@ -76,45 +76,45 @@ type probe struct {
 	}
 }
 
-func (d *described) containers(title string, all []container) {
+func (d *descriptionLines) addContainers(title string, all []container) {
 	if len(all) == 0 {
 		title += ": <none>"
 	} else {
 		title += ":"
 	}
-	d.add(1, "%s", title)
+	d.addf(1, "%s", title)
 	for _, c := range all {
-		d.container(c)
+		d.addContainer(c)
 	}
 }
 
-func (d *described) container(c container) {
-	d.add(1, " %s:", c.Name)
-	d.add(2, "Image:\t%s", c.Image)
-	d.ports(c)
+func (d *descriptionLines) addContainer(c container) {
+	d.addf(1, " %s:", c.Name)
+	d.addf(2, "Image:\t%s", c.Image)
+	d.addPorts(c)
 	if p := c.SecurityContext.SeccompProfile; p != nil {
-		d.add(2, "SeccompProfile:\t%s", p.Type)
+		d.addf(2, "SeccompProfile:\t%s", p.Type)
 		if p.Type == "Localhost" {
-			d.add(3, "LocalhostProfile:\t%s", p.LocalhostProfile)
+			d.addf(3, "LocalhostProfile:\t%s", p.LocalhostProfile)
 		}
 	}
-	d.words("Command", c.Command)
-	d.words("Args", c.Args)
-	d.quantities("Limits", c.Resources.Limits)
-	d.quantities("Requests", c.Resources.Requests)
+	d.addList("Command", c.Command)
+	d.addList("Args", c.Args)
+	d.addQuantities("Limits", c.Resources.Limits)
+	d.addQuantities("Requests", c.Resources.Requests)
 	for _, p := range []struct {
 		title string
 		*probe
 	}{{"Liveness", c.LivenessProbe}, {"Readiness", c.ReadinessProbe}, {"Startup", c.StartupProbe}} {
 		if p.probe != nil {
-			d.add(2, "%s:\t%s", p.title, p.probe)
+			d.addf(2, "%s:\t%s", p.title, p.probe)
 		}
 	}
-	d.environment(c)
-	d.mounts(c)
+	d.addEnvironment(c)
+	d.addMounts(c)
 }
 
-func (d *described) ports(c container) {
+func (d *descriptionLines) addPorts(c container) {
 	var inner, host []string
 	for _, p := range c.Ports {
 		name := ""
@@ -128,29 +128,29 @@ func (d *described) ports(c container) {
 	if len(c.Ports) > 1 {
 		plural = "s"
 	}
-	d.add(2, "Port%s:\t%s", plural, or(strings.Join(inner, ", "), "<none>"))
-	d.add(2, "Host Port%s:\t%s", plural, or(strings.Join(host, ", "), "<none>"))
+	d.addf(2, "Port%s:\t%s", plural, orDefault(strings.Join(inner, ", "), "<none>"))
+	d.addf(2, "Host Port%s:\t%s", plural, orDefault(strings.Join(host, ", "), "<none>"))
 }
 
-func (d *described) words(title string, words []string) {
+func (d *descriptionLines) addList(title string, words []string) {
 	if len(words) == 0 {
 		return
 	}
-	d.add(2, "%s:", title)
+	d.addf(2, "%s:", title)
 	for _, word := range words {
 		for line := range strings.SplitSeq(word, "\n") {
-			d.add(3, "%s", line)
+			d.addf(3, "%s", line)
 		}
 	}
 }
 
-func (d *described) quantities(title string, quantities map[string]string) {
+func (d *descriptionLines) addQuantities(title string, quantities map[string]string) {
 	if len(quantities) == 0 {
 		return
 	}
-	d.add(2, "%s:", title)
+	d.addf(2, "%s:", title)
 	for _, name := range slices.Sorted(maps.Keys(quantities)) {
-		d.add(3, "%s:\t%s", name, quantities[name])
+		d.addf(3, "%s:\t%s", name, quantities[name])
 	}
 }
 
@@ -172,9 +172,9 @@ func (p *probe) String() string {
 	return "unknown " + attributes
 }
 
-func (d *described) environment(c container) {
+func (d *descriptionLines) addEnvironment(c container) {
 	if len(c.EnvFrom) > 0 {
-		d.add(2, "Environment Variables from:")
+		d.addf(2, "Environment Variables from:")
 	}
 	for _, from := range c.EnvFrom {
 		kind, ref := "ConfigMap", from.ConfigMapRef
@@ -187,19 +187,19 @@ func (d *described) environment(c container) {
 		if from.Prefix != "" {
 			kind += " with prefix '" + from.Prefix + "'"
 		}
-		d.add(3, "%s\t%s\tOptional: %t", ref.Name, kind, ref.Optional)
+		d.addf(3, "%s\t%s\tOptional: %t", ref.Name, kind, ref.Optional)
 	}
 	if len(c.Env) == 0 {
-		d.add(2, "Environment:\t<none>")
+		d.addf(2, "Environment:\t<none>")
 		return
 	}
-	d.add(2, "Environment:")
+	d.addf(2, "Environment:")
 	for _, v := range c.Env {
-		d.variable(v, c.Resources)
+		d.addEnvVar(v, c.Resources)
 	}
 }
 
-func (d *described) variable(v variable, r resources) {
+func (d *descriptionLines) addEnvVar(v envVar, r resources) {
 	if v.ValueFrom == nil {
 		for i, line := range strings.Split(v.Value, "\n") {
 			if i == 0 {
@@ -207,19 +207,19 @@ func (d *described) variable(v variable, r resources) {
 			} else {
 				line = "\t" + line
 			}
-			d.add(3, "%s", line)
+			d.addf(3, "%s", line)
 		}
 		return
 	}
 	switch from := v.ValueFrom; {
 	case from.FieldRef != nil:
-		d.add(3, "%s:\t (%s:%s)", v.Name, from.FieldRef.APIVersion, from.FieldRef.FieldPath)
+		d.addf(3, "%s:\t (%s:%s)", v.Name, from.FieldRef.APIVersion, from.FieldRef.FieldPath)
 	case from.ResourceFieldRef != nil:
-		d.add(3, "%s:\t%s (%s)", v.Name, r.value(from.ResourceFieldRef.Resource, from.ResourceFieldRef.Divisor), from.ResourceFieldRef.Resource)
+		d.addf(3, "%s:\t%s (%s)", v.Name, r.value(from.ResourceFieldRef.Resource, from.ResourceFieldRef.Divisor), from.ResourceFieldRef.Resource)
 	case from.SecretKeyRef != nil:
-		d.add(3, "%s:\t<set to the key '%s' in secret '%s'>\tOptional: %t", v.Name, from.SecretKeyRef.Key, from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
+		d.addf(3, "%s:\t<set to the key '%s' in secret '%s'>\tOptional: %t", v.Name, from.SecretKeyRef.Key, from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
 	case from.ConfigMapKeyRef != nil:
-		d.add(3, "%s:\t<set to the key '%s' of config map '%s'>\tOptional: %t", v.Name, from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
+		d.addf(3, "%s:\t<set to the key '%s' of config map '%s'>\tOptional: %t", v.Name, from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
 	}
 }
 
@@ -227,39 +227,39 @@ func (d *described) variable(v variable, r resources) {
 func (r resources) value(what, divisor string) string {
 	which, name, _ := strings.Cut(what, ".")
 	quantities := map[string]map[string]string{"limits": r.Limits, "requests": r.Requests}[which]
-	have, err := resource.ParseQuantity(or(quantities[name], "0"))
+	quantity, err := resource.ParseQuantity(orDefault(quantities[name], "0"))
 	if err != nil {
 		return ""
 	}
-	unit, err := resource.ParseQuantity(or(divisor, "1"))
+	unit, err := resource.ParseQuantity(orDefault(divisor, "1"))
 	if err != nil || unit.IsZero() {
 		unit = resource.MustParse("1")
 	}
-	if have.IsZero() && (what == "limits.cpu" || what == "limits.memory") {
+	if quantity.IsZero() && (what == "limits.cpu" || what == "limits.memory") {
 		return "node allocatable"
 	}
-	return fmt.Sprint(int64(math.Ceil(have.AsApproximateFloat64() / unit.AsApproximateFloat64())))
+	return fmt.Sprint(int64(math.Ceil(quantity.AsApproximateFloat64() / unit.AsApproximateFloat64())))
 }
 
-func (d *described) mounts(c container) {
+func (d *descriptionLines) addMounts(c container) {
 	if len(c.VolumeMounts) == 0 {
-		d.add(2, "Mounts:\t<none>")
+		d.addf(2, "Mounts:\t<none>")
 	} else {
-		d.add(2, "Mounts:")
+		d.addf(2, "Mounts:")
 	}
 	mounts := slices.Clone(c.VolumeMounts)
-	slices.SortStableFunc(mounts, func(a, b mount) int { return cmp.Compare(a.MountPath, b.MountPath) })
+	slices.SortStableFunc(mounts, func(a, b volumeMount) int { return cmp.Compare(a.MountPath, b.MountPath) })
 	for _, m := range mounts {
-		how := map[bool]string{true: "ro", false: "rw"}[m.ReadOnly]
+		mode := map[bool]string{true: "ro", false: "rw"}[m.ReadOnly]
 		if m.SubPath != "" {
-			how += fmt.Sprintf(",path=%q", m.SubPath)
+			mode += fmt.Sprintf(",path=%q", m.SubPath)
 		}
-		d.add(3, "%s from %s (%s)", m.MountPath, m.Name, how)
+		d.addf(3, "%s from %s (%s)", m.MountPath, m.Name, mode)
 	}
 	if len(c.VolumeDevices) > 0 {
-		d.add(2, "Devices:")
+		d.addf(2, "Devices:")
 	}
 	for _, device := range c.VolumeDevices {
-		d.add(3, "%s from %s", device.DevicePath, device.Name)
+		d.addf(3, "%s from %s", device.DevicePath, device.Name)
 	}
 }

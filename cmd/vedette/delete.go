@@ -20,7 +20,7 @@ const deleteExample = `  vedette delete deployment web -n shop
   vedette get pods -l app=old -o name | xargs vedette delete`
 
 type deleteOptions struct {
-	aims
+	targetFlags
 	cascade       string
 	grace         int64
 	now, force    bool
@@ -40,12 +40,12 @@ func newDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.each(cmd, args, func(ctx context.Context, h *hand, one aim) error { return o.delete(ctx, h, one, op) })
+			return o.forEachTarget(cmd, args, func(ctx context.Context, run *accountRun, t target) error { return o.delete(ctx, run, t, op) })
 		},
 	}
-	o.flags(cmd)
-	o.allFlag(cmd, "delete")
-	o.manner.flags(cmd)
+	o.addFlags(cmd)
+	o.addAllFlag(cmd, "delete")
+	o.change.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("output").Usage = "name prints the names of what was deleted, as get does"
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "choose in all namespaces; with --all, -l or --field-selector")
@@ -62,7 +62,7 @@ func newDelete() *cobra.Command {
 
 // operation is what all deletes of one command have in common.
 func (o deleteOptions) operation() (client.Operation, error) {
-	if err := o.manner.validate(); err != nil {
+	if err := o.change.validate(); err != nil {
 		return client.Operation{}, err
 	}
 	op := client.Operation{Verb: vedette.VerbDelete, Propagation: o.cascade, MissingOK: o.ignoreMissing, NoWait: !o.wait, Timeout: o.timeout}
@@ -88,32 +88,32 @@ func (o deleteOptions) operation() (client.Operation, error) {
 	return op, nil
 }
 
-func (o deleteOptions) delete(ctx context.Context, h *hand, one aim, op client.Operation) error {
-	op.Kind, op.APIVersion, op.Namespace, op.Name, op.LabelSelector = one.kind, one.apiVersion, one.namespace, one.name, one.selector
-	op.FieldSelector, op.All, op.AllNamespaces = one.fieldSelector, one.all, one.allNamespaces
-	out, ok, err := h.must(ctx, "delete "+one.label(), op)
+func (o deleteOptions) delete(ctx context.Context, run *accountRun, t target, op client.Operation) error {
+	op.Kind, op.APIVersion, op.Namespace, op.Name, op.LabelSelector = t.kind, t.apiVersion, t.namespace, t.name, t.selector
+	op.FieldSelector, op.All, op.AllNamespaces = t.fieldSelector, t.all, t.allNamespaces
+	out, ok, err := run.execute(ctx, "delete "+t.displayName(), op)
 	for _, key := range out.Keys { // some may be gone though others are not
-		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && one.name == "" {
-			o.tell(h, key)
+		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && t.name == "" {
+			o.reportDeletion(run, key)
 		}
 	}
-	if ok && one.name == "" && len(out.Keys) == 0 {
-		h.warn("No resources found in %s of %s.", one.where(), h.account)
+	if ok && t.name == "" && len(out.Keys) == 0 {
+		run.warnf("No resources found in %s of %s.", t.namespacePhrase(), run.account)
 	}
 	return err
 }
 
-func (o deleteOptions) tell(h *hand, key client.Key) {
-	if o.manner.output == "name" {
-		h.reportNames(client.Outcome{Keys: []client.Key{key}}, "")
+func (o deleteOptions) reportDeletion(run *accountRun, key client.Key) {
+	if o.change.output == "name" {
+		run.reportNames(client.Outcome{Keys: []client.Key{key}}, "")
 		return
 	}
-	h.say("%s%s", deletion(key, o.force), o.manner.suffix())
+	run.printf("%s%s", deletionMessage(key, o.force), o.change.suffix())
 }
 
-// deletion is how kubectl tells of one.
-func deletion(key client.Key, force bool) string {
-	text := fmt.Sprintf("%s %q deleted", kindLabel(key.Kind), key.Name)
+// deletionMessage is how kubectl tells of one.
+func deletionMessage(key client.Key, force bool) string {
+	text := fmt.Sprintf("%s %q deleted", kindDisplayName(key.Kind), key.Name)
 	if force {
 		text = strings.Replace(text, " deleted", " force deleted", 1)
 	}

@@ -31,66 +31,66 @@ type document struct {
 	}
 }
 
-// label is how people call the object, as long as the cluster has not.
-func (d document) label() string {
+// displayName is how people call the object, as long as the cluster has not.
+func (d document) displayName() string {
 	kind := strings.ToLower(d.Kind)
 	if group, _, found := strings.Cut(d.APIVersion, "/"); found {
 		kind += "." + group
 	}
-	return kind + "/" + or(d.Metadata.Name, d.Metadata.GenerateName)
+	return kind + "/" + orDefault(d.Metadata.Name, d.Metadata.GenerateName)
 }
 
-// documents are the flags that name files.
-type documents struct {
+// fileOptions are the flags that name files.
+type fileOptions struct {
 	files     []string
 	recursive bool
 	namespace string
 	selector  string
 }
 
-// loaded are the objects of files, and what of the files can't be used. That keeps the
+// loadResult are the objects of files, and what of the files can't be used. That keeps the
 // rest from nothing, as with kubectl.
-type loaded struct {
-	documents []document
-	unread    []error
+type loadResult struct {
+	documents  []document
+	loadErrors []error
 }
 
-func (l *loaded) add(other loaded) {
-	l.documents, l.unread = append(l.documents, other.documents...), append(l.unread, other.unread...)
+func (l *loadResult) add(other loadResult) {
+	l.documents, l.loadErrors = append(l.documents, other.documents...), append(l.loadErrors, other.loadErrors...)
 }
 
 // load reads all objects of the files, in the order in which they stand there. It fails
 // where there is none.
-func (d documents) load(stdin io.Reader) (loaded, error) {
-	chosen, err := labels.Parse(d.selector)
+func (d fileOptions) load(stdin io.Reader) (loadResult, error) {
+	labelSelector, err := labels.Parse(d.selector)
 	if err != nil {
-		return loaded{}, vedette.Errorf(vedette.Invalid, "the label selector %q cannot be read: %w", d.selector, err)
+		return loadResult{}, vedette.Errorf(vedette.Invalid, "the label selector %q cannot be read: %w", d.selector, err)
 	}
-	var all loaded
+	var all loadResult
 	for _, name := range d.files {
 		found, err := d.loadFrom(name, stdin)
 		if err != nil {
-			return loaded{}, err
+			return loadResult{}, err
 		}
 		all.add(found)
 	}
-	all.documents = slices.DeleteFunc(all.documents, func(o document) bool { return !chosen.Matches(labels.Set(o.Metadata.Labels)) })
-	all.place(d.namespace)
+	all.documents = slices.DeleteFunc(all.documents, func(o document) bool { return !labelSelector.Matches(labels.Set(o.Metadata.Labels)) })
+	all.setNamespace(d.namespace)
 	switch {
 	case len(all.documents) > 0:
 		return all, nil
-	case len(all.unread) > 0:
-		return loaded{}, errors.Join(all.unread...)
+	case len(all.loadErrors) > 0:
+		return loadResult{}, errors.Join(all.loadErrors...)
 	}
-	return loaded{}, vedette.Errorf(vedette.Invalid, "no objects were found in %s", strings.Join(d.files, ", "))
+	return loadResult{}, vedette.Errorf(vedette.Invalid, "no objects were found in %s", strings.Join(d.files, ", "))
 }
 
-// place puts the objects that name no namespace into the one of the flag.
-func (l *loaded) place(namespace string) {
+// setNamespace puts the objects that name no namespace into the one of the flag.
+func (l *loadResult) setNamespace(namespace string) {
 	var placed []document
 	for _, d := range l.documents {
-		if err := d.place(namespace); err != nil {
-			l.unread = append(l.unread, err)
+		if err := d.setNamespace(namespace); err != nil {
+			l.loadErrors = append(l.loadErrors, err)
 		} else {
 			placed = append(placed, d)
 		}
@@ -98,33 +98,33 @@ func (l *loaded) place(namespace string) {
 	l.documents = placed
 }
 
-// place puts an object that names no namespace into the one of the flag.
-func (d *document) place(namespace string) error {
+// setNamespace puts an object that names no namespace into the one of the flag.
+func (d *document) setNamespace(namespace string) error {
 	own := d.Metadata.Namespace
 	if own != "" && namespace != "" && own != namespace {
 		return vedette.Errorf(vedette.Invalid, "%s: the namespace of %s is %q and does not match the namespace %q: leave -n out, or write --namespace=%s",
-			d.source, d.label(), own, namespace, own)
+			d.source, d.displayName(), own, namespace, own)
 	}
-	d.Metadata.Namespace = or(own, namespace)
+	d.Metadata.Namespace = orDefault(own, namespace)
 	return nil
 }
 
-func (d documents) loadFrom(name string, stdin io.Reader) (loaded, error) {
+func (d fileOptions) loadFrom(name string, stdin io.Reader) (loadResult, error) {
 	if name == "-" {
 		return readDocuments(stdin, "stdin"), nil
 	}
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
-		return loaded{}, vedette.Errorf(vedette.Invalid, "%s is not fetched: write `curl -sSL %s | vedette … -f -`", name, name)
+		return loadResult{}, vedette.Errorf(vedette.Invalid, "%s is not fetched: write `curl -sSL %s | vedette … -f -`", name, name)
 	}
 	paths, err := d.paths(name)
 	if err != nil {
-		return loaded{}, err
+		return loadResult{}, err
 	}
-	var all loaded
+	var all loadResult
 	for _, path := range paths {
 		file, err := os.Open(path)
 		if err != nil {
-			return loaded{}, fmt.Errorf("read manifests: %w", err)
+			return loadResult{}, fmt.Errorf("read manifests: %w", err)
 		}
 		all.add(readDocuments(file, path))
 		file.Close()
@@ -133,7 +133,7 @@ func (d documents) loadFrom(name string, stdin io.Reader) (loaded, error) {
 }
 
 // paths returns the files of a folder by name, or the file itself.
-func (d documents) paths(name string) ([]string, error) {
+func (d fileOptions) paths(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, vedette.Errorf(vedette.NotFound, "the path %q does not exist", name)
@@ -164,20 +164,20 @@ func (d documents) paths(name string) ([]string, error) {
 
 // readDocuments takes a stream of YAML or JSON documents apart. A document of YAML that
 // is broken ends at the next ---; what comes after broken JSON can't be told apart.
-func readDocuments(r io.Reader, source string) loaded {
+func readDocuments(r io.Reader, source string) loadResult {
 	decoder := yaml.NewYAMLOrJSONDecoder(r, 4096)
-	var all loaded
+	var all loadResult
 	broken := false // in another way than YAML is
 	for n := 1; ; n++ {
 		var raw json.RawMessage
 		err := decoder.Decode(&raw)
-		var inYAML yaml.YAMLSyntaxError
+		var yamlErr yaml.YAMLSyntaxError
 		switch {
-		case errors.Is(err, io.EOF), err != nil && broken && !errors.As(err, &inYAML):
+		case errors.Is(err, io.EOF), err != nil && broken && !errors.As(err, &yamlErr):
 			return all
 		case err != nil:
-			broken = broken || !errors.As(err, &inYAML)
-			all.unread = append(all.unread, vedette.Errorf(vedette.Invalid, "%s: document %d cannot be read: %w", source, n, err))
+			broken = broken || !errors.As(err, &yamlErr)
+			all.loadErrors = append(all.loadErrors, vedette.Errorf(vedette.Invalid, "%s: document %d cannot be read: %w", source, n, err))
 			continue
 		}
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
@@ -189,29 +189,29 @@ func readDocuments(r io.Reader, source string) loaded {
 
 // flatten adds an object, or those of a list. One of a list that does not say its kind
 // has the kind that the list is for.
-func (l *loaded) flatten(raw json.RawMessage, where string, list document) {
+func (l *loadResult) flatten(raw json.RawMessage, location string, list document) {
 	d := document{raw: raw, source: list.source}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		l.unread = append(l.unread, vedette.Errorf(vedette.Invalid, "%s: it is no object of Kubernetes: %w", where, err))
+		l.loadErrors = append(l.loadErrors, vedette.Errorf(vedette.Invalid, "%s: it is no object of Kubernetes: %w", location, err))
 		return
 	}
-	d.completeFrom(list)
+	d.inheritKind(list)
 	var items struct{ Items []json.RawMessage }
 	if !strings.HasSuffix(d.Kind, "List") || json.Unmarshal(raw, &items) != nil || items.Items == nil && d.Kind != "List" {
-		if err := d.check(); err != nil {
-			l.unread = append(l.unread, vedette.Errorf(vedette.Invalid, "%s: %w", where, err))
+		if err := d.validate(); err != nil {
+			l.loadErrors = append(l.loadErrors, vedette.Errorf(vedette.Invalid, "%s: %w", location, err))
 			return
 		}
 		l.documents = append(l.documents, d)
 		return
 	}
 	for _, item := range items.Items {
-		l.flatten(item, where, d)
+		l.flatten(item, location, d)
 	}
 }
 
-// completeFrom takes the kind that a list is for, as of ConfigMapList.
-func (d *document) completeFrom(list document) {
+// inheritKind takes the kind that a list is for, as of ConfigMapList.
+func (d *document) inheritKind(list document) {
 	kind := strings.TrimSuffix(list.Kind, "List")
 	if d.Kind != "" || d.APIVersion != "" || kind == "" {
 		return
@@ -226,7 +226,7 @@ func (d *document) completeFrom(list document) {
 	}
 }
 
-func (d document) check() error {
+func (d document) validate() error {
 	switch {
 	case d.Kind == "":
 		return errors.New("it has no kind")
@@ -238,7 +238,7 @@ func (d document) check() error {
 	return nil
 }
 
-// on is an operation on the object that a document names.
-func (d document) on(verb vedette.Verb) client.Operation {
+// operation is an operation on the object that a document names.
+func (d document) operation(verb vedette.Verb) client.Operation {
 	return client.Operation{Verb: verb, Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// show prints a table with heads.
-func show(cmd *cobra.Command, heads string, rows [][]string) error {
+// printTable prints a table with heads.
+func printTable(cmd *cobra.Command, headers string, rows [][]string) error {
 	out := newPrinter(cmd.OutOrStdout())
 	if len(rows) == 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "No resources found.")
 		return nil
 	}
-	l := &layout{status: -1}
-	l.add(strings.Split(heads, "|"))
-	l.status = slices.Index(l.lines[0], "STATUS")
+	l := &layout{statusColumn: -1}
+	l.add(strings.Split(headers, "|"))
+	l.statusColumn = slices.Index(l.lines[0], "STATUS")
 	for _, cells := range rows {
 		l.add(cells)
 	}
@@ -47,14 +47,14 @@ func newAccounts() *cobra.Command {
 			}
 			var rows [][]string
 			for _, a := range accounts {
-				rows = append(rows, []string{a.Name, accountStatus(a), lag(a.LagMs), strconv.FormatInt(a.Objects, 10), feedCounts(a.Feeds),
-					or(a.Agent, "<none>"), or(a.Cluster.Version, "<unknown>"), a.Cluster.Host})
+				rows = append(rows, []string{a.Name, accountStatus(a), formatLag(a.LagMs), strconv.FormatInt(a.Objects, 10), feedCounts(a.Feeds),
+					orDefault(a.Agent, "<none>"), orDefault(a.Cluster.Version, "<unknown>"), a.Cluster.Host})
 			}
-			if err := show(cmd, "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", rows); err != nil {
+			if err := printTable(cmd, "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", rows); err != nil {
 				return err
 			}
 			for _, a := range accounts {
-				tellTrouble(cmd, a.Name, a.Message)
+				printAccountError(cmd, a.Name, a.Message)
 			}
 			return nil
 		},
@@ -72,7 +72,7 @@ func accountStatus(a client.Account) string {
 	}
 }
 
-func lag(ms *int64) string {
+func formatLag(ms *int64) string {
 	switch {
 	case ms == nil:
 		return "<unknown>"
@@ -97,9 +97,9 @@ func feedCounts(feeds map[string]int) string {
 	return strings.Join(append([]string{fmt.Sprintf("%d/%d live", feeds["live"], total)}, others...), ", ")
 }
 
-func or(text, instead string) string {
+func orDefault(text, fallback string) string {
 	if text == "" {
-		return instead
+		return fallback
 	}
 	return text
 }
@@ -125,29 +125,29 @@ func newAgents() *cobra.Command {
 				for _, account := range a.Accounts {
 					roles[account.Role] = append(roles[account.Role], account.Name)
 				}
-				rows = append(rows, []string{a.ID, a.Version, a.Server, or(strings.Join(roles["cacher"], ","), "<none>"),
-					or(strings.Join(roles["standby"], ","), "<none>"), or(strings.Join(roles["refused"], ","), "<none>"),
+				rows = append(rows, []string{a.ID, a.Version, a.Server, orDefault(strings.Join(roles["cacher"], ","), "<none>"),
+					orDefault(strings.Join(roles["standby"], ","), "<none>"), orDefault(strings.Join(roles["refused"], ","), "<none>"),
 					views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected))})
 			}
-			if err := show(cmd, "ID|VERSION|SERVER|REPORTS|STANDS BY|REFUSED|LAST PULSE|AGE", rows); err != nil {
+			if err := printTable(cmd, "ID|VERSION|SERVER|REPORTS|STANDS BY|REFUSED|LAST PULSE|AGE", rows); err != nil {
 				return err
 			}
-			tellTroubles(cmd, agents)
+			printAccountErrors(cmd, agents)
 			return nil
 		},
 	}
 }
 
-// tellTroubles says what keeps accounts from being reported.
-func tellTroubles(cmd *cobra.Command, agents []client.Agent) {
+// printAccountErrors says what keeps accounts from being reported.
+func printAccountErrors(cmd *cobra.Command, agents []client.Agent) {
 	for _, a := range agents {
 		for _, account := range a.Accounts {
-			tellTrouble(cmd, account.Name, account.Message)
+			printAccountError(cmd, account.Name, account.Message)
 		}
 	}
 }
 
-func tellTrouble(cmd *cobra.Command, account, message string) {
+func printAccountError(cmd *cobra.Command, account, message string) {
 	if message != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", account, message)
 	}
@@ -174,9 +174,9 @@ func newFeeds() *cobra.Command {
 				if f.Stale && f.State == "live" {
 					state = "stale"
 				}
-				rows = append(rows, []string{f.Account, f.Kind, or(f.Namespace, "<all>"), state, lag(f.LagMs), strconv.FormatInt(f.Objects, 10), f.Message})
+				rows = append(rows, []string{f.Account, f.Kind, orDefault(f.Namespace, "<all>"), state, formatLag(f.LagMs), strconv.FormatInt(f.Objects, 10), f.Message})
 			}
-			return show(cmd, "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", rows)
+			return printTable(cmd, "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", rows)
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "only these kinds, joined by commas")

@@ -35,7 +35,7 @@ const getExample = `  vedette get pods                                # of all c
 type getOptions struct {
 	namespace, account, selector, application, output string
 	allNamespaces, watch, noHeaders                   bool
-	chunk                                             int
+	chunkSize                                         int
 }
 
 func newGet() *cobra.Command {
@@ -54,12 +54,12 @@ func newGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			targets, err := parseTargets(args)
+			resourceArgs, err := parseResourceArgs(args)
 			if err != nil {
 				return err
 			}
-			g := &getter{client: c, getOptions: o, out: newPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(), told: map[string]bool{}}
-			return g.run(cmd.Context(), targets)
+			g := &getter{client: c, getOptions: o, out: newPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(), warned: map[string]bool{}}
+			return g.run(cmd.Context(), resourceArgs)
 		},
 	}
 	flags := cmd.Flags()
@@ -71,7 +71,7 @@ func newGet() *cobra.Command {
 	flags.StringVarP(&o.output, "output", "o", "", "wide, json, yaml or name; a table if not given")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "go on to show what changes")
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "leave out the heads of columns")
-	flags.IntVar(&o.chunk, "chunk-size", 500, "objects to ask the server for at once, up to 5000")
+	flags.IntVar(&o.chunkSize, "chunk-size", 500, "objects to ask the server for at once, up to 5000")
 	return cmd
 }
 
@@ -84,24 +84,24 @@ func (o getOptions) validate() error {
 	if o.allNamespaces && o.namespace != "" {
 		return vedette.Errorf(vedette.Invalid, "-n names one namespace and -A means all of them: leave one out")
 	}
-	if o.chunk < 1 || o.chunk > 5000 {
-		return vedette.Errorf(vedette.Invalid, "the chunk size %d is not between 1 and 5000", o.chunk)
+	if o.chunkSize < 1 || o.chunkSize > 5000 {
+		return vedette.Errorf(vedette.Invalid, "the chunk size %d is not between 1 and 5000", o.chunkSize)
 	}
 	return nil
 }
 
-// target is one thing that was asked for.
-type target struct {
+// resourceArg is one thing that was asked for.
+type resourceArg struct {
 	account, kind, namespace, name string // all but the kind may be empty
 }
 
-// parseTargets reads the arguments of get in any of its three forms, which can't
+// parseResourceArgs reads the arguments of get in any of its three forms, which can't
 // be mixed up: a kind never has a slash, nor has a name.
-func parseTargets(args []string) ([]target, error) {
+func parseResourceArgs(args []string) ([]resourceArg, error) {
 	if !strings.Contains(args[0], "/") {
 		return parseKindsAndNames(args)
 	}
-	var targets []target
+	var resourceArgs []resourceArg
 	for _, arg := range args {
 		parts := strings.Split(arg, "/")
 		for _, p := range parts {
@@ -111,36 +111,36 @@ func parseTargets(args []string) ([]target, error) {
 		}
 		switch len(parts) {
 		case 2:
-			targets = append(targets, target{kind: parts[0], name: parts[1]})
+			resourceArgs = append(resourceArgs, resourceArg{kind: parts[0], name: parts[1]})
 		case 4:
 			if parts[2] == "_" { // stands for no namespace
 				parts[2] = ""
 			}
-			targets = append(targets, target{account: parts[0], kind: parts[1], namespace: parts[2], name: parts[3]})
+			resourceArgs = append(resourceArgs, resourceArg{account: parts[0], kind: parts[1], namespace: parts[2], name: parts[3]})
 		default:
 			return nil, vedette.Errorf(vedette.Invalid, "%q is neither KIND/NAME nor ACCOUNT/KIND/NAMESPACE/NAME", arg)
 		}
 	}
-	return targets, nil
+	return resourceArgs, nil
 }
 
-func parseKindsAndNames(args []string) ([]target, error) {
-	var targets []target
+func parseKindsAndNames(args []string) ([]resourceArg, error) {
+	var resourceArgs []resourceArg
 	for kind := range strings.SplitSeq(args[0], ",") {
 		if kind == "" {
 			return nil, vedette.Errorf(vedette.Invalid, "%q names an empty kind", args[0])
 		}
 		if len(args) == 1 {
-			targets = append(targets, target{kind: kind})
+			resourceArgs = append(resourceArgs, resourceArg{kind: kind})
 		}
 		for _, name := range args[1:] {
 			if strings.Contains(name, "/") {
 				return nil, vedette.Errorf(vedette.Invalid, "%q follows the kind %s and must be a name alone: write KIND NAME or KIND/NAME", name, args[0])
 			}
-			targets = append(targets, target{kind: kind, name: name})
+			resourceArgs = append(resourceArgs, resourceArg{kind: kind, name: name})
 		}
 	}
-	return targets, nil
+	return resourceArgs, nil
 }
 
 // getter answers one get.
@@ -149,37 +149,37 @@ type getter struct {
 	client *client.Client
 	out    *printer
 	errOut io.Writer
-	told   map[string]bool // warnings, each of which is given once
+	warned map[string]bool // warnings, each of which is given once
 }
 
-func (g *getter) run(ctx context.Context, targets []target) error {
+func (g *getter) run(ctx context.Context, resourceArgs []resourceArg) error {
 	switch {
 	case g.watch:
-		return g.runWatch(ctx, targets)
+		return g.runWatch(ctx, resourceArgs)
 	case g.output == "json" || g.output == "yaml":
-		return g.runManifests(ctx, targets)
+		return g.runManifests(ctx, resourceArgs)
 	default:
-		return g.runTables(ctx, targets)
+		return g.runTables(ctx, resourceArgs)
 	}
 }
 
-func (g *getter) query(t target) client.Query {
-	q := client.Query{Account: g.account, Kind: t.kind, Namespace: g.namespace, Name: t.name, Application: g.application,
-		Selector: g.selector, Limit: g.chunk}
-	if t.account != "" {
-		q.Account, q.Namespace = t.account, t.namespace
+func (g *getter) query(arg resourceArg) client.Query {
+	q := client.Query{Account: g.account, Kind: arg.kind, Namespace: g.namespace, Name: arg.name, Application: g.application,
+		Selector: g.selector, Limit: g.chunkSize}
+	if arg.account != "" {
+		q.Account, q.Namespace = arg.account, arg.namespace
 	}
 	return q
 }
 
 // runTables shows a table per kind. What was found is shown even where some of
 // it was not, or could not be read.
-func (g *getter) runTables(ctx context.Context, targets []target) error {
+func (g *getter) runTables(ctx context.Context, resourceArgs []resourceArg) error {
 	var tables []client.Table
 	var errs []error
 	cached := false
-	for _, t := range targets {
-		table, err := g.table(ctx, t)
+	for _, arg := range resourceArgs {
+		table, err := g.table(ctx, arg)
 		errs = append(errs, err)
 		cached = cached || len(table.Freshness) > 0
 		if err != nil || len(table.Rows) == 0 {
@@ -193,14 +193,14 @@ func (g *getter) runTables(ctx context.Context, targets []target) error {
 	}
 	err := errors.Join(errs...)
 	if len(tables) == 0 && err == nil {
-		g.nothing(cached)
+		g.printNoneFound(cached)
 	}
 	return errors.Join(g.printTables(tables), err)
 }
 
-// nothing tells two sorts of nothing apart: that there is none, and that nobody
+// printNoneFound tells two sorts of nothing apart: that there is none, and that nobody
 // looks.
-func (g *getter) nothing(cached bool) {
+func (g *getter) printNoneFound(cached bool) {
 	text := "No resources found"
 	if g.namespace != "" {
 		text += " in namespace " + g.namespace
@@ -212,13 +212,13 @@ func (g *getter) nothing(cached bool) {
 }
 
 // table reads all pages of a target.
-func (g *getter) table(ctx context.Context, t target) (client.Table, error) {
-	query := g.query(t)
+func (g *getter) table(ctx context.Context, arg resourceArg) (client.Table, error) {
+	query := g.query(arg)
 	all, err := g.client.Table(ctx, query)
 	if err != nil {
 		return all, err
 	}
-	g.warn(all.Freshness)
+	g.warnStale(all.Freshness)
 	for next := all.Cursor; next != ""; {
 		query.Cursor = next
 		page, err := g.client.Table(ctx, query)
@@ -228,26 +228,26 @@ func (g *getter) table(ctx context.Context, t target) (client.Table, error) {
 		all.Rows = append(all.Rows, page.Rows...)
 		next = page.Cursor
 	}
-	return all, t.missing(len(all.Rows))
+	return all, arg.notFoundError(len(all.Rows))
 }
 
-// missing is the error of a name that nothing has.
-func (t target) missing(found int) error {
-	if t.name == "" || found > 0 {
+// notFoundError is the error of a name that nothing has.
+func (arg resourceArg) notFoundError(found int) error {
+	if arg.name == "" || found > 0 {
 		return nil
 	}
 	where := ""
-	if t.account != "" {
-		where = " in " + t.account
+	if arg.account != "" {
+		where = " in " + arg.account
 	}
-	return vedette.Errorf(vedette.NotFound, "%s %q not found%s", t.kind, t.name, where)
+	return vedette.Errorf(vedette.NotFound, "%s %q not found%s", arg.kind, arg.name, where)
 }
 
 func (g *getter) printTables(tables []client.Table) error {
 	for i, t := range tables {
 		if g.output == "name" {
 			for _, row := range t.Rows {
-				g.out.line(path(row.Account, t.Kind, row.Namespace, row.Name))
+				g.out.line(objectPath(row.Account, t.Kind, row.Namespace, row.Name))
 			}
 			continue
 		}
@@ -266,8 +266,8 @@ func (g *getter) printTables(tables []client.Table) error {
 	return g.out.flush()
 }
 
-// path is how an object is named in the API's paths, and how get takes it.
-func path(account, kind, namespace, name string) string {
+// objectPath is how an object is named in the API's paths, and how get takes it.
+func objectPath(account, kind, namespace, name string) string {
 	if namespace == "" {
 		namespace = "_"
 	}

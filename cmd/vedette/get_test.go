@@ -26,8 +26,8 @@ func serve(t *testing.T, w *readtest.Fixture) string {
 	return server.URL
 }
 
-// run runs a command line and returns what it prints.
-func run(ctx context.Context, args ...string) (out, errOut string, err error) {
+// runCLI runs a command line and returns what it prints.
+func runCLI(ctx context.Context, args ...string) (out, errOut string, err error) {
 	var o, e bytes.Buffer
 	root := newRoot()
 	root.SetArgs(args)
@@ -37,8 +37,8 @@ func run(ctx context.Context, args ...string) (out, errOut string, err error) {
 	return o.String(), e.String(), err
 }
 
-// shop is a fleet of three clusters, one of which has lost its agent.
-func shop(t *testing.T) *readtest.Fixture {
+// newShopWorld is a fleet of three clusters, one of which has lost its agent.
+func newShopWorld(t *testing.T) *readtest.Fixture {
 	w := readtest.New(t)
 	for _, account := range []vedette.AccountName{"dev", "prod-1", "prod-3"} {
 		w.Account(account, "pods", "deployments", "nodes", "namespaces")
@@ -52,16 +52,16 @@ func shop(t *testing.T) *readtest.Fixture {
 }
 
 var (
-	moving = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
-	port   = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	lags   = regexp.MustCompile(`\b\d+m?s( ago)?\b`)
-	spaces = regexp.MustCompile(`  +`)
+	timestampPattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+	addressPattern   = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	lagPattern       = regexp.MustCompile(`\b\d+m?s( ago)?\b`)
+	spacesPattern    = regexp.MustCompile(`  +`)
 )
 
 // TestOutput compares what commands print with files: a case is a file, whose
 // first line is the command.
 func TestOutput(t *testing.T) {
-	w := shop(t)
+	w := newShopWorld(t)
 	w.Fleet.Disconnect("prod-3")
 	server := serve(t, w)
 	files, err := filepath.Glob("testdata/*.txt")
@@ -76,7 +76,7 @@ func TestOutput(t *testing.T) {
 			}
 			command, _, _ := strings.Cut(string(want), "\n")
 			args := append(strings.Fields(strings.TrimPrefix(command, "$ vedette ")), "--server", server)
-			out, errOut, err := run(t.Context(), args...)
+			out, errOut, err := runCLI(t.Context(), args...)
 			got := command + "\n" + out
 			if errOut != "" {
 				got += "--- error output\n" + errOut
@@ -85,9 +85,9 @@ func TestOutput(t *testing.T) {
 				got += "--- fails\n" + err.Error() + "\n"
 			}
 			if strings.HasPrefix(command, "$ vedette accounts") || strings.HasPrefix(command, "$ vedette feeds") {
-				got = spaces.ReplaceAllString(got, "  ") // a lag is wider from time to time
+				got = spacesPattern.ReplaceAllString(got, "  ") // a lag is wider from time to time
 			}
-			got = port.ReplaceAllString(moving.ReplaceAllString(lags.ReplaceAllString(got, "N"), "TIME"), "HOST")
+			got = addressPattern.ReplaceAllString(timestampPattern.ReplaceAllString(lagPattern.ReplaceAllString(got, "N"), "TIME"), "HOST")
 			if *rewrite {
 				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 					t.Fatal(err)

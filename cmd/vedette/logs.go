@@ -24,16 +24,16 @@ const logsExample = `  vedette logs web-6c9f4-aaaaa -n shop
   vedette logs -l app=web --all-containers --tail 20`
 
 type logOptions struct {
-	aims
+	targetFlags
 	client.LogQuery
-	allContainers bool
-	tail          int64
-	since         time.Duration
-	prefix        bool
-	prefixed      bool // --prefix was given
-	allPods       bool
-	limit         int64 // of bytes of each log; 0 for none
-	most          int
+	allContainers  bool
+	tail           int64
+	since          time.Duration
+	prefix         bool
+	prefixSet      bool // --prefix was given
+	allPods        bool
+	limitBytes     int64 // of bytes of each log; 0 for none
+	maxLogRequests int
 }
 
 func newLogs() *cobra.Command {
@@ -45,7 +45,7 @@ func newLogs() *cobra.Command {
 		Example: logsExample,
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.prefixed = cmd.Flags().Changed("prefix") || o.allPods
+			o.prefixSet = cmd.Flags().Changed("prefix") || o.allPods
 			o.prefix = o.prefix || o.allPods
 			if err := o.prepare(cmd.Flags().Changed("tail")); err != nil {
 				return err
@@ -58,7 +58,7 @@ func newLogs() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	accountFlag(cmd, &o.account)
+	addAccountFlag(cmd, &o.account)
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the pods; default if not given")
 	flags.StringVarP(&o.selector, "selector", "l", "", "the pods with these labels (app=web,tier!=db)")
 	flags.BoolVarP(&o.Follow, "follow", "f", false, "go on with what is written")
@@ -71,8 +71,8 @@ func newLogs() *cobra.Command {
 	flags.BoolVar(&o.Timestamps, "timestamps", false, "begin each line with its time")
 	flags.BoolVar(&o.prefix, "prefix", false, "begin each line with its account, pod and container; by default where there are several")
 	flags.BoolVar(&o.allPods, "all-pods", false, "all pods of a workload, which is what is shown anyway, with --prefix")
-	flags.Int64Var(&o.limit, "limit-bytes", 0, "no more than so many bytes of each log; 0 for no limit")
-	flags.IntVar(&o.most, "max-log-requests", 50, "how many logs may be followed at once")
+	flags.Int64Var(&o.limitBytes, "limit-bytes", 0, "no more than so many bytes of each log; 0 for no limit")
+	flags.IntVar(&o.maxLogRequests, "max-log-requests", 50, "how many logs may be followed at once")
 	return cmd
 }
 
@@ -84,8 +84,8 @@ func (o *logOptions) prepare(tailGiven bool) error {
 		return vedette.Errorf(vedette.Invalid, "--since and --since-time both say where the log begins: leave one out")
 	case o.since < 0:
 		return vedette.Errorf(vedette.Invalid, "--since is %v and must be above 0", o.since)
-	case o.limit < 0:
-		return vedette.Errorf(vedette.Invalid, "--limit-bytes is %d and can't be negative", o.limit)
+	case o.limitBytes < 0:
+		return vedette.Errorf(vedette.Invalid, "--limit-bytes is %d and can't be negative", o.limitBytes)
 	case o.tail < -1:
 		return vedette.Errorf(vedette.Invalid, "--tail is %d and must be a number of lines, or -1 for all", o.tail)
 	}
@@ -102,7 +102,7 @@ func (o *logOptions) prepare(tailGiven bool) error {
 }
 
 // parsePods reads what logs are meant: a name alone is a pod's.
-func (o *logOptions) parsePods(args []string) ([]aim, error) {
+func (o *logOptions) parsePods(args []string) ([]target, error) {
 	switch {
 	case len(args) == 0 && o.selector == "":
 		return nil, vedette.Errorf(vedette.Invalid, "say which logs are meant: POD, TYPE/NAME or -l SELECTOR")
@@ -126,47 +126,47 @@ func (o *logOptions) parsePods(args []string) ([]aim, error) {
 
 // run finds the logs first, since what their lines look like depends on how many
 // there are.
-func (o *logOptions) run(cmd *cobra.Command, all []aim) error {
-	c, err := newCrew(cmd, o.account)
+func (o *logOptions) run(cmd *cobra.Command, all []target) error {
+	fan, err := newFanOut(cmd, o.account)
 	if err != nil {
 		return err
 	}
 	found := make(map[string][]client.LogQuery)
 	var mu sync.Mutex
-	told := c.each(cmd.Context(), func(ctx context.Context, h *hand) error {
-		for _, one := range all {
-			logs, err := o.sources(ctx, h, one)
+	fanOutErr := fan.forEachAccount(cmd.Context(), func(ctx context.Context, run *accountRun) error {
+		for _, t := range all {
+			logs, err := o.findLogs(ctx, run, t)
 			if err != nil {
 				return err
 			}
 			mu.Lock()
-			found[h.account] = append(found[h.account], logs...)
+			found[run.account] = append(found[run.account], logs...)
 			mu.Unlock()
 		}
 		return nil
 	})
-	var f failures
-	if told != nil && !errors.As(told, &f) {
-		return told
+	var summary failureSummary
+	if fanOutErr != nil && !errors.As(fanOutErr, &summary) {
+		return fanOutErr
 	}
 	var logs []client.LogQuery
-	for _, account := range c.accounts {
+	for _, account := range fan.accounts {
 		logs = append(logs, found[account]...)
 	}
-	if o.Follow && len(logs) > o.most {
-		return vedette.Errorf(vedette.Invalid, "these are %d logs, and %d may be followed at once: choose fewer, or raise --max-log-requests", len(logs), o.most)
+	if o.Follow && len(logs) > o.maxLogRequests {
+		return vedette.Errorf(vedette.Invalid, "these are %d logs, and %d may be followed at once: choose fewer, or raise --max-log-requests", len(logs), o.maxLogRequests)
 	}
-	if !o.prefixed {
+	if !o.prefixSet {
 		o.prefix = len(logs) > 1
 	}
-	p := &press{client: c.client, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), prefix: o.prefix, several: len(logs) > 1, limit: o.limit}
+	p := &logPrinter{client: fan.client, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), prefix: o.prefix, multiple: len(logs) > 1, limitBytes: o.limitBytes}
 	failed, err := p.print(cmd.Context(), logs, o.Follow)
-	f.failed, f.of = f.failed+failed, f.of+len(logs)
+	summary.failed, summary.total = summary.failed+failed, summary.total+len(logs)
 	switch {
 	case err != nil:
 		return err
-	case f.failed > 0:
-		return failures{f.failed, max(f.of, f.failed)}
+	case summary.failed > 0:
+		return failureSummary{summary.failed, max(summary.total, summary.failed)}
 	}
 	return nil
 }

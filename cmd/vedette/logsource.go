@@ -13,17 +13,17 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// sources finds the logs that are meant in one account.
-func (o *logOptions) sources(ctx context.Context, h *hand, one aim) ([]client.LogQuery, error) {
-	if one.account != "" && one.account != h.account {
+// findLogs finds the logs that are meant in one account.
+func (o *logOptions) findLogs(ctx context.Context, run *accountRun, t target) ([]client.LogQuery, error) {
+	if t.account != "" && t.account != run.account {
 		return nil, nil
 	}
-	pods, err := podsOf(ctx, h, one)
+	pods, err := podsOf(ctx, run, t)
 	var all []client.LogQuery
 	for _, pod := range pods {
-		for _, container := range o.containers(h, pod) {
+		for _, name := range o.containers(run, pod) {
 			l := o.LogQuery
-			l.Account, l.Namespace, l.Pod, l.Container = h.account, pod.Metadata.Namespace, pod.Metadata.Name, container
+			l.Account, l.Namespace, l.Pod, l.Container = run.account, pod.Metadata.Namespace, pod.Metadata.Name, name
 			all = append(all, l)
 		}
 	}
@@ -35,40 +35,40 @@ func isPod(kind string) bool {
 }
 
 // podsOf finds a pod, the pods with some labels, or those of a workload.
-func podsOf(ctx context.Context, h *hand, one aim) ([]listed, error) {
-	if one.name == "" {
-		pods, ok, err := h.list(ctx, one)
+func podsOf(ctx context.Context, run *accountRun, t target) ([]listedObject, error) {
+	if t.name == "" {
+		pods, ok, err := run.list(ctx, t)
 		if ok && len(pods) == 0 {
-			h.warn("No resources found in %s namespace of %s.", or(one.namespace, "default"), h.account)
+			run.warnf("No resources found in %s namespace of %s.", orDefault(t.namespace, "default"), run.account)
 		}
 		return pods, err
 	}
-	out, ok, err := h.must(ctx, "read "+one.label(), one.on(vedette.VerbGet))
+	out, ok, err := run.execute(ctx, "read "+t.displayName(), t.operation(vedette.VerbGet))
 	if !ok {
 		return nil, err
 	}
-	h.done-- // no log is read yet
+	run.succeeded-- // no log is read yet
 	var object struct {
-		listed
+		listedObject
 		Spec struct{ Selector json.RawMessage }
 	}
 	if len(out.Objects) != 1 || json.Unmarshal(out.Objects[0], &object) != nil {
-		h.fail("what the cluster says of %s makes no sense", one.label())
+		run.failf("what the cluster says of %s makes no sense", t.displayName())
 		return nil, nil
 	}
-	if isPod(one.kind) {
-		var pod listed
+	if isPod(t.kind) {
+		var pod listedObject
 		err := json.Unmarshal(out.Objects[0], &pod)
-		return []listed{pod}, err
+		return []listedObject{pod}, err
 	}
 	selector := selectorOf(object.Spec.Selector)
 	if selector == "" {
-		h.fail("%s chooses no pods by labels: name one of its pods", one.label())
+		run.failf("%s chooses no pods by labels: name one of its pods", t.displayName())
 		return nil, nil
 	}
-	pods, ok, err := h.list(ctx, aim{kind: "pods", apiVersion: "v1", namespace: object.Metadata.Namespace, selector: selector})
+	pods, ok, err := run.list(ctx, target{kind: "pods", apiVersion: "v1", namespace: object.Metadata.Namespace, selector: selector})
 	if ok && len(pods) == 0 {
-		h.fail("%s has no pods", one.label())
+		run.failf("%s has no pods", t.displayName())
 	}
 	return pods, err
 }
@@ -89,34 +89,34 @@ func selectorOf(raw json.RawMessage) string {
 	return ""
 }
 
-// defaultContainer is the annotation of a pod that says whose logs are meant.
-const defaultContainer = "kubectl.kubernetes.io/default-container"
+// defaultContainerAnnotation is the annotation of a pod that says whose logs are meant.
+const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container"
 
 // containers are those of a pod whose logs are meant.
-func (o *logOptions) containers(h *hand, pod listed) []string {
+func (o *logOptions) containers(run *accountRun, pod listedObject) []string {
 	if o.Container != "" {
 		return []string{o.Container}
 	}
-	var main, all []string
+	var regular, all []string
 	for _, c := range pod.Spec.InitContainers {
 		all = append(all, c.Name)
 	}
 	for _, c := range pod.Spec.Containers {
-		main, all = append(main, c.Name), append(all, c.Name)
+		regular, all = append(regular, c.Name), append(all, c.Name)
 	}
 	for _, c := range pod.Spec.EphemeralContainers {
 		all = append(all, c.Name)
 	}
-	chosen := pod.Metadata.Annotations[defaultContainer]
+	annotated := pod.Metadata.Annotations[defaultContainerAnnotation]
 	switch {
 	case o.allContainers:
 		return all
-	case chosen != "":
-		return []string{chosen}
-	case len(main) == 0:
+	case annotated != "":
+		return []string{annotated}
+	case len(regular) == 0:
 		return []string{""} // the agent knows, or says why not
 	case len(all) > 1:
-		h.warn("Defaulted container %q of pod/%s in %s out of: %s", main[0], pod.Metadata.Name, h.account, strings.Join(all, ", "))
+		run.warnf("Defaulted container %q of pod/%s in %s out of: %s", regular[0], pod.Metadata.Name, run.account, strings.Join(all, ", "))
 	}
-	return main[:1]
+	return regular[:1]
 }

@@ -15,12 +15,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)
-	var told failures
+	var summary failureSummary
 	switch {
 	case err == nil:
-	case errors.As(err, &told): // each of them was told when it happened
-		if told.of > 1 {
-			fmt.Fprintln(os.Stderr, told)
+	case errors.As(err, &summary): // each of them was told when it happened
+		if summary.total > 1 {
+			fmt.Fprintln(os.Stderr, summary)
 		}
 		os.Exit(1)
 	case errors.Is(err, context.Canceled):

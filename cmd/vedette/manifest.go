@@ -18,11 +18,11 @@ const accountAnnotation = "vedette.io/account"
 
 // runManifests shows whole manifests: one that was asked for by name alone as
 // itself, everything else as a List, as kubectl does.
-func (g *getter) runManifests(ctx context.Context, targets []target) error {
+func (g *getter) runManifests(ctx context.Context, resourceArgs []resourceArg) error {
 	items := []any{}
 	var errs []error
-	for _, t := range targets {
-		found, err := g.manifests(ctx, t)
+	for _, arg := range resourceArgs {
+		found, err := g.manifests(ctx, arg)
 		errs = append(errs, err)
 		items = append(items, found...)
 	}
@@ -30,19 +30,19 @@ func (g *getter) runManifests(ctx context.Context, targets []target) error {
 	if len(items) == 0 && err != nil {
 		return err
 	}
-	document := listOf(items)
-	if len(targets) == 1 && targets[0].name != "" && len(items) == 1 {
+	document := newList(items)
+	if len(resourceArgs) == 1 && resourceArgs[0].name != "" && len(items) == 1 {
 		document = items[0]
 	}
 	return errors.Join(g.printDocument(document), err)
 }
 
-func listOf(items []any) any {
+func newList(items []any) any {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items}
 }
 
-func (g *getter) manifests(ctx context.Context, t target) ([]any, error) {
-	query := g.query(t)
+func (g *getter) manifests(ctx context.Context, arg resourceArg) ([]any, error) {
+	query := g.query(arg)
 	query.Manifests = true
 	var found []any
 	for {
@@ -50,16 +50,16 @@ func (g *getter) manifests(ctx context.Context, t target) ([]any, error) {
 		if err != nil {
 			return found, err
 		}
-		g.warn(page.Freshness)
+		g.warnStale(page.Freshness)
 		for _, o := range page.Items {
-			m, err := marked(o)
+			m, err := withAccountAnnotation(o)
 			if err != nil {
 				return found, err
 			}
 			found = append(found, m)
 		}
 		if query.Cursor = page.Cursor; query.Cursor == "" {
-			return found, t.missing(len(found))
+			return found, arg.notFoundError(len(found))
 		}
 	}
 }
@@ -73,19 +73,19 @@ func decodeManifest(raw json.RawMessage) (map[string]any, error) {
 	return m, err
 }
 
-// marked decodes a manifest and notes its account in it.
-func marked(o client.Object) (map[string]any, error) {
+// withAccountAnnotation decodes a manifest and notes its account in it.
+func withAccountAnnotation(o client.Object) (map[string]any, error) {
 	m, err := decodeManifest(o.Manifest)
 	if err != nil {
-		return nil, fmt.Errorf("read the manifest of %s: %w", path(o.Account, o.Kind, o.Namespace, o.Name), err)
+		return nil, fmt.Errorf("read the manifest of %s: %w", objectPath(o.Account, o.Kind, o.Namespace, o.Name), err)
 	}
-	metadata := member(m, "metadata")
-	member(metadata, "annotations")[accountAnnotation] = o.Account
+	metadata := ensureMap(m, "metadata")
+	ensureMap(metadata, "annotations")[accountAnnotation] = o.Account
 	return m, nil
 }
 
-// member returns an object within an object, and makes it where it is not.
-func member(m map[string]any, name string) map[string]any {
+// ensureMap returns an object within an object, and makes it where it is not.
+func ensureMap(m map[string]any, name string) map[string]any {
 	inner, ok := m[name].(map[string]any)
 	if !ok {
 		inner = map[string]any{}

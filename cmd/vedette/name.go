@@ -8,9 +8,9 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// kindLabel is a kind as kubectl prints it: "deployment.apps", "pod". Names of
+// kindDisplayName is a kind as kubectl prints it: "deployment.apps", "pod". Names of
 // kinds that every cluster serves may be written as kubectl takes them.
-func kindLabel(kind string) string {
+func kindDisplayName(kind string) string {
 	k := vedette.ParseKind(kind)
 	if known, err := views.FindResource(nil, kind); err == nil {
 		k = known.Kind
@@ -19,11 +19,11 @@ func kindLabel(kind string) string {
 	return k.String()
 }
 
-// nameOf is an outcome's object as kubectl prints it, "deployment.apps/web"; what
+// objectDisplayName is an outcome's object as kubectl prints it, "deployment.apps/web"; what
 // the user wrote where the outcome tells none.
-func nameOf(out client.Outcome, written string) string {
+func objectDisplayName(out client.Outcome, fallback string) string {
 	if len(out.Keys) != 1 {
-		return written
+		return fallback
 	}
-	return kindLabel(out.Keys[0].Kind) + "/" + out.Keys[0].Name
+	return kindDisplayName(out.Keys[0].Kind) + "/" + out.Keys[0].Name
 }

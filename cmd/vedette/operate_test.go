@@ -15,17 +15,17 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// steer returns the address of a server whose agents are clusters.
-func steer(t *testing.T, c *clusters) string {
-	w := shop(t)
-	remember(t, w.Store)
+// serveClusters returns the address of a server whose agents are clusters.
+func serveClusters(t *testing.T, c *fakeClusters) string {
+	w := newShopWorld(t)
+	seedHistory(t, w.Store)
 	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: c, Version: "v1.2.3"}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
-// remember puts some operations into the history.
-func remember(t *testing.T, s *store.Store) {
+// seedHistory puts some operations into the history.
+func seedHistory(t *testing.T, s *store.Store) {
 	t.Helper()
 	now := time.Now()
 	for _, row := range []store.OperationRow{
@@ -49,9 +49,9 @@ func remember(t *testing.T, s *store.Store) {
 	}
 }
 
-// furnish puts into the clusters what the conversations begin with.
-func furnish() *clusters {
-	c := newClusters()
+// newSampleClusters puts into the clusters what the conversations begin with.
+func newSampleClusters() *fakeClusters {
+	c := newFakeClusters()
 	for _, account := range []vedette.AccountName{"dev", "prod-1"} {
 		c.put(account, `{"kind":"Deployment","metadata":{"name":"api","namespace":"shop"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"api"}}}}`)
 		c.put(account, `{"kind":"Pod","metadata":{"name":"api-1","namespace":"shop","labels":{"app":"api"}},"spec":{"containers":[{"name":"main"}]}}`)
@@ -73,7 +73,7 @@ func furnish() *clusters {
 	return c
 }
 
-var ages = regexp.MustCompile(`\b\d+(\.\d+)?(m|h|s|h\d+m|m\d+s)\b`)
+var agePattern = regexp.MustCompile(`\b\d+(\.\d+)?(m|h|s|h\d+m|m\d+s)\b`)
 
 // TestConversations runs the commands of each file one after the other, against
 // clusters that remember, and compares what they print with what the file says.
@@ -88,14 +88,14 @@ func TestConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server := steer(t, furnish())
+			server := serveClusters(t, newSampleClusters())
 			var got strings.Builder
 			for line := range strings.SplitSeq(string(want), "\n") {
 				if strings.HasPrefix(line, "# ") {
 					got.WriteString(line + "\n")
 				}
 				if command, is := strings.CutPrefix(line, "$ vedette "); is {
-					got.WriteString(line + "\n" + converse(t, server, strings.Fields(command)))
+					got.WriteString(line + "\n" + runCommand(t, server, strings.Fields(command)))
 				}
 			}
 			if *rewrite {
@@ -109,8 +109,8 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-func converse(t *testing.T, server string, args []string) string {
-	out, errOut, err := run(t.Context(), append(args, "--server", server)...)
+func runCommand(t *testing.T, server string, args []string) string {
+	out, errOut, err := runCLI(t.Context(), append(args, "--server", server)...)
 	text := out
 	if out != "" && !strings.HasSuffix(out, "\n") {
 		text += "<no end of line>\n"
@@ -118,17 +118,17 @@ func converse(t *testing.T, server string, args []string) string {
 	if errOut != "" {
 		text += "--- error output\n" + errOut
 	}
-	var told failures
+	var summary failureSummary
 	switch {
-	case errors.As(err, &told):
-		text += "--- exit code 1: " + told.Error() + "\n"
+	case errors.As(err, &summary):
+		text += "--- exit code 1: " + summary.Error() + "\n"
 	case err != nil:
 		text += "--- fails\n" + err.Error() + "\n"
 	}
-	text = moving.ReplaceAllString(text, "TIME")
+	text = timestampPattern.ReplaceAllString(text, "TIME")
 	text = regexp.MustCompile(`ops get [0-9A-Z]{26}`).ReplaceAllString(text, "ops get ID")
 	if args[0] == "ops" {
-		text = spaces.ReplaceAllString(ages.ReplaceAllString(text, "N"), "  ")
+		text = spacesPattern.ReplaceAllString(agePattern.ReplaceAllString(text, "N"), "  ")
 	}
-	return port.ReplaceAllString(text, "HOST")
+	return addressPattern.ReplaceAllString(text, "HOST")
 }

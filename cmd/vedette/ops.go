@@ -23,73 +23,73 @@ func newOps() *cobra.Command {
 }
 
 func newOpsList(use string) *cobra.Command {
-	h := client.HistoryQuery{}
-	wide := ""
+	query := client.HistoryQuery{}
+	output := ""
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: "Show the newest operations",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case h.Limit < 1:
-				return vedette.Errorf(vedette.Invalid, "the limit is %d and must be above 0", h.Limit)
-			case wide != "" && wide != "wide":
-				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write wide after -o", wide)
+			case query.Limit < 1:
+				return vedette.Errorf(vedette.Invalid, "the limit is %d and must be above 0", query.Limit)
+			case output != "" && output != "wide":
+				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write wide after -o", output)
 			}
 			c, err := connect(cmd)
 			if err != nil {
 				return err
 			}
-			past, err := c.Operations(cmd.Context(), h)
+			operations, err := c.Operations(cmd.Context(), query)
 			if err != nil {
 				return err
 			}
-			return showOperations(cmd, past, wide != "", time.Now())
+			return showOperations(cmd, operations, output != "", time.Now())
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&h.Account, "account", "", "only accounts of this name or pattern (prod-*), or several joined by commas")
-	flags.StringVar(&h.State, "state", "", "only those that are pending, done, failed or lost")
-	flags.StringVar(&h.Verb, "verb", "", "only those of this verb: apply, delete, scale, …")
-	flags.StringVar(&h.Agent, "agent", "", "only those that this agent was sent")
-	flags.StringVar(&h.Origin, "origin", "", "only those of this origin, as -o wide shows it")
-	flags.IntVar(&h.Limit, "limit", 30, "how many")
-	flags.StringVarP(&wide, "output", "o", "", "wide shows who did it, and what the cluster said")
+	flags.StringVar(&query.Account, "account", "", "only accounts of this name or pattern (prod-*), or several joined by commas")
+	flags.StringVar(&query.State, "state", "", "only those that are pending, done, failed or lost")
+	flags.StringVar(&query.Verb, "verb", "", "only those of this verb: apply, delete, scale, …")
+	flags.StringVar(&query.Agent, "agent", "", "only those that this agent was sent")
+	flags.StringVar(&query.Origin, "origin", "", "only those of this origin, as -o wide shows it")
+	flags.IntVar(&query.Limit, "limit", 30, "how many")
+	flags.StringVarP(&output, "output", "o", "", "wide shows who did it, and what the cluster said")
 	return cmd
 }
 
-func showOperations(cmd *cobra.Command, past []client.HistoryEntry, wide bool, now time.Time) error {
-	heads := "ID|ACCOUNT|VERB|TARGET|STATUS|CODE|TOOK|AGE"
+func showOperations(cmd *cobra.Command, operations []client.HistoryEntry, wide bool, now time.Time) error {
+	headers := "ID|ACCOUNT|VERB|TARGET|STATUS|CODE|TOOK|AGE"
 	if wide {
-		heads += "|USER|ORIGIN|AGENT|MESSAGE"
+		headers += "|USER|ORIGIN|AGENT|MESSAGE"
 	}
 	var rows [][]string
-	for _, p := range past {
-		row := []string{p.ID, p.Account, verbOf(p), or(p.Target, "<none>"), p.State, code(p.Status), took(p), views.Age(now.Sub(p.Accepted))}
+	for _, p := range operations {
+		row := []string{p.ID, p.Account, verbText(p), orDefault(p.Target, "<none>"), p.State, statusText(p.Status), durationText(p), views.Age(now.Sub(p.Accepted))}
 		if wide {
-			row = append(row, or(p.User, "<none>"), p.Origin, or(p.Agent, "<none>"), p.Message)
+			row = append(row, orDefault(p.User, "<none>"), p.Origin, orDefault(p.Agent, "<none>"), p.Message)
 		}
 		rows = append(rows, row)
 	}
-	return show(cmd, heads, rows)
+	return printTable(cmd, headers, rows)
 }
 
-// verbOf is what was done, or only judged.
-func verbOf(p client.HistoryEntry) string {
+// verbText is what was done, or only judged.
+func verbText(p client.HistoryEntry) string {
 	if p.DryRun {
 		return p.Verb + " (dry run)"
 	}
 	return p.Verb
 }
 
-func code(status int) string {
+func statusText(status int) string {
 	if status == 0 {
 		return "<none>"
 	}
 	return strconv.Itoa(status)
 }
 
-func took(p client.HistoryEntry) string {
+func durationText(p client.HistoryEntry) string {
 	if p.Ended == nil {
 		return "<none>"
 	}
@@ -117,7 +117,7 @@ func newOpsGet() *cobra.Command {
 			out := newPrinter(cmd.OutOrStdout())
 			switch output {
 			case "":
-				describe(out, p, time.Now())
+				printOperation(out, p, time.Now())
 			case "json":
 				_, _ = out.w.Write(raw) // flush tells
 				out.line("")
@@ -137,19 +137,19 @@ func newOpsGet() *cobra.Command {
 	return cmd
 }
 
-func describe(out *printer, p client.HistoryEntry, now time.Time) {
+func printOperation(out *printer, p client.HistoryEntry, now time.Time) {
 	state := p.State
 	if out.colour {
-		state = paint(state)
+		state = colourize(state)
 	}
-	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbOf(p)}, {"Target", or(p.Target, "<none>")}, {"State", state},
-		{"Status", code(p.Status) + space(p.Reason)}, {"Message", p.Message}, {"User", or(p.User, "<none>")}, {"Origin", or(p.Origin, "<none>")},
-		{"Server", p.Server}, {"Agent", or(p.Agent, "<none>: it was not sent")}, {"Accepted", at(&p.Accepted, now)}, {"Sent", at(p.Sent, now)},
-		{"Ended", at(p.Ended, now)}, {"Took", took(p)}}
+	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbText(p)}, {"Target", orDefault(p.Target, "<none>")}, {"State", state},
+		{"Status", statusText(p.Status) + prefixSpace(p.Reason)}, {"Message", p.Message}, {"User", orDefault(p.User, "<none>")}, {"Origin", orDefault(p.Origin, "<none>")},
+		{"Server", p.Server}, {"Agent", orDefault(p.Agent, "<none>: it was not sent")}, {"Accepted", timeText(&p.Accepted, now)}, {"Sent", timeText(p.Sent, now)},
+		{"Ended", timeText(p.Ended, now)}, {"Took", durationText(p)}}
 	for _, row := range rows {
 		value := row[1]
 		if row[0] != "State" {
-			value = clean(value)
+			value = sanitize(value)
 		}
 		if value != "" {
 			out.line(fmt.Sprintf("%-10s %s", row[0]+":", value))
@@ -157,14 +157,14 @@ func describe(out *printer, p client.HistoryEntry, now time.Time) {
 	}
 }
 
-func space(text string) string {
+func prefixSpace(text string) string {
 	if text == "" {
 		return ""
 	}
 	return " " + text
 }
 
-func at(t *time.Time, now time.Time) string {
+func timeText(t *time.Time, now time.Time) string {
 	if t == nil {
 		return "<none>"
 	}

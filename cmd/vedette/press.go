@@ -13,12 +13,12 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// press prints logs.
-type press struct {
-	client  *client.Client
-	prefix  bool
-	several bool
-	limit   int64 // of bytes of each log; 0 for none
+// logPrinter prints logs.
+type logPrinter struct {
+	client     *client.Client
+	prefix     bool
+	multiple   bool
+	limitBytes int64 // of bytes of each log; 0 for none
 
 	mu          sync.Mutex
 	out, errOut io.Writer
@@ -26,14 +26,14 @@ type press struct {
 
 // print returns how many logs could not be read whole. Its error is one of the
 // output, or the end of ctx.
-func (p *press) print(ctx context.Context, logs []client.LogQuery, together bool) (failed int, err error) {
+func (p *logPrinter) print(ctx context.Context, logs []client.LogQuery, concurrent bool) (failed int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
-	if !together {
+	if !concurrent {
 		group.SetLimit(1)
 	}
 	for _, l := range logs {
 		group.Go(func() error {
-			err := p.copy(ctx, l)
+			err := p.copyLog(ctx, l)
 			if ctx.Err() != nil || errors.Is(err, errOutput) || err == nil {
 				return err
 			}
@@ -58,9 +58,9 @@ func logName(l client.LogQuery) string {
 	return "pod/" + l.Pod + "/" + l.Container
 }
 
-// copy prints one log by lines, so that those of several don't run into each
+// copyLog prints one log by lines, so that those of several don't run into each
 // other.
-func (p *press) copy(ctx context.Context, l client.LogQuery) error {
+func (p *logPrinter) copyLog(ctx context.Context, l client.LogQuery) error {
 	log, err := p.client.Logs(ctx, l)
 	if err != nil {
 		return err
@@ -71,20 +71,20 @@ func (p *press) copy(ctx context.Context, l client.LogQuery) error {
 		prefix = "[" + l.Account + "/" + logName(l) + "] "
 	}
 	var from io.Reader = log
-	if p.limit > 0 {
-		from = io.LimitReader(log, p.limit)
+	if p.limitBytes > 0 {
+		from = io.LimitReader(log, p.limitBytes)
 	}
-	lines, begun := bufio.NewReaderSize(from, 64<<10), false // within a line that is longer than the buffer
+	lines, continued := bufio.NewReaderSize(from, 64<<10), false // within a line that is longer than the buffer
 	for {
 		line, err := lines.ReadSlice('\n')
 		if len(line) > 0 {
-			if err := p.write(prefix, line, begun, err); err != nil {
+			if err := p.write(prefix, line, continued, err); err != nil {
 				return err
 			}
 		}
-		begun = errors.Is(err, bufio.ErrBufferFull)
+		continued = errors.Is(err, bufio.ErrBufferFull)
 		switch {
-		case begun || err == nil:
+		case continued || err == nil:
 		case errors.Is(err, io.EOF):
 			return nil
 		default:
@@ -95,14 +95,14 @@ func (p *press) copy(ctx context.Context, l client.LogQuery) error {
 
 // write prints a line, or a part of a long one. One that the end of its log has cut
 // is ended where another log's could follow.
-func (p *press) write(prefix string, line []byte, begun bool, why error) error {
+func (p *logPrinter) write(prefix string, line []byte, continued bool, readErr error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := string(line)
-	if !begun {
+	if !continued {
 		text = prefix + text
 	}
-	if p.several && why != nil && !errors.Is(why, bufio.ErrBufferFull) {
+	if p.multiple && readErr != nil && !errors.Is(readErr, bufio.ErrBufferFull) {
 		text += "\n"
 	}
 	if _, err := io.WriteString(p.out, text); err != nil {

@@ -18,10 +18,10 @@ type printer struct {
 }
 
 func newPrinter(w io.Writer) *printer {
-	return &printer{w: bufio.NewWriter(w), colour: terminal(w) && os.Getenv("NO_COLOR") == ""}
+	return &printer{w: bufio.NewWriter(w), colour: isTerminal(w) && os.Getenv("NO_COLOR") == ""}
 }
 
-func terminal(w io.Writer) bool {
+func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -50,19 +50,19 @@ func (p *printer) table(l *layout) {
 // Widths only grow, so that lines that come later stand under the same heads as
 // long as they can.
 type layout struct {
-	columns  client.Columns
-	wide     bool
-	withKind bool // names are shown as kind/name
-	status   int  // the cell that is coloured; -1 for none
-	widths   []int
-	lines    [][]string
+	columns      client.Columns
+	wide         bool
+	withKind     bool // names are shown as kind/name
+	statusColumn int  // the cell that is coloured; -1 for none
+	widths       []int
+	lines        [][]string
 }
 
 func newLayout(columns client.Columns, wide, withKind bool) *layout {
-	l := &layout{columns: columns, wide: wide, withKind: withKind, status: -1}
+	l := &layout{columns: columns, wide: wide, withKind: withKind, statusColumn: -1}
 	for i, head := range l.header() {
 		if head == "STATUS" {
-			l.status = i
+			l.statusColumn = i
 		}
 	}
 	return l
@@ -112,26 +112,26 @@ func (l *layout) add(cells []string) {
 	l.lines = append(l.lines, cells)
 }
 
-const gap = "   "
+const columnGap = "   "
 
 func (l *layout) format(cells []string, colour bool) string {
 	var b strings.Builder
 	for i, cell := range cells {
-		text := clean(cell)
-		if colour && i == l.status {
-			text = paint(text)
+		text := sanitize(cell)
+		if colour && i == l.statusColumn {
+			text = colourize(text)
 		}
 		b.WriteString(text)
 		if i < len(cells)-1 {
-			b.WriteString(strings.Repeat(" ", max(0, l.widths[i]-utf8.RuneCountInString(cell))) + gap)
+			b.WriteString(strings.Repeat(" ", max(0, l.widths[i]-utf8.RuneCountInString(cell))) + columnGap)
 		}
 	}
 	return strings.TrimRight(b.String(), " ")
 }
 
-// clean takes from a text what would move a terminal's cursor: most of it was
+// sanitize takes from a text what would move a terminal's cursor: most of it was
 // written by whoever may write to a cluster.
-func clean(text string) string {
+func sanitize(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return '?'
@@ -140,40 +140,40 @@ func clean(text string) string {
 	}, text)
 }
 
-// cleanCells is clean for lines whose cells are separated by tabs.
-func cleanCells(text string) string {
+// sanitizeCells is clean for lines whose cells are separated by tabs.
+func sanitizeCells(text string) string {
 	cells := strings.Split(text, "\t")
 	for i, cell := range cells {
-		cells[i] = clean(cell)
+		cells[i] = sanitize(cell)
 	}
 	return strings.Join(cells, "\t")
 }
 
 const (
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-	red    = "\x1b[31m"
-	plain  = "\x1b[0m"
+	green       = "\x1b[32m"
+	yellow      = "\x1b[33m"
+	red         = "\x1b[31m"
+	resetColour = "\x1b[0m"
 )
 
-// paint colours a status by what it means for a person's evening.
-func paint(status string) string {
+// colourize colours a status by what it means for a person's evening.
+func colourize(status string) string {
 	switch status {
 	case "Running", "Active", "Ready", "Bound", "Available", "done":
-		return green + status + plain
+		return green + status + resetColour
 	case "Completed", "Complete", "Succeeded", "STATUS", "":
 		return status
 	case "Pending", "ContainerCreating", "PodInitializing", "Terminating", "NotReady", "Suspended", "SchedulingGated", "Released", "<deleted>", "pending":
-		return yellow + status + plain
+		return yellow + status + resetColour
 	}
 	if strings.HasPrefix(status, "Init:") && strings.Contains(status, "/") || strings.HasPrefix(status, "Ready,") {
-		return yellow + status + plain
+		return yellow + status + resetColour
 	}
-	return red + status + plain
+	return red + status + resetColour
 }
 
-// shown returns the columns after the name that are shown.
-func (l *layout) shown() []client.Column {
+// visibleColumns returns the columns after the name that are shown.
+func (l *layout) visibleColumns() []client.Column {
 	var out []client.Column
 	for _, c := range l.columns.Columns {
 		if l.wide || !c.Wide {

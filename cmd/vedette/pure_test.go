@@ -10,20 +10,20 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-func TestParseTargets(t *testing.T) {
+func TestParseResourceArgs(t *testing.T) {
 	for _, tt := range []struct {
 		args string
-		want []target
+		want []resourceArg
 	}{
-		{"pods", []target{{kind: "pods"}}},
-		{"pods,svc", []target{{kind: "pods"}, {kind: "svc"}}},
-		{"pod a b", []target{{kind: "pod", name: "a"}, {kind: "pod", name: "b"}}},
-		{"pod,svc a", []target{{kind: "pod", name: "a"}, {kind: "svc", name: "a"}}},
-		{"pod/a svc/b", []target{{kind: "pod", name: "a"}, {kind: "svc", name: "b"}}},
-		{"dev/Deployment.apps/shop/web", []target{{account: "dev", kind: "Deployment.apps", namespace: "shop", name: "web"}}},
-		{"dev/Node/_/n1", []target{{account: "dev", kind: "Node", name: "n1"}}},
+		{"pods", []resourceArg{{kind: "pods"}}},
+		{"pods,svc", []resourceArg{{kind: "pods"}, {kind: "svc"}}},
+		{"pod a b", []resourceArg{{kind: "pod", name: "a"}, {kind: "pod", name: "b"}}},
+		{"pod,svc a", []resourceArg{{kind: "pod", name: "a"}, {kind: "svc", name: "a"}}},
+		{"pod/a svc/b", []resourceArg{{kind: "pod", name: "a"}, {kind: "svc", name: "b"}}},
+		{"dev/Deployment.apps/shop/web", []resourceArg{{account: "dev", kind: "Deployment.apps", namespace: "shop", name: "web"}}},
+		{"dev/Node/_/n1", []resourceArg{{account: "dev", kind: "Node", name: "n1"}}},
 	} {
-		got, err := parseTargets(strings.Fields(tt.args))
+		got, err := parseResourceArgs(strings.Fields(tt.args))
 		if err != nil || len(got) != len(tt.want) {
 			t.Errorf("%s: %+v, %v", tt.args, got, err)
 			continue
@@ -35,26 +35,26 @@ func TestParseTargets(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"pods,", ",", "pod/", "/a", "a/b/c", "a/b/c/d/e", "pod/a svc", "pod a/b", "a//b/c"} {
-		if got, err := parseTargets(strings.Fields(args)); vedette.KindOf(err) != vedette.Invalid {
+		if got, err := parseResourceArgs(strings.Fields(args)); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("%s: %+v, %v; want an invalid error", args, got, err)
 		}
 	}
 }
 
-func FuzzParseTargets(f *testing.F) {
+func FuzzParseResourceArgs(f *testing.F) {
 	f.Add("pods", "a")
 	f.Add("a/b/c/d", "e/f")
 	f.Fuzz(func(t *testing.T, first, second string) {
-		targets, err := parseTargets([]string{first, second})
-		for _, target := range targets {
-			if err == nil && (target.kind == "" || strings.ContainsAny(target.kind+target.name, "/")) {
-				t.Errorf("%q %q gave %+v", first, second, target)
+		args, err := parseResourceArgs([]string{first, second})
+		for _, arg := range args {
+			if err == nil && (arg.kind == "" || strings.ContainsAny(arg.kind+arg.name, "/")) {
+				t.Errorf("%q %q gave %+v", first, second, arg)
 			}
 		}
 	})
 }
 
-func TestWarning(t *testing.T) {
+func TestStaleWarning(t *testing.T) {
 	lag := int64(40_400)
 	for _, tt := range []struct {
 		why  string
@@ -67,29 +67,29 @@ func TestWarning(t *testing.T) {
 		{"still reading, by namespace", client.FeedFreshness{Account: "a", Kind: "Pod", Namespace: "n", State: "syncing", Stale: true, LagMs: &lag}, "a: Pod in n is syncing; last heard from 40s ago"},
 		{"not cached", client.FeedFreshness{Account: "a", Kind: "Job.batch", State: "absent"}, "a: does not cache Job.batch"},
 	} {
-		if got := warning(tt.f); got != tt.want {
+		if got := staleWarning(tt.f); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.why, got, tt.want)
 		}
 	}
 }
 
-func TestWarningsAreFew(t *testing.T) {
+func TestStaleWarningsAreLimited(t *testing.T) {
 	var b bytes.Buffer
-	g := &getter{errOut: &b, told: map[string]bool{}}
+	g := &getter{errOut: &b, warned: map[string]bool{}}
 	var fresh []client.FeedFreshness
 	for i := range 1000 {
 		fresh = append(fresh, client.FeedFreshness{Account: fmt.Sprintf("prod-%d", i), State: "live", Stale: true})
 	}
-	g.warn(fresh)
-	g.warn(fresh) // of the next page
+	g.warnStale(fresh)
+	g.warnStale(fresh) // of the next page
 	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 11 || !strings.HasPrefix(lines[10], "and 990 more;") {
 		t.Errorf("%d lines: %s", len(lines), b.String())
 	}
 }
 
-// TestColour paints a status and nothing else, keeps columns straight, and lets
+// TestStatusColour paints a status and nothing else, keeps columns straight, and lets
 // no cell move the cursor.
-func TestColour(t *testing.T) {
+func TestStatusColour(t *testing.T) {
 	var b bytes.Buffer
 	out := newPrinter(&b)
 	if out.colour {
@@ -112,7 +112,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	for args, want := range map[string]string{
 		"get pods -A -n shop":                  "leave one out",
 		"get pods --chunk-size 0":              "not between 1 and 5000",
@@ -121,12 +121,12 @@ func TestOptions(t *testing.T) {
 		"get pods --server ftp://x":            "no URL like",
 		"get pods --server http://127.0.0.1:1": "nothing listens at http://127.0.0.1:1 (",
 	} {
-		_, _, err := run(t.Context(), strings.Fields(args)...)
+		_, _, err := runCLI(t.Context(), strings.Fields(args)...)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}
-	_, _, err := run(t.Context(), "get", "pods", "--server", "http://127.0.0.1:1")
+	_, _, err := runCLI(t.Context(), "get", "pods", "--server", "http://127.0.0.1:1")
 	if err == nil || !strings.Contains(err.Error(), "start a server with `vedette up`") {
 		t.Errorf("nobody is told how to start: %v", err)
 	}

@@ -22,78 +22,78 @@ func newRollout() *cobra.Command {
   vedette rollout undo deployment/web --to-revision 3`,
 	}
 	cmd.AddCommand(newRolloutStatus(), newRolloutHistory(), newRolloutUndo(),
-		newRolloutDeed("pause", "Stop a rollout", vedette.VerbPause, "paused"),
-		newRolloutDeed("resume", "Let a paused rollout go on", vedette.VerbResume, "resumed"),
-		newRolloutDeed("restart", "Roll out the same pods once more", vedette.VerbRestart, "restarted"))
+		newRolloutAction("pause", "Stop a rollout", vedette.VerbPause, "paused"),
+		newRolloutAction("resume", "Let a paused rollout go on", vedette.VerbResume, "resumed"),
+		newRolloutAction("restart", "Roll out the same pods once more", vedette.VerbRestart, "restarted"))
 	return cmd
 }
 
-const aimsUse = " TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | -f FILE"
+const targetUsage = " TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | -f FILE"
 
-func newRolloutDeed(use, short string, verb vedette.Verb, done string) *cobra.Command {
-	var a aims
-	cmd := &cobra.Command{Use: use + aimsUse, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
-		if err := a.manner.validate("json", "yaml"); err != nil {
+func newRolloutAction(use, short string, verb vedette.Verb, pastTense string) *cobra.Command {
+	var flags targetFlags
+	cmd := &cobra.Command{Use: use + targetUsage, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
+		if err := flags.change.validate("json", "yaml"); err != nil {
 			return err
 		}
-		return a.named(cmd, args, func(ctx context.Context, h *hand, one aim) error {
-			out, ok, err := h.must(ctx, use+" "+one.label(), one.on(verb))
+		return flags.forEachObject(cmd, args, func(ctx context.Context, run *accountRun, t target) error {
+			out, ok, err := run.execute(ctx, use+" "+t.displayName(), t.operation(verb))
 			if ok {
-				h.report(out, one.label(), done)
+				run.report(out, t.displayName(), pastTense)
 			}
 			return err
 		})
 	}}
-	a.flags(cmd)
-	a.manner.flags(cmd)
+	flags.addFlags(cmd)
+	flags.change.addFlags(cmd)
 	return cmd
 }
 
 func newRolloutUndo() *cobra.Command {
-	var a aims
+	var flags targetFlags
 	var revision int64
-	cmd := &cobra.Command{Use: "undo" + aimsUse, Short: "Go back to an earlier revision", RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := &cobra.Command{Use: "undo" + targetUsage, Short: "Go back to an earlier revision", RunE: func(cmd *cobra.Command, args []string) error {
 		if revision < 0 {
 			return vedette.Errorf(vedette.Invalid, "--to-revision is %d and can't be negative", revision)
 		}
-		if err := a.manner.validate("json", "yaml"); err != nil {
+		if err := flags.change.validate("json", "yaml"); err != nil {
 			return err
 		}
-		return a.named(cmd, args, func(ctx context.Context, h *hand, one aim) error {
-			op := one.on(vedette.VerbUndo)
+		return flags.forEachObject(cmd, args, func(ctx context.Context, run *accountRun, t target) error {
+			op := t.operation(vedette.VerbUndo)
 			op.Revision = revision
-			out, ok, err := h.must(ctx, "undo "+one.label(), op)
+			out, ok, err := run.execute(ctx, "undo "+t.displayName(), op)
 			if ok {
-				h.report(out, one.label(), or(out.Message, "rolled back"))
+				run.report(out, t.displayName(), orDefault(out.Message, "rolled back"))
 			}
 			return err
 		})
 	}}
-	a.flags(cmd)
-	a.manner.flags(cmd)
+	flags.addFlags(cmd)
+	flags.change.addFlags(cmd)
 	cmd.Flags().Int64Var(&revision, "to-revision", 0, "the revision to go back to; 0 for the one before")
 	return cmd
 }
 
 func newRolloutStatus() *cobra.Command {
-	var a aims
+	var flags targetFlags
 	var watch bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:   "status" + aimsUse,
+		Use:   "status" + targetUsage,
 		Short: "Show how far a rollout is, until it has ended",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var ends time.Time
+			var deadline time.Time
 			if timeout > 0 {
-				ends = time.Now().Add(timeout)
+				deadline = time.Now().Add(timeout)
 			}
-			a.live = true
-			return a.named(cmd, args, func(ctx context.Context, h *hand, one aim) error {
-				return rollout{one, !watch}.follow(ctx, h, ends)
+			flags.interleaved = true
+			return flags.forEachObject(cmd, args, func(ctx context.Context, run *accountRun, t target) error {
+				return rollout{t, !watch}.follow(ctx, run, deadline)
 			})
 		},
 	}
-	a.flags(cmd)
+	flags.addFlags(cmd)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "go on until the rollout has ended")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait; 0 for as long as it takes")
 	return cmd
@@ -101,7 +101,7 @@ func newRolloutStatus() *cobra.Command {
 
 // rollout is a workload whose pods are being replaced.
 type rollout struct {
-	aim
+	target
 	once bool // look at it once only
 }
 
@@ -111,72 +111,72 @@ func rolloutOf(d document, out client.Outcome) (rollout, bool) {
 	if group != "apps" || !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, d.Kind) || len(out.Keys) > 1 {
 		return rollout{}, false
 	}
-	a := aim{kind: d.Kind, apiVersion: d.APIVersion, namespace: d.Metadata.Namespace, name: d.Metadata.Name}
+	t := target{kind: d.Kind, apiVersion: d.APIVersion, namespace: d.Metadata.Namespace, name: d.Metadata.Name}
 	if len(out.Keys) == 1 { // it may have been named by the cluster
-		a.namespace, a.name = out.Keys[0].Namespace, out.Keys[0].Name
+		t.namespace, t.name = out.Keys[0].Namespace, out.Keys[0].Name
 	}
-	return rollout{aim: a}, true
+	return rollout{target: t}, true
 }
 
 // How often a rollout is looked at.
 const (
-	lookFirst  = 200 * time.Millisecond
-	lookSlowly = 2 * time.Second
+	minPollInterval = 200 * time.Millisecond
+	maxPollInterval = 2 * time.Second
 )
 
 // follow tells how far a rollout is, each time that it has got further, until it
 // has ended or a time has come; the zero time never does.
-func (r rollout) follow(ctx context.Context, h *hand, ends time.Time) error {
-	look := backoff.NewExponentialBackOff()
-	look.InitialInterval, look.MaxInterval = lookFirst, lookSlowly
+func (r rollout) follow(ctx context.Context, run *accountRun, deadline time.Time) error {
+	poll := backoff.NewExponentialBackOff()
+	poll.InitialInterval, poll.MaxInterval = minPollInterval, maxPollInterval
 	last := ""
 	for {
-		out, ok, err := h.must(ctx, "rollout of "+r.label(), r.on(vedette.VerbStatus))
+		out, ok, err := run.execute(ctx, "rollout of "+r.displayName(), r.operation(vedette.VerbStatus))
 		if !ok {
 			return err
 		}
 		var status vedette.RolloutStatus
 		if err := json.Unmarshal(out.Result, &status); err != nil {
-			h.done--
-			h.fail("what is said of the rollout of %s makes no sense: %v", r.label(), err)
+			run.succeeded--
+			run.failf("what is said of the rollout of %s makes no sense: %v", r.displayName(), err)
 			return nil
 		}
-		if ended := r.tell(h, status, &last); ended || r.once {
+		if ended := r.printStatus(run, status, &last); ended || r.once {
 			return nil
 		}
-		h.done--
-		if !ends.IsZero() && time.Now().After(ends) {
-			h.fail("timed out waiting for %s to be rolled out: %s", r.label(), status.Message)
+		run.succeeded--
+		if !deadline.IsZero() && time.Now().After(deadline) {
+			run.failf("timed out waiting for %s to be rolled out: %s", r.displayName(), status.Message)
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(look.NextBackOff()):
+		case <-time.After(poll.NextBackOff()):
 		}
 	}
 }
 
-// tell reports whether the rollout has ended.
-func (r rollout) tell(h *hand, status vedette.RolloutStatus, last *string) bool {
+// printStatus reports whether the rollout has ended.
+func (r rollout) printStatus(run *accountRun, status vedette.RolloutStatus, last *string) bool {
 	switch {
 	case status.Failed:
-		h.done--
-		h.fail("%s", status.Message)
+		run.succeeded--
+		run.failf("%s", status.Message)
 		return true
 	case status.Done:
-		h.say("%s", status.Message)
+		run.printf("%s", status.Message)
 		return true
 	case status.Message != *last:
 		*last = status.Message
-		h.say("Waiting for %s %q rollout to finish: %s...", spokenKind(r.kind), r.name, kubectlWords(status.Message))
+		run.printf("Waiting for %s %q rollout to finish: %s...", kindWords(r.kind), r.name, kubectlWords(status.Message))
 	}
 	return false
 }
 
-// spokenKind is a kind as kubectl words it in sentences.
-func spokenKind(kind string) string {
-	name, _, _ := strings.Cut(kindLabel(kind), ".")
+// kindWords is a kind as kubectl words it in sentences.
+func kindWords(kind string) string {
+	name, _, _ := strings.Cut(kindDisplayName(kind), ".")
 	switch name {
 	case "statefulset":
 		return "stateful set"

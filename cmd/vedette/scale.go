@@ -13,7 +13,7 @@ import (
 )
 
 type scaleOptions struct {
-	aims
+	targetFlags
 	replicas, current int64
 }
 
@@ -31,67 +31,67 @@ func newScale() *cobra.Command {
 			case o.replicas < 0:
 				return vedette.Errorf(vedette.Invalid, "%d replicas can't be had", o.replicas)
 			}
-			if err := o.manner.validate("json", "yaml"); err != nil {
+			if err := o.change.validate("json", "yaml"); err != nil {
 				return err
 			}
-			var chosen atomic.Int64
-			err := o.named(cmd, args, func(ctx context.Context, h *hand, one aim) error {
-				chosen.Add(1)
-				return o.scale(ctx, h, one)
+			var matched atomic.Int64
+			err := o.forEachObject(cmd, args, func(ctx context.Context, run *accountRun, t target) error {
+				matched.Add(1)
+				return o.scale(ctx, run, t)
 			})
-			if err == nil && chosen.Load() == 0 {
+			if err == nil && matched.Load() == 0 {
 				return vedette.Errorf(vedette.NotFound, "nothing was scaled: no object was chosen")
 			}
 			return err
 		},
 	}
-	o.flags(cmd)
-	o.allFlag(cmd, "scale")
-	o.manner.flags(cmd)
+	o.addFlags(cmd)
+	o.addAllFlag(cmd, "scale")
+	o.change.addFlags(cmd)
 	cmd.Flags().Int64Var(&o.replicas, "replicas", 0, "how many there shall be")
 	cmd.Flags().Int64Var(&o.current, "current-replicas", -1, "scale only what has so many now; -1 for any number")
 	return cmd
 }
 
-func (o scaleOptions) scale(ctx context.Context, h *hand, one aim) error {
-	op := one.on(vedette.VerbScale)
+func (o scaleOptions) scale(ctx context.Context, run *accountRun, t target) error {
+	op := t.operation(vedette.VerbScale)
 	op.Replicas = &o.replicas
-	if o.current >= 0 && !o.manner.local() {
-		ok, err := o.check(ctx, h, one)
+	if o.current >= 0 && !o.change.isClientDryRun() {
+		ok, err := o.checkCurrentReplicas(ctx, run, t)
 		if !ok {
 			return err
 		}
-		op = o.conditional(one)
+		op = o.conditionalPatch(t)
 	}
-	out, ok, err := h.must(ctx, "scale "+one.label(), op)
+	out, ok, err := run.execute(ctx, "scale "+t.displayName(), op)
 	if ok {
-		h.report(out, one.label(), "scaled")
+		run.report(out, t.displayName(), "scaled")
 	}
 	return err
 }
 
-// check refuses what has another number of replicas than it should.
-func (o scaleOptions) check(ctx context.Context, h *hand, one aim) (bool, error) {
-	out, ok, err := h.must(ctx, "read "+one.label(), one.on(vedette.VerbGet))
+// checkCurrentReplicas refuses what has another number of replicas than it should.
+func (o scaleOptions) checkCurrentReplicas(ctx context.Context, run *accountRun, t target) (bool, error) {
+	out, ok, err := run.execute(ctx, "read "+t.displayName(), t.operation(vedette.VerbGet))
 	if !ok {
 		return false, err
 	}
-	h.done--
+	run.succeeded--
 	var object struct{ Spec struct{ Replicas *int64 } }
 	if len(out.Objects) != 1 || json.Unmarshal(out.Objects[0], &object) != nil || object.Spec.Replicas == nil {
-		h.fail("%s does not say how many replicas it has", one.label())
+		run.failf("%s does not say how many replicas it has", t.displayName())
 		return false, nil
 	}
 	if *object.Spec.Replicas != o.current {
-		h.fail("Expected replicas of %s to be %d, was %d", one.label(), o.current, *object.Spec.Replicas)
+		run.failf("Expected replicas of %s to be %d, was %d", t.displayName(), o.current, *object.Spec.Replicas)
 		return false, nil
 	}
 	return true, nil
 }
 
-// conditional scales only where the number is still what it was when it was read.
-func (o scaleOptions) conditional(one aim) client.Operation {
-	op := one.on(vedette.VerbPatch)
+// conditionalPatch scales only where the number is still what it was when it was read.
+func (o scaleOptions) conditionalPatch(t target) client.Operation {
+	op := t.operation(vedette.VerbPatch)
 	op.Type = string(vedette.JSONPatch)
 	op.Patch = fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%d},{"op":"replace","path":"/spec/replicas","value":%d}]`, o.current, o.replicas)
 	return op

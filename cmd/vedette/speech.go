@@ -2,80 +2,80 @@ package main
 
 import "fmt"
 
-// say prints a line about something that was done.
-func (h *hand) say(format string, args ...any) { h.tell(false, format, args...) }
+// printf prints a line about something that was done.
+func (r *accountRun) printf(format string, args ...any) { r.printfTo(false, format, args...) }
 
-// warn prints a line to the error output.
-func (h *hand) warn(format string, args ...any) { h.tell(true, format, args...) }
+// warnf prints a line to the error output.
+func (r *accountRun) warnf(format string, args ...any) { r.printfTo(true, format, args...) }
 
-// heed prints what the account's API servers warned of, each text once, as kubectl
+// printWarnings prints what the account's API servers warned of, each text once, as kubectl
 // does.
-func (h *hand) heed(warnings []string) {
+func (r *accountRun) printWarnings(warnings []string) {
 	prefix := "Warning: "
-	if len(h.crew.accounts) > 1 {
-		prefix = h.account + ": " + prefix
+	if len(r.fanOut.accounts) > 1 {
+		prefix = r.account + ": " + prefix
 	}
 	for _, text := range warnings {
-		if h.heeded[text] {
+		if r.printedWarnings[text] {
 			continue
 		}
-		if h.heeded == nil {
-			h.heeded = map[string]bool{}
+		if r.printedWarnings == nil {
+			r.printedWarnings = map[string]bool{}
 		}
-		h.heeded[text] = true
-		h.write(prefix+text, true)
+		r.printedWarnings[text] = true
+		r.writeLine(prefix+text, true)
 	}
 }
 
-func (h *hand) tell(toErrs bool, format string, args ...any) {
+func (r *accountRun) printfTo(toStderr bool, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if len(h.crew.accounts) > 1 && !toErrs {
-		text = h.account + ": " + text
+	if len(r.fanOut.accounts) > 1 && !toStderr {
+		text = r.account + ": " + text
 	}
-	h.write(text, toErrs)
+	r.writeLine(text, toStderr)
 }
 
-// write prints a line as it is.
-func (h *hand) write(text string, toErrs bool) {
-	h.crew.mu.Lock()
-	defer h.crew.mu.Unlock()
-	h.said = append(h.said, said{text, toErrs})
-	if h.crew.live {
-		h.crew.utterLocked(h)
+// writeLine prints a line as it is.
+func (r *accountRun) writeLine(text string, toStderr bool) {
+	r.fanOut.mu.Lock()
+	defer r.fanOut.mu.Unlock()
+	r.pending = append(r.pending, outputLine{text, toStderr})
+	if r.fanOut.interleaved {
+		r.fanOut.flushLocked(r)
 		return
 	}
-	h.crew.printLocked()
+	r.fanOut.printLocked()
 }
 
-func (h *hand) end() {
-	h.crew.mu.Lock()
-	defer h.crew.mu.Unlock()
-	h.ended = true
-	h.crew.printLocked()
+func (r *accountRun) finish() {
+	r.fanOut.mu.Lock()
+	defer r.fanOut.mu.Unlock()
+	r.ended = true
+	r.fanOut.printLocked()
 }
 
 // printLocked prints what may be printed: all of the hand whose turn it is, and of
 // those after it once those before have ended.
-func (c *crew) printLocked() {
-	for c.turn < len(c.hands) {
-		h := c.hands[c.turn]
-		c.utterLocked(h)
-		if !h.ended {
+func (fan *fanOut) printLocked() {
+	for fan.printing < len(fan.runs) {
+		run := fan.runs[fan.printing]
+		fan.flushLocked(run)
+		if !run.ended {
 			return
 		}
-		c.turn++
+		fan.printing++
 	}
 }
 
-// utterLocked prints what a hand has said.
-func (c *crew) utterLocked(h *hand) {
-	for _, s := range h.said {
-		w := c.out
-		if s.toErrs {
-			w = c.errOut
+// flushLocked prints what a hand has said.
+func (fan *fanOut) flushLocked(run *accountRun) {
+	for _, s := range run.pending {
+		w := fan.out
+		if s.toStderr {
+			w = fan.errOut
 		}
-		c.spin.clear()
-		fmt.Fprintln(w, cleanCells(s.text))
+		fan.spin.clear()
+		fmt.Fprintln(w, sanitizeCells(s.text))
 	}
-	h.said = nil
+	run.pending = nil
 }

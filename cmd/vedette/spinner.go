@@ -16,22 +16,22 @@ type spinner struct {
 	quit  chan struct{} // nil where nothing is shown
 	ended sync.WaitGroup
 
-	mu    sync.Mutex
-	tasks []*task // under way, the oldest first
-	shown bool    // a line stands on the terminal
+	mu        sync.Mutex
+	tasks     []*task // under way, the oldest first
+	lineShown bool    // a line stands on the terminal
 }
 
 type task struct {
-	what  string
-	since time.Time
+	description string
+	since       time.Time
 }
 
-// quickly is how long a task may take without a word.
-const quickly = 2 * time.Second
+// quietPeriod is how long a task may take without a word.
+const quietPeriod = 2 * time.Second
 
 func newSpinner(w io.Writer) *spinner {
 	s := &spinner{w: w}
-	if terminal(w) {
+	if isTerminal(w) {
 		s.start()
 	}
 	return s
@@ -63,9 +63,9 @@ func (s *spinner) stop() {
 	s.clear()
 }
 
-// busy says that a task has begun, and returns what says that it has ended.
-func (s *spinner) busy(what string) (done func()) {
-	t := &task{what, time.Now()}
+// track says that a task has begun, and returns what says that it has ended.
+func (s *spinner) track(description string) (done func()) {
+	t := &task{description, time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tasks = append(s.tasks, t)
@@ -80,15 +80,15 @@ func (s *spinner) show(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clearLocked()
-	if len(s.tasks) == 0 || now.Sub(s.tasks[0].since) < quickly {
+	if len(s.tasks) == 0 || now.Sub(s.tasks[0].since) < quietPeriod {
 		return
 	}
-	line := fmt.Sprintf("%s (%s)", clean(s.tasks[0].what), views.Age(now.Sub(s.tasks[0].since)))
+	line := fmt.Sprintf("%s (%s)", sanitize(s.tasks[0].description), views.Age(now.Sub(s.tasks[0].since)))
 	if more := len(s.tasks) - 1; more > 0 {
 		line += fmt.Sprintf(", and %d more", more)
 	}
 	fmt.Fprint(s.w, line)
-	s.shown = true
+	s.lineShown = true
 }
 
 // clear takes the line away, so that others can be printed.
@@ -99,8 +99,8 @@ func (s *spinner) clear() {
 }
 
 func (s *spinner) clearLocked() {
-	if s.shown {
+	if s.lineShown {
 		fmt.Fprint(s.w, "\r\x1b[K")
-		s.shown = false
+		s.lineShown = false
 	}
 }

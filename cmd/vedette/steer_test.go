@@ -17,10 +17,10 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
-// TestFlagsBecomeOperations holds what commands ask the agents for.
-func TestFlagsBecomeOperations(t *testing.T) {
-	c := furnish()
-	server := steer(t, c)
+// TestFlagsMapToOperations holds what commands ask the agents for.
+func TestFlagsMapToOperations(t *testing.T) {
+	c := newSampleClusters()
+	server := serveClusters(t, c)
 	for _, tt := range []struct{ command, want string }{
 		{"delete pod none -n shop --cascade orphan --grace-period 7 --ignore-not-found --wait=false",
 			`{"Kind":"pod","APIVersion":"","Namespace":"shop","Name":"none","LabelSelector":"","FieldSelector":"","All":false,"AllNamespaces":false,"Propagation":"orphan","GraceSeconds":7,"MissingOK":true,"NoWait":true`},
@@ -50,14 +50,14 @@ func TestFlagsBecomeOperations(t *testing.T) {
 		{"logs api-1 -n shop --since-time 2026-01-31T12:00:00Z", `"TailLines":null,"SinceSeconds":null,"SinceTime":"2026-01-31T12:00:00Z"`},
 		{"logs -l app=api -n shop", `"TailLines":10`},
 	} {
-		c.asked = nil
-		_, _, err := run(t.Context(), append(strings.Fields(tt.command), "--account", "dev", "--user", "ann", "--server", server)...)
-		var told failures
-		if err != nil && !errors.As(err, &told) {
+		c.received = nil
+		_, _, err := runCLI(t.Context(), append(strings.Fields(tt.command), "--account", "dev", "--user", "ann", "--server", server)...)
+		var summary failureSummary
+		if err != nil && !errors.As(err, &summary) {
 			t.Errorf("%s: %v", tt.command, err)
 			continue
 		}
-		last := c.asked[len(c.asked)-1]
+		last := c.received[len(c.received)-1]
 		got, err := json.Marshal(last.Args)
 		if err != nil {
 			t.Fatal(err)
@@ -72,87 +72,87 @@ func TestFlagsBecomeOperations(t *testing.T) {
 	}
 }
 
-// TestDryRunsAreAskedForAsSuch holds that nothing that changes anything is sent but
+// TestDryRunIsSentOnlyForWrites holds that nothing that changes anything is sent but
 // as a dry run, and that what only reads is sent as ever.
-func TestDryRunsAreAskedForAsSuch(t *testing.T) {
-	c := furnish()
-	server := steer(t, c)
+func TestDryRunIsSentOnlyForWrites(t *testing.T) {
+	c := newSampleClusters()
+	server := serveClusters(t, c)
 	for _, command := range []string{"apply -f testdata/manifests -n shop --prune --all", "delete pods --all -n shop", "scale deploy/api -n shop --replicas 7 --current-replicas 2",
 		"rollout restart deploy -l app!=x -n shop", "rollout undo deploy/api -n shop", "rollout pause deploy/api -n shop", "rollout resume deploy/api -n shop"} {
-		c.asked = nil
-		if _, errOut, err := run(t.Context(), append(strings.Fields(command), "--dry-run=server", "--account", "dev", "--server", server)...); err != nil && !strings.Contains(errOut, "lost") {
+		c.received = nil
+		if _, errOut, err := runCLI(t.Context(), append(strings.Fields(command), "--dry-run=server", "--account", "dev", "--server", server)...); err != nil && !strings.Contains(errOut, "lost") {
 			t.Errorf("%s: %v %s", command, err, errOut)
 		}
-		dry := 0
-		for _, op := range c.asked {
+		dryRuns := 0
+		for _, op := range c.received {
 			if op.DryRun == op.Reads() {
 				t.Errorf("%s: %s is sent with %v for a dry run", command, op.Args.Verb(), op.DryRun)
 			}
 			if op.DryRun {
-				dry++
+				dryRuns++
 			}
 		}
-		if dry == 0 {
+		if dryRuns == 0 {
 			t.Errorf("%s: nothing was asked", command)
 		}
-		c.asked = nil
+		c.received = nil
 		local := append(strings.Fields(strings.Replace(command, " --prune --all", "", 1)), "--dry-run=client", "--server", "nowhere:1")
-		_, _, err := run(t.Context(), local...)
-		if chooses := strings.Contains(command, "pods --all") || strings.Contains(command, " -l "); (err == nil) == chooses || len(c.asked) > 0 {
+		_, _, err := runCLI(t.Context(), local...)
+		if chooses := strings.Contains(command, "pods --all") || strings.Contains(command, " -l "); (err == nil) == chooses || len(c.received) > 0 {
 			t.Errorf("%v: %v", local, err)
 		}
 	}
 }
 
-// TestOnWhoseBehalf holds that a server that believes it is told which accounts a
+// TestUserAccountsAuthorizeOperations holds that a server that believes it is told which accounts a
 // user may change, and that who is refused is told what to say.
-func TestOnWhoseBehalf(t *testing.T) {
-	w := shop(t)
+func TestUserAccountsAuthorizeOperations(t *testing.T) {
+	w := newShopWorld(t)
 	authority, err := authorize.New(authorize.Config{Properties: func(context.Context, vedette.AccountName) (vedette.Properties, error) {
 		return vedette.Properties{Permissions: &vedette.Permissions{Write: []string{"ops"}}}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: furnish(), Authorizer: authority}))
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: newSampleClusters(), Authorizer: authority}))
 	t.Cleanup(server.Close)
 	pause := []string{"rollout", "pause", "deploy/api", "-n", "shop", "--account", "dev", "--server", server.URL}
-	_, errOut, err := run(t.Context(), pause...)
-	if err != (failures{1, 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: --user says on whose behalf") {
+	_, errOut, err := runCLI(t.Context(), pause...)
+	if err != (failureSummary{1, 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: --user says on whose behalf") {
 		t.Errorf("%q, %v", errOut, err)
 	}
-	if out, _, err := run(t.Context(), append(pause, "--user-accounts", "prod-1,dev")...); err != nil || out != "deployment.apps/api paused\n" {
+	if out, _, err := runCLI(t.Context(), append(pause, "--user-accounts", "prod-1,dev")...); err != nil || out != "deployment.apps/api paused\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 }
 
-// stuck are clusters of which the first does not get ahead.
-type stuck struct {
-	*clusters
-	prodSaid chan struct{}
+// blockedClusters are clusters of which the first does not get ahead.
+type blockedClusters struct {
+	*fakeClusters
+	prodPrinted chan struct{}
 }
 
 // Execute has the rollout of dev wait until that of prod-1 was told.
-func (c stuck) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (c blockedClusters) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	if op.Account != "dev" {
-		return result(vedette.RolloutStatus{Done: true, Message: "rolled out"})
+		return resultOutcome(vedette.RolloutStatus{Done: true, Message: "rolled out"})
 	}
 	select {
-	case <-c.prodSaid:
-		return refusal(404, "NotFound", "no")
+	case <-c.prodPrinted:
+		return failedOutcome(404, "NotFound", "no")
 	case <-ctx.Done():
-		return refusal(504, "Timeout", "nobody waits")
+		return failedOutcome(504, "Timeout", "nobody waits")
 	}
 }
 
-// TestRolloutsAreToldAsTheyGo holds that an account whose rollout does not get
+// TestRolloutStatusIsPrintedLive holds that an account whose rollout does not get
 // ahead, or fails, keeps nothing of the others from being told.
-func TestRolloutsAreToldAsTheyGo(t *testing.T) {
-	w := shop(t)
-	c := stuck{furnish(), make(chan struct{})}
+func TestRolloutStatusIsPrintedLive(t *testing.T) {
+	w := newShopWorld(t)
+	c := blockedClusters{newSampleClusters(), make(chan struct{})}
 	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: c}))
 	t.Cleanup(server.Close)
-	out := newScreen()
+	out := newOutputBuffer()
 	root := newRoot()
 	root.SetArgs([]string{"rollout", "status", "deploy/api", "-n", "shop", "--account", "dev,prod-1", "--server", server.URL})
 	root.SetOut(out)
@@ -163,8 +163,8 @@ func TestRolloutsAreToldAsTheyGo(t *testing.T) {
 	if got := out.lines(t, 1); got[0] != "prod-1: rolled out" {
 		t.Errorf("%q", got)
 	}
-	close(c.prodSaid)
-	if err := <-ended; err != (failures{1, 2}) || !strings.HasPrefix(errOut.String(), "Error from dev (NotFound)") {
+	close(c.prodPrinted)
+	if err := <-ended; err != (failureSummary{1, 2}) || !strings.HasPrefix(errOut.String(), "Error from dev (NotFound)") {
 		t.Errorf("%v, %s", err, &errOut)
 	}
 }
@@ -172,11 +172,11 @@ func TestRolloutsAreToldAsTheyGo(t *testing.T) {
 // TestConditionalScale holds that the condition is the cluster's to check too: the
 // number can change after it was read.
 func TestConditionalScale(t *testing.T) {
-	c := furnish()
-	if _, _, err := run(t.Context(), "scale", "deploy/api", "-n", "shop", "--current-replicas", "2", "--replicas", "5", "--account", "dev", "--server", steer(t, c)); err != nil {
+	c := newSampleClusters()
+	if _, _, err := runCLI(t.Context(), "scale", "deploy/api", "-n", "shop", "--current-replicas", "2", "--replicas", "5", "--account", "dev", "--server", serveClusters(t, c)); err != nil {
 		t.Fatal(err)
 	}
-	patch, ok := c.asked[len(c.asked)-1].Args.(vedette.PatchArgs)
+	patch, ok := c.received[len(c.received)-1].Args.(vedette.PatchArgs)
 	want := `[{"op":"test","path":"/spec/replicas","value":2},{"op":"replace","path":"/spec/replicas","value":5}]`
 	if !ok || string(patch.Patch) != want || patch.Type != vedette.JSONPatch {
 		t.Errorf("%+v", patch)
@@ -184,10 +184,10 @@ func TestConditionalScale(t *testing.T) {
 }
 
 func TestApplyFromStandardInput(t *testing.T) {
-	c := furnish()
+	c := newSampleClusters()
 	root := newRoot()
 	var out bytes.Buffer
-	root.SetArgs([]string{"apply", "-f", "-", "--account", "dev", "--server", steer(t, c)})
+	root.SetArgs([]string{"apply", "-f", "-", "--account", "dev", "--server", serveClusters(t, c)})
 	root.SetIn(strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`))
 	root.SetOut(&out)
 	if err := root.ExecuteContext(t.Context()); err != nil || out.String() != "configmap/a created\nconfigmap/b created\n" {
@@ -195,35 +195,35 @@ func TestApplyFromStandardInput(t *testing.T) {
 	}
 }
 
-// TestRolloutFails holds that a rollout that will not end ends the command, and so
+// TestRolloutStatusReportsFailure holds that a rollout that will not end ends the command, and so
 // does its timeout.
-func TestRolloutFails(t *testing.T) {
-	c := furnish()
-	server := steer(t, c)
+func TestRolloutStatusReportsFailure(t *testing.T) {
+	c := newSampleClusters()
+	server := serveClusters(t, c)
 	c.statuses = []vedette.RolloutStatus{{Message: "waiting"}, {Failed: true, Message: `deployment "api" exceeded its progress deadline`}}
-	_, errOut, err := run(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--server", server)
-	if err != (failures{1, 1}) || errOut != "Error: dev: deployment \"api\" exceeded its progress deadline\n" {
+	_, errOut, err := runCLI(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--server", server)
+	if err != (failureSummary{1, 1}) || errOut != "Error: dev: deployment \"api\" exceeded its progress deadline\n" {
 		t.Errorf("%q, %v", errOut, err)
 	}
 	c.statuses = []vedette.RolloutStatus{{Message: "1 of 2 updated replicas are available"}}
-	_, errOut, err = run(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--timeout", "1ms", "--server", server)
-	if err != (failures{1, 1}) || errOut != "Error: dev: timed out waiting for deployment.apps/api to be rolled out: 1 of 2 updated replicas are available\n" {
+	_, errOut, err = runCLI(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--timeout", "1ms", "--server", server)
+	if err != (failureSummary{1, 1}) || errOut != "Error: dev: timed out waiting for deployment.apps/api to be rolled out: 1 of 2 updated replicas are available\n" {
 		t.Errorf("%q, %v", errOut, err)
 	}
 }
 
-// talking are pods whose logs go on.
-type talking struct {
-	*clusters
+// followedLogs are pods whose logs go on.
+type followedLogs struct {
+	*fakeClusters
 	logs map[string]*io.PipeReader
 }
 
 // Execute opens a log that goes on.
-func (c talking) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (c followedLogs) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	if a, ok := op.Args.(vedette.LogsArgs); ok {
 		return vedette.Outcome{State: vedette.Done, Status: 200, Stream: c.logs[a.Name]}
 	}
-	return c.clusters.Execute(ctx, op)
+	return c.fakeClusters.Execute(ctx, op)
 }
 
 // TestFollowLogs holds that the lines of logs that are followed come as they are
@@ -231,12 +231,12 @@ func (c talking) Execute(ctx context.Context, op vedette.Operation) vedette.Outc
 func TestFollowLogs(t *testing.T) {
 	first, one := io.Pipe()
 	second, two := io.Pipe()
-	w := shop(t)
+	w := newShopWorld(t)
 	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet,
-		Dispatch: talking{furnish(), map[string]*io.PipeReader{"api-1": first, "api-2": second}}}))
+		Dispatch: followedLogs{newSampleClusters(), map[string]*io.PipeReader{"api-1": first, "api-2": second}}}))
 	t.Cleanup(server.Close)
 	ctx, interrupt := context.WithCancel(t.Context())
-	out := newScreen()
+	out := newOutputBuffer()
 	root := newRoot()
 	root.SetArgs([]string{"logs", "-l", "app=api", "-n", "shop", "-f", "-c", "main", "--account", "dev", "--server", server.URL})
 	root.SetOut(out)
@@ -277,11 +277,11 @@ func TestSpinner(t *testing.T) {
 		var b bytes.Buffer
 		s := &spinner{w: &b}
 		s.start()
-		quick := s.busy("quick")
+		quick := s.track("quick")
 		time.Sleep(time.Second)
 		quick()
-		slow := s.busy("dev: delete pod/a")
-		also := s.busy("prod: delete pod/a")
+		slow := s.track("dev: delete pod/a")
+		also := s.track("prod: delete pod/a")
 		time.Sleep(2100 * time.Millisecond)
 		synctest.Wait()
 		if b.String() != "dev: delete pod/a (2s), and 1 more" {

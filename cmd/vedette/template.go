@@ -22,7 +22,7 @@ type podTemplate struct {
 		Volumes                               []volume
 		NodeSelector                          map[string]string
 		Tolerations                           []toleration
-		TopologySpreadConstraints             []spread
+		TopologySpreadConstraints             []topologySpread
 	}
 }
 
@@ -31,23 +31,23 @@ type toleration struct {
 	TolerationSeconds            *int64
 }
 
-type spread struct {
+type topologySpread struct {
 	TopologyKey, WhenUnsatisfiable string
 	MaxSkew                        int64
 	LabelSelector                  *metav1.LabelSelector
 }
 
-// described are lines of text. The parts of a line are separated by tabs, as kubectl
+// descriptionLines are lines of text. The parts of a line are separated by tabs, as kubectl
 // separates them.
-type described []string
+type descriptionLines []string
 
-// add adds a line, two spaces deep per level.
-func (d *described) add(level int, format string, args ...any) {
+// addf adds a line, two spaces deep per level.
+func (d *descriptionLines) addf(level int, format string, args ...any) {
 	*d = append(*d, strings.Repeat("  ", level)+fmt.Sprintf(format, args...))
 }
 
-// values adds values below a title, one a line.
-func (d *described) values(title string, values []string) {
+// addValues adds values below a title, one a line.
+func (d *descriptionLines) addValues(title string, values []string) {
 	if len(values) == 0 {
 		values = []string{"<none>"}
 	}
@@ -61,9 +61,9 @@ func (d *described) values(title string, values []string) {
 
 // describe writes the template as kubectl does.
 func (t podTemplate) describe(cause string) []string {
-	var d described
-	d.add(0, "Pod Template:")
-	d.values("  Labels:", pairs(t.Metadata.Labels, "="))
+	var d descriptionLines
+	d.addf(0, "Pod Template:")
+	d.addValues("  Labels:", sortedPairs(t.Metadata.Labels, "="))
 	annotations := maps.Clone(t.Metadata.Annotations)
 	if cause != "" {
 		if annotations == nil {
@@ -72,38 +72,38 @@ func (t podTemplate) describe(cause string) []string {
 		annotations[vedette.ChangeCauseAnnotation] = cause
 	}
 	if len(annotations) > 0 {
-		d.values("  Annotations:", annotationLines(annotations))
+		d.addValues("  Annotations:", annotationLines(annotations))
 	}
 	if t.Spec.ServiceAccountName != "" {
-		d.add(1, "Service Account:\t%s", t.Spec.ServiceAccountName)
+		d.addf(1, "Service Account:\t%s", t.Spec.ServiceAccountName)
 	}
 	if len(t.Spec.InitContainers) > 0 {
-		d.containers("Init Containers", t.Spec.InitContainers)
+		d.addContainers("Init Containers", t.Spec.InitContainers)
 	}
-	d.containers("Containers", t.Spec.Containers)
-	d.volumes(t.Spec.Volumes)
+	d.addContainers("Containers", t.Spec.Containers)
+	d.addVolumes(t.Spec.Volumes)
 	if len(t.Spec.TopologySpreadConstraints) > 0 {
-		d.values("  Topology Spread Constraints:", spreadLines(t.Spec.TopologySpreadConstraints))
+		d.addValues("  Topology Spread Constraints:", spreadLines(t.Spec.TopologySpreadConstraints))
 	}
 	if t.Spec.PriorityClassName != "" {
-		d.add(1, "Priority Class Name:\t%s", t.Spec.PriorityClassName)
+		d.addf(1, "Priority Class Name:\t%s", t.Spec.PriorityClassName)
 	}
-	d.values("  Node-Selectors:", pairs(t.Spec.NodeSelector, "="))
-	d.values("  Tolerations:", tolerationLines(t.Spec.Tolerations))
+	d.addValues("  Node-Selectors:", sortedPairs(t.Spec.NodeSelector, "="))
+	d.addValues("  Tolerations:", tolerationLines(t.Spec.Tolerations))
 	return d
 }
 
-// pairs are the members of a map, by name.
-func pairs(m map[string]string, between string) []string {
+// sortedPairs are the members of a map, by name.
+func sortedPairs(m map[string]string, separator string) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		lines = append(lines, name+between+m[name])
+		lines = append(lines, name+separator+m[name])
 	}
 	return lines
 }
 
-// mostAnnotation is how much of an annotation stands on its line, in bytes.
-const mostAnnotation = 140
+// maxAnnotationLength is how much of an annotation stands on its line, in bytes.
+const maxAnnotationLength = 140
 
 // annotationLines puts what is long, or has lines of its own, below its name.
 func annotationLines(annotations map[string]string) []string {
@@ -113,14 +113,14 @@ func annotationLines(annotations map[string]string) []string {
 		if name == lastAppliedAnnotation {
 			continue
 		}
-		if len(name)+len(value)+2 <= mostAnnotation && !strings.Contains(value, "\n") {
+		if len(name)+len(value)+2 <= maxAnnotationLength && !strings.Contains(value, "\n") {
 			lines = append(lines, name+": "+value)
 			continue
 		}
 		lines = append(lines, name+":")
 		for line := range strings.SplitSeq(value, "\n") {
-			if len(line) > mostAnnotation-2 {
-				line = strings.ToValidUTF8(line[:mostAnnotation-2], "") + "..."
+			if len(line) > maxAnnotationLength-2 {
+				line = strings.ToValidUTF8(line[:maxAnnotationLength-2], "") + "..."
 			}
 			lines = append(lines, "  "+line)
 		}
@@ -152,8 +152,8 @@ func tolerationLines(all []toleration) []string {
 	return lines
 }
 
-func spreadLines(all []spread) []string {
-	slices.SortStableFunc(all, func(a, b spread) int { return cmp.Compare(a.TopologyKey, b.TopologyKey) })
+func spreadLines(all []topologySpread) []string {
+	slices.SortStableFunc(all, func(a, b topologySpread) int { return cmp.Compare(a.TopologyKey, b.TopologyKey) })
 	var lines []string
 	for _, s := range all {
 		line := fmt.Sprintf("%s:%s when max skew %d is exceeded", s.TopologyKey, s.WhenUnsatisfiable, s.MaxSkew)

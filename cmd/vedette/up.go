@@ -92,7 +92,7 @@ func up(ctx context.Context, o upOptions, out io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return srv.Run(ctx) })
 	group.Go(func() error { return a.Run(ctx) })
-	group.Go(func() error { return tellProgress(ctx, "http://"+srv.REST().String(), a, len(names), out) })
+	group.Go(func() error { return printProgress(ctx, "http://"+srv.REST().String(), a, len(names), out) })
 	return group.Wait()
 }
 
@@ -140,9 +140,9 @@ func (o upOptions) listen(log *slog.Logger) (*server.Server, error) {
 	}, log)
 }
 
-func (o upOptions) agentConfig(names []string, target string) agent.Config {
+func (o upOptions) agentConfig(names []string, grpcAddress string) agent.Config {
 	cfg := agent.Config{Uplink: uplink.Config{
-		Target: target, Creds: insecure.NewCredentials(), Agent: "up", Version: version.String(), Hostname: "localhost",
+		Target: grpcAddress, Creds: insecure.NewCredentials(), Agent: "up", Version: version.String(), Hostname: "localhost",
 	}}
 	for _, name := range names {
 		cfg.Accounts = append(cfg.Accounts, agent.Account{
@@ -155,22 +155,22 @@ func (o upOptions) agentConfig(names []string, target string) agent.Config {
 	return cfg
 }
 
-// tellProgress tells how far the first sync is, until all is live, and then what
+// printProgress tells how far the first sync is, until all is live, and then what
 // to do next. Clusters that can't be reached are named with the reason.
-func tellProgress(ctx context.Context, rest string, a *agent.Agent, accounts int, out io.Writer) error {
+func printProgress(ctx context.Context, rest string, a *agent.Agent, accounts int, out io.Writer) error {
 	c, err := client.New(rest)
 	if err != nil {
 		return err
 	}
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
-	p := progress{out: out, rest: rest, accounts: accounts, troubles: map[vedette.AccountName]string{}}
+	p := progress{out: out, rest: rest, accounts: accounts, accountErrors: map[vedette.AccountName]string{}}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			p.troublesOf(a.Status())
+			p.printErrors(a.Status())
 			if feeds, err := c.Feeds(ctx, "", ""); err == nil {
 				p.show(feeds)
 			}
@@ -179,52 +179,52 @@ func tellProgress(ctx context.Context, rest string, a *agent.Agent, accounts int
 }
 
 type progress struct {
-	out      io.Writer
-	rest     string
-	accounts int
-	last     string
-	told     bool
-	troubles map[vedette.AccountName]string
+	out           io.Writer
+	rest          string
+	accounts      int
+	last          string
+	complete      bool
+	accountErrors map[vedette.AccountName]string
 }
 
-// troublesOf tells of accounts that can't be reached, once for each reason.
-func (p *progress) troublesOf(s agent.Status) {
+// printErrors tells of accounts that can't be reached, once for each reason.
+func (p *progress) printErrors(s agent.Status) {
 	for _, account := range s.Accounts {
-		if account.Error != p.troubles[account.Name] && account.Error != "" {
+		if account.Error != p.accountErrors[account.Name] && account.Error != "" {
 			fmt.Fprintf(p.out, "%s: %s\n", account.Name, account.Error)
 		}
-		p.troubles[account.Name] = account.Error
+		p.accountErrors[account.Name] = account.Error
 	}
 }
 
 func (p *progress) show(feeds []client.Feed) {
-	live, busy, objects := map[string]bool{}, 0, int64(0)
+	live, pending, objects := map[string]bool{}, 0, int64(0)
 	for _, f := range feeds {
 		objects += f.Objects
 		if f.State == string(vedette.FeedPending) || f.State == string(vedette.FeedSyncing) {
-			busy++
+			pending++
 		} else {
 			live[f.Account] = true
 		}
 	}
-	if p.told || len(feeds) == 0 {
+	if p.complete || len(feeds) == 0 {
 		return
 	}
-	if now := fmt.Sprintf("%d objects, %d of %d feeds to go", objects, busy, len(feeds)); busy > 0 && now != p.last {
+	if now := fmt.Sprintf("%d objects, %d of %d feeds to go", objects, pending, len(feeds)); pending > 0 && now != p.last {
 		p.last = now
 		fmt.Fprintln(p.out, now)
 	}
-	if busy > 0 || len(live) < p.reachable() {
+	if pending > 0 || len(live) < p.reachable() {
 		return
 	}
-	p.told = true
+	p.complete = true
 	fmt.Fprintf(p.out, "\n%d objects of %d clusters are live on %s. Now try, in another terminal:\n\n  vedette get pods -A\n  vedette get deployments -A --watch\n\nCtrl-C ends it; the next start goes on from here.\n", objects, len(live), p.rest)
 }
 
 func (p *progress) reachable() int {
 	n := p.accounts
-	for _, trouble := range p.troubles {
-		if trouble != "" {
+	for _, accountError := range p.accountErrors {
+		if accountError != "" {
 			n--
 		}
 	}

@@ -12,9 +12,9 @@ import (
 // volume is a volume of a pod: its name, and what it is made of, under the name of
 // its sort.
 type volume struct {
-	name string
-	sort string
-	of   map[string]any
+	name     string
+	typeName string
+	source   map[string]any
 }
 
 // UnmarshalJSON reads a volume of any sort.
@@ -24,28 +24,28 @@ func (v *volume) UnmarshalJSON(raw []byte) error {
 		return err
 	}
 	v.name, _ = members["name"].(string)
-	for name, of := range members {
-		if inner, is := of.(map[string]any); is {
-			v.sort, v.of = name, inner
+	for name, value := range members {
+		if inner, is := value.(map[string]any); is {
+			v.typeName, v.source = name, inner
 		}
 	}
 	return nil
 }
 
-// volumeSort is how a sort of volume is told.
-type volumeSort struct {
-	what    string
+// volumeType is how a sort of volume is told.
+type volumeType struct {
+	title   string
 	members []volumeMember
 }
 
 type volumeMember struct {
-	title, name string
-	unset       any // what an API server leaves out
+	title, name  string
+	defaultValue any // what an API server leaves out
 }
 
-// volumeSorts are those that kubectl has words for and that are in use. Of others
+// volumeTypes are those that kubectl has words for and that are in use. Of others
 // their members are told.
-var volumeSorts = map[string]volumeSort{
+var volumeTypes = map[string]volumeType{
 	"hostPath": {"HostPath (bare host directory volume)", []volumeMember{{"Path", "path", ""}, {"HostPathType", "type", "<none>"}}},
 	"emptyDir": {"EmptyDir (a temporary directory that shares a pod's lifetime)", []volumeMember{{"Medium", "medium", ""}, {"SizeLimit", "sizeLimit", "<unset>"}}},
 	"secret":   {"Secret (a volume populated by a Secret)", []volumeMember{{"SecretName", "secretName", ""}, {"Optional", "optional", false}}},
@@ -60,64 +60,64 @@ var volumeSorts = map[string]volumeSort{
 	"image": {"Image (a container image or OCI artifact)", []volumeMember{{"Reference", "reference", ""}, {"PullPolicy", "pullPolicy", ""}}},
 }
 
-func (d *described) volumes(all []volume) {
+func (d *descriptionLines) addVolumes(all []volume) {
 	if len(all) == 0 {
-		d.add(1, "Volumes:\t<none>")
+		d.addf(1, "Volumes:\t<none>")
 		return
 	}
-	d.add(1, "Volumes:")
+	d.addf(1, "Volumes:")
 	for _, v := range all {
-		d.add(1, " %s:", v.name)
-		d.volume(v)
+		d.addf(1, " %s:", v.name)
+		d.addVolume(v)
 	}
 }
 
-func (d *described) volume(v volume) {
-	known, is := volumeSorts[v.sort]
+func (d *descriptionLines) addVolume(v volume) {
+	known, is := volumeTypes[v.typeName]
 	switch {
-	case v.sort == "projected":
-		d.projected(v)
+	case v.typeName == "projected":
+		d.addProjectedVolume(v)
 		return
-	case v.sort == "downwardAPI":
-		d.downward(v)
+	case v.typeName == "downwardAPI":
+		d.addDownwardAPIVolume(v)
 		return
 	case !is:
-		d.otherVolume(v)
+		d.addOtherVolume(v)
 		return
 	}
-	d.add(2, "Type:\t%s", known.what)
+	d.addf(2, "Type:\t%s", known.title)
 	for _, m := range known.members {
-		value := m.unset
-		if has, is := v.of[m.name]; is {
-			value = has
+		value := m.defaultValue
+		if set, is := v.source[m.name]; is {
+			value = set
 		}
-		if m.name == "sizeLimit" && zero(value) {
-			value = m.unset
+		if m.name == "sizeLimit" && isZeroQuantity(value) {
+			value = m.defaultValue
 		}
-		d.add(2, "%s:\t%v", m.title, value)
+		d.addf(2, "%s:\t%v", m.title, value)
 	}
-	if v.sort == "csi" {
-		d.attributes(v)
+	if v.typeName == "csi" {
+		d.addVolumeAttributes(v)
 	}
 }
 
-// zero reports whether a quantity is nothing.
-func zero(value any) bool {
+// isZeroQuantity reports whether a quantity is nothing.
+func isZeroQuantity(value any) bool {
 	text, _ := value.(string)
 	q, err := resource.ParseQuantity(text)
 	return err == nil && q.IsZero()
 }
 
-func (d *described) attributes(v volume) {
+func (d *descriptionLines) addVolumeAttributes(v volume) {
 	attributes := map[string]string{}
-	given, _ := v.of["volumeAttributes"].(map[string]any)
-	for name, value := range given {
+	raw, _ := v.source["volumeAttributes"].(map[string]any)
+	for name, value := range raw {
 		attributes[name] = fmt.Sprint(value)
 	}
 	title := "    VolumeAttributes:"
-	for _, line := range pairs(attributes, "=") {
-		if len(line) > mostAnnotation {
-			line = line[:mostAnnotation] + "..."
+	for _, line := range sortedPairs(attributes, "=") {
+		if len(line) > maxAnnotationLength {
+			line = line[:maxAnnotationLength] + "..."
 		}
 		*d = append(*d, title+"\t    "+line)
 		title = "        " // as deep as kubectl puts them
@@ -127,53 +127,53 @@ func (d *described) attributes(v volume) {
 	}
 }
 
-// projected tells where the files of a volume come from.
-func (d *described) projected(v volume) {
-	d.add(2, "Type:\tProjected (a volume that contains injected data from multiple sources)")
-	sources, _ := v.of["sources"].([]any)
+// addProjectedVolume tells where the files of a volume come from.
+func (d *descriptionLines) addProjectedVolume(v volume) {
+	d.addf(2, "Type:\tProjected (a volume that contains injected data from multiple sources)")
+	sources, _ := v.source["sources"].([]any)
 	for _, s := range sources {
 		source, _ := s.(map[string]any)
 		for _, kind := range []struct{ member, title string }{{"secret", "SecretName"}, {"configMap", "ConfigMapName"}} {
-			if of, is := source[kind.member].(map[string]any); is {
-				d.add(2, "%s:\t%v", kind.title, of["name"])
-				d.add(2, "Optional:\t%v", of["optional"] == true)
+			if object, is := source[kind.member].(map[string]any); is {
+				d.addf(2, "%s:\t%v", kind.title, object["name"])
+				d.addf(2, "Optional:\t%v", object["optional"] == true)
 			}
 		}
 		if token, is := source["serviceAccountToken"].(map[string]any); is {
-			d.add(2, "TokenExpirationSeconds:\t%v", token["expirationSeconds"])
+			d.addf(2, "TokenExpirationSeconds:\t%v", token["expirationSeconds"])
 		}
 		if source["downwardAPI"] != nil {
-			d.add(2, "DownwardAPI:\ttrue")
+			d.addf(2, "DownwardAPI:\ttrue")
 		}
 	}
 }
 
-func (d *described) downward(v volume) {
-	d.add(2, "Type:\tDownwardAPI (a volume populated by information about the pod)")
-	d.add(2, "Items:")
-	items, _ := v.of["items"].([]any)
+func (d *descriptionLines) addDownwardAPIVolume(v volume) {
+	d.addf(2, "Type:\tDownwardAPI (a volume populated by information about the pod)")
+	d.addf(2, "Items:")
+	items, _ := v.source["items"].([]any)
 	for _, i := range items {
 		item, _ := i.(map[string]any)
 		if from, is := item["fieldRef"].(map[string]any); is {
-			d.add(3, "%v -> %v", from["fieldPath"], item["path"])
+			d.addf(3, "%v -> %v", from["fieldPath"], item["path"])
 		}
 		if from, is := item["resourceFieldRef"].(map[string]any); is {
-			d.add(3, "%v -> %v", from["resource"], item["path"])
+			d.addf(3, "%v -> %v", from["resource"], item["path"])
 		}
 	}
 }
 
-func (d *described) otherVolume(v volume) {
-	if v.sort == "" {
-		d.add(1, "<unknown>")
+func (d *descriptionLines) addOtherVolume(v volume) {
+	if v.typeName == "" {
+		d.addf(1, "<unknown>")
 		return
 	}
-	d.add(2, "Type:\t%s", v.sort)
-	for _, name := range slices.Sorted(maps.Keys(v.of)) {
-		text, err := json.Marshal(v.of[name])
+	d.addf(2, "Type:\t%s", v.typeName)
+	for _, name := range slices.Sorted(maps.Keys(v.source)) {
+		text, err := json.Marshal(v.source[name])
 		if err != nil { // it was decoded
 			panic(err)
 		}
-		d.add(2, "%s:\t%s", name, text)
+		d.addf(2, "%s:\t%s", name, text)
 	}
 }

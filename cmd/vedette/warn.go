@@ -8,24 +8,24 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// warnings is how many lines a command may say about freshness: of a fleet that
+// maxWarnings is how many lines a command may say about freshness: of a fleet that
 // has lost its network there would be thousands.
-const warnings = 10
+const maxWarnings = 10
 
-// warn tells which clusters an answer may not be up to date with, one line for
+// warnStale tells which clusters an answer may not be up to date with, one line for
 // each, once.
-func (g *getter) warn(fresh []client.FeedFreshness) {
+func (g *getter) warnStale(fresh []client.FeedFreshness) {
 	more := 0
 	for _, f := range fresh {
-		text := warning(f)
+		text := staleWarning(f)
 		// The reason of one account's kinds is mostly the same: that its agent is
 		// gone. Their ages differ by moments, so they do not count.
 		key := f.Account + " " + f.State + " " + f.Message
-		if text == "" || g.told[key] {
+		if text == "" || g.warned[key] {
 			continue
 		}
-		g.told[key] = true
-		if len(g.told) > warnings {
+		g.warned[key] = true
+		if len(g.warned) > maxWarnings {
 			more++
 			continue
 		}
@@ -36,18 +36,18 @@ func (g *getter) warn(fresh []client.FeedFreshness) {
 	}
 }
 
-func warning(f client.FeedFreshness) string {
+func staleWarning(f client.FeedFreshness) string {
 	switch {
 	case f.State == "absent":
 		return fmt.Sprintf("%s: does not cache %s", f.Account, f.Kind)
 	case !f.Stale:
 		return ""
 	case f.State == "live":
-		return fmt.Sprintf("%s: %s", f.Account, heard(f))
+		return fmt.Sprintf("%s: %s", f.Account, lastContact(f))
 	case f.Message == "":
-		return fmt.Sprintf("%s: %s is %s; %s", f.Account, feedName(f), f.State, heard(f))
+		return fmt.Sprintf("%s: %s is %s; %s", f.Account, feedName(f), f.State, lastContact(f))
 	default:
-		return fmt.Sprintf("%s: %s is %s (%s); %s", f.Account, feedName(f), f.State, f.Message, heard(f))
+		return fmt.Sprintf("%s: %s is %s (%s); %s", f.Account, feedName(f), f.State, f.Message, lastContact(f))
 	}
 }
 
@@ -58,7 +58,7 @@ func feedName(f client.FeedFreshness) string {
 	return f.Kind + " in " + f.Namespace
 }
 
-func heard(f client.FeedFreshness) string {
+func lastContact(f client.FeedFreshness) string {
 	if f.LagMs == nil {
 		return "never heard from"
 	}

@@ -16,29 +16,29 @@ import (
 // runWatch shows what is there and goes on with what changes, until it is
 // interrupted. A stream that breaks is taken up again; what did not change in
 // between is not shown anew.
-func (g *getter) runWatch(ctx context.Context, targets []target) error {
-	if len(targets) != 1 {
-		return vedette.Errorf(vedette.Invalid, "%d kinds or names are asked for, and one at a time can be watched", len(targets))
+func (g *getter) runWatch(ctx context.Context, resourceArgs []resourceArg) error {
+	if len(resourceArgs) != 1 {
+		return vedette.Errorf(vedette.Invalid, "%d kinds or names are asked for, and one at a time can be watched", len(resourceArgs))
 	}
-	w := &watcher{getter: g, query: g.query(targets[0]), known: map[string]*shownRow{}}
+	w := &watcher{getter: g, query: g.query(resourceArgs[0]), rows: map[string]*shownRow{}}
 	switch g.output {
 	case "json", "yaml":
 		w.query.Manifests = true
 	default:
 		w.query.Table = true
 	}
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 500*time.Millisecond, 15*time.Second
+	retryDelay := backoff.NewExponentialBackOff()
+	retryDelay.InitialInterval, retryDelay.MaxInterval = 500*time.Millisecond, 15*time.Second
 	for {
 		w.ready = false
-		err := w.client.Changes(ctx, w.query, w.event)
+		err := w.client.Changes(ctx, w.query, w.handleEvent)
 		if ctx.Err() != nil {
 			return nil // interrupted, which is how a watch ends
 		}
 		if w.ready {
-			wait.Reset()
+			retryDelay.Reset()
 		}
-		if !w.began || final(err) {
+		if !w.started || isPermanent(err) {
 			return err
 		}
 		if !errors.Is(err, errLagged) {
@@ -47,13 +47,13 @@ func (g *getter) runWatch(ctx context.Context, targets []target) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(wait.NextBackOff()):
+		case <-time.After(retryDelay.NextBackOff()):
 		}
 	}
 }
 
-// final reports whether trying again would be in vain.
-func final(err error) bool {
+// isPermanent reports whether trying again would be in vain.
+func isPermanent(err error) bool {
 	switch vedette.KindOf(err) {
 	case vedette.Invalid, vedette.NotFound, vedette.Denied:
 		return true
@@ -69,11 +69,11 @@ var (
 // watcher shows one stream after the other as if they were one.
 type watcher struct {
 	*getter
-	query  client.Query
-	layout *layout
-	known  map[string]*shownRow // by path
-	ready  bool                 // this stream has told all that was there
-	began  bool                 // some stream was ready
+	query   client.Query
+	layout  *layout
+	rows    map[string]*shownRow // by path
+	ready   bool                 // this stream has told all that was there
+	started bool                 // some stream was ready
 }
 
 // shownRow is what the reader saw last of an object.
@@ -83,18 +83,18 @@ type shownRow struct {
 	seen    bool // in this stream
 }
 
-func (w *watcher) event(e client.Event) error {
+func (w *watcher) handleEvent(e client.Event) error {
 	switch e.Type {
 	case "columns":
-		return w.columns(e.Data)
+		return w.handleColumns(e.Data)
 	case "added", "modified":
-		return w.changed(e.Data)
+		return w.handleChange(e.Data)
 	case "deleted":
-		return w.deleted(e.Data)
+		return w.handleDeletion(e.Data)
 	case "ready":
-		return w.caughtUp(e.Data)
+		return w.handleReady(e.Data)
 	case "heartbeat":
-		return w.freshness(e.Data)
+		return w.handleFreshness(e.Data)
 	case "lagged":
 		return errLagged
 	case "error":
@@ -103,13 +103,13 @@ func (w *watcher) event(e client.Event) error {
 	return nil // of a newer server
 }
 
-func (w *watcher) columns(data []byte) error {
+func (w *watcher) handleColumns(data []byte) error {
 	var c client.Columns
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("read columns: %w", err)
 	}
-	for _, known := range w.known {
-		known.seen = false
+	for _, row := range w.rows {
+		row.seen = false
 	}
 	if w.layout != nil {
 		return nil // the server's may have changed, but heads are printed once
@@ -121,36 +121,36 @@ func (w *watcher) columns(data []byte) error {
 	return nil
 }
 
-func (w *watcher) changed(data []byte) error {
+func (w *watcher) handleChange(data []byte) error {
 	if w.query.Manifests {
-		return w.changedManifest(data)
+		return w.handleManifestChange(data)
 	}
 	var row client.Row
 	if err := json.Unmarshal(data, &row); err != nil || w.layout == nil {
 		return errors.Join(errors.New("read a change"), err)
 	}
-	key := path(row.Account, w.layout.columns.Kind, row.Namespace, row.Name)
-	last := w.known[key]
+	key := objectPath(row.Account, w.layout.columns.Kind, row.Namespace, row.Name)
+	last := w.rows[key]
 	cells := w.layout.row(row)
-	w.known[key] = &shownRow{version: row.ResourceVersion, cells: cells, seen: true}
+	w.rows[key] = &shownRow{version: row.ResourceVersion, cells: cells, seen: true}
 	if last != nil && last.version == row.ResourceVersion {
 		return nil
 	}
 	return w.show(key, cells)
 }
 
-func (w *watcher) changedManifest(data []byte) error {
+func (w *watcher) handleManifestChange(data []byte) error {
 	var o client.Object
 	if err := json.Unmarshal(data, &o); err != nil {
 		return fmt.Errorf("read a change: %w", err)
 	}
-	key := path(o.Account, o.Kind, o.Namespace, o.Name)
-	last := w.known[key]
-	w.known[key] = &shownRow{version: o.ResourceVersion, seen: true}
+	key := objectPath(o.Account, o.Kind, o.Namespace, o.Name)
+	last := w.rows[key]
+	w.rows[key] = &shownRow{version: o.ResourceVersion, seen: true}
 	if last != nil && last.version == o.ResourceVersion {
 		return nil
 	}
-	m, err := marked(o)
+	m, err := withAccountAnnotation(o)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (w *watcher) show(key string, cells []string) error {
 		return w.flush()
 	}
 	w.layout.add(cells)
-	if !w.began {
+	if !w.started {
 		return nil
 	}
 	w.out.table(w.layout)
@@ -187,40 +187,40 @@ func (w *watcher) flush() error {
 	return nil
 }
 
-func (w *watcher) deleted(data []byte) error {
+func (w *watcher) handleDeletion(data []byte) error {
 	var o client.Object
 	if err := json.Unmarshal(data, &o); err != nil {
 		return fmt.Errorf("read a deletion: %w", err)
 	}
-	return w.gone(path(o.Account, o.Kind, o.Namespace, o.Name))
+	return w.showDeleted(objectPath(o.Account, o.Kind, o.Namespace, o.Name))
 }
 
-// gone shows the last line of an object once more, with "<deleted>" where its
+// showDeleted shows the last line of an object once more, with "<deleted>" where its
 // status stood, or its first cell where it has none.
-func (w *watcher) gone(key string) error {
-	last := w.known[key]
-	delete(w.known, key)
+func (w *watcher) showDeleted(key string) error {
+	last := w.rows[key]
+	delete(w.rows, key)
 	if last == nil || last.cells == nil {
 		return nil
 	}
-	at := w.layout.status
-	if at < 0 {
-		at = len(w.layout.header()) - len(w.layout.shown())
+	column := w.layout.statusColumn
+	if column < 0 {
+		column = len(w.layout.header()) - len(w.layout.visibleColumns())
 	}
-	if at >= len(last.cells) {
+	if column >= len(last.cells) {
 		return nil
 	}
-	last.cells[at] = "<deleted>"
+	last.cells[column] = "<deleted>"
 	return w.show(key, last.cells)
 }
 
-// caughtUp ends the part of a stream that tells what is there. What was known
+// handleReady ends the part of a stream that tells what is there. What was known
 // from an earlier stream and was not told again is gone.
-func (w *watcher) caughtUp(data []byte) error {
-	w.ready, w.began = true, true
-	for key, known := range w.known {
-		if !known.seen {
-			if err := w.gone(key); err != nil {
+func (w *watcher) handleReady(data []byte) error {
+	w.ready, w.started = true, true
+	for key, row := range w.rows {
+		if !row.seen {
+			if err := w.showDeleted(key); err != nil {
 				return err
 			}
 		}
@@ -228,14 +228,14 @@ func (w *watcher) caughtUp(data []byte) error {
 	if w.layout != nil {
 		w.out.table(w.layout)
 	}
-	return errors.Join(w.flush(), w.freshness(data))
+	return errors.Join(w.flush(), w.handleFreshness(data))
 }
 
-func (w *watcher) freshness(data []byte) error {
+func (w *watcher) handleFreshness(data []byte) error {
 	var f struct{ Freshness []client.FeedFreshness }
 	if err := json.Unmarshal(data, &f); err != nil {
 		return fmt.Errorf("read how fresh the changes are: %w", err)
 	}
-	w.warn(f.Freshness)
+	w.warnStale(f.Freshness)
 	return nil
 }

@@ -128,7 +128,7 @@ func TestLateCommitIsCountedOnce(t *testing.T) {
 		if err := r.commitPods(t.Context(), 1); err != nil { // what only the first one commits besides is done then
 			t.Fatal(err)
 		}
-		reached := r.proxy.HoldAt(r.commitMessage)
+		reached := r.proxy.HoldOnText(r.commitMessage)
 		ctx, cancel := context.WithCancel(t.Context())
 		first, second := make(chan error, 1), make(chan error, 1)
 		go func() { first <- r.commitPods(ctx, 3) }()
@@ -157,7 +157,7 @@ func TestLockOfLostTransaction(t *testing.T) {
 		if err := r.commitPods(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		reached := r.proxy.HoldAt(r.commitMessage)
+		reached := r.proxy.HoldOnText(r.commitMessage)
 		ctx, cancel := context.WithCancel(t.Context())
 		lost := make(chan error, 1)
 		go func() { lost <- r.commitPods(ctx, 2) }()
@@ -174,7 +174,7 @@ func TestLockOfLostTransaction(t *testing.T) {
 // notice would take a quarter of an hour.
 func TestStrandedConnections(t *testing.T) {
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
-		r.proxy.Strand()
+		r.proxy.Blackhole()
 		r.retryCommit(t)
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// heartbeat is how often a running build says that it is still there.
-const heartbeat = 30 * time.Second
+// progressInterval is how often a running build says that it is still there.
+const progressInterval = 30 * time.Second
 
 // Binaries maps a program's name, as in "kube-apiserver", to its path.
 type Binaries map[string]string
@@ -49,7 +49,7 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 			return nil, err
 		}
 		dir := filepath.Join(cache, b.module+"-"+b.version+"-"+b.key)
-		if err := b.ensure(ctx, dir, log); err != nil {
+		if err := b.ensureBuilt(ctx, dir, log); err != nil {
 			return nil, fmt.Errorf("build %s %s: %w", b.module, b.version, err)
 		}
 		for _, name := range b.binaries {
@@ -78,14 +78,14 @@ func cacheDir() (string, error) {
 	return dir, nil
 }
 
-// ensure makes dir hold the batch's binaries. A directory of that name is
+// ensureBuilt makes dir hold the batch's binaries. A directory of that name is
 // always complete, because it gets its name last.
-func (b batch) ensure(ctx context.Context, dir string, log io.Writer) error {
+func (t buildTarget) ensureBuilt(ctx context.Context, dir string, log io.Writer) error {
 	if exists(dir) {
 		return nil
 	}
 	lock, err := waitLock(ctx, dir+".lock", func() {
-		fmt.Fprintf(log, "controlplane: waiting for another process that builds %s %s\n", b.module, b.version)
+		fmt.Fprintf(log, "controlplane: waiting for another process that builds %s %s\n", t.module, t.version)
 	})
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (b batch) ensure(ctx context.Context, dir string, log io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(partial)
-	if err := b.build(ctx, partial, log); err != nil {
+	if err := t.buildAndLog(ctx, partial, log); err != nil {
 		return err
 	}
 	return os.Rename(partial, dir)
@@ -109,11 +109,11 @@ func (b batch) ensure(ctx context.Context, dir string, log io.Writer) error {
 // builds that were killed. Each has a name of its own, because the go of a build
 // that was killed may still be at work in there.
 func newPartial(dir string) (string, error) {
-	dead, err := filepath.Glob(dir + ".partial-*")
+	leftovers, err := filepath.Glob(dir + ".partial-*")
 	if err != nil {
 		return "", err
 	}
-	for _, old := range dead {
+	for _, old := range leftovers {
 		if err := os.RemoveAll(old); err != nil {
 			return "", err
 		}
@@ -126,33 +126,33 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// build compiles into an empty directory and tells the log about it.
-func (b batch) build(ctx context.Context, dir string, log io.Writer) error {
-	names := strings.Join(b.binaries, ", ")
-	fmt.Fprintf(log, "controlplane: building %s %s (once; kept in %s)\n", names, b.version, filepath.Dir(dir))
+// buildAndLog compiles into an empty directory and tells the log about it.
+func (t buildTarget) buildAndLog(ctx context.Context, dir string, log io.Writer) error {
+	names := strings.Join(t.binaries, ", ")
+	fmt.Fprintf(log, "controlplane: building %s %s (once; kept in %s)\n", names, t.version, filepath.Dir(dir))
 	began := time.Now()
 	elapsed := func() time.Duration { return time.Since(began).Round(time.Second) }
-	stop := every(heartbeat, func() {
+	stop := runEvery(progressInterval, func() {
 		fmt.Fprintf(log, "controlplane: still building %s after %v\n", names, elapsed())
 	})
-	err := b.compile(ctx, dir)
+	err := t.compile(ctx, dir)
 	stop()
 	if err != nil {
 		return err
 	}
-	for _, name := range b.binaries {
+	for _, name := range t.binaries {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(log, "controlplane: built %s %s, %d MB, after %v\n", name, b.version, info.Size()>>20, elapsed())
+		fmt.Fprintf(log, "controlplane: built %s %s, %d MB, after %v\n", name, t.version, info.Size()>>20, elapsed())
 	}
 	return nil
 }
 
-// every calls f at an interval until the returned function is called, which
+// runEvery calls f at an interval until the returned function is called, which
 // returns when no call of f is under way or to come.
-func every(interval time.Duration, f func()) (stop func()) {
+func runEvery(interval time.Duration, f func()) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -172,34 +172,34 @@ func every(interval time.Duration, f func()) (stop func()) {
 
 // compile runs go build. Settings that would change what is built (GOFLAGS, a
 // workspace, another platform, cgo) are taken from here and not from the user.
-func (b batch) compile(ctx context.Context, dir string) error {
+func (t buildTarget) compile(ctx context.Context, dir string) error {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		return fmt.Errorf("no Go toolchain found: %w; install Go and put its bin directory on PATH", err)
 	}
 	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, goTool, b.arguments(dir)...)
-	cmd.Dir = b.dir
+	cmd := exec.CommandContext(ctx, goTool, t.arguments(dir)...)
+	cmd.Dir = t.dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off", "CGO_ENABLED=0",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "GOEXPERIMENT=")
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go removes its work directory
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
-		return explainBuild(errors.Join(context.Cause(ctx), err), output.String())
+		return explainBuildError(errors.Join(context.Cause(ctx), err), output.String())
 	}
 	return nil
 }
 
-// explainBuild adds what go said, and what to do where the reason is a download.
-func explainBuild(err error, output string) error {
-	said := lastLines(output, 20)
-	for _, sign := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path", "disabled by GOPROXY"} {
-		if strings.Contains(output, sign) {
-			return fmt.Errorf("a Go module can't be downloaded (%w); check the network and GOPROXY, then try again:\n%s", err, said)
+// explainBuildError adds what go said, and what to do where the reason is a download.
+func explainBuildError(err error, output string) error {
+	tail := lastLines(output, 20)
+	for _, pattern := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path", "disabled by GOPROXY"} {
+		if strings.Contains(output, pattern) {
+			return fmt.Errorf("a Go module can't be downloaded (%w); check the network and GOPROXY, then try again:\n%s", err, tail)
 		}
 	}
-	return fmt.Errorf("go build: %w:\n%s", err, said)
+	return fmt.Errorf("go build: %w:\n%s", err, tail)
 }
 
 // lastLines returns at most n lines from the end of text.

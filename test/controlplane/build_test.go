@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// tiny is a batch of one small program, with the given source.
-func tiny(t *testing.T, source string) batch {
+// newTinyTarget is a batch of one small program, with the given source.
+func newTinyTarget(t *testing.T, source string) buildTarget {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/tiny\n\ngo 1.26\n"), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600))
-	return batch{
+	return buildTarget{
 		recipe: recipe{module: "tiny", packages: []string{"."}, binaries: []string{"tiny"}},
 		dir:    dir, version: "v1", key: "k",
 	}
@@ -41,13 +41,13 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-func TestManyWhoBuildAtOnceBuildOnce(t *testing.T) {
-	b, dir := tiny(t, hello), filepath.Join(t.TempDir(), "tiny")
+func TestConcurrentBuildsBuildOnce(t *testing.T) {
+	b, dir := newTinyTarget(t, hello), filepath.Join(t.TempDir(), "tiny")
 	var log lockedBuffer
-	var all sync.WaitGroup
+	var builds sync.WaitGroup
 	for range 8 {
-		all.Go(func() {
-			if err := b.ensure(t.Context(), dir, &log); err != nil {
+		builds.Go(func() {
+			if err := b.ensureBuilt(t.Context(), dir, &log); err != nil {
 				t.Error(err)
 			}
 			if out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput(); string(out) != "hello\n" {
@@ -55,15 +55,15 @@ func TestManyWhoBuildAtOnceBuildOnce(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	builds.Wait()
 	if n := strings.Count(log.String(), "building tiny v1"); n != 1 {
 		t.Errorf("it was built %d times:\n%s", n, log.String())
 	}
 }
 
 func TestFailedBuildLeavesNoResult(t *testing.T) {
-	b, dir := tiny(t, "package main\n\nfunc main() { undefinedThing() }\n"), filepath.Join(t.TempDir(), "tiny")
-	err := b.ensure(t.Context(), dir, &bytes.Buffer{})
+	b, dir := newTinyTarget(t, "package main\n\nfunc main() { undefinedThing() }\n"), filepath.Join(t.TempDir(), "tiny")
+	err := b.ensureBuilt(t.Context(), dir, &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "undefined: undefinedThing") {
 		t.Errorf("got error %v, want the compiler's", err)
 	}
@@ -73,12 +73,12 @@ func TestFailedBuildLeavesNoResult(t *testing.T) {
 	}
 }
 
-func TestKilledBuildIsNotTakenForAResult(t *testing.T) {
-	b, dir := tiny(t, hello), filepath.Join(t.TempDir(), "tiny")
-	killed, err := newPartial(dir)
+func TestPartialBuildIsNotUsed(t *testing.T) {
+	b, dir := newTinyTarget(t, hello), filepath.Join(t.TempDir(), "tiny")
+	partial, err := newPartial(dir)
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(killed, "tiny"), []byte("half"), 0o700))
-	must(t, b.ensure(t.Context(), dir, &bytes.Buffer{}))
+	must(t, os.WriteFile(filepath.Join(partial, "tiny"), []byte("half"), 0o700))
+	must(t, b.ensureBuilt(t.Context(), dir, &bytes.Buffer{}))
 	if out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput(); string(out) != "hello\n" {
 		t.Errorf("what was built says %q (%v)", out, err)
 	}
@@ -94,11 +94,11 @@ func wantPartials(t *testing.T, dir string, want int) {
 	}
 }
 
-func TestBuildErrorsSayWhatToDo(t *testing.T) {
+func TestBuildErrorsAreActionable(t *testing.T) {
 	t.Run("a module that is not to be had", func(t *testing.T) {
 		t.Setenv("GOPROXY", "off")
 		t.Setenv("GOMODCACHE", t.TempDir())
-		b := tiny(t, "package main\n\nimport _ \"example.com/other\"\n\nfunc main() {}\n")
+		b := newTinyTarget(t, "package main\n\nimport _ \"example.com/other\"\n\nfunc main() {}\n")
 		mod := "module example.com/tiny\n\ngo 1.26\n\nrequire example.com/other v1.0.0\n"
 		must(t, os.WriteFile(filepath.Join(b.dir, "go.mod"), []byte(mod), 0o600))
 		must(t, os.WriteFile(filepath.Join(b.dir, "go.sum"), []byte(
@@ -108,13 +108,13 @@ func TestBuildErrorsSayWhatToDo(t *testing.T) {
 	})
 	t.Run("no toolchain", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
-		wantBuildError(t, tiny(t, hello), "no Go toolchain found")
+		wantBuildError(t, newTinyTarget(t, hello), "no Go toolchain found")
 	})
 }
 
-func wantBuildError(t *testing.T, b batch, want string) {
+func wantBuildError(t *testing.T, b buildTarget, want string) {
 	t.Helper()
-	err := b.ensure(t.Context(), filepath.Join(t.TempDir(), "tiny"), &bytes.Buffer{})
+	err := b.ensureBuilt(t.Context(), filepath.Join(t.TempDir(), "tiny"), &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got error %v, want %q", err, want)
 	}
@@ -122,9 +122,9 @@ func wantBuildError(t *testing.T, b batch, want string) {
 
 func TestWaitingBuildEndsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	held, err := tryLock(path, os.O_CREATE)
+	lock, err := tryLock(path, os.O_CREATE)
 	must(t, err)
-	defer held.release()
+	defer lock.release()
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = waitLock(ctx, path, cancel) // ends as soon as it says that it waits
 	if err == nil || ctx.Err() == nil {
@@ -132,20 +132,20 @@ func TestWaitingBuildEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestHeartbeat(t *testing.T) {
+func TestRunEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		beats := 0
-		stop := every(30*time.Second, func() { beats++ })
+		ticks := 0
+		stop := runEvery(30*time.Second, func() { ticks++ })
 		time.Sleep(95 * time.Second)
 		stop()
-		if beats != 3 {
-			t.Errorf("%d beats in 95 s, want 3", beats)
+		if ticks != 3 {
+			t.Errorf("%d beats in 95 s, want 3", ticks)
 		}
 	})
 }
 
-func TestKeyChangesWithWhatIsBuilt(t *testing.T) {
-	b := batch{recipe: recipes()[0], version: "v1"}
+func TestCacheKeyDependsOnAllInputs(t *testing.T) {
+	b := buildTarget{recipe: recipes()[0], version: "v1"}
 	key := b.hash([]byte("mod"), []byte("sum"))
 	if key != b.hash([]byte("mod"), []byte("sum")) {
 		t.Error("the key is not stable")
@@ -164,7 +164,7 @@ func TestKeyChangesWithWhatIsBuilt(t *testing.T) {
 	}
 }
 
-func TestRecipesFitTheirModules(t *testing.T) {
+func TestRecipesMatchTheirModules(t *testing.T) {
 	root, err := findRoot()
 	must(t, err)
 	for _, r := range recipes() {
@@ -189,7 +189,7 @@ func TestRequiredVersion(t *testing.T) {
 	}
 }
 
-func TestRootIsFoundFromWithinNestedModules(t *testing.T) {
+func TestFindRootFromNestedModule(t *testing.T) {
 	want, err := findRoot()
 	must(t, err)
 	t.Chdir("kubernetes")
@@ -206,7 +206,7 @@ func TestRootIsFoundFromWithinNestedModules(t *testing.T) {
 
 // What tests of every package import must not bring Kubernetes, etcd or
 // anything else into the root module.
-func TestDriverNeedsTheStandardLibraryAlone(t *testing.T) {
+func TestDriverImportsOnlyStandardLibrary(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	must(t, err)
 	if got := strings.TrimSpace(string(out)); got != rootModule+"/test/controlplane" {

@@ -15,9 +15,9 @@ import (
 //go:embed stages.yaml
 var stages []byte
 
-// unused are controllers of kube-controller-manager that would wait for a cloud,
+// disabledControllers are controllers of kube-controller-manager that would wait for a cloud,
 // a kubelet or volumes, none of which exist here.
-const unused = "-node-ipam-controller,-node-route-controller,-service-lb-controller,-cloud-node-lifecycle-controller," +
+const disabledControllers = "-node-ipam-controller,-node-route-controller,-service-lb-controller,-cloud-node-lifecycle-controller," +
 	"-persistentvolume-attach-detach-controller,-persistentvolume-expander-controller," +
 	"-certificatesigningrequest-signing-controller,-bootstrap-signer-controller,-token-cleaner-controller"
 
@@ -26,7 +26,7 @@ const unused = "-node-ipam-controller,-node-route-controller,-service-lb-control
 // tests down.
 func (p *Plane) controllerManagerFlags() []string {
 	return append(p.controllerFlags(),
-		"--controllers=*,"+unused,
+		"--controllers=*,"+disabledControllers,
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 		"--root-ca-file="+p.CA(),
 		"--service-account-private-key-file="+p.path("tokens.key"),
@@ -78,14 +78,14 @@ func (p *Plane) StartControllers(ctx context.Context) error {
 		return fmt.Errorf("free the leases of nodes: %w", err)
 	}
 	for _, name := range controllerNames() {
-		if err := p.processes.named(name).start(); err != nil {
+		if err := p.processes.byName(name).start(); err != nil {
 			return err
 		}
 	}
-	if err := p.until(ctx, "the default ServiceAccount exists", p.serviceAccountExists); err != nil {
+	if err := p.waitUntil(ctx, "the default ServiceAccount exists", p.serviceAccountExists); err != nil {
 		return err
 	}
-	return p.until(ctx, "the nodes are ready", p.nodesReady)
+	return p.waitUntil(ctx, "the nodes are ready", p.nodesReady)
 }
 
 // KillControllers kills the three, as by SIGKILL. From then on only clients change
@@ -94,8 +94,8 @@ func (p *Plane) StartControllers(ctx context.Context) error {
 // start.
 func (p *Plane) KillControllers() {
 	for _, name := range controllerNames() {
-		if process := p.processes.named(name); process != nil {
-			process.end(syscall.SIGKILL)
+		if process := p.processes.byName(name); process != nil {
+			process.endWith(syscall.SIGKILL)
 		}
 	}
 }

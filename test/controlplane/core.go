@@ -20,8 +20,8 @@ const (
 	scheduler         = "kube-scheduler"
 	kwok              = "kwok"
 
-	// poll is how often a condition is asked for while something starts.
-	poll = 25 * time.Millisecond
+	// pollInterval is how often a condition is asked for while something starts.
+	pollInterval = 25 * time.Millisecond
 )
 
 // defineProcesses fills the list of processes, in the order of their start.
@@ -34,12 +34,12 @@ func (p *Plane) defineProcesses() {
 		p.define(kwok, p.kwokFlags())
 		// The scheduler ends when its memory and the cluster differ, as they may after
 		// an API server was killed, and counts on being started again, as by a kubelet.
-		p.processes.named(scheduler).restarts = mostRestarts
+		p.processes.byName(scheduler).restarts = maxRestarts
 	}
 }
 
-// mostRestarts is how often the scheduler is started again before that is a fault.
-const mostRestarts = 5
+// maxRestarts is how often the scheduler is started again before that is a fault.
+const maxRestarts = 5
 
 func (p *Plane) define(name string, flags []string) {
 	p.processes.list = append(p.processes.list, &process{
@@ -107,52 +107,52 @@ func (p *Plane) startCore(ctx context.Context) error {
 // StartEtcd starts etcd, after KillEtcd, on the same data, and waits until it is
 // healthy.
 func (p *Plane) StartEtcd(ctx context.Context) error {
-	if err := p.processes.named(etcd).start(); err != nil {
+	if err := p.processes.byName(etcd).start(); err != nil {
 		return err
 	}
-	return p.until(ctx, "etcd is healthy", func(ctx context.Context) error {
+	return p.waitUntil(ctx, "etcd is healthy", func(ctx context.Context) error {
 		return probe(ctx, p.etcd, etcdURL+"/health")
 	})
 }
 
 // KillEtcd kills etcd, as by SIGKILL, and returns when it is gone. The API
 // server stays, and fails what it can't answer from its cache.
-func (p *Plane) KillEtcd() { p.processes.named(etcd).end(syscall.SIGKILL) }
+func (p *Plane) KillEtcd() { p.processes.byName(etcd).endWith(syscall.SIGKILL) }
 
 // StartAPIServer starts the API server, after KillAPIServer or StopAPIServer, on
 // the same port and data, and waits until it is ready.
 func (p *Plane) StartAPIServer(ctx context.Context) error {
-	if err := p.processes.named(apiServer).start(); err != nil {
+	if err := p.processes.byName(apiServer).start(); err != nil {
 		return err
 	}
-	return p.until(ctx, "kube-apiserver is ready", func(ctx context.Context) error {
+	return p.waitUntil(ctx, "kube-apiserver is ready", func(ctx context.Context) error {
 		return probe(ctx, p.client, p.URL+"/readyz")
 	})
 }
 
 // KillAPIServer kills the API server, as by SIGKILL, and returns when it is
 // gone. Its clients' connections break, new ones are refused.
-func (p *Plane) KillAPIServer() { p.processes.named(apiServer).end(syscall.SIGKILL) }
+func (p *Plane) KillAPIServer() { p.processes.byName(apiServer).endWith(syscall.SIGKILL) }
 
 // StopAPIServer ends the API server as an administrator would, by SIGTERM: it
 // closes watches and lets requests end. It returns when the API server is gone,
 // or with an error when the context ends before.
 func (p *Plane) StopAPIServer(ctx context.Context) error {
-	return p.processes.named(apiServer).terminate(ctx)
+	return p.processes.byName(apiServer).terminate(ctx)
 }
 
 // PauseAPIServer freezes the API server: connections stay open, new ones are
 // accepted by the kernel, and nothing is answered until ResumeAPIServer.
-func (p *Plane) PauseAPIServer() error { return p.processes.named(apiServer).freeze() }
+func (p *Plane) PauseAPIServer() error { return p.processes.byName(apiServer).pause() }
 
 // ResumeAPIServer ends PauseAPIServer.
-func (p *Plane) ResumeAPIServer() error { return p.processes.named(apiServer).signal(syscall.SIGCONT) }
+func (p *Plane) ResumeAPIServer() error { return p.processes.byName(apiServer).signal(syscall.SIGCONT) }
 
 // PauseEtcd freezes etcd, as a disk does that takes no writes; ResumeEtcd lets it go on.
-func (p *Plane) PauseEtcd() error { return p.processes.named(etcd).freeze() }
+func (p *Plane) PauseEtcd() error { return p.processes.byName(etcd).pause() }
 
 // ResumeEtcd ends PauseEtcd.
-func (p *Plane) ResumeEtcd() error { return p.processes.named(etcd).signal(syscall.SIGCONT) }
+func (p *Plane) ResumeEtcd() error { return p.processes.byName(etcd).signal(syscall.SIGCONT) }
 
 // PIDs returns the ids of the processes that run, by program.
 func (p *Plane) PIDs() map[string]int {
@@ -165,18 +165,18 @@ func (p *Plane) PIDs() map[string]int {
 	return pids
 }
 
-// until polls until condition returns nil. It gives up when the context ends,
+// waitUntil polls until condition returns nil. It gives up when the context ends,
 // and at once when a process has died, with what that one said.
-func (p *Plane) until(ctx context.Context, what string, condition func(context.Context) error) error {
-	ticker := time.NewTicker(poll)
+func (p *Plane) waitUntil(ctx context.Context, what string, condition func(context.Context) error) error {
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		err := condition(ctx)
 		if err == nil {
 			return nil
 		}
-		if accident := p.processes.accident(); accident != nil {
-			return fmt.Errorf("wait until %s: %w", what, accident)
+		if exitErr := p.processes.unexpectedExit(); exitErr != nil {
+			return fmt.Errorf("wait until %s: %w", what, exitErr)
 		}
 		select {
 		case <-ticker.C:

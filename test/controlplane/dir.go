@@ -22,7 +22,7 @@ const (
 // claimDir makes dir, or a temporary directory where dir is empty, and holds
 // its lock: as long as that is held, nobody sweeps it.
 func claimDir(dir string) (string, *fileLock, error) {
-	sweep()
+	removeStaleDirs()
 	if dir != "" {
 		return claimNamedDir(dir)
 	}
@@ -51,7 +51,7 @@ func claimNamedDir(dir string) (string, *fileLock, error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("find the plane's directory: %w", err)
 	}
-	if err := removeDead(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := removeStaleDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -81,18 +81,18 @@ func lockOwner(dir string) (*fileLock, error) {
 	return lock, nil
 }
 
-// sweep removes temporary directories whose owners were killed. One that it
+// removeStaleDirs removes temporary directories whose owners were killed. One that it
 // cannot remove (another user's, say) is left.
-func sweep() {
+func removeStaleDirs() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*"))
 	for _, dir := range dirs {
-		_ = removeDead(dir)
+		_ = removeStaleDir(dir)
 	}
 }
 
-// removeDead removes a plane's directory if its owner is dead. It fails with
+// removeStaleDir removes a plane's directory if its owner is dead. It fails with
 // os.ErrNotExist where there is no plane, and with errLocked where one lives.
-func removeDead(dir string) error {
+func removeStaleDir(dir string) error {
 	lock, err := tryLock(filepath.Join(dir, ownerLock), 0)
 	if errors.Is(err, errLocked) {
 		return fmt.Errorf("a plane is running in %s: %w", dir, err)

@@ -43,7 +43,7 @@ func (p *Plane) Compact(ctx context.Context) error {
 // cache begins after that. Watches that are open break.
 func (p *Plane) Expire(ctx context.Context) error {
 	p.KillAPIServer() // first, so that nothing is written between the steps below
-	revision, err := p.advance(ctx)
+	revision, err := p.advanceRevision(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,14 +61,14 @@ type Stored struct {
 
 func (s Stored) key() string { return "/registry/" + s.Resource + "/" + s.Namespace + "/" + s.Name }
 
-// mostPuts is how many operations etcd takes in one transaction.
-const mostPuts = 128
+// maxTxnPuts is how many operations etcd takes in one transaction.
+const maxTxnPuts = 128
 
 // Store writes objects into etcd while the API server is down, in a fraction of the
 // time that creating them would take. Nothing checks them or fills in defaults. Many
 // get the same resourceVersion, which a watch can't go on within: call Expire after.
 func (p *Plane) Store(ctx context.Context, objects []Stored) error {
-	for chunk := range slices.Chunk(objects, mostPuts) {
+	for chunk := range slices.Chunk(objects, maxTxnPuts) {
 		var puts []Object
 		for _, o := range chunk {
 			value, err := json.Marshal(o.Object)
@@ -84,9 +84,9 @@ func (p *Plane) Store(ctx context.Context, objects []Stored) error {
 	return nil
 }
 
-// Unstore removes the objects of a namespace whose names begin with a prefix from
+// DeleteStored removes the objects of a namespace whose names begin with a prefix from
 // etcd, as Store writes them.
-func (p *Plane) Unstore(ctx context.Context, resource, namespace, prefix string) error {
+func (p *Plane) DeleteStored(ctx context.Context, resource, namespace, prefix string) error {
 	first := Stored{Resource: resource, Namespace: namespace, Name: prefix}.key()
 	last := first[:len(first)-1] + string(first[len(first)-1]+1)
 	return p.callEtcd(ctx, "/v3/kv/deleterange", Object{"key": encodeKey(first), "range_end": encodeKey(last)}, nil)
@@ -106,9 +106,9 @@ func (p *Plane) revision(ctx context.Context) (int64, error) {
 	return answer.Header.Revision, err
 }
 
-// advance writes a key outside of what Kubernetes reads, and returns the
+// advanceRevision writes a key outside of what Kubernetes reads, and returns the
 // revision of that write.
-func (p *Plane) advance(ctx context.Context) (int64, error) {
+func (p *Plane) advanceRevision(ctx context.Context) (int64, error) {
 	var answer header
 	err := p.callEtcd(ctx, "/v3/kv/put", Object{"key": encodeKey("vedette"), "value": ""}, &answer)
 	return answer.Header.Revision, err
@@ -126,8 +126,8 @@ func encodeKey(key string) string { return base64.StdEncoding.EncodeToString([]b
 
 // callEtcd posts to etcd's JSON gateway.
 func (p *Plane) callEtcd(ctx context.Context, path string, body, into any) error {
-	c := call{http.MethodPost, path, "application/json", body}
-	if err := send(ctx, p.etcd, etcdURL, c, into); err != nil {
+	r := apiRequest{http.MethodPost, path, "application/json", body}
+	if err := send(ctx, p.etcd, etcdURL, r, into); err != nil {
 		return fmt.Errorf("ask etcd: %w", err)
 	}
 	return nil

@@ -29,14 +29,14 @@ func (p *Plane) KubectlAs(ctx context.Context, kubeconfig string, args ...string
 	return stdout.Bytes(), nil
 }
 
-// KubectlShows is Kubectl as people see it: what it says on standard error stands
+// KubectlCombinedOutput is Kubectl as people see it: what it says on standard error stands
 // between what it prints.
-func (p *Plane) KubectlShows(ctx context.Context, args ...string) ([]byte, error) {
-	shown, err := p.kubectl(ctx, p.Kubeconfig(), args).CombinedOutput()
+func (p *Plane) KubectlCombinedOutput(ctx context.Context, args ...string) ([]byte, error) {
+	output, err := p.kubectl(ctx, p.Kubeconfig(), args).CombinedOutput()
 	if err != nil {
-		return shown, fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, shown)
+		return output, fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, output)
 	}
-	return shown, nil
+	return output, nil
 }
 
 func (p *Plane) kubectl(ctx context.Context, kubeconfig string, args []string) *exec.Cmd {

@@ -45,11 +45,11 @@ func (p *Plane) AppendLog(lines ...string) error {
 	return file.Close()
 }
 
-// pickPort finds a free port for a program that can't share one. It is below
+// findFreePort finds a free port for a program that can't share one. It is below
 // those that the kernel gives to outgoing connections, so that in the moment
 // until the program binds it only another program that wants the very same could
 // take it.
-func pickPort() (int, error) {
+func findFreePort() (int, error) {
 	const low, high = 20_000, 32_000
 	var err error
 	for range 100 {

@@ -15,19 +15,19 @@ import (
 	"testing"
 )
 
-// victim in the environment makes this test binary start a plane, tell its
+// ownerEnv in the environment makes this test binary start a plane, tell its
 // directory and wait to be killed.
-const victim = "VEDETTE_TEST_VICTIM"
+const ownerEnv = "VEDETTE_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(victim) != "" {
-		beVictim()
+	if os.Getenv(ownerEnv) != "" {
+		runOwner()
 		return
 	}
 	os.Exit(m.Run())
 }
 
-func beVictim() {
+func runOwner() {
 	p, err := Start(context.Background(), Options{Controllers: true, Nodes: 1, Log: os.Stderr})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -39,24 +39,24 @@ func beVictim() {
 
 func TestStopLeavesNothing(t *testing.T) {
 	t.Parallel()
-	p, err := Start(soon(t), Options{Controllers: true, Log: t.Output()})
+	p, err := Start(testContext(t), Options{Controllers: true, Log: t.Output()})
 	must(t, err)
 	if found := processesOf(t, p.Dir); len(found) != 5 {
 		t.Errorf("these processes name the plane's directory, want 5: %q", found)
 	}
 	must(t, p.Stop())
-	wantNothingLeft(t, p.Dir)
+	wantCleanedUp(t, p.Dir)
 	must(t, p.Stop())
 }
 
-func TestKilledOwnerLeavesNoProcessAndItsDirectoryIsSwept(t *testing.T) {
+func TestKilledOwnerIsCleanedUp(t *testing.T) {
 	t.Parallel()
 	if _, err := Build(t.Context(), os.Stderr); err != nil {
 		t.Fatal(err)
 	}
-	ctx := soon(t)
+	ctx := testContext(t)
 	owner := exec.CommandContext(ctx, os.Args[0])
-	owner.Env = append(os.Environ(), victim+"=1")
+	owner.Env = append(os.Environ(), ownerEnv+"=1")
 	owner.Stderr = t.Output()
 	_, err := owner.StdinPipe() // open as long as the test lives
 	must(t, err)
@@ -69,7 +69,7 @@ func TestKilledOwnerLeavesNoProcessAndItsDirectoryIsSwept(t *testing.T) {
 	if found := processesOf(t, dir); len(found) != 5 {
 		t.Errorf("these processes name the plane's directory, want 5: %q", found)
 	}
-	sweep()
+	removeStaleDirs()
 	if !exists(filepath.Join(dir, "kubeconfig")) {
 		t.Fatal("a living plane was swept")
 	}
@@ -79,60 +79,60 @@ func TestKilledOwnerLeavesNoProcessAndItsDirectoryIsSwept(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Fatalf("processes outlive their owner: %q", processesOf(t, dir))
 		}
-		waitABit(ctx)
+		waitPollInterval(ctx)
 	}
-	sweep()
-	wantNothingLeft(t, dir)
+	removeStaleDirs()
+	wantCleanedUp(t, dir)
 }
 
-func waitABit(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, poll)
+func waitPollInterval(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, pollInterval)
 	defer cancel()
 	<-ctx.Done()
 }
 
-func TestProcessThatDiesIsTold(t *testing.T) {
+func TestUnexpectedExitIsReported(t *testing.T) {
 	t.Parallel()
-	p, err := Start(soon(t), Options{Log: t.Output()})
+	p, err := Start(testContext(t), Options{Log: t.Output()})
 	must(t, err)
 	defer func() { must(t, p.Stop()) }()
 	must(t, p.Err())
 	process, err := os.FindProcess(p.PIDs()[etcd])
 	must(t, err)
 	must(t, process.Kill()) // behind the plane's back
-	err = p.Await(soon(t), "/no/such/path", func(Object) bool { return false })
+	err = p.Await(testContext(t), "/no/such/path", func(Object) bool { return false })
 	if err == nil || !strings.Contains(err.Error(), "etcd ended by itself (signal: killed)") {
 		t.Errorf("got error %v, want that etcd was killed", err)
 	}
 }
 
-func TestSchedulerIsStartedAgain(t *testing.T) {
+func TestSchedulerIsRestarted(t *testing.T) {
 	t.Parallel()
-	p, err := Start(soon(t), Options{Log: t.Output(), Controllers: true})
+	p, err := Start(testContext(t), Options{Log: t.Output(), Controllers: true})
 	must(t, err)
 	defer func() { must(t, p.Stop()) }()
-	for range mostRestarts + 1 {
+	for range maxRestarts + 1 {
 		must(t, p.Err())
-		pid := await(t, p, scheduler)
+		pid := awaitRunning(t, p, scheduler)
 		process, err := os.FindProcess(pid)
 		must(t, err)
 		must(t, process.Kill()) // behind the plane's back
 		for p.PIDs()[scheduler] == pid {
-			waitABit(soon(t))
+			waitPollInterval(testContext(t))
 		}
 	}
 	if err = p.Err(); err == nil || !strings.Contains(err.Error(), "kube-scheduler ended by itself (signal: killed)") {
 		t.Errorf("got error %v, want that the scheduler was killed too often", err)
 	}
 	p.KillControllers()
-	must(t, p.StartControllers(soon(t)))
+	must(t, p.StartControllers(testContext(t)))
 	must(t, p.Err())
 }
 
-// await waits until a program runs.
-func await(t *testing.T, p *Plane, name string) int {
+// awaitRunning waits until a program runs.
+func awaitRunning(t *testing.T, p *Plane, name string) int {
 	t.Helper()
-	for deadline := soon(t); deadline.Err() == nil; waitABit(deadline) {
+	for deadline := testContext(t); deadline.Err() == nil; waitPollInterval(deadline) {
 		if pid := p.PIDs()[name]; pid != 0 {
 			return pid
 		}
@@ -141,7 +141,7 @@ func await(t *testing.T, p *Plane, name string) int {
 	return 0
 }
 
-func TestDirIsTakenOverOnlyFromADeadPlane(t *testing.T) {
+func TestDirIsReusedOnlyAfterItsOwnerEnded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "p")
 	claimed, lock, err := claimDir(dir)
@@ -159,7 +159,7 @@ func TestDirIsTakenOverOnlyFromADeadPlane(t *testing.T) {
 	}
 }
 
-func TestForeignDirIsRefusedAndLeftAlone(t *testing.T) {
+func TestNonEmptyDirIsRejected(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "thesis.txt")
@@ -176,7 +176,7 @@ func TestForeignDirIsRefusedAndLeftAlone(t *testing.T) {
 	}
 }
 
-func TestPortIsOursWhileNobodyListens(t *testing.T) {
+func TestReservedPortStaysReserved(t *testing.T) {
 	t.Parallel()
 	ports := map[int]bool{}
 	for range 50 {
@@ -187,14 +187,14 @@ func TestPortIsOursWhileNobodyListens(t *testing.T) {
 			t.Fatalf("port %d was given twice", p.number)
 		}
 		ports[p.number] = true
-		if got := listens(t, p.number); got {
+		if got := canListen(t, p.number); got {
 			t.Fatalf("another could listen on reserved port %d", p.number)
 		}
 	}
 }
 
-// listens tells whether a socket that does not share can listen on a port.
-func listens(t *testing.T, port int) bool {
+// canListen tells whether a socket that does not share can listen on a port.
+func canListen(t *testing.T, port int) bool {
 	t.Helper()
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {

@@ -26,7 +26,7 @@ func tryLock(path string, flag int) (*fileLock, error) {
 		return nil, err
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil && stillThere(file, path) {
+	if err == nil && isSameFile(file, path) {
 		return &fileLock{file}, nil
 	}
 	file.Close()
@@ -36,18 +36,18 @@ func tryLock(path string, flag int) (*fileLock, error) {
 	return nil, errLocked
 }
 
-func stillThere(file *os.File, path string) bool {
-	held, err := file.Stat()
+func isSameFile(file *os.File, path string) bool {
+	openInfo, err := file.Stat()
 	if err != nil {
 		return false
 	}
-	named, err := os.Stat(path)
-	return err == nil && os.SameFile(held, named)
+	pathInfo, err := os.Stat(path)
+	return err == nil && os.SameFile(openInfo, pathInfo)
 }
 
 // waitLock is tryLock until it succeeds. While it waits it calls waiting each
 // half minute.
-func waitLock(ctx context.Context, path string, waiting func()) (*fileLock, error) {
+func waitLock(ctx context.Context, path string, onWait func()) (*fileLock, error) {
 	retry := time.NewTicker(200 * time.Millisecond)
 	defer retry.Stop()
 	for waited := 0; ; waited++ {
@@ -56,7 +56,7 @@ func waitLock(ctx context.Context, path string, waiting func()) (*fileLock, erro
 			return lock, err
 		}
 		if waited%150 == 5 { // not for a wait of less than a second
-			waiting()
+			onWait()
 		}
 		select {
 		case <-retry.C:

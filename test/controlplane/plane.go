@@ -95,15 +95,15 @@ func Start(ctx context.Context, options Options) (*Plane, error) {
 		return nil, err
 	}
 	p := &Plane{options: options, binaries: binaries, AdminToken: rand.Text()}
-	if err := p.bringUp(ctx); err != nil {
+	if err := p.startAll(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a control plane: %w", err), p.Stop())
 	}
 	return p, nil
 }
 
-// bringUp does the steps of a start in order. What it leaves half done is for
+// startAll does the steps of a start in order. What it leaves half done is for
 // Stop to clear.
-func (p *Plane) bringUp(ctx context.Context) error {
+func (p *Plane) startAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Timeout,
 		fmt.Errorf("not ready after %v", p.options.Timeout))
 	defer cancel()
@@ -135,7 +135,7 @@ func (p *Plane) prepare() (err error) {
 	if p.port, err = reservePort(); err != nil {
 		return err
 	}
-	if p.kubeletPort, err = pickPort(); err != nil {
+	if p.kubeletPort, err = findFreePort(); err != nil {
 		return err
 	}
 	p.URL = fmt.Sprintf("https://127.0.0.1:%d", p.port.number)
@@ -196,14 +196,14 @@ func (p *Plane) Client() *http.Client { return p.client }
 // Err returns nil while everything runs that should, and else which process
 // ended by itself, with the end of its log. One that was killed through the plane
 // is none.
-func (p *Plane) Err() error { return p.processes.accident() }
+func (p *Plane) Err() error { return p.processes.unexpectedExit() }
 
 // Stop kills every process, waits until they are gone, and removes the
 // directory. Nothing is shut down gently, since nothing is kept. Later calls do
 // nothing.
 func (p *Plane) Stop() (err error) {
 	p.stop.Do(func() {
-		p.processes.kill()
+		p.processes.killAll()
 		if p.client != nil {
 			p.client.CloseIdleConnections()
 		}

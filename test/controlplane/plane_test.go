@@ -23,8 +23,8 @@ const (
 	deployments = "/apis/apps/v1/namespaces/default/deployments"
 )
 
-// soon bounds what takes a second or two when the machine is not busy.
-func soon(t *testing.T) context.Context {
+// testContext bounds what takes a second or two when the machine is not busy.
+func testContext(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -38,8 +38,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// wantRefusal fails unless an error is the API server's, with that HTTP status.
-func wantRefusal(t *testing.T, err error, code int) {
+// wantStatus fails unless an error is the API server's, with that HTTP status.
+func wantStatus(t *testing.T, err error, code int) {
 	t.Helper()
 	var status *StatusError
 	if !errors.As(err, &status) || status.Code != code {
@@ -66,7 +66,7 @@ func (p *Plane) resourceVersion(ctx context.Context, path string) (string, error
 func TestDeploymentGetsRunningPods(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{Controllers: true, Nodes: 3})
-	ctx := soon(t)
+	ctx := testContext(t)
 	must(t, p.Create(ctx, deployments, deployment("web", 4)))
 	must(t, p.Await(ctx, deployments+"/web", func(d Object) bool {
 		return field(d, "status", "readyReplicas") == 4.0
@@ -92,24 +92,24 @@ func TestDeploymentGetsRunningPods(t *testing.T) {
 	}))
 }
 
-func TestPlanesSideBySideShareNothing(t *testing.T) {
+func TestPlanesAreIsolated(t *testing.T) {
 	t.Parallel()
 	a, b := New(t, Options{}), New(t, Options{})
-	ctx := soon(t)
+	ctx := testContext(t)
 	must(t, a.Create(ctx, configMaps, configMap("only-in-a")))
 	must(t, a.Get(ctx, configMaps+"/only-in-a", nil))
-	wantRefusal(t, b.Get(ctx, configMaps+"/only-in-a", nil), http.StatusNotFound)
-	stranger, err := b.UserClient(adminName, adminGroup)
+	wantStatus(t, b.Get(ctx, configMaps+"/only-in-a", nil), http.StatusNotFound)
+	otherClient, err := b.UserClient(adminName, adminGroup)
 	must(t, err)
-	if err := send(ctx, stranger, a.URL, call{method: http.MethodGet, path: configMaps}, nil); err == nil {
+	if err := send(ctx, otherClient, a.URL, apiRequest{method: http.MethodGet, path: configMaps}, nil); err == nil {
 		t.Error("a plane is trusted by the clients of another")
 	}
 }
 
-func TestAPIServerComesBackWithItsData(t *testing.T) {
+func TestAPIServerRestartKeepsData(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{})
-	ctx := soon(t)
+	ctx := testContext(t)
 	must(t, p.Create(ctx, configMaps, configMap("kept")))
 	for _, end := range []func() error{
 		func() error { p.KillAPIServer(); return nil },
@@ -128,10 +128,10 @@ func TestAPIServerComesBackWithItsData(t *testing.T) {
 	}
 }
 
-func TestControllersOutliveTheAPIServer(t *testing.T) {
+func TestControllersSurviveAPIServerRestart(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{Controllers: true, Nodes: 1})
-	ctx := soon(t)
+	ctx := testContext(t)
 	must(t, p.Create(ctx, deployments, deployment("before", 1)))
 	must(t, p.Expire(ctx))
 	must(t, p.Create(ctx, deployments, deployment("after", 2)))
@@ -140,10 +140,10 @@ func TestControllersOutliveTheAPIServer(t *testing.T) {
 	}))
 }
 
-func TestNothingMovesWithoutControllers(t *testing.T) {
+func TestKilledControllersDoNotAct(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{Controllers: true, Nodes: 1})
-	ctx := soon(t)
+	ctx := testContext(t)
 	p.KillControllers()
 	if running := len(p.PIDs()); running != 2 {
 		t.Errorf("%d processes run, want etcd and the API server", running)
@@ -160,23 +160,23 @@ func TestNothingMovesWithoutControllers(t *testing.T) {
 	}))
 }
 
-func TestKilledEtcdComesBackWithItsData(t *testing.T) {
+func TestEtcdRestartKeepsData(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{})
-	ctx := soon(t)
+	ctx := testContext(t)
 	must(t, p.Create(ctx, configMaps, configMap("kept")))
 	p.KillEtcd()
 	must(t, p.StartEtcd(ctx))
-	must(t, p.until(ctx, "the API server has found etcd again", func(ctx context.Context) error {
+	must(t, p.waitUntil(ctx, "the API server has found etcd again", func(ctx context.Context) error {
 		return p.Apply(ctx, configMaps+"/later", configMap("later"))
 	}))
 	must(t, p.Get(ctx, configMaps+"/kept", nil))
 }
 
-func TestPausedAPIServerAnswersWhenResumed(t *testing.T) {
+func TestPausedAPIServerAnswersAfterResume(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{})
-	ctx := soon(t)
+	ctx := testContext(t)
 	must(t, p.PauseAPIServer())
 	if err := probe(ctx, p.client, p.URL+"/readyz"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a paused API server: got %v, want no answer", err)
@@ -188,7 +188,7 @@ func TestPausedAPIServerAnswersWhenResumed(t *testing.T) {
 func TestWatchFromExpiredVersionIsGone(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{})
-	ctx := soon(t)
+	ctx := testContext(t)
 	must(t, p.Create(ctx, configMaps, configMap("before")))
 	old, err := p.resourceVersion(ctx, configMaps+"/before")
 	must(t, err)
@@ -213,7 +213,7 @@ func TestWatchFromExpiredVersionIsGone(t *testing.T) {
 func TestCompactedRevisionIsGoneFromEtcd(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{})
-	ctx := soon(t)
+	ctx := testContext(t)
 	must(t, p.Create(ctx, configMaps, configMap("a")))
 	old, err := p.revision(ctx)
 	must(t, err)
@@ -227,14 +227,14 @@ func TestCompactedRevisionIsGoneFromEtcd(t *testing.T) {
 	}
 }
 
-func TestUserHasTheRightsThatRBACGrants(t *testing.T) {
+func TestUserHasRBACPermissions(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{})
-	ctx := soon(t)
+	ctx := testContext(t)
 	jane, err := p.UserClient("jane", "team-a")
 	must(t, err)
-	list := call{method: http.MethodGet, path: configMaps}
-	wantRefusal(t, send(ctx, jane, p.URL, list, nil), http.StatusForbidden)
+	list := apiRequest{method: http.MethodGet, path: configMaps}
+	wantStatus(t, send(ctx, jane, p.URL, list, nil), http.StatusForbidden)
 	rbac := "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 	must(t, p.Create(ctx, rbac+"/roles", Object{
 		"metadata": Object{"name": "reader"},
@@ -245,29 +245,29 @@ func TestUserHasTheRightsThatRBACGrants(t *testing.T) {
 		"roleRef":  Object{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
 		"subjects": []Object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "team-a"}},
 	}))
-	must(t, p.until(ctx, "the binding counts", func(ctx context.Context) error {
+	must(t, p.waitUntil(ctx, "the binding counts", func(ctx context.Context) error {
 		return send(ctx, jane, p.URL, list, nil)
 	}))
-	wantRefusal(t, send(ctx, jane, p.URL, call{http.MethodPost, configMaps, "application/json", configMap("x")}, nil), http.StatusForbidden)
+	wantStatus(t, send(ctx, jane, p.URL, apiRequest{http.MethodPost, configMaps, "application/json", configMap("x")}, nil), http.StatusForbidden)
 }
 
 func TestKubeconfigsWorkForKubectl(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{Controllers: true, Nodes: 1})
-	ctx := soon(t)
+	ctx := testContext(t)
 	user, err := p.UserKubeconfig("system:node:x", "team a")
 	must(t, err)
 	account, err := p.ServiceAccountKubeconfig(ctx, "default", "default")
 	must(t, err)
-	for kubeconfig, who := range map[string]string{
+	for kubeconfig, wantUser := range map[string]string{
 		p.Kubeconfig(): "admin",
 		user:           "system:node:x",
 		account:        "system:serviceaccount:default:default",
 	} {
 		out, err := p.KubectlAs(ctx, kubeconfig, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
 		must(t, err)
-		if string(out) != who {
-			t.Errorf("%s is %s, want %s", filepath.Base(kubeconfig), out, who)
+		if string(out) != wantUser {
+			t.Errorf("%s is %s, want %s", filepath.Base(kubeconfig), out, wantUser)
 		}
 	}
 	out, err := p.Kubectl(ctx, "get", "nodes", "-o", "name")
@@ -280,7 +280,7 @@ func TestKubeconfigsWorkForKubectl(t *testing.T) {
 func TestAdminTokenIsAdmin(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{})
-	request, err := http.NewRequestWithContext(soon(t), http.MethodGet, p.URL+"/api/v1/secrets", nil)
+	request, err := http.NewRequestWithContext(testContext(t), http.MethodGet, p.URL+"/api/v1/secrets", nil)
 	must(t, err)
 	request.Header.Set("Authorization", "Bearer "+p.AdminToken)
 	client := &http.Client{Transport: p.pki.transport()}
@@ -293,14 +293,14 @@ func TestAdminTokenIsAdmin(t *testing.T) {
 	}
 }
 
-func TestBadFlagIsToldInTheErrorAndLeavesNothing(t *testing.T) {
+func TestStartReportsBadFlagAndCleansUp(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "p")
-	_, err := Start(soon(t), Options{Dir: dir, APIServerFlags: []string{"--no-such-flag"}})
+	_, err := Start(testContext(t), Options{Dir: dir, APIServerFlags: []string{"--no-such-flag"}})
 	if err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
 		t.Errorf("got error %v, want what kube-apiserver said", err)
 	}
-	wantNothingLeft(t, dir)
+	wantCleanedUp(t, dir)
 }
 
 // watch opens a watch of ConfigMaps from a resourceVersion. The test's end
@@ -340,7 +340,7 @@ func processesOf(t *testing.T, dir string) (found []string) {
 	return found
 }
 
-func wantNothingLeft(t *testing.T, dir string) {
+func wantCleanedUp(t *testing.T, dir string) {
 	t.Helper()
 	if found := processesOf(t, dir); len(found) > 0 {
 		t.Errorf("processes are left: %q", found)

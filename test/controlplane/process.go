@@ -28,23 +28,23 @@ type process struct {
 	log  string // the file that gets its output, appended over restarts
 
 	mu       sync.Mutex
-	run      *run // the latest; nil before the first
-	restarts int  // how often it is still started again when it ends by itself
+	latest   *processRun // the latest; nil before the first
+	restarts int         // how often it is still started again when it ends by itself
 }
 
-// run is one life of a process.
-type run struct {
-	cmd     *exec.Cmd
-	done    chan struct{} // closed by its goroutine once the process is reaped
-	wanted  bool          // we killed it; guarded by process.mu
-	outcome error         // set before done is closed
+// processRun is one life of a process.
+type processRun struct {
+	cmd      *exec.Cmd
+	done     chan struct{} // closed by its goroutine once the process is reaped
+	expected bool          // we killed it; guarded by process.mu
+	exitErr  error         // set before done is closed
 }
 
 // start starts the program unless it runs.
 func (p *process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.run != nil && !p.run.over() {
+	if p.latest != nil && !p.latest.hasEnded() {
 		return fmt.Errorf("start %s: it is running", p.name)
 	}
 	return p.startLocked()
@@ -56,34 +56,34 @@ func (p *process) startLocked() error {
 		return fmt.Errorf("start %s: %w", p.name, err)
 	}
 	defer log.Close() // the child has its own
-	r := &run{cmd: exec.Command(p.path, p.args...), done: make(chan struct{})}
+	r := &processRun{cmd: exec.Command(p.path, p.args...), done: make(chan struct{})}
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = p.dir, log, log
 	r.cmd.Env = []string{"HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=" + os.Getenv("PATH")}
 	r.cmd.SysProcAttr = attributes()
-	if err := r.begin(); err != nil {
+	if err := r.start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.name, err)
 	}
-	p.run = r
-	go func() { <-r.done; p.again(r) }()
+	p.latest = r
+	go func() { <-r.done; p.restart(r) }()
 	return nil
 }
 
-// again starts the program anew where it ended by itself and may be. Whatever
+// restart starts the program anew where it ended by itself and may be. Whatever
 // becomes of that is told by accident.
-func (p *process) again(r *run) {
+func (p *process) restart(r *processRun) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.run != r || r.wanted || p.restarts == 0 {
+	if p.latest != r || r.expected || p.restarts == 0 {
 		return
 	}
 	p.restarts--
 	_ = p.startLocked() // the run that ended stays the latest then
 }
 
-// begin starts the command and waits for its end on a thread that does nothing
+// start starts the command and waits for its end on a thread that does nothing
 // else: the kernel's death signal is tied to the thread that forks, and the
 // runtime may end a thread long before the program ends.
-func (r *run) begin() error {
+func (r *processRun) start() error {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -91,14 +91,14 @@ func (r *run) begin() error {
 		err := r.cmd.Start()
 		started <- err
 		if err == nil {
-			r.outcome = r.cmd.Wait()
+			r.exitErr = r.cmd.Wait()
 			close(r.done)
 		}
 	}()
 	return <-started
 }
 
-func (r *run) over() bool {
+func (r *processRun) hasEnded() bool {
 	select {
 	case <-r.done:
 		return true
@@ -111,15 +111,15 @@ func (r *run) over() bool {
 func (p *process) signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.run == nil || p.run.over() {
+	if p.latest == nil || p.latest.hasEnded() {
 		return fmt.Errorf("signal %s: %w", p.name, errNotRunning)
 	}
-	return p.run.cmd.Process.Signal(sig)
+	return p.latest.cmd.Process.Signal(sig)
 }
 
-// freeze stops the running program, and returns when it has stopped: its threads do
+// pause stops the running program, and returns when it has stopped: its threads do
 // so one by one, some time after the signal was sent.
-func (p *process) freeze() error {
+func (p *process) pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
@@ -155,51 +155,51 @@ func isStopped(pid int) (bool, error) {
 	return true, nil
 }
 
-// end sends a signal after which the program's end is no accident, and waits for
+// endWith sends a signal after which the program's end is no accident, and waits for
 // that. A program that does not run is fine.
-func (p *process) end(sig syscall.Signal) {
-	if gone := p.dismiss(sig); gone != nil {
-		<-gone
+func (p *process) endWith(sig syscall.Signal) {
+	if ended := p.signalExpectingExit(sig); ended != nil {
+		<-ended
 	}
 }
 
 // terminate is end by SIGTERM, for as long as the context allows.
 func (p *process) terminate(ctx context.Context) error {
-	gone := p.dismiss(syscall.SIGTERM)
-	if gone == nil {
+	ended := p.signalExpectingExit(syscall.SIGTERM)
+	if ended == nil {
 		return nil
 	}
 	select {
-	case <-gone:
+	case <-ended:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("stop %s: %w", p.name, context.Cause(ctx))
 	}
 }
 
-// dismiss sends a signal and returns what will be closed when the program is
+// signalExpectingExit sends a signal and returns what will be closed when the program is
 // gone, or nil if it does not run.
-func (p *process) dismiss(sig syscall.Signal) <-chan struct{} {
+func (p *process) signalExpectingExit(sig syscall.Signal) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.run == nil || p.run.over() {
+	if p.latest == nil || p.latest.hasEnded() {
 		return nil
 	}
-	p.run.wanted = true
-	_ = p.run.cmd.Process.Signal(sig) // it may end by itself just now
-	return p.run.done
+	p.latest.expected = true
+	_ = p.latest.cmd.Process.Signal(sig) // it may end by itself just now
+	return p.latest.done
 }
 
-// accident returns nil while the program runs or is about to be started again, was
+// unexpectedExit returns nil while the program runs or is about to be started again, was
 // never started or was ended by us, and else how it ended and the last lines of its
 // log.
-func (p *process) accident() error {
+func (p *process) unexpectedExit() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.run == nil || p.run.wanted || !p.run.over() || p.restarts > 0 {
+	if p.latest == nil || p.latest.expected || !p.latest.hasEnded() || p.restarts > 0 {
 		return nil
 	}
-	return fmt.Errorf("%s ended by itself (%v); its last words:\n%s", p.name, p.run.outcome, p.tail())
+	return fmt.Errorf("%s ended by itself (%v); its last words:\n%s", p.name, p.latest.exitErr, p.tail())
 }
 
 func (p *process) tail() string {
@@ -213,7 +213,7 @@ func (p *process) tail() string {
 // processes are those of a plane in the order of their start.
 type processes struct{ list []*process }
 
-func (ps *processes) named(name string) *process {
+func (ps *processes) byName(name string) *process {
 	for _, p := range ps.list {
 		if p.name == name {
 			return p
@@ -222,17 +222,17 @@ func (ps *processes) named(name string) *process {
 	return nil
 }
 
-// kill ends all, the last started first, so that none complains of another's
+// killAll ends all, the last started first, so that none complains of another's
 // absence.
-func (ps *processes) kill() {
+func (ps *processes) killAll() {
 	for i := len(ps.list) - 1; i >= 0; i-- {
-		ps.list[i].end(syscall.SIGKILL)
+		ps.list[i].endWith(syscall.SIGKILL)
 	}
 }
 
-func (ps *processes) accident() error {
+func (ps *processes) unexpectedExit() error {
 	for _, p := range ps.list {
-		if err := p.accident(); err != nil {
+		if err := p.unexpectedExit(); err != nil {
 			return err
 		}
 	}
@@ -243,8 +243,8 @@ func (ps *processes) accident() error {
 func (p *process) pid() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.run == nil || p.run.over() {
+	if p.latest == nil || p.latest.hasEnded() {
 		return 0
 	}
-	return p.run.cmd.Process.Pid
+	return p.latest.cmd.Process.Pid
 }

@@ -56,8 +56,8 @@ func recipes() []recipe {
 	}
 }
 
-// batch is a recipe with what was read from its module.
-type batch struct {
+// buildTarget is a recipe with what was read from its module.
+type buildTarget struct {
 	recipe
 	dir     string // the nested module
 	version string
@@ -65,30 +65,30 @@ type batch struct {
 }
 
 // read loads a recipe's module below the repository's root.
-func (r recipe) read(root string) (batch, error) {
-	b := batch{recipe: r, dir: filepath.Join(root, "test", "controlplane", r.module)}
-	mod, err := os.ReadFile(filepath.Join(b.dir, "go.mod"))
+func (r recipe) read(root string) (buildTarget, error) {
+	t := buildTarget{recipe: r, dir: filepath.Join(root, "test", "controlplane", r.module)}
+	mod, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
 	if err != nil {
-		return b, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
+		return t, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
 	}
-	sum, err := os.ReadFile(filepath.Join(b.dir, "go.sum"))
+	sum, err := os.ReadFile(filepath.Join(t.dir, "go.sum"))
 	if err != nil {
-		return b, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
+		return t, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
 	}
-	if b.version = requiredVersion(mod, r.source); b.version == "" {
-		return b, fmt.Errorf("read %s: it does not require %s", filepath.Join(b.dir, "go.mod"), r.source)
+	if t.version = requiredVersion(mod, r.source); t.version == "" {
+		return t, fmt.Errorf("read %s: it does not require %s", filepath.Join(t.dir, "go.mod"), r.source)
 	}
-	b.key = b.hash(mod, sum)
-	return b, nil
+	t.key = t.hash(mod, sum)
+	return t, nil
 }
 
 // hash covers the modules, our way of building them, and the Go release and
 // platform of this very program, since that is what go on PATH will be.
-func (b batch) hash(mod, sum []byte) string {
+func (t buildTarget) hash(mod, sum []byte) string {
 	h := sha256.New()
 	for _, part := range [][]byte{
 		mod, sum,
-		[]byte(strings.Join(b.arguments("."), " ")),
+		[]byte(strings.Join(t.arguments("."), " ")),
 		[]byte(runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH),
 	} {
 		fmt.Fprintf(h, "%d\n", len(part)) // so that no two sequences of parts look alike
@@ -99,16 +99,16 @@ func (b batch) hash(mod, sum []byte) string {
 
 // arguments are those of go for a build into a directory. go names several
 // programs after their packages, and one alone as it is told.
-func (b batch) arguments(dir string) []string {
+func (t buildTarget) arguments(dir string) []string {
 	flags := "-s -w"
-	if b.stamped {
-		flags += " " + versionFlag + b.version
+	if t.stamped {
+		flags += " " + versionFlag + t.version
 	}
 	out := dir + string(filepath.Separator)
-	if len(b.binaries) == 1 {
-		out += b.binaries[0]
+	if len(t.binaries) == 1 {
+		out += t.binaries[0]
 	}
-	return append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out}, b.packages...)
+	return append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out}, t.packages...)
 }
 
 // requiredVersion finds a module's version in a go.mod, or "".

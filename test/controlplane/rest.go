@@ -34,37 +34,37 @@ func (e *StatusError) Error() string {
 
 // Create posts a new object to the path of its list.
 func (p *Plane) Create(ctx context.Context, path string, body any) error {
-	return p.do(ctx, call{http.MethodPost, path, "application/json", body}, nil)
+	return p.do(ctx, apiRequest{http.MethodPost, path, "application/json", body}, nil)
 }
 
 // Apply creates or changes an object at its own path, by server-side apply as
 // field manager "controlplane", taking over fields of other managers.
 func (p *Plane) Apply(ctx context.Context, path string, body any) error {
 	path += "?fieldManager=controlplane&force=true"
-	return p.do(ctx, call{http.MethodPatch, path, "application/apply-patch+yaml", body}, nil)
+	return p.do(ctx, apiRequest{http.MethodPatch, path, "application/apply-patch+yaml", body}, nil)
 }
 
 // Patch changes an object at its own path by a JSON merge patch.
 func (p *Plane) Patch(ctx context.Context, path string, body any) error {
-	return p.do(ctx, call{http.MethodPatch, path, "application/merge-patch+json", body}, nil)
+	return p.do(ctx, apiRequest{http.MethodPatch, path, "application/merge-patch+json", body}, nil)
 }
 
 // Delete deletes the object at a path, and in the background what it owns.
 func (p *Plane) Delete(ctx context.Context, path string) error {
 	body := Object{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
-	return p.do(ctx, call{http.MethodDelete, path, "application/json", body}, nil)
+	return p.do(ctx, apiRequest{http.MethodDelete, path, "application/json", body}, nil)
 }
 
 // Get decodes what is at a path into a value, or only checks that it is there
 // where into is nil.
 func (p *Plane) Get(ctx context.Context, path string, into any) error {
-	return p.do(ctx, call{method: http.MethodGet, path: path}, into)
+	return p.do(ctx, apiRequest{method: http.MethodGet, path: path}, into)
 }
 
 // Await polls a path until done says so of the object or list there. An object
 // that is missing counts as not yet.
 func (p *Plane) Await(ctx context.Context, path string, done func(Object) bool) error {
-	return p.until(ctx, path+" is as awaited", func(ctx context.Context) error {
+	return p.waitUntil(ctx, path+" is as awaited", func(ctx context.Context) error {
 		var object Object
 		if err := p.Get(ctx, path, &object); err != nil {
 			return err
@@ -76,21 +76,21 @@ func (p *Plane) Await(ctx context.Context, path string, done func(Object) bool) 
 	})
 }
 
-// call is one request. A nil body sends none.
-type call struct {
+// apiRequest is one request. A nil body sends none.
+type apiRequest struct {
 	method, path, contentType string
 	body                      any
 }
 
-func (p *Plane) do(ctx context.Context, c call, into any) error {
-	return send(ctx, p.client, p.URL, c, into)
+func (p *Plane) do(ctx context.Context, r apiRequest, into any) error {
+	return send(ctx, p.client, p.URL, r, into)
 }
 
 // send makes a call to a base URL and decodes the answer, unless into is nil.
-func send(ctx context.Context, client *http.Client, base string, c call, into any) error {
-	request, err := c.request(ctx, base)
+func send(ctx context.Context, client *http.Client, base string, r apiRequest, into any) error {
+	request, err := r.httpRequest(ctx, base)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", c.method, c.path, err)
+		return fmt.Errorf("%s %s: %w", r.method, r.path, err)
 	}
 	response, err := client.Do(request)
 	if err != nil {
@@ -99,32 +99,32 @@ func send(ctx context.Context, client *http.Client, base string, c call, into an
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", c.method, c.path, err)
+		return fmt.Errorf("%s %s: %w", r.method, r.path, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %w", c.method, c.path, refusal(response.StatusCode, answer))
+		return fmt.Errorf("%s %s: %w", r.method, r.path, parseStatusError(response.StatusCode, answer))
 	}
 	if into == nil {
 		return nil
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return fmt.Errorf("%s %s: decode the answer: %w", c.method, c.path, err)
+		return fmt.Errorf("%s %s: decode the answer: %w", r.method, r.path, err)
 	}
 	return nil
 }
 
-func (c call) request(ctx context.Context, base string) (*http.Request, error) {
-	body, err := encodeBody(c.body)
+func (r apiRequest) httpRequest(ctx context.Context, base string) (*http.Request, error) {
+	body, err := encodeBody(r.body)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, c.method, base+c.path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/json")
-	if c.contentType != "" {
-		request.Header.Set("Content-Type", c.contentType)
+	if r.contentType != "" {
+		request.Header.Set("Content-Type", r.contentType)
 	}
 	return request, nil
 }
@@ -142,8 +142,8 @@ func encodeBody(body any) ([]byte, error) {
 	}
 }
 
-// refusal reads a Status object, or takes the text where it is none.
-func refusal(code int, answer []byte) *StatusError {
+// parseStatusError reads a Status object, or takes the text where it is none.
+func parseStatusError(code int, answer []byte) *StatusError {
 	e := &StatusError{Code: code}
 	if json.Unmarshal(answer, e) != nil || e.Message == "" {
 		e.Reason, e.Message = http.StatusText(code), strings.TrimSpace(string(answer))

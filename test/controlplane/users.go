@@ -46,7 +46,7 @@ func (p *Plane) ServiceAccountToken(ctx context.Context, namespace, name string)
 	var answer struct{ Status struct{ Token string } }
 	path := fmt.Sprintf("/api/v1/namespaces/%s/serviceaccounts/%s/token", namespace, name)
 	body := Object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-	if err := p.do(ctx, call{http.MethodPost, path, "application/json", body}, &answer); err != nil {
+	if err := p.do(ctx, apiRequest{http.MethodPost, path, "application/json", body}, &answer); err != nil {
 		return "", fmt.Errorf("ask for a token: %w", err)
 	}
 	return answer.Status.Token, nil

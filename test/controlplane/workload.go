@@ -51,9 +51,9 @@ type item struct {
 func (w Workloads) objects() []item {
 	core, apps := "/api/v1/namespaces/"+w.Namespace, "/apis/apps/v1/namespaces/"+w.Namespace
 	items := []item{
-		{core, named("v1", "Namespace", w.Namespace, nil)},
-		{core + "/configmaps/settings", named("v1", "ConfigMap", "settings", Object{"data": Object{"colour": "blue"}})},
-		{core + "/secrets/password", named("v1", "Secret", "password", Object{"stringData": Object{"password": "correct horse"}})},
+		{core, newObject("v1", "Namespace", w.Namespace, nil)},
+		{core + "/configmaps/settings", newObject("v1", "ConfigMap", "settings", Object{"data": Object{"colour": "blue"}})},
+		{core + "/secrets/password", newObject("v1", "Secret", "password", Object{"stringData": Object{"password": "correct horse"}})},
 	}
 	for i := range w.Deployments {
 		name := deploymentName(i)
@@ -65,7 +65,7 @@ func (w Workloads) objects() []item {
 		item{core + "/services/store", service("store")},
 		item{apps + "/statefulsets/store", statefulSet("store")},
 		item{apps + "/daemonsets/watcher", daemonSet("watcher")},
-		item{"/apis/batch/v1/namespaces/" + w.Namespace + "/jobs/migrate", named("batch/v1", "Job", "migrate", Object{"spec": jobSpec("migrate")})},
+		item{"/apis/batch/v1/namespaces/" + w.Namespace + "/jobs/migrate", newObject("batch/v1", "Job", "migrate", Object{"spec": jobSpec("migrate")})},
 		item{"/apis/batch/v1/namespaces/" + w.Namespace + "/cronjobs/report", cronJob("report")},
 		item{"/apis/autoscaling/v2/namespaces/" + w.Namespace + "/horizontalpodautoscalers/app-0", autoscaler(deploymentName(0))},
 		item{"/apis/networking.k8s.io/v1/namespaces/" + w.Namespace + "/ingresses/front", ingress("front", deploymentName(0))},
@@ -74,8 +74,8 @@ func (w Workloads) objects() []item {
 
 func deploymentName(i int) string { return fmt.Sprintf("app-%d", i) }
 
-// named makes an object of its fixed parts and the rest.
-func named(version, kind, name string, rest Object) Object {
+// newObject makes an object of its fixed parts and the rest.
+func newObject(version, kind, name string, rest Object) Object {
 	o := Object{"apiVersion": version, "kind": kind, "metadata": Object{"name": name, "labels": labels(name)}}
 	for key, value := range rest {
 		o[key] = value
@@ -90,19 +90,19 @@ func labels(name string) Object {
 func selector(name string) Object { return Object{"matchLabels": Object{"app": name}} }
 
 func deployment(name string, replicas int) Object {
-	return named("apps/v1", "Deployment", name, Object{"spec": Object{
+	return newObject("apps/v1", "Deployment", name, Object{"spec": Object{
 		"replicas": replicas, "selector": selector(name), "template": podTemplate(name),
 	}})
 }
 
 func statefulSet(name string) Object {
-	return named("apps/v1", "StatefulSet", name, Object{"spec": Object{
+	return newObject("apps/v1", "StatefulSet", name, Object{"spec": Object{
 		"replicas": 2, "serviceName": name, "selector": selector(name), "template": podTemplate(name),
 	}})
 }
 
 func daemonSet(name string) Object {
-	return named("apps/v1", "DaemonSet", name, Object{"spec": Object{
+	return newObject("apps/v1", "DaemonSet", name, Object{"spec": Object{
 		"selector": selector(name), "template": podTemplate(name),
 	}})
 }
@@ -121,7 +121,7 @@ func podSpec(name string) Object {
 }
 
 func service(name string) Object {
-	return named("v1", "Service", name, Object{"spec": Object{
+	return newObject("v1", "Service", name, Object{"spec": Object{
 		"selector": Object{"app": name},
 		"ports":    []Object{{"name": "http", "port": 80, "targetPort": "http"}},
 	}})
@@ -134,13 +134,13 @@ func jobSpec(name string) Object {
 }
 
 func cronJob(name string) Object {
-	return named("batch/v1", "CronJob", name, Object{"spec": Object{
+	return newObject("batch/v1", "CronJob", name, Object{"spec": Object{
 		"schedule": "* * * * *", "jobTemplate": Object{"spec": jobSpec(name)},
 	}})
 }
 
 func autoscaler(target string) Object {
-	return named("autoscaling/v2", "HorizontalPodAutoscaler", target, Object{"spec": Object{
+	return newObject("autoscaling/v2", "HorizontalPodAutoscaler", target, Object{"spec": Object{
 		"scaleTargetRef": Object{"apiVersion": "apps/v1", "kind": "Deployment", "name": target},
 		"minReplicas":    1, "maxReplicas": 10,
 		"metrics": []Object{{"type": "Resource", "resource": Object{
@@ -151,7 +151,7 @@ func autoscaler(target string) Object {
 func ingress(name, backend string) Object {
 	path := Object{"path": "/", "pathType": "Prefix", "backend": Object{
 		"service": Object{"name": backend, "port": Object{"name": "http"}}}}
-	return named("networking.k8s.io/v1", "Ingress", name, Object{"spec": Object{
+	return newObject("networking.k8s.io/v1", "Ingress", name, Object{"spec": Object{
 		"rules": []Object{{"host": "demo.example.com", "http": Object{"paths": []Object{path}}}},
 	}})
 }

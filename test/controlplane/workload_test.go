@@ -11,7 +11,7 @@ import (
 func TestWorkloadsRunAndChurn(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{Controllers: true})
-	ctx := soon(t)
+	ctx := testContext(t)
 	w := Workloads{Namespace: "sample", Deployments: 2, Replicas: 3}
 	must(t, p.CreateWorkloads(ctx, w))
 	must(t, p.CreateWorkloads(ctx, w)) // again is fine
@@ -37,10 +37,10 @@ func TestWorkloadsRunAndChurn(t *testing.T) {
 // comes at the end of a round through all sorts of changes.
 func churn(ctx context.Context, t *testing.T, p *Plane, w Workloads) {
 	t.Helper()
-	churning, enough := context.WithCancel(ctx)
+	churnCtx, stopChurn := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		changes, err := p.Churn(churning, w, 100)
+		changes, err := p.Churn(churnCtx, w, 100)
 		if err == nil && changes < 6*w.Deployments {
 			err = fmt.Errorf("only %d changes", changes)
 		}
@@ -53,19 +53,19 @@ func churn(ctx context.Context, t *testing.T, p *Plane, w Workloads) {
 			return revision != "" && revision != "1"
 		}))
 	}
-	enough()
+	stopChurn()
 	must(t, <-ended)
 }
 
-func TestPodsFailOrStayPendingWhereTold(t *testing.T) {
+func TestPodAnnotationsControlPhase(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{Controllers: true, Nodes: 1})
-	ctx := soon(t)
+	ctx := testContext(t)
 	pods := "/api/v1/namespaces/default/pods"
 	for name, annotations := range map[string]Object{
 		"fails": {"vedette.io/fail": "yes"}, "waits": {"vedette.io/pending": "yes"}, "runs": {},
 	} {
-		pod := named("v1", "Pod", name, Object{"spec": podSpec(name)})
+		pod := newObject("v1", "Pod", name, Object{"spec": podSpec(name)})
 		pod["metadata"].(Object)["annotations"] = annotations
 		must(t, p.Create(ctx, pods, pod))
 	}
@@ -79,9 +79,9 @@ func TestPodsFailOrStayPendingWhereTold(t *testing.T) {
 func TestLogsOfPodsAreServed(t *testing.T) {
 	t.Parallel()
 	p := New(t, Options{Controllers: true, Nodes: 1})
-	ctx := soon(t)
+	ctx := testContext(t)
 	pod := "/api/v1/namespaces/default/pods"
-	must(t, p.Create(ctx, pod, named("v1", "Pod", "talks", Object{"spec": podSpec("talks")})))
+	must(t, p.Create(ctx, pod, newObject("v1", "Pod", "talks", Object{"spec": podSpec("talks")})))
 	must(t, p.Await(ctx, pod+"/talks", func(pod Object) bool { return field(pod, "status", "phase") == "Running" }))
 	must(t, p.AppendLog("hello", "world"))
 	out, err := p.Kubectl(ctx, "logs", "talks")

@@ -10,18 +10,18 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// patience is how long the world may take to converge once it is healed. The
+// convergenceTimeout is how long the world may take to converge once it is healed. The
 // longest pause of a part that failed is 45 seconds.
-const patience = 90 * time.Second
+const convergenceTimeout = 90 * time.Second
 
-// settle waits until store and clusters agree, and fails the test with the
+// awaitConvergence waits until store and clusters agree, and fails the test with the
 // differences where they do not in time. It returns how long it took, and logs what
 // differed last: whatever took long waited for that.
-func (w *world) settle() time.Duration {
+func (w *world) awaitConvergence() time.Duration {
 	w.t.Helper()
 	began := time.Now()
 	var found, last []string
-	agree := w.within(patience, func(context.Context) bool {
+	agree := w.eventually(convergenceTimeout, func(context.Context) bool {
 		last = found
 		found = w.differences(w.t.Context()) // bounded by itself; cut short, the last look would tell nothing
 		return len(found) == 0
@@ -31,7 +31,7 @@ func (w *world) settle() time.Duration {
 		if len(found) > 40 {
 			found, more = found[:40], "\n…"
 		}
-		w.t.Fatalf("store and clusters do not agree after %v:\n%s%s", patience, strings.Join(found, "\n"), more)
+		w.t.Fatalf("store and clusters do not agree after %v:\n%s%s", convergenceTimeout, strings.Join(found, "\n"), more)
 	}
 	took := time.Since(began)
 	if took > 5*time.Second && len(last) > 0 {
@@ -40,16 +40,16 @@ func (w *world) settle() time.Duration {
 	return took
 }
 
-// within polls a condition, and reports whether it came true in time. It gives
+// eventually polls a condition, and reports whether it came true in time. It gives
 // up when one of our programs has ended by itself.
-func (w *world) within(d time.Duration, condition func(context.Context) bool) bool {
+func (w *world) eventually(d time.Duration, condition func(context.Context) bool) bool {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), d)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		w.alive()
+		w.checkProcesses()
 		if condition(ctx) {
 			return true
 		}
@@ -61,15 +61,15 @@ func (w *world) within(d time.Duration, condition func(context.Context) bool) bo
 	}
 }
 
-// alive fails the test where one of our programs has ended by itself.
-func (w *world) alive() {
+// checkProcesses fails the test where one of our programs has ended by itself.
+func (w *world) checkProcesses() {
 	w.t.Helper()
 	all := []*process{w.server}
 	for _, a := range w.agents {
 		all = append(all, a.process)
 	}
 	for _, p := range all {
-		if err := p.accident(); err != nil {
+		if err := p.unexpectedExit(); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -80,8 +80,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &status) && status.Code == http.StatusNotFound
 }
 
-// idle lets time pass in which nothing is waited for.
-func idle(ctx context.Context, d time.Duration) {
+// sleep lets time pass in which nothing is waited for.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -37,7 +37,7 @@ func (b *bulk) store(ctx context.Context, part int) error {
 
 func (b *bulk) remove(ctx context.Context, part int) error {
 	for _, k := range bulkKinds {
-		if err := b.cluster.Unstore(ctx, k.plural, namespaces[0], fmt.Sprintf("bulk-%d-", part)); err != nil {
+		if err := b.cluster.DeleteStored(ctx, k.plural, namespaces[0], fmt.Sprintf("bulk-%d-", part)); err != nil {
 			return err
 		}
 	}
@@ -48,9 +48,9 @@ func (b *bulk) uid() string {
 	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", b.rng.Uint32(), b.rng.IntN(1<<16), b.rng.IntN(1<<12), b.rng.IntN(1<<12), b.rng.Uint64()>>16)
 }
 
-// turnOver removes some parts and replaces others, while the API server is down,
+// replaceParts removes some parts and replaces others, while the API server is down,
 // and makes it forget all marks: agents must list anew, and find out what is gone.
-func (b *bulk) turnOver(ctx context.Context, removed, replaced []int) error {
+func (b *bulk) replaceParts(ctx context.Context, removed, replaced []int) error {
 	b.cluster.KillAPIServer()
 	for _, part := range removed {
 		if err := b.remove(ctx, part); err != nil {
@@ -71,15 +71,15 @@ func (b *bulk) turnOver(ctx context.Context, removed, replaced []int) error {
 // read it: messages wait for their turn, of two feeds and two accounts at once.
 func TestLargeResync(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	s := shape{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}}, outbox: "8MiB", grace: "10m"}
-	on(t, anyDatabase(), s, func(t *testing.T, w *world) {
+	s := topology{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}}, outbox: "8MiB", grace: "10m"}
+	runOn(t, anyDatabase(), s, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		b := &bulk{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(5, 5)), n: *objects / len(bulkKinds)}
-		must(t, b.turnOver(ctx, nil, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}))
-		w.settle()
-		w.agents[0].link.Delay(50 * time.Millisecond)
+		b := &bulk{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(5, 5)), n: *bulkObjects / len(bulkKinds)}
+		must(t, b.replaceParts(ctx, nil, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}))
+		w.awaitConvergence()
+		w.agents[0].link.AddLatency(50 * time.Millisecond)
 		w.agents[0].link.Limit(256 << 10)
-		must(t, b.turnOver(ctx, []int{0, 1, 2, 3, 4, 5, 6}, []int{7}))
-		w.settle()
+		must(t, b.replaceParts(ctx, []int{0, 1, 2, 3, 4, 5, 6}, []int{7}))
+		w.awaitConvergence()
 	})
 }

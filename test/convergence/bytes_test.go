@@ -15,75 +15,75 @@ import (
 	"testing"
 )
 
-// two is one agent with two accounts, each of a cluster of its own.
-var two = shape{clusters: 2, accounts: []int{0, 1}, agents: [][]int{{0, 1}}, outbox: "8MiB", grace: "10m"}
+// twoAccounts is one agent with two accounts, each of a cluster of its own.
+var twoAccounts = topology{clusters: 2, accounts: []int{0, 1}, agents: [][]int{{0, 1}}, outbox: "8MiB", grace: "10m"}
 
-// TestErrorsThatAreNoText has the proxy before one cluster refuse in Latin-1, which is
+// TestInvalidUTF8InErrors has the proxy before one cluster refuse in Latin-1, which is
 // not UTF-8, as proxies do in their status lines. The agent's other account must not
 // notice, and the first must be whole again as soon as the proxy lets it through.
-func TestErrorsThatAreNoText(t *testing.T) {
+func TestInvalidUTF8InErrors(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	on(t, anyDatabase(), two, func(t *testing.T, w *world) {
+	runOn(t, anyDatabase(), twoAccounts, func(t *testing.T, w *world) {
 		var refuse atomic.Bool
 		a := w.agents[0]
 		a.kill()
-		w.behindTunnel(a, w.clusters[0], newTunnel(t, &refuse))
-		spoiledAccount(t, w, "reaching", func() { refuse.Store(true) }, func() { refuse.Store(false) })
+		w.routeThroughTunnel(a, w.clusters[0], newTunnel(t, &refuse))
+		testCorruptedAccount(t, w, "reaching", func() { refuse.Store(true) }, func() { refuse.Store(false) })
 	})
 }
 
-// TestObjectsThatAreNoText has a proxy put bytes that are not UTF-8 into the labels of
+// TestInvalidUTF8InObjects has a proxy put bytes that are not UTF-8 into the labels of
 // one cluster's objects.
-func TestObjectsThatAreNoText(t *testing.T) {
+func TestInvalidUTF8InObjects(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	on(t, anyDatabase(), two, func(t *testing.T, w *world) {
-		d := w.through(t, w.agents[0], w.clusters[0])
-		spoiledAccount(t, w, "reporting", func() { d.spoiled(spoiledObjects) }, func() {
-			d.spoiled(nil)
-			d.server.CloseClientConnections()
+	runOn(t, anyDatabase(), twoAccounts, func(t *testing.T, w *world) {
+		p := w.routeThroughBreakpoints(t, w.agents[0], w.clusters[0])
+		testCorruptedAccount(t, w, "reporting", func() { p.setFilter(corruptLabels) }, func() {
+			p.setFilter(nil)
+			p.server.CloseClientConnections()
 		})
 	})
 }
 
-// spoiledAccount spoils what the first account hears from its cluster, from the start
+// testCorruptedAccount spoils what the first account hears from its cluster, from the start
 // of its agent on, and heals it. The other account goes on meanwhile, over the same
 // connection to the server.
-func spoiledAccount(t *testing.T, w *world, state string, spoil, heal func()) {
+func testCorruptedAccount(t *testing.T, w *world, state string, corrupt, heal func()) {
 	a := w.agents[0]
 	must(t, w.clusters[1].Create(t.Context(), nsKind.list(""), nsKind.make(rand.New(rand.NewPCG(2, 2)), namespaces[0])))
 	a.kill()
 	accepted := a.link.Accepted()
-	spoil()
+	corrupt()
 	a.start()
-	if !w.within(patience, func(ctx context.Context) bool { return strings.HasPrefix(a.role(ctx, "account-0"), state) }) {
+	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return strings.HasPrefix(a.role(ctx, "account-0"), state) }) {
 		t.Errorf("the spoiled account is %q, and %s was due", a.role(t.Context(), "account-0"), state)
 	}
-	load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(9, 9)), calm: true}
+	load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(9, 9)), keepKinds: true}
 	for range 100 {
 		load.step(t.Context())
 	}
-	w.changeIn(w.clusters[1], "beside")
+	w.createInAndAwait(w.clusters[1], "beside")
 	if n := a.link.Accepted() - accepted; n != 1 {
 		t.Errorf("the agent connected to the server %d times, and once was due", n)
 	}
 	heal()
-	w.settle()
+	w.awaitConvergence()
 }
 
-// behindTunnel makes an agent reach a cluster by a proxy of HTTP.
-func (w *world) behindTunnel(a *agent, c *cluster, address string) {
+// routeThroughTunnel makes an agent reach a cluster by a proxy of HTTP.
+func (w *world) routeThroughTunnel(a *agent, c *cluster, address string) {
 	kubeconfig := w.path(a.id + "-" + c.name + ".kubeconfig")
 	w.replace(kubeconfig, "    certificate-authority-data:", "    proxy-url: http://"+address+"\n    certificate-authority-data:")
 	w.replace(w.path(a.id+".yml"), "kubernetes:\n  noProxy: true", "kubernetes:\n  noProxy: false")
 }
 
-func (w *world) replace(path, old, with string) {
+func (w *world) replace(path, old, replacement string) {
 	text, err := os.ReadFile(path)
 	must(w.t, err)
 	if !strings.Contains(string(text), old) {
 		w.t.Fatalf("%s does not hold %q", path, old)
 	}
-	must(w.t, os.WriteFile(path, []byte(strings.Replace(string(text), old, with, 1)), 0o600))
+	must(w.t, os.WriteFile(path, []byte(strings.Replace(string(text), old, replacement, 1)), 0o600))
 }
 
 // newTunnel starts a proxy of HTTP that forwards TLS connections, or refuses them in
@@ -112,38 +112,38 @@ func newTunnel(t *testing.T, refuse *atomic.Bool) (address string) {
 	return server.Listener.Addr().String()
 }
 
-// spoiledObjects puts other bytes in place of the values of labels, of the same number.
-func spoiledObjects(pass http.Handler) http.Handler {
+// corruptLabels puts other bytes in place of the values of labels, of the same number.
+func corruptLabels(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Accept-Encoding")
-		pass.ServeHTTP(&spoiler{ResponseWriter: w}, r)
+		next.ServeHTTP(&corruptingWriter{ResponseWriter: w}, r)
 	})
 }
 
-type spoiler struct{ http.ResponseWriter }
+type corruptingWriter struct{ http.ResponseWriter }
 
 // Write spoils a piece.
-func (s *spoiler) Write(p []byte) (int, error) {
+func (s *corruptingWriter) Write(p []byte) (int, error) {
 	p = bytes.Clone(p)
 	for _, colour := range colours {
-		spoiled := bytes.Repeat([]byte{0xe8}, len(colour))
-		p = bytes.ReplaceAll(p, []byte(`"`+colour+`"`), append(append([]byte(`"`), spoiled...), '"'))
+		corrupted := bytes.Repeat([]byte{0xe8}, len(colour))
+		p = bytes.ReplaceAll(p, []byte(`"`+colour+`"`), append(append([]byte(`"`), corrupted...), '"'))
 	}
 	return s.ResponseWriter.Write(p)
 }
 
 // Flush implements http.Flusher, by which watches are passed on at once.
-func (s *spoiler) Flush() { _ = http.NewResponseController(s.ResponseWriter).Flush() }
+func (s *corruptingWriter) Flush() { _ = http.NewResponseController(s.ResponseWriter).Flush() }
 
-// changeIn makes an object in a cluster and waits until it is stored.
-func (w *world) changeIn(c *cluster, name string) {
+// createInAndAwait makes an object in a cluster and waits until it is stored.
+func (w *world) createInAndAwait(c *cluster, name string) {
 	w.t.Helper()
 	if err := c.Create(w.t.Context(), configMap.list(namespaces[0]), configMap.make(rand.New(rand.NewPCG(2, 2)), name)); err != nil {
 		w.t.Fatal(err)
 	}
-	if !w.within(patience, func(ctx context.Context) bool {
+	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool {
 		return w.count(ctx, `SELECT COUNT(*) FROM objects WHERE name = '`+name+`'`) > 0
 	}) {
-		w.t.Fatalf("%s is not stored after %v", name, patience)
+		w.t.Fatalf("%s is not stored after %v", name, convergenceTimeout)
 	}
 }

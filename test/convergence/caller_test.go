@@ -17,22 +17,22 @@ type caller struct {
 	w       *world
 	account string
 
-	mu     sync.Mutex
-	orders []*order
+	mu         sync.Mutex
+	operations []*sentOperation
 }
 
-// order is one operation of a caller.
-type order struct {
+// sentOperation is one operation of a caller.
+type sentOperation struct {
 	id      string
 	verb    string
-	what    string // that it is about: a name, a number
+	target  string // that it is about: a name, a number
 	number  int
 	uid     string // of what is deleted
 	timeout time.Duration
 
-	mu   sync.Mutex
-	told []outcome // every one that came, of which all must be the same
-	last string    // why no outcome came; empty where one did
+	mu        sync.Mutex
+	outcomes  []outcome // every one that came, of which all must be the same
+	lastError string    // why no outcome came; empty where one did
 }
 
 // outcome is the end of an operation as the API tells it: answered, or in the
@@ -48,40 +48,40 @@ type outcome struct {
 	Error           struct{ Kind, Message string }
 }
 
-func (o *order) String() string { return fmt.Sprintf("%s %s %s", o.verb, o.what, o.id) }
+func (o *sentOperation) String() string { return fmt.Sprintf("%s %s %s", o.verb, o.target, o.id) }
 
 // outcome is what the caller was told first; without a state where it was told
 // nothing.
-func (o *order) outcome() outcome {
+func (o *sentOperation) outcome() outcome {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.told) == 0 {
+	if len(o.outcomes) == 0 {
 		return outcome{}
 	}
-	return o.told[0]
+	return o.outcomes[0]
 }
 
-// order makes an operation; body is what the API takes beside what all have.
-func (c *caller) order(verb, what string, number int, timeout time.Duration) *order {
-	o := &order{id: ulid.Make().String(), verb: verb, what: what, number: number, timeout: timeout}
+// newOperation makes an operation; body is what the API takes beside what all have.
+func (c *caller) newOperation(verb, target string, number int, timeout time.Duration) *sentOperation {
+	o := &sentOperation{id: ulid.Make().String(), verb: verb, target: target, number: number, timeout: timeout}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.orders = append(c.orders, o)
+	c.operations = append(c.operations, o)
 	return o
 }
 
 // send has an operation carried out. Where no outcome comes, because the connection
 // broke, or because the API says that nothing was done, it asks again under the same
 // id, which the API allows, until it gives up.
-func (c *caller) send(ctx context.Context, o *order, body object) outcome {
-	all := object{"account": c.account, "verb": o.verb, "timeout": o.timeout.String()}
+func (c *caller) send(ctx context.Context, o *sentOperation, body object) outcome {
+	fields := object{"account": c.account, "verb": o.verb, "timeout": o.timeout.String()}
 	if o.verb != "discover" { // what changes nothing takes none
-		all["id"] = o.id
+		fields["id"] = o.id
 	}
 	for name, value := range body {
-		all[name] = value
+		fields[name] = value
 	}
-	raw, err := json.Marshal(all)
+	raw, err := json.Marshal(fields)
 	if err != nil {
 		panic(err) // texts and numbers can be encoded
 	}
@@ -92,18 +92,18 @@ func (c *caller) send(ctx context.Context, o *order, body object) outcome {
 		o.mu.Lock()
 		switch {
 		case err != nil:
-			o.last = err.Error()
+			o.lastError = err.Error()
 		case out.State == "":
-			o.last = out.Error.Message
+			o.lastError = out.Error.Message
 		default:
-			o.told, o.last = append(o.told, out), ""
+			o.outcomes, o.lastError = append(o.outcomes, out), ""
 		}
-		told := o.last == ""
+		answered := o.lastError == ""
 		o.mu.Unlock()
-		if told {
+		if answered {
 			return out
 		}
-		idle(ctx, 300*time.Millisecond)
+		sleep(ctx, 300*time.Millisecond)
 	}
 	return outcome{}
 }

@@ -12,73 +12,73 @@ import (
 
 // How much goes wrong in one seed.
 const (
-	incidents = 10
-	troubled  = 14 * time.Second
+	incidentCount = 10
+	faultDuration = 14 * time.Second
 )
 
 // TestConvergence runs seeds on each database, and tells how long they took to
 // converge. How long that may be is for people to judge, who know the machine.
 func TestConvergence(t *testing.T) {
-	var times healing
+	var times convergenceTimes
 	t.Cleanup(func() { t.Log(times.String()) })
-	first, n := *firstOne, *seeds
-	if *oneSeed != 0 {
-		first, n = *oneSeed, 1
+	first, n := *firstSeed, *seedCount
+	if *singleSeed != 0 {
+		first, n = *singleSeed, 1
 	}
 	for _, name := range everyDatabase() {
 		for seed := first; seed < first+n; seed++ {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				t.Parallel() // most of the time is spent waiting
-				times.add(converge(t, name, seed))
+				times.add(runSeed(t, name, seed))
 			})
 		}
 	}
 }
 
-// converge runs one seed. Its parts draw from generators of their own, so that
+// runSeed runs one seed. Its parts draw from generators of their own, so that
 // how fast one goes changes nothing for the others. It returns how long it took to
 // converge once all was healed.
-func converge(t *testing.T, name string, seed int64) time.Duration {
-	draws := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), stream)) }
-	s := shapeOf(draws(0))
+func runSeed(t *testing.T, name string, seed int64) time.Duration {
+	newRand := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), stream)) }
+	s := randomTopology(newRand(0))
 	t.Logf("seed %d on %s: %+v", seed, name, s)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("again: go test ./test/convergence -run Convergence -seed %d -db %s -skew %v -v", seed, name, *skew)
 		}
 	})
-	w := newWorld(t, makers[name](t), s)
-	loads := w.workloads(draws(1), s)
-	errands := w.errandsOf(w.accounts[0])
-	plan := schedule(draws(2), w.parts(), incidents, troubled)
+	w := newWorld(t, databaseMakers[name](t), s)
+	loads := w.workloads(newRand(1), s)
+	operations := w.newOperationLoad(w.accounts[0])
+	plan := schedule(newRand(2), w.parts(), incidentCount, faultDuration)
 	for _, i := range plan {
 		t.Log(i)
-		errands.forgetful = errands.forgetful || strings.Contains(i.part, "database") || i.part == "disk"
+		operations.historyMayBeLost = operations.historyMayBeLost || strings.Contains(i.part, "database") || i.part == "disk"
 	}
 	var terms []string
 	watching, stop := context.WithCancel(t.Context())
-	var watch sync.WaitGroup
-	watch.Go(func() { terms = w.watchTerms(watching) })
-	defer watch.Wait()
+	var watcher sync.WaitGroup
+	watcher.Go(func() { terms = w.checkTerms(watching) })
+	defer watcher.Wait()
 	defer stop()
-	w.trouble(plan, loads, errands)
-	took := w.settle()
-	ended := errands.judge()
+	w.injectFaults(plan, loads, operations)
+	took := w.awaitConvergence()
+	ended := operations.verify()
 	stop()
-	watch.Wait()
-	given, twice := w.termsGiven()
-	for _, each := range append(terms, twice...) {
-		t.Error(each)
+	watcher.Wait()
+	granted, duplicates := w.grantedTerms()
+	for _, problem := range append(terms, duplicates...) {
+		t.Error(problem)
 	}
 	changes := 0
 	for _, l := range loads {
 		changes += l.changes
 	}
-	t.Logf("seed %d on %s: converged %.1fs after all was healed; %d changes, %d terms, operations %v", seed, name, took.Seconds(), changes, given, ended)
+	t.Logf("seed %d on %s: converged %.1fs after all was healed; %d changes, %d terms, operations %v", seed, name, took.Seconds(), changes, granted, ended)
 	return took
 }
 
-func (w *world) workloads(rng *rand.Rand, s shape) []*workload {
+func (w *world) workloads(rng *rand.Rand, s topology) []*workload {
 	var loads []*workload
 	for _, c := range w.clusters {
 		l := &workload{cluster: c, rng: rand.New(rand.NewPCG(rng.Uint64(), 0)), controllers: s.controllers}
@@ -90,11 +90,11 @@ func (w *world) workloads(rng *rand.Rand, s shape) []*workload {
 	return loads
 }
 
-// trouble lets a schedule happen while clusters change and operations are sent, and
+// injectFaults lets a schedule happen while clusters change and operations are sent, and
 // heals all.
-func (w *world) trouble(plan []incident, loads []*workload, e *errands) {
+func (w *world) injectFaults(plan []incident, loads []*workload, e *operationLoad) {
 	ctx, stop := context.WithCancel(w.t.Context())
-	var work, trouble sync.WaitGroup
+	var work, faults sync.WaitGroup
 	work.Go(func() { e.run(ctx) })
 	for _, l := range loads {
 		work.Go(func() { l.run(ctx) })
@@ -104,25 +104,25 @@ func (w *world) trouble(plan []incident, loads []*workload, e *errands) {
 	for _, i := range plan {
 		before, done := last[i.part], make(chan struct{})
 		last[i.part] = done
-		trouble.Go(func() {
+		faults.Go(func() {
 			defer close(done)
-			idle(ctx, i.at-time.Since(began))
+			sleep(ctx, i.at-time.Since(began))
 			if before != nil {
 				<-before // a start may take longer than planned
 			}
-			w.happen(i)
+			w.runIncident(i)
 		})
 	}
-	trouble.Wait()
+	faults.Wait()
 	stop()
 	work.Wait()
 }
 
-func (w *world) happen(i incident) {
+func (w *world) runIncident(i incident) {
 	ctx := w.t.Context()
 	err := i.fault.begin(ctx)
 	if err == nil && i.fault.end != nil {
-		idle(ctx, i.lasts)
+		sleep(ctx, i.duration)
 		err = i.fault.end(ctx)
 	}
 	if err != nil {

@@ -23,7 +23,7 @@ type database struct {
 
 	write         func(query string) error
 	proxy         *proxy.Proxy                    // nil of SQLite
-	refuser       *databases.Refuser              // nil of SQLite
+	errorInjector *databases.ErrorInjector        // nil of SQLite
 	kill, start   func()                          // nil of SQLite
 	pause, resume func()                          // nil of SQLite
 	errors        []string                        // what a server may answer that is none of a statement's fault
@@ -31,20 +31,20 @@ type database struct {
 	lock, unlock  func(ctx context.Context) error // nil but of SQLite
 }
 
-// makers are those that a test runs on.
-var makers = map[string]func(t *testing.T) *database{"sqlite": newSQLite, "postgres": newPostgres, "mariadb": newMariaDB}
+// databaseMakers are those that a test runs on.
+var databaseMakers = map[string]func(t *testing.T) *database{"sqlite": newSQLite, "postgres": newPostgres, "mariadb": newMariaDB}
 
 // everyDatabase are the databases to run on.
 func everyDatabase() []string {
-	if *oneDB != "" && *oneDB != "all" {
-		return []string{*oneDB}
+	if *singleDB != "" && *singleDB != "all" {
+		return []string{*singleDB}
 	}
-	return slices.Sorted(maps.Keys(makers))
+	return slices.Sorted(maps.Keys(databaseMakers))
 }
 
 // anyDatabase is one, for what has little to do with databases.
 func anyDatabase() []string {
-	if *oneDB != "" {
+	if *singleDB != "" {
 		return everyDatabase()
 	}
 	return []string{"sqlite"}
@@ -54,18 +54,18 @@ func newSQLite(t *testing.T) *database {
 	d := newDisk(t)
 	path := filepath.Join(d.dir, "vedette.db")
 	write := func(query string) error {
-		db := open(t, "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+		db := openDB(t, "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
 		_, err := db.ExecContext(t.Context(), query)
 		return err
 	}
-	lock, unlock := lockable(t, path)
+	lock, unlock := newWriteLock(t, path)
 	return &database{name: "sqlite", url: "sqlite:" + path, disk: d, write: write, lock: lock, unlock: unlock,
-		sql: open(t, "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")}
+		sql: openDB(t, "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")}
 }
 
-// lockable takes the lock of writers, as a backup or somebody's shell would.
-func lockable(t *testing.T, path string) (lock, unlock func(ctx context.Context) error) {
-	db := open(t, "sqlite", "file:"+path+"?_pragma=busy_timeout(20000)")
+// newWriteLock takes the lock of writers, as a backup or somebody's shell would.
+func newWriteLock(t *testing.T, path string) (lock, unlock func(ctx context.Context) error) {
+	db := openDB(t, "sqlite", "file:"+path+"?_pragma=busy_timeout(20000)")
 	db.SetMaxOpenConns(1) // which then is the one that has the lock
 	do := func(query string) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -101,9 +101,9 @@ func newMariaDB(t *testing.T) *database {
 }
 
 func newServer(t *testing.T, name, driver string, server *databases.Server, dsn string, errors []string) *database {
-	db := &database{name: name, sql: open(t, driver, dsn), kill: server.Kill, start: server.Start, pause: server.Pause, resume: server.Resume, errors: errors}
-	db.refuser, db.url = databases.Refuse(t, server.URL)
-	db.proxy, db.url = behind(t, db.url)
+	db := &database{name: name, sql: openDB(t, driver, dsn), kill: server.Kill, start: server.Start, pause: server.Pause, resume: server.Resume, errors: errors}
+	db.errorInjector, db.url = databases.StartErrorInjector(t, server.URL)
+	db.proxy, db.url = behindProxy(t, db.url)
 	db.write = func(query string) error {
 		_, err := db.sql.ExecContext(t.Context(), query)
 		return err
@@ -111,7 +111,7 @@ func newServer(t *testing.T, name, driver string, server *databases.Server, dsn 
 	return db
 }
 
-func open(t *testing.T, driver, dsn string) *sql.DB {
+func openDB(t *testing.T, driver, dsn string) *sql.DB {
 	db, err := sql.Open(driver, dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -125,8 +125,8 @@ func open(t *testing.T, driver, dsn string) *sql.DB {
 	return db
 }
 
-// behind puts a proxy before the server of a URL.
-func behind(t *testing.T, text string) (*proxy.Proxy, string) {
+// behindProxy puts a proxy before the server of a URL.
+func behindProxy(t *testing.T, text string) (*proxy.Proxy, string) {
 	u, err := url.Parse(text)
 	if err != nil {
 		t.Fatal(err)

@@ -38,11 +38,11 @@ func newDisk(t *testing.T) *disk {
 	return d
 }
 
-func (d *disk) ballast() string { return filepath.Join(d.dir, "ballast") }
+func (d *disk) fillerFile() string { return filepath.Join(d.dir, "ballast") }
 
 // fill leaves no byte free.
 func (d *disk) fill() {
-	f, err := os.Create(d.ballast())
+	f, err := os.Create(d.fillerFile())
 	if err != nil {
 		d.t.Error(err)
 		return
@@ -58,7 +58,7 @@ func (d *disk) fill() {
 }
 
 func (d *disk) free() {
-	if err := os.Remove(d.ballast()); err != nil {
+	if err := os.Remove(d.fillerFile()); err != nil {
 		d.t.Error(err)
 	}
 }

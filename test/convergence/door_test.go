@@ -14,84 +14,84 @@ import (
 	"testing"
 )
 
-// door is the way of one agent to a cluster, where requests can be stopped at an
+// breakpointProxy is the way of one agent to a cluster, where requests can be stopped at an
 // exact moment. It asks the API server in its own name.
-type door struct {
-	server *httptest.Server
-	pass   http.Handler
+type breakpointProxy struct {
+	server  *httptest.Server
+	forward http.Handler
 
-	mu    sync.Mutex
-	stop  *stop
-	spoil func(http.Handler) http.Handler // what stands before the cluster; nil for nothing
+	mu         sync.Mutex
+	breakpoint *breakpoint
+	filter     func(http.Handler) http.Handler // what stands before the cluster; nil for nothing
 }
 
-// spoiled puts something before the cluster, or takes it away where it is nil.
-func (d *door) spoiled(by func(http.Handler) http.Handler) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.spoil = by
+// setFilter puts something before the cluster, or takes it away where it is nil.
+func (p *breakpointProxy) setFilter(filter func(http.Handler) http.Handler) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.filter = filter
 }
 
-// way is what answers requests now.
-func (d *door) way() http.Handler {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.spoil != nil {
-		return d.spoil(d.pass)
+// handler is what answers requests now.
+func (p *breakpointProxy) handler() http.Handler {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.filter != nil {
+		return p.filter(p.forward)
 	}
-	return d.pass
+	return p.forward
 }
 
-// stop is what is done to the next request that changes something.
-type stop struct {
-	passed  bool          // the API server is asked before the request is stopped
-	answers bool          // and its answer goes back
-	reached chan struct{} // closed when that moment has come
-	goOn    chan struct{} // closed by the test, to let it go on
+// breakpoint is what is done to the next request that changes something.
+type breakpoint struct {
+	forwarded bool          // the API server is asked before the request is stopped
+	answered  bool          // and its answer goes back
+	reached   chan struct{} // closed when that moment has come
+	resume    chan struct{} // closed by the test, to let it go on
 }
 
-// through makes an agent reach its cluster by a door, and starts it anew.
-func (w *world) through(t *testing.T, a *agent, c *cluster) *door {
+// routeThroughBreakpoints makes an agent reach its cluster by a door, and starts it anew.
+func (w *world) routeThroughBreakpoints(t *testing.T, a *agent, c *cluster) *breakpointProxy {
 	target, err := url.Parse(c.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{pass: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: c.Client().Transport, FlushInterval: -1,
+	p := &breakpointProxy{forward: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: c.Client().Transport, FlushInterval: -1,
 		ErrorLog: log.New(io.Discard, "", 0)}} // agents that are killed break off their requests
-	d.server = httptest.NewServer(http.HandlerFunc(d.serve))
+	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(func() {
 		a.kill() // or its watches would be waited for
-		d.server.Close()
+		p.server.Close()
 	})
 	a.kill()
-	w.write(a.id+"-"+c.name+".kubeconfig", fmt.Sprintf(`{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}`, d.server.URL))
+	w.write(a.id+"-"+c.name+".kubeconfig", fmt.Sprintf(`{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}`, p.server.URL))
 	a.start()
-	return d
+	return p
 }
 
-// next stops the next request that changes something in the first namespace.
-func (d *door) next(passed, answers bool) *stop {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.stop = &stop{passed: passed, answers: answers, reached: make(chan struct{}), goOn: make(chan struct{})}
-	return d.stop
+// breakOnNext stops the next request that changes something in the first namespace.
+func (p *breakpointProxy) breakOnNext(forwarded, answered bool) *breakpoint {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.breakpoint = &breakpoint{forwarded: forwarded, answered: answered, reached: make(chan struct{}), resume: make(chan struct{})}
+	return p.breakpoint
 }
 
-func (d *door) take(r *http.Request) *stop {
+func (p *breakpointProxy) takeBreakpoint(r *http.Request) *breakpoint {
 	if r.Method == http.MethodGet || !strings.Contains(r.URL.Path, "/namespaces/"+namespaces[0]+"/") {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	taken := d.stop
-	d.stop = nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := p.breakpoint
+	p.breakpoint = nil
 	return taken
 }
 
-func (d *door) serve(w http.ResponseWriter, r *http.Request) {
-	s := d.take(r)
-	if s == nil {
-		d.way().ServeHTTP(w, r)
+func (p *breakpointProxy) serve(w http.ResponseWriter, r *http.Request) {
+	bp := p.takeBreakpoint(r)
+	if bp == nil {
+		p.handler().ServeHTTP(w, r)
 		return
 	}
 	body, err := io.ReadAll(r.Body) // until it has been read nobody hears that the agent is gone
@@ -100,19 +100,19 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer := httptest.NewRecorder()
-	if s.passed {
-		d.pass.ServeHTTP(answer, r)
+	if bp.forwarded {
+		p.forward.ServeHTTP(answer, r)
 	}
-	close(s.reached)
-	if !s.answers {
+	close(bp.reached)
+	if !bp.answered {
 		select {
-		case <-s.goOn:
+		case <-bp.resume:
 		case <-r.Context().Done(): // the agent is gone, and nothing of it goes on
 			return
 		}
 	}
-	if !s.passed {
-		d.pass.ServeHTTP(w, r)
+	if !bp.forwarded {
+		p.forward.ServeHTTP(w, r)
 		return
 	}
 	for name, values := range answer.Header() {

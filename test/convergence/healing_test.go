@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// healing collects how long worlds took to converge once all was healed. It is safe
+// convergenceTimes collects how long worlds took to converge once all was healed. It is safe
 // for concurrent use.
-type healing struct {
-	mu   sync.Mutex
-	took []time.Duration
+type convergenceTimes struct {
+	mu        sync.Mutex
+	durations []time.Duration
 }
 
-func (h *healing) add(took time.Duration) {
+func (h *convergenceTimes) add(took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.took = append(h.took, took)
+	h.durations = append(h.durations, took)
 }
 
 // String tells the distribution.
-func (h *healing) String() string {
+func (h *convergenceTimes) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.took) == 0 {
+	if len(h.durations) == 0 {
 		return "nothing converged"
 	}
-	slices.Sort(h.took)
-	at := func(quantile float64) float64 {
-		return h.took[int(quantile*float64(len(h.took)-1)+0.5)].Seconds()
+	slices.Sort(h.durations)
+	quantileAt := func(quantile float64) float64 {
+		return h.durations[int(quantile*float64(len(h.durations)-1)+0.5)].Seconds()
 	}
-	return fmt.Sprintf("%d worlds converged: half of them within %.1fs, nine of ten within %.1fs, the last after %.1fs", len(h.took), at(0.5), at(0.9), at(1))
+	return fmt.Sprintf("%d worlds converged: half of them within %.1fs, nine of ten within %.1fs, the last after %.1fs", len(h.durations), quantileAt(0.5), quantileAt(0.9), quantileAt(1))
 }

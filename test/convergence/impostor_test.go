@@ -12,45 +12,45 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// TestTwoClustersBehindOneAddress has two clusters that are reached by one address,
+// TestSecondClusterWithSameAddressIsRejected has two clusters that are reached by one address,
 // as clusters are by their in-cluster one, and that hide who they are. The second
 // agent names its account like the first one's. It must get nothing, and change
 // nothing, also while the first is away.
-func TestTwoClustersBehindOneAddress(t *testing.T) {
+func TestSecondClusterWithSameAddressIsRejected(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	s := shape{clusters: 2, accounts: []int{0}, outbox: "8MiB", grace: "10m"}
+	s := topology{clusters: 2, accounts: []int{0}, outbox: "8MiB", grace: "10m"}
 	for _, name := range anyDatabase() {
-		w := newWorld(t, makers[name](t), s)
-		way := proxy.New(t, address(w.clusters[0]))
+		w := newWorld(t, databaseMakers[name](t), s)
+		apiProxy := proxy.New(t, address(w.clusters[0]))
 		for i, c := range w.clusters {
-			c.prepareGuest(w, fmt.Sprintf("in-c%d", i))
+			c.prepareRestrictedAccess(w, fmt.Sprintf("in-c%d", i))
 		}
-		first := w.addGuest("a0", w.clusters[0], way)
+		first := w.addRestrictedAgent("a0", w.clusters[0], apiProxy)
 		stored := func(names ...string) func(context.Context) bool {
 			return func(ctx context.Context) bool { return slices.Equal(w.configMaps(ctx), names) }
 		}
-		if !w.within(patience, stored("in-c0")) {
+		if !w.eventually(convergenceTimeout, stored("in-c0")) {
 			t.Fatalf("stored are %v", w.configMaps(t.Context()))
 		}
-		way.SetTarget(address(w.clusters[1]))
-		way.Cut()
-		second := w.addGuest("a1", w.clusters[1], way)
-		if !w.within(patience, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
+		apiProxy.SetTarget(address(w.clusters[1]))
+		apiProxy.Cut()
+		second := w.addRestrictedAgent("a1", w.clusters[1], apiProxy)
+		if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
 			t.Errorf("the second cluster is %q under the first one's name, and a refusal was due", second.role(t.Context(), "account-0"))
 		}
 		first.stop() // and now nobody holds the name
 		second.kill()
 		second.start()
-		if !w.within(patience, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
+		if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
 			t.Errorf("with the first agent away, the second cluster is %q", second.role(t.Context(), "account-0"))
 		}
-		way.SetTarget(address(w.clusters[0]))
-		way.Cut()
+		apiProxy.SetTarget(address(w.clusters[0]))
+		apiProxy.Cut()
 		first.start()
-		if err := w.clusters[0].Create(t.Context(), configMap.list(namespaces[0]), plain("later")); err != nil {
+		if err := w.clusters[0].Create(t.Context(), configMap.list(namespaces[0]), namedConfigMap("later")); err != nil {
 			t.Fatal(err)
 		}
-		if !w.within(patience, stored("in-c0", "later")) {
+		if !w.eventually(convergenceTimeout, stored("in-c0", "later")) {
 			t.Errorf("stored are %v", w.configMaps(t.Context()))
 		}
 	}
@@ -58,20 +58,20 @@ func TestTwoClustersBehindOneAddress(t *testing.T) {
 
 func address(c *cluster) string { return strings.TrimPrefix(c.URL, "https://") }
 
-func plain(name string) object {
+func namedConfigMap(name string) object {
 	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}}
 }
 
-// prepareGuest makes one object, and lets the group of guests read nothing but
+// prepareRestrictedAccess makes one object, and lets the group of guests read nothing but
 // ConfigMaps.
-func (c *cluster) prepareGuest(w *world, name string) {
+func (c *cluster) prepareRestrictedAccess(w *world, name string) {
 	rules := []object{{"apiGroups": []string{""}, "resources": []string{"configmaps"}, "verbs": []string{"get", "list", "watch"}}}
 	for _, step := range []struct {
 		path string
 		what object
 	}{
 		{nsKind.list(""), object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": namespaces[0]}}},
-		{configMap.list(namespaces[0]), plain(name)},
+		{configMap.list(namespaces[0]), namedConfigMap(name)},
 		{"/apis/rbac.authorization.k8s.io/v1/clusterroles", object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
 			"metadata": object{"name": "guest"}, "rules": rules}},
 		{"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
@@ -82,16 +82,16 @@ func (c *cluster) prepareGuest(w *world, name string) {
 	}
 }
 
-// addGuest starts an agent that may read one namespace's ConfigMaps of a cluster, and
+// addRestrictedAgent starts an agent that may read one namespace's ConfigMaps of a cluster, and
 // reaches it by an address that leads there or elsewhere.
-func (w *world) addGuest(id string, c *cluster, way *proxy.Proxy) *agent {
+func (w *world) addRestrictedAgent(id string, c *cluster, apiProxy *proxy.Proxy) *agent {
 	path, err := c.UserKubeconfig(id, "guests")
 	must(w.t, err)
 	text, err := os.ReadFile(path)
 	must(w.t, err)
-	kubeconfig := w.write(id+".kubeconfig", strings.ReplaceAll(string(text), c.URL, "https://"+way.Address()))
+	kubeconfig := w.write(id+".kubeconfig", strings.ReplaceAll(string(text), c.URL, "https://"+apiProxy.Address()))
 	port := freePort(w.t)
-	a := &agent{id: id, link: proxy.New(w.t, w.serverAt), health: fmt.Sprintf("http://127.0.0.1:%d/health", port)}
+	a := &agent{id: id, link: proxy.New(w.t, w.serverAddress), health: fmt.Sprintf("http://127.0.0.1:%d/health", port)}
 	account := fmt.Sprintf("  - {name: account-0, kubeconfigFile: %q, kinds: [ConfigMap], namespaces: [%s]}\n", kubeconfig, namespaces[0])
 	config := w.write(id+".yml", fmt.Sprintf(agentConfig, id, a.link.Address(), port, "8MiB", account))
 	a.process = w.process(id, "vedette-agent", "--config", config)
@@ -101,7 +101,7 @@ func (w *world) addGuest(id string, c *cluster, way *proxy.Proxy) *agent {
 
 // configMaps are the names of those stored, in order.
 func (w *world) configMaps(ctx context.Context) (names []string) {
-	err := w.each(ctx, `SELECT o.name FROM objects o JOIN kinds k ON k.id = o.kind_id WHERE k.name = 'ConfigMap' AND o.name <> 'kube-root-ca.crt' ORDER BY o.name`, func(rows *sql.Rows) error {
+	err := w.forEachRow(ctx, `SELECT o.name FROM objects o JOIN kinds k ON k.id = o.kind_id WHERE k.name = 'ConfigMap' AND o.name <> 'kube-root-ca.crt' ORDER BY o.name`, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		names = append(names, name)

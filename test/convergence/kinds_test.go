@@ -27,8 +27,8 @@ func (k kind) apiVersion() string {
 	return k.group + "/" + k.version
 }
 
-// full is the kind as the database has it.
-func (k kind) full() string { return k.name + "." + k.group }
+// groupKind is the kind as the database has it.
+func (k kind) groupKind() string { return k.name + "." + k.group }
 
 // list is the path of a kind's objects, of all namespaces where none is given.
 func (k kind) list(namespace string) string {

@@ -10,13 +10,13 @@ import (
 )
 
 var (
-	oneSeed  = flag.Int64("seed", 0, "run this seed only")
-	seeds    = flag.Int64("seeds", 2, "how many seeds to run for each database")
-	firstOne = flag.Int64("from", 1, "the first of them")
-	skew     = flag.Duration("skew", 0, "by how much the clocks of our programs are wrong; takes minutes to build the first time")
-	objects  = flag.Int("objects", 20000, "how many objects are many")
-	keepLog  = flag.Bool("keep", false, "keep the logs of all processes, also where the test passes")
-	oneDB    = flag.String("db", "", "run on this database only: sqlite, postgres or mariadb; or all tests on \"all\", of which some take one otherwise")
+	singleSeed   = flag.Int64("seed", 0, "run this seed only")
+	seedCount    = flag.Int64("seeds", 2, "how many seeds to run for each database")
+	firstSeed    = flag.Int64("from", 1, "the first of them")
+	skew         = flag.Duration("skew", 0, "by how much the clocks of our programs are wrong; takes minutes to build the first time")
+	bulkObjects  = flag.Int("objects", 20000, "how many objects are many")
+	keepLogsFlag = flag.Bool("keep", false, "keep the logs of all processes, also where the test passes")
+	singleDB     = flag.String("db", "", "run on this database only: sqlite, postgres or mariadb; or all tests on \"all\", of which some take one otherwise")
 )
 
 // programs is the directory of the programs under test, built from this module.

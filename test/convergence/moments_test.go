@@ -10,32 +10,32 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// moment is when something dies, seen from the agent's request to the API server.
-type moment struct {
-	name            string
-	passed, answers bool
-	happened        int // how often the request took place before
+// killPoint is when something dies, seen from the agent's request to the API server.
+type killPoint struct {
+	name                string
+	forwarded, answered bool
+	effects             int // how often the request took place before
 }
 
-var moments = []moment{
+var killPoints = []killPoint{
 	{"before the request is sent", false, false, 0},
 	{"before its answer comes", true, false, 1},
 	{"before its answer is passed on", true, true, 1},
 }
 
-// deed is an operation of a verb, on an object of its own.
-type deed struct {
+// operationCase is an operation of a verb, on an object of its own.
+type operationCase struct {
 	name string
 	kind kind
 	body func(name string) object
-	// again says that it may be given to another process: it is done then, though
+	// isIdempotent says that it may be given to another process: it is done then, though
 	// the first one may have done it.
-	again bool
+	isIdempotent bool
 }
 
 var deploymentKind = kind{"apps", "v1", "Deployment", "deployments", true, replicated}
 
-var deeds = []deed{
+var operationCases = []operationCase{
 	{"create", configMap, func(name string) object {
 		return object{"verb": "apply", "strategy": "create", "manifest": object{"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": object{"generateName": "made-", "namespace": namespaces[0], "labels": object{"order": name}}}}
@@ -45,28 +45,30 @@ var deeds = []deed{
 			"metadata": object{"name": name, "namespace": namespaces[0], "annotations": object{"done": "yes"}}}}
 	}, true},
 	{"patch", configMap, func(name string) object {
-		return aimed("patch", "configmap", name, object{"type": "merge", "patch": object{"metadata": object{"annotations": object{"done": "yes"}}}})
+		return objectOperation("patch", "configmap", name, object{"type": "merge", "patch": object{"metadata": object{"annotations": object{"done": "yes"}}}})
 	}, true},
 	{"JSON patch", configMap, func(name string) object {
-		return aimed("patch", "configmap", name, object{"type": "json", "patch": []object{{"op": "add", "path": "/metadata/annotations", "value": object{"done": "yes"}}}})
+		return objectOperation("patch", "configmap", name, object{"type": "json", "patch": []object{{"op": "add", "path": "/metadata/annotations", "value": object{"done": "yes"}}}})
 	}, false},
-	{"scale", deploymentKind, func(name string) object { return aimed("scale", "deployment", name, object{"replicas": 5}) }, true},
-	{"restart", deploymentKind, func(name string) object { return aimed("restart", "deployment", name, nil) }, false},
-	{"delete", configMap, func(name string) object { return aimed("delete", "configmap", name, nil) }, true},
-	{"delete if there", configMap, func(name string) object { return aimed("delete", "configmap", name, object{"missingOk": true}) }, true},
+	{"scale", deploymentKind, func(name string) object { return objectOperation("scale", "deployment", name, object{"replicas": 5}) }, true},
+	{"restart", deploymentKind, func(name string) object { return objectOperation("restart", "deployment", name, nil) }, false},
+	{"delete", configMap, func(name string) object { return objectOperation("delete", "configmap", name, nil) }, true},
+	{"delete if there", configMap, func(name string) object {
+		return objectOperation("delete", "configmap", name, object{"missingOk": true})
+	}, true},
 }
 
-// aimed is an operation on one object.
-func aimed(verb, kind, name string, more object) object {
+// objectOperation is an operation on one object.
+func objectOperation(verb, kind, name string, extra object) object {
 	body := object{"verb": verb, "kind": kind, "namespace": namespaces[0], "name": name}
-	for field, value := range more {
+	for field, value := range extra {
 		body[field] = value
 	}
 	return body
 }
 
-// took reports how often a deed took place.
-func (d deed) took(t *testing.T, c *cluster, name string) int {
+// effects reports how often a deed took place.
+func (op operationCase) effects(t *testing.T, c *cluster, name string) int {
 	var list struct {
 		Items []struct {
 			Metadata struct {
@@ -77,84 +79,84 @@ func (d deed) took(t *testing.T, c *cluster, name string) int {
 			}
 		}
 	}
-	if err := c.Get(t.Context(), d.kind.list(namespaces[0]), &list); err != nil {
+	if err := c.Get(t.Context(), op.kind.list(namespaces[0]), &list); err != nil {
 		t.Fatal(err)
 	}
-	n, there := 0, 0
+	n, existing := 0, 0
 	for _, i := range list.Items {
 		switch m := i.Metadata; {
 		case m.Labels["order"] == name:
 			n++
 		case m.Name == name && (m.Annotations["done"] != "" || m.Generation > 1):
 			n++
-			there++
+			existing++
 		case m.Name == name:
-			there++
+			existing++
 		}
 	}
-	if d.name == "delete" || d.name == "delete if there" {
-		return 1 - there
+	if op.name == "delete" || op.name == "delete if there" {
+		return 1 - existing
 	}
 	return n
 }
 
-// lastMoments has operations sent and lets something die at each moment of each.
-func lastMoments(t *testing.T, w *world, doors []*door, die func(), want func(deed, moment) (state string, most int)) {
+// killAtEachPoint has operations sent and lets something die at each moment of each.
+func killAtEachPoint(t *testing.T, w *world, proxies []*breakpointProxy, kill func(), want func(operationCase, killPoint) (state string, most int)) {
 	c, call := w.clusters[0], &caller{w: w, account: "account-0"}
-	for _, d := range deeds {
-		for i, m := range moments {
+	for _, op := range operationCases {
+		for i, point := range killPoints {
 			name := strings.ToLower(fmt.Sprintf("m-%s-%d", ulid.Make().String()[20:], i))
-			if d.name != "create" && d.name != "apply" {
-				o := object{"apiVersion": d.kind.apiVersion(), "kind": d.kind.name, "metadata": object{"name": name}}
-				if d.kind.spec != nil {
-					o["spec"] = d.kind.spec(name)["spec"]
+			if op.name != "create" && op.name != "apply" {
+				o := object{"apiVersion": op.kind.apiVersion(), "kind": op.kind.name, "metadata": object{"name": name}}
+				if op.kind.spec != nil {
+					o["spec"] = op.kind.spec(name)["spec"]
 				}
-				if err := c.Create(t.Context(), d.kind.list(namespaces[0]), o); err != nil {
+				if err := c.Create(t.Context(), op.kind.list(namespaces[0]), o); err != nil {
 					t.Fatal(err)
 				}
 			}
-			w.anew()
-			w.ready()
-			o := call.order(d.body(name)["verb"].(string), name, i, 15*time.Second)
-			var stops []*stop
-			reached := make(chan struct{}, len(doors))
-			for _, door := range doors {
-				s := door.next(m.passed, m.answers)
-				stops = append(stops, s)
-				go func() { <-s.reached; reached <- struct{}{} }()
+			w.restartLoneAgent()
+			w.awaitReady()
+			o := call.newOperation(op.body(name)["verb"].(string), name, i, 15*time.Second)
+			var breakpoints []*breakpoint
+			reached := make(chan struct{}, len(proxies))
+			for _, p := range proxies {
+				bp := p.breakOnNext(point.forwarded, point.answered)
+				breakpoints = append(breakpoints, bp)
+				go func() { <-bp.reached; reached <- struct{}{} }()
 			}
 			holder, _ := w.holder(t.Context())
 			before := holder.starts
-			passed := make(<-chan struct{})
-			if m.answers {
-				passed = holder.link.HoldAt(o.id)
+			held := make(<-chan struct{})
+			if point.answered {
+				held = holder.link.HoldOnText(o.id)
 			}
-			told := make(chan outcome, 1)
-			go func() { told <- call.send(t.Context(), o, d.body(name)) }()
-			await(t, reached, d.name+" "+m.name)
-			if m.answers {
-				await(t, passed, d.name+" "+m.name)
+			result := make(chan outcome, 1)
+			go func() { result <- call.send(t.Context(), o, op.body(name)) }()
+			await(t, reached, op.name+" "+point.name)
+			if point.answered {
+				await(t, held, op.name+" "+point.name)
 			}
-			if die(); holder.starts == before && holder.running() { // the request of one that is dead ends with its connection
-				for _, s := range stops {
-					close(s.goOn)
+			if kill(); holder.starts == before && holder.isRunning() { // the request of one that is dead ends with its connection
+				for _, bp := range breakpoints {
+					close(bp.resume)
 				}
 			}
 			holder.link.Cut()
 			holder.link.Heal()
-			out := <-told
-			state, effects := want(d, m)
+			out := <-result
+			state, effects := want(op, point)
 			if out.State != state {
-				t.Errorf("%s, killed %s: it is %q (%d %s), and %q was due", d.name, m.name, out.State, out.Status, out.Message, state)
+				t.Errorf("%s, killed %s: it is %q (%d %s), and %q was due", op.name, point.name, out.State, out.Status, out.Message, state)
 			}
-			took := -1
-			w.within(10*time.Second, func(context.Context) bool { took = d.took(t, c, name); return took == effects })
-			if took != effects {
-				t.Errorf("%s, killed %s: it took place %d times, and %d was due", d.name, m.name, took, effects)
+			count := -1
+			w.eventually(10*time.Second, func(context.Context) bool { count = op.effects(t, c, name); return count == effects })
+			if count != effects {
+				t.Errorf("%s, killed %s: it took place %d times, and %d was due", op.name, point.name, count, effects)
 			}
-			(&errands{caller: call}).settled(t.Context(), o)
-			for _, door := range doors {
-				door.clear()
+			(&operationLoad{caller: call}).awaitResult(t.Context(), o)
+			for _, p := range proxies {
+				p.clearBreakpoint()
 			}
 		}
 	}
@@ -169,77 +171,77 @@ func await(t *testing.T, c <-chan struct{}, what string) {
 	}
 }
 
-// clear forgets a stop that nothing came by.
-func (d *door) clear() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.stop = nil
+// clearBreakpoint forgets a stop that nothing came by.
+func (p *breakpointProxy) clearBreakpoint() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.breakpoint = nil
 }
 
-// anew starts an agent again that is alone with a server that was killed: after many
+// restartLoneAgent starts an agent again that is alone with a server that was killed: after many
 // connections that soon were lost it would wait long before the next.
-func (w *world) anew() {
+func (w *world) restartLoneAgent() {
 	if a := w.agents[0]; len(w.agents) == 1 && w.server.starts > 1 {
 		a.kill()
 		a.start()
 	}
 }
 
-// ready waits until an agent that holds the account takes operations.
-func (w *world) ready() {
+// awaitReady waits until an agent that holds the account takes operations.
+func (w *world) awaitReady() {
 	w.t.Helper()
 	probe := &caller{w: w, account: "account-0"}
-	var last *order
-	if !w.within(patience, func(ctx context.Context) bool {
+	var last *sentOperation
+	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool {
 		a, _ := w.holder(ctx)
 		if a == nil {
 			return false
 		}
-		last = probe.order("discover", "", 0, 2*time.Second)
+		last = probe.newOperation("discover", "", 0, 2*time.Second)
 		return probe.send(ctx, last, nil).State == "done"
 	}) {
-		w.t.Fatalf("no agent takes operations: %s, %+v", last.last, last.outcome())
+		w.t.Fatalf("no agent takes operations: %s, %+v", last.lastError, last.outcome())
 	}
 }
 
-// vacant waits until the server knows that no agent serves the account: until then
+// awaitNoHolder waits until the server knows that no agent serves the account: until then
 // it gives operations to one that is dead, and can't know what became of them.
-func (w *world) vacant() {
+func (w *world) awaitNoHolder() {
 	w.t.Helper()
-	if !w.within(patience, func(ctx context.Context) bool { a, _ := w.holder(ctx); return a == nil }) {
+	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { a, _ := w.holder(ctx); return a == nil }) {
 		w.t.Fatal("the server still takes a dead agent for alive")
 	}
 }
 
-// whatIsDue is the table: what another process may be given is done; of the rest it
+// expectedOutcome is the table: what another process may be given is done; of the rest it
 // is unknown whether it took effect.
-func whatIsDue(d deed, m moment) (string, int) {
-	if d.again { // a delete too, which may find nothing the second time
+func expectedOutcome(op operationCase, point killPoint) (string, int) {
+	if op.isIdempotent { // a delete too, which may find nothing the second time
 		return "done", 1
 	}
-	return "lost", m.happened
+	return "lost", point.effects
 }
 
-// TestAgentDiesWithOperations kills the agent at each moment of operations of each
+// TestAgentKilledDuringOperations kills the agent at each moment of operations of each
 // verb, and starts it again.
-func TestAgentDiesWithOperations(t *testing.T) {
-	on(t, anyDatabase(), lone, func(t *testing.T, w *world) {
+func TestAgentKilledDuringOperations(t *testing.T) {
+	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		a := w.agents[0]
-		d := w.through(t, a, w.clusters[0])
-		lastMoments(t, w, []*door{d}, func() { a.kill(); a.start() }, whatIsDue)
+		p := w.routeThroughBreakpoints(t, a, w.clusters[0])
+		killAtEachPoint(t, w, []*breakpointProxy{p}, func() { a.kill(); a.start() }, expectedOutcome)
 	})
 }
 
-// TestStandbyTakesOperations kills the agent that holds the account, and leaves it to
+// TestStandbyTakesOverOperations kills the agent that holds the account, and leaves it to
 // the other one.
-func TestStandbyTakesOperations(t *testing.T) {
-	on(t, anyDatabase(), pair, func(t *testing.T, w *world) {
-		var doors []*door
+func TestStandbyTakesOverOperations(t *testing.T) {
+	runOn(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
+		var proxies []*breakpointProxy
 		for _, a := range w.agents {
-			doors = append(doors, w.through(t, a, w.clusters[0]))
+			proxies = append(proxies, w.routeThroughBreakpoints(t, a, w.clusters[0]))
 		}
 		var dead *agent
-		lastMoments(t, w, doors, func() {
+		killAtEachPoint(t, w, proxies, func() {
 			if dead != nil {
 				dead.start()
 			}
@@ -247,44 +249,44 @@ func TestStandbyTakesOperations(t *testing.T) {
 			dead = holder
 			for i, a := range w.agents { // the request that is stopped is the dead one's
 				if a != dead {
-					doors[i].clear()
+					proxies[i].clearBreakpoint()
 				}
 			}
 			dead.kill()
-		}, whatIsDue)
+		}, expectedOutcome)
 		if dead != nil {
 			dead.start()
 		}
 	})
 }
 
-// TestServerDiesWithOperations kills the server. The agent goes on, and what it did
+// TestServerKilledDuringOperations kills the server. The agent goes on, and what it did
 // nobody waits for any more: the history says that it is unknown.
-func TestServerDiesWithOperations(t *testing.T) {
-	on(t, anyDatabase(), lone, func(t *testing.T, w *world) {
-		d := w.through(t, w.agents[0], w.clusters[0])
-		die := func() {
+func TestServerKilledDuringOperations(t *testing.T) {
+	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
+		p := w.routeThroughBreakpoints(t, w.agents[0], w.clusters[0])
+		kill := func() {
 			w.server.kill()
 			w.server.start()
 		}
-		lastMoments(t, w, []*door{d}, die, func(deed, moment) (string, int) { return "lost", 1 })
-		w.whatWasToldStays(t)
+		killAtEachPoint(t, w, []*breakpointProxy{p}, kill, func(operationCase, killPoint) (string, int) { return "lost", 1 })
+		w.verifyReportedOutcomesSurvive(t)
 	})
 }
 
-// whatWasToldStays kills the server as soon as it has told an outcome.
-func (w *world) whatWasToldStays(t *testing.T) {
+// verifyReportedOutcomesSurvive kills the server as soon as it has told an outcome.
+func (w *world) verifyReportedOutcomesSurvive(t *testing.T) {
 	call := &caller{w: w, account: "account-0"}
 	for n := range 5 {
-		w.anew()
-		w.ready()
-		o := call.order("apply", "told", n, 10*time.Second)
-		out := call.send(t.Context(), o, deeds[1].body("told"))
+		w.restartLoneAgent()
+		w.awaitReady()
+		o := call.newOperation("apply", "told", n, 10*time.Second)
+		out := call.send(t.Context(), o, operationCases[1].body("told"))
 		w.server.kill()
 		w.server.start()
 		if out.State != "done" {
 			t.Errorf("%s: %+v", o, out)
 		}
-		(&errands{caller: call}).settled(t.Context(), o)
+		(&operationLoad{caller: call}).awaitResult(t.Context(), o)
 	}
 }

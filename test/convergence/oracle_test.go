@@ -42,7 +42,7 @@ func (w *world) listed(ctx context.Context) (state, map[feedKey]bool, error) {
 		}
 		for _, k := range kinds {
 			for _, namespace := range a.feedsOf(k) {
-				feeds[feedKey{a.name, k.full(), namespace}] = true
+				feeds[feedKey{a.name, k.groupKind(), namespace}] = true
 				if err := a.list(ctx, k, namespace, objects); err != nil {
 					return nil, nil, err
 				}
@@ -87,7 +87,7 @@ func (a *account) list(ctx context.Context, k kind, namespace string, into state
 	}
 	for _, item := range list.Items {
 		m := item.Metadata
-		into[row{a.name, k.full(), m.Namespace, m.Name}] = m.UID + " at " + m.ResourceVersion
+		into[row{a.name, k.groupKind(), m.Namespace, m.Name}] = m.UID + " at " + m.ResourceVersion
 	}
 	return nil
 }
@@ -96,20 +96,20 @@ func (a *account) list(ctx context.Context, k kind, namespace string, into state
 // is being removed, count too.
 func (w *world) stored(ctx context.Context) (state, map[feedKey]feedRow, error) {
 	objects, feeds := state{}, map[feedKey]feedRow{}
-	err := w.each(ctx, `SELECT COALESCE(a.name, '(removed)'), k.name, k.grp, o.namespace, o.name, o.uid, o.version
+	err := w.forEachRow(ctx, `SELECT COALESCE(a.name, '(removed)'), k.name, k.grp, o.namespace, o.name, o.uid, o.version
 		FROM objects o JOIN kinds k ON k.id = o.kind_id LEFT JOIN accounts a ON a.id = o.account_id`, func(rows *sql.Rows) error {
 		var r row
 		var group, version string
 		var uid []byte
 		err := rows.Scan(&r.account, &r.kind, &group, &r.namespace, &r.name, &uid, &version)
 		r.kind += "." + group
-		objects[r] = unpacked(uid) + " at " + version
+		objects[r] = formatUID(uid) + " at " + version
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return objects, feeds, w.each(ctx, `SELECT COALESCE(a.name, '(removed)'), k.name, k.grp, f.namespace, f.state, f.message, f.objects
+	return objects, feeds, w.forEachRow(ctx, `SELECT COALESCE(a.name, '(removed)'), k.name, k.grp, f.namespace, f.state, f.message, f.objects
 		FROM feeds f JOIN kinds k ON k.id = f.kind_id LEFT JOIN accounts a ON a.id = f.account_id`, func(rows *sql.Rows) error {
 		var k feedKey
 		var f feedRow
@@ -121,22 +121,22 @@ func (w *world) stored(ctx context.Context) (state, map[feedKey]feedRow, error) 
 	})
 }
 
-func (w *world) each(ctx context.Context, query string, do func(*sql.Rows) error) error {
+func (w *world) forEachRow(ctx context.Context, query string, scan func(*sql.Rows) error) error {
 	rows, err := w.db.sql.QueryContext(ctx, query)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := do(rows); err != nil {
+		if err := scan(rows); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
 }
 
-// unpacked writes a stored uid as Kubernetes does.
-func unpacked(uid []byte) string {
+// formatUID writes a stored uid as Kubernetes does.
+func formatUID(uid []byte) string {
 	h := hex.EncodeToString(uid)
 	if len(h) != 32 {
 		return "the malformed uid " + h
@@ -153,24 +153,24 @@ func (w *world) differences(ctx context.Context) []string {
 	if err != nil {
 		return []string{"the clusters can't be listed: " + err.Error()}
 	}
-	have, rows, err := w.stored(ctx)
+	got, rows, err := w.stored(ctx)
 	if err != nil {
 		return []string{"the database can't be read: " + err.Error()}
 	}
-	found := slices.Concat(compareObjects(want, have), compareFeeds(feeds, rows, have), w.roles(ctx), w.staleness(ctx))
+	found := slices.Concat(compareObjects(want, got), compareFeeds(feeds, rows, got), w.roleDifferences(ctx), w.staleAccounts(ctx))
 	slices.Sort(found)
 	return found
 }
 
-func compareObjects(want, have state) (found []string) {
+func compareObjects(want, got state) (found []string) {
 	for r, version := range want {
-		if have[r] == "" {
+		if got[r] == "" {
 			found = append(found, fmt.Sprintf("lost: %s is %s and not stored", r, version))
-		} else if have[r] != version {
-			found = append(found, fmt.Sprintf("old: %s is %s and stored as %s", r, version, have[r]))
+		} else if got[r] != version {
+			found = append(found, fmt.Sprintf("old: %s is %s and stored as %s", r, version, got[r]))
 		}
 	}
-	for r, version := range have {
+	for r, version := range got {
 		if want[r] == "" {
 			found = append(found, fmt.Sprintf("left over: %s is gone and stored as %s", r, version))
 		}
@@ -180,21 +180,21 @@ func compareObjects(want, have state) (found []string) {
 
 // compareFeeds checks that the feeds are those that there should be, live, and
 // right about the number of their objects.
-func compareFeeds(want map[feedKey]bool, have map[feedKey]feedRow, objects state) (found []string) {
+func compareFeeds(want map[feedKey]bool, got map[feedKey]feedRow, objects state) (found []string) {
 	counts := map[feedKey]int{}
 	for r := range objects {
 		key := feedKey{r.account, r.kind, r.namespace}
-		if _, own := have[key]; !own {
+		if _, isNamespaced := got[key]; !isNamespaced {
 			key.namespace = ""
 		}
 		counts[key]++
 	}
 	for key := range want {
-		if _, ok := have[key]; !ok {
+		if _, ok := got[key]; !ok {
 			found = append(found, fmt.Sprintf("feed %v is not declared", key))
 		}
 	}
-	for key, f := range have {
+	for key, f := range got {
 		switch {
 		case !want[key]:
 			found = append(found, fmt.Sprintf("feed %v is declared and should not be", key))
@@ -207,11 +207,11 @@ func compareFeeds(want map[feedKey]bool, have map[feedKey]feedRow, objects state
 	return found
 }
 
-// roles checks that each account has one cacher: the one that the database
+// roleDifferences checks that each account has one cacher: the one that the database
 // names, whose other agents stand by.
-func (w *world) roles(ctx context.Context) (found []string) {
+func (w *world) roleDifferences(ctx context.Context) (found []string) {
 	holders := map[string]string{}
-	err := w.each(ctx, `SELECT name, holder FROM accounts WHERE name IS NOT NULL`, func(rows *sql.Rows) error {
+	err := w.forEachRow(ctx, `SELECT name, holder FROM accounts WHERE name IS NOT NULL`, func(rows *sql.Rows) error {
 		var name, holder string
 		err := rows.Scan(&name, &holder)
 		holders[name] = holder
@@ -226,8 +226,8 @@ func (w *world) roles(ctx context.Context) (found []string) {
 			if holders[a.name] == agent.id {
 				want = "reporting"
 			}
-			if is := agent.role(ctx, a.name); is != want {
-				found = append(found, fmt.Sprintf("agent %s is %q to %s, and %q would fit its holder %q", agent.id, is, a.name, want, holders[a.name]))
+			if got := agent.role(ctx, a.name); got != want {
+				found = append(found, fmt.Sprintf("agent %s is %q to %s, and %q would fit its holder %q", agent.id, got, a.name, want, holders[a.name]))
 			}
 		}
 		if !slices.ContainsFunc(w.agentsOf(a), func(g *agent) bool { return g.id == holders[a.name] }) {
@@ -246,9 +246,9 @@ func (a *agent) role(ctx context.Context, account string) string {
 	if err := getJSON(ctx, a.health, &health); err != nil {
 		return err.Error()
 	}
-	for _, each := range health.Accounts {
-		if each.Name == account && health.Error == "" {
-			return strings.TrimSpace(each.State + " " + each.Error)
+	for _, entry := range health.Accounts {
+		if entry.Name == account && health.Error == "" {
+			return strings.TrimSpace(entry.State + " " + entry.Error)
 		}
 	}
 	return health.Error

@@ -22,10 +22,10 @@ type process struct {
 
 	starts int // so far; used by start alone
 
-	mu     sync.Mutex
-	cmd    *exec.Cmd
-	done   chan struct{} // closed when the latest run has ended
-	wanted bool          // we ended it
+	mu            sync.Mutex
+	cmd           *exec.Cmd
+	done          chan struct{} // closed when the latest run has ended
+	stoppedByTest bool          // we ended it
 }
 
 // start starts the program. It dies with the test, however that ends: the
@@ -39,7 +39,7 @@ func (p *process) start() {
 	defer log.Close()
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(os.Environ(), skewed(*skew, p.name, p.starts))
+	cmd.Env = append(os.Environ(), skewEnv(*skew, p.name, p.starts))
 	p.starts++
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, done := make(chan error, 1), make(chan struct{})
@@ -58,19 +58,19 @@ func (p *process) start() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cmd, p.done, p.wanted = cmd, done, false
+	p.cmd, p.done, p.stoppedByTest = cmd, done, false
 }
 
 // kill ends the program by SIGKILL, and returns when it is gone.
-func (p *process) kill() { p.end(syscall.SIGKILL) }
+func (p *process) kill() { p.endWith(syscall.SIGKILL) }
 
 // stop asks the program to end, and returns when it is gone.
-func (p *process) stop() { p.end(syscall.SIGTERM) }
+func (p *process) stop() { p.endWith(syscall.SIGTERM) }
 
-func (p *process) end(signal syscall.Signal) {
+func (p *process) endWith(signal syscall.Signal) {
 	p.mu.Lock()
 	cmd, done := p.cmd, p.done
-	p.wanted = true
+	p.stoppedByTest = true
 	p.mu.Unlock()
 	if cmd == nil {
 		return
@@ -93,19 +93,19 @@ func (p *process) signal(signal syscall.Signal) {
 	}
 }
 
-// running reports whether the program was not ended.
-func (p *process) running() bool {
+// isRunning reports whether the program was not ended.
+func (p *process) isRunning() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.wanted
+	return !p.stoppedByTest
 }
 
-// accident is nil unless the program ended by itself, which neither of ours
+// unexpectedExit is nil unless the program ended by itself, which neither of ours
 // ever should for something that can heal.
-func (p *process) accident() error {
+func (p *process) unexpectedExit() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cmd == nil || p.wanted {
+	if p.cmd == nil || p.stoppedByTest {
 		return nil
 	}
 	select {

@@ -20,17 +20,17 @@ import (
 // writes is in its memory. Whether the account goes from one agent to the other and
 // back makes no difference then.
 func TestReadYourWrites(t *testing.T) {
-	on(t, anyDatabase(), pair, func(t *testing.T, w *world) {
+	runOn(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		call := &caller{w: w, account: "account-0"}
 		var all sync.WaitGroup
-		load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(3, 3)), calm: true}
+		load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(3, 3)), keepKinds: true}
 		all.Go(func() { load.run(ctx) })
-		all.Go(func() { w.spoilLinks(ctx) })
-		readers := make([]*reader, 6)
+		all.Go(func() { w.disturbLinks(ctx) })
+		readers := make([]*readbackClient, 6)
 		for i := range readers {
-			readers[i] = &reader{caller: call, name: fmt.Sprintf("read-%d", i)}
+			readers[i] = &readbackClient{caller: call, name: fmt.Sprintf("read-%d", i)}
 			all.Go(func() { readers[i].run(ctx, i) })
 		}
 		all.Wait()
@@ -38,27 +38,27 @@ func TestReadYourWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reads, excused := 0, 0
+		reads, unconfirmed := 0, 0
 		for _, r := range readers {
 			reads += r.reads
-			for id, found := range r.found {
+			for id, problem := range r.problems {
 				if strings.Contains(string(log), `msg="what an operation wrote is not stored yet; its feed tells it" operation=`+id) {
-					excused++ // no agent held the account for as long as an outcome waits
+					unconfirmed++ // no agent held the account for as long as an outcome waits
 					continue
 				}
-				t.Error(found)
+				t.Error(problem)
 			}
 		}
-		t.Logf("%d reads after %d operations; %d could not be stored in time", reads, len(call.orders), excused)
+		t.Logf("%d reads after %d operations; %d could not be stored in time", reads, len(call.operations), unconfirmed)
 		if reads < 1000 {
 			t.Errorf("only %d reads show little", reads)
 		}
-		w.settle()
+		w.awaitConvergence()
 	})
 }
 
-// spoilLinks lets the ways between agents and server fail, and API servers be slow.
-func (w *world) spoilLinks(ctx context.Context) {
+// disturbLinks lets the ways between agents and server fail, and API servers be slow.
+func (w *world) disturbLinks(ctx context.Context) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for ctx.Err() == nil {
 		p := w.agents[rng.IntN(len(w.agents))].link
@@ -68,50 +68,50 @@ func (w *world) spoilLinks(ctx context.Context) {
 		case 2:
 			p.Slow(100 * time.Millisecond)
 		case 3:
-			p.Strand()
+			p.Blackhole()
 		}
-		idle(ctx, time.Duration(500+rng.IntN(1500))*time.Millisecond)
+		sleep(ctx, time.Duration(500+rng.IntN(1500))*time.Millisecond)
 		p.Heal()
 	}
 }
 
-// reader writes one object again and again, and reads it.
-type reader struct {
+// readbackClient writes one object again and again, and reads it.
+type readbackClient struct {
 	*caller
-	name  string
-	reads int
-	found map[string]string // what should not be, by operation
+	name     string
+	reads    int
+	problems map[string]string // what should not be, by operation
 }
 
-func (r *reader) run(ctx context.Context, sort int) {
-	r.found = map[string]string{}
+func (r *readbackClient) run(ctx context.Context, index int) {
+	r.problems = map[string]string{}
 	for n := 0; ctx.Err() == nil; n++ {
-		o := r.order("apply", r.name, n, 10*time.Second)
+		o := r.newOperation("apply", r.name, n, 10*time.Second)
 		body := object{"manifest": object{"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": object{"name": r.name, "namespace": namespaces[0]}, "data": object{"n": fmt.Sprint(n)}}}
-		gone := sort%2 == 1 && n%3 == 2 // half of them delete now and then
-		if gone {
+		deleted := index%2 == 1 && n%3 == 2 // half of them delete now and then
+		if deleted {
 			o.verb, body = "delete", object{"kind": "configmap", "namespace": namespaces[0], "name": r.name}
 		}
 		out := r.send(ctx, o, body)
 		switch {
 		case out.State != "done" || out.Repeated:
-		case gone:
-			r.look(o.id, 0, true, time.Second)
+		case deleted:
+			r.verifyReads(o.id, 0, true, time.Second)
 		case len(out.Objects) == 1:
-			r.look(o.id, number(out.Objects[0].Metadata.ResourceVersion), false, time.Second/time.Duration(1+n%2*9))
+			r.verifyReads(o.id, parseVersion(out.Objects[0].Metadata.ResourceVersion), false, time.Second/time.Duration(1+n%2*9))
 		}
 	}
 }
 
-func number(version string) int {
+func parseVersion(version string) int {
 	n, _ := strconv.Atoi(version) // API servers of today have numbers; 0 is older than all
 	return n
 }
 
-// look reads for a while, and notes what is older than what was seen before.
-func (r *reader) look(id string, least int, gone bool, during time.Duration) {
-	for began := time.Now(); time.Since(began) < during; idle(r.w.t.Context(), 20*time.Millisecond) {
+// verifyReads reads for a while, and notes what is older than what was seen before.
+func (r *readbackClient) verifyReads(id string, minVersion int, deleted bool, duration time.Duration) {
+	for began := time.Now(); time.Since(began) < duration; sleep(r.w.t.Context(), 20*time.Millisecond) {
 		status, version, err := r.read()
 		if err != nil {
 			r.w.t.Error(err)
@@ -119,18 +119,18 @@ func (r *reader) look(id string, least int, gone bool, during time.Duration) {
 		}
 		r.reads++
 		switch {
-		case status == http.StatusNotFound && gone:
-		case status == http.StatusOK && !gone && version >= least:
-			least = version
+		case status == http.StatusNotFound && deleted:
+		case status == http.StatusOK && !deleted && version >= minVersion:
+			minVersion = version
 		default:
-			r.found[id] = fmt.Sprintf("%s: %v after operation %s was done it is read with %d at %d, and it was at %d, gone: %v",
-				r.name, time.Since(began), id, status, version, least, gone)
+			r.problems[id] = fmt.Sprintf("%s: %v after operation %s was done it is read with %d at %d, and it was at %d, gone: %v",
+				r.name, time.Since(began), id, status, version, minVersion, deleted)
 			return
 		}
 	}
 }
 
-func (r *reader) read() (status, version int, err error) {
+func (r *readbackClient) read() (status, version int, err error) {
 	var o struct {
 		ResourceVersion string
 		Error           struct{ Kind, Message string }
@@ -144,5 +144,5 @@ func (r *reader) read() (status, version int, err error) {
 	case o.Error.Kind != "":
 		return 0, 0, fmt.Errorf("read %s: %s", r.name, o.Error.Message)
 	}
-	return http.StatusOK, number(o.ResourceVersion), nil
+	return http.StatusOK, parseVersion(o.ResourceVersion), nil
 }

@@ -10,58 +10,58 @@ import (
 	"time"
 )
 
-// TestDatabaseAnswersErrors has the database answer statements with each of its own
+// TestDatabaseErrorsAreRetried has the database answer statements with each of its own
 // errors in turn, while the cluster changes. None of them is an object's fault: all
 // changes are there in the end, and none was left out on the way.
-func TestDatabaseAnswersErrors(t *testing.T) {
+func TestDatabaseErrorsAreRetried(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	names := everyDatabase()
-	if *oneDB == "" {
+	if *singleDB == "" {
 		names = []string{"mariadb", "postgres"}
 	}
-	on(t, names, lone, func(t *testing.T, w *world) {
-		w.changing(func(ctx context.Context) {
+	runOn(t, names, singleAgent, func(t *testing.T, w *world) {
+		w.whileChanging(func(ctx context.Context) {
 			for i, code := range w.db.errors {
-				w.db.refuser.Answer(code, 1+i%4)
-				idle(ctx, 700*time.Millisecond)
-				w.db.refuser.Heal()
-				idle(ctx, 300*time.Millisecond)
+				w.db.errorInjector.FailEvery(code, 1+i%4)
+				sleep(ctx, 700*time.Millisecond)
+				w.db.errorInjector.Reset()
+				sleep(ctx, 300*time.Millisecond)
 			}
 		})
-		w.settle()
-		w.leftNothingOut(t)
-		t.Logf("%d statements were answered with errors", w.db.refuser.Refused())
+		w.awaitConvergence()
+		w.wantNoObjectSkipped(t)
+		t.Logf("%d statements were answered with errors", w.db.errorInjector.Injected())
 	})
 }
 
-// TestSlowDatabases freezes what keeps the data for longer than a statement may take.
-func TestSlowDatabases(t *testing.T) {
+// TestFrozenDatabase freezes what keeps the data for longer than a statement may take.
+func TestFrozenDatabase(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	const long = 17 * time.Second
-	on(t, everyDatabase(), lone, func(t *testing.T, w *world) {
-		w.changing(func(ctx context.Context) {
+	runOn(t, everyDatabase(), singleAgent, func(t *testing.T, w *world) {
+		w.whileChanging(func(ctx context.Context) {
 			if w.db.pause != nil {
 				w.db.pause()
-				idle(ctx, long)
+				sleep(ctx, long)
 				w.db.resume()
 				return
 			}
 			w.server.pause() // as a disk that hangs would
-			idle(ctx, long)
+			sleep(ctx, long)
 			w.server.resume()
 			must(t, w.db.lock(ctx))
-			idle(ctx, long/3)
+			sleep(ctx, long/3)
 			must(t, w.db.unlock(ctx))
 		})
-		w.settle()
-		w.leftNothingOut(t)
+		w.awaitConvergence()
+		w.wantNoObjectSkipped(t)
 	})
 }
 
-// changing does something while the first cluster changes.
-func (w *world) changing(do func(ctx context.Context)) {
+// whileChanging does something while the first cluster changes.
+func (w *world) whileChanging(do func(ctx context.Context)) {
 	ctx, stop := context.WithCancel(w.t.Context())
-	load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(11, 11)), calm: true}
+	load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(11, 11)), keepKinds: true}
 	var work sync.WaitGroup
 	work.Go(func() { load.run(ctx) })
 	do(ctx)
@@ -69,8 +69,8 @@ func (w *world) changing(do func(ctx context.Context)) {
 	work.Wait()
 }
 
-// leftNothingOut holds that the server took each object for one that can be stored.
-func (w *world) leftNothingOut(t *testing.T) {
+// wantNoObjectSkipped holds that the server took each object for one that can be stored.
+func (w *world) wantNoObjectSkipped(t *testing.T) {
 	t.Helper()
 	log, err := os.ReadFile(w.server.log)
 	if err != nil {

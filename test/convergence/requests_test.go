@@ -17,7 +17,7 @@ func (c *cluster) requests(w *world, agent string) []string {
 	}
 	defer file.Close()
 	var found []string
-	known := map[string]bool{}
+	seen := map[string]bool{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -28,18 +28,18 @@ func (c *cluster) requests(w *world, agent string) []string {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			w.t.Fatalf("read %s: %v", c.audit, err)
 		}
-		if e.User.Username != agent || known[e.AuditID] {
+		if e.User.Username != agent || seen[e.AuditID] {
 			continue
 		}
-		known[e.AuditID] = true
+		seen[e.AuditID] = true
 		found = append(found, e.Verb+" "+e.RequestURI)
 	}
 	return found
 }
 
-// lists are those requests that read all objects of a kind. Those for the names
+// listRequests are those requests that read all objects of a kind. Those for the names
 // of namespaces say who the cluster is, and come with each registration.
-func lists(requests []string) (found []string) {
+func listRequests(requests []string) (found []string) {
 	for _, r := range requests {
 		if strings.HasPrefix(r, "list ") || strings.Contains(r, "sendInitialEvents") {
 			found = append(found, r)

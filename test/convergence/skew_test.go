@@ -33,7 +33,7 @@ func readSkew() int64 {
 	return int64(n)
 }
 `
-	rightNow = "\tsec, nsec, mono := runtimeNow()\n"
+	runtimeNowLine = "\tsec, nsec, mono := runtimeNow()\n"
 )
 
 // overlay writes what replaces files of the standard library, and returns the
@@ -48,12 +48,12 @@ func overlay(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	wrong := strings.Replace(string(text), "func Now() Time {\n"+rightNow, "func Now() Time {\n"+rightNow+"\tsec += skew\n", 1)
-	if wrong == string(text) {
+	modified := strings.Replace(string(text), "func Now() Time {\n"+runtimeNowLine, "func Now() Time {\n"+runtimeNowLine+"\tsec += skew\n", 1)
+	if modified == string(text) {
 		return nil, errors.New("time.Now has another form in this version of Go; find its clock anew")
 	}
 	replace := map[string]string{}
-	for name, text := range map[string]string{"time.go": wrong, "skew.go": skewedNow} {
+	for name, text := range map[string]string{"time.go": modified, "skew.go": skewedNow} {
 		path := filepath.Join(dir, name)
 		replace[filepath.Join(source, name)] = path
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -68,16 +68,16 @@ func overlay(dir string) ([]string, error) {
 	return []string{"-overlay", path}, os.WriteFile(path, list, 0o600)
 }
 
-// skewed returns the environment in which a program's clock is wrong: those of
+// skewEnv returns the environment in which a program's clock is wrong: those of
 // agents run ahead and behind in turn, the server's changes sides each time that
 // it is started.
-func skewed(by time.Duration, name string, start int) string {
+func skewEnv(offset time.Duration, name string, start int) string {
 	ahead := start%2 == 0
 	if strings.HasPrefix(name, "a") {
 		ahead = name[len(name)-1]%2 == 0
 	}
 	if !ahead {
-		by = -by
+		offset = -offset
 	}
-	return fmt.Sprintf("%s=%d", skewVariable, int64(by.Seconds()))
+	return fmt.Sprintf("%s=%d", skewVariable, int64(offset.Seconds()))
 }

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// watchTerms looks at the accounts all the time until ctx ends, and returns
+// checkTerms looks at the accounts all the time until ctx ends, and returns
 // what should not be: a term that fell, or two agents in one. While the database
 // is away it sees nothing.
-func (w *world) watchTerms(ctx context.Context) (found []string) {
+func (w *world) checkTerms(ctx context.Context) (found []string) {
 	terms, holders := map[string]int64{}, map[string]string{}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		_ = w.each(ctx, `SELECT name, term, holder FROM accounts WHERE name IS NOT NULL`, func(rows *sql.Rows) error {
+		_ = w.forEachRow(ctx, `SELECT name, term, holder FROM accounts WHERE name IS NOT NULL`, func(rows *sql.Rows) error {
 			var name, holder string
 			var term int64
 			if err := rows.Scan(&name, &term, &holder); err != nil {
@@ -29,8 +29,8 @@ func (w *world) watchTerms(ctx context.Context) (found []string) {
 			}
 			terms[name] = term
 			key := fmt.Sprintf("%s in term %d", name, term)
-			if was := holders[key]; was != "" && holder != "" && was != holder {
-				found = append(found, fmt.Sprintf("%s was held by %s and then by %s", key, was, holder))
+			if previous := holders[key]; previous != "" && holder != "" && previous != holder {
+				found = append(found, fmt.Sprintf("%s was held by %s and then by %s", key, previous, holder))
 			}
 			if holder != "" {
 				holders[key] = holder
@@ -45,23 +45,23 @@ func (w *world) watchTerms(ctx context.Context) (found []string) {
 	return found
 }
 
-var givenAway = regexp.MustCompile(`msg="account has a cacher" account=(\S+) agent=(\S+) term=(\d+)`)
+var assignmentLog = regexp.MustCompile(`msg="account has a cacher" account=(\S+) agent=(\S+) term=(\d+)`)
 
-// termsGiven reads from the server's log which agent was given which term, and
+// grantedTerms reads from the server's log which agent was given which term, and
 // returns the terms that were given twice.
-func (w *world) termsGiven() (given int, twice []string) {
+func (w *world) grantedTerms() (granted int, duplicates []string) {
 	text, err := os.ReadFile(w.server.log)
 	if err != nil {
 		return 0, []string{err.Error()}
 	}
 	holders := map[string]string{}
-	for _, m := range givenAway.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range assignmentLog.FindAllStringSubmatch(string(text), -1) {
 		key := m[1] + " in term " + m[3]
-		if was := holders[key]; was != "" {
-			twice = append(twice, fmt.Sprintf("%s was given to %s and to %s", key, was, m[2]))
+		if previous := holders[key]; previous != "" {
+			duplicates = append(duplicates, fmt.Sprintf("%s was given to %s and to %s", key, previous, m[2]))
 		}
 		holders[key] = m[2]
 	}
-	slices.Sort(twice)
-	return len(holders), twice
+	slices.Sort(duplicates)
+	return len(holders), duplicates
 }

@@ -17,14 +17,14 @@ type workload struct {
 	cluster     *cluster
 	rng         *rand.Rand
 	controllers bool // without them a namespace that is deleted never goes
-	calm        bool // no kinds come or go, after which agents ask around for some time
+	keepKinds   bool // no kinds come or go, after which agents ask around for some time
 	changes     int  // that the cluster took
 }
 
 const (
 	workloadPause = 15 * time.Millisecond
 	namesPerKind  = 6
-	crowd         = 120 // objects that come and go together
+	crowdSize     = 120 // objects that come and go together
 )
 
 // prepare makes what the workload works in.
@@ -59,11 +59,11 @@ func (l *workload) step(ctx context.Context) {
 	defer cancel()
 	switch n := l.rng.IntN(200); {
 	case n == 0:
-		l.crowd(ctx)
-	case n < 6 && !l.calm:
-		l.define(ctx)
+		l.createOrDeleteMany(ctx)
+	case n < 6 && !l.keepKinds:
+		l.changeDefinition(ctx)
 	case n < 10:
-		l.namespace(ctx)
+		l.changeNamespace(ctx)
 	case n < 40:
 		l.object(ctx, custom[l.rng.IntN(len(custom))])
 	default:
@@ -71,29 +71,29 @@ func (l *workload) step(ctx context.Context) {
 	}
 }
 
-func (l *workload) name() string { return fmt.Sprintf("x-%d", l.rng.IntN(namesPerKind)) }
+func (l *workload) randomName() string { return fmt.Sprintf("x-%d", l.rng.IntN(namesPerKind)) }
 
 // object creates, changes, deletes or replaces one object.
 func (l *workload) object(ctx context.Context, k kind) {
-	name := l.name()
+	name := l.randomName()
 	list := k.list(namespaces[l.rng.IntN(len(namespaces))])
-	fresh, change := k.make(l.rng, name), l.change()
+	created, change := k.make(l.rng, name), l.randomPatch()
 	switch l.rng.IntN(8) {
 	case 0, 1, 2:
-		l.did(l.cluster.Create(ctx, list, fresh))
+		l.count(l.cluster.Create(ctx, list, created))
 	case 3, 4, 5:
-		l.did(l.cluster.Patch(ctx, list+"/"+name, change))
+		l.count(l.cluster.Patch(ctx, list+"/"+name, change))
 	case 6:
-		l.did(l.cluster.Delete(ctx, list+"/"+name))
+		l.count(l.cluster.Delete(ctx, list+"/"+name))
 	case 7:
-		l.did(l.cluster.Delete(ctx, list+"/"+name))
-		l.did(l.cluster.Create(ctx, list, fresh))
+		l.count(l.cluster.Delete(ctx, list+"/"+name))
+		l.count(l.cluster.Create(ctx, list, created))
 	}
 }
 
-// change is a merge patch of metadata, which every kind takes. One label comes
+// randomPatch is a merge patch of metadata, which every kind takes. One label comes
 // and goes.
-func (l *workload) change() object {
+func (l *workload) randomPatch() object {
 	labels := object{"colour": colours[l.rng.IntN(len(colours))], "odd": nil}
 	if l.rng.IntN(2) == 0 {
 		labels["odd"] = "yes"
@@ -101,51 +101,51 @@ func (l *workload) change() object {
 	return object{"metadata": object{"labels": labels, "annotations": object{"n": fmt.Sprint(l.rng.IntN(1000))}}}
 }
 
-// define makes, changes, removes or replaces the definition of a custom kind.
-func (l *workload) define(ctx context.Context) {
+// changeDefinition makes, changes, removes or replaces the definition of a custom kind.
+func (l *workload) changeDefinition(ctx context.Context) {
 	k := custom[l.rng.IntN(len(custom))]
 	path := crdKind.list("") + "/" + k.plural + "." + k.group
-	change := l.change()
+	change := l.randomPatch()
 	switch l.rng.IntN(6) {
 	case 0, 1, 2:
-		l.did(l.cluster.Create(ctx, crdKind.list(""), definition(k)))
+		l.count(l.cluster.Create(ctx, crdKind.list(""), definition(k)))
 	case 3:
-		l.did(l.cluster.Patch(ctx, path, change))
+		l.count(l.cluster.Patch(ctx, path, change))
 	case 4:
-		l.did(l.cluster.Delete(ctx, path))
+		l.count(l.cluster.Delete(ctx, path))
 	case 5:
-		l.did(l.cluster.Delete(ctx, path))
-		l.did(l.cluster.Create(ctx, crdKind.list(""), definition(k)))
+		l.count(l.cluster.Delete(ctx, path))
+		l.count(l.cluster.Create(ctx, crdKind.list(""), definition(k)))
 	}
 }
 
-// namespace makes the last namespace or deletes it with all that is in it.
-func (l *workload) namespace(ctx context.Context) {
+// changeNamespace makes the last namespace or deletes it with all that is in it.
+func (l *workload) changeNamespace(ctx context.Context) {
 	name := namespaces[len(namespaces)-1]
 	if l.rng.IntN(3) == 0 && l.controllers {
-		l.did(l.cluster.Delete(ctx, nsKind.list("")+"/"+name))
+		l.count(l.cluster.Delete(ctx, nsKind.list("")+"/"+name))
 		return
 	}
-	l.did(l.cluster.Create(ctx, nsKind.list(""), nsKind.make(l.rng, name)))
+	l.count(l.cluster.Create(ctx, nsKind.list(""), nsKind.make(l.rng, name)))
 }
 
-// crowd makes many objects at once, or deletes those of the last time.
-func (l *workload) crowd(ctx context.Context) {
+// createOrDeleteMany makes many objects at once, or deletes those of the last time.
+func (l *workload) createOrDeleteMany(ctx context.Context) {
 	list, remove := configMap.list(namespaces[0]), l.rng.IntN(2) == 0
-	for i := range crowd {
+	for i := range crowdSize {
 		name := fmt.Sprintf("crowd-%d", i)
 		if remove {
-			l.did(l.cluster.Delete(ctx, list+"/"+name))
+			l.count(l.cluster.Delete(ctx, list+"/"+name))
 			continue
 		}
 		o := configMap.make(l.rng, name)
 		o["data"] = object{"text": filler(l.rng, 2<<10)}
-		l.did(l.cluster.Create(ctx, list, o))
+		l.count(l.cluster.Create(ctx, list, o))
 	}
 }
 
-// did counts what the cluster took.
-func (l *workload) did(err error) {
+// count counts what the cluster took.
+func (l *workload) count(err error) {
 	var refused *controlplane.StatusError
 	if err == nil {
 		l.changes++

@@ -16,15 +16,15 @@ import (
 
 // world is everything that takes part.
 type world struct {
-	t        *testing.T
-	dir      string // logs and configurations
-	db       *database
-	server   *process
-	serverAt string // where its gRPC port is
-	rest     string // the URL of its REST port
-	clusters []*cluster
-	agents   []*agent
-	accounts []*account
+	t             *testing.T
+	dir           string // logs and configurations
+	db            *database
+	server        *process
+	serverAddress string // where its gRPC port is
+	rest          string // the URL of its REST port
+	clusters      []*cluster
+	agents        []*agent
+	accounts      []*account
 }
 
 // cluster is one control plane, with a log of all requests to it.
@@ -52,8 +52,8 @@ type agent struct {
 	health   string                    // URL
 }
 
-// shape says how large a world is.
-type shape struct {
+// topology says how large a world is.
+type topology struct {
 	controllers bool
 	clusters    int
 	agents      [][]int // by agent the numbers of its accounts
@@ -62,9 +62,9 @@ type shape struct {
 	grace       string  // how long an account without agents is kept
 }
 
-// shapeOf draws a world from a seed.
-func shapeOf(rng *rand.Rand) shape {
-	s := shape{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}, {0}}, grace: "10m"}
+// randomTopology draws a world from a seed.
+func randomTopology(rng *rand.Rand) topology {
+	s := topology{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}, {0}}, grace: "10m"}
 	switch rng.IntN(4) {
 	case 0:
 		s.controllers = true
@@ -79,7 +79,7 @@ func shapeOf(rng *rand.Rand) shape {
 }
 
 // newWorld starts everything but the agents. Logs outlive a test that failed.
-func newWorld(t *testing.T, db *database, s shape) *world {
+func newWorld(t *testing.T, db *database, s topology) *world {
 	w := &world{t: t, dir: logDir(t), db: db}
 	for i := range s.clusters {
 		w.clusters = append(w.clusters, newCluster(t, w.dir, fmt.Sprintf("c%d", i), s.controllers))
@@ -101,7 +101,7 @@ func logDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if t.Failed() || *keepLog {
+		if t.Failed() || *keepLogsFlag {
 			t.Logf("the logs of all processes are in %s", dir)
 			return
 		}
@@ -127,7 +127,7 @@ func newCluster(t *testing.T, dir, name string, controllers bool) *cluster {
 		"--audit-policy-file=" + policy, "--audit-log-path=" + c.audit, "--audit-log-mode=blocking",
 	}})
 	t.Cleanup(func() {
-		if t.Failed() || *keepLog {
+		if t.Failed() || *keepLogsFlag {
 			keepLogs(t, c.Dir, dir, name)
 		}
 	})
@@ -178,10 +178,10 @@ accounts: {gracePeriod: %s}
 logging: {level: debug}
 `
 
-func (w *world) startServer(s shape) {
+func (w *world) startServer(s topology) {
 	rest, grpc := freePort(w.t), freePort(w.t)
 	config := w.write("server.yml", fmt.Sprintf(serverConfig, rest, grpc, w.db.url, s.grace))
-	w.serverAt, w.rest = fmt.Sprintf("127.0.0.1:%d", grpc), fmt.Sprintf("http://127.0.0.1:%d", rest)
+	w.serverAddress, w.rest = fmt.Sprintf("127.0.0.1:%d", grpc), fmt.Sprintf("http://127.0.0.1:%d", rest)
 	w.server = w.process("server", "vedette-server", "--config", config)
 }
 
@@ -203,9 +203,9 @@ kubernetes:
   accounts:
 %s`
 
-func (w *world) addAgent(id string, accounts []int, s shape) {
+func (w *world) addAgent(id string, accounts []int, s topology) {
 	port := freePort(w.t)
-	a := &agent{id: id, link: proxy.New(w.t, w.serverAt), api: map[*cluster]*proxy.Proxy{}, health: fmt.Sprintf("http://127.0.0.1:%d/health", port)}
+	a := &agent{id: id, link: proxy.New(w.t, w.serverAddress), api: map[*cluster]*proxy.Proxy{}, health: fmt.Sprintf("http://127.0.0.1:%d/health", port)}
 	var list strings.Builder
 	for _, i := range accounts {
 		account := w.accounts[i]

@@ -22,15 +22,15 @@ var templates embed.FS
 
 // Corpus makes objects of one cluster. It is not safe for concurrent use.
 type Corpus struct {
-	random  *rand.Rand
-	source  *rand.PCG // that random draws from
-	version int
-	made    int // workloads
-	team    string
-	app     string
-	waiting []Item
-	nodes   []string
-	proxy   string // digest of the sidecar's image
+	random        *rand.Rand
+	source        *rand.PCG // that random draws from
+	version       int
+	workloadCount int // workloads
+	team          string
+	app           string
+	queue         []Item
+	nodes         []string
+	proxy         string // digest of the sidecar's image
 }
 
 // Item is an object as the store is given it, and as the API server sends it.
@@ -63,11 +63,11 @@ var Kinds = []vedette.Resource{
 // Deployment, three ReplicaSets, 1 to 20 Pods, a Service and a ConfigMap: about
 // six objects in ten are Pods.
 func (c *Corpus) Next() Item {
-	if len(c.waiting) == 0 {
-		c.waiting = c.workload()
+	if len(c.queue) == 0 {
+		c.queue = c.workload()
 	}
-	next := c.waiting[0]
-	c.waiting = c.waiting[1:]
+	next := c.queue[0]
+	c.queue = c.queue[1:]
 	return next
 }
 
@@ -115,13 +115,13 @@ func (c *Corpus) uid() string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
-// safe are the characters of which Kubernetes makes suffixes of names.
-const safe = "bcdfghjklmnpqrstvwxz2456789"
+// suffixAlphabet are the characters of which Kubernetes makes suffixes of names.
+const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 func (c *Corpus) suffix(n int) string {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = safe[c.random.IntN(len(safe))]
+		b[i] = suffixAlphabet[c.random.IntN(len(suffixAlphabet))]
 	}
 	return string(b)
 }

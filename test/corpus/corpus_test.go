@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette/test/corpus"
 )
 
-func TestObjectsAreWhatTheyClaim(t *testing.T) {
+func TestObjectFieldsMatchTheirBody(t *testing.T) {
 	c := corpus.New(1)
 	seen := map[vedette.Key]bool{}
 	for range 500 {
@@ -39,7 +39,7 @@ func TestObjectsAreWhatTheyClaim(t *testing.T) {
 	}
 }
 
-func TestPodsHaveTheSizeOfReference(t *testing.T) {
+func TestPodsHaveReferenceSize(t *testing.T) {
 	c := corpus.New(2)
 	body, raw := 0, 0
 	for range 100 {
@@ -51,7 +51,7 @@ func TestPodsHaveTheSizeOfReference(t *testing.T) {
 	}
 }
 
-func TestOneSeedMakesTheSame(t *testing.T) {
+func TestSameSeedMakesSameObjects(t *testing.T) {
 	if a, b := corpus.New(3).Objects(100), corpus.New(3).Objects(100); !reflect.DeepEqual(a, b) {
 		t.Error("two corpora of one seed differ")
 	}
@@ -60,7 +60,7 @@ func TestOneSeedMakesTheSame(t *testing.T) {
 	}
 }
 
-func TestTouchIsAnotherVersionOfTheSame(t *testing.T) {
+func TestTouchChangesVersionOnly(t *testing.T) {
 	c := corpus.New(5)
 	pod := c.Pod().Object
 	touched := c.Touch(pod)

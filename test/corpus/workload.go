@@ -16,7 +16,7 @@ type workload struct {
 }
 
 func (c *Corpus) workload() []Item {
-	w := c.common()
+	w := c.newWorkload()
 	deployment := c.deployment(w)
 	items := []Item{deployment}
 	var pods int
@@ -33,17 +33,17 @@ func (c *Corpus) workload() []Item {
 	for range pods {
 		items = append(items, c.pod(w, owner))
 	}
-	return append(items, c.simple(w, Kinds[3], "service", w.vars["workload"]), c.simple(w, Kinds[4], "configmap", w.vars["workload"]+"-config"))
+	return append(items, c.otherObject(w, Kinds[3], "service", w.vars["workload"]), c.otherObject(w, Kinds[4], "configmap", w.vars["workload"]+"-config"))
 }
 
-func (c *Corpus) common() *workload {
-	environment := []string{"prod", "staging", "canary"}[c.made%3]
+func (c *Corpus) newWorkload() *workload {
+	environment := []string{"prod", "staging", "canary"}[c.workloadCount%3]
 	if environment == "prod" { // each application has all three
 		c.team = c.pick("payments", "search", "identity", "logistics", "media", "growth", "platform", "risk")
-		c.app = c.team[:4] + c.pick("gateway", "worker", "api", "frontend", "indexer", "scheduler", "importer") + fmt.Sprint(c.made/3)
+		c.app = c.team[:4] + c.pick("gateway", "worker", "api", "frontend", "indexer", "scheduler", "importer") + fmt.Sprint(c.workloadCount/3)
 	}
 	team, app := c.team, c.app
-	c.made++
+	c.workloadCount++
 	name := app + "-" + environment
 	w := &workload{vars: map[string]string{
 		"team": team, "app": app, "environment": environment, "workload": name, "namespace": team + "-" + environment,
@@ -78,7 +78,7 @@ func (c *Corpus) header(w *workload, r vedette.Resource, name string) (vedette.O
 	return o, vars
 }
 
-func (c *Corpus) finish(o vedette.Object, vars map[string]string, template string) Item {
+func (c *Corpus) render(o vedette.Object, vars map[string]string, template string) Item {
 	vars["labels"], vars["annotations"] = toJSON(o.Labels), toJSON(o.Annotations)
 	body, raw := c.document(template, vars)
 	o.Body = body
@@ -93,7 +93,7 @@ func (c *Corpus) deployment(w *workload) Item {
 	vars["conditions"] = `,"updatedReplicas":` + vars["replicas"] + `,"conditions":[{"type":"Available","status":"True","lastUpdateTime":"` + vars["ready"] +
 		`","lastTransitionTime":"` + vars["ready"] + `","reason":"MinimumReplicasAvailable","message":"Deployment has minimum availability."}]`
 	o.Summary = fmt.Appendf(nil, `{"replicas":%s,"ready":%s,"images":["registry.example.com/%s/%s:%s"]}`, vars["replicas"], vars["replicas"], vars["team"], vars["app"], vars["tag"])
-	return c.finish(o, vars, "workload")
+	return c.render(o, vars, "workload")
 }
 
 func (c *Corpus) replicaSet(w *workload, owner vedette.Object, revision, replicas int) Item {
@@ -105,7 +105,7 @@ func (c *Corpus) replicaSet(w *workload, owner vedette.Object, revision, replica
 	vars["replicas"], vars["ownerUID"] = fmt.Sprint(replicas), owner.UID
 	vars["owners"] = fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":%q,"uid":%q,"controller":true,"blockOwnerDeletion":true}]`, owner.Name, owner.UID)
 	o.Summary = fmt.Appendf(nil, `{"replicas":%d,"ready":%d,"images":["registry.example.com/%s/%s:%s"]}`, replicas, replicas, vars["team"], vars["app"], vars["tag"])
-	return c.finish(o, vars, "workload")
+	return c.render(o, vars, "workload")
 }
 
 func (c *Corpus) pod(w *workload, owner vedette.Object) Item {
@@ -117,7 +117,7 @@ func (c *Corpus) pod(w *workload, owner vedette.Object) Item {
 		"hostIP": fmt.Sprintf("10.0.%d.%d", c.random.IntN(255), c.random.IntN(255)), "phase": "Running", "restarts": fmt.Sprint(c.restarts())})
 	o.Summary = fmt.Appendf(nil, `{"phase":"Running","node":%q,"ip":%q,"ready":[true,true],"restarts":[%s,0],"images":["registry.example.com/%s/%s:%s","docker.io/istio/proxyv2:1.24.%s"]}`,
 		vars["node"], podIP, vars["restarts"], vars["team"], vars["app"], vars["tag"], vars["patch"])
-	return c.finish(o, vars, "pod")
+	return c.render(o, vars, "pod")
 }
 
 func (c *Corpus) restarts() int {
@@ -127,8 +127,8 @@ func (c *Corpus) restarts() int {
 	return c.random.IntN(50)
 }
 
-func (c *Corpus) simple(w *workload, r vedette.Resource, template, name string) Item {
+func (c *Corpus) otherObject(w *workload, r vedette.Resource, template, name string) Item {
 	o, vars := c.header(w, r, name)
 	vars["clusterIP"] = fmt.Sprintf("172.20.%d.%d", c.random.IntN(255), c.random.IntN(255))
-	return c.finish(o, vars, template)
+	return c.render(o, vars, template)
 }

@@ -21,17 +21,17 @@ var install = sync.OnceValue(func() error {
 // find returns a program of a server, and installs the servers where it is
 // missing and that can be done.
 func find(variable string, patterns ...string) (string, error) {
-	if path := newest(patterns); path != "" {
+	if path := newestExecutable(patterns); path != "" {
 		return path, nil
 	}
 	err := install()
-	if path := newest(patterns); path != "" {
+	if path := newestExecutable(patterns); path != "" {
 		return path, nil
 	}
 	return "", fmt.Errorf("no database server at %v: install it with scripts/test-databases.sh, or set %s to the URL of one that this test may fill: %w", patterns, variable, err)
 }
 
-func newest(patterns []string) string {
+func newestExecutable(patterns []string) string {
 	for _, pattern := range patterns {
 		paths, _ := filepath.Glob(pattern) // only a malformed pattern fails
 		for i := len(paths) - 1; i >= 0; i-- {

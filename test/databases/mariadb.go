@@ -18,7 +18,7 @@ func MariaDB(t testing.TB) string {
 	return sharedMariaDB.database(t)
 }
 
-var sharedMariaDB = &shared{
+var sharedMariaDB = &sharedServer{
 	variable: mysqlVariable,
 	driver:   "mysql",
 	start:    startMariaDB,
@@ -30,11 +30,11 @@ var sharedMariaDB = &shared{
 // environment names its program.
 func StartMariaDB(t testing.TB, options Options) *Server {
 	t.Helper()
-	return private(t, startMariaDB, options)
+	return startPrivate(t, startMariaDB, options)
 }
 
 func startMariaDB(t testing.TB, options Options) (*Server, error) {
-	kind, err := findMySQL()
+	flavor, err := findMySQL()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func startMariaDB(t testing.TB, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := kind.initialize(s, kind.program); err != nil {
+	if err := flavor.initialize(s, flavor.program); err != nil {
 		return nil, err
 	}
 	// What each start repeats.
@@ -55,11 +55,11 @@ func startMariaDB(t testing.TB, options Options) (*Server, error) {
 		return nil, err
 	}
 	s.URL = fmt.Sprintf("mysql://vedette:vedette@127.0.0.1:%d/vedette", port)
-	s.program, s.quit = kind.program, syscall.SIGTERM
+	s.program, s.quit = flavor.program, syscall.SIGTERM
 	s.args = []string{"--no-defaults", "--datadir=" + filepath.Join(s.dir, "data"), "--socket=" + filepath.Join(s.dir, "socket"), "--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, // a server deletes what temporary tables it finds there, whosever they are
 		"--bind-address=127.0.0.1", "--port=" + fmt.Sprint(port), "--max-connections=200", "--innodb-buffer-pool-size=128M", "--skip-name-resolve",
 		"--init-file=" + filepath.Join(s.dir, "init.sql")}
-	s.args = append(s.args, kind.args...)
+	s.args = append(s.args, flavor.args...)
 	if !options.Durable {
 		s.args = append(s.args, "--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--sync-binlog=0")
 	}
@@ -70,6 +70,6 @@ func startMariaDB(t testing.TB, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.answers = func(ctx context.Context) error { return ping(ctx, "mysql", dsn) }
+	s.ping = func(ctx context.Context) error { return ping(ctx, "mysql", dsn) }
 	return s, s.start()
 }

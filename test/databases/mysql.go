@@ -18,24 +18,24 @@ const (
 	mysqldVariable = "VEDETTE_TEST_MYSQLD"
 )
 
-// mysqlKind is MariaDB or MySQL, with what each wants in its own way.
-type mysqlKind struct {
+// mysqlFlavor is MariaDB or MySQL, with what each wants in its own way.
+type mysqlFlavor struct {
 	program    string
 	initialize func(s *Server, program string) error // makes the system tables
 	args       []string
 }
 
-func findMySQL() (mysqlKind, error) {
+func findMySQL() (mysqlFlavor, error) {
 	if name := os.Getenv(mysqldVariable); name != "" {
 		program, err := exec.LookPath(name)
 		if err != nil {
-			return mysqlKind{}, fmt.Errorf("%s must name the program of a MySQL server: %w", mysqldVariable, err)
+			return mysqlFlavor{}, fmt.Errorf("%s must name the program of a MySQL server: %w", mysqldVariable, err)
 		}
 		// The packages' directory for files is not there, or another user's.
-		return mysqlKind{program, (*Server).initMySQL, []string{"--secure-file-priv=NULL", "--mysqlx=OFF"}}, nil
+		return mysqlFlavor{program, (*Server).initMySQL, []string{"--secure-file-priv=NULL", "--mysqlx=OFF"}}, nil
 	}
 	program, err := find(mysqlVariable, "/usr/sbin/mariadbd", "/opt/homebrew/opt/mariadb/bin/mariadbd")
-	return mysqlKind{program, (*Server).initMariaDB, nil}, err
+	return mysqlFlavor{program, (*Server).initMariaDB, nil}, err
 }
 
 func (s *Server) initMySQL(program string) error {
@@ -43,19 +43,19 @@ func (s *Server) initMySQL(program string) error {
 }
 
 func (s *Server) initMariaDB(string) error {
-	install, err := find(mysqlVariable, "/usr/bin/mariadb-install-db", "/opt/homebrew/opt/mariadb/bin/mariadb-install-db")
+	installProgram, err := find(mysqlVariable, "/usr/bin/mariadb-install-db", "/opt/homebrew/opt/mariadb/bin/mariadb-install-db")
 	if err != nil {
 		return err
 	}
-	me, err := user.Current()
+	currentUser, err := user.Current()
 	if err != nil {
 		return err
 	}
-	systemUser := me.Username
+	systemUser := currentUser.Username
 	if s.account != nil {
 		systemUser = "mysql"
 	}
-	return s.prepare(install, "--no-defaults", "--datadir="+filepath.Join(s.dir, "data"), "--user="+systemUser, "--auth-root-authentication-method=normal", "--skip-test-db")
+	return s.prepare(installProgram, "--no-defaults", "--datadir="+filepath.Join(s.dir, "data"), "--user="+systemUser, "--auth-root-authentication-method=normal", "--skip-test-db")
 }
 
 var errMySQLURL = errors.New("it must look like mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %XX")

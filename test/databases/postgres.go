@@ -24,7 +24,7 @@ func PostgreSQL(t testing.TB) string {
 	return sharedPostgres.database(t)
 }
 
-var sharedPostgres = &shared{
+var sharedPostgres = &sharedServer{
 	variable: postgresVariable,
 	driver:   "pgx",
 	start:    startPostgres,
@@ -44,7 +44,7 @@ func postgresDSN(text string) (string, error) {
 // StartPostgreSQL starts a server for one test, which may kill it.
 func StartPostgreSQL(t testing.TB, options Options) *Server {
 	t.Helper()
-	return private(t, startPostgres, options)
+	return startPrivate(t, startPostgres, options)
 }
 
 func startPostgres(t testing.TB, options Options) (*Server, error) {
@@ -73,7 +73,7 @@ func startPostgres(t testing.TB, options Options) (*Server, error) {
 	for _, setting := range options.Settings {
 		s.args = append(s.args, "-c", setting)
 	}
-	s.answers = func(ctx context.Context) error { return ping(ctx, "pgx", s.URL) }
+	s.ping = func(ctx context.Context) error { return ping(ctx, "pgx", s.URL) }
 	return s, s.start()
 }
 

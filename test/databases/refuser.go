@@ -10,29 +10,29 @@ import (
 	"testing"
 )
 
-// Refuser stands before a server and answers some statements in its place, with an
+// ErrorInjector stands before a server and answers some statements in its place, with an
 // error of a chosen code. What it answers never reaches the server. A transaction in
 // which it answered COMMIT is rolled back, and so is one of PostgreSQL in which it
 // answered anything, as that server would do. Its methods may be called from several
 // goroutines.
-type Refuser struct {
+type ErrorInjector struct {
 	listener net.Listener
 	target   string
 	mysql    bool
 	work     sync.WaitGroup
 
-	mu      sync.Mutex
-	code    string
-	every   int
-	passed  int // statements since the last that was answered
-	refused int
-	conns   map[net.Conn]bool // nil once the test has ended
+	mu        sync.Mutex
+	code      string
+	every     int
+	sinceLast int // statements since the last that was answered
+	injected  int
+	conns     map[net.Conn]bool // nil once the test has ended
 }
 
-// Refuse starts a Refuser before the server of a URL, which ends with the test, and
+// StartErrorInjector starts a Refuser before the server of a URL, which ends with the test, and
 // returns it with the URL that leads through it. It speaks neither TLS nor
 // compression.
-func Refuse(t testing.TB, text string) (*Refuser, string) {
+func StartErrorInjector(t testing.TB, text string) (*ErrorInjector, string) {
 	t.Helper()
 	u, err := url.Parse(text)
 	if err != nil {
@@ -42,53 +42,53 @@ func Refuse(t testing.TB, text string) (*Refuser, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Refuser{listener: listener, target: u.Host, mysql: u.Scheme == "mysql", conns: map[net.Conn]bool{}}
+	r := &ErrorInjector{listener: listener, target: u.Host, mysql: u.Scheme == "mysql", conns: map[net.Conn]bool{}}
 	r.work.Go(r.accept)
-	t.Cleanup(r.end)
+	t.Cleanup(r.close)
 	u.Host = listener.Addr().String()
 	return r, u.String()
 }
 
-// Answer makes every n-th statement fail with a code: a SQLSTATE of PostgreSQL, such
+// FailEvery makes every n-th statement fail with a code: a SQLSTATE of PostgreSQL, such
 // as "40001", or a number of MySQL, such as "1213". ROLLBACK is left alone.
-func (r *Refuser) Answer(code string, every int) {
+func (r *ErrorInjector) FailEvery(code string, every int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.code, r.every = code, every
 }
 
-// Heal lets everything through.
-func (r *Refuser) Heal() { r.Answer("", 0) }
+// Reset lets everything through.
+func (r *ErrorInjector) Reset() { r.FailEvery("", 0) }
 
-// Refused is how many statements were answered so far.
-func (r *Refuser) Refused() int {
+// Injected is how many statements were answered so far.
+func (r *ErrorInjector) Injected() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.refused
+	return r.injected
 }
 
-// refusal is the code for a statement, or empty where it goes through.
-func (r *Refuser) refusal(statement string) string {
+// nextError is the code for a statement, or empty where it goes through.
+func (r *ErrorInjector) nextError(statement string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.code == "" || is(statement, "rollback") {
+	if r.code == "" || isCommand(statement, "rollback") {
 		return ""
 	}
-	if r.passed++; r.passed < r.every {
+	if r.sinceLast++; r.sinceLast < r.every {
 		return ""
 	}
-	r.passed = 0
-	r.refused++
+	r.sinceLast = 0
+	r.injected++
 	return r.code
 }
 
-// is compares the first word of a statement.
-func is(statement, word string) bool {
+// isCommand compares the first word of a statement.
+func isCommand(statement, word string) bool {
 	fields := strings.Fields(statement)
 	return len(fields) > 0 && strings.EqualFold(strings.TrimRight(fields[0], ";"), word)
 }
 
-func (r *Refuser) accept() {
+func (r *ErrorInjector) accept() {
 	for {
 		client, err := r.listener.Accept()
 		if err != nil {
@@ -98,21 +98,21 @@ func (r *Refuser) accept() {
 	}
 }
 
-func (r *Refuser) serve(client net.Conn) {
+func (r *ErrorInjector) serve(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", r.target)
 	if err != nil {
 		return
 	}
 	defer server.Close()
-	if !r.enter(client, server) {
+	if !r.addConns(client, server) {
 		return
 	}
-	defer r.leave(client, server)
-	c := &refusedConn{refuser: r, client: client, server: server, status: 'I'}
-	down, up := c.postgresDown, c.postgresUp
+	defer r.removeConns(client, server)
+	c := &injectorConn{injector: r, client: client, server: server, status: 'I'}
+	down, up := c.forwardPostgresReplies, c.forwardPostgresQueries
 	if r.mysql {
-		down, up = c.mysqlDown, c.mysqlUp
+		down, up = c.forwardMySQLReplies, c.forwardMySQLCommands
 	}
 	var both sync.WaitGroup
 	both.Go(func() { defer client.Close(); _ = down() }) // either way ends with its connections
@@ -121,7 +121,7 @@ func (r *Refuser) serve(client net.Conn) {
 	both.Wait()
 }
 
-func (r *Refuser) enter(conns ...net.Conn) bool {
+func (r *ErrorInjector) addConns(conns ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range conns {
@@ -133,7 +133,7 @@ func (r *Refuser) enter(conns ...net.Conn) bool {
 	return true
 }
 
-func (r *Refuser) leave(conns ...net.Conn) {
+func (r *ErrorInjector) removeConns(conns ...net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range conns {
@@ -141,7 +141,7 @@ func (r *Refuser) leave(conns ...net.Conn) {
 	}
 }
 
-func (r *Refuser) end() {
+func (r *ErrorInjector) close() {
 	_ = r.listener.Close() // its one purpose has ended
 	r.mu.Lock()
 	for c := range r.conns {
@@ -152,23 +152,23 @@ func (r *Refuser) end() {
 	r.work.Wait()
 }
 
-// refusedConn is one connection through a Refuser. Clients wait for an answer before
+// injectorConn is one connection through a Refuser. Clients wait for an answer before
 // they ask again, so that what is answered here comes in its turn.
-type refusedConn struct {
-	refuser        *Refuser
+type injectorConn struct {
+	injector       *ErrorInjector
 	client, server net.Conn
 
-	mu     sync.Mutex
-	status byte   // PostgreSQL: I outside of a transaction, T in one, E in one that failed
-	failed bool   // PostgreSQL: the client takes the transaction for failed, which the server does not know
-	answer []byte // is sent in place of what the server answers next
+	mu          sync.Mutex
+	status      byte   // PostgreSQL: I outside of a transaction, T in one, E in one that failed
+	failed      bool   // PostgreSQL: the client takes the transaction for failed, which the server does not know
+	replacement []byte // is sent in place of what the server answers next
 }
 
-var errRefused = errors.New("the connection ends with the error that was answered")
+var errInjected = errors.New("the connection ends with the error that was answered")
 
-// message reads one of PostgreSQL: a type, unless it is the first, and a length that
+// readPostgresMessage reads one of PostgreSQL: a type, unless it is the first, and a length that
 // counts itself.
-func message(from io.Reader, first bool) ([]byte, error) {
+func readPostgresMessage(from io.Reader, first bool) ([]byte, error) {
 	head := make([]byte, 5)
 	if first {
 		head = head[:4]

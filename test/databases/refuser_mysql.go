@@ -15,8 +15,8 @@ const (
 	comExecute = 0x17
 )
 
-// packet reads one of MySQL: three bytes of length, a number in its sequence, a body.
-func packet(from io.Reader) ([]byte, error) {
+// readMySQLPacket reads one of MySQL: three bytes of length, a number in its sequence, a body.
+func readMySQLPacket(from io.Reader) ([]byte, error) {
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(from, head); err != nil {
 		return nil, err
@@ -27,22 +27,22 @@ func packet(from io.Reader) ([]byte, error) {
 	return all, err
 }
 
-func packed(sequence byte, body []byte) []byte {
+func encodeMySQLPacket(sequence byte, body []byte) []byte {
 	n := len(body)
 	return append([]byte{byte(n), byte(n >> 8), byte(n >> 16), sequence}, body...)
 }
 
-// mysqlUp reads what a client asks. A command begins a new sequence, unlike what
+// forwardMySQLCommands reads what a client asks. A command begins a new sequence, unlike what
 // follows it and the words of the greeting.
-func (c *refusedConn) mysqlUp() error {
+func (c *injectorConn) forwardMySQLCommands() error {
 	from := bufio.NewReader(c.client)
 	for {
-		p, err := packet(from)
+		p, err := readMySQLPacket(from)
 		if err != nil {
 			return err
 		}
 		if p[3] == 0 && len(p) > 4 && (p[4] == comQuery || p[4] == comPrepare || p[4] == comExecute) {
-			p, err = c.mysqlAsk(p)
+			p, err = c.handleMySQLCommand(p)
 		}
 		if err == nil {
 			_, err = c.server.Write(p)
@@ -53,12 +53,12 @@ func (c *refusedConn) mysqlUp() error {
 	}
 }
 
-func (c *refusedConn) mysqlAsk(p []byte) ([]byte, error) {
+func (c *injectorConn) handleMySQLCommand(p []byte) ([]byte, error) {
 	statement := "prepared"
 	if p[4] != comExecute {
 		statement = string(p[5:min(len(p), 200)])
 	}
-	code := c.refuser.refusal(statement)
+	code := c.injector.nextError(statement)
 	if code == "" {
 		return p, nil
 	}
@@ -66,31 +66,31 @@ func (c *refusedConn) mysqlAsk(p []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := packed(1, append(binary.LittleEndian.AppendUint16([]byte{0xff}, uint16(number)), "#HY000refused by the test"...))
+	answer := encodeMySQLPacket(1, append(binary.LittleEndian.AppendUint16([]byte{0xff}, uint16(number)), "#HY000refused by the test"...))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if is(statement, "commit") && p[4] == comQuery {
-		c.answer = answer
-		return packed(0, append([]byte{comQuery}, "ROLLBACK"...)), nil
+	if isCommand(statement, "commit") && p[4] == comQuery {
+		c.replacement = answer
+		return encodeMySQLPacket(0, append([]byte{comQuery}, "ROLLBACK"...)), nil
 	}
 	_, err = c.client.Write(answer)
 	if err == nil && slices.Contains([]string{"1053", "1927"}, code) { // after which a server hangs up
-		err = errRefused
+		err = errInjected
 	}
 	return nil, err
 }
 
-// mysqlDown forwards what the server says. What is answered to ROLLBACK is one packet.
-func (c *refusedConn) mysqlDown() error {
+// forwardMySQLReplies forwards what the server says. What is answered to ROLLBACK is one packet.
+func (c *injectorConn) forwardMySQLReplies() error {
 	from := bufio.NewReader(c.server)
 	for {
-		p, err := packet(from)
+		p, err := readMySQLPacket(from)
 		if err != nil {
 			return err
 		}
 		c.mu.Lock()
-		if c.answer != nil {
-			p, c.answer = c.answer, nil
+		if c.replacement != nil {
+			p, c.replacement = c.replacement, nil
 		}
 		_, err = c.client.Write(p)
 		c.mu.Unlock()

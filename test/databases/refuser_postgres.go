@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// postgresUp reads what a client asks, up to where it waits for an answer.
-func (c *refusedConn) postgresUp() error {
+// forwardPostgresQueries reads what a client asks, up to where it waits for an answer.
+func (c *injectorConn) forwardPostgresQueries() error {
 	from := bufio.NewReader(c.client)
-	first, err := message(from, true)
+	first, err := readPostgresMessage(from, true)
 	if err != nil {
 		return err
 	}
@@ -20,14 +20,14 @@ func (c *refusedConn) postgresUp() error {
 	var batch []byte
 	statement := ""
 	for {
-		m, err := message(from, false)
+		m, err := readPostgresMessage(from, false)
 		if err != nil {
 			return err
 		}
 		batch = append(batch, m...)
 		switch m[0] {
 		case 'Q':
-			statement = text(m[5:])
+			statement = cString(m[5:])
 		case 'P': // a name, then the statement
 			_, rest, _ := strings.Cut(string(m[5:]), "\x00")
 			statement, _, _ = strings.Cut(rest, "\x00")
@@ -38,7 +38,7 @@ func (c *refusedConn) postgresUp() error {
 			continue
 		}
 		if statement != "" && (m[0] == 'Q' || m[0] == 'S') {
-			batch, err = c.postgresAsk(statement, batch)
+			batch, err = c.handlePostgresQuery(statement, batch)
 		}
 		if err == nil {
 			_, err = c.server.Write(batch)
@@ -50,60 +50,60 @@ func (c *refusedConn) postgresUp() error {
 	}
 }
 
-// text is what stands before a zero byte.
-func text(b []byte) string {
+// cString is what stands before a zero byte.
+func cString(b []byte) string {
 	before, _, _ := strings.Cut(string(b), "\x00")
 	return before
 }
 
-// postgresAsk returns what the server is asked, which is nothing where the client is
+// handlePostgresQuery returns what the server is asked, which is nothing where the client is
 // answered here.
-func (c *refusedConn) postgresAsk(statement string, batch []byte) ([]byte, error) {
+func (c *injectorConn) handlePostgresQuery(statement string, batch []byte) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed { // the server goes on in a transaction that the client takes for failed
 		switch {
-		case is(statement, "rollback"), is(statement, "commit"):
+		case isCommand(statement, "rollback"), isCommand(statement, "commit"):
 			c.failed = false
 			return simpleQuery("rollback"), nil
 		}
-		_, err := c.client.Write(append(postgresError("25P02", "ERROR"), ready('E')...))
+		_, err := c.client.Write(append(postgresError("25P02", "ERROR"), readyForQuery('E')...))
 		return nil, err
 	}
-	code := c.refuser.refusal(statement)
+	code := c.injector.nextError(statement)
 	if code == "" {
 		return batch, nil
 	}
-	if fatal(code) {
+	if isFatal(code) {
 		_, _ = c.client.Write(postgresError(code, "FATAL"))
-		return nil, errRefused
+		return nil, errInjected
 	}
-	if is(statement, "commit") {
-		c.answer = append(postgresError(code, "ERROR"), ready('I')...)
+	if isCommand(statement, "commit") {
+		c.replacement = append(postgresError(code, "ERROR"), readyForQuery('I')...)
 		return simpleQuery("rollback"), nil
 	}
 	status := c.status
 	if status != 'I' {
 		status, c.failed = 'E', true
 	}
-	_, err := c.client.Write(append(postgresError(code, "ERROR"), ready(status)...))
+	_, err := c.client.Write(append(postgresError(code, "ERROR"), readyForQuery(status)...))
 	return nil, err
 }
 
-// postgresDown forwards what the server says, but for an answer that is replaced.
-func (c *refusedConn) postgresDown() error {
+// forwardPostgresReplies forwards what the server says, but for an answer that is replaced.
+func (c *injectorConn) forwardPostgresReplies() error {
 	from := bufio.NewReader(c.server)
 	for {
-		m, err := message(from, false)
+		m, err := readPostgresMessage(from, false)
 		if err != nil {
 			return err
 		}
 		c.mu.Lock()
-		replaced := c.answer != nil
+		replaced := c.replacement != nil
 		if m[0] == 'Z' {
 			c.status = m[5]
 			if replaced {
-				m, c.answer, replaced = c.answer, nil, false
+				m, c.replacement, replaced = c.replacement, nil, false
 			}
 		}
 		if !replaced {
@@ -116,8 +116,8 @@ func (c *refusedConn) postgresDown() error {
 	}
 }
 
-// fatal reports whether a server ends the connection with an error of this code.
-func fatal(code string) bool {
+// isFatal reports whether a server ends the connection with an error of this code.
+func isFatal(code string) bool {
 	return strings.HasPrefix(code, "08") || slices.Contains([]string{"25P03", "57P01", "57P02", "57P05"}, code)
 }
 
@@ -126,13 +126,15 @@ func postgresError(code, severity string) []byte {
 	for _, f := range []string{"S" + severity, "V" + severity, "C" + code, "Mrefused by the test"} {
 		fields = append(append(fields, f...), 0)
 	}
-	return framed('E', append(fields, 0))
+	return encodePostgresMessage('E', append(fields, 0))
 }
 
-func ready(status byte) []byte { return framed('Z', []byte{status}) }
+func readyForQuery(status byte) []byte { return encodePostgresMessage('Z', []byte{status}) }
 
-func simpleQuery(statement string) []byte { return framed('Q', append([]byte(statement), 0)) }
+func simpleQuery(statement string) []byte {
+	return encodePostgresMessage('Q', append([]byte(statement), 0))
+}
 
-func framed(kind byte, body []byte) []byte {
+func encodePostgresMessage(kind byte, body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)), body...)
 }

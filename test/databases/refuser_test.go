@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// through opens a database through a Refuser, with one connection and a table.
-func through(t *testing.T, driver, url string, dsn func(string) (string, error)) (*Refuser, *sql.DB) {
-	r, url := Refuse(t, url)
+// openThroughInjector opens a database through a Refuser, with one connection and a table.
+func openThroughInjector(t *testing.T, driver, url string, dsn func(string) (string, error)) (*ErrorInjector, *sql.DB) {
+	r, url := StartErrorInjector(t, url)
 	text, err := dsn(url)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func insert(t *testing.T, db *sql.DB, numbers ...int) error {
 	return tx.Commit()
 }
 
-func codeIn(err error) string {
+func errorCode(err error) string {
 	var pg *pgconn.PgError
 	var my *mysql.MySQLError
 	switch {
@@ -56,46 +56,46 @@ func codeIn(err error) string {
 	return ""
 }
 
-// testRefuser lets each statement of a transaction fail in turn: none of it is there
+// testErrorInjector lets each statement of a transaction fail in turn: none of it is there
 // afterwards, and the connection is as good as before.
-func testRefuser(t *testing.T, r *Refuser, db *sql.DB, with string) {
+func testErrorInjector(t *testing.T, r *ErrorInjector, db *sql.DB, code string) {
 	for every := 1; every <= 4; every++ { // BEGIN, two INSERTs, which pgx prepares at first, COMMIT
-		r.passed = 0
-		r.Answer(with, every)
+		r.sinceLast = 0
+		r.FailEvery(code, every)
 		err := insert(t, db, 1, 2)
-		r.Heal()
-		if codeIn(err) != with {
-			t.Errorf("statement %d: %v, and code %s was due", every, err, with)
+		r.Reset()
+		if errorCode(err) != code {
+			t.Errorf("statement %d: %v, and code %s was due", every, err, code)
 		}
 		var n int
 		if err := db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM t`).Scan(&n); err != nil || n != 0 {
 			t.Errorf("after statement %d was refused there are %d rows, %v", every, n, err)
 		}
 	}
-	if err := insert(t, db, 1, 2); err != nil || r.Refused() < 4 {
-		t.Errorf("healed: %v; %d statements were refused, and at least 4 were due", err, r.Refused())
+	if err := insert(t, db, 1, 2); err != nil || r.Injected() < 4 {
+		t.Errorf("healed: %v; %d statements were refused, and at least 4 were due", err, r.Injected())
 	}
 }
 
-func TestRefuserPostgreSQL(t *testing.T) {
-	r, db := through(t, "pgx", PostgreSQL(t), postgresDSN)
-	testRefuser(t, r, db, "40001")
+func TestErrorInjectorPostgreSQL(t *testing.T) {
+	r, db := openThroughInjector(t, "pgx", PostgreSQL(t), postgresDSN)
+	testErrorInjector(t, r, db, "40001")
 }
 
 // A server hangs up after some errors.
-func TestRefuserHangsUp(t *testing.T) {
-	r, db := through(t, "pgx", PostgreSQL(t), postgresDSN)
-	r.Answer("57P01", 2)
-	if err := insert(t, db, 1); codeIn(err) != "57P01" {
+func TestErrorInjectorClosesConnection(t *testing.T) {
+	r, db := openThroughInjector(t, "pgx", PostgreSQL(t), postgresDSN)
+	r.FailEvery("57P01", 2)
+	if err := insert(t, db, 1); errorCode(err) != "57P01" {
 		t.Error(err)
 	}
-	r.Heal()
+	r.Reset()
 	if err := insert(t, db, 1); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestRefuserMariaDB(t *testing.T) {
-	r, db := through(t, "mysql", MariaDB(t), MySQLDSN)
-	testRefuser(t, r, db, "1213")
+func TestErrorInjectorMariaDB(t *testing.T) {
+	r, db := openThroughInjector(t, "mysql", MariaDB(t), MySQLDSN)
+	testErrorInjector(t, r, db, "1213")
 }

@@ -37,7 +37,7 @@ type Server struct {
 	program string
 	args    []string
 	quit    syscall.Signal // asks it to end
-	answers func(ctx context.Context) error
+	ping    func(ctx context.Context) error
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -97,7 +97,7 @@ func (s *Server) await(done <-chan struct{}) error {
 	defer cancel()
 	var err error
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
-		if err = s.answers(ctx); err == nil {
+		if err = s.ping(ctx); err == nil {
 			tick.Stop()
 			return nil
 		}
@@ -161,7 +161,7 @@ func (s *Server) awaitEnd(pids []int) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for _, pid := range pids {
-		for alive(pid) {
+		for isAlive(pid) {
 			if time.Now().After(deadline) {
 				s.t.Errorf("process %d does not end", pid)
 				return
@@ -171,8 +171,8 @@ func (s *Server) awaitEnd(pids []int) {
 	}
 }
 
-// alive reports whether a process runs. A zombie has let go of what it had.
-func alive(pid int) bool {
+// isAlive reports whether a process runs. A zombie has let go of what it had.
+func isAlive(pid int) bool {
 	_, state, found := parentOf(pid)
 	return found && state != "Z" && state != "X"
 }
@@ -231,9 +231,9 @@ func parentOf(pid int) (parent int, state string, found bool) {
 	return parent, fields[0], err == nil
 }
 
-// credential is that of a user of the system, for servers that refuse to be
+// credentialOf is that of a user of the system, for servers that refuse to be
 // root. It is nil where the test is not root.
-func credential(name string) (*syscall.Credential, error) {
+func credentialOf(name string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
@@ -254,7 +254,7 @@ func credential(name string) (*syscall.Credential, error) {
 
 // newServer makes a directory that the server's user may write to.
 func newServer(t testing.TB, systemUser string) (*Server, error) {
-	account, err := credential(systemUser)
+	account, err := credentialOf(systemUser)
 	if err != nil {
 		return nil, err
 	}

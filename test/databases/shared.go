@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-type starter func(t testing.TB, options Options) (*Server, error)
+type startFunc func(t testing.TB, options Options) (*Server, error)
 
-// private starts a server that ends with its test.
-func private(t testing.TB, start starter, options Options) *Server {
+// startPrivate starts a server that ends with its test.
+func startPrivate(t testing.TB, start startFunc, options Options) *Server {
 	t.Helper()
 	s, err := start(t, options)
 	if err != nil {
@@ -29,24 +29,24 @@ func private(t testing.TB, start starter, options Options) *Server {
 	return s
 }
 
-// shared is the one server of a test binary. It runs while a test uses it: a
+// sharedServer is the one server of a test binary. It runs while a test uses it: a
 // test that has many subtests asks for a database itself, so that the server
 // does not start anew for each of them.
-type shared struct {
+type sharedServer struct {
 	variable string
 	driver   string
-	start    starter
+	start    startFunc
 	dsn      func(url string) (string, error)
 	drop     string
 
-	mu     sync.Mutex
-	server *Server // nil while it has no users
-	users  int
-	made   int
+	mu      sync.Mutex
+	server  *Server // nil while it has no users
+	users   int
+	created int
 }
 
 // database makes an empty database and drops it with the test.
-func (s *shared) database(t testing.TB) string {
+func (s *sharedServer) database(t testing.TB) string {
 	t.Helper()
 	base, err := s.acquire(t)
 	if err != nil {
@@ -57,16 +57,16 @@ func (s *shared) database(t testing.TB) string {
 			t.Error(err)
 		}
 	})
-	name := fmt.Sprintf("vedette_test_%d_%d", os.Getpid(), s.number())
+	name := fmt.Sprintf("vedette_test_%d_%d", os.Getpid(), s.nextNumber())
 	if err := s.exec(base, "CREATE DATABASE "+name); err != nil {
-		t.Fatal(s.blame(err))
+		t.Fatal(s.explainError(err))
 	}
 	t.Cleanup(func() {
 		if os.Getenv(s.variable) == "" {
 			return // it goes with the server, and PostgreSQL takes long to drop one
 		}
 		if err := s.exec(base, fmt.Sprintf(s.drop, name)); err != nil {
-			t.Error(s.blame(err))
+			t.Error(s.explainError(err))
 		}
 	})
 	u, err := url.Parse(base)
@@ -77,22 +77,22 @@ func (s *shared) database(t testing.TB) string {
 	return u.String()
 }
 
-// blame names the variable whose server fails.
-func (s *shared) blame(err error) error {
+// explainError names the variable whose server fails.
+func (s *sharedServer) explainError(err error) error {
 	if os.Getenv(s.variable) == "" {
 		return err
 	}
 	return fmt.Errorf("%s must be the URL of a server where tests may make databases and drop them: %w", s.variable, err)
 }
 
-func (s *shared) number() int {
+func (s *sharedServer) nextNumber() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made++
-	return s.made
+	s.created++
+	return s.created
 }
 
-func (s *shared) acquire(t testing.TB) (string, error) {
+func (s *sharedServer) acquire(t testing.TB) (string, error) {
 	if url := os.Getenv(s.variable); url != "" {
 		return url, nil
 	}
@@ -109,7 +109,7 @@ func (s *shared) acquire(t testing.TB) (string, error) {
 	return s.server.URL, nil
 }
 
-func (s *shared) release() error {
+func (s *sharedServer) release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server == nil { // it is the environment's
@@ -124,7 +124,7 @@ func (s *shared) release() error {
 	return server.remove()
 }
 
-func (s *shared) exec(url, statement string) error {
+func (s *sharedServer) exec(url, statement string) error {
 	dsn, err := s.dsn(url)
 	if err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// await asks again and again, until done or two minutes are over.
-func (d *demo) await(ctx context.Context, what string, done func() (bool, error)) error {
+// waitFor asks again and again, until done or two minutes are over.
+func (d *demo) waitFor(ctx context.Context, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	var last error
@@ -20,7 +20,7 @@ func (d *demo) await(ctx context.Context, what string, done func() (bool, error)
 		if err != nil {
 			last = err
 		}
-		if err := d.dead(); err != nil {
+		if err := d.checkChildren(); err != nil {
 			return err
 		}
 		select {
@@ -32,7 +32,7 @@ func (d *demo) await(ctx context.Context, what string, done func() (bool, error)
 }
 
 func (d *demo) awaitHealth(ctx context.Context) error {
-	return d.await(ctx, "the server's health", func() (bool, error) {
+	return d.waitFor(ctx, "the server's health", func() (bool, error) {
 		var health struct{ Status string }
 		err := d.get(ctx, "/health", &health)
 		return err == nil && health.Status == "UP", err
@@ -51,7 +51,7 @@ type feedList struct {
 // they are.
 func (d *demo) awaitSync(ctx context.Context) error {
 	shown := ""
-	err := d.await(ctx, "both clusters to be live", func() (bool, error) {
+	err := d.waitFor(ctx, "both clusters to be live", func() (bool, error) {
 		var feeds feedList
 		if err := d.get(ctx, "/vedette/v1/feeds", &feeds); err != nil {
 			return false, err
@@ -68,12 +68,12 @@ func (d *demo) awaitSync(ctx context.Context) error {
 		}
 		if now := fmt.Sprintf("syncing: %d objects, live feeds %v of %d", objects, live, len(feeds.Items)); now != shown {
 			shown = now
-			say("%s", now)
+			logf("%s", now)
 		}
 		return all && len(live) == len(d.clusters), nil
 	})
 	if err == nil {
-		say("both clusters are live")
+		logf("both clusters are live")
 	}
 	return err
 }
@@ -96,7 +96,7 @@ func (d *demo) check(ctx context.Context) error {
 			return err
 		}
 	}
-	say("check passed")
+	logf("check passed")
 	return nil
 }
 
@@ -119,12 +119,12 @@ func (d *demo) checkChange(ctx context.Context, c *cluster, want int) error {
 		Manifest struct{ Spec struct{ Replicas float64 } }
 	}
 	read := "/manifests/" + c.name + "/" + workloads.Namespace + "/" + url.PathEscape("deployment "+deployment)
-	err := d.await(ctx, "the change in "+c.name+" to show in "+read, func() (bool, error) {
+	err := d.waitFor(ctx, "the change in "+c.name+" to show in "+read, func() (bool, error) {
 		err := d.get(ctx, read, &view)
 		return int(view.Manifest.Spec.Replicas) == want, err
 	})
 	if err == nil {
-		say("%s: deployment %s scaled to %d in the cluster; GET %s showed it after %d ms", c.name, deployment, want, read, time.Since(start).Milliseconds())
+		logf("%s: deployment %s scaled to %d in the cluster; GET %s showed it after %d ms", c.name, deployment, want, read, time.Since(start).Milliseconds())
 	}
 	return err
 }
@@ -143,7 +143,7 @@ func (d *demo) checkOperation(ctx context.Context, c *cluster, want int) error {
 		err = fmt.Errorf("scale deployment %s of %s to %d: the outcome is %s %s, and the cluster has %d", deployment, c.name, want, outcome.State, outcome.Message, got)
 	}
 	if err == nil {
-		say("%s: deployment %s scaled back to %d by POST /vedette/v1/operations in %d ms", c.name, deployment, want, took.Milliseconds())
+		logf("%s: deployment %s scaled back to %d by POST /vedette/v1/operations in %d ms", c.name, deployment, want, took.Milliseconds())
 	}
 	return err
 }

@@ -32,21 +32,21 @@ func main() {
 
 var started = time.Now()
 
-func say(format string, args ...any) {
+func logf(format string, args ...any) {
 	fmt.Printf("%7.1fs  %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// lines says what is written to it, line by line.
-type lines struct{}
+// logWriter says what is written to it, line by line.
+type logWriter struct{}
 
-func (lines) Write(p []byte) (int, error) {
-	say("%s", string(p[:max(0, len(p)-1)]))
+func (logWriter) Write(p []byte) (int, error) {
+	logf("%s", string(p[:max(0, len(p)-1)]))
 	return len(p), nil
 }
 
 func run(ctx context.Context, check bool) error {
-	say("building what a control plane consists of (some ten minutes once; then it is cached)")
-	if _, err := controlplane.Build(ctx, lines{}); err != nil {
+	logf("building what a control plane consists of (some ten minutes once; then it is cached)")
+	if _, err := controlplane.Build(ctx, logWriter{}); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "vedette-demo-")
@@ -70,7 +70,7 @@ func run(ctx context.Context, check bool) error {
 	if check {
 		return d.check(ctx)
 	}
-	d.explain()
+	d.printInstructions()
 	return d.serve(ctx)
 }
 
@@ -87,13 +87,13 @@ func startClusters(ctx context.Context, names ...string) ([]*cluster, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, name := range names {
 		group.Go(func() error {
-			say("starting control plane %s: etcd, kube-apiserver, controllers, nodes", name)
+			logf("starting control plane %s: etcd, kube-apiserver, controllers, nodes", name)
 			plane, err := controlplane.Start(ctx, controlplane.Options{Controllers: true, Nodes: 2})
 			if err != nil {
 				return fmt.Errorf("start control plane %s: %w", name, err)
 			}
 			clusters[i] = &cluster{name, plane}
-			say("control plane %s is ready at %s", name, plane.URL)
+			logf("control plane %s is ready at %s", name, plane.URL)
 			return plane.CreateWorkloads(ctx, workloads)
 		})
 	}
@@ -123,11 +123,11 @@ func (d *demo) serve(ctx context.Context) error {
 	group.Go(func() error { return d.watchChildren(ctx) })
 	err := group.Wait()
 	fmt.Println()
-	say("taking everything down")
+	logf("taking everything down")
 	return err
 }
 
-func (d *demo) explain() {
+func (d *demo) printInstructions() {
 	bin, err := filepath.Abs("bin")
 	if err != nil {
 		bin = "bin"

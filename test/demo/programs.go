@@ -48,7 +48,7 @@ func (d *demo) start(ctx context.Context) error {
 	if err := d.awaitHealth(ctx); err != nil {
 		return err
 	}
-	say("server is up: REST on %s, agents on 127.0.0.1:%d, data in SQLite", d.rest(), grpcPort)
+	logf("server is up: REST on %s, agents on 127.0.0.1:%d, data in SQLite", d.rest(), grpcPort)
 	if err := d.startPodAgent(ctx, d.clusters[0], grpcPort); err != nil {
 		return err
 	}
@@ -160,14 +160,14 @@ func (d *demo) watchChildren(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := d.dead(); err != nil {
+			if err := d.checkChildren(); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (d *demo) dead() error {
+func (d *demo) checkChildren() error {
 	for _, c := range d.children {
 		select {
 		case err := <-c.done:
@@ -205,7 +205,7 @@ func freePort(want int) int {
 
 // get decodes what the server answers.
 func (d *demo) get(ctx context.Context, path string, into any) error {
-	return d.ask(ctx, http.MethodGet, path, nil, into)
+	return d.request(ctx, http.MethodGet, path, nil, into)
 }
 
 func (d *demo) post(ctx context.Context, path string, body, into any) error {
@@ -213,10 +213,10 @@ func (d *demo) post(ctx context.Context, path string, body, into any) error {
 	if err != nil {
 		return err
 	}
-	return d.ask(ctx, http.MethodPost, path, encoded, into)
+	return d.request(ctx, http.MethodPost, path, encoded, into)
 }
 
-func (d *demo) ask(ctx context.Context, method, path string, sent []byte, into any) error {
+func (d *demo) request(ctx context.Context, method, path string, sent []byte, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, d.rest()+path, bytes.NewReader(sent))
 	if err != nil {
 		return err

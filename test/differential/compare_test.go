@@ -13,26 +13,26 @@ import (
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// forget takes out of an object what two of the same may differ in: names of
+// normalize takes out of an object what two of the same may differ in: names of
 // namespaces, uids, times, and what the API server allocates.
-func forget(o object, s *side, k *kind) object {
+func normalize(o object, s *side, k *kind) object {
 	if o == nil {
 		return nil
 	}
 	text := strings.ReplaceAll(string(encode(o)), s.namespace, "NAMESPACE")
-	if uid, _ := dig(o, "metadata", "uid").(string); uid != "" {
+	if uid, _ := nested(o, "metadata", "uid").(string); uid != "" {
 		text = strings.ReplaceAll(text, uid, "UID")
 	}
-	var same object
-	if err := json.Unmarshal([]byte(text), &same); err != nil {
+	var normalized object
+	if err := json.Unmarshal([]byte(text), &normalized); err != nil {
 		panic(err)
 	}
-	meta := same["metadata"].(object)
+	meta := normalized["metadata"].(object)
 	delete(meta, "resourceVersion")
 	delete(meta, "creationTimestamp")
 	delete(meta, "deletionTimestamp")
 	sortManagers(meta)
-	if spec, is := same["spec"].(object); is && k.name == "Service" {
+	if spec, is := normalized["spec"].(object); is && k.name == "Service" {
 		for _, allocated := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
 			if spec[allocated] != nil && spec["type"] != "ExternalName" {
 				spec[allocated] = "allocated"
@@ -40,13 +40,13 @@ func forget(o object, s *side, k *kind) object {
 		}
 	}
 	if k.secret { // a Secret's annotation is a copy of its data: we don't keep it beside server-side applies
-		forgetAnnotation(meta)
+		removeLastApplied(meta)
 		delete(meta, "managedFields")
 	}
-	return same
+	return normalized
 }
 
-func forgetAnnotation(meta object) {
+func removeLastApplied(meta object) {
 	annotations, _ := meta["annotations"].(object)
 	delete(annotations, lastApplied)
 	delete(annotations, "deprecated.daemonset.template.generation") // counts writes
@@ -55,14 +55,14 @@ func forgetAnnotation(meta object) {
 	}
 }
 
-// forgetManagers leaves only what an object says. A server-side apply stores the nulls of
+// removeManagedFields leaves only what an object says. A server-side apply stores the nulls of
 // a custom resource, and a merge removes them.
-func forgetManagers(o object) object {
+func removeManagedFields(o object) object {
 	if o != nil {
-		forgetNulls(o)
+		removeNulls(o)
 		delete(o["metadata"].(object), "managedFields")
 		delete(o["metadata"].(object), "generation")
-		forgetAnnotation(o["metadata"].(object))
+		removeLastApplied(o["metadata"].(object))
 	}
 	return o
 }
@@ -75,8 +75,8 @@ func sortManagers(meta object) {
 	slices.SortFunc(entries, func(a, b any) int { return cmp.Compare(string(encode(a)), string(encode(b))) })
 }
 
-// dig returns what stands at a path of members.
-func dig(from any, path ...string) any {
+// nested returns what stands at a path of members.
+func nested(from any, path ...string) any {
 	for _, name := range path {
 		o, _ := from.(object)
 		from = o[name]
@@ -87,11 +87,11 @@ func dig(from any, path ...string) any {
 // differences tells in what two values differ, a line for each.
 func differences(path string, a, b any) []string {
 	x, areObjects := a.(object)
-	y, too := b.(object)
-	if !areObjects || !too {
+	y, bothObjects := b.(object)
+	if !areObjects || !bothObjects {
 		l, areLists := a.([]any)
-		m, too := b.([]any)
-		if areLists && too && len(l) == len(m) {
+		m, bothLists := b.([]any)
+		if areLists && bothLists && len(l) == len(m) {
 			return listDifferences(path, l, m)
 		}
 		if string(encode(a)) == string(encode(b)) {
@@ -124,16 +124,16 @@ func listDifferences(path string, a, b []any) (all []string) {
 	return all
 }
 
-func forgetNulls(v any) {
+func removeNulls(v any) {
 	switch v := v.(type) {
 	case object:
 		maps.DeleteFunc(v, func(_ string, member any) bool { return member == nil })
 		for _, member := range v {
-			forgetNulls(member)
+			removeNulls(member)
 		}
 	case []any:
 		for _, element := range v {
-			forgetNulls(element)
+			removeNulls(element)
 		}
 	}
 }

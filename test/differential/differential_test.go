@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	seeds   = flag.Int("seeds", 15, "how many sequences to run in each mode")
-	first   = flag.Uint64("from", 1, "the seed of the first")
-	oneMode = flag.String("mode", "", "run only this one of the modes client, server and mixed")
+	seeds      = flag.Int("seeds", 15, "how many sequences to run in each mode")
+	firstSeed  = flag.Uint64("from", 1, "the seed of the first")
+	singleMode = flag.String("mode", "", "run only this one of the modes client, server and mixed")
 )
 
 // batchSize bounds the objects that kubectl applies in one process.
@@ -25,17 +25,17 @@ const batchSize = 60
 func TestDifferential(t *testing.T) {
 	w := newWorld(t)
 	for _, mode := range []string{"client", "server", "mixed"} {
-		if *oneMode != "" && mode != *oneMode {
+		if *singleMode != "" && mode != *singleMode {
 			continue
 		}
 		t.Run(mode, func(t *testing.T) {
 			var all []sequence
 			for i := range *seeds {
-				all = append(all, newSequence(*first+uint64(i), mode))
+				all = append(all, newSequence(*firstSeed+uint64(i), mode))
 			}
 			began, steps, done := time.Now(), 0, 0
-			for some := range slices.Chunk(all, batchSize) {
-				b := w.run(t, some)
+			for chunk := range slices.Chunk(all, batchSize) {
+				b := w.run(t, chunk)
 				steps, done = steps+b.steps, done+b.done
 				b.report(t)
 			}
@@ -47,20 +47,20 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// mostShrunk bounds the sequences of a batch that are made shorter: whoever reads a
+// maxShrunk bounds the sequences of a batch that are made shorter: whoever reads a
 // report mends the first few.
-const mostShrunk = 3
+const maxShrunk = 3
 
 func (b *batch) report(t *testing.T) {
 	t.Helper()
 	shrunk := 0
-	for n, f := range b.found {
+	for n, f := range b.findings {
 		if f == nil {
 			continue
 		}
 		s := b.sequences[n]
 		s.steps = s.steps[:f.after+1]
-		if shrunk++; shrunk <= mostShrunk {
+		if shrunk++; shrunk <= maxShrunk {
 			s, f = b.world.shrink(t, s, f)
 		}
 		t.Errorf("%s %s of seed %d differs after the last of:\n%s\nby%s\nrun it again: make differential FROM=%d SEEDS=1 MODE=%s",
@@ -80,11 +80,11 @@ func (w *world) shrink(t *testing.T, s sequence, f *finding) (sequence, *finding
 			shorter = append(shorter, candidate)
 		}
 		b := w.run(t, shorter)
-		i := slices.IndexFunc(b.found, func(f *finding) bool { return f != nil })
+		i := slices.IndexFunc(b.findings, func(f *finding) bool { return f != nil })
 		if i < 0 {
 			break
 		}
-		s, f = shorter[i], b.found[i]
+		s, f = shorter[i], b.findings[i]
 		s.steps = s.steps[:f.after+1]
 	}
 	return s, f
@@ -93,14 +93,14 @@ func (w *world) shrink(t *testing.T, s sequence, f *finding) (sequence, *finding
 func (s sequence) describe() string {
 	var lines []string
 	for i, step := range s.steps {
-		line := fmt.Sprintf("  %d. %s", i+1, step.does)
+		line := fmt.Sprintf("  %d. %s", i+1, step.action)
 		switch {
-		case step.does == "scale":
+		case step.action == "scale":
 			line += fmt.Sprint(" ", step.replicas)
-		case step.does == "apply" && step.kubectl:
-			line += fmt.Sprintf(" (%s, by kubectl on both sides)", step.way)
-		case step.does == "apply":
-			line += fmt.Sprintf(" (%s)", step.way)
+		case step.action == "apply" && step.byKubectl:
+			line += fmt.Sprintf(" (%s, by kubectl on both sides)", step.mode)
+		case step.action == "apply":
+			line += fmt.Sprintf(" (%s)", step.mode)
 		}
 		if step.body != nil {
 			line += " " + string(encode(step.body))

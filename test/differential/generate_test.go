@@ -16,16 +16,16 @@ type object = map[string]any
 // always there; all others may be left out, or be null. What is an object or a list
 // may be empty.
 type (
-	one  []any               // one of these values
-	list []any               // some of these elements, in any order, now and then one twice
-	must struct{ value any } // an element that is always there
+	oneOf    []any               // one of these values
+	someOf   []any               // some of these elements, in any order, now and then one twice
+	required struct{ value any } // an element that is always there
 )
 
 // generator makes manifests of a template. Those that one generator makes follow each
 // other: what it chose once stays so for the most part.
 type generator struct {
-	random *rand.Rand
-	chosen map[string]int // by the path in the template
+	random  *rand.Rand
+	choices map[string]int // by the path in the template
 }
 
 func newGenerator(random *rand.Rand) *generator {
@@ -34,10 +34,10 @@ func newGenerator(random *rand.Rand) *generator {
 
 // choose returns a number below n: mostly the same as the last time.
 func (g *generator) choose(path string, n int) int {
-	last, known := g.chosen[path]
+	last, known := g.choices[path]
 	if !known || g.random.IntN(4) == 0 {
 		last = g.random.IntN(n)
-		g.chosen[path] = last
+		g.choices[path] = last
 	}
 	return last
 }
@@ -66,7 +66,7 @@ func (g *generator) presence(path string, template any) presence {
 
 func isContainer(template any) bool {
 	switch template.(type) {
-	case object, list:
+	case object, someOf:
 		return true
 	}
 	return false
@@ -75,13 +75,13 @@ func isContainer(template any) bool {
 // make makes a value of a template.
 func (g *generator) make(path string, template any) any {
 	switch t := template.(type) {
-	case one:
+	case oneOf:
 		return g.make(path+"=", t[g.choose(path, len(t))])
-	case must:
+	case required:
 		return g.make(path, t.value)
 	case object:
 		return g.object(path, t)
-	case list:
+	case someOf:
 		return g.list(path, t)
 	}
 	return template
@@ -102,24 +102,24 @@ func (g *generator) object(path string, t object) object {
 		case null:
 			made[name] = nil
 		case empty:
-			made[name] = emptyOf(t[member])
+			made[name] = emptyValue(t[member])
 		}
 	}
 	return made
 }
 
-func emptyOf(template any) any {
-	if _, is := template.(list); is {
+func emptyValue(template any) any {
+	if _, is := template.(someOf); is {
 		return []any{}
 	}
 	return object{}
 }
 
-func (g *generator) list(path string, t list) []any {
+func (g *generator) list(path string, t someOf) []any {
 	made := []any{}
 	for i, element := range t {
 		below := path + "/" + strconv.Itoa(i)
-		_, required := element.(must)
+		_, required := element.(required)
 		if required || g.choose(below+"?", 4) > 0 {
 			made = append(made, g.make(below, element))
 		}
@@ -132,22 +132,22 @@ func (g *generator) list(path string, t list) []any {
 	return made
 }
 
-// way is how a manifest is applied.
-type way string
+// applyMode is how a manifest is applied.
+type applyMode string
 
 const (
-	clientSide way = "client-side"
-	serverSide way = "server-side"
-	forced     way = "server-side, forced"
+	clientSide applyMode = "client-side"
+	serverSide applyMode = "server-side"
+	forced     applyMode = "server-side, forced"
 )
 
 // step is one thing that is done to the object, on both sides.
 type step struct {
-	does     string // apply, replace, patch, foreign, scale, delete
-	way      way    // of an apply
-	kubectl  bool   // kubectl applies it on both sides
-	body     object // a manifest, or a patch
-	replicas int
+	action    string    // apply, replace, patch, foreign, scale, delete
+	mode      applyMode // of an apply
+	byKubectl bool      // kubectl applies it on both sides
+	body      object    // a manifest, or a patch
+	replicas  int
 }
 
 // sequence is the life of one object.
@@ -158,13 +158,13 @@ type sequence struct {
 	steps []step
 }
 
-// modes are the ways of the applies in a sequence.
-var modes = map[string][]way{"client": {clientSide}, "server": {serverSide, forced}, "mixed": {clientSide, serverSide, forced}}
+// applyModes are the ways of the applies in a sequence.
+var applyModes = map[string][]applyMode{"client": {clientSide}, "server": {serverSide, forced}, "mixed": {clientSide, serverSide, forced}}
 
 const sequenceSteps = 8
 
-// shared are the kinds that other managers change too.
-var shared = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return k.others == nil })
+// sharedKinds are the kinds that other managers change too.
+var sharedKinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return k.foreignFields == nil })
 
 // newSequence makes a sequence. The same seed and mode make the same one.
 func newSequence(seed uint64, mode string) sequence {
@@ -174,11 +174,11 @@ func newSequence(seed uint64, mode string) sequence {
 	case 0:
 		s.kind = kinds[slices.IndexFunc(kinds, func(k *kind) bool { return k.secret })]
 	case 1, 2:
-		s.kind = shared[random.IntN(len(shared))]
+		s.kind = sharedKinds[random.IntN(len(sharedKinds))]
 	}
-	ours, theirs, patches := newGenerator(random), newGenerator(random), newGenerator(random)
+	ours, foreign, patches := newGenerator(random), newGenerator(random), newGenerator(random)
 	for i := range sequenceSteps {
-		s.steps = append(s.steps, s.step(i, random, ours, theirs, patches))
+		s.steps = append(s.steps, s.step(i, random, ours, foreign, patches))
 	}
 	return s
 }
@@ -187,21 +187,21 @@ func (s sequence) step(i int, random *rand.Rand, ours, theirs, patches *generato
 	n := random.IntN(20)
 	switch {
 	case i > 0 && n < 3:
-		return step{does: "patch", body: patches.object("", s.kind.foreign())}
+		return step{action: "patch", body: patches.object("", s.kind.foreignTemplate())}
 	case i > 0 && n < 5:
-		return step{does: "foreign", body: s.kind.manifest(theirs)}
-	case i > 0 && n < 6 && s.kind.scales:
-		return step{does: "scale", replicas: random.IntN(3)}
-	case i > 0 && n < 7 && !s.kind.stays:
-		return step{does: "delete"}
+		return step{action: "foreign", body: s.kind.manifest(theirs)}
+	case i > 0 && n < 6 && s.kind.hasScale:
+		return step{action: "scale", replicas: random.IntN(3)}
+	case i > 0 && n < 7 && !s.kind.keepOnDelete:
+		return step{action: "delete"}
 	}
 	if i > 0 && n < 8 {
-		return step{does: "replace", body: s.kind.manifest(ours)}
+		return step{action: "replace", body: s.kind.manifest(ours)}
 	}
-	ways := modes[s.mode]
-	made := step{does: "apply", way: ways[random.IntN(len(ways))], body: s.kind.manifest(ours)}
-	made.kubectl = s.mode == "mixed" && !s.kind.secret && random.IntN(4) == 0
-	if random.IntN(12) == 0 && made.way == clientSide {
+	allowed := applyModes[s.mode]
+	made := step{action: "apply", mode: allowed[random.IntN(len(allowed))], body: s.kind.manifest(ours)}
+	made.byKubectl = s.mode == "mixed" && !s.kind.secret && random.IntN(4) == 0
+	if random.IntN(12) == 0 && made.mode == clientSide {
 		meta := made.body["metadata"].(object)
 		meta["resourceVersion"] = "1"
 		if random.IntN(2) == 0 {

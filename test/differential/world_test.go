@@ -112,8 +112,8 @@ func (s *side) path(k *kind, n int) string {
 	return path.Join(k.path, "namespaces", s.namespace, k.plural, s.objectName(k, n))
 }
 
-// named is a manifest for the side.
-func (s *side) named(k *kind, n int, manifest object) object {
+// withName is a manifest for the side.
+func (s *side) withName(k *kind, n int, manifest object) object {
 	m := maps.Clone(manifest)
 	meta := maps.Clone(m["metadata"].(object))
 	meta["name"] = s.objectName(k, n)
@@ -134,40 +134,40 @@ type results struct {
 	errors map[int]error
 }
 
-func (r *results) note(n int, err error) {
+func (r *results) record(n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.errors[n] = err
 }
 
-// take carries out the steps of a batch that are due.
-func (s *side) take(ctx context.Context, tasks []task) (map[int]error, error) {
+// runTasks carries out the steps of a batch that are due.
+func (s *side) runTasks(ctx context.Context, tasks []task) (map[int]error, error) {
 	r := &results{errors: map[int]error{}}
-	applies := map[way][]task{}
+	applies := map[applyMode][]task{}
 	var group errgroup.Group
 	group.SetLimit(6)
-	for _, one := range tasks {
-		if one.step.does == "apply" && (s.byKubectl || one.step.kubectl) {
-			applies[one.step.way] = append(applies[one.step.way], one)
+	for _, t := range tasks {
+		if t.step.action == "apply" && (s.byKubectl || t.step.byKubectl) {
+			applies[t.step.mode] = append(applies[t.step.mode], t)
 			continue
 		}
-		group.Go(func() error { r.note(one.n, s.takeOne(ctx, one)); return nil })
+		group.Go(func() error { r.record(t.n, s.runTask(ctx, t)); return nil })
 	}
-	for way, tasks := range applies {
-		group.Go(func() error { return s.kubectlApply(ctx, way, tasks, r) })
+	for mode, tasks := range applies {
+		group.Go(func() error { return s.kubectlApply(ctx, mode, tasks, r) })
 	}
 	return r.errors, group.Wait()
 }
 
-func (s *side) takeOne(ctx context.Context, t task) error {
-	switch t.step.does {
+func (s *side) runTask(ctx context.Context, t task) error {
+	switch t.step.action {
 	case "apply":
-		return s.operate(ctx, vedette.ApplyArgs{Manifest: encode(s.named(t.kind, t.n, t.step.body)), Namespace: s.namespace, Strategy: strategies[t.step.way]})
+		return s.operate(ctx, vedette.ApplyArgs{Manifest: encode(s.withName(t.kind, t.n, t.step.body)), Namespace: s.namespace, Strategy: strategies[t.step.mode]})
 	case "replace":
 		if s.byKubectl {
 			return s.kubectlReplace(ctx, t)
 		}
-		return s.operate(ctx, vedette.ApplyArgs{Manifest: encode(s.named(t.kind, t.n, t.step.body)), Namespace: s.namespace, Strategy: vedette.StrategyReplace})
+		return s.operate(ctx, vedette.ApplyArgs{Manifest: encode(s.withName(t.kind, t.n, t.step.body)), Namespace: s.namespace, Strategy: vedette.StrategyReplace})
 	case "scale":
 		if s.byKubectl {
 			_, err := s.plane.Kubectl(ctx, "-n", s.namespace, "scale", t.kind.plural, s.objectName(t.kind, t.n), fmt.Sprint("--replicas=", t.step.replicas))
@@ -181,14 +181,14 @@ func (s *side) takeOne(ctx context.Context, t task) error {
 		}
 		return s.request(ctx, http.MethodPatch, s.path(t.kind, t.n)+"?fieldManager=injector", patchType, encode(t.step.body))
 	case "foreign":
-		return s.request(ctx, http.MethodPatch, s.path(t.kind, t.n)+"?fieldManager=foreign&force=true", "application/apply-patch+yaml", encode(s.named(t.kind, t.n, t.step.body)))
+		return s.request(ctx, http.MethodPatch, s.path(t.kind, t.n)+"?fieldManager=foreign&force=true", "application/apply-patch+yaml", encode(s.withName(t.kind, t.n, t.step.body)))
 	case "delete":
 		return s.request(ctx, http.MethodDelete, s.path(t.kind, t.n), "application/json", []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`))
 	}
-	panic("no such step: " + t.step.does)
+	panic("no such step: " + t.step.action)
 }
 
-var strategies = map[way]vedette.Strategy{clientSide: vedette.StrategyClientSide, serverSide: vedette.StrategyServerSide, forced: vedette.StrategyForceConflicts}
+var strategies = map[applyMode]vedette.Strategy{clientSide: vedette.StrategyClientSide, serverSide: vedette.StrategyServerSide, forced: vedette.StrategyForceConflicts}
 
 func (s *side) operate(ctx context.Context, args vedette.Args) error {
 	out := s.operator.Execute(ctx, vedette.Operation{ID: "01", Args: args, Deadline: time.Now().Add(time.Minute)})
@@ -200,10 +200,10 @@ func (s *side) operate(ctx context.Context, args vedette.Args) error {
 
 // kubectlApply applies the manifests of tasks by one process. It prints the names of
 // those that succeed.
-func (s *side) kubectlApply(ctx context.Context, w way, tasks []task, r *results) error {
+func (s *side) kubectlApply(ctx context.Context, w applyMode, tasks []task, r *results) error {
 	var manifests bytes.Buffer
 	for _, t := range tasks {
-		manifests.Write(encode(s.named(t.kind, t.n, t.step.body)))
+		manifests.Write(encode(s.withName(t.kind, t.n, t.step.body)))
 		manifests.WriteByte('\n')
 	}
 	file := filepath.Join(s.dir, strings.ReplaceAll(string(w), ", ", "-")+".json")
@@ -224,28 +224,28 @@ func (s *side) kubectlApply(ctx context.Context, w way, tasks []task, r *results
 	}
 	for _, t := range tasks {
 		if done[s.objectName(t.kind, t.n)] {
-			r.note(t.n, nil)
+			r.record(t.n, nil)
 			continue
 		}
 		if err == nil {
 			return fmt.Errorf("kubectl said nothing of %s: %s", s.objectName(t.kind, t.n), printed)
 		}
-		r.note(t.n, about(s.objectName(t.kind, t.n), err))
+		r.record(t.n, errorFor(s.objectName(t.kind, t.n), err))
 	}
 	return nil
 }
 
 func (s *side) kubectlReplace(ctx context.Context, t task) error {
 	file := filepath.Join(s.dir, fmt.Sprintf("replace-%d.json", t.n))
-	if err := os.WriteFile(file, encode(s.named(t.kind, t.n, t.step.body)), 0o600); err != nil {
+	if err := os.WriteFile(file, encode(s.withName(t.kind, t.n, t.step.body)), 0o600); err != nil {
 		return err
 	}
 	_, err := s.plane.Kubectl(ctx, "-n", s.namespace, "replace", "-f", file)
 	return err
 }
 
-// about is what kubectl says of one of many objects.
-func about(name string, err error) error {
+// errorFor is what kubectl says of one of many objects.
+func errorFor(name string, err error) error {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {
 		if strings.Contains(line, `"`+name+`"`) || strings.Contains(line, "Name: \""+name) {

@@ -13,12 +13,12 @@ import (
 
 // Cluster is one simulated cluster. It may be used by several goroutines.
 type Cluster struct {
-	fleet    *Fleet
-	sample   *sample.Cluster
-	revision atomic.Uint64
-	series   []*series
-	etag     string
-	held     atomic.Pointer[chan struct{}] // closed by Release; nil while requests are answered
+	fleet      *Fleet
+	sample     *sample.Cluster
+	revision   atomic.Uint64
+	registries []*registry
+	etag       string
+	hold       atomic.Pointer[chan struct{}] // closed by Release; nil while requests are answered
 }
 
 var namespaceKind = vedette.Kind{Name: "Namespace"}
@@ -27,24 +27,24 @@ func newCluster(f *Fleet, n uint64) (*Cluster, error) {
 	c := &Cluster{fleet: f, sample: sample.New(f.cfg.Seed<<20 + n), etag: `"simulated"`}
 	c.revision.Store(100)
 	for _, r := range sample.Kinds() {
-		objects, wanted := f.cfg.Objects[r.Kind]
+		objects, isWanted := f.cfg.Objects[r.Kind]
 		if r.Kind == namespaceKind {
-			objects, wanted = max(objects, sample.Namespaces), true
+			objects, isWanted = max(objects, sample.Namespaces), true
 		}
-		if wanted {
-			c.series = append(c.series, newSeries(r, &c.revision, objects, f.cfg.Window))
+		if isWanted {
+			c.registries = append(c.registries, newRegistry(r, &c.revision, objects, f.cfg.Window))
 		}
 	}
 	for kind := range f.cfg.Objects {
-		if c.of(kind) == nil {
+		if c.registryOf(kind) == nil {
 			return nil, fmt.Errorf("there are no sample objects of kind %s", kind)
 		}
 	}
 	return c, nil
 }
 
-func (c *Cluster) of(kind vedette.Kind) *series {
-	for _, s := range c.series {
+func (c *Cluster) registryOf(kind vedette.Kind) *registry {
+	for _, s := range c.registries {
 		if s.Kind == kind {
 			return s
 		}
@@ -57,34 +57,34 @@ func (c *Cluster) UID() string { return c.sample.UID(namespaceKind, sample.KubeS
 
 // Put creates or changes the object of a number, and returns its new
 // resourceVersion.
-func (c *Cluster) Put(kind vedette.Kind, i int) uint64 { return c.of(kind).set(i, false) }
+func (c *Cluster) Put(kind vedette.Kind, i int) uint64 { return c.registryOf(kind).set(i, false) }
 
 // Delete deletes the object of a number, and returns the resourceVersion of that.
-func (c *Cluster) Delete(kind vedette.Kind, i int) uint64 { return c.of(kind).set(i, true) }
+func (c *Cluster) Delete(kind vedette.Kind, i int) uint64 { return c.registryOf(kind).set(i, true) }
 
-// Forget makes every resourceVersion of before too old to watch on from.
-func (c *Cluster) Forget() {
-	for _, s := range c.series {
-		s.forget()
+// Expire makes every resourceVersion of before too old to watch on from.
+func (c *Cluster) Expire() {
+	for _, s := range c.registries {
+		s.expire()
 	}
 }
 
 // Hold lets requests wait until Release, as an API server that hangs does.
 func (c *Cluster) Hold() {
-	held := make(chan struct{})
-	c.held.CompareAndSwap(nil, &held)
+	hold := make(chan struct{})
+	c.hold.CompareAndSwap(nil, &hold)
 }
 
 // Release answers those that wait, and all that come.
 func (c *Cluster) Release() {
-	if held := c.held.Swap(nil); held != nil {
-		close(*held)
+	if hold := c.hold.Swap(nil); hold != nil {
+		close(*hold)
 	}
 }
 
 // Count returns how many objects there are, those of kind Namespace included.
 func (c *Cluster) Count() (n int) {
-	for _, s := range c.series {
+	for _, s := range c.registries {
 		n += s.count()
 	}
 	return n
@@ -93,7 +93,7 @@ func (c *Cluster) Count() (n int) {
 // Kinds are those that the cluster has objects of.
 func (c *Cluster) Kinds() iter.Seq[vedette.Kind] {
 	return func(yield func(vedette.Kind) bool) {
-		for _, s := range c.series {
+		for _, s := range c.registries {
 			if !yield(s.Kind) {
 				return
 			}
@@ -103,13 +103,13 @@ func (c *Cluster) Kinds() iter.Seq[vedette.Kind] {
 
 // Objects are all objects of a kind as they are: key, uid, resourceVersion.
 func (c *Cluster) Objects(kind vedette.Kind) iter.Seq[vedette.Object] {
-	objects, _, _, _, err := c.of(kind).page(0, 0, 0, func(int) bool { return true })
+	objects, _, _, _, err := c.registryOf(kind).page(0, 0, 0, func(int) bool { return true })
 	if err != nil {
 		panic(err) // what is now has not expired
 	}
 	return func(yield func(vedette.Object) bool) {
 		for _, o := range objects {
-			object := vedette.Object{Key: c.sample.Key(kind, o.i), UID: c.sample.UID(kind, o.i), ResourceVersion: fmt.Sprint(o.is.revision())}
+			object := vedette.Object{Key: c.sample.Key(kind, o.i), UID: c.sample.UID(kind, o.i), ResourceVersion: fmt.Sprint(o.version.revision())}
 			if !yield(object) {
 				return
 			}
@@ -117,12 +117,12 @@ func (c *Cluster) Objects(kind vedette.Kind) iter.Seq[vedette.Object] {
 	}
 }
 
-// churn makes the n-th change of a fleet. Which one depends on the number alone.
-func (c *Cluster) churn(n int) {
+// changeRandom makes the n-th change of a fleet. Which one depends on the number alone.
+func (c *Cluster) changeRandom(n int) {
 	h := uint64(n)*0x9e3779b97f4a7c15 + 0x1234567
 	h ^= h >> 29
-	at := int(h>>8) & 0x7fffffff % max(1, c.Count()-c.of(namespaceKind).count())
-	for _, s := range c.series {
+	at := int(h>>8) & 0x7fffffff % max(1, c.Count()-c.registryOf(namespaceKind).count())
+	for _, s := range c.registries {
 		if s.Kind == namespaceKind {
 			continue
 		}
@@ -130,20 +130,20 @@ func (c *Cluster) churn(n int) {
 			at -= objects
 			continue
 		}
-		s.churn(at, h%20)
+		s.changeAt(at, h%20)
 		return
 	}
 }
 
-func (s *series) churn(at int, die uint64) {
+func (s *registry) changeAt(at int, action uint64) {
 	s.mu.Lock()
 	size := len(s.versions)
 	exists := s.versions[at].exists()
 	s.mu.Unlock()
 	switch {
-	case die == 0:
+	case action == 0:
 		s.set(size, false)
-	case die == 1 && exists:
+	case action == 1 && exists:
 		s.set(at, true)
 	default:
 		s.set(at, false)
@@ -152,15 +152,15 @@ func (s *series) churn(at int, die uint64) {
 
 // serve answers a request to the cluster's API server.
 func (c *Cluster) serve(w http.ResponseWriter, r *http.Request, path string) {
-	if held := c.held.Load(); held != nil {
+	if hold := c.hold.Load(); hold != nil {
 		select {
-		case <-*held:
+		case <-*hold:
 		case <-r.Context().Done():
 			return
 		}
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodPatch {
-		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters can be read, and their objects patched")
+		writeStatus(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters can be read, and their objects patched")
 		return
 	}
 	switch path {
@@ -181,7 +181,7 @@ func (c *Cluster) resource(w http.ResponseWriter, r *http.Request, path []string
 		group, path = path[1], path[1:]
 	}
 	if len(path) < 3 {
-		refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+		writeStatus(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 		return
 	}
 	version, path := path[1], path[2:]
@@ -189,12 +189,12 @@ func (c *Cluster) resource(w http.ResponseWriter, r *http.Request, path []string
 	if path[0] == "namespaces" && len(path) > 2 {
 		q.namespace, path = path[1], path[2:]
 	}
-	for _, s := range c.series {
+	for _, s := range c.registries {
 		if s.Kind.Group == group && s.Version == version && s.Plural == path[0] {
-			q.series = s
+			q.registry = s
 			q.serve(w, r, path[1:])
 			return
 		}
 	}
-	refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	writeStatus(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 }

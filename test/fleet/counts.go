@@ -28,18 +28,18 @@ func (c Counts) Minus(earlier Counts) Counts {
 	return Counts{c.Lists - earlier.Lists, c.Watches - earlier.Watches, c.Gets - earlier.Gets, c.Patches - earlier.Patches, c.Bytes - earlier.Bytes}
 }
 
-// counting counts the bytes of an answer.
-type counting struct {
+// countingWriter counts the bytes of an answer.
+type countingWriter struct {
 	http.ResponseWriter
 	bytes *atomic.Int64
 }
 
 // Write implements http.ResponseWriter.
-func (c *counting) Write(b []byte) (int, error) {
+func (c *countingWriter) Write(b []byte) (int, error) {
 	n, err := c.ResponseWriter.Write(b)
 	c.bytes.Add(int64(n))
 	return n, err
 }
 
 // Unwrap lets http.ResponseController find the connection.
-func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+func (c *countingWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }

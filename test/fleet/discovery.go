@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+const aggregatedDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 // discovery answers /api and /apis in the aggregated form, the only one that
 // simulated clusters speak.
 func (c *Cluster) discovery(w http.ResponseWriter, r *http.Request, path string) {
 	c.fleet.counts.gets.Add(1)
 	if !strings.Contains(r.Header.Get("Accept"), "APIGroupDiscoveryList") {
-		refuse(w, http.StatusNotAcceptable, "NotAcceptable", "simulated clusters speak aggregated discovery alone")
+		writeStatus(w, http.StatusNotAcceptable, "NotAcceptable", "simulated clusters speak aggregated discovery alone")
 		return
 	}
 	w.Header().Set("ETag", c.etag)
@@ -22,7 +22,7 @@ func (c *Cluster) discovery(w http.ResponseWriter, r *http.Request, path string)
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	w.Header().Set("Content-Type", aggregated)
+	w.Header().Set("Content-Type", aggregatedDiscovery)
 	writeJSON(w, map[string]any{"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2",
 		"metadata": map[string]any{}, "items": c.groups(path == "/api")})
 }
@@ -31,7 +31,7 @@ func (c *Cluster) discovery(w http.ResponseWriter, r *http.Request, path string)
 func (c *Cluster) groups(core bool) []any {
 	var names []string
 	byName := map[string][]any{}
-	for _, s := range c.series {
+	for _, s := range c.registries {
 		if (s.Kind.Group == "") != core {
 			continue
 		}
@@ -48,7 +48,7 @@ func (c *Cluster) groups(core bool) []any {
 	return groups
 }
 
-func (s *series) discovery() map[string]any {
+func (s *registry) discovery() map[string]any {
 	scope := "Cluster"
 	if s.Namespaced {
 		scope = "Namespaced"
@@ -65,14 +65,14 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // a client that has gone wants no answer
 }
 
-// refuse answers with a Status.
-func refuse(w http.ResponseWriter, code int, reason, message string) {
+// writeStatus answers with a Status.
+func writeStatus(w http.ResponseWriter, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(status(code, reason, message))
+	_, _ = w.Write(statusJSON(code, reason, message))
 }
 
-func status(code int, reason, message string) []byte {
+func statusJSON(code int, reason, message string) []byte {
 	raw, err := json.Marshal(map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{},
 		"status": "Failure", "code": code, "reason": reason, "message": message})
 	if err != nil {

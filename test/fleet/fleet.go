@@ -51,7 +51,7 @@ type Fleet struct {
 	listener net.Listener
 	server   *http.Server
 	ca       []byte // PEM
-	served   sync.WaitGroup
+	serving  sync.WaitGroup
 	counts   counts
 	steps    atomic.Int64 // of Churn
 }
@@ -86,7 +86,7 @@ func (f *Fleet) listen() error {
 		return err
 	}
 	f.server = &http.Server{Handler: f, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}}
-	f.served.Go(func() {
+	f.serving.Go(func() {
 		if err := f.server.ServeTLS(f.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 			panic(fmt.Errorf("serve simulated clusters: %w", err)) // nothing that waits for them can go on
 		}
@@ -97,7 +97,7 @@ func (f *Fleet) listen() error {
 // Close breaks all connections and waits until the port is free.
 func (f *Fleet) Close() error {
 	err := f.server.Close()
-	f.served.Wait()
+	f.serving.Wait()
 	return err
 }
 
@@ -132,7 +132,7 @@ func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	f.clusters[n].serve(&counting{ResponseWriter: w, bytes: &f.counts.bytes}, r, "/"+path)
+	f.clusters[n].serve(&countingWriter{ResponseWriter: w, bytes: &f.counts.bytes}, r, "/"+path)
 }
 
 // Churn changes objects of all clusters, perSecond times a second and cluster,
@@ -163,6 +163,6 @@ func (f *Fleet) Steps() int { return int(f.steps.Load()) }
 func (f *Fleet) Step(n int) {
 	for range n {
 		step := int(f.steps.Add(1))
-		f.clusters[step%len(f.clusters)].churn(step)
+		f.clusters[step%len(f.clusters)].changeRandom(step)
 	}
 }

@@ -26,8 +26,8 @@ var (
 
 func feedOf(k vedette.Kind) vedette.Feed { return vedette.Feed{Kind: k} }
 
-// after counts the changes of each feed of all kinds.
-func after(changes map[vedette.Kind]int) map[vedette.Feed]int {
+// expectedChanges counts the changes of each feed of all kinds.
+func expectedChanges(changes map[vedette.Kind]int) map[vedette.Feed]int {
 	counts := map[vedette.Feed]int{}
 	for kind := range objects {
 		counts[feedOf(kind)] = changes[kind]
@@ -35,25 +35,25 @@ func after(changes map[vedette.Kind]int) map[vedette.Feed]int {
 	return counts
 }
 
-// TestAgentSeesNoDifference lets the agent's watcher live through the same
+// TestAgentSeesSameEventsAsWithRealCluster lets the agent's watcher live through the same
 // events in a simulated and in a real cluster.
-func TestAgentSeesNoDifference(t *testing.T) {
+func TestAgentSeesSameEventsAsWithRealCluster(t *testing.T) {
 	worlds := map[string]world{"simulated": newSimulated(t, objects), "real": newReal(t, objects)}
-	for _, chapter := range []struct {
+	for _, scenario := range []struct {
 		name string
-		live func(*testing.T, world, *story)
+		run  func(*testing.T, world, *eventLog)
 	}{
 		{"changes", changes}, {"streamed snapshots", streamedSnapshots}, {"resume", resume},
 		{"a mark that is too old", tooOld}, {"one namespace", oneNamespace}, {"omitted namespaces", omittedNamespaces},
 	} {
-		t.Run(chapter.name, func(t *testing.T) {
-			told := map[string]map[vedette.Feed][]string{}
+		t.Run(scenario.name, func(t *testing.T) {
+			recorded := map[string]map[vedette.Feed][]string{}
 			for name, w := range worlds {
-				s := newStory()
-				chapter.live(t, w, s)
-				told[name] = s.feeds
+				s := newEventLog()
+				scenario.run(t, w, s)
+				recorded[name] = s.feeds
 			}
-			compare(t, told["simulated"], told["real"])
+			compare(t, recorded["simulated"], recorded["real"])
 		})
 	}
 }
@@ -72,9 +72,9 @@ func compare(t *testing.T, simulated, real map[vedette.Feed][]string) {
 
 var allKinds = watch.Selection{Kinds: []string{"pod", "configmap", "secret", "ingress"}}
 
-func changes(t *testing.T, w world, s *story) {
+func changes(t *testing.T, w world, s *eventLog) {
 	defer run(t, w, allKinds, s, false, nil)()
-	s.live(t, after(nil))
+	s.waitLive(t, expectedChanges(nil))
 	w.put(t, configMap, 1)
 	w.put(t, configMap, 20)
 	w.delete(t, configMap, 1)
@@ -82,24 +82,24 @@ func changes(t *testing.T, w world, s *story) {
 	w.put(t, secret, 2)
 	w.delete(t, secret, 2)
 	w.delete(t, ingress, 3)
-	s.live(t, after(map[vedette.Kind]int{configMap: 4, secret: 2, ingress: 1}))
+	s.waitLive(t, expectedChanges(map[vedette.Kind]int{configMap: 4, secret: 2, ingress: 1}))
 }
 
-func streamedSnapshots(t *testing.T, w world, s *story) {
+func streamedSnapshots(t *testing.T, w world, s *eventLog) {
 	defer run(t, w, allKinds, s, true, nil)()
-	s.live(t, after(nil))
+	s.waitLive(t, expectedChanges(nil))
 }
 
-func resume(t *testing.T, w world, s *story) {
+func resume(t *testing.T, w world, s *eventLog) {
 	stop := run(t, w, allKinds, s, false, nil)
-	s.live(t, after(nil))
+	s.waitLive(t, expectedChanges(nil))
 	stop()
 	w.put(t, configMap, 2)
 	w.delete(t, configMap, 3)
 	w.put(t, configMap, 3)
 	defer run(t, w, allKinds, s, false, s.marks)()
-	s.live(t, after(map[vedette.Kind]int{configMap: 3}))
-	s.until(t, "each feed to be live again", func() bool {
+	s.waitLive(t, expectedChanges(map[vedette.Kind]int{configMap: 3}))
+	s.waitFor(t, "each feed to be live again", func() bool {
 		for kind := range objects {
 			if strings.Count(strings.Join(s.feeds[feedOf(kind)], "\n"), "is live") < 2 {
 				return false
@@ -109,14 +109,14 @@ func resume(t *testing.T, w world, s *story) {
 	})
 }
 
-func tooOld(t *testing.T, w world, s *story) {
+func tooOld(t *testing.T, w world, s *eventLog) {
 	marks := map[vedette.Feed]vedette.Mark{}
 	for kind := range objects {
 		marks[feedOf(kind)] = "1"
 	}
-	w.forget(t)
+	w.expire(t)
 	defer run(t, w, allKinds, s, false, marks)()
-	s.until(t, "each feed to be live after a snapshot", func() bool {
+	s.waitFor(t, "each feed to be live after a snapshot", func() bool {
 		for kind := range objects {
 			lines := s.feeds[feedOf(kind)]
 			if len(lines) < 2 || lines[len(lines)-1] != "is live" || !strings.HasPrefix(lines[len(lines)-2], "snapshot") {
@@ -127,14 +127,14 @@ func tooOld(t *testing.T, w world, s *story) {
 	})
 }
 
-func oneNamespace(t *testing.T, w world, s *story) {
+func oneNamespace(t *testing.T, w world, s *eventLog) {
 	defer run(t, w, watch.Selection{Kinds: []string{"pod", "configmap"}, Namespaces: []string{"search"}}, s, false, nil)()
-	s.live(t, map[vedette.Feed]int{{Kind: pod, Namespace: "search"}: 0, {Kind: configMap, Namespace: "search"}: 0})
+	s.waitLive(t, map[vedette.Feed]int{{Kind: pod, Namespace: "search"}: 0, {Kind: configMap, Namespace: "search"}: 0})
 }
 
-func omittedNamespaces(t *testing.T, w world, s *story) {
+func omittedNamespaces(t *testing.T, w world, s *eventLog) {
 	defer run(t, w, watch.Selection{Kinds: []string{"configmap"}, OmitNamespaces: []string{"search", "web"}}, s, false, nil)()
-	s.live(t, map[vedette.Feed]int{feedOf(configMap): 0})
+	s.waitLive(t, map[vedette.Feed]int{feedOf(configMap): 0})
 }
 
 // page is a list as a client reads it.
@@ -176,7 +176,7 @@ func send(t *testing.T, f *fleet.Fleet, method, path, contentType, body string, 
 	return resp.StatusCode
 }
 
-func TestPagesShowOneMoment(t *testing.T) {
+func TestPagesShowOneRevision(t *testing.T) {
 	w := newSimulated(t, map[vedette.Kind]int{configMap: 10})
 	c := w.f.Cluster(0)
 	var first, second page
@@ -191,14 +191,14 @@ func TestPagesShowOneMoment(t *testing.T) {
 	if got := second.Items[1].Metadata.ResourceVersion; got == fmt.Sprint(changed) {
 		t.Error("the second page shows a change after the first")
 	}
-	c.Forget()
+	c.Expire()
 	var gone struct{ Reason string }
 	if code := get(t, w.f, "/api/v1/configmaps?continue="+first.Metadata.Continue, &gone); code != http.StatusGone || gone.Reason != "Expired" {
 		t.Errorf("a page of a forgotten moment is answered by %d %s", code, gone.Reason)
 	}
 }
 
-func TestChurnKeepsAboutAsManyObjects(t *testing.T) {
+func TestChurnKeepsObjectCountStable(t *testing.T) {
 	w := newSimulated(t, map[vedette.Kind]int{configMap: 200, pod: 200})
 	before := w.f.Cluster(0).Count()
 	w.f.Step(1000)
@@ -217,7 +217,7 @@ func TestChurnKeepsAboutAsManyObjects(t *testing.T) {
 	}
 }
 
-func TestHeldRequestsAreAnsweredAtRelease(t *testing.T) {
+func TestHeldRequestsAreAnsweredOnRelease(t *testing.T) {
 	w := newSimulated(t, map[vedette.Kind]int{configMap: 1})
 	w.f.Cluster(0).Hold()
 	answered := make(chan int)

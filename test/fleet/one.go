@@ -8,25 +8,25 @@ import (
 	"slices"
 )
 
-// one answers for a single object.
-func (q *query) one(w http.ResponseWriter, r *http.Request, name string) {
-	o, exists := q.series.find(q.cluster.sample, q.namespace, name)
+// serveObject answers for a single object.
+func (q *query) serveObject(w http.ResponseWriter, r *http.Request, name string) {
+	o, exists := q.registry.find(q.cluster.sample, q.namespace, name)
 	switch {
 	case !exists:
-		q.refuseMissing(w, name)
+		q.writeNotFound(w, name)
 	case r.Method == http.MethodGet:
 		q.cluster.fleet.counts.gets.Add(1)
-		_, _ = w.Write(q.append(nil, o.i, o.is.revision())) // a client that has gone wants no answer
+		_, _ = w.Write(q.append(nil, o.i, o.version.revision())) // a client that has gone wants no answer
 	case r.Method == http.MethodPatch:
 		q.cluster.fleet.counts.patches.Add(1)
 		q.patch(w, r, o.i, name)
 	default:
-		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "objects of simulated clusters can be read and patched")
+		writeStatus(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "objects of simulated clusters can be read and patched")
 	}
 }
 
-func (q *query) refuseMissing(w http.ResponseWriter, name string) {
-	refuse(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", q.series.Plural, name))
+func (q *query) writeNotFound(w http.ResponseWriter, name string) {
+	writeStatus(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", q.registry.Plural, name))
 }
 
 var patchTypes = []string{"application/strategic-merge-patch+json", "application/merge-patch+json", "application/json-patch+json"}
@@ -35,17 +35,17 @@ var patchTypes = []string{"application/strategic-merge-patch+json", "application
 // What the patch says is not in it: an object is what its version makes of it.
 func (q *query) patch(w http.ResponseWriter, r *http.Request, i int, name string) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !slices.Contains(patchTypes, kind) {
-		refuse(w, http.StatusUnsupportedMediaType, "UnsupportedMediaType", "simulated clusters take strategic, merge and JSON patches")
+		writeStatus(w, http.StatusUnsupportedMediaType, "UnsupportedMediaType", "simulated clusters take strategic, merge and JSON patches")
 		return
 	}
 	var body json.RawMessage
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-		refuse(w, http.StatusBadRequest, "BadRequest", "the patch is no JSON: "+err.Error())
+		writeStatus(w, http.StatusBadRequest, "BadRequest", "the patch is no JSON: "+err.Error())
 		return
 	}
-	revision, exists := q.series.change(i)
+	revision, exists := q.registry.change(i)
 	if !exists {
-		q.refuseMissing(w, name)
+		q.writeNotFound(w, name)
 		return
 	}
 	_, _ = w.Write(q.append(nil, i, revision)) // a client that has gone wants no answer

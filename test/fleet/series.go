@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
-// series is what a cluster keeps of one kind: the versions of its objects, by
+// registry is what a cluster keeps of one kind: the versions of its objects, by
 // number, and its last changes.
-type series struct {
+type registry struct {
 	vedette.Resource
 	revision *atomic.Uint64 // of the cluster; grows with each change of any kind
 	window   int
@@ -38,15 +38,15 @@ func (v version) exists() bool     { return v != 0 && v&gone == 0 }
 
 // change is one entry of a log.
 type change struct {
-	i      int
-	is     version
+	number int
+	after  version
 	before version
 }
 
-// verb is the type of the watch event that tells of a change.
-func (c change) verb() string {
+// eventType is the type of the watch event that tells of a change.
+func (c change) eventType() string {
 	switch {
-	case !c.is.exists():
+	case !c.after.exists():
 		return "DELETED"
 	case c.before.exists():
 		return "MODIFIED"
@@ -57,8 +57,8 @@ func (c change) verb() string {
 // errExpired says that a revision is too long ago.
 var errExpired = errors.New("the revision has left the log")
 
-func newSeries(r vedette.Resource, revision *atomic.Uint64, objects, window int) *series {
-	s := &series{Resource: r, revision: revision, window: window, changed: make(chan struct{})}
+func newRegistry(r vedette.Resource, revision *atomic.Uint64, objects, window int) *registry {
+	s := &registry{Resource: r, revision: revision, window: window, changed: make(chan struct{})}
 	s.versions, s.live = make([]version, objects), objects
 	for i := range s.versions {
 		s.versions[i] = version(revision.Add(1))
@@ -68,14 +68,14 @@ func newSeries(r vedette.Resource, revision *atomic.Uint64, objects, window int)
 }
 
 // set gives an object a new version. An object whose number is new is created.
-func (s *series) set(i int, deleted bool) uint64 {
+func (s *registry) set(i int, deleted bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.setLocked(i, deleted)
 }
 
 // change gives an object that exists a new version, and reports whether it does.
-func (s *series) change(i int) (revision uint64, exists bool) {
+func (s *registry) change(i int) (revision uint64, exists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.versions[i].exists() {
@@ -84,40 +84,40 @@ func (s *series) change(i int) (revision uint64, exists bool) {
 	return s.setLocked(i, false), true
 }
 
-func (s *series) setLocked(i int, deleted bool) uint64 {
+func (s *registry) setLocked(i int, deleted bool) uint64 {
 	for len(s.versions) <= i {
 		s.versions = append(s.versions, 0)
 	}
-	is := version(s.revision.Add(1))
+	after := version(s.revision.Add(1))
 	if deleted {
-		is |= gone
+		after |= gone
 	}
 	before := s.versions[i]
-	s.versions[i] = is
-	s.live += existence(is) - existence(before)
-	s.remember(change{i: i, is: is, before: before})
+	s.versions[i] = after
+	s.live += countIf(after) - countIf(before)
+	s.appendLog(change{number: i, after: after, before: before})
 	close(s.changed)
 	s.changed = make(chan struct{})
-	return is.revision()
+	return after.revision()
 }
 
-func existence(v version) int {
+func countIf(v version) int {
 	if v.exists() {
 		return 1
 	}
 	return 0
 }
 
-func (s *series) remember(c change) {
+func (s *registry) appendLog(c change) {
 	s.log = append(s.log, c)
-	if over := len(s.log) - s.window; over > s.window/2 {
-		s.dropped = s.log[over-1].is.revision()
-		s.log = slices.Clone(s.log[over:])
+	if excess := len(s.log) - s.window; excess > s.window/2 {
+		s.dropped = s.log[excess-1].after.revision()
+		s.log = slices.Clone(s.log[excess:])
 	}
 }
 
-// forget empties the log, as an API server's is after a restart.
-func (s *series) forget() {
+// expire empties the log, as an API server's is after a restart.
+func (s *registry) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped, s.log = s.revision.Load(), nil
@@ -125,7 +125,7 @@ func (s *series) forget() {
 
 // find returns the object of a name, and whether it exists. Clusters that nobody
 // asks for single objects keep no names.
-func (s *series) find(c *sample.Cluster, namespace, name string) (object, bool) {
+func (s *registry) find(c *sample.Cluster, namespace, name string) (object, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.numbers == nil {
@@ -144,57 +144,57 @@ func (s *series) find(c *sample.Cluster, namespace, name string) (object, bool) 
 
 // object is a number with the version that it had.
 type object struct {
-	i  int
-	is version
+	i       int
+	version version
 }
 
 // page returns up to limit objects that want accepts, from a number on, as they
 // were at a revision, and the number to go on from, or 0 at the end. Revision 0
 // means now. A limit of 0 means all.
-func (s *series) page(at uint64, from, limit int, want func(i int) bool) (objects []object, revision uint64, next, remaining int, err error) {
+func (s *registry) page(at uint64, from, limit int, want func(i int) bool) (objects []object, revision uint64, next, remaining int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at == 0 {
 		at = s.revision.Load()
 	}
 	for i := from; i < len(s.versions); i++ {
-		is, err := s.atLocked(i, at)
+		v, err := s.atLocked(i, at)
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
-		if !is.exists() || !want(i) {
+		if !v.exists() || !want(i) {
 			continue
 		}
 		if limit > 0 && len(objects) == limit {
 			return objects, at, i, len(s.versions) - i, nil
 		}
-		objects = append(objects, object{i, is})
+		objects = append(objects, object{i, v})
 	}
 	return objects, at, 0, 0, nil
 }
 
 // atLocked returns what an object was at a revision, by going back through its
 // changes.
-func (s *series) atLocked(i int, at uint64) (version, error) {
-	is := s.versions[i]
-	for is.revision() > at {
-		found := s.afterLocked(is.revision() - 1)
-		if found == len(s.log) || s.log[found].is != is {
+func (s *registry) atLocked(i int, at uint64) (version, error) {
+	v := s.versions[i]
+	for v.revision() > at {
+		index := s.afterLocked(v.revision() - 1)
+		if index == len(s.log) || s.log[index].after != v {
 			return 0, errExpired
 		}
-		is = s.log[found].before
+		v = s.log[index].before
 	}
-	return is, nil
+	return v, nil
 }
 
 // afterLocked returns the place of the first change after a revision.
-func (s *series) afterLocked(revision uint64) int {
-	return sort.Search(len(s.log), func(n int) bool { return s.log[n].is.revision() > revision })
+func (s *registry) afterLocked(revision uint64) int {
+	return sort.Search(len(s.log), func(n int) bool { return s.log[n].after.revision() > revision })
 }
 
 // since returns the changes after a revision, a copy, what to wait for where
 // there are none, and up to which revision there are none beside them.
-func (s *series) since(revision uint64) (changes []change, more <-chan struct{}, upTo uint64, err error) {
+func (s *registry) since(revision uint64) (changes []change, more <-chan struct{}, upTo uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if revision < s.dropped {
@@ -204,7 +204,7 @@ func (s *series) since(revision uint64) (changes []change, more <-chan struct{},
 	return changes, s.changed, s.revision.Load(), nil
 }
 
-func (s *series) count() int {
+func (s *registry) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.live

@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// watching is one watch while it lasts.
-type watching struct {
+// watchResponse is one watch while it lasts.
+type watchResponse struct {
 	*query
-	w        http.ResponseWriter
-	revision uint64 // up to which it was told
-	buf      []byte
-	err      error // of the connection; nothing is written after it
+	w            http.ResponseWriter
+	sentRevision uint64 // up to which it was told
+	buf          []byte
+	err          error // of the connection; nothing is written after it
 }
 
 // watch tells changes until the client leaves or its timeout is over.
 func (q *query) watch(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), q.timeout())
 	defer cancel()
-	wt := &watching{query: q, w: w}
+	wt := &watchResponse{query: q, w: w}
 	if !wt.begin() {
 		return
 	}
 	bookmarks := time.NewTicker(q.cluster.fleet.cfg.Bookmarks)
 	defer bookmarks.Stop()
 	for wt.err == nil {
-		changes, more, upTo, err := q.series.since(wt.revision)
+		changes, more, upTo, err := q.registry.since(wt.sentRevision)
 		if err != nil {
-			wt.tooOld()
+			wt.sendExpired()
 			return
 		}
 		if len(changes) > 0 {
-			wt.tell(changes)
+			wt.sendChanges(changes)
 			continue
 		}
 		select {
@@ -57,53 +57,53 @@ func (q *query) timeout() time.Duration {
 }
 
 // begin writes the head, and all objects where the watch begins with them.
-func (wt *watching) begin() bool {
+func (wt *watchResponse) begin() bool {
 	initial := wt.values.Get("sendInitialEvents") == "true"
 	if initial && wt.values.Get("resourceVersionMatch") != "NotOlderThan" {
-		refuse(wt.w, http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden without resourceVersionMatch NotOlderThan")
+		writeStatus(wt.w, http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden without resourceVersionMatch NotOlderThan")
 		return false
 	}
 	from := wt.values.Get("resourceVersion")
 	if from != "" && from != "0" && !initial {
 		revision, err := strconv.ParseUint(from, 10, 64)
 		if err != nil {
-			refuse(wt.w, http.StatusBadRequest, "BadRequest", "invalid resource version: "+from)
+			writeStatus(wt.w, http.StatusBadRequest, "BadRequest", "invalid resource version: "+from)
 			return false
 		}
-		wt.revision = revision
+		wt.sentRevision = revision
 		wt.flush()
 		return true
 	}
 	wt.snapshot()
 	if initial {
-		wt.bookmark(wt.revision, `,"annotations":{"k8s.io/initial-events-end":"true"}`)
+		wt.bookmark(wt.sentRevision, `,"annotations":{"k8s.io/initial-events-end":"true"}`)
 	}
 	wt.flush()
 	return true
 }
 
-func (wt *watching) snapshot() {
-	objects, revision, _, _, err := wt.series.page(0, 0, 0, wt.wanted)
+func (wt *watchResponse) snapshot() {
+	objects, revision, _, _, err := wt.registry.page(0, 0, 0, wt.matches)
 	if err != nil {
 		panic(err) // what is now has not expired
 	}
 	for _, o := range objects {
-		wt.event("ADDED", o.i, o.is.revision())
+		wt.event("ADDED", o.i, o.version.revision())
 	}
-	wt.revision = revision
+	wt.sentRevision = revision
 }
 
-func (wt *watching) tell(changes []change) {
+func (wt *watchResponse) sendChanges(changes []change) {
 	for _, c := range changes {
-		if wt.wanted(c.i) {
-			wt.event(c.verb(), c.i, c.is.revision())
+		if wt.matches(c.number) {
+			wt.event(c.eventType(), c.number, c.after.revision())
 		}
-		wt.revision = c.is.revision()
+		wt.sentRevision = c.after.revision()
 	}
 	wt.flush()
 }
 
-func (wt *watching) event(verb string, i int, revision uint64) {
+func (wt *watchResponse) event(verb string, i int, revision uint64) {
 	wt.buf = append(append(append(wt.buf, `{"type":"`...), verb...), `","object":`...)
 	wt.buf = append(wt.append(wt.buf, i, revision), "}\n"...)
 	if len(wt.buf) > 32<<10 {
@@ -112,24 +112,24 @@ func (wt *watching) event(verb string, i int, revision uint64) {
 }
 
 // bookmark says that nothing else happened up to a revision.
-func (wt *watching) bookmark(revision uint64, annotations string) {
-	kind, apiVersion := wt.series.Kind.Name, wt.series.APIVersion()
+func (wt *watchResponse) bookmark(revision uint64, annotations string) {
+	kind, apiVersion := wt.registry.Kind.Name, wt.registry.APIVersion()
 	if wt.metadata {
 		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/v1"
 	}
 	wt.buf = fmt.Appendf(wt.buf, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d","creationTimestamp":null%s}}}`+"\n",
 		kind, apiVersion, revision, annotations)
-	wt.revision = max(wt.revision, revision)
+	wt.sentRevision = max(wt.sentRevision, revision)
 	wt.flush()
 }
 
-func (wt *watching) tooOld() {
+func (wt *watchResponse) sendExpired() {
 	wt.buf = fmt.Appendf(wt.buf, `{"type":"ERROR","object":%s}`+"\n",
-		status(http.StatusGone, "Expired", fmt.Sprintf("too old resource version: %d (%d)", wt.revision, wt.series.dropped)))
+		statusJSON(http.StatusGone, "Expired", fmt.Sprintf("too old resource version: %d (%d)", wt.sentRevision, wt.registry.dropped)))
 	wt.flush()
 }
 
-func (wt *watching) write() {
+func (wt *watchResponse) write() {
 	if wt.err == nil {
 		_, wt.err = wt.w.Write(wt.buf)
 	}
@@ -139,7 +139,7 @@ func (wt *watching) write() {
 	}
 }
 
-func (wt *watching) flush() {
+func (wt *watchResponse) flush() {
 	wt.write()
 	wt.buf = nil // most watches are quiet most of the time
 	if wt.err == nil {

@@ -25,7 +25,7 @@ type world interface {
 	access() watch.Access
 	put(t *testing.T, kind vedette.Kind, i int)
 	delete(t *testing.T, kind vedette.Kind, i int)
-	forget(t *testing.T) // changes of before, as far as watches go on from there
+	expire(t *testing.T) // changes of before, as far as watches go on from there
 }
 
 const seed = 11
@@ -53,7 +53,7 @@ func (w simulated) access() watch.Access {
 func (w simulated) put(_ *testing.T, k vedette.Kind, i int)    { w.f.Cluster(0).Put(k, i) }
 func (w simulated) delete(_ *testing.T, k vedette.Kind, i int) { w.f.Cluster(0).Delete(k, i) }
 
-func (w simulated) forget(*testing.T) { w.f.Cluster(0).Forget() }
+func (w simulated) expire(*testing.T) { w.f.Cluster(0).Expire() }
 
 // real is a world of a control plane, with the objects that the simulated one
 // has.
@@ -116,7 +116,7 @@ func (w *real) delete(t *testing.T, kind vedette.Kind, i int) {
 	}
 }
 
-func (w *real) forget(t *testing.T) {
+func (w *real) expire(t *testing.T) {
 	t.Helper()
 	w.plane.KillAPIServer()
 	if err := w.plane.StartAPIServer(t.Context()); err != nil {
@@ -124,9 +124,9 @@ func (w *real) forget(t *testing.T) {
 	}
 }
 
-// story is a sink that writes down what each feed tells, without what differs
+// eventLog is a sink that writes down what each feed tells, without what differs
 // between two clusters of the same objects.
-type story struct {
+type eventLog struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each event
 	feeds   map[vedette.Feed][]string
@@ -134,13 +134,13 @@ type story struct {
 	marks   map[vedette.Feed]vedette.Mark
 }
 
-func newStory() *story {
-	return &story{changed: make(chan struct{}), feeds: map[vedette.Feed][]string{},
+func newEventLog() *eventLog {
+	return &eventLog{changed: make(chan struct{}), feeds: map[vedette.Feed][]string{},
 		items: map[vedette.Feed][]string{}, marks: map[vedette.Feed]vedette.Mark{}}
 }
 
 // Put implements watch.Sink.
-func (s *story) Put(ctx context.Context, e watch.Event) error {
+func (s *eventLog) Put(ctx context.Context, e watch.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Raw != nil && strings.Contains(identity(e.Raw), " kube-system/") {
@@ -154,11 +154,11 @@ func (s *story) Put(ctx context.Context, e watch.Event) error {
 		s.items[e.Feed] = append(s.items[e.Feed], identity(e.Raw))
 	case watch.End:
 		slices.Sort(s.items[e.Feed])
-		s.tell(e, "snapshot of "+strings.Join(s.items[e.Feed], ", "))
+		s.append(e, "snapshot of "+strings.Join(s.items[e.Feed], ", "))
 	case watch.Status:
-		s.tell(e, "is "+string(e.State))
+		s.append(e, "is "+string(e.State))
 	default:
-		s.tell(e, e.Type.String()+" "+identity(e.Raw))
+		s.append(e, e.Type.String()+" "+identity(e.Raw))
 	}
 	if e.Mark != "" {
 		s.marks[e.Feed] = e.Mark
@@ -168,7 +168,9 @@ func (s *story) Put(ctx context.Context, e watch.Event) error {
 	return ctx.Err()
 }
 
-func (s *story) tell(e watch.Event, line string) { s.feeds[e.Feed] = append(s.feeds[e.Feed], line) }
+func (s *eventLog) append(e watch.Event, line string) {
+	s.feeds[e.Feed] = append(s.feeds[e.Feed], line)
+}
 
 // identity says which object it is, and which members it has: a Secret has
 // metadata alone.
@@ -184,13 +186,13 @@ func identity(raw []byte) string {
 	return fmt.Sprintf("%s %s %s/%s (spec %v, data %v)", o.APIVersion, o.Kind, o.Metadata.Namespace, o.Metadata.Name, o.Spec != nil, o.Data != nil)
 }
 
-// until waits for a condition on what was told.
-func (s *story) until(t *testing.T, what string, holds func() bool) {
+// waitFor waits for a condition on what was told.
+func (s *eventLog) waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
 		s.mu.Lock()
-		ok, changed := holds(), s.changed
+		ok, changed := condition(), s.changed
 		s.mu.Unlock()
 		if ok {
 			return
@@ -205,10 +207,10 @@ func (s *story) until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// live waits until feeds have been told of as live, after a number of changes.
-func (s *story) live(t *testing.T, changes map[vedette.Feed]int) {
+// waitLive waits until feeds have been told of as live, after a number of changes.
+func (s *eventLog) waitLive(t *testing.T, changes map[vedette.Feed]int) {
 	t.Helper()
-	s.until(t, fmt.Sprintf("feeds to be live after %v", changes), func() bool {
+	s.waitFor(t, fmt.Sprintf("feeds to be live after %v", changes), func() bool {
 		for feed, n := range changes {
 			if !slices.Contains(s.feeds[feed], "is live") || s.changesOf(feed) < n {
 				return false
@@ -218,7 +220,7 @@ func (s *story) live(t *testing.T, changes map[vedette.Feed]int) {
 	})
 }
 
-func (s *story) changesOf(feed vedette.Feed) (n int) {
+func (s *eventLog) changesOf(feed vedette.Feed) (n int) {
 	for _, line := range s.feeds[feed] {
 		if strings.HasPrefix(line, "upsert") || strings.HasPrefix(line, "delete") {
 			n++
@@ -228,7 +230,7 @@ func (s *story) changesOf(feed vedette.Feed) (n int) {
 }
 
 // run watches a world until stop is called.
-func run(t *testing.T, w world, selection watch.Selection, s *story, streamed bool, marks map[vedette.Feed]vedette.Mark) (stop func()) {
+func run(t *testing.T, w world, selection watch.Selection, s *eventLog, streamed bool, marks map[vedette.Feed]vedette.Mark) (stop func()) {
 	t.Helper()
 	c, err := watch.Connect(w.access(), watch.Options{})
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // attack answers a request, or returns false where it is to be answered honestly.
 type attack = func(w http.ResponseWriter, r *http.Request) bool
 
-// on does something to the requests that are chosen.
-func on(which func(*http.Request) bool, do func(w http.ResponseWriter, r *http.Request)) attack {
+// onRequest does something to the requests that are chosen.
+func onRequest(matches func(*http.Request) bool, do func(w http.ResponseWriter, r *http.Request)) attack {
 	return func(w http.ResponseWriter, r *http.Request) bool {
-		if !which(r) {
+		if !matches(r) {
 			return false
 		}
 		do(w, r)
@@ -24,17 +24,17 @@ func on(which func(*http.Request) bool, do func(w http.ResponseWriter, r *http.R
 	}
 }
 
-func asksFor(path string) func(*http.Request) bool {
+func requestsPath(path string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.URL.Path == path }
 }
 
-// say answers with a text.
-func say(text string) func(http.ResponseWriter, *http.Request) {
+// respond answers with a text.
+func respond(text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
 }
 
-// sayAndHang answers with a text and no end.
-func sayAndHang(text string) func(http.ResponseWriter, *http.Request) {
+// respondAndHang answers with a text and no end.
+func respondAndHang(text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, text)
 		_ = http.NewResponseController(w).Flush()
@@ -42,9 +42,9 @@ func sayAndHang(text string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// repeat says a text, then another again and again, with pauses, as long as anybody
+// respondRepeatedly says a text, then another again and again, with pauses, as long as anybody
 // listens.
-func repeat(first string, then func(n int) string, pause time.Duration) func(http.ResponseWriter, *http.Request) {
+func respondRepeatedly(first string, then func(n int) string, pause time.Duration) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, first)
 		for n := 0; ; n++ {
@@ -61,10 +61,10 @@ func repeat(first string, then func(n int) string, pause time.Duration) func(htt
 	}
 }
 
-func always(text string) func(int) string { return func(int) string { return text } }
+func constant(text string) func(int) string { return func(int) string { return text } }
 
-// answer sends a status and a header.
-func answer(code int, name, value, body string) func(http.ResponseWriter, *http.Request) {
+// respondWith sends a status and a header.
+func respondWith(code int, name, value, body string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(name, value)
 		w.WriteHeader(code)
@@ -75,78 +75,78 @@ func answer(code int, name, value, body string) func(http.ResponseWriter, *http.
 // apiServerAttacks are what API servers may do.
 func apiServerAttacks() map[string]attack {
 	const tick, megaTick = 20 * time.Millisecond, 200 * time.Millisecond
-	mega := strings.Repeat("x", 1<<20)
-	deep := strings.Repeat(`[`, 50_000) + strings.Repeat(`]`, 50_000)
-	bad := "\xff\xfe\xc0"
+	megabyte := strings.Repeat("x", 1<<20)
+	deeplyNested := strings.Repeat(`[`, 50_000) + strings.Repeat(`]`, 50_000)
+	invalidUTF8 := "\xff\xfe\xc0"
 	listHead := strings.TrimSuffix(listOf(""), "]}")
 	all := map[string]attack{
-		"hangs before the head":  on(isList, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
-		"hangs after the head":   on(isList, sayAndHang("")),
-		"hangs mid-body":         on(isList, sayAndHang(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"x`)),
-		"trickles":               on(isList, repeat(`{"kind":"`, always("x"), tick)),
-		"a watch of white space": on(isWatch, repeat("", always(" "), tick)),
-		"a silent watch":         on(isWatch, sayAndHang("")),
-		"never-ending list":      on(isList, repeat(listHead+configMap("x", 5, ""), func(n int) string { return "," + configMap(fmt.Sprint("x", n), 5, `,"data":{"a":"`+mega+`"}`) }, megaTick)),
-		"never-ending object":    on(isList, repeat(listHead+`{"metadata":{"name":"x`, always(mega), megaTick)),
-		"never-ending key":       on(isList, repeat(`{"`, always(mega), megaTick)),
-		"giant objects":          on(isWatch, giants("MODIFIED", mega)),
-		"giant deletions":        on(isWatch, giants("DELETED", mega)),
-		"deep objects":           on(isList, say(listOf(configMap("x", 5, `,"data":`+deep)))),
-		"deep deletions": on(isWatch, repeat("", func(n int) string {
-			return event("ADDED", configMap("x", 6+2*n, `,"a":`+deep)) + event("DELETED", configMap("x", 7+2*n, `,"a":`+deep))
+		"hangs before the head":  onRequest(isList, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
+		"hangs after the head":   onRequest(isList, respondAndHang("")),
+		"hangs mid-body":         onRequest(isList, respondAndHang(`{"kind":"ConfigMapList","items":[{"metadata":{"name":"x`)),
+		"trickles":               onRequest(isList, respondRepeatedly(`{"kind":"`, constant("x"), tick)),
+		"a watch of white space": onRequest(isWatch, respondRepeatedly("", constant(" "), tick)),
+		"a silent watch":         onRequest(isWatch, respondAndHang("")),
+		"never-ending list":      onRequest(isList, respondRepeatedly(listHead+configMap("x", 5, ""), func(n int) string { return "," + configMap(fmt.Sprint("x", n), 5, `,"data":{"a":"`+megabyte+`"}`) }, megaTick)),
+		"never-ending object":    onRequest(isList, respondRepeatedly(listHead+`{"metadata":{"name":"x`, constant(megabyte), megaTick)),
+		"never-ending key":       onRequest(isList, respondRepeatedly(`{"`, constant(megabyte), megaTick)),
+		"giant objects":          onRequest(isWatch, giantObjects("MODIFIED", megabyte)),
+		"giant deletions":        onRequest(isWatch, giantObjects("DELETED", megabyte)),
+		"deep objects":           onRequest(isList, respond(listOf(configMap("x", 5, `,"data":`+deeplyNested)))),
+		"deep deletions": onRequest(isWatch, respondRepeatedly("", func(n int) string {
+			return event("ADDED", configMap("x", 6+2*n, `,"a":`+deeplyNested)) + event("DELETED", configMap("x", 7+2*n, `,"a":`+deeplyNested))
 		}, megaTick)),
-		"bad JSON":                   on(isList, say(listOf(`{"metadata":{"name":nope,,}}`))),
-		"brackets that do not match": on(isList, say(`{"items":[{]}`)),
-		"an error of a megabyte":     on(isWatch, say(event("ERROR", `{"kind":"Status","code":500,"message":"`+mega+`"}`))),
-		"events of no type":          on(isWatch, repeat("", always(event(mega[:1000], `{}`)), tick)),
-		"wrong kinds":                on(isList, say(`{"kind":"SecretList","metadata":{"resourceVersion":"5"},"items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","uid":"u","resourceVersion":"1"},"data":{"p":"aHVudGVyMg=="}},7,"x",null]}`)),
-		"endless continue tokens":    on(isList, endlessPages),
-		"one continue token":         on(isList, say(`{"metadata":{"resourceVersion":"5","continue":"again"},"items":[]}`)),
-		"a token of a megabyte":      on(isList, say(`{"metadata":{"resourceVersion":"5","continue":"`+mega+`"},"items":[]}`)),
-		"one version for all":        on(isWatch, repeat("", always(event("MODIFIED", configMap("x", 6, ""))+event("BOOKMARK", configMap("x", 6, ""))), tick)),
-		"versions that go back":      on(isWatch, repeat("", always(event("MODIFIED", configMap("x", 9, ""))+event("BOOKMARK", configMap("x", 6, ""))), tick)),
-		"410 for ever":               on(isWatch, say(event("ERROR", `{"kind":"Status","code":410,"reason":"Expired"}`))),
-		"410 for lists too":          on(asksFor(configMaps), answer(410, "X", "y", `{"kind":"Status","code":410,"reason":"Expired"}`)),
-		"429 and a year":             on(asksFor(configMaps), answer(429, "Retry-After", "31536000", "")),
-		"429 and more than fits":     on(asksFor("/version"), answer(429, "Retry-After", "9223372036854775807", "")),
-		"redirects":                  on(isList, answer(302, "Location", configMaps, "")),
-		"less than Content-Length":   on(isList, answer(200, "Content-Length", "1000000", "{")),
-		"a bomb":                     on(isList, answer(200, "Content-Encoding", "gzip", bomb())),
-		"a page of HTML":             on(asksFor("/api"), answer(200, "Content-Type", "text/html", "<html>"+mega)),
-		"not UTF-8 in objects":       on(isList, say(listOf(strings.ReplaceAll(configMap("BAD", 5, `,"data":{"BAD":"BAD"}`), "BAD", bad)))),
-		"not UTF-8 in changes": on(isWatch, repeat("", func(n int) string {
-			return strings.ReplaceAll(event("MODIFIED", configMap("BAD", 6+n, ""))+event("DELETED", configMap("BAD", 6+n, "")), "BAD", bad)
+		"bad JSON":                   onRequest(isList, respond(listOf(`{"metadata":{"name":nope,,}}`))),
+		"brackets that do not match": onRequest(isList, respond(`{"items":[{]}`)),
+		"an error of a megabyte":     onRequest(isWatch, respond(event("ERROR", `{"kind":"Status","code":500,"message":"`+megabyte+`"}`))),
+		"events of no type":          onRequest(isWatch, respondRepeatedly("", constant(event(megabyte[:1000], `{}`)), tick)),
+		"wrong kinds":                onRequest(isList, respond(`{"kind":"SecretList","metadata":{"resourceVersion":"5"},"items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","uid":"u","resourceVersion":"1"},"data":{"p":"aHVudGVyMg=="}},7,"x",null]}`)),
+		"endless continue tokens":    onRequest(isList, endlessPages),
+		"one continue token":         onRequest(isList, respond(`{"metadata":{"resourceVersion":"5","continue":"again"},"items":[]}`)),
+		"a token of a megabyte":      onRequest(isList, respond(`{"metadata":{"resourceVersion":"5","continue":"`+megabyte+`"},"items":[]}`)),
+		"one version for all":        onRequest(isWatch, respondRepeatedly("", constant(event("MODIFIED", configMap("x", 6, ""))+event("BOOKMARK", configMap("x", 6, ""))), tick)),
+		"versions that go back":      onRequest(isWatch, respondRepeatedly("", constant(event("MODIFIED", configMap("x", 9, ""))+event("BOOKMARK", configMap("x", 6, ""))), tick)),
+		"410 for ever":               onRequest(isWatch, respond(event("ERROR", `{"kind":"Status","code":410,"reason":"Expired"}`))),
+		"410 for lists too":          onRequest(requestsPath(configMaps), respondWith(410, "X", "y", `{"kind":"Status","code":410,"reason":"Expired"}`)),
+		"429 and a year":             onRequest(requestsPath(configMaps), respondWith(429, "Retry-After", "31536000", "")),
+		"429 and more than fits":     onRequest(requestsPath("/version"), respondWith(429, "Retry-After", "9223372036854775807", "")),
+		"redirects":                  onRequest(isList, respondWith(302, "Location", configMaps, "")),
+		"less than Content-Length":   onRequest(isList, respondWith(200, "Content-Length", "1000000", "{")),
+		"a bomb":                     onRequest(isList, respondWith(200, "Content-Encoding", "gzip", gzipBomb())),
+		"a page of HTML":             onRequest(requestsPath("/api"), respondWith(200, "Content-Type", "text/html", "<html>"+megabyte)),
+		"not UTF-8 in objects":       onRequest(isList, respond(listOf(strings.ReplaceAll(configMap("BAD", 5, `,"data":{"BAD":"BAD"}`), "BAD", invalidUTF8)))),
+		"not UTF-8 in changes": onRequest(isWatch, respondRepeatedly("", func(n int) string {
+			return strings.ReplaceAll(event("MODIFIED", configMap("BAD", 6+n, ""))+event("DELETED", configMap("BAD", 6+n, "")), "BAD", invalidUTF8)
 		}, tick)),
-		"not UTF-8 in versions":       on(isWatch, repeat("", always(event("BOOKMARK", `{"metadata":{"resourceVersion":"`+bad+`"}}`)), tick)),
-		"not UTF-8 in a list's mark":  on(isList, say(`{"metadata":{"resourceVersion":"`+bad+`"},"items":[]}`)),
-		"not UTF-8 in errors":         on(isList, answer(500, "X", "y", `{"kind":"Status","code":500,"message":"`+bad+`","reason":"`+bad+`"}`)),
-		"not UTF-8 in who it is":      on(asksFor("/version"), say(`{"gitVersion":"`+bad+`"}`)),
-		"not UTF-8 in refusals":       on(asksFor("/version"), answer(407, "X", "y", bad)),
-		"a version of a megabyte":     on(asksFor("/version"), say(`{"gitVersion":"`+mega+`"}`)),
-		"namespaces without end":      on(asksFor("/api/v1/namespaces"), repeat(`{"metadata":{"resourceVersion":"1"},"items":[{}`, func(n int) string { return fmt.Sprintf(`,{"metadata":{"name":"n%d%s"}}`, n, mega[:200]) }, 0)),
-		"kinds without end":           on(asksFor("/apis"), manyKinds(20_000)),
-		"kinds enough for a crowd":    on(asksFor("/apis"), manyKinds(300)),
-		"discovery that hangs":        on(asksFor("/apis"), sayAndHang(`{"kind":"APIGroupList","groups":[`)),
-		"groups that answer nonsense": on(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis") }, nonsenseGroups),
-		"an identity that hangs":      on(asksFor("/api/v1/namespaces/kube-system"), sayAndHang(`{`)),
-		"an error that does not end": on(isList, func(w http.ResponseWriter, r *http.Request) {
+		"not UTF-8 in versions":       onRequest(isWatch, respondRepeatedly("", constant(event("BOOKMARK", `{"metadata":{"resourceVersion":"`+invalidUTF8+`"}}`)), tick)),
+		"not UTF-8 in a list's mark":  onRequest(isList, respond(`{"metadata":{"resourceVersion":"`+invalidUTF8+`"},"items":[]}`)),
+		"not UTF-8 in errors":         onRequest(isList, respondWith(500, "X", "y", `{"kind":"Status","code":500,"message":"`+invalidUTF8+`","reason":"`+invalidUTF8+`"}`)),
+		"not UTF-8 in who it is":      onRequest(requestsPath("/version"), respond(`{"gitVersion":"`+invalidUTF8+`"}`)),
+		"not UTF-8 in refusals":       onRequest(requestsPath("/version"), respondWith(407, "X", "y", invalidUTF8)),
+		"a version of a megabyte":     onRequest(requestsPath("/version"), respond(`{"gitVersion":"`+megabyte+`"}`)),
+		"namespaces without end":      onRequest(requestsPath("/api/v1/namespaces"), respondRepeatedly(`{"metadata":{"resourceVersion":"1"},"items":[{}`, func(n int) string { return fmt.Sprintf(`,{"metadata":{"name":"n%d%s"}}`, n, megabyte[:200]) }, 0)),
+		"kinds without end":           onRequest(requestsPath("/apis"), manyKinds(20_000)),
+		"kinds enough for a crowd":    onRequest(requestsPath("/apis"), manyKinds(300)),
+		"discovery that hangs":        onRequest(requestsPath("/apis"), respondAndHang(`{"kind":"APIGroupList","groups":[`)),
+		"groups that answer nonsense": onRequest(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis") }, nonsenseGroups),
+		"an identity that hangs":      onRequest(requestsPath("/api/v1/namespaces/kube-system"), respondAndHang(`{`)),
+		"an error that does not end": onRequest(isList, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(500)
-			repeat("", always(mega), megaTick)(w, r)
+			respondRepeatedly("", constant(megabyte), megaTick)(w, r)
 		}),
-		"connections that break": on(isWatch, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, " "); panic(http.ErrAbortHandler) }),
-		"objects without names":  on(isWatch, repeat("", always(event("MODIFIED", `{"metadata":{"resourceVersion":"7"}}`)+event("DELETED", `{"metadata":{"resourceVersion":"7"}}`)), tick)),
+		"connections that break": onRequest(isWatch, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, " "); panic(http.ErrAbortHandler) }),
+		"objects without names":  onRequest(isWatch, respondRepeatedly("", constant(event("MODIFIED", `{"metadata":{"resourceVersion":"7"}}`)+event("DELETED", `{"metadata":{"resourceVersion":"7"}}`)), tick)),
 	}
 	return all
 }
 
-// giants are events of 17 MiB each.
-func giants(kind, mega string) func(http.ResponseWriter, *http.Request) {
+// giantObjects are events of 17 MiB each.
+func giantObjects(kind, megabyte string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for n := 6; r.Context().Err() == nil; n++ {
 			head, _, _ := strings.Cut(event(kind, configMap("x", n, `,"data":{"a":"?"}`)), "?")
 			fmt.Fprint(w, head)
 			for range 17 {
-				if _, err := io.WriteString(w, mega); err != nil {
+				if _, err := io.WriteString(w, megabyte); err != nil {
 					return
 				}
 			}
@@ -165,8 +165,8 @@ func endlessPages(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"metadata":{"resourceVersion":"5","continue":"x%d"},"items":[]}`, time.Now().UnixNano())
 }
 
-// bomb is 64 MiB of spaces in gzip, which nobody asked for.
-func bomb() string {
+// gzipBomb is 64 MiB of spaces in gzip, which nobody asked for.
+func gzipBomb() string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	spaces := bytes.Repeat([]byte(" "), 1<<20)

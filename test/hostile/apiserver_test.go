@@ -27,26 +27,26 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// mostOfAgent is what the agent may take with all of the hostile clusters, and with
+// agentMemoryLimit is what the agent may take with all of the hostile clusters, and with
 // it this process, in which the clusters and the server run too.
-const mostOfAgent = 512 << 20
+const agentMemoryLimit = 512 << 20
 
 // apiServer is an API server of one kind, ConfigMaps. Each request goes to does first;
 // it is answered honestly where that returns false.
 type apiServer struct {
-	url     string
-	ca      []byte
-	does    func(w http.ResponseWriter, r *http.Request) bool
-	attacks atomic.Int64 // what does did
+	url         string
+	ca          []byte
+	intercept   func(w http.ResponseWriter, r *http.Request) bool
+	attackCount atomic.Int64 // what does did
 
 	mu      sync.Mutex
 	version int
 	changed chan struct{} // closed and replaced at each change
 }
 
-func startAPIServer(t *testing.T, does func(http.ResponseWriter, *http.Request) bool) *apiServer {
+func startAPIServer(t *testing.T, intercept func(http.ResponseWriter, *http.Request) bool) *apiServer {
 	t.Helper()
-	s := &apiServer{does: does, version: 5, changed: make(chan struct{})}
+	s := &apiServer{intercept: intercept, version: 5, changed: make(chan struct{})}
 	server := httptest.NewUnstartedServer(s)
 	server.EnableHTTP2 = true
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
@@ -61,8 +61,8 @@ func startAPIServer(t *testing.T, does func(http.ResponseWriter, *http.Request) 
 
 // ServeHTTP answers a request.
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.does != nil && s.does(&counting{w, &s.attacks}, r) {
-		s.attacks.Add(1)
+	if s.intercept != nil && s.intercept(&countingWriter{w, &s.attackCount}, r) {
+		s.attackCount.Add(1)
 		return
 	}
 	switch r.URL.Path {
@@ -83,20 +83,20 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// counting counts what an attack says.
-type counting struct {
+// countingWriter counts what an attack says.
+type countingWriter struct {
 	http.ResponseWriter
 	n *atomic.Int64
 }
 
 // Write counts.
-func (c *counting) Write(b []byte) (int, error) {
+func (c *countingWriter) Write(b []byte) (int, error) {
 	c.n.Add(1)
 	return c.ResponseWriter.Write(b)
 }
 
 // Unwrap is for http.ResponseController.
-func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+func (c *countingWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 const configMaps = "/api/v1/configmaps"
 
@@ -154,11 +154,11 @@ func isWatch(r *http.Request) bool { return r.URL.Path == configMaps && r.URL.Qu
 // account is an account of an API server.
 func (s *apiServer) account(name string) agent.Account {
 	kubeconfig := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {token: t}}], clusters: [{name: a, cluster: {server: %q, certificate-authority-data: %s}}]}`,
-		s.url, toBase64(s.ca))
+		s.url, base64JSON(s.ca))
 	return agent.Account{Name: vedette.AccountName(name), Access: watch.Access{KubeconfigContents: []byte(kubeconfig)}, Selection: watch.Selection{Kinds: []string{"all"}}}
 }
 
-func toBase64(b []byte) string {
+func base64JSON(b []byte) string {
 	encoded, err := json.Marshal(b)
 	if err != nil {
 		panic(err) // bytes can always be encoded
@@ -176,14 +176,14 @@ func TestHostileAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runUntilEnd(t, srv.Run)
-	well := startAPIServer(t, nil)
-	accounts, clusters := []agent.Account{well.account("well")}, map[string]*apiServer{}
-	for name, does := range apiServerAttacks() {
-		clusters[name] = startAPIServer(t, does)
+	runInBackground(t, srv.Run)
+	healthy := startAPIServer(t, nil)
+	accounts, clusters := []agent.Account{healthy.account("well")}, map[string]*apiServer{}
+	for name, intercept := range apiServerAttacks() {
+		clusters[name] = startAPIServer(t, intercept)
 		accounts = append(accounts, clusters[name].account(strings.ReplaceAll(name, " ", "-")))
 	}
-	runUntilEnd(t, agent.New(agent.Config{
+	runInBackground(t, agent.New(agent.Config{
 		Uplink:         uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
 		Accounts:       accounts,
 		Watch:          watch.Config{MinBackoff: 20 * time.Millisecond, MaxBackoff: 2 * time.Second, MinDeniedBackoff: time.Second, MaxDeniedBackoff: time.Second, IdleTimeout: 3 * time.Second, PagePermitTimeout: 50 * time.Millisecond},
@@ -191,25 +191,25 @@ func TestHostileAPIServer(t *testing.T) {
 	}, log).Run)
 	peak := watchMemory(t)
 	url := "http://" + srv.REST().String()
-	awaitVersion(t, url, 5)
+	awaitVisible(t, url, 5)
 	for range 10 {
 		began := time.Now()
-		awaitVersion(t, url, well.change())
+		awaitVisible(t, url, healthy.change())
 		t.Logf("a change of the healthy cluster was seen after %v", time.Since(began).Round(time.Millisecond))
 	}
 	for name, cluster := range clusters {
-		awaitThat(t, "attack: "+name, func() bool { return cluster.attacks.Load() > 0 })
+		awaitCondition(t, "attack: "+name, func() bool { return cluster.attackCount.Load() > 0 })
 	}
-	awaitVersion(t, url, well.change())
-	if most := peak(); most > mostOfAgent {
-		t.Errorf("%d MiB in use at most, %d are the limit", most>>20, mostOfAgent>>20)
+	awaitVisible(t, url, healthy.change())
+	if used := peak(); used > agentMemoryLimit {
+		t.Errorf("%d MiB in use at most, %d are the limit", used>>20, agentMemoryLimit>>20)
 	} else {
-		t.Logf("%d MiB in use at most", most>>20)
+		t.Logf("%d MiB in use at most", used>>20)
 	}
 }
 
-// runUntilEnd runs a program until the test ends.
-func runUntilEnd(t *testing.T, run func(context.Context) error) {
+// runInBackground runs a program until the test ends.
+func runInBackground(t *testing.T, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()
@@ -227,17 +227,17 @@ func watchMemory(t *testing.T) (peak func() uint64) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan uint64)
 	go func() {
-		var most uint64
+		var highest uint64
 		for ctx.Err() == nil {
 			var now runtime.MemStats
 			runtime.ReadMemStats(&now)
-			most = max(most, now.HeapInuse+now.StackInuse)
+			highest = max(highest, now.HeapInuse+now.StackInuse)
 			select {
 			case <-time.After(20 * time.Millisecond):
 			case <-ctx.Done():
 			}
 		}
-		done <- most
+		done <- highest
 	}()
 	return func() uint64 {
 		cancel()
@@ -245,11 +245,11 @@ func watchMemory(t *testing.T) (peak func() uint64) {
 	}
 }
 
-// awaitVersion waits until readers see the healthy cluster's object in a version.
-func awaitVersion(t *testing.T, url string, version int) {
+// awaitVisible waits until readers see the healthy cluster's object in a version.
+func awaitVisible(t *testing.T, url string, version int) {
 	t.Helper()
 	want := fmt.Sprintf(`"resourceVersion":"%d"`, version)
-	awaitThat(t, want, func() bool {
+	awaitCondition(t, want, func() bool {
 		resp, err := http.Get(url + "/vedette/v1/objects/well/configmaps/n/a")
 		if err != nil {
 			t.Fatal(err)
@@ -260,9 +260,9 @@ func awaitVersion(t *testing.T, url string, version int) {
 	})
 }
 
-func awaitThat(t *testing.T, what string, holds func() bool) {
+func awaitCondition(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !holds(); {
+	for deadline := time.Now().Add(2 * time.Minute); !condition(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// under runs an attack in a process of its own beside what honest agents do, and ends
+// withAttack runs an attack in a process of its own beside what honest agents do, and ends
 // it afterwards. A hostile host takes no processor time from the server or from honest
 // agents: the process has the lowest priority.
-func under(t *testing.T, s *server, attack string, honest func()) {
+func withAttack(t *testing.T, s *server, attack string, action func()) {
 	t.Helper()
 	cmd := exec.Command("nice", "-n", "19", os.Args[0])
 	cmd.Env = append(os.Environ(), attackVariable+"="+attack, serverVariable+"="+s.grpc)
@@ -55,7 +55,7 @@ func under(t *testing.T, s *server, attack string, honest func()) {
 		_ = stop.Close()
 		select {
 		case err = <-ended:
-		case <-time.After(patience):
+		case <-time.After(awaitTimeout):
 			_ = cmd.Process.Kill()
 			err = errors.Join(fmt.Errorf("it does not end"), <-ended)
 		}
@@ -63,33 +63,33 @@ func under(t *testing.T, s *server, attack string, honest func()) {
 			t.Errorf("attack %q: %v", attack, err)
 		}
 	}()
-	honest()
+	action()
 }
 
 // runAttack runs an attack until standard input ends.
 func runAttack(name, server string) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	e := &enemy{server: server, ctx: ctx}
+	host := &attacker{server: server, ctx: ctx}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
-		e.hangUp()
+		host.closeAll()
 	}()
-	if name == slowly {
-		e.slow()
+	if name == slowAttack {
+		host.sendSlowly()
 		return nil
 	}
 	for _, a := range attacks {
 		if a.name == name {
-			a.does(e)
+			a.run(host)
 			return nil
 		}
 	}
 	return errors.New("no such attack")
 }
 
-// enemy is a host of hostile agents.
-type enemy struct {
+// attacker is a host of hostile agents.
+type attacker struct {
 	server string // its address
 	ctx    context.Context
 
@@ -97,11 +97,11 @@ type enemy struct {
 	conns []*grpc.ClientConn
 }
 
-// rest waits between two blows, and reports whether to go on.
-func (e *enemy) rest(d time.Duration) bool {
+// pause waits between two blows, and reports whether to go on.
+func (a *attacker) pause(d time.Duration) bool {
 	runtime.Gosched()
 	select {
-	case <-e.ctx.Done():
+	case <-a.ctx.Done():
 		return false
 	case <-time.After(d):
 		return true
@@ -109,21 +109,21 @@ func (e *enemy) rest(d time.Duration) bool {
 }
 
 // connect opens a connection from the enemy's address.
-func (e *enemy) connect() *grpc.ClientConn {
-	conn, err := dial(e.server, "127.0.0.2")
+func (a *attacker) connect() *grpc.ClientConn {
+	conn, err := dial(a.server, "127.0.0.2")
 	if err != nil {
 		panic(err) // of this test's own making: nothing is dialed yet
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.conns = append(e.conns, conn)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conns = append(a.conns, conn)
 	return conn
 }
 
-func (e *enemy) hangUp() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, conn := range e.conns {
+func (a *attacker) closeAll() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, conn := range a.conns {
 		_ = conn.Close()
 	}
 }

@@ -28,8 +28,8 @@ func dial(server, from string) (*grpc.ClientConn, error) {
 		}))
 }
 
-// honest is an agent that does what it should, and whose account nobody else changes.
-type honest struct {
+// honestAgent is an agent that does what it should, and whose account nobody else changes.
+type honestAgent struct {
 	t       *testing.T
 	server  *server
 	account string
@@ -39,35 +39,35 @@ type honest struct {
 	writer wire.Writer
 	term   int64
 
-	lost      atomic.Bool // its connection
-	assigned  chan int64
-	welcomed  chan string
-	latencies []time.Duration
-	stored    map[string]string // what it has told, by name
+	isDisconnected atomic.Bool // its connection
+	assigned       chan int64
+	welcomed       chan string
+	latencies      []time.Duration
+	stored         map[string]string // what it has told, by name
 }
 
 // join connects an honest agent with an account of its own.
-func join(t *testing.T, s *server, account string) *honest {
+func join(t *testing.T, s *server, account string) *honestAgent {
 	t.Helper()
 	conn, err := dial(s.grpc, "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	h := &honest{t: t, server: s, account: account, assigned: make(chan int64, 16), welcomed: make(chan string, 1), stored: map[string]string{}}
+	h := &honestAgent{t: t, server: s, account: account, assigned: make(chan int64, 16), welcomed: make(chan string, 1), stored: map[string]string{}}
 	if h.stream, err = wire.NewCachingClient(conn).Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h.send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: "honest-" + account}}})
-	go h.listen()
+	go h.receive()
 	session := <-h.welcomed
 	h.send(registration(account))
 	h.term = <-h.assigned
-	go h.beat()
-	go h.operate(wire.NewOperationsClient(conn), session)
-	h.tell(nil, &wire.Record_Declare{Declare: &wire.Declare{Feeds: []*wire.DeclaredFeed{{Feed: pods(), Version: "v1", Plural: "pods", Namespaced: true}}}})
-	h.tell(pods(), &wire.Record_Begin{Begin: &wire.Begin{}})
-	h.tell(pods(), &wire.Record_End{End: &wire.End{ResourceVersion: "1"}})
+	go h.sendHeartbeats()
+	go h.answerOperations(wire.NewOperationsClient(conn), session)
+	h.sendRecord(nil, &wire.Record_Declare{Declare: &wire.Declare{Feeds: []*wire.DeclaredFeed{{Feed: pods(), Version: "v1", Plural: "pods", Namespaced: true}}}})
+	h.sendRecord(pods(), &wire.Record_Begin{Begin: &wire.Begin{}})
+	h.sendRecord(pods(), &wire.Record_End{End: &wire.End{ResourceVersion: "1"}})
 	return h
 }
 
@@ -78,7 +78,7 @@ func registration(account string) *wire.AgentMessage {
 		Account: account, Cluster: &wire.Cluster{Uid: "uid-" + account, Host: "https://" + account}, Properties: []byte("{}")}}}
 }
 
-func (h *honest) send(m *wire.AgentMessage) {
+func (h *honestAgent) send(m *wire.AgentMessage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.stream.Send(m); err != nil {
@@ -86,11 +86,11 @@ func (h *honest) send(m *wire.AgentMessage) {
 	}
 }
 
-func (h *honest) listen() {
+func (h *honestAgent) receive() {
 	for {
 		m, err := h.stream.Recv()
 		if err != nil {
-			if h.lost.Store(true); h.t.Context().Err() == nil {
+			if h.isDisconnected.Store(true); h.t.Context().Err() == nil {
 				h.t.Errorf("the honest agent of %s lost its connection: %v", h.account, err)
 			}
 			return
@@ -106,15 +106,15 @@ func (h *honest) listen() {
 	}
 }
 
-func (h *honest) beat() {
-	for h.t.Context().Err() == nil && !h.lost.Load() {
-		h.tell(nil, &wire.Record_Pulse{Pulse: &wire.AgentPulse{UnixMillis: time.Now().UnixMilli()}})
+func (h *honestAgent) sendHeartbeats() {
+	for h.t.Context().Err() == nil && !h.isDisconnected.Load() {
+		h.sendRecord(nil, &wire.Record_Pulse{Pulse: &wire.AgentPulse{UnixMillis: time.Now().UnixMilli()}})
 		time.Sleep(time.Second)
 	}
 }
 
-// tell sends one record.
-func (h *honest) tell(feed *wire.Feed, step wire.Step) {
+// sendRecord sends one record.
+func (h *honestAgent) sendRecord(feed *wire.Feed, step wire.Step) {
 	rec := &wire.Record{Account: h.account, Term: h.term, Feed: feed, Step: step}
 	if rec.GetPulse() != nil {
 		rec.Account, rec.Term = "", 0
@@ -145,8 +145,8 @@ func data(zstd []byte) *wire.AgentMessage {
 	return &wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: &wire.Data{Zstd: bytes.Clone(zstd)}}}
 }
 
-// operate answers what it is asked in the name of its account.
-func (h *honest) operate(c wire.OperationsClient, session string) {
+// answerOperations answers what it is asked in the name of its account.
+func (h *honestAgent) answerOperations(c wire.OperationsClient, session string) {
 	stream, err := c.Serve(h.t.Context())
 	if err != nil {
 		h.t.Error(err)
@@ -167,14 +167,14 @@ func (h *honest) operate(c wire.OperationsClient, session string) {
 }
 
 // change changes an object, and waits until readers see it.
-func (h *honest) change(t *testing.T, i int) {
+func (h *honestAgent) change(t *testing.T, i int) {
 	t.Helper()
 	name, version := fmt.Sprint("pod-", i%5), fmt.Sprint(100+i)
 	began := time.Now()
-	h.tell(pods(), &wire.Record_Upsert{Upsert: &wire.Upsert{Namespace: "default", Name: name, Uid: "uid-" + name, ResourceVersion: version, ApiVersion: "v1",
+	h.sendRecord(pods(), &wire.Record_Upsert{Upsert: &wire.Upsert{Namespace: "default", Name: name, Uid: "uid-" + name, ResourceVersion: version, ApiVersion: "v1",
 		Live: true, Body: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `"}}`)}})
 	await(t, "a change of "+h.account+" is visible", func() error {
-		if h.lost.Load() {
+		if h.isDisconnected.Load() {
 			t.Fatalf("the agent of %s is not connected any more", h.account)
 		}
 		versions, err := h.server.versions(h.account)
@@ -187,8 +187,8 @@ func (h *honest) change(t *testing.T, i int) {
 	h.stored[name] = version
 }
 
-// unharmed asks that readers see what the agent has told, and nothing else.
-func (h *honest) unharmed(t *testing.T) {
+// verifyStored asks that readers see what the agent has told, and nothing else.
+func (h *honestAgent) verifyStored(t *testing.T) {
 	t.Helper()
 	versions, err := h.server.versions(h.account)
 	if err != nil || fmt.Sprint(versions) != fmt.Sprint(h.stored) {
@@ -196,8 +196,8 @@ func (h *honest) unharmed(t *testing.T) {
 	}
 }
 
-// report logs how long changes took to be visible.
-func (h *honest) report(t *testing.T) {
+// logLatencies logs how long changes took to be visible.
+func (h *honestAgent) logLatencies(t *testing.T) {
 	t.Helper()
 	slices.Sort(h.latencies)
 	n := len(h.latencies)

@@ -55,7 +55,7 @@ func startServer(t *testing.T) *server {
 	t.Helper()
 	dir := t.TempDir()
 	binary := build(t, dir)
-	rest, grpc := port(t), port(t)
+	rest, grpc := freePort(t), freePort(t)
 	config := filepath.Join(dir, "server.yml")
 	if err := os.WriteFile(config, fmt.Appendf(nil, serverConfig, rest, grpc, filepath.Join(dir, "v.db")), 0o600); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func startServer(t *testing.T) *server {
 	return s
 }
 
-func port(t *testing.T) int {
+func freePort(t *testing.T) int {
 	t.Helper()
 	p, err := ports.Reserve()
 	if err != nil {
@@ -130,8 +130,8 @@ func (s *server) peak() int64 {
 	return n << 10
 }
 
-// patience bounds what a condition is waited for.
-const patience = 90 * time.Second
+// awaitTimeout bounds what a condition is waited for.
+const awaitTimeout = 90 * time.Second
 
 // await waits until a condition holds.
 func await(t *testing.T, what string, condition func() error) {
@@ -141,8 +141,8 @@ func await(t *testing.T, what string, condition func() error) {
 		if err == nil {
 			return
 		}
-		if time.Since(began) > patience {
-			t.Fatalf("%s: not after %v: %v", what, patience, err)
+		if time.Since(began) > awaitTimeout {
+			t.Fatalf("%s: not after %v: %v", what, awaitTimeout, err)
 		}
 	}
 }
@@ -155,10 +155,10 @@ func (s *server) get(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return read(response)
+	return readBody(response)
 }
 
-func read(response *http.Response) ([]byte, error) {
+func readBody(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode >= 300 {
@@ -186,13 +186,13 @@ func (s *server) versions(account string) (map[string]string, error) {
 	return found, nil
 }
 
-// do has an operation carried out, and returns its outcome.
-func (s *server) do(operation string) (string, error) {
+// operate has an operation carried out, and returns its outcome.
+func (s *server) operate(operation string) (string, error) {
 	response, err := client.Post(s.rest+"/vedette/v1/operations", "application/json", strings.NewReader(operation))
 	if err != nil {
 		return "", err
 	}
-	body, err := read(response)
+	body, err := readBody(response)
 	if err != nil && len(body) == 0 {
 		return "", errors.Join(err, errors.New("no outcome"))
 	}

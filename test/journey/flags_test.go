@@ -14,9 +14,9 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// richWeb is a Deployment, or another workload, whose pods have something of most
+// fullWorkload is a Deployment, or another workload, whose pods have something of most
 // that a template can have.
-func richWeb(kind, image string) string {
+func fullWorkload(kind, image string) string {
 	return strings.NewReplacer("KIND", kind, "IMAGE", image).Replace(`apiVersion: apps/v1
 kind: KIND
 metadata:
@@ -119,110 +119,110 @@ spec:
 
 // oracle is kubectl against the same cluster, of whose words the tool's are to be.
 type oracle struct {
-	*tool
+	*cli
 	file string // that kubectl reads manifests from
 }
 
-// ofKubectl are lines that kubectl has to say about itself.
-var ofKubectl = regexp.MustCompile(`(?m)^(W\d{4} .*|Warning: Immediate deletion does not wait .*)\n`)
+// kubectlOnlyLines are lines that kubectl has to say about itself.
+var kubectlOnlyLines = regexp.MustCompile(`(?m)^(W\d{4} .*|Warning: Immediate deletion does not wait .*)\n`)
 
-// alike holds that both print the same, warnings included, but for the order of lines
+// compareOutput holds that both print the same, warnings included, but for the order of lines
 // where that is no matter.
-func (o oracle) alike(stdin, command string, sorted bool) string {
+func (o oracle) compareOutput(stdin, command string, ignoreOrder bool) string {
 	o.t.Helper()
 	if err := os.WriteFile(o.file, []byte(stdin), 0o600); err != nil {
 		o.t.Fatal(err)
 	}
-	theirs, err := plane.KubectlShows(o.t.Context(), strings.Fields(strings.Replace(command, "-f -", "-f "+o.file, 1))...)
+	want, err := plane.KubectlCombinedOutput(o.t.Context(), strings.Fields(strings.Replace(command, "-f -", "-f "+o.file, 1))...)
 	if err != nil {
 		o.t.Fatalf("%v", err)
 	}
-	theirs = ofKubectl.ReplaceAll(theirs, nil)
-	code, ours := o.run(stdin, command)
+	want = kubectlOnlyLines.ReplaceAll(want, nil)
+	code, got := o.run(stdin, command)
 	lines := func(text string) []string {
 		all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-		if sorted {
+		if ignoreOrder {
 			slices.Sort(all)
 		}
 		return all
 	}
-	if code != 0 || !slices.Equal(lines(ours), lines(string(theirs))) {
-		o.t.Errorf("$ vedette %s\n%s(exit code %d)\n$ kubectl %s\n%s", command, ours, code, command, theirs)
+	if code != 0 || !slices.Equal(lines(got), lines(string(want))) {
+		o.t.Errorf("$ vedette %s\n%s(exit code %d)\n$ kubectl %s\n%s", command, got, code, command, want)
 	}
-	return ours
+	return got
 }
 
 func flagsConfigMap(name, colour string) string {
 	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  namespace: flags\n  labels: {part: flags}\ndata: {sky: " + colour + "}\n"
 }
 
-// TestToolIsKubectls compares what the tool says, and does, with what kubectl does in
+// TestOutputMatchesKubectl compares what the tool says, and does, with what kubectl does in
 // the same cluster.
-func TestToolIsKubectls(t *testing.T) {
+func TestOutputMatchesKubectl(t *testing.T) {
 	h := start(t, agent.Account{Name: "one"}, redact.Config{})
 	h.awaitLive(12)
-	v := oracle{buildTool(t, "http://"+h.srv.REST().String()), filepath.Join(t.TempDir(), "manifests.yaml")}
+	v := oracle{buildCLI(t, "http://"+h.srv.REST().String()), filepath.Join(t.TempDir(), "manifests.yaml")}
 	service := "---\napiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  namespace: flags\n  labels: {part: flags}\nspec:\n  ports: [{port: PORT}]\n"
-	v.prints("namespace/flags created", "apiVersion: v1\nkind: Namespace\nmetadata: {name: flags}", "apply -f -")
+	v.wantOutput("namespace/flags created", "apiVersion: v1\nkind: Namespace\nmetadata: {name: flags}", "apply -f -")
 
 	for _, kind := range []string{"Deployment", "DaemonSet", "StatefulSet"} {
 		for _, image := range []string{"example.com/m:1", "example.com/m:2"} {
-			manifest := richWeb(kind, image)
+			manifest := fullWorkload(kind, image)
 			if _, out := v.run(manifest, "apply -f - --server-side --force-conflicts"); !strings.Contains(out, "serverside-applied") {
 				t.Fatal(out)
 			}
 			v.awaitRevision(kind, map[string]string{"example.com/m:1": "1", "example.com/m:2": "2"}[image])
 		}
 		for _, revision := range []string{"1", "2"} {
-			out := v.alike("", "rollout history "+strings.ToLower(kind)+"/rich -n flags --revision "+revision, false)
+			out := v.compareOutput("", "rollout history "+strings.ToLower(kind)+"/rich -n flags --revision "+revision, false)
 			if !strings.Contains(out, "example.com/m:"+revision) {
 				t.Errorf("revision %s is %s", revision, out)
 			}
 		}
 	}
-	v.alike("", "scale deployment/rich --replicas 5 -n flags --dry-run=server", false)
-	v.alike("", "rollout undo deployment/rich -n flags --dry-run=server", false)
-	v.alike(richWeb("Deployment", "example.com/m:3"), "apply -f - --server-side --force-conflicts --dry-run=server", false)
+	v.compareOutput("", "scale deployment/rich --replicas 5 -n flags --dry-run=server", false)
+	v.compareOutput("", "rollout undo deployment/rich -n flags --dry-run=server", false)
+	v.compareOutput(fullWorkload("Deployment", "example.com/m:3"), "apply -f - --server-side --force-conflicts --dry-run=server", false)
 
 	web := func(port string) string { return strings.Replace(service, "PORT", port, 1) }
-	v.alike(web("80"), "apply -f - --dry-run=server", false)
-	v.prints("service/web created", web("80"), "apply -f -")
-	v.alike(web("80"), "apply -f - --dry-run=server", false)
-	v.alike(web("81"), "apply -f - --dry-run=server", false)
-	v.prints("service/web unchanged", web("80"), "apply -f -")
+	v.compareOutput(web("80"), "apply -f - --dry-run=server", false)
+	v.wantOutput("service/web created", web("80"), "apply -f -")
+	v.compareOutput(web("80"), "apply -f - --dry-run=server", false)
+	v.compareOutput(web("81"), "apply -f - --dry-run=server", false)
+	v.wantOutput("service/web unchanged", web("80"), "apply -f -")
 
 	endpoints := "---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: web, namespace: flags, labels: {part: old}}\n"
 	twice := endpoints + strings.Replace(endpoints, "name: web", "name: web-2", 1)
 	deprecated := "Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\n"
-	v.alike(twice, "apply -f - --dry-run=server", false)
-	v.prints("endpoints/web created\nendpoints/web-2 created", twice, "apply -f -")
+	v.compareOutput(twice, "apply -f - --dry-run=server", false)
+	v.wantOutput("endpoints/web created\nendpoints/web-2 created", twice, "apply -f -")
 	for _, command := range []string{"apply -f -", "apply -f - --server-side --force-conflicts", "delete -f - --dry-run=server"} {
-		if out := v.alike(twice, command, false); strings.Count(out, deprecated) != 1 {
+		if out := v.compareOutput(twice, command, false); strings.Count(out, deprecated) != 1 {
 			t.Errorf("$ vedette %s\n%s", command, out)
 		}
 	}
 
 	misspelt := "---\napiVersion: v1\nkind: Service\nmetadata: {name: misspelt, namespace: flags}\nspec: {ports: [{port: 80, prot: TCP}], selectors: {a: b}}\n"
-	v.alike(misspelt, "apply -f - --validate=warn --dry-run=server", false)
-	warned := "Warning: unknown field \"spec.ports[0].prot\"\nWarning: unknown field \"spec.selectors\"\nservice/misspelt "
-	v.prints(warned+"created", misspelt, "apply -f - --validate=warn")
-	v.prints(warned+"unchanged", misspelt, "apply -f - --validate=warn") // kubectl calls it configured, for its patch is not empty
+	v.compareOutput(misspelt, "apply -f - --validate=warn --dry-run=server", false)
+	warnings := "Warning: unknown field \"spec.ports[0].prot\"\nWarning: unknown field \"spec.selectors\"\nservice/misspelt "
+	v.wantOutput(warnings+"created", misspelt, "apply -f - --validate=warn")
+	v.wantOutput(warnings+"unchanged", misspelt, "apply -f - --validate=warn") // kubectl calls it configured, for its patch is not empty
 
-	v.prints("configmap/old created", flagsConfigMap("kept", "blue")+flagsConfigMap("old", "blue"), "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
+	v.wantOutput("configmap/old created", flagsConfigMap("kept", "blue")+flagsConfigMap("old", "blue"), "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
 	kept := flagsConfigMap("kept", "red")
-	pruned := v.alike(kept, "apply -f - --prune -l part=flags --dry-run=server -n flags", true)
+	pruned := v.compareOutput(kept, "apply -f - --prune -l part=flags --dry-run=server -n flags", true)
 	if want := deprecated + "configmap/kept configured (server dry run)\nservice/web pruned (server dry run)\nconfigmap/old pruned (server dry run)\n"; !sameLines(pruned, want) {
 		t.Errorf("it would prune %s", pruned)
 	}
-	v.prints("configmap/old pruned", kept, "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
-	v.prints("service/web pruned", kept, "apply -f - --prune -l part=flags")
+	v.wantOutput("configmap/old pruned", kept, "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
+	v.wantOutput("service/web pruned", kept, "apply -f - --prune -l part=flags")
 
-	v.alike("", "delete configmaps --all -n flags --dry-run=server", true)
-	v.alike("", "delete configmaps --field-selector metadata.name=kept -A --dry-run=server --grace-period 0 --force", false)
-	v.alike(kept+web("80"), "delete -f - --dry-run=client", false)
-	v.alike(kept, "delete -f - --dry-run=server", false)
-	v.prints(`configmap "kept" deleted from flags namespace`, "", "delete configmaps -A --field-selector metadata.name=kept")
-	v.prints(`deployment.apps "rich" deleted from flags namespace`, "", "delete deployments --all -n flags")
+	v.compareOutput("", "delete configmaps --all -n flags --dry-run=server", true)
+	v.compareOutput("", "delete configmaps --field-selector metadata.name=kept -A --dry-run=server --grace-period 0 --force", false)
+	v.compareOutput(kept+web("80"), "delete -f - --dry-run=client", false)
+	v.compareOutput(kept, "delete -f - --dry-run=server", false)
+	v.wantOutput(`configmap "kept" deleted from flags namespace`, "", "delete configmaps -A --field-selector metadata.name=kept")
+	v.wantOutput(`deployment.apps "rich" deleted from flags namespace`, "", "delete deployments --all -n flags")
 	if code, out := v.run("", "ops --verb prune"); code != 0 || !strings.Contains(out, "prune (dry run)") || !strings.Contains(out, "flags (part=flags)") {
 		t.Errorf("the history: %d %s", code, out)
 	}
@@ -231,12 +231,12 @@ func TestToolIsKubectls(t *testing.T) {
 // awaitRevision waits until a workload has a revision.
 func (v oracle) awaitRevision(kind, number string) {
 	v.t.Helper()
-	list, has := "replicasets", func(o controlplane.Object) any {
+	list, revisionOf := "replicasets", func(o controlplane.Object) any {
 		annotations, _ := o["metadata"].(controlplane.Object)["annotations"].(controlplane.Object)
 		return annotations["deployment.kubernetes.io/revision"]
 	}
 	if kind != "Deployment" {
-		list, has = "controllerrevisions", func(o controlplane.Object) any {
+		list, revisionOf = "controllerrevisions", func(o controlplane.Object) any {
 			owners, _ := o["metadata"].(controlplane.Object)["ownerReferences"].([]any)
 			if owners[0].(controlplane.Object)["kind"] != kind {
 				return nil
@@ -246,7 +246,7 @@ func (v oracle) awaitRevision(kind, number string) {
 	}
 	err := plane.Await(v.t.Context(), "/apis/apps/v1/namespaces/flags/"+list, func(o controlplane.Object) bool {
 		items, _ := o["items"].([]any)
-		return slices.ContainsFunc(items, func(item any) bool { return has(item.(controlplane.Object)) == number })
+		return slices.ContainsFunc(items, func(item any) bool { return revisionOf(item.(controlplane.Object)) == number })
 	})
 	if err != nil {
 		v.t.Fatal(err)

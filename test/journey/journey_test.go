@@ -46,44 +46,44 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// logbook gathers what both halves log.
-type logbook struct {
+// logBuffer gathers what both halves log.
+type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (l *logbook) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.Write(p)
 }
 
-func (l *logbook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
 }
 
-// half is a server and an agent of the plane.
-type half struct {
+// stack is a server and an agent of the plane.
+type stack struct {
 	t   *testing.T
 	srv *server.Server
-	log *logbook
+	log *logBuffer
 	dir string
 
 	stopAgent func() // and wait until it has ended
 }
 
 // start runs both halves for the time of a test.
-func start(t *testing.T, account agent.Account, rules redact.Config) *half {
+func start(t *testing.T, account agent.Account, rules redact.Config) *stack {
 	t.Helper()
-	return startTapped(t, account, rules)
+	return startWithDialOptions(t, account, rules)
 }
 
-// startTapped is start with a hand on the agent's connection.
-func startTapped(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *half {
+// startWithDialOptions is start with a hand on the agent's connection.
+func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *stack {
 	t.Helper()
-	h := &half{t: t, log: &logbook{}, dir: t.TempDir()}
+	h := &stack{t: t, log: &logBuffer{}, dir: t.TempDir()}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	srv, err := server.Listen(server.Config{
 		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
@@ -94,7 +94,7 @@ func startTapped(t *testing.T, account agent.Account, rules redact.Config, optio
 		t.Fatal(err)
 	}
 	h.srv = srv
-	stopServer := running(t, srv.Run)
+	stopServer := runInBackground(t, srv.Run)
 	h.startAgent(account, rules, options...)
 	t.Cleanup(func() {
 		h.stopAgent()
@@ -107,17 +107,17 @@ func startTapped(t *testing.T, account agent.Account, rules redact.Config, optio
 }
 
 // startAgent runs an agent with one account of the plane.
-func (h *half) startAgent(account agent.Account, rules redact.Config, options ...grpc.DialOption) {
+func (h *stack) startAgent(account agent.Account, rules redact.Config, options ...grpc.DialOption) {
 	account.Access.KubeconfigFile = plane.Kubeconfig()
 	a := agent.New(agent.Config{
 		Uplink:   uplink.Config{Target: h.srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
 		Accounts: []agent.Account{account}, Redact: rules,
 	}, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	h.stopAgent = running(h.t, a.Run)
+	h.stopAgent = runInBackground(h.t, a.Run)
 }
 
-// running runs one half until the function that it returns is called.
-func running(t *testing.T, run func(context.Context) error) (stop func()) {
+// runInBackground runs one half until the function that it returns is called.
+func runInBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group errgroup.Group
 	group.Go(func() error { return run(ctx) })
@@ -130,7 +130,7 @@ func running(t *testing.T, run func(context.Context) error) (stop func()) {
 }
 
 // get decodes an answer of the server, and reports whether it was 200.
-func (h *half) get(path string, into any) bool {
+func (h *stack) get(path string, into any) bool {
 	h.t.Helper()
 	resp, err := http.Get("http://" + h.srv.REST().String() + path)
 	if err != nil {
@@ -150,7 +150,7 @@ func (h *half) get(path string, into any) bool {
 }
 
 // await polls until done or a minute is over.
-func (h *half) await(what string, done func() bool) {
+func (h *stack) await(what string, done func() bool) {
 	h.t.Helper()
 	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
@@ -165,7 +165,7 @@ func (h *half) await(what string, done func() bool) {
 	}
 }
 
-func (h *half) awaitLive(feeds int) {
+func (h *stack) awaitLive(feeds int) {
 	h.t.Helper()
 	h.await(fmt.Sprintf("%d live feeds", feeds), func() bool {
 		var list struct {
@@ -184,11 +184,11 @@ func (h *half) awaitLive(feeds int) {
 	})
 }
 
-// TestChangesFlow follows objects from a cluster's controllers to a reader:
+// TestChangesReachReaders follows objects from a cluster's controllers to a reader:
 // their creation, a change, and their end.
-func TestChangesFlow(t *testing.T) {
-	work := controlplane.Workloads{Namespace: "flow", Deployments: 2, Replicas: 2}
-	if err := plane.CreateWorkloads(t.Context(), work); err != nil {
+func TestChangesReachReaders(t *testing.T) {
+	workloads := controlplane.Workloads{Namespace: "flow", Deployments: 2, Replicas: 2}
+	if err := plane.CreateWorkloads(t.Context(), workloads); err != nil {
 		t.Fatal(err)
 	}
 	h := start(t, agent.Account{Name: "one"}, redact.Config{})
@@ -210,9 +210,9 @@ func TestChangesFlow(t *testing.T) {
 	h.await("no pods after the Deployment's end", func() bool { return pods() == 0 })
 }
 
-// TestSecretsStay looks for what is secret wherever it could have gone: in rows,
+// TestSecretsAreNotStoredOrLogged looks for what is secret wherever it could have gone: in rows,
 // answers and log lines. Secrets are asked for, by name, as nobody should.
-func TestSecretsStay(t *testing.T) {
+func TestSecretsAreNotStoredOrLogged(t *testing.T) {
 	const canary = "c4n4ry-7d1f"
 	lastApplied := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"default"},"stringData":{"password":"%s"}}`, canary)
 	objects := []struct {
@@ -267,9 +267,9 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// TestStaleWhenTheAgentIsGone asks that data is called stale once nobody reports
+// TestDataIsStaleWithoutAgent asks that data is called stale once nobody reports
 // it, and that it can still be read.
-func TestStaleWhenTheAgentIsGone(t *testing.T) {
+func TestDataIsStaleWithoutAgent(t *testing.T) {
 	h := start(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Namespace"}}}, redact.Config{})
 	h.awaitLive(1)
 	stale := func() bool {
@@ -287,10 +287,10 @@ func TestStaleWhenTheAgentIsGone(t *testing.T) {
 	}
 }
 
-// TestNewRulesReachWhatIsStored asks that an agent that comes back with a new rule
+// TestNewRedactionRulesApplyToStoredData asks that an agent that comes back with a new rule
 // of redaction has the server forget what the rule would have kept back, though
 // the cluster has not changed.
-func TestNewRulesReachWhatIsStored(t *testing.T) {
+func TestNewRedactionRulesApplyToStoredData(t *testing.T) {
 	const path, password = "/apis/apps/v1/namespaces/default/deployments", "hunter2"
 	err := plane.Create(t.Context(), path, map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{"name": "rules"},

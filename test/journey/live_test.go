@@ -12,19 +12,19 @@ import (
 	"github.com/vedette-io/vedette/server/clouddriver"
 )
 
-// TestReadsReachTheCluster asks for what is not stored, as Orca does right after
+// TestReadsFallBackToCluster asks for what is not stored, as Orca does right after
 // it deployed.
-func TestReadsReachTheCluster(t *testing.T) {
-	w := wireUp(t)
-	w.namespace("reads")
-	w.done(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings-v000","namespace":"reads",
+func TestReadsFallBackToCluster(t *testing.T) {
+	w := newOperationsEnv(t)
+	w.createNamespace("reads")
+	w.mustDo(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings-v000","namespace":"reads",
 		"annotations":{"moniker.spinnaker.io/application":"web","moniker.spinnaker.io/cluster":"configMap settings"}},"data":{"a":"b"}}`)})
-	w.done(vedette.ApplyArgs{Manifest: deployment("reads", "web", 1)})
-	w.done(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"migrate","namespace":"reads"},
+	w.mustDo(vedette.ApplyArgs{Manifest: deployment("reads", "web", 1)})
+	w.mustDo(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"migrate","namespace":"reads"},
 		"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"i"}]}}}}`)})
 	server := httptest.NewServer(clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatcher, Log: w.log}))
 	t.Cleanup(server.Close)
-	ask := func(method, path string) string {
+	request := func(method, path string) string {
 		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestReadsReachTheCluster(t *testing.T) {
 		}
 		return fmt.Sprintf("%d %s", response.StatusCode, body)
 	}
-	h := &half{t: t}
+	h := &stack{t: t}
 	for _, tt := range []struct{ method, path, want string }{
 		{"GET", "/manifests/one/reads/configMap%20settings-v000", `200 {"account":"one","name":"configMap settings-v000","location":"reads"`},
 		{"GET", "/manifests/one/reads/cm%20nope", "404 "},
@@ -52,6 +52,6 @@ func TestReadsReachTheCluster(t *testing.T) {
 		{"GET", "/applications/web/jobs/one/reads/job%20migrate", "404 "},
 	} {
 		// Controllers take a moment.
-		h.await(tt.method+" "+tt.path+" says "+tt.want, func() bool { return strings.Contains(ask(tt.method, tt.path), tt.want) })
+		h.await(tt.method+" "+tt.path+" says "+tt.want, func() bool { return strings.Contains(request(tt.method, tt.path), tt.want) })
 	}
 }

@@ -15,48 +15,48 @@ import (
 	pb "github.com/vedette-io/vedette/wire"
 )
 
-// scribe is an agent whose only account has a pod that writes what the test says.
-type scribe struct {
-	*wired
-	log    func() io.ReadCloser
-	seated chan struct{} // closed once the account is the scribe's
+// logAgent is an agent whose only account has a pod that writes what the test says.
+type logAgent struct {
+	*operationsEnv
+	log      func() io.ReadCloser
+	assigned chan struct{} // closed once the account is the scribe's
 }
 
-func (s *scribe) Connected(uplink.ServerSettings) {}
-func (s *scribe) Indexed(uplink.Index)            {}
-func (s *scribe) Assigned(a uplink.Assignment) {
+func (s *logAgent) Connected(uplink.ServerSettings) {}
+func (s *logAgent) Indexed(uplink.Index)            {}
+func (s *logAgent) Assigned(a uplink.Assignment) {
 	if a.Role == pb.Assignment_ROLE_CACHER {
-		s.seated <- struct{}{}
+		s.assigned <- struct{}{}
 	}
 }
 
-// write connects an agent whose logs are what log returns.
-func write(t *testing.T, log func() io.ReadCloser) *scribe {
+// newLogAgent connects an agent whose logs are what log returns.
+func newLogAgent(t *testing.T, log func() io.ReadCloser) *logAgent {
 	t.Helper()
-	s := &scribe{wired: wireServer(t), log: log, seated: make(chan struct{}, 16)}
+	s := &logAgent{operationsEnv: newOperationsServer(t), log: log, assigned: make(chan struct{}, 16)}
 	var link *uplink.Uplink
-	pad := desk.New(desk.Config{}, func(_ context.Context, op vedette.Operation) vedette.Outcome {
+	exec := desk.New(desk.Config{}, func(_ context.Context, op vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{ID: op.ID, State: vedette.Done, Status: 200, Stream: s.log()}
 	}, func(out vedette.Outcome) { link.Answer(out) })
-	link = uplink.New(s.uplink(), outbox.New(1<<20), s, pad, s.wired.log)
+	link = uplink.New(s.uplink(), outbox.New(1<<20), s, exec, s.operationsEnv.log)
 	if err := link.Register(vedette.Account{Name: "one", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(running(t, pad.Run))
-	t.Cleanup(running(t, link.Run))
-	<-s.seated
+	t.Cleanup(runInBackground(t, exec.Run))
+	t.Cleanup(runInBackground(t, link.Run))
+	<-s.assigned
 	return s
 }
 
-func (s *scribe) read() io.ReadCloser {
+func (s *logAgent) readLog() io.ReadCloser {
 	s.t.Helper()
-	return s.done(vedette.LogsArgs{Target: vedette.Target{Namespace: "n", Name: "p"}}).Stream
+	return s.mustDo(vedette.LogsArgs{Target: vedette.Target{Namespace: "n", Name: "p"}}).Stream
 }
 
 func TestLongLog(t *testing.T) {
 	text := bytes.Repeat([]byte("2026-11-21T00:00:00Z INFO a line as programs write them\n"), 20_000_000/57)
-	s := write(t, func() io.ReadCloser { return io.NopCloser(bytes.NewReader(text)) })
-	log := s.read()
+	s := newLogAgent(t, func() io.ReadCloser { return io.NopCloser(bytes.NewReader(text)) })
+	log := s.readLog()
 	defer log.Close()
 	got, err := io.ReadAll(log)
 	if err != nil || !bytes.Equal(got, text) {
@@ -68,8 +68,8 @@ func TestLongLog(t *testing.T) {
 // must be closed where it is written, though nothing more is.
 func TestFollowedLog(t *testing.T) {
 	r, w := io.Pipe()
-	s := write(t, func() io.ReadCloser { return r })
-	log := s.read()
+	s := newLogAgent(t, func() io.ReadCloser { return r })
+	log := s.readLog()
 	lines := bufio.NewReader(log)
 	for _, line := range []string{"one\n", "two\n", "three\n"} {
 		if _, err := io.WriteString(w, line); err != nil {
@@ -89,8 +89,8 @@ func TestFollowedLog(t *testing.T) {
 	}
 }
 
-func TestLogBreaksOff(t *testing.T) {
-	s := write(t, func() io.ReadCloser {
+func TestInterruptedLogReturnsError(t *testing.T) {
+	s := newLogAgent(t, func() io.ReadCloser {
 		r, w := io.Pipe()
 		go func() {
 			_, _ = io.WriteString(w, "one\n")
@@ -98,7 +98,7 @@ func TestLogBreaksOff(t *testing.T) {
 		}()
 		return r
 	})
-	log := s.read()
+	log := s.readLog()
 	defer log.Close()
 	got, err := io.ReadAll(log)
 	if string(got) != "one\n" || !errors.Is(err, pb.ErrIncompleteAnswer) {
@@ -106,11 +106,11 @@ func TestLogBreaksOff(t *testing.T) {
 	}
 }
 
-// TestLogOfLostConnection ends a log with an error, not as if it were complete.
-func TestLogOfLostConnection(t *testing.T) {
+// TestLogOfLostConnectionReturnsError ends a log with an error, not as if it were complete.
+func TestLogOfLostConnectionReturnsError(t *testing.T) {
 	r, w := io.Pipe()
-	s := write(t, func() io.ReadCloser { return r })
-	log := s.read()
+	s := newLogAgent(t, func() io.ReadCloser { return r })
+	log := s.readLog()
 	defer log.Close()
 	if _, err := io.WriteString(w, "one\n"); err != nil {
 		t.Fatal(err)

@@ -29,9 +29,9 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// wired is a server's way of operations, an agent of the plane, and a proxy
+// operationsEnv is a server's way of operations, an agent of the plane, and a proxy
 // between the two.
-type wired struct {
+type operationsEnv struct {
 	*dispatch.Dispatcher
 	t     *testing.T
 	store *store.Store
@@ -39,62 +39,62 @@ type wired struct {
 	log   *slog.Logger
 }
 
-func wireUp(t *testing.T) *wired {
+func newOperationsEnv(t *testing.T) *operationsEnv {
 	t.Helper()
-	w := wireServer(t)
+	w := newOperationsServer(t)
 	account := agent.Account{Name: "one"}
 	account.Access.KubeconfigFile = plane.Kubeconfig()
-	t.Cleanup(running(t, agent.New(agent.Config{Uplink: w.uplink(), Accounts: []agent.Account{account}}, w.log).Run))
+	t.Cleanup(runInBackground(t, agent.New(agent.Config{Uplink: w.uplink(), Accounts: []agent.Account{account}}, w.log).Run))
 	w.awaitLive()
 	return w
 }
 
-// wireServer is wireUp without the agent.
-func wireServer(t *testing.T) *wired {
+// newOperationsServer is wireUp without the agent.
+func newOperationsServer(t *testing.T) *operationsEnv {
 	t.Helper()
-	book := &logbook{}
-	w := &wired{t: t, log: slog.New(slog.NewTextHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	logs := &logBuffer{}
+	w := &operationsEnv{t: t, log: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	var err error
 	if w.store, err = store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")}); err != nil {
 		t.Fatal(err)
 	}
-	seats := roster.New("s1", w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)
+	assigner := roster.New("s1", w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)
 	hub := ingest.NewHub()
-	w.Dispatcher = dispatch.New(dispatch.Config{Server: "s1"}, seats, w.store, hub, w.log)
-	door := gate.New(gate.Config{ServerID: "s1", Version: "test", Projections: views.Lifts()}, ingest.New(ingest.Config{}, w.store, hub, w.log), seats, w.Dispatcher, w.log)
+	w.Dispatcher = dispatch.New(dispatch.Config{Server: "s1"}, assigner, w.store, hub, w.log)
+	agents := gate.New(gate.Config{ServerID: "s1", Version: "test", Projections: views.Lifts()}, ingest.New(ingest.Config{}, w.store, hub, w.log), assigner, w.Dispatcher, w.log)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rpc := grpc.NewServer(gate.ServerOptions()...)
-	door.Register(rpc)
-	stopGRPC := running(t, func(context.Context) error { return rpc.Serve(listener) })
-	stopDispatch := running(t, w.Run)
-	stopSeats := running(t, seats.Run)
+	agents.Register(rpc)
+	stopGRPC := runInBackground(t, func(context.Context) error { return rpc.Serve(listener) })
+	stopDispatch := runInBackground(t, w.Run)
+	stopAssigner := runInBackground(t, assigner.Run)
 	w.proxy = proxy.New(t, listener.Addr().String())
 	t.Cleanup(func() {
 		rpc.Stop()
 		stopGRPC()
 		stopDispatch()
-		stopSeats()
+		stopAssigner()
 		if err := w.store.Close(); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Log(book.String())
+			t.Log(logs.String())
 		}
 	})
 	return w
 }
 
-func (w *wired) uplink() uplink.Config {
+func (w *operationsEnv) uplink() uplink.Config {
 	return uplink.Config{Target: w.proxy.Address(), Creds: insecure.NewCredentials(), Agent: "a1",
 		MinBackoff: 20 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
 }
 
-func (w *wired) awaitLive() {
+func (w *operationsEnv) awaitLive() {
 	w.t.Helper()
-	h := &half{t: w.t}
+	h := &stack{t: w.t}
 	h.await("live feeds", func() bool {
 		feeds, err := w.store.Feeds(w.t.Context(), "one")
 		live := 0
@@ -107,11 +107,11 @@ func (w *wired) awaitLive() {
 	})
 }
 
-func (w *wired) do(args vedette.Args) vedette.Outcome {
+func (w *operationsEnv) do(args vedette.Args) vedette.Outcome {
 	return w.Execute(w.t.Context(), vedette.Operation{Account: "one", Args: args})
 }
 
-func (w *wired) done(args vedette.Args) vedette.Outcome {
+func (w *operationsEnv) mustDo(args vedette.Args) vedette.Outcome {
 	w.t.Helper()
 	out := w.do(args)
 	if out.State != vedette.Done {
@@ -120,10 +120,10 @@ func (w *wired) done(args vedette.Args) vedette.Outcome {
 	return out
 }
 
-// namespace makes one of the test's own.
-func (w *wired) namespace(name string) {
+// createNamespace makes one of the test's own.
+func (w *operationsEnv) createNamespace(name string) {
 	w.t.Helper()
-	w.done(vedette.ApplyArgs{Manifest: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)})
+	w.mustDo(vedette.ApplyArgs{Manifest: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)})
 }
 
 func deployment(namespace, name string, replicas int) []byte {
@@ -131,28 +131,28 @@ func deployment(namespace, name string, replicas int) []byte {
 		"selector":{"matchLabels":{"app":%[2]q}},"template":{"metadata":{"labels":{"app":%[2]q}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`, namespace, name, replicas)
 }
 
-// TestOperationsFlow sends operations all the way, and looks for what they wrote
+// TestOperationsReachTheCluster sends operations all the way, and looks for what they wrote
 // the moment that they are answered.
-func TestOperationsFlow(t *testing.T) {
-	w := wireUp(t)
-	w.namespace("operations")
+func TestOperationsReachTheCluster(t *testing.T) {
+	w := newOperationsEnv(t)
+	w.createNamespace("operations")
 	web := vedette.Target{Kind: "deployment", Namespace: "operations", Name: "web"}
 	key := vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "operations", Name: "web"}
-	written := func(out vedette.Outcome) {
+	wantStored := func(out vedette.Outcome) {
 		t.Helper()
 		row, err := w.store.Object(t.Context(), "one", key)
-		if err != nil || out.CacheObject == nil || older(row.ResourceVersion, out.CacheObject.ResourceVersion) {
+		if err != nil || out.CacheObject == nil || isOlder(row.ResourceVersion, out.CacheObject.ResourceVersion) {
 			t.Errorf("what was written can't be read yet: %v", err)
 		}
 	}
-	written(w.done(vedette.ApplyArgs{Manifest: deployment("operations", "web", 1)}))
+	wantStored(w.mustDo(vedette.ApplyArgs{Manifest: deployment("operations", "web", 1)}))
 	for n := range 10 {
-		written(w.done(vedette.ScaleArgs{Target: web, Replicas: int64(n % 3)}))
+		wantStored(w.mustDo(vedette.ScaleArgs{Target: web, Replicas: int64(n % 3)}))
 	}
 	if out := w.do(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","namespace":"operations"},"spec":{"replicas":-1}}`)}); out.Status != http.StatusUnprocessableEntity {
 		t.Errorf("the cluster's own refusal did not come back: %+v", out)
 	}
-	w.done(vedette.DeleteArgs{Target: web, Propagation: "foreground"})
+	w.mustDo(vedette.DeleteArgs{Target: web, Propagation: "foreground"})
 	if _, err := w.store.Object(t.Context(), "one", key); vedette.KindOf(err) != vedette.NotFound {
 		t.Errorf("what was deleted can still be read: %v", err)
 	}
@@ -161,10 +161,10 @@ func TestOperationsFlow(t *testing.T) {
 	}
 }
 
-// TestBigOperations passes what is bigger than any message both ways.
-func TestBigOperations(t *testing.T) {
-	w := wireUp(t)
-	w.namespace("big")
+// TestLargeOperations passes what is bigger than any message both ways.
+func TestLargeOperations(t *testing.T) {
+	w := newOperationsEnv(t)
+	w.createNamespace("big")
 	random := make([]byte, 450_000)
 	rand.NewChaCha8([32]byte{1}).Read(random)
 	text := fmt.Sprintf("%x", random) // 900 KB that don't compress to nothing
@@ -174,31 +174,31 @@ func TestBigOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.done(vedette.ApplyArgs{Manifest: manifest})
+		w.mustDo(vedette.ApplyArgs{Manifest: manifest})
 	}
-	out := w.done(vedette.ListArgs{Target: vedette.Target{Kind: "configmap", Namespace: "big"}})
-	whole := 0
+	out := w.mustDo(vedette.ListArgs{Target: vedette.Target{Kind: "configmap", Namespace: "big"}})
+	complete := 0
 	for _, o := range out.Objects {
 		if bytes.Contains(o, []byte(text)) {
-			whole++
+			complete++
 		}
 	}
-	if whole != 14 {
-		t.Errorf("%d of 14 objects came back whole", whole)
+	if complete != 14 {
+		t.Errorf("%d of 14 objects came back whole", complete)
 	}
 }
 
-// TestOnceUnderCuts creates objects that have no name of their own, each by one
+// TestOperationsTakeEffectOnceDespiteCuts creates objects that have no name of their own, each by one
 // operation, while the connection is cut again and again. Those that were done
 // must be there once; the agent lives, so that none is lost.
-func TestOnceUnderCuts(t *testing.T) {
-	w := wireUp(t)
-	w.namespace("once")
-	const operations, abreast = 400, 20
+func TestOperationsTakeEffectOnceDespiteCuts(t *testing.T) {
+	w := newOperationsEnv(t)
+	w.createNamespace("once")
+	const operations, concurrency = 400, 20
 	ended := make(chan vedette.Outcome)
-	for n := range abreast {
+	for n := range concurrency {
 		go func() {
-			for i := range operations / abreast {
+			for i := range operations / concurrency {
 				ended <- w.do(vedette.ApplyArgs{Strategy: vedette.StrategyCreateOnly, Manifest: fmt.Appendf(nil,
 					`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"once-","namespace":"once","labels":{"once":"yes"}},"data":{"number":"%d"}}`, n*1000+i)})
 			}
@@ -213,7 +213,7 @@ func TestOnceUnderCuts(t *testing.T) {
 		}
 	}
 	numbers := map[string]int{}
-	for _, raw := range w.done(vedette.ListArgs{Target: vedette.Target{Kind: "configmap", Namespace: "once"}, LabelSelector: "once=yes"}).Objects {
+	for _, raw := range w.mustDo(vedette.ListArgs{Target: vedette.Target{Kind: "configmap", Namespace: "once"}, LabelSelector: "once=yes"}).Objects {
 		var o struct{ Data struct{ Number string } }
 		if err := json.Unmarshal(raw, &o); err != nil {
 			t.Fatal(err)
@@ -233,7 +233,7 @@ func TestOnceUnderCuts(t *testing.T) {
 	}
 }
 
-// older compares resourceVersions, which etcd counts up.
-func older(a, b string) bool {
+// isOlder compares resourceVersions, which etcd counts up.
+func isOlder(a, b string) bool {
 	return len(a) < len(b) || len(a) == len(b) && a < b
 }

@@ -33,9 +33,9 @@ var canaries = map[string]string{
 	"as a pipeline's patch has it": "bJ5aW3lPgX6-stage",
 }
 
-// searched are the forms in which a canary would be found: as it is, in base64 and in
+// encodedForms are the forms in which a canary would be found: as it is, in base64 and in
 // hexadecimal digits, and backwards, of each the halves.
-func searched(canary string) [][]byte {
+func encodedForms(canary string) [][]byte {
 	var all [][]byte
 	for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)), hex.EncodeToString([]byte(canary))} {
 		backwards := []byte(form)
@@ -47,13 +47,13 @@ func searched(canary string) [][]byte {
 	return all
 }
 
-// mustLackCanaries looks for all canaries in what was told or kept.
-func mustLackCanaries(t *testing.T, what string, told []byte) {
+// wantNoCanaries looks for all canaries in what was told or kept.
+func wantNoCanaries(t *testing.T, source string, output []byte) {
 	t.Helper()
 	for where, canary := range canaries {
-		for _, form := range searched(canary) {
-			if i := bytes.Index(told, form); i >= 0 {
-				t.Errorf("%s holds what stands %s: %q", what, where, told[max(0, i-150):min(len(told), i+60)])
+		for _, form := range encodedForms(canary) {
+			if i := bytes.Index(output, form); i >= 0 {
+				t.Errorf("%s holds what stands %s: %q", source, where, output[max(0, i-150):min(len(output), i+60)])
 				break
 			}
 		}
@@ -61,7 +61,7 @@ func mustLackCanaries(t *testing.T, what string, told []byte) {
 }
 
 // read returns what can be read at a path.
-func (h *half) read(path string) []byte {
+func (h *stack) read(path string) []byte {
 	h.t.Helper()
 	var answer json.RawMessage
 	if !h.get(path, &answer) {
@@ -71,7 +71,7 @@ func (h *half) read(path string) []byte {
 }
 
 // post sends JSON to the server, and returns what it answers, whatever that is.
-func (h *half) post(path, body string) []byte {
+func (h *stack) post(path, body string) []byte {
 	h.t.Helper()
 	resp, err := http.Post("http://"+h.srv.REST().String()+path, "application/json", strings.NewReader(body))
 	if err != nil {
@@ -85,8 +85,8 @@ func (h *half) post(path, body string) []byte {
 	return answer
 }
 
-// createGuarded creates a Secret with canaries wherever data may stand.
-func createGuarded(t *testing.T, name string) {
+// createCanarySecret creates a Secret with canaries wherever data may stand.
+func createCanarySecret(t *testing.T, name string) {
 	t.Helper()
 	err := plane.Create(t.Context(), "/api/v1/namespaces/default/secrets", map[string]any{"apiVersion": "v1", "kind": "Secret",
 		"metadata": map[string]any{"name": name, "labels": map[string]any{"guarded": "yes"}, "annotations": map[string]any{
@@ -100,8 +100,8 @@ func createGuarded(t *testing.T, name string) {
 	}
 }
 
-// guardedOperations are all verbs, without account and id, on the Secret of a name.
-func guardedOperations(name string) []string {
+// secretOperations are all verbs, without account and id, on the Secret of a name.
+func secretOperations(name string) []string {
 	applied := `"apiVersion":"v1","kind":%q,"metadata":{"name":"` + name + `","namespace":"default","annotations":{"example.com/mine":"` + canaries["as an operation applies it"] + `"}},` +
 		`"stringData":{"more":"` + canaries["as an operation applies it"] + `"}`
 	var all []string
@@ -115,8 +115,8 @@ func guardedOperations(name string) []string {
 		}
 		all = append(all, fmt.Sprintf(`"verb":"version","manifest":{`+applied+`}`, kind))
 	}
-	patch := func(sort, patch string) {
-		all = append(all, fmt.Sprintf(`"verb":"patch","type":%q,"kind":"Secret","namespace":"default","name":%q,"patch":%s`, sort, name, patch))
+	patch := func(patchType, patch string) {
+		all = append(all, fmt.Sprintf(`"verb":"patch","type":%q,"kind":"Secret","namespace":"default","name":%q,"patch":%s`, patchType, name, patch))
 	}
 	mine := canaries["as an operation patches it"]
 	for _, from := range []string{"/data/password", "/dat\\u0061/password", "/data", "", "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", "/metadata/annotations/example.com~1note"} {
@@ -146,49 +146,49 @@ func guardedOperations(name string) []string {
 		fmt.Sprintf(`"verb":"delete","kind":"secret","namespace":"default","name":%q`, name))
 }
 
-// TestNoOperationTellsASecret carries out each verb on Secrets full of canaries, as a dry
+// TestOperationsDoNotLeakSecrets carries out each verb on Secrets full of canaries, as a dry
 // run and in earnest, against a real API server, and has pipelines deploy and patch
 // them. Then it looks through all answers, all that can be read, the log and the files
 // of the database.
-func TestNoOperationTellsASecret(t *testing.T) {
+func TestOperationsDoNotLeakSecrets(t *testing.T) {
 	h := start(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Secret"}}}, redact.Config{})
 	h.awaitLive(1)
-	states := map[string]int{}
-	for i, operation := range guardedOperations("NAME") {
+	stateCounts := map[string]int{}
+	for i, operation := range secretOperations("NAME") {
 		name := fmt.Sprintf("guarded-%d", i)
-		createGuarded(t, name)
+		createCanarySecret(t, name)
 		operation = strings.ReplaceAll(operation, "NAME", name)
-		for _, dry := range []string{`,"dryRun":true`, ""} {
-			answer := h.post("/vedette/v1/operations", `{"account":"one",`+operation+dry+`}`)
-			mustLackCanaries(t, "the answer to "+operation+dry, answer)
+		for _, dryRun := range []string{`,"dryRun":true`, ""} {
+			answer := h.post("/vedette/v1/operations", `{"account":"one",`+operation+dryRun+`}`)
+			wantNoCanaries(t, "the answer to "+operation+dryRun, answer)
 			var out struct{ State string }
 			_ = json.Unmarshal(answer, &out) // what is refused at once has none
-			states[out.State]++
+			stateCounts[out.State]++
 		}
 	}
-	if states["done"] < 30 || states["failed"] < 30 {
-		t.Errorf("the operations were %v", states)
+	if stateCounts["done"] < 30 || stateCounts["failed"] < 30 {
+		t.Errorf("the operations were %v", stateCounts)
 	}
-	h.deployGuarded()
+	h.deploySecrets()
 	for _, path := range []string{"/vedette/v1/objects?kind=secrets&include=body&limit=500", "/vedette/v1/operations?limit=500", "/vedette/v1/accounts", "/vedette/v1/feeds",
 		"/manifests/one/default/secret%20guarded-by-task"} {
-		mustLackCanaries(t, path, h.read(path))
+		wantNoCanaries(t, path, h.read(path))
 	}
-	mustLackCanaries(t, "the log", []byte(h.log.String()))
+	wantNoCanaries(t, "the log", []byte(h.log.String()))
 	files, err := filepath.Glob(filepath.Join(h.dir, "*"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no database", err)
 	}
 	for _, file := range files {
 		if b, err := os.ReadFile(file); err == nil {
-			mustLackCanaries(t, filepath.Base(file), b)
+			wantNoCanaries(t, filepath.Base(file), b)
 		}
 	}
 }
 
-// deployGuarded has Spinnaker's tasks deploy and patch Secrets, and waits for their ends.
-func (h *half) deployGuarded() {
-	createGuarded(h.t, "guarded-by-task")
+// deploySecrets has Spinnaker's tasks deploy and patch Secrets, and waits for their ends.
+func (h *stack) deploySecrets() {
+	createCanarySecret(h.t, "guarded-by-task")
 	deployed, staged := canaries["as a pipeline deploys it"], canaries["as a pipeline's patch has it"]
 	manifest := func(kind, more string) string {
 		return `{"deployManifest":{"account":"one","moniker":{"app":"shop"},"manifests":[{"apiVersion":"v1","kind":"` + kind + `","metadata":{"name":"deployed","namespace":"default"},"stringData":{"a":"` + deployed + `"}` + more + `}]}}`
@@ -208,11 +208,11 @@ func (h *half) deployGuarded() {
 		if err := json.Unmarshal(answer, &started); err != nil || started.ResourceURI == "" {
 			h.t.Fatalf("%s: %s", operation, answer)
 		}
-		var told json.RawMessage
+		var taskJSON json.RawMessage
 		h.await("the end of "+operation, func() bool {
 			var task struct{ Status struct{ Completed bool } }
-			return h.get(started.ResourceURI, &told) && json.Unmarshal(told, &task) == nil && task.Status.Completed
+			return h.get(started.ResourceURI, &taskJSON) && json.Unmarshal(taskJSON, &task) == nil && task.Status.Completed
 		})
-		mustLackCanaries(h.t, "the task of "+operation, told)
+		wantNoCanaries(h.t, "the task of "+operation, taskJSON)
 	}
 }

@@ -37,39 +37,39 @@ func createSecret(t *testing.T, name, canary string) {
 	}
 }
 
-// tap keeps a copy of all that an agent sends.
-type tap struct {
-	book logbook // length-prefixed messages, as they went out
+// messageTap keeps a copy of all that an agent sends.
+type messageTap struct {
+	messages logBuffer // length-prefixed messages, as they went out
 }
 
-func (p *tap) intercept(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (p *messageTap) intercept(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := streamer(ctx, desc, conn, method, opts...)
-	return &tapped{stream, p}, err
+	return &tappedStream{stream, p}, err
 }
 
-type tapped struct {
+type tappedStream struct {
 	grpc.ClientStream
-	tap *tap
+	tap *messageTap
 }
 
 // SendMsg implements grpc.ClientStream.
-func (s *tapped) SendMsg(m any) error {
+func (s *tappedStream) SendMsg(m any) error {
 	b, err := proto.Marshal(m.(proto.Message))
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(&s.tap.book, "%d\n%s", len(b), b); err != nil {
+	if _, err := fmt.Fprintf(&s.tap.messages, "%d\n%s", len(b), b); err != nil {
 		return err
 	}
 	return s.ClientStream.SendMsg(m)
 }
 
-// plain returns all messages one after the other, the records in them
+// decoded returns all messages one after the other, the records in them
 // decompressed.
-func (p *tap) plain(t *testing.T) []byte {
+func (p *messageTap) decoded(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	in := bufio.NewReader(strings.NewReader(p.book.String()))
+	in := bufio.NewReader(strings.NewReader(p.messages.String()))
 	reader := wire.NewReader(func() (*wire.Data, error) {
 		for {
 			m, err := nextMessage(in)
@@ -119,12 +119,12 @@ func nextMessage(in *bufio.Reader) (*wire.AgentMessage, error) {
 func TestSecretsAreNotOnTheWire(t *testing.T) {
 	const canary = "c4n4ry-on-the-wire"
 	createSecret(t, "wire", canary)
-	var p tap
-	h := startTapped(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Secret"}}}, redact.Config{},
+	var p messageTap
+	h := startWithDialOptions(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Secret"}}}, redact.Config{},
 		grpc.WithStreamInterceptor(p.intercept))
 	h.awaitLive(1)
 	h.stopAgent()
-	sent := p.plain(t)
+	sent := p.decoded(t)
 	if !bytes.Contains(sent, []byte("shop-of-the-secret")) {
 		t.Error("the Secret's metadata was not sent")
 	}

@@ -12,24 +12,24 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// orca submits operations as Orca does, and waits for their end.
-type orca struct {
+// orcaClient submits operations as Orca does, and waits for their end.
+type orcaClient struct {
 	t    *testing.T
 	rest http.Handler
 	ids  []string // of the tasks
 }
 
-func (o *orca) ask(method, path, body string) (int, string) {
+func (o *orcaClient) request(method, path, body string) (int, string) {
 	w := httptest.NewRecorder()
 	o.rest.ServeHTTP(w, httptest.NewRequestWithContext(o.t.Context(), method, path, strings.NewReader(body)))
 	return w.Code, w.Body.String()
 }
 
-// does runs one operation and returns how it ended: the names that its results
+// run runs one operation and returns how it ended: the names that its results
 // tell, or why it failed.
-func (o *orca) does(operation, description string) string {
+func (o *orcaClient) run(operation, description string) string {
 	o.t.Helper()
-	code, answer := o.ask(http.MethodPost, "/kubernetes/ops", fmt.Sprintf(`[{%q:%s}]`, operation, description))
+	code, answer := o.request(http.MethodPost, "/kubernetes/ops", fmt.Sprintf(`[{%q:%s}]`, operation, description))
 	var started struct{ ID, ResourceURI string }
 	if err := json.Unmarshal([]byte(answer), &started); err != nil || code != http.StatusOK {
 		o.t.Fatalf("%s: %d %s", operation, code, answer)
@@ -42,31 +42,31 @@ func (o *orca) does(operation, description string) string {
 			ManifestNamesByNamespace json.RawMessage
 		}
 	}
-	(&half{t: o.t}).await("the end of "+operation, func() bool {
-		_, answer := o.ask(http.MethodGet, started.ResourceURI, "")
+	(&stack{t: o.t}).await("the end of "+operation, func() bool {
+		_, answer := o.request(http.MethodGet, started.ResourceURI, "")
 		if err := json.Unmarshal([]byte(answer), &ended); err != nil {
 			o.t.Fatalf("%v in %s", err, answer)
 		}
 		return ended.Status.Completed
 	})
-	told := ""
+	results := ""
 	for _, r := range ended.ResultObjects {
-		told += r.Message + string(r.ManifestNamesByNamespace)
+		results += r.Message + string(r.ManifestNamesByNamespace)
 	}
 	if ended.Status.Failed {
-		return "failed: " + told
+		return "failed: " + results
 	}
-	return told
+	return results
 }
 
-// TestStagesFlow runs each stage that Orca has for Kubernetes, all the way to a
+// TestSpinnakerStages runs each stage that Orca has for Kubernetes, all the way to a
 // cluster and back.
-func TestStagesFlow(t *testing.T) {
-	w := wireUp(t)
-	w.namespace("stages")
+func TestSpinnakerStages(t *testing.T) {
+	w := newOperationsEnv(t)
+	w.createNamespace("stages")
 	tasks := task.New(task.Config{Server: "s1", Store: w.store, Accounts: w.store, Dispatch: w.Dispatcher, Log: w.log, Output: task.OutputAll})
-	t.Cleanup(running(t, tasks.Run))
-	o := &orca{t: t, rest: clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatcher, Tasks: tasks, Log: w.log})}
+	t.Cleanup(runInBackground(t, tasks.Run))
+	o := &orcaClient{t: t, rest: clouddriver.New(clouddriver.Config{Store: w.store, Dispatch: w.Dispatcher, Tasks: tasks, Log: w.log})}
 	deploy := func(manifest string) string {
 		return `{"account":"one","moniker":{"app":"web"},"namespaceOverride":"stages","services":["service lb"],"manifests":[` + manifest + `]}`
 	}
@@ -109,19 +109,19 @@ func TestStagesFlow(t *testing.T) {
 		{"deleteManifest", `{"account":"one","kinds":["configMap","replicaSet"],"location":"stages","labelSelectors":{"selectors":[{"kind":"EQUALS","key":"app.kubernetes.io/name","values":["web"]}]}}`,
 			`{"stages":["configMap conf-v001","replicaSet api-v000"]}`},
 	} {
-		if got := o.does(tt.operation, tt.description); got != tt.want && !(strings.HasPrefix(tt.want, "failed") && strings.HasPrefix(got, tt.want)) {
+		if got := o.run(tt.operation, tt.description); got != tt.want && !(strings.HasPrefix(tt.want, "failed") && strings.HasPrefix(got, tt.want)) {
 			t.Errorf("%s %s\ntold %s\nwant %s", tt.operation, tt.description, got, tt.want)
 		}
 		if strings.Contains(tt.description, `"record":true`) {
-			if _, live := o.ask(http.MethodGet, "/manifests/one/stages/deployment%20web", ""); !strings.Contains(live, `"kubernetes.io/change-cause":"kubectl patch deployment web --namespace=stages --record=true --type=json --patch=[{`) {
+			if _, live := o.request(http.MethodGet, "/manifests/one/stages/deployment%20web", ""); !strings.Contains(live, `"kubernetes.io/change-cause":"kubectl patch deployment web --namespace=stages --record=true --type=json --patch=[{`) {
 				t.Errorf("the patch is not recorded: %s", live)
 			}
 		}
 	}
-	if code, answer := o.ask(http.MethodGet, "/manifests/one/stages/deployment%20web", ""); code != http.StatusNotFound {
+	if code, answer := o.request(http.MethodGet, "/manifests/one/stages/deployment%20web", ""); code != http.StatusNotFound {
 		t.Errorf("what is deleted can be read: %d %s", code, answer)
 	}
-	if _, last := o.ask(http.MethodGet, "/task/"+o.ids[len(o.ids)-1], ""); !strings.Contains(last, `configMap/conf-v001 deleted`) || !strings.Contains(last, `replicaSet/api-v000 deleted`) {
+	if _, last := o.request(http.MethodGet, "/task/"+o.ids[len(o.ids)-1], ""); !strings.Contains(last, `configMap/conf-v001 deleted`) || !strings.Contains(last, `replicaSet/api-v000 deleted`) {
 		t.Errorf("the last task has no outputs of what it deleted: %s", last)
 	}
 	for _, id := range o.ids {

@@ -13,24 +13,24 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// tool is the vedette program, as people run it.
-type tool struct {
+// cli is the vedette program, as people run it.
+type cli struct {
 	t      *testing.T
 	path   string
 	server string
 }
 
-func buildTool(t *testing.T, server string) *tool {
+func buildCLI(t *testing.T, server string) *cli {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vedette")
 	if out, err := exec.Command("go", "build", "-o", path, "github.com/vedette-io/vedette/cmd/vedette").CombinedOutput(); err != nil {
 		t.Fatalf("build the tool: %v\n%s", err, out)
 	}
-	return &tool{t, path, server}
+	return &cli{t, path, server}
 }
 
 // run runs a command line and returns its exit code and what it prints.
-func (v *tool) run(stdin, command string) (code int, out string) {
+func (v *cli) run(stdin, command string) (code int, out string) {
 	v.t.Helper()
 	cmd := exec.CommandContext(v.t.Context(), v.path, append(strings.Fields(command), "--server", v.server)...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -44,8 +44,8 @@ func (v *tool) run(stdin, command string) (code int, out string) {
 	return cmd.ProcessState.ExitCode(), b.String()
 }
 
-// prints holds that a command succeeds, and what it prints at its end.
-func (v *tool) prints(want, stdin, command string) {
+// wantOutput holds that a command succeeds, and what it prints at its end.
+func (v *cli) wantOutput(want, stdin, command string) {
 	v.t.Helper()
 	code, out := v.run(stdin, command)
 	if code != 0 || !strings.HasSuffix(strings.TrimSpace(out), want) {
@@ -79,38 +79,38 @@ spec:
 `, image)
 }
 
-// TestTool takes a Deployment through its life by hand, in a cluster whose agent
+// TestCLI takes a Deployment through its life by hand, in a cluster whose agent
 // is connected to a server.
-func TestTool(t *testing.T) {
+func TestCLI(t *testing.T) {
 	h := start(t, agent.Account{Name: "one"}, redact.Config{})
 	h.awaitLive(12)
 	if err := plane.AppendLog("the tool is watching"); err != nil {
 		t.Fatal(err)
 	}
-	v := buildTool(t, "http://"+h.srv.REST().String())
-	v.prints("namespace/tool created\ndeployment.apps/web created", webManifests("web:1"), "apply -f -")
-	v.prints(`deployment "web" successfully rolled out`, "", "rollout status deployment/web -n tool --timeout 2m")
-	v.prints("one/Deployment.apps/tool/web", "", "get deployment web -n tool -o name")
-	v.prints("namespace/tool unchanged\ndeployment.apps/web unchanged", webManifests("web:1"), "apply -f -")
-	v.prints("deployment.apps/web scaled", "", "scale deployment web --replicas 3 -n tool")
-	v.prints(`deployment "web" successfully rolled out`, "", "rollout status deployment/web -n tool --timeout 2m")
-	v.prints(`deployment "web" successfully rolled out`, strings.SplitN(webManifests("web:2"), "---\n", 2)[1], "apply -f - --wait --timeout 2m")
-	v.prints("deployment.apps/web rolled back", "", "rollout undo deployment/web -n tool")
-	v.prints(`deployment "web" successfully rolled out`, "", "rollout status deployment/web -n tool --timeout 2m")
-	v.prints("deployment.apps/web skipped rollback (current template already matches revision 3)", "", "rollout undo deploy/web --to-revision 3 -n tool")
-	v.prints("the tool is watching", "", "logs deployment/web -n tool --tail 1 --prefix=false")
+	v := buildCLI(t, "http://"+h.srv.REST().String())
+	v.wantOutput("namespace/tool created\ndeployment.apps/web created", webManifests("web:1"), "apply -f -")
+	v.wantOutput(`deployment "web" successfully rolled out`, "", "rollout status deployment/web -n tool --timeout 2m")
+	v.wantOutput("one/Deployment.apps/tool/web", "", "get deployment web -n tool -o name")
+	v.wantOutput("namespace/tool unchanged\ndeployment.apps/web unchanged", webManifests("web:1"), "apply -f -")
+	v.wantOutput("deployment.apps/web scaled", "", "scale deployment web --replicas 3 -n tool")
+	v.wantOutput(`deployment "web" successfully rolled out`, "", "rollout status deployment/web -n tool --timeout 2m")
+	v.wantOutput(`deployment "web" successfully rolled out`, strings.SplitN(webManifests("web:2"), "---\n", 2)[1], "apply -f - --wait --timeout 2m")
+	v.wantOutput("deployment.apps/web rolled back", "", "rollout undo deployment/web -n tool")
+	v.wantOutput(`deployment "web" successfully rolled out`, "", "rollout status deployment/web -n tool --timeout 2m")
+	v.wantOutput("deployment.apps/web skipped rollback (current template already matches revision 3)", "", "rollout undo deploy/web --to-revision 3 -n tool")
+	v.wantOutput("the tool is watching", "", "logs deployment/web -n tool --tail 1 --prefix=false")
 	if code, out := v.run("", "logs none -n tool"); code != 1 || !strings.Contains(out, `Error from one (NotFound): read pod/none: pods "none" not found`) {
 		t.Errorf("the log of a pod that is not there: %d %s", code, out)
 	}
-	v.prints("deployment.apps/web serverside-applied", strings.SplitN(webManifests("web:3"), "---\n", 2)[1], "apply -f - --server-side --force-conflicts")
+	v.wantOutput("deployment.apps/web serverside-applied", strings.SplitN(webManifests("web:3"), "---\n", 2)[1], "apply -f - --server-side --force-conflicts")
 	if code, out := v.run("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: x}\nspec: {replicas: -1}", "apply -f -"); code != 1 || !strings.Contains(out, "Error from one (Invalid): apply deployment.apps/x of stdin: Deployment.apps \"x\" is invalid") {
 		t.Errorf("the cluster's own refusal: %d %s", code, out)
 	}
-	v.prints(`deployment.apps "web" deleted from tool namespace`, "", "delete deployment/web -n tool --cascade foreground")
+	v.wantOutput(`deployment.apps "web" deleted from tool namespace`, "", "delete deployment/web -n tool --cascade foreground")
 	if code, out := v.run("", "get pods -n tool"); code != 0 || !strings.Contains(out, "No resources found") {
 		t.Errorf("what was deleted in the foreground can still be read: %d %s", code, out)
 	}
-	v.prints(`namespace "tool" deleted`, webManifests("web:1"), "delete -f - --ignore-not-found")
+	v.wantOutput(`namespace "tool" deleted`, webManifests("web:1"), "delete -f - --ignore-not-found")
 	if code, out := v.run("", "ops --verb undo"); code != 0 || !strings.Contains(out, "deployment tool/web") || !strings.Contains(out, "done") {
 		t.Errorf("the history: %d %s", code, out)
 	}

@@ -11,14 +11,14 @@ import (
 // Ports are taken from below those that the kernel picks itself, for connections and
 // for whoever listens on port 0: one of these may be anybody's by the time that a
 // program has started, or started again.
-const first, last = 20_000, 32_000
+const firstPort, lastPort = 20_000, 32_000
 
 // Reserve returns a TCP port of 127.0.0.1 that nobody listens on, and that no other
 // Reserve, of whichever process, returns while this process lives.
 func Reserve() (int, error) {
 	var errs []error
 	for range 100 {
-		port := first + rand.IntN(last-first)
+		port := firstPort + rand.IntN(lastPort-firstPort)
 		err := claim(port)
 		if err == nil {
 			err = listen(port)
@@ -28,7 +28,7 @@ func Reserve() (int, error) {
 		}
 		errs = append(errs, err)
 	}
-	return 0, fmt.Errorf("find a free port between %d and %d: %w", first, last, errors.Join(errs...))
+	return 0, fmt.Errorf("find a free port between %d and %d: %w", firstPort, lastPort, errors.Join(errs...))
 }
 
 func listen(port int) error {

@@ -13,7 +13,7 @@ func TestReserve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen[port] || port < first || port >= last {
+		if seen[port] || port < firstPort || port >= lastPort {
 			t.Fatalf("port %d was given before, or is one of the kernel's", port)
 		}
 		seen[port] = true

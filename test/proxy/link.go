@@ -14,9 +14,9 @@ type link struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	stranded  atomic.Bool // for good
-	held      atomic.Bool // until the proxy is healed
-	forwarded [2]atomic.Int64
+	isBlackholed atomic.Bool // for good
+	isHeld       atomic.Bool // until the proxy is healed
+	forwarded    [2]atomic.Int64
 
 	mu   sync.Mutex
 	ends []net.Conn
@@ -58,18 +58,18 @@ type piece struct {
 	due  time.Time
 }
 
-// mostUnderWay is how many pieces of a direction may be between the two ends.
-const mostUnderWay = 64
+// maxInFlight is how many pieces of a direction may be between the two ends.
+const maxInFlight = 64
 
 // copy forwards one direction. Where one end stops to write, the other is told;
 // any failure resets both.
 func (l *link) copy(d Direction, to, from net.Conn) {
-	way := make(chan piece, mostUnderWay)
-	l.proxy.work.Go(func() { defer close(way); l.read(d, from, way) })
-	for p := range way {
+	pieces := make(chan piece, maxInFlight)
+	l.proxy.work.Go(func() { defer close(pieces); l.read(d, from, pieces) })
+	for p := range pieces {
 		if !l.write(d, to, p) {
 			l.reset()
-			for range way { // until the reader has noticed
+			for range pieces { // until the reader has noticed
 			}
 			return
 		}
@@ -81,16 +81,16 @@ func (l *link) copy(d Direction, to, from net.Conn) {
 }
 
 // read puts pieces on their way until the end is closed.
-func (l *link) read(d Direction, from net.Conn, way chan<- piece) {
+func (l *link) read(d Direction, from net.Conn, pieces chan<- piece) {
 	for {
 		buf := make([]byte, 32<<10)
 		n, err := from.Read(buf)
-		if d == Up && l.proxy.trapped(buf[:n]) {
-			l.held.Store(true)
+		if d == Up && l.proxy.matchesTrigger(buf[:n]) {
+			l.isHeld.Store(true)
 		}
 		if n > 0 {
 			select {
-			case way <- piece{buf[:n], l.proxy.due(time.Now())}:
+			case pieces <- piece{buf[:n], l.proxy.dueTime(time.Now())}:
 			case <-l.ctx.Done():
 				return
 			}
@@ -105,7 +105,7 @@ func (l *link) read(d Direction, from net.Conn, way chan<- piece) {
 func (l *link) write(d Direction, to net.Conn, p piece) bool {
 	l.wait(time.Until(p.due))
 	for len(p.data) > 0 {
-		n, err := l.hold(d, len(p.data))
+		n, err := l.awaitForward(d, len(p.data))
 		if err != nil {
 			return false
 		}
@@ -131,26 +131,26 @@ func (l *link) wait(d time.Duration) {
 	}
 }
 
-// hold waits as the proxy's state asks for, and returns how many of n bytes may be
+// awaitForward waits as the proxy's state asks for, and returns how many of n bytes may be
 // forwarded then. Its error says that the link ended meanwhile.
-func (l *link) hold(d Direction, n int) (int, error) {
-	s := l.proxy.state(d)
+func (l *link) awaitForward(d Direction, n int) (int, error) {
+	s := l.proxy.stateOf(d)
 	l.wait(s.delay)
 	if s.rate > 0 {
 		n = min(n, max(1, s.rate/20))
 		l.wait(time.Duration(n) * time.Second / time.Duration(s.rate))
 	}
 	for l.ctx.Err() == nil {
-		room := s.stall - int(l.forwarded[d].Load())
-		if !s.frozen && !l.stranded.Load() && !l.held.Load() && (s.stall == 0 || room > 0) {
+		remaining := s.stall - int(l.forwarded[d].Load())
+		if !s.frozen && !l.isBlackholed.Load() && !l.isHeld.Load() && (s.stall == 0 || remaining > 0) {
 			if s.stall > 0 {
-				n = min(n, room)
+				n = min(n, remaining)
 			}
 			break
 		}
 		select {
 		case <-s.changed:
-			s = l.proxy.state(d)
+			s = l.proxy.stateOf(d)
 		case <-l.ctx.Done():
 		}
 	}

@@ -38,14 +38,14 @@ type Proxy struct {
 	frozen   [2]bool
 	changed  chan struct{} // closed and replaced when frozen changes
 	links    map[*link]bool
-	trap     *trap
+	trigger  *textTrigger
 	accepted int
 }
 
-// trap waits for bytes that go up.
-type trap struct {
-	text   []byte
-	sprung chan struct{}
+// textTrigger waits for bytes that go up.
+type textTrigger struct {
+	text      []byte
+	triggered chan struct{}
 }
 
 // New starts a proxy on a free port of 127.0.0.1. It ends with the test.
@@ -108,9 +108,9 @@ func (p *Proxy) Slow(delay time.Duration) {
 	p.delay = delay
 }
 
-// Delay makes the way longer: data arrives later, in the order and at the rate in
+// AddLatency makes the way longer: data arrives later, in the order and at the rate in
 // which it was sent. Slow, in contrast, forwards one piece per delay.
-func (p *Proxy) Delay(latency time.Duration) {
+func (p *Proxy) AddLatency(latency time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.latency = latency
@@ -147,37 +147,37 @@ func (p *Proxy) Freeze(directions ...Direction) {
 	p.changedLocked()
 }
 
-// Strand loses the connections that are open now, and tells neither end, as a
+// Blackhole loses the connections that are open now, and tells neither end, as a
 // firewall does that forgets them. New ones are as good as ever. A stranded
 // connection never goes on; it ends with Cut, Refuse or one of its ends.
-func (p *Proxy) Strand() {
+func (p *Proxy) Blackhole() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for l := range p.links {
-		l.stranded.Store(true)
+		l.isBlackholed.Store(true)
 	}
 	p.changedLocked()
 }
 
-// HoldAt waits for a piece of data on its way up that holds a text, in any case,
+// HoldOnText waits for a piece of data on its way up that holds a text, in any case,
 // and then forwards nothing more on that connection, that piece neither, until
 // Heal. The channel is closed when that happens; it happens once.
-func (p *Proxy) HoldAt(text string) <-chan struct{} {
+func (p *Proxy) HoldOnText(text string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.trap = &trap{bytes.ToLower([]byte(text)), make(chan struct{})}
-	return p.trap.sprung
+	p.trigger = &textTrigger{bytes.ToLower([]byte(text)), make(chan struct{})}
+	return p.trigger.triggered
 }
 
-// trapped reports whether a piece is the one that is waited for.
-func (p *Proxy) trapped(piece []byte) bool {
+// matchesTrigger reports whether a piece is the one that is waited for.
+func (p *Proxy) matchesTrigger(piece []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.trap == nil || !bytes.Contains(bytes.ToLower(piece), p.trap.text) {
+	if p.trigger == nil || !bytes.Contains(bytes.ToLower(piece), p.trigger.text) {
 		return false
 	}
-	close(p.trap.sprung)
-	p.trap = nil
+	close(p.trigger.triggered)
+	p.trigger = nil
 	return true
 }
 
@@ -186,10 +186,10 @@ func (p *Proxy) trapped(piece []byte) bool {
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refuse, p.delay, p.frozen, p.trap = false, 0, [2]bool{}, nil
+	p.refuse, p.delay, p.frozen, p.trigger = false, 0, [2]bool{}, nil
 	p.latency, p.rate, p.stall = 0, 0, [2]int{}
 	for l := range p.links {
-		l.held.Store(false)
+		l.isHeld.Store(false)
 	}
 	p.changedLocked()
 }
@@ -213,14 +213,14 @@ func (p *Proxy) accept() {
 func (p *Proxy) serve(client net.Conn) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	l := &link{proxy: p, ctx: ctx, cancel: cancel, ends: []net.Conn{client}}
-	if !p.enter(l) {
+	if !p.addLink(l) {
 		return
 	}
-	defer p.leave(l)
-	if _, err := l.hold(Up, 1); err != nil {
+	defer p.removeLink(l)
+	if _, err := l.awaitForward(Up, 1); err != nil {
 		return
 	}
-	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.to())
+	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.targetAddress())
 	if err != nil || !l.add(server) {
 		return
 	}
@@ -230,13 +230,13 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-func (p *Proxy) to() string {
+func (p *Proxy) targetAddress() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.target
 }
 
-func (p *Proxy) enter(l *link) bool {
+func (p *Proxy) addLink(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.accepted++
@@ -248,15 +248,15 @@ func (p *Proxy) enter(l *link) bool {
 	return true
 }
 
-func (p *Proxy) leave(l *link) {
+func (p *Proxy) removeLink(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.reset()
 	delete(p.links, l)
 }
 
-// state is how data of a direction is to be treated.
-type state struct {
+// linkState is how data of a direction is to be treated.
+type linkState struct {
 	frozen  bool
 	delay   time.Duration
 	rate    int
@@ -264,13 +264,13 @@ type state struct {
 	changed <-chan struct{} // closed when frozen or stall changes
 }
 
-func (p *Proxy) state(d Direction) state {
+func (p *Proxy) stateOf(d Direction) linkState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return state{p.frozen[d], p.delay, p.rate, p.stall[d], p.changed}
+	return linkState{p.frozen[d], p.delay, p.rate, p.stall[d], p.changed}
 }
 
-func (p *Proxy) due(now time.Time) time.Time {
+func (p *Proxy) dueTime(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return now.Add(p.latency)

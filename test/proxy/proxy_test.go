@@ -31,48 +31,48 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-type caller struct {
+type echoClient struct {
 	t *testing.T
 	net.Conn
 	lines *bufio.Reader
 }
 
-func dial(t *testing.T, p *Proxy) *caller {
+func dial(t *testing.T, p *Proxy) *echoClient {
 	conn, err := net.Dial("tcp", p.Address())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &caller{t, conn, bufio.NewReader(conn)}
+	return &echoClient{t, conn, bufio.NewReader(conn)}
 }
 
-// refused opens a connection that must end before it answers. The reset may
+// wantRefused opens a connection that must end before it answers. The reset may
 // come while it is being opened.
-func refused(t *testing.T, p *Proxy) {
+func wantRefused(t *testing.T, p *Proxy) {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.Address())
 	if err != nil {
 		return
 	}
 	defer conn.Close()
-	c := &caller{t, conn, bufio.NewReader(conn)}
-	if err := c.ask("hello", long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+	c := &echoClient{t, conn, bufio.NewReader(conn)}
+	if err := c.expectEcho("hello", longTimeout); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a refused connection: %v, and an end was due", err)
 	}
 }
 
-// ask sends a line and waits for its echo.
-func (c *caller) ask(line string, patience time.Duration) error {
+// expectEcho sends a line and waits for its echo.
+func (c *echoClient) expectEcho(line string, timeout time.Duration) error {
 	c.t.Helper()
 	if _, err := io.WriteString(c, line+"\n"); err != nil {
 		return err
 	}
-	return c.hear(line, patience)
+	return c.expectLine(line, timeout)
 }
 
-func (c *caller) hear(line string, patience time.Duration) error {
+func (c *echoClient) expectLine(line string, timeout time.Duration) error {
 	c.t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
 	got, err := c.lines.ReadString('\n')
@@ -82,12 +82,12 @@ func (c *caller) hear(line string, patience time.Duration) error {
 	return err
 }
 
-const long, brief = 10 * time.Second, 100 * time.Millisecond
+const longTimeout, shortTimeout = 10 * time.Second, 100 * time.Millisecond
 
 func TestForward(t *testing.T) {
 	c := dial(t, New(t, echo(t)))
 	for _, line := range []string{"one", "two"} {
-		if err := c.ask(line, long); err != nil {
+		if err := c.expectEcho(line, longTimeout); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,14 +96,14 @@ func TestForward(t *testing.T) {
 func TestCut(t *testing.T) {
 	p := New(t, echo(t))
 	c := dial(t, p)
-	if err := c.ask("before", long); err != nil {
+	if err := c.expectEcho("before", longTimeout); err != nil {
 		t.Fatal(err)
 	}
 	p.Cut()
-	if err := c.hear("after", long); !errors.Is(err, syscall.ECONNRESET) {
+	if err := c.expectLine("after", longTimeout); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("after the cut: %v, and a reset was due", err)
 	}
-	if err := dial(t, p).ask("anew", long); err != nil {
+	if err := dial(t, p).expectEcho("anew", longTimeout); err != nil {
 		t.Error(err)
 	}
 }
@@ -111,9 +111,9 @@ func TestCut(t *testing.T) {
 func TestRefuse(t *testing.T) {
 	p := New(t, echo(t))
 	p.Refuse()
-	refused(t, p)
+	wantRefused(t, p)
 	p.Heal()
-	if err := dial(t, p).ask("hello", long); err != nil {
+	if err := dial(t, p).expectEcho("hello", longTimeout); err != nil {
 		t.Error(err)
 	}
 }
@@ -122,73 +122,73 @@ func TestFreeze(t *testing.T) {
 	for _, d := range []Direction{Up, Down} {
 		p := New(t, echo(t))
 		c := dial(t, p)
-		if err := c.ask("before", long); err != nil {
+		if err := c.expectEcho("before", longTimeout); err != nil {
 			t.Fatal(err)
 		}
 		p.Freeze(d)
-		if err := c.ask("held", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+		if err := c.expectEcho("held", shortTimeout); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatalf("direction %d is frozen: %v, and silence was due", d, err)
 		}
 		p.Heal()
-		if err := c.hear("held", long); err != nil {
+		if err := c.expectLine("held", longTimeout); err != nil {
 			t.Errorf("direction %d was healed: %v", d, err)
 		}
 	}
 }
 
-func TestStrand(t *testing.T) {
+func TestBlackhole(t *testing.T) {
 	p := New(t, echo(t))
 	c := dial(t, p)
-	if err := c.ask("before", long); err != nil {
+	if err := c.expectEcho("before", longTimeout); err != nil {
 		t.Fatal(err)
 	}
-	p.Strand()
-	if err := c.ask("lost", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+	p.Blackhole()
+	if err := c.expectEcho("lost", shortTimeout); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a stranded connection: %v, and silence was due", err)
 	}
-	if err := dial(t, p).ask("anew", long); err != nil {
+	if err := dial(t, p).expectEcho("anew", longTimeout); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestHoldAt(t *testing.T) {
+func TestHoldOnText(t *testing.T) {
 	p := New(t, echo(t))
 	c, other := dial(t, p), dial(t, p)
-	sprung := p.HoldAt("Halt")
-	if err := c.ask("go", long); err != nil {
+	triggered := p.HoldOnText("Halt")
+	if err := c.expectEcho("go", longTimeout); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ask("HALT now", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err := c.expectEcho("HALT now", shortTimeout); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the piece was to be held: %v, and silence was due", err)
 	}
-	<-sprung
-	if err := other.ask("halt", long); err != nil {
+	<-triggered
+	if err := other.expectEcho("halt", longTimeout); err != nil {
 		t.Errorf("another connection: %v", err)
 	}
 	p.Heal()
-	if err := c.hear("HALT now", long); err != nil {
+	if err := c.expectLine("HALT now", longTimeout); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestSlow(t *testing.T) {
 	p := New(t, echo(t))
-	p.Slow(brief)
+	p.Slow(shortTimeout)
 	c := dial(t, p)
 	began := time.Now()
-	if err := c.ask("slow", long); err != nil {
+	if err := c.expectEcho("slow", longTimeout); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took < 2*brief {
-		t.Errorf("there and back took %v, and each way was to take %v", took, brief)
+	if took := time.Since(began); took < 2*shortTimeout {
+		t.Errorf("there and back took %v, and each way was to take %v", took, shortTimeout)
 	}
 }
 
-// TestDelay sends many pieces at once: each is late, and none waits for the one
+// TestAddLatency sends many pieces at once: each is late, and none waits for the one
 // before it as with Slow.
-func TestDelay(t *testing.T) {
+func TestAddLatency(t *testing.T) {
 	p := New(t, echo(t))
-	p.Delay(brief)
+	p.AddLatency(shortTimeout)
 	c := dial(t, p)
 	began := time.Now()
 	for range 50 {
@@ -197,12 +197,12 @@ func TestDelay(t *testing.T) {
 		}
 	}
 	for range 50 {
-		if err := c.hear("late", long); err != nil {
+		if err := c.expectLine("late", longTimeout); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if took := time.Since(began); took < 2*brief {
-		t.Errorf("there and back took %v, and each way was to take %v", took, brief)
+	if took := time.Since(began); took < 2*shortTimeout {
+		t.Errorf("there and back took %v, and each way was to take %v", took, shortTimeout)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestLimit(t *testing.T) {
 	c := dial(t, p)
 	line := strings.Repeat("x", 20<<10)
 	began := time.Now()
-	if err := c.ask(line, long); err != nil {
+	if err := c.expectEcho(line, longTimeout); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took < 200*time.Millisecond {
@@ -223,7 +223,7 @@ func TestLimit(t *testing.T) {
 func TestStallAfter(t *testing.T) {
 	p := New(t, echo(t))
 	c := dial(t, p)
-	if err := c.ask("before", long); err != nil {
+	if err := c.expectEcho("before", longTimeout); err != nil {
 		t.Fatal(err)
 	}
 	p.StallAfter(Down, 3)
@@ -234,25 +234,25 @@ func TestStallAfter(t *testing.T) {
 	if _, err := io.ReadFull(c.lines, half); err != nil || string(half) != "hal" {
 		t.Fatalf("read %q, %v", half, err)
 	}
-	if err := c.hear("f", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err := c.expectLine("f", shortTimeout); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the answer was to stall: %v", err)
 	}
 	p.Heal()
-	if err := c.hear("f", long); err != nil {
+	if err := c.expectLine("f", longTimeout); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestTargetGone(t *testing.T) {
+func TestUnreachableTarget(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	listener.Close()
 	p := New(t, listener.Addr().String())
-	refused(t, p) // nobody listens at the target
+	wantRefused(t, p) // nobody listens at the target
 	p.SetTarget(echo(t))
-	if err := dial(t, p).ask("hello", long); err != nil {
+	if err := dial(t, p).expectEcho("hello", longTimeout); err != nil {
 		t.Error(err)
 	}
 	if n := p.Accepted(); n != 2 {

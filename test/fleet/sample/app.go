@@ -21,7 +21,7 @@ var (
 	teams = strings.Fields("payments orders search catalogue identity platform mobile web data reporting fraud pricing stock " +
 		"logistics returns loyalty content media partners finance support messaging insights experiments")
 
-	things = strings.Fields("basket checkout ledger invoice refund voucher price tariff search suggest ranking index feed import export " +
+	nouns = strings.Fields("basket checkout ledger invoice refund voucher price tariff search suggest ranking index feed import export " +
 		"profile session token consent address parcel label carrier depot shelf forecast report metric event audit")
 
 	roles = strings.Fields("api worker gateway sync cache relay store engine watcher mailer loader proxy router planner scorer bridge")
@@ -36,7 +36,7 @@ var (
 var allApps = sync.OnceValue(func() []app {
 	var apps []app
 	for _, role := range roles {
-		for _, thing := range things {
+		for _, thing := range nouns {
 			apps = append(apps, newApp(thing+"-"+role, mix(uint64(len(apps)))))
 		}
 	}
@@ -80,13 +80,13 @@ func (a *app) value(name string, h uint64) string {
 	case strings.HasSuffix(name, "DSN"), strings.HasSuffix(name, "ISSUER"):
 		return fmt.Sprintf(`"valueFrom":{"secretKeyRef":{"name":"%s-credentials","key":"%s"}}`, a.name, strings.ToLower(name))
 	case strings.HasSuffix(name, "URL"), strings.HasSuffix(name, "ENDPOINT"), strings.HasSuffix(name, "BROKERS"), strings.HasSuffix(name, "ADDRESS"):
-		return fmt.Sprintf(`"value":"http://%s-%s.%s.svc:%d"`, pick(things, h), pick(roles, h>>8), pick(teams, h>>16), 8000+h>>24%100)
+		return fmt.Sprintf(`"value":"http://%s-%s.%s.svc:%d"`, pick(nouns, h), pick(roles, h>>8), pick(teams, h>>16), 8000+h>>24%100)
 	case strings.HasSuffix(name, "OPTS"):
 		return fmt.Sprintf(`"value":"-XX:MaxRAMPercentage=%d -XX:+UseG1GC -Dfile.encoding=UTF-8 -Dapp=%s"`, 50+h%40, a.name)
 	case strings.HasSuffix(name, "FLAGS"):
-		return fmt.Sprintf(`"value":"%s-%s,%s-%s,%s"`, pick(things, h), pick(roles, h>>8), pick(things, h>>16), pick(roles, h>>24), pick(things, h>>32))
+		return fmt.Sprintf(`"value":"%s-%s,%s-%s,%s"`, pick(nouns, h), pick(roles, h>>8), pick(nouns, h>>16), pick(roles, h>>24), pick(nouns, h>>32))
 	case h%3 == 0:
-		return fmt.Sprintf(`"value":"%s-%s"`, a.team, pick(things, h>>8))
+		return fmt.Sprintf(`"value":"%s-%s"`, a.team, pick(nouns, h>>8))
 	}
 	return fmt.Sprintf(`"value":"%d"`, h>>8%5000)
 }

@@ -10,20 +10,20 @@ import (
 
 // object is one object while it is written.
 type object struct {
-	c       *Cluster
-	kind    vedette.Kind
-	i       int
-	version uint64
-	appN    int // number of its application in the cluster
-	app     *app
+	c         *Cluster
+	kind      vedette.Kind
+	i         int
+	version   uint64
+	appNumber int // number of its application in the cluster
+	app       *app
 }
 
 func (c *Cluster) object(kind vedette.Kind, i int, version uint64) *object {
-	appN := i
+	appNumber := i
 	if n := perApp[kind.Name]; n > 0 {
-		appN = i / n
+		appNumber = i / n
 	}
-	return &object{c: c, kind: kind, i: i, version: version, appN: appN, app: &c.apps[(c.first+appN)%len(c.apps)]}
+	return &object{c: c, kind: kind, i: i, version: version, appNumber: appNumber, app: &c.apps[(c.first+appNumber)%len(c.apps)]}
 }
 
 // Salts tell apart what is derived of one object.
@@ -65,16 +65,16 @@ func (o *object) replicaSet() int {
 	if o.kind == replicaSets {
 		return o.i
 	}
-	return 2*o.appN + 1
+	return 2*o.appNumber + 1
 }
 
 // Kubernetes writes hashes and suffixes in these.
-const safe = "bcdfghjklmnpqrstvwxz2456789"
+const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 func appendSafe(dst []byte, h uint64, n int) []byte {
 	for range n {
-		dst = append(dst, safe[h%uint64(len(safe))])
-		h /= uint64(len(safe))
+		dst = append(dst, suffixAlphabet[h%uint64(len(suffixAlphabet))])
+		h /= uint64(len(suffixAlphabet))
 	}
 	return dst
 }
@@ -114,8 +114,8 @@ func appendTime(dst []byte, seconds uint64) []byte {
 
 func (o *object) appName(dst []byte) []byte {
 	dst = append(dst, o.app.name...)
-	if again := o.appN / len(o.c.apps); again > 0 {
-		dst = appendInt(append(dst, '-'), uint64(again))
+	if repetition := o.appNumber / len(o.c.apps); repetition > 0 {
+		dst = appendInt(append(dst, '-'), uint64(repetition))
 	}
 	return dst
 }
@@ -192,7 +192,7 @@ var fillers = map[string]func(o *object, dst []byte) []byte{
 	"owneruid": func(o *object, dst []byte) []byte {
 		return appendUID(dst, o.c.hash(replicaSets, o.replicaSet(), saltUID))
 	},
-	"deploymentuid": func(o *object, dst []byte) []byte { return appendUID(dst, o.c.hash(deployments, o.appN, saltUID)) },
+	"deploymentuid": func(o *object, dst []byte) []byte { return appendUID(dst, o.c.hash(deployments, o.appNumber, saltUID)) },
 	"version":       func(o *object, dst []byte) []byte { return appendInt(dst, o.version) },
 	"generation":    func(o *object, dst []byte) []byte { return appendInt(dst, 1+o.hash(saltTime)%5) },
 	"revision":      func(o *object, dst []byte) []byte { return appendInt(dst, 1+uint64(o.replicaSet()%2)) },

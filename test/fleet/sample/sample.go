@@ -87,11 +87,11 @@ func (c *Cluster) Creatable(kind vedette.Kind, i int) (object, status []byte, er
 		status = []byte(`{"status":` + string(status) + `}`)
 	}
 	delete(whole, "status")
-	for member, out := range map[string][]string{
+	for member, remove := range map[string][]string{
 		"metadata": {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"},
 		"spec":     {"clusterIP", "clusterIPs"},
 	} {
-		if err := without(whole, member, out); err != nil {
+		if err := removeMembers(whole, member, remove); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -99,8 +99,8 @@ func (c *Cluster) Creatable(kind vedette.Kind, i int) (object, status []byte, er
 	return object, status, err
 }
 
-// without removes members of a member, where that is there.
-func without(whole map[string]json.RawMessage, member string, out []string) error {
+// removeMembers removes members of a member, where that is there.
+func removeMembers(whole map[string]json.RawMessage, member string, remove []string) error {
 	raw := whole[member]
 	if len(raw) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func without(whole map[string]json.RawMessage, member string, out []string) erro
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return err
 	}
-	for _, name := range out {
+	for _, name := range remove {
 		delete(members, name)
 	}
 	raw, err := json.Marshal(members)

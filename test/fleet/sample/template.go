@@ -13,8 +13,8 @@ import (
 //go:embed templates
 var files embed.FS
 
-// template is an object of one kind with gaps.
-type template struct {
+// objectTemplate is an object of one kind with gaps.
+type objectTemplate struct {
 	whole    []part
 	metadata []part // the value of its metadata
 }
@@ -22,21 +22,21 @@ type template struct {
 // part is text, and then what fills the gap behind it; nil at the end.
 type part struct {
 	text []byte
-	gap  func(o *object, dst []byte) []byte
+	fill func(o *object, dst []byte) []byte
 }
 
 // A template is JSON in which "$name$" stands for text, "#name#" for a number,
 // "@name@" for any value and "@include:file@" for what another file holds.
 var (
-	includes = regexp.MustCompile(`"@include:(\w+)@"(:0)?`)
-	gaps     = regexp.MustCompile(`"[@#](\w+)[@#]"|\$(\w+)\$`)
+	includes     = regexp.MustCompile(`"@include:(\w+)@"(:0)?`)
+	placeholders = regexp.MustCompile(`"[@#](\w+)[@#]"|\$(\w+)\$`)
 )
 
-var allTemplates = sync.OnceValue(func() map[vedette.Kind]template {
-	all := map[vedette.Kind]template{}
+var allTemplates = sync.OnceValue(func() map[vedette.Kind]objectTemplate {
+	all := map[vedette.Kind]objectTemplate{}
 	for _, r := range resources {
 		raw := compact(include(lower(r.Kind.Name)))
-		all[r.Kind] = template{whole: parse(raw), metadata: parse(metadataOf(raw))}
+		all[r.Kind] = objectTemplate{whole: parse(raw), metadata: parse(metadataOf(raw))}
 	}
 	return all
 })
@@ -77,14 +77,14 @@ func metadataOf(raw []byte) []byte {
 func parse(raw []byte) []part {
 	var parts []part
 	at := 0
-	for _, m := range gaps.FindAllSubmatchIndex(raw, -1) {
-		from, to := m[2], m[3]
-		if from < 0 {
-			from, to = m[4], m[5]
+	for _, m := range placeholders.FindAllSubmatchIndex(raw, -1) {
+		start, end := m[2], m[3]
+		if start < 0 {
+			start, end = m[4], m[5]
 		}
-		fill := fillers[string(raw[from:to])]
+		fill := fillers[string(raw[start:end])]
 		if fill == nil {
-			panic(fmt.Sprintf("a template asks for %q", raw[from:to]))
+			panic(fmt.Sprintf("a template asks for %q", raw[start:end]))
 		}
 		parts = append(parts, part{raw[at:m[0]], fill})
 		at = m[1]
@@ -95,8 +95,8 @@ func parse(raw []byte) []part {
 func (o *object) fill(dst []byte, parts []part) []byte {
 	for _, p := range parts {
 		dst = append(dst, p.text...)
-		if p.gap != nil {
-			dst = p.gap(o, dst)
+		if p.fill != nil {
+			dst = p.fill(o, dst)
 		}
 	}
 	return dst
