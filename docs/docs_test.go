@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -155,4 +156,50 @@ func documents(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// TestGlossaryTypesExist checks that the types exist that the glossary names.
+func TestGlossaryTypesExist(t *testing.T) {
+	text, err := os.ReadFile("glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(\\w+)\\.([A-Z]\\w+)`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 30 {
+		t.Fatalf("glossary.md names %d types, want at least 30", len(named))
+	}
+	types := exportedTypes(t)
+	for _, m := range named {
+		if name := m[1] + "." + m[2]; !types[name] {
+			t.Errorf("glossary.md names type %s, which does not exist", name)
+		}
+	}
+}
+
+// exportedTypes returns the exported types of the module, as "package.Type".
+func exportedTypes(t *testing.T) map[string]bool {
+	declaration := regexp.MustCompile(`(?m)^type ([A-Z]\w*)`)
+	clause := regexp.MustCompile(`(?m)^package (\w+)`)
+	types := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		pkg := clause.FindSubmatch(text)
+		if pkg == nil {
+			return fmt.Errorf("%s has no package clause", path)
+		}
+		for _, m := range declaration.FindAllSubmatch(text, -1) {
+			types[string(pkg[1])+"."+string(m[1])] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return types
 }
