@@ -30,8 +30,8 @@ type Object struct {
 	Created         int64             // creationTimestamp, seconds since 1970; 0 where it has none
 	Owner           Owner             // the controller, or else the first owner; zero where it has none
 	Labels          map[string]string // all of them
-	Annotations     map[string]string // those that a Lift asked for
-	Summary         []byte            // a JSON object of what a Lift asked for; nil where nothing was found
+	Annotations     map[string]string // those that a Projection asked for
+	Summary         []byte            // a JSON object of what a Projection asked for; nil where nothing was found
 	Body            []byte            // JSON, redacted, without managedFields
 }
 

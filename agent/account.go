@@ -297,7 +297,7 @@ func (a *account) startWatching(ctx context.Context, cluster *watch.Cluster, set
 // newRedactor lifts what the server asks for, but for lifts in a syntax that this
 // agent is too old for: their fields are missing then, and nothing else is.
 func (a *account) newRedactor(settings uplink.ServerSettings) (*redact.Redactor, error) {
-	lifts := slices.DeleteFunc(slices.Clone(settings.Lifts), func(l vedette.Projection) bool {
+	lifts := slices.DeleteFunc(slices.Clone(settings.Projections), func(l vedette.Projection) bool {
 		_, err := redact.New(redact.Config{}, []vedette.Projection{l}, nil)
 		if err != nil {
 			a.log.Warn("the server asks for fields that this agent can't lift; upgrade the agent", "kind", l.Kind.String(), "error", err)

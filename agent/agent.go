@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/desk"
+	"github.com/vedette-io/vedette/agent/executor"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/redact"
@@ -36,7 +36,7 @@ type Config struct {
 	// have changed. Zero means 30 s.
 	RereadInterval time.Duration
 	Operate        operate.Config // its Redactor and Wanted are filled in for each account
-	Executor       desk.Config
+	Executor       executor.Config
 }
 
 // Account is one cluster and what to show of it.
@@ -52,7 +52,7 @@ type Agent struct {
 	cfg      Config
 	box      *outbox.Box
 	link     *uplink.Uplink
-	executor *desk.Executor
+	executor *executor.Executor
 	log      *slog.Logger
 
 	accounts map[vedette.AccountName]*account
@@ -77,7 +77,7 @@ func New(cfg Config, log *slog.Logger) *Agent {
 		cfg.Watch.Log = log
 	}
 	a := &Agent{cfg: cfg, box: outbox.New(cfg.OutboxBytes), log: log, accounts: map[vedette.AccountName]*account{}}
-	a.executor = desk.New(cfg.Executor, a.execute, func(out vedette.Outcome) { a.link.Answer(out) })
+	a.executor = executor.New(cfg.Executor, a.execute, func(out vedette.Outcome) { a.link.Answer(out) })
 	a.link = uplink.New(cfg.Uplink, a.box, a, a.executor, log)
 	for _, account := range cfg.Accounts {
 		a.accounts[account.Name] = newAccount(a, account)

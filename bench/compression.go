@@ -25,7 +25,7 @@ type record struct {
 // that reads four kinds at once sends them, those of updates of any objects, and
 // those of 50 pods that change again and again.
 func records(cfg fleet.Config) (first, updates, hot []record, err error) {
-	redactor, err := redact.New(redact.Config{}, views.Lifts(), vedette.HeaderAnnotations)
+	redactor, err := redact.New(redact.Config{}, views.Projections(), vedette.HeaderAnnotations)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -68,7 +68,7 @@ func (b *bench) hotUpdateBytes(ctx context.Context, s *simulation, p *proxy) err
 	return nil
 }
 
-// updateBytes lets objects change at a rate and counts. Pulses are part of it.
+// updateBytes lets objects change at a rate and counts. Heartbeats are part of it.
 func (b *bench) updateBytes(ctx context.Context, s *simulation, p *proxy, rate float64) error {
 	before, steps := p.up.Load(), s.Steps()
 	phase, end := context.WithTimeout(ctx, 10*time.Second)

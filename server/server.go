@@ -22,13 +22,13 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/dispatch"
-	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/middleware"
-	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 )
@@ -52,9 +52,9 @@ type Config struct {
 	Store       store.Config
 	Accounts    accounts.Config
 	Ingest      ingest.Config
-	AgentServer gate.Config     // its Server and Version are filled in
-	Dispatch    dispatch.Config // its Server is filled in
-	Tasks       task.Config     // what they reach is filled in
+	AgentServer agentserver.Config // its Server and Version are filled in
+	Dispatch    dispatch.Config    // its Server is filled in
+	Tasks       task.Config        // what they reach is filled in
 	// Fiat knows what users may do; nil where there is none.
 	Fiat *authorize.FiatConfig
 	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
@@ -135,7 +135,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	ctx, cancel := lease.withContext(ctx)
 	defer cancel()
 	accountRules := accounts.New(s.cfg.Accounts, st, s.log)
-	assignments := roster.New(s.cfg.ID, st, accountRules, s.log)
+	assignments := assignment.New(s.cfg.ID, st, accountRules, s.log)
 	hub := ingest.NewHub()
 	ingester := ingest.New(s.cfg.Ingest, st, hub, s.log)
 	s.cfg.AgentServer.ServerID, s.cfg.AgentServer.Version = s.cfg.ID, s.cfg.Version
@@ -144,7 +144,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	if err := s.recoverState(ctx, assignments, dispatcher); err != nil {
 		return err
 	}
-	agentServer := gate.New(s.cfg.AgentServer, ingester, assignments, dispatcher, s.log)
+	agentServer := agentserver.New(s.cfg.AgentServer, ingester, assignments, dispatcher, s.log)
 	tasks := s.newTasks(st, dispatcher)
 	handler, err := s.newRESTHandler(st, hub, assignments, agentServer, dispatcher, tasks)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 
 // recoverState releases the accounts of the last run, and ends its operations. The
 // database may have gone again since it was opened.
-func (s *Server) recoverState(ctx context.Context, assignments *roster.Registry, dispatcher *dispatch.Dispatcher) error {
+func (s *Server) recoverState(ctx context.Context, assignments *assignment.Registry, dispatcher *dispatch.Dispatcher) error {
 	if err := s.retryWhileUnavailable(ctx, func() error { return assignments.Recover(ctx) }); err != nil {
 		return fmt.Errorf("release accounts of the last run: %w", err)
 	}
@@ -245,7 +245,7 @@ func (s *Server) credentials() credentials.TransportCredentials {
 
 // newGRPC makes the gRPC server, which says that it is not ready from the start.
 func (s *Server) newGRPC() *grpc.Server {
-	srv := grpc.NewServer(append(gate.ServerOptions(), grpc.Creds(s.credentials()))...)
+	srv := grpc.NewServer(append(agentserver.ServerOptions(), grpc.Creds(s.credentials()))...)
 	s.agentServer.register(srv)
 	s.ready.register(srv)
 	reflection.Register(srv)
@@ -262,7 +262,7 @@ func (s *Server) serveGRPC(srv *grpc.Server) error {
 
 // serveAgents lets agents in. When ctx ends it asks them to leave, so that they go
 // elsewhere before the connection breaks.
-func (s *Server) serveAgents(ctx context.Context, agentServer *gate.Server) error {
+func (s *Server) serveAgents(ctx context.Context, agentServer *agentserver.Server) error {
 	s.agentServer.bind(agentServer.Register)
 	<-ctx.Done()
 	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

@@ -32,12 +32,12 @@ func ToCluster(c *Cluster) vedette.Cluster {
 }
 
 // FromProjections encodes lifts.
-func FromProjections(projections []vedette.Projection) []*Lift {
-	var out []*Lift
+func FromProjections(projections []vedette.Projection) []*Projection {
+	var out []*Projection
 	for _, l := range projections {
-		w := &Lift{Kind: FromKind(l.Kind)}
+		w := &Projection{Kind: FromKind(l.Kind)}
 		for _, f := range l.Fields {
-			w.Fields = append(w.Fields, &LiftField{Name: f.Name, Path: f.Path})
+			w.Fields = append(w.Fields, &ProjectionField{Name: f.Name, Path: f.Path})
 		}
 		out = append(out, w)
 	}
@@ -45,7 +45,7 @@ func FromProjections(projections []vedette.Projection) []*Lift {
 }
 
 // ToProjections decodes lifts.
-func ToProjections(projections []*Lift) []vedette.Projection {
+func ToProjections(projections []*Projection) []vedette.Projection {
 	var out []vedette.Projection
 	for _, w := range projections {
 		l := vedette.Projection{Kind: ToKind(w.GetKind())}

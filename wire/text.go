@@ -74,7 +74,7 @@ func (t userText) clean() string { return vedette.CleanText(*t.field, t.limit) }
 func userTexts(m proto.Message) []userText {
 	switch m := m.(type) {
 	case *AgentMessage:
-		if t := m.GetTrouble(); t != nil {
+		if t := m.GetAccountError(); t != nil {
 			return []userText{{&t.Message, maxNoteText}}
 		}
 	case *Record:
@@ -85,7 +85,7 @@ func userTexts(m proto.Message) []userText {
 		if a := m.GetAssignment(); a != nil {
 			return []userText{{&a.Message, maxNoteText}}
 		}
-		if g := m.GetGoodbye(); g != nil {
+		if g := m.GetDrain(); g != nil {
 			return []userText{{&g.Reason, maxNoteText}}
 		}
 	case *OperationsUp:

@@ -192,12 +192,12 @@ func walkStrings(m protoreflect.Message, f func(protoreflect.FieldDescriptor, st
 // TestLongTextsAreTruncated holds that no text fills a message.
 func TestLongTextsAreTruncated(t *testing.T) {
 	long := strings.Repeat("ä", 1<<20)
-	b, err := wire.Marshal(&wire.AgentMessage{Message: &wire.AgentMessage_Trouble{Trouble: &wire.Trouble{Account: "prod", Message: long}}})
+	b, err := wire.Marshal(&wire.AgentMessage{Message: &wire.AgentMessage_AccountError{AccountError: &wire.AccountError{Account: "prod", Message: long}}})
 	if err != nil || len(b) > 10<<10 {
 		t.Errorf("the trouble of an account takes %d bytes, %v", len(b), err)
 	}
 	var m wire.AgentMessage
-	if err := wire.Unmarshal(b, &m); err != nil || !utf8.ValidString(m.GetTrouble().GetMessage()) || m.GetTrouble().GetAccount() != "prod" {
+	if err := wire.Unmarshal(b, &m); err != nil || !utf8.ValidString(m.GetAccountError().GetMessage()) || m.GetAccountError().GetAccount() != "prod" {
 		t.Errorf("the trouble arrives as %.100v, %v", &m, err)
 	}
 }

@@ -139,7 +139,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Register
 	//	*AgentMessage_Deregister
 	//	*AgentMessage_Data
-	//	*AgentMessage_Trouble
+	//	*AgentMessage_AccountError
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -218,10 +218,10 @@ func (x *AgentMessage) GetData() *Data {
 	return nil
 }
 
-func (x *AgentMessage) GetTrouble() *Trouble {
+func (x *AgentMessage) GetAccountError() *AccountError {
 	if x != nil {
-		if x, ok := x.Message.(*AgentMessage_Trouble); ok {
-			return x.Trouble
+		if x, ok := x.Message.(*AgentMessage_AccountError); ok {
+			return x.AccountError
 		}
 	}
 	return nil
@@ -247,8 +247,8 @@ type AgentMessage_Data struct {
 	Data *Data `protobuf:"bytes,4,opt,name=data,proto3,oneof"`
 }
 
-type AgentMessage_Trouble struct {
-	Trouble *Trouble `protobuf:"bytes,5,opt,name=trouble,proto3,oneof"` // what keeps an account from being reported
+type AgentMessage_AccountError struct {
+	AccountError *AccountError `protobuf:"bytes,5,opt,name=account_error,json=accountError,proto3,oneof"` // what keeps an account from being reported
 }
 
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
@@ -259,7 +259,7 @@ func (*AgentMessage_Deregister) isAgentMessage_Message() {}
 
 func (*AgentMessage_Data) isAgentMessage_Message() {}
 
-func (*AgentMessage_Trouble) isAgentMessage_Message() {}
+func (*AgentMessage_AccountError) isAgentMessage_Message() {}
 
 type ServerMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -269,8 +269,8 @@ type ServerMessage struct {
 	//	*ServerMessage_Assignment
 	//	*ServerMessage_Ack
 	//	*ServerMessage_Index
-	//	*ServerMessage_Pulse
-	//	*ServerMessage_Goodbye
+	//	*ServerMessage_Heartbeat
+	//	*ServerMessage_Drain
 	Message       isServerMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -349,19 +349,19 @@ func (x *ServerMessage) GetIndex() *Index {
 	return nil
 }
 
-func (x *ServerMessage) GetPulse() *Pulse {
+func (x *ServerMessage) GetHeartbeat() *Heartbeat {
 	if x != nil {
-		if x, ok := x.Message.(*ServerMessage_Pulse); ok {
-			return x.Pulse
+		if x, ok := x.Message.(*ServerMessage_Heartbeat); ok {
+			return x.Heartbeat
 		}
 	}
 	return nil
 }
 
-func (x *ServerMessage) GetGoodbye() *Goodbye {
+func (x *ServerMessage) GetDrain() *Drain {
 	if x != nil {
-		if x, ok := x.Message.(*ServerMessage_Goodbye); ok {
-			return x.Goodbye
+		if x, ok := x.Message.(*ServerMessage_Drain); ok {
+			return x.Drain
 		}
 	}
 	return nil
@@ -387,12 +387,12 @@ type ServerMessage_Index struct {
 	Index *Index `protobuf:"bytes,4,opt,name=index,proto3,oneof"`
 }
 
-type ServerMessage_Pulse struct {
-	Pulse *Pulse `protobuf:"bytes,5,opt,name=pulse,proto3,oneof"`
+type ServerMessage_Heartbeat struct {
+	Heartbeat *Heartbeat `protobuf:"bytes,5,opt,name=heartbeat,proto3,oneof"`
 }
 
-type ServerMessage_Goodbye struct {
-	Goodbye *Goodbye `protobuf:"bytes,6,opt,name=goodbye,proto3,oneof"`
+type ServerMessage_Drain struct {
+	Drain *Drain `protobuf:"bytes,6,opt,name=drain,proto3,oneof"`
 }
 
 func (*ServerMessage_Welcome) isServerMessage_Message() {}
@@ -403,9 +403,9 @@ func (*ServerMessage_Ack) isServerMessage_Message() {}
 
 func (*ServerMessage_Index) isServerMessage_Message() {}
 
-func (*ServerMessage_Pulse) isServerMessage_Message() {}
+func (*ServerMessage_Heartbeat) isServerMessage_Message() {}
 
-func (*ServerMessage_Goodbye) isServerMessage_Message() {}
+func (*ServerMessage_Drain) isServerMessage_Message() {}
 
 type Hello struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -492,18 +492,18 @@ func (x *Hello) GetHostname() string {
 }
 
 type Welcome struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Protocol      uint32                 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"` // the newest that both speak
-	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	ServerVersion string                 `protobuf:"bytes,3,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
-	PulseSeconds  uint32                 `protobuf:"varint,4,opt,name=pulse_seconds,json=pulseSeconds,proto3" json:"pulse_seconds,omitempty"` // each side sends something at least this often
-	CreditBytes   uint32                 `protobuf:"varint,5,opt,name=credit_bytes,json=creditBytes,proto3" json:"credit_bytes,omitempty"`    // of records that may be unacknowledged at once
-	Kinds         []string               `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`                                    // to cache where an account names none of its own
-	Lifts         []*Lift                `protobuf:"bytes,7,rep,name=lifts,proto3" json:"lifts,omitempty"`
-	Annotations   []string               `protobuf:"bytes,8,rep,name=annotations,proto3" json:"annotations,omitempty"` // prefixes of those that travel in the header
-	Session       string                 `protobuf:"bytes,9,opt,name=session,proto3" json:"session,omitempty"`         // names this connection to its other streams
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Protocol         uint32                 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"` // the newest that both speak
+	ServerId         string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	ServerVersion    string                 `protobuf:"bytes,3,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
+	HeartbeatSeconds uint32                 `protobuf:"varint,4,opt,name=heartbeat_seconds,json=heartbeatSeconds,proto3" json:"heartbeat_seconds,omitempty"` // each side sends something at least this often
+	CreditBytes      uint32                 `protobuf:"varint,5,opt,name=credit_bytes,json=creditBytes,proto3" json:"credit_bytes,omitempty"`                // of records that may be unacknowledged at once
+	Kinds            []string               `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`                                                // to cache where an account names none of its own
+	Projections      []*Projection          `protobuf:"bytes,7,rep,name=projections,proto3" json:"projections,omitempty"`
+	Annotations      []string               `protobuf:"bytes,8,rep,name=annotations,proto3" json:"annotations,omitempty"` // prefixes of those that travel in the header
+	Session          string                 `protobuf:"bytes,9,opt,name=session,proto3" json:"session,omitempty"`         // names this connection to its other streams
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
@@ -557,9 +557,9 @@ func (x *Welcome) GetServerVersion() string {
 	return ""
 }
 
-func (x *Welcome) GetPulseSeconds() uint32 {
+func (x *Welcome) GetHeartbeatSeconds() uint32 {
 	if x != nil {
-		return x.PulseSeconds
+		return x.HeartbeatSeconds
 	}
 	return 0
 }
@@ -578,9 +578,9 @@ func (x *Welcome) GetKinds() []string {
 	return nil
 }
 
-func (x *Welcome) GetLifts() []*Lift {
+func (x *Welcome) GetProjections() []*Projection {
 	if x != nil {
-		return x.Lifts
+		return x.Projections
 	}
 	return nil
 }
@@ -599,28 +599,28 @@ func (x *Welcome) GetSession() string {
 	return ""
 }
 
-type Lift struct {
+type Projection struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          *Kind                  `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	Fields        []*LiftField           `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	Fields        []*ProjectionField     `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Lift) Reset() {
-	*x = Lift{}
+func (x *Projection) Reset() {
+	*x = Projection{}
 	mi := &file_vedette_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Lift) String() string {
+func (x *Projection) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Lift) ProtoMessage() {}
+func (*Projection) ProtoMessage() {}
 
-func (x *Lift) ProtoReflect() protoreflect.Message {
+func (x *Projection) ProtoReflect() protoreflect.Message {
 	mi := &file_vedette_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -632,26 +632,26 @@ func (x *Lift) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Lift.ProtoReflect.Descriptor instead.
-func (*Lift) Descriptor() ([]byte, []int) {
+// Deprecated: Use Projection.ProtoReflect.Descriptor instead.
+func (*Projection) Descriptor() ([]byte, []int) {
 	return file_vedette_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Lift) GetKind() *Kind {
+func (x *Projection) GetKind() *Kind {
 	if x != nil {
 		return x.Kind
 	}
 	return nil
 }
 
-func (x *Lift) GetFields() []*LiftField {
+func (x *Projection) GetFields() []*ProjectionField {
 	if x != nil {
 		return x.Fields
 	}
 	return nil
 }
 
-type LiftField struct {
+type ProjectionField struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Path          string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
@@ -659,20 +659,20 @@ type LiftField struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LiftField) Reset() {
-	*x = LiftField{}
+func (x *ProjectionField) Reset() {
+	*x = ProjectionField{}
 	mi := &file_vedette_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LiftField) String() string {
+func (x *ProjectionField) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LiftField) ProtoMessage() {}
+func (*ProjectionField) ProtoMessage() {}
 
-func (x *LiftField) ProtoReflect() protoreflect.Message {
+func (x *ProjectionField) ProtoReflect() protoreflect.Message {
 	mi := &file_vedette_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -684,19 +684,19 @@ func (x *LiftField) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LiftField.ProtoReflect.Descriptor instead.
-func (*LiftField) Descriptor() ([]byte, []int) {
+// Deprecated: Use ProjectionField.ProtoReflect.Descriptor instead.
+func (*ProjectionField) Descriptor() ([]byte, []int) {
 	return file_vedette_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *LiftField) GetName() string {
+func (x *ProjectionField) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *LiftField) GetPath() string {
+func (x *ProjectionField) GetPath() string {
 	if x != nil {
 		return x.Path
 	}
@@ -945,9 +945,9 @@ func (x *Deregister) GetAccount() string {
 	return ""
 }
 
-// Trouble says what keeps an agent from reporting an account, registered or not,
+// AccountError says what keeps an agent from reporting an account, registered or not,
 // for people to see. An empty message says that it is over.
-type Trouble struct {
+type AccountError struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
 	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
@@ -955,20 +955,20 @@ type Trouble struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Trouble) Reset() {
-	*x = Trouble{}
+func (x *AccountError) Reset() {
+	*x = AccountError{}
 	mi := &file_vedette_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Trouble) String() string {
+func (x *AccountError) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Trouble) ProtoMessage() {}
+func (*AccountError) ProtoMessage() {}
 
-func (x *Trouble) ProtoReflect() protoreflect.Message {
+func (x *AccountError) ProtoReflect() protoreflect.Message {
 	mi := &file_vedette_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -980,19 +980,19 @@ func (x *Trouble) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Trouble.ProtoReflect.Descriptor instead.
-func (*Trouble) Descriptor() ([]byte, []int) {
+// Deprecated: Use AccountError.ProtoReflect.Descriptor instead.
+func (*AccountError) Descriptor() ([]byte, []int) {
 	return file_vedette_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *Trouble) GetAccount() string {
+func (x *AccountError) GetAccount() string {
 	if x != nil {
 		return x.Account
 	}
 	return ""
 }
 
-func (x *Trouble) GetMessage() string {
+func (x *AccountError) GetMessage() string {
 	if x != nil {
 		return x.Message
 	}
@@ -1243,7 +1243,7 @@ type Record struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Account string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
 	Term    int64                  `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
-	Feed    *Feed                  `protobuf:"bytes,3,opt,name=feed,proto3" json:"feed,omitempty"` // of every case but declare and pulse
+	Feed    *Feed                  `protobuf:"bytes,3,opt,name=feed,proto3" json:"feed,omitempty"` // of every case but declare and heartbeat
 	// Types that are valid to be assigned to Step:
 	//
 	//	*Record_Declare
@@ -1254,7 +1254,7 @@ type Record struct {
 	//	*Record_End
 	//	*Record_Bookmark
 	//	*Record_Status
-	//	*Record_Pulse
+	//	*Record_Heartbeat
 	Step          isRecord_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1390,10 +1390,10 @@ func (x *Record) GetStatus() *Status {
 	return nil
 }
 
-func (x *Record) GetPulse() *AgentPulse {
+func (x *Record) GetHeartbeat() *AgentHeartbeat {
 	if x != nil {
-		if x, ok := x.Step.(*Record_Pulse); ok {
-			return x.Pulse
+		if x, ok := x.Step.(*Record_Heartbeat); ok {
+			return x.Heartbeat
 		}
 	}
 	return nil
@@ -1435,8 +1435,8 @@ type Record_Status struct {
 	Status *Status `protobuf:"bytes,11,opt,name=status,proto3,oneof"`
 }
 
-type Record_Pulse struct {
-	Pulse *AgentPulse `protobuf:"bytes,12,opt,name=pulse,proto3,oneof"`
+type Record_Heartbeat struct {
+	Heartbeat *AgentHeartbeat `protobuf:"bytes,12,opt,name=heartbeat,proto3,oneof"`
 }
 
 func (*Record_Declare) isRecord_Step() {}
@@ -1455,7 +1455,7 @@ func (*Record_Bookmark) isRecord_Step() {}
 
 func (*Record_Status) isRecord_Step() {}
 
-func (*Record_Pulse) isRecord_Step() {}
+func (*Record_Heartbeat) isRecord_Step() {}
 
 // Declare lists all feeds of an account. The server forgets every other feed
 // with its objects, but those of groups that could not be discovered.
@@ -2071,38 +2071,38 @@ func (x *Status) GetMessage() string {
 	return ""
 }
 
-// AgentPulse says that all which the agent had read of its live feeds by now
+// AgentHeartbeat says that all which the agent had read of its live feeds by now
 // stands before it in the stream.
-type AgentPulse struct {
+type AgentHeartbeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The time at which that held, by the agent's clock. Servers that know age_millis
 	// use it of agents only that don't: clocks differ.
 	UnixMillis int64 `protobuf:"varint,1,opt,name=unix_millis,json=unixMillis,proto3" json:"unix_millis,omitempty"`
 	// How long ago that held, by the time that the agent measured, when this was sent.
 	AgeMillis *int64 `protobuf:"varint,2,opt,name=age_millis,json=ageMillis,proto3,oneof" json:"age_millis,omitempty"`
-	// The stamp of the last Pulse that the agent had received; 0 before the first,
+	// The stamp of the last Heartbeat that the agent had received; 0 before the first,
 	// for Welcome.
 	Stamp int64 `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"`
-	// How long ago that Pulse, or Welcome, was received when this was sent.
+	// How long ago that Heartbeat, or Welcome, was received when this was sent.
 	HeldMillis    int64 `protobuf:"varint,4,opt,name=held_millis,json=heldMillis,proto3" json:"held_millis,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AgentPulse) Reset() {
-	*x = AgentPulse{}
+func (x *AgentHeartbeat) Reset() {
+	*x = AgentHeartbeat{}
 	mi := &file_vedette_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AgentPulse) String() string {
+func (x *AgentHeartbeat) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AgentPulse) ProtoMessage() {}
+func (*AgentHeartbeat) ProtoMessage() {}
 
-func (x *AgentPulse) ProtoReflect() protoreflect.Message {
+func (x *AgentHeartbeat) ProtoReflect() protoreflect.Message {
 	mi := &file_vedette_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2114,33 +2114,33 @@ func (x *AgentPulse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AgentPulse.ProtoReflect.Descriptor instead.
-func (*AgentPulse) Descriptor() ([]byte, []int) {
+// Deprecated: Use AgentHeartbeat.ProtoReflect.Descriptor instead.
+func (*AgentHeartbeat) Descriptor() ([]byte, []int) {
 	return file_vedette_proto_rawDescGZIP(), []int{26}
 }
 
-func (x *AgentPulse) GetUnixMillis() int64 {
+func (x *AgentHeartbeat) GetUnixMillis() int64 {
 	if x != nil {
 		return x.UnixMillis
 	}
 	return 0
 }
 
-func (x *AgentPulse) GetAgeMillis() int64 {
+func (x *AgentHeartbeat) GetAgeMillis() int64 {
 	if x != nil && x.AgeMillis != nil {
 		return *x.AgeMillis
 	}
 	return 0
 }
 
-func (x *AgentPulse) GetStamp() int64 {
+func (x *AgentHeartbeat) GetStamp() int64 {
 	if x != nil {
 		return x.Stamp
 	}
 	return 0
 }
 
-func (x *AgentPulse) GetHeldMillis() int64 {
+func (x *AgentHeartbeat) GetHeldMillis() int64 {
 	if x != nil {
 		return x.HeldMillis
 	}
@@ -2262,30 +2262,30 @@ func (x *Ack) GetRecords() uint64 {
 	return 0
 }
 
-type Pulse struct {
+type Heartbeat struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	UnixMillis int64                  `protobuf:"varint,1,opt,name=unix_millis,json=unixMillis,proto3" json:"unix_millis,omitempty"`
-	// What agents send back in their pulses: milliseconds since Welcome was sent, by
+	// What agents send back in their heartbeats: milliseconds since Welcome was sent, by
 	// the server's measure.
 	Stamp         int64 `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Pulse) Reset() {
-	*x = Pulse{}
+func (x *Heartbeat) Reset() {
+	*x = Heartbeat{}
 	mi := &file_vedette_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Pulse) String() string {
+func (x *Heartbeat) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Pulse) ProtoMessage() {}
+func (*Heartbeat) ProtoMessage() {}
 
-func (x *Pulse) ProtoReflect() protoreflect.Message {
+func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 	mi := &file_vedette_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2297,48 +2297,48 @@ func (x *Pulse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Pulse.ProtoReflect.Descriptor instead.
-func (*Pulse) Descriptor() ([]byte, []int) {
+// Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
+func (*Heartbeat) Descriptor() ([]byte, []int) {
 	return file_vedette_proto_rawDescGZIP(), []int{29}
 }
 
-func (x *Pulse) GetUnixMillis() int64 {
+func (x *Heartbeat) GetUnixMillis() int64 {
 	if x != nil {
 		return x.UnixMillis
 	}
 	return 0
 }
 
-func (x *Pulse) GetStamp() int64 {
+func (x *Heartbeat) GetStamp() int64 {
 	if x != nil {
 		return x.Stamp
 	}
 	return 0
 }
 
-// Goodbye asks the agent to connect again, elsewhere if it can, before the
+// Drain asks the agent to connect again, elsewhere if it can, before the
 // server closes the stream.
-type Goodbye struct {
+type Drain struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Goodbye) Reset() {
-	*x = Goodbye{}
+func (x *Drain) Reset() {
+	*x = Drain{}
 	mi := &file_vedette_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Goodbye) String() string {
+func (x *Drain) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Goodbye) ProtoMessage() {}
+func (*Drain) ProtoMessage() {}
 
-func (x *Goodbye) ProtoReflect() protoreflect.Message {
+func (x *Drain) ProtoReflect() protoreflect.Message {
 	mi := &file_vedette_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2350,12 +2350,12 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
-func (*Goodbye) Descriptor() ([]byte, []int) {
+// Deprecated: Use Drain.ProtoReflect.Descriptor instead.
+func (*Drain) Descriptor() ([]byte, []int) {
 	return file_vedette_proto_rawDescGZIP(), []int{30}
 }
 
-func (x *Goodbye) GetReason() string {
+func (x *Drain) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
@@ -4384,25 +4384,25 @@ var File_vedette_proto protoreflect.FileDescriptor
 
 const file_vedette_proto_rawDesc = "" +
 	"\n" +
-	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xa4\x02\n" +
+	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xb4\x02\n" +
 	"\fAgentMessage\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.vedette.wire.v1.HelloH\x00R\x05hello\x127\n" +
 	"\bregister\x18\x02 \x01(\v2\x19.vedette.wire.v1.RegisterH\x00R\bregister\x12=\n" +
 	"\n" +
 	"deregister\x18\x03 \x01(\v2\x1b.vedette.wire.v1.DeregisterH\x00R\n" +
 	"deregister\x12+\n" +
-	"\x04data\x18\x04 \x01(\v2\x15.vedette.wire.v1.DataH\x00R\x04data\x124\n" +
-	"\atrouble\x18\x05 \x01(\v2\x18.vedette.wire.v1.TroubleH\x00R\atroubleB\t\n" +
-	"\amessage\"\xcf\x02\n" +
+	"\x04data\x18\x04 \x01(\v2\x15.vedette.wire.v1.DataH\x00R\x04data\x12D\n" +
+	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountErrorB\t\n" +
+	"\amessage\"\xd5\x02\n" +
 	"\rServerMessage\x124\n" +
 	"\awelcome\x18\x01 \x01(\v2\x18.vedette.wire.v1.WelcomeH\x00R\awelcome\x12=\n" +
 	"\n" +
 	"assignment\x18\x02 \x01(\v2\x1b.vedette.wire.v1.AssignmentH\x00R\n" +
 	"assignment\x12(\n" +
 	"\x03ack\x18\x03 \x01(\v2\x14.vedette.wire.v1.AckH\x00R\x03ack\x12.\n" +
-	"\x05index\x18\x04 \x01(\v2\x16.vedette.wire.v1.IndexH\x00R\x05index\x12.\n" +
-	"\x05pulse\x18\x05 \x01(\v2\x16.vedette.wire.v1.PulseH\x00R\x05pulse\x124\n" +
-	"\agoodbye\x18\x06 \x01(\v2\x18.vedette.wire.v1.GoodbyeH\x00R\agoodbyeB\t\n" +
+	"\x05index\x18\x04 \x01(\v2\x16.vedette.wire.v1.IndexH\x00R\x05index\x12:\n" +
+	"\theartbeat\x18\x05 \x01(\v2\x1a.vedette.wire.v1.HeartbeatH\x00R\theartbeat\x12.\n" +
+	"\x05drain\x18\x06 \x01(\v2\x16.vedette.wire.v1.DrainH\x00R\x05drainB\t\n" +
 	"\amessage\"\xce\x01\n" +
 	"\x05Hello\x12'\n" +
 	"\x0foldest_protocol\x18\x01 \x01(\rR\x0eoldestProtocol\x12'\n" +
@@ -4410,21 +4410,22 @@ const file_vedette_proto_rawDesc = "" +
 	"\bagent_id\x18\x03 \x01(\tR\aagentId\x12#\n" +
 	"\ragent_version\x18\x04 \x01(\tR\fagentVersion\x12\x17\n" +
 	"\azone_id\x18\x05 \x01(\tR\x06zoneId\x12\x1a\n" +
-	"\bhostname\x18\x06 \x01(\tR\bhostname\"\xb0\x02\n" +
+	"\bhostname\x18\x06 \x01(\tR\bhostname\"\xca\x02\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12%\n" +
-	"\x0eserver_version\x18\x03 \x01(\tR\rserverVersion\x12#\n" +
-	"\rpulse_seconds\x18\x04 \x01(\rR\fpulseSeconds\x12!\n" +
+	"\x0eserver_version\x18\x03 \x01(\tR\rserverVersion\x12+\n" +
+	"\x11heartbeat_seconds\x18\x04 \x01(\rR\x10heartbeatSeconds\x12!\n" +
 	"\fcredit_bytes\x18\x05 \x01(\rR\vcreditBytes\x12\x14\n" +
-	"\x05kinds\x18\x06 \x03(\tR\x05kinds\x12+\n" +
-	"\x05lifts\x18\a \x03(\v2\x15.vedette.wire.v1.LiftR\x05lifts\x12 \n" +
+	"\x05kinds\x18\x06 \x03(\tR\x05kinds\x12=\n" +
+	"\vprojections\x18\a \x03(\v2\x1b.vedette.wire.v1.ProjectionR\vprojections\x12 \n" +
 	"\vannotations\x18\b \x03(\tR\vannotations\x12\x18\n" +
-	"\asession\x18\t \x01(\tR\asession\"e\n" +
-	"\x04Lift\x12)\n" +
-	"\x04kind\x18\x01 \x01(\v2\x15.vedette.wire.v1.KindR\x04kind\x122\n" +
-	"\x06fields\x18\x02 \x03(\v2\x1a.vedette.wire.v1.LiftFieldR\x06fields\"3\n" +
-	"\tLiftField\x12\x12\n" +
+	"\asession\x18\t \x01(\tR\asession\"q\n" +
+	"\n" +
+	"Projection\x12)\n" +
+	"\x04kind\x18\x01 \x01(\v2\x15.vedette.wire.v1.KindR\x04kind\x128\n" +
+	"\x06fields\x18\x02 \x03(\v2 .vedette.wire.v1.ProjectionFieldR\x06fields\"9\n" +
+	"\x0fProjectionField\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\"0\n" +
 	"\x04Kind\x12\x14\n" +
@@ -4447,8 +4448,8 @@ const file_vedette_proto_rawDesc = "" +
 	"\x05shape\x18\x05 \x01(\tR\x05shape\"&\n" +
 	"\n" +
 	"Deregister\x12\x18\n" +
-	"\aaccount\x18\x01 \x01(\tR\aaccount\"=\n" +
-	"\aTrouble\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\"B\n" +
+	"\fAccountError\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\x8a\x02\n" +
 	"\n" +
@@ -4472,7 +4473,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x04Data\x12\x12\n" +
 	"\x04zstd\x18\x01 \x01(\fR\x04zstd\x12 \n" +
 	"\fend_of_frame\x18\x02 \x01(\bR\n" +
-	"endOfFrame\"\xad\x04\n" +
+	"endOfFrame\"\xb9\x04\n" +
 	"\x06Record\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x03R\x04term\x12)\n" +
@@ -4485,8 +4486,8 @@ const file_vedette_proto_rawDesc = "" +
 	"\x03end\x18\t \x01(\v2\x14.vedette.wire.v1.EndH\x00R\x03end\x127\n" +
 	"\bbookmark\x18\n" +
 	" \x01(\v2\x19.vedette.wire.v1.BookmarkH\x00R\bbookmark\x121\n" +
-	"\x06status\x18\v \x01(\v2\x17.vedette.wire.v1.StatusH\x00R\x06status\x123\n" +
-	"\x05pulse\x18\f \x01(\v2\x1b.vedette.wire.v1.AgentPulseH\x00R\x05pulseB\x06\n" +
+	"\x06status\x18\v \x01(\v2\x17.vedette.wire.v1.StatusH\x00R\x06status\x12?\n" +
+	"\theartbeat\x18\f \x01(\v2\x1f.vedette.wire.v1.AgentHeartbeatH\x00R\theartbeatB\x06\n" +
 	"\x04step\"e\n" +
 	"\aDeclare\x123\n" +
 	"\x05feeds\x18\x01 \x03(\v2\x1d.vedette.wire.v1.DeclaredFeedR\x05feeds\x12%\n" +
@@ -4539,9 +4540,8 @@ const file_vedette_proto_rawDesc = "" +
 	"\x10resource_version\x18\x01 \x01(\tR\x0fresourceVersion\"8\n" +
 	"\x06Status\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\x97\x01\n" +
-	"\n" +
-	"AgentPulse\x12\x1f\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\x9b\x01\n" +
+	"\x0eAgentHeartbeat\x12\x1f\n" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
 	"unixMillis\x12\"\n" +
 	"\n" +
@@ -4556,12 +4556,12 @@ const file_vedette_proto_rawDesc = "" +
 	"\adigests\x18\x03 \x03(\x06R\adigests\x12\x12\n" +
 	"\x04last\x18\x04 \x01(\bR\x04last\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
-	"\arecords\x18\x01 \x01(\x04R\arecords\">\n" +
-	"\x05Pulse\x12\x1f\n" +
+	"\arecords\x18\x01 \x01(\x04R\arecords\"B\n" +
+	"\tHeartbeat\x12\x1f\n" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
 	"unixMillis\x12\x14\n" +
-	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\"!\n" +
-	"\aGoodbye\x12\x16\n" +
+	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\"\x1f\n" +
+	"\x05Drain\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x82\x01\n" +
 	"\fOperationsUp\x121\n" +
 	"\x06attach\x18\x01 \x01(\v2\x17.vedette.wire.v1.AttachH\x00R\x06attach\x124\n" +
@@ -4746,81 +4746,81 @@ func file_vedette_proto_rawDescGZIP() []byte {
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_vedette_proto_goTypes = []any{
-	(Assignment_Role)(0),   // 0: vedette.wire.v1.Assignment.Role
-	(Outcome_State)(0),     // 1: vedette.wire.v1.Outcome.State
-	(*AgentMessage)(nil),   // 2: vedette.wire.v1.AgentMessage
-	(*ServerMessage)(nil),  // 3: vedette.wire.v1.ServerMessage
-	(*Hello)(nil),          // 4: vedette.wire.v1.Hello
-	(*Welcome)(nil),        // 5: vedette.wire.v1.Welcome
-	(*Lift)(nil),           // 6: vedette.wire.v1.Lift
-	(*LiftField)(nil),      // 7: vedette.wire.v1.LiftField
-	(*Kind)(nil),           // 8: vedette.wire.v1.Kind
-	(*Cluster)(nil),        // 9: vedette.wire.v1.Cluster
-	(*Register)(nil),       // 10: vedette.wire.v1.Register
-	(*Deregister)(nil),     // 11: vedette.wire.v1.Deregister
-	(*Trouble)(nil),        // 12: vedette.wire.v1.Trouble
-	(*Assignment)(nil),     // 13: vedette.wire.v1.Assignment
-	(*Mark)(nil),           // 14: vedette.wire.v1.Mark
-	(*Feed)(nil),           // 15: vedette.wire.v1.Feed
-	(*Data)(nil),           // 16: vedette.wire.v1.Data
-	(*Record)(nil),         // 17: vedette.wire.v1.Record
-	(*Declare)(nil),        // 18: vedette.wire.v1.Declare
-	(*DeclaredFeed)(nil),   // 19: vedette.wire.v1.DeclaredFeed
-	(*Begin)(nil),          // 20: vedette.wire.v1.Begin
-	(*Upsert)(nil),         // 21: vedette.wire.v1.Upsert
-	(*Owner)(nil),          // 22: vedette.wire.v1.Owner
-	(*Delete)(nil),         // 23: vedette.wire.v1.Delete
-	(*Drop)(nil),           // 24: vedette.wire.v1.Drop
-	(*End)(nil),            // 25: vedette.wire.v1.End
-	(*Bookmark)(nil),       // 26: vedette.wire.v1.Bookmark
-	(*Status)(nil),         // 27: vedette.wire.v1.Status
-	(*AgentPulse)(nil),     // 28: vedette.wire.v1.AgentPulse
-	(*Index)(nil),          // 29: vedette.wire.v1.Index
-	(*Ack)(nil),            // 30: vedette.wire.v1.Ack
-	(*Pulse)(nil),          // 31: vedette.wire.v1.Pulse
-	(*Goodbye)(nil),        // 32: vedette.wire.v1.Goodbye
-	(*OperationsUp)(nil),   // 33: vedette.wire.v1.OperationsUp
-	(*OperationsDown)(nil), // 34: vedette.wire.v1.OperationsDown
-	(*Attach)(nil),         // 35: vedette.wire.v1.Attach
-	(*Part)(nil),           // 36: vedette.wire.v1.Part
-	(*Cancel)(nil),         // 37: vedette.wire.v1.Cancel
-	(*Forget)(nil),         // 38: vedette.wire.v1.Forget
-	(*Operation)(nil),      // 39: vedette.wire.v1.Operation
-	(*DryRun)(nil),         // 40: vedette.wire.v1.DryRun
-	(*Target)(nil),         // 41: vedette.wire.v1.Target
-	(*List)(nil),           // 42: vedette.wire.v1.List
-	(*Apply)(nil),          // 43: vedette.wire.v1.Apply
-	(*Patch)(nil),          // 44: vedette.wire.v1.Patch
-	(*DeleteObjects)(nil),  // 45: vedette.wire.v1.DeleteObjects
-	(*Prune)(nil),          // 46: vedette.wire.v1.Prune
-	(*Scale)(nil),          // 47: vedette.wire.v1.Scale
-	(*Undo)(nil),           // 48: vedette.wire.v1.Undo
-	(*Logs)(nil),           // 49: vedette.wire.v1.Logs
-	(*Metrics)(nil),        // 50: vedette.wire.v1.Metrics
-	(*Discover)(nil),       // 51: vedette.wire.v1.Discover
-	(*Version)(nil),        // 52: vedette.wire.v1.Version
-	(*Outcome)(nil),        // 53: vedette.wire.v1.Outcome
-	(*Key)(nil),            // 54: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),    // 55: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),      // 56: vedette.wire.v1.AnswerEnd
-	nil,                    // 57: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                    // 58: vedette.wire.v1.Upsert.AnnotationsEntry
+	(Assignment_Role)(0),    // 0: vedette.wire.v1.Assignment.Role
+	(Outcome_State)(0),      // 1: vedette.wire.v1.Outcome.State
+	(*AgentMessage)(nil),    // 2: vedette.wire.v1.AgentMessage
+	(*ServerMessage)(nil),   // 3: vedette.wire.v1.ServerMessage
+	(*Hello)(nil),           // 4: vedette.wire.v1.Hello
+	(*Welcome)(nil),         // 5: vedette.wire.v1.Welcome
+	(*Projection)(nil),      // 6: vedette.wire.v1.Projection
+	(*ProjectionField)(nil), // 7: vedette.wire.v1.ProjectionField
+	(*Kind)(nil),            // 8: vedette.wire.v1.Kind
+	(*Cluster)(nil),         // 9: vedette.wire.v1.Cluster
+	(*Register)(nil),        // 10: vedette.wire.v1.Register
+	(*Deregister)(nil),      // 11: vedette.wire.v1.Deregister
+	(*AccountError)(nil),    // 12: vedette.wire.v1.AccountError
+	(*Assignment)(nil),      // 13: vedette.wire.v1.Assignment
+	(*Mark)(nil),            // 14: vedette.wire.v1.Mark
+	(*Feed)(nil),            // 15: vedette.wire.v1.Feed
+	(*Data)(nil),            // 16: vedette.wire.v1.Data
+	(*Record)(nil),          // 17: vedette.wire.v1.Record
+	(*Declare)(nil),         // 18: vedette.wire.v1.Declare
+	(*DeclaredFeed)(nil),    // 19: vedette.wire.v1.DeclaredFeed
+	(*Begin)(nil),           // 20: vedette.wire.v1.Begin
+	(*Upsert)(nil),          // 21: vedette.wire.v1.Upsert
+	(*Owner)(nil),           // 22: vedette.wire.v1.Owner
+	(*Delete)(nil),          // 23: vedette.wire.v1.Delete
+	(*Drop)(nil),            // 24: vedette.wire.v1.Drop
+	(*End)(nil),             // 25: vedette.wire.v1.End
+	(*Bookmark)(nil),        // 26: vedette.wire.v1.Bookmark
+	(*Status)(nil),          // 27: vedette.wire.v1.Status
+	(*AgentHeartbeat)(nil),  // 28: vedette.wire.v1.AgentHeartbeat
+	(*Index)(nil),           // 29: vedette.wire.v1.Index
+	(*Ack)(nil),             // 30: vedette.wire.v1.Ack
+	(*Heartbeat)(nil),       // 31: vedette.wire.v1.Heartbeat
+	(*Drain)(nil),           // 32: vedette.wire.v1.Drain
+	(*OperationsUp)(nil),    // 33: vedette.wire.v1.OperationsUp
+	(*OperationsDown)(nil),  // 34: vedette.wire.v1.OperationsDown
+	(*Attach)(nil),          // 35: vedette.wire.v1.Attach
+	(*Part)(nil),            // 36: vedette.wire.v1.Part
+	(*Cancel)(nil),          // 37: vedette.wire.v1.Cancel
+	(*Forget)(nil),          // 38: vedette.wire.v1.Forget
+	(*Operation)(nil),       // 39: vedette.wire.v1.Operation
+	(*DryRun)(nil),          // 40: vedette.wire.v1.DryRun
+	(*Target)(nil),          // 41: vedette.wire.v1.Target
+	(*List)(nil),            // 42: vedette.wire.v1.List
+	(*Apply)(nil),           // 43: vedette.wire.v1.Apply
+	(*Patch)(nil),           // 44: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),   // 45: vedette.wire.v1.DeleteObjects
+	(*Prune)(nil),           // 46: vedette.wire.v1.Prune
+	(*Scale)(nil),           // 47: vedette.wire.v1.Scale
+	(*Undo)(nil),            // 48: vedette.wire.v1.Undo
+	(*Logs)(nil),            // 49: vedette.wire.v1.Logs
+	(*Metrics)(nil),         // 50: vedette.wire.v1.Metrics
+	(*Discover)(nil),        // 51: vedette.wire.v1.Discover
+	(*Version)(nil),         // 52: vedette.wire.v1.Version
+	(*Outcome)(nil),         // 53: vedette.wire.v1.Outcome
+	(*Key)(nil),             // 54: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),     // 55: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),       // 56: vedette.wire.v1.AnswerEnd
+	nil,                     // 57: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                     // 58: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
 	10, // 1: vedette.wire.v1.AgentMessage.register:type_name -> vedette.wire.v1.Register
 	11, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
 	16, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
-	12, // 4: vedette.wire.v1.AgentMessage.trouble:type_name -> vedette.wire.v1.Trouble
+	12, // 4: vedette.wire.v1.AgentMessage.account_error:type_name -> vedette.wire.v1.AccountError
 	5,  // 5: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
 	13, // 6: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
 	30, // 7: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
 	29, // 8: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
-	31, // 9: vedette.wire.v1.ServerMessage.pulse:type_name -> vedette.wire.v1.Pulse
-	32, // 10: vedette.wire.v1.ServerMessage.goodbye:type_name -> vedette.wire.v1.Goodbye
-	6,  // 11: vedette.wire.v1.Welcome.lifts:type_name -> vedette.wire.v1.Lift
-	8,  // 12: vedette.wire.v1.Lift.kind:type_name -> vedette.wire.v1.Kind
-	7,  // 13: vedette.wire.v1.Lift.fields:type_name -> vedette.wire.v1.LiftField
+	31, // 9: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
+	32, // 10: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
+	6,  // 11: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
+	8,  // 12: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
+	7,  // 13: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
 	9,  // 14: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
 	0,  // 15: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
 	14, // 16: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
@@ -4835,7 +4835,7 @@ var file_vedette_proto_depIdxs = []int32{
 	25, // 25: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
 	26, // 26: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
 	27, // 27: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
-	28, // 28: vedette.wire.v1.Record.pulse:type_name -> vedette.wire.v1.AgentPulse
+	28, // 28: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
 	19, // 29: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
 	15, // 30: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
 	22, // 31: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
@@ -4905,15 +4905,15 @@ func file_vedette_proto_init() {
 		(*AgentMessage_Register)(nil),
 		(*AgentMessage_Deregister)(nil),
 		(*AgentMessage_Data)(nil),
-		(*AgentMessage_Trouble)(nil),
+		(*AgentMessage_AccountError)(nil),
 	}
 	file_vedette_proto_msgTypes[1].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Assignment)(nil),
 		(*ServerMessage_Ack)(nil),
 		(*ServerMessage_Index)(nil),
-		(*ServerMessage_Pulse)(nil),
-		(*ServerMessage_Goodbye)(nil),
+		(*ServerMessage_Heartbeat)(nil),
+		(*ServerMessage_Drain)(nil),
 	}
 	file_vedette_proto_msgTypes[15].OneofWrappers = []any{
 		(*Record_Declare)(nil),
@@ -4924,7 +4924,7 @@ func file_vedette_proto_init() {
 		(*Record_End)(nil),
 		(*Record_Bookmark)(nil),
 		(*Record_Status)(nil),
-		(*Record_Pulse)(nil),
+		(*Record_Heartbeat)(nil),
 	}
 	file_vedette_proto_msgTypes[26].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[31].OneofWrappers = []any{

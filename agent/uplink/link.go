@@ -39,8 +39,8 @@ type link struct {
 	idleHeartbeats int // pulses since the last change was sent
 }
 
-// serverHeartbeat is that of the server's last Pulse, or 0 for its Welcome, and when it was
-// received. Pulses return it, so that the server need not trust this clock.
+// serverHeartbeat is that of the server's last Heartbeat, or 0 for its Welcome, and when it was
+// received. Heartbeats return it, so that the server need not trust this clock.
 type serverHeartbeat struct {
 	number   int64
 	received time.Time
@@ -86,11 +86,11 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 		return err
 	}
 	u := l.uplink
-	l.heartbeatInterval = time.Duration(max(1, welcome.GetPulseSeconds())) * time.Second
+	l.heartbeatInterval = time.Duration(max(1, welcome.GetHeartbeatSeconds())) * time.Second
 	l.credit = max(int(welcome.GetCreditBytes()), 2*batchBytes)
 	l.lastReceived.Store(time.Now().UnixNano())
 	l.lastHeartbeat.Store(&serverHeartbeat{received: time.Now()})
-	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Lifts: wire.ToProjections(welcome.GetLifts()), Annotations: welcome.GetAnnotations()})
+	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Projections: wire.ToProjections(welcome.GetProjections()), Annotations: welcome.GetAnnotations()})
 	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
 	group.Go(l.receive)
 	group.Go(func() error { return l.checkHeartbeats(ctx) })
@@ -228,7 +228,7 @@ func (l *link) checkHeartbeats(ctx context.Context) error {
 const idleAfterHeartbeats = 3
 
 func (l *link) sendHeartbeat() error {
-	rec, err := wire.EncodeStep(&wire.Record_Pulse{Pulse: l.newHeartbeat(l.uplink.box.PendingSince(), time.Now())})
+	rec, err := wire.EncodeStep(&wire.Record_Heartbeat{Heartbeat: l.newHeartbeat(l.uplink.box.PendingSince(), time.Now())})
 	if err != nil {
 		return err
 	}
@@ -244,9 +244,9 @@ func (l *link) sendHeartbeat() error {
 }
 
 // newHeartbeat says since when the oldest change waits that was not sent.
-func (l *link) newHeartbeat(pendingSince, now time.Time) *wire.AgentPulse {
+func (l *link) newHeartbeat(pendingSince, now time.Time) *wire.AgentHeartbeat {
 	last := l.lastHeartbeat.Load()
-	return &wire.AgentPulse{
+	return &wire.AgentHeartbeat{
 		UnixMillis: pendingSince.UnixMilli(), AgeMillis: proto.Int64(now.Sub(pendingSince).Milliseconds()),
 		Stamp: last.number, HeldMillis: now.Sub(last.received).Milliseconds(),
 	}
@@ -283,10 +283,10 @@ func (l *link) handle(m *wire.ServerMessage) error {
 		i := m.Index
 		u.handler.Indexed(Index{Account: vedette.AccountName(i.GetAccount()), Feed: wire.ToFeed(i.GetFeed()),
 			Digests: i.GetDigests(), Last: i.GetLast()})
-	case *wire.ServerMessage_Pulse:
-		l.lastHeartbeat.Store(&serverHeartbeat{number: m.Pulse.GetStamp(), received: time.Now()})
-	case *wire.ServerMessage_Goodbye:
-		return fmt.Errorf("%w: %s", errDrain, m.Goodbye.GetReason())
+	case *wire.ServerMessage_Heartbeat:
+		l.lastHeartbeat.Store(&serverHeartbeat{number: m.Heartbeat.GetStamp(), received: time.Now()})
+	case *wire.ServerMessage_Drain:
+		return fmt.Errorf("%w: %s", errDrain, m.Drain.GetReason())
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ type Assignment struct {
 // ServerSettings are what the server wants to know of every account.
 type ServerSettings struct {
 	Kinds       []string
-	Lifts       []vedette.Projection
+	Projections []vedette.Projection
 	Annotations []string
 }
 
@@ -87,11 +87,11 @@ type Uplink struct {
 	log      *slog.Logger
 
 	mu              sync.Mutex
-	accounts        map[vedette.AccountName]*wire.Register // to be registered on every connection
-	accountErrors   map[vedette.AccountName]*wire.Trouble  // to be told on every connection
-	link            *link                                  // nil while not connected
-	status          atomic.Pointer[linkStatus]             // changed with mu held, but never waited for
-	operationStream atomic.Pointer[operationStream]        // nil while the server takes no outcomes; never waited for
+	accounts        map[vedette.AccountName]*wire.Register     // to be registered on every connection
+	accountErrors   map[vedette.AccountName]*wire.AccountError // to be told on every connection
+	link            *link                                      // nil while not connected
+	status          atomic.Pointer[linkStatus]                 // changed with mu held, but never waited for
+	operationStream atomic.Pointer[operationStream]            // nil while the server takes no outcomes; never waited for
 }
 
 // linkStatus is how the connection is.
@@ -112,7 +112,7 @@ func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *
 		cfg.Process = rand.Text()
 	}
 	u := &Uplink{cfg: cfg, box: box, handler: h, executor: e, log: log, accounts: map[vedette.AccountName]*wire.Register{},
-		accountErrors: map[vedette.AccountName]*wire.Trouble{}}
+		accountErrors: map[vedette.AccountName]*wire.AccountError{}}
 	u.status.Store(&linkStatus{lost: errors.New("not connected yet")})
 	return u
 }
@@ -149,7 +149,7 @@ func (u *Uplink) ReportAccountError(name vedette.AccountName, message string) {
 	if u.accountErrors[name].GetMessage() == message {
 		return
 	}
-	t := &wire.Trouble{Account: string(name), Message: message}
+	t := &wire.AccountError{Account: string(name), Message: message}
 	u.accountErrors[name] = t
 	if message == "" {
 		delete(u.accountErrors, name)
@@ -157,8 +157,8 @@ func (u *Uplink) ReportAccountError(name vedette.AccountName, message string) {
 	u.sendControlLocked(accountErrorMessage(t))
 }
 
-func accountErrorMessage(t *wire.Trouble) *wire.AgentMessage {
-	return &wire.AgentMessage{Message: &wire.AgentMessage_Trouble{Trouble: t}}
+func accountErrorMessage(t *wire.AccountError) *wire.AgentMessage {
+	return &wire.AgentMessage{Message: &wire.AgentMessage_AccountError{AccountError: t}}
 }
 
 func (u *Uplink) sendControlLocked(m *wire.AgentMessage) {

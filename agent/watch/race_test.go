@@ -2,5 +2,5 @@
 
 package watch_test
 
-// overhead is what the race detector makes of memory.
-const overhead = 5
+// raceMemoryFactor is what the race detector makes of memory.
+const raceMemoryFactor = 5

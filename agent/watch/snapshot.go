@@ -164,7 +164,7 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	q.Set("resourceVersionMatch", "NotOlderThan")
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("timeoutSeconds", strconv.Itoa(int(f.w.cfg.MaxWatchTimeout/time.Second)))
-	// StreamSilence, which means that lists are tried instead, comes first.
+	// StreamIdleTimeout, which means that lists are tried instead, comes first.
 	l := timeouts{header: f.w.c.opts.HeaderTimeout, progress: 2 * f.w.cfg.StreamIdleTimeout, permit: f.permit}
 	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadata)})
 	if err != nil {

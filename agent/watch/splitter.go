@@ -40,7 +40,7 @@ type splitter struct {
 	overflowPrefix []byte // the beginning of what was too big, to name it by
 	small          [64]byte
 
-	permit      *largeObjectPermit // for a buffer beyond bigBuffer; nil for no bound
+	permit      *largeObjectPermit // for a buffer beyond largeBuffer; nil for no bound
 	holdsPermit bool               // it holds turn
 }
 

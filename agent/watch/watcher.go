@@ -35,7 +35,7 @@ type Watcher struct {
 
 	mu            sync.Mutex
 	feeds         map[vedette.Feed]*feed
-	lastRetriedAt time.Time // when isBack last roused feeds
+	lastRetriedAt time.Time // when retryUnreachableFeeds last roused feeds
 	connLostAt    time.Time // when a connection to the API server was last found lost
 
 	// Owned by Run:

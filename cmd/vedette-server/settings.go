@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/config"
-	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/store"
@@ -33,8 +33,8 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
-		AgentServer: gate.Config{
-			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: cachedKinds(cfg.Cache), Projections: views.Lifts(),
+		AgentServer: agentserver.Config{
+			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: cachedKinds(cfg.Cache), Projections: views.Projections(),
 			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
 		},
 		Fiat:  cfg.Fiat.AuthorizeConfig(),

@@ -24,7 +24,7 @@ import (
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
-	"github.com/vedette-io/vedette/server/gate"
+	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
 )
@@ -136,7 +136,7 @@ func (o upOptions) listen(log *slog.Logger) (*server.Server, error) {
 		REST:        net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)),
 		GRPC:        net.JoinHostPort("127.0.0.1", strconv.Itoa(o.grpcPort)),
 		Store:       store.Config{URL: "sqlite:" + filepath.Join(dir, "vedette.db"), Log: log},
-		AgentServer: gate.Config{Projections: views.Lifts()},
+		AgentServer: agentserver.Config{Projections: views.Projections()},
 	}, log)
 }
 

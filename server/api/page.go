@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// writePage answers with a page of objects, as writeFresh does, and lets go of each
+// writePage answers with a page of objects, as writeWithFreshness does, and lets go of each
 // object as soon as it is sent: together, as one body, they would take the memory
 // of the page once more, or twice.
 func writePage(w http.ResponseWriter, r *http.Request, f freshness, page store.Page) error {

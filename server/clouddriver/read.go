@@ -31,7 +31,7 @@ func (a *api) readManifest(ctx context.Context, scope requestScope, name string)
 }
 
 // findObject returns an object: vedette.NotFound where it or the account is not there,
-// a readFailure where that can't be told.
+// a readError where that can't be told.
 func (a *api) findObject(ctx context.Context, scope requestScope, kind, name string) (store.Row, error) {
 	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
 	if a.shouldReadLive(err) {
@@ -127,7 +127,7 @@ func (a *api) shouldReadLive(err error) bool {
 	return a.Dispatch != nil && errors.As(err, &readErr)
 }
 
-// asReadError makes a readFailure of what a cluster or its agent says, unless it is
+// asReadError makes a readError of what a cluster or its agent says, unless it is
 // that something is not there, or nobody waits for it any more.
 func asReadError(ctx context.Context, err error) error {
 	switch {

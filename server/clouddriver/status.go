@@ -83,7 +83,7 @@ func (c kubeCondition) is(conditionType, status string) bool {
 }
 
 // evaluate tells the status of a manifest: as Clouddriver does and, where
-// readiness counts too, of the other kinds by readinessOf.
+// readiness counts too, of the other kinds by evaluateReadiness.
 func evaluate(kind vedette.Kind, manifest []byte, readiness bool) (manifestStatus, error) {
 	if readiness && statusRule(kind) == nil {
 		return evaluateReadiness(kind, manifest)

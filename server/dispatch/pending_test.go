@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/roster"
+	"github.com/vedette-io/vedette/server/assignment"
 )
 
 // connectOther connects an agent that serves another account.
 func (s *scenario) connectOther(id vedette.AgentID, process string) *fakeAgent {
-	m := &roster.Member{Agent: roster.Agent{ID: id}}
+	m := &assignment.Member{Agent: assignment.Agent{ID: id}}
 	a := &fakeAgent{scenario: s, name: string(id) + "/" + process}
 	a.attached = s.Attach(m, process, a)
 	return a

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/internal/occasional"
+	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -40,7 +40,7 @@ type Ingest struct {
 	limit       int64
 	budget      *semaphore.Weighted
 	omitted     atomic.Int64
-	omissionLog occasional.Limiter // lines of the log about objects that are left out
+	omissionLog logthrottle.Limiter // lines of the log about objects that are left out
 }
 
 // New returns an Ingest that writes to st and tells hub what was written.
@@ -49,7 +49,7 @@ func New(cfg Config, st feedStore, hub *Hub, log *slog.Logger) *Ingest {
 		cfg.MaxBytes = 64 << 20
 	}
 	return &Ingest{store: st, hub: hub, log: log, limit: cfg.MaxBytes, budget: semaphore.NewWeighted(cfg.MaxBytes),
-		omissionLog: occasional.Limiter{Interval: time.Second}}
+		omissionLog: logthrottle.Limiter{Interval: time.Second}}
 }
 
 // Limit returns how many bytes of records may be in memory at once.

@@ -13,7 +13,7 @@ const (
 	// agent waiting.
 	maxTaskWait = time.Second
 	// maxStall is how long an account may be stalled while others may want room, and
-	// wantsRoom how many bytes that are not acknowledged, its own included, say that
+	// minBlockedBytes how many bytes that are not acknowledged, its own included, say that
 	// they may: an agent has 512 KiB of snapshots under way, or more where that goes
 	// well, and some MiB of all. Once that is used up nothing tells that others wait.
 	// An agent counts a small record as more than the server does.

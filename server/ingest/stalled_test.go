@@ -192,7 +192,7 @@ func TestStalledAccountDoesNotBlockOthers(t *testing.T) {
 		putAll(t, p, upsert(term, "held", 1))
 		synctest.Wait()
 		at := time.Now()
-		putAll(t, p, forOtherAccount(upsert(0, "free", 1), otherTerm, 100), upsert(term, "held", 2), Step{Type: Pulse, Time: at})
+		putAll(t, p, forOtherAccount(upsert(0, "free", 1), otherTerm, 100), upsert(term, "held", 2), Step{Type: Heartbeat, Time: at})
 		time.Sleep(2 * maxTaskWait) // the bubble's
 		synctest.Wait()
 		if got := storedVersions(t, st); got["free"] != "1" || got["held"] != "" || !responses.current().fresh.Equal(at) || responses.current().stalled == nil || responses.current().acked != 0 {

@@ -19,7 +19,7 @@ type Step struct {
 	Digests []uint64       // of a Drop
 	State   vedette.FeedState
 	Message string
-	Time    time.Time // of a Pulse
+	Time    time.Time // of a Heartbeat
 
 	Feeds         []store.DeclaredFeed // of a Declare
 	UnknownGroups []string
@@ -40,6 +40,6 @@ const (
 	End
 	Bookmark
 	Status
-	Pulse
+	Heartbeat
 	Skip // changes nothing, and is acknowledged like any other
 )

@@ -14,7 +14,7 @@ type Selectors []Selector
 
 // Selector is one condition on labels.
 type Selector struct {
-	Kind   string   `json:"kind"` // one of selectorForms
+	Kind   string   `json:"kind"` // one of selectorKinds
 	Key    string   `json:"key"`
 	Values []string `json:"values"`
 }

@@ -30,7 +30,7 @@ func lockAccountRow(ctx context.Context, tx *transaction, account vedette.Accoun
 	return id, err
 }
 
-// lockAccountRowByID is lockAccount for who only waits for others.
+// lockAccountRowByID is lockAccountRow for who only waits for others.
 func lockAccountRowByID(ctx context.Context, tx *transaction, id int64) error {
 	var term int64
 	err := tx.queryRow(ctx, `SELECT term FROM accounts WHERE id = ?`+tx.dialect.forUpdate, id).Scan(&term)

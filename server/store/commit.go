@@ -12,7 +12,7 @@ import (
 // Commit writes a batch and returns what really changed. An object that is stored
 // with the same uid and resourceVersion is not written again and not reported.
 // What is older than what an operation wrote through is left out, as WriteThrough
-// says. It takes one transaction, or several while somebody hurries, as MakeWay
+// says. It takes one transaction, or several while somebody hurries, as Prioritize
 // says; marks are in the last. The error is ErrTerm where another agent has taken
 // the account, ErrNoAccount where it is gone, and ErrRewound; what is returned with an error
 // has changed all the same.

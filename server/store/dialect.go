@@ -39,7 +39,7 @@ type dialect struct {
 	// remove deletes rows by their keys, which are sorted.
 	remove func(ctx context.Context, tx *transaction, accountID int64, keys []rowKey) error
 	// insert writes rows of a few columns into a small table. The text follows the
-	// statement; orUpdate makes one.
+	// statement; onConflictUpdate makes one.
 	insert func(ctx context.Context, tx *transaction, table string, columns []columnSpec, rows [][]any, conflictClause string) error
 	// onConflictUpdate lets an insert set columns of the row that has the id already, while
 	// that meets a condition.

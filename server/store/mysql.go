@@ -241,7 +241,7 @@ func (w *mysqlStatements) rowsPerStatement(rows []objectRow) int {
 	return largestSizeWithin(max(n, 1), statementSizes[0])
 }
 
-// onDuplicateKeyClause is orUpdate. The columns are set one after the other, and the
+// onDuplicateKeyClause is onConflictUpdate. The columns are set one after the other, and the
 // condition sees those that are set already.
 func onDuplicateKeyClause(where string, columns []string) string {
 	set := make([]string, len(columns))

@@ -129,7 +129,7 @@ func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) er
 	return s.wrapError(action, err)
 }
 
-// endValues returns what endText takes of an operation; nil of none.
+// endValues returns what endStatement takes of an operation; nil of none.
 func (s *Store) endValues(o *OperationRow) ([]any, error) {
 	if o == nil {
 		return nil, nil

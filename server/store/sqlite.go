@@ -252,7 +252,7 @@ func removeByNamespace(ctx context.Context, tx *transaction, statement string, a
 	return nil
 }
 
-// onConflictClause is orUpdate as SQLite took it over from PostgreSQL.
+// onConflictClause is onConflictUpdate as SQLite took it over from PostgreSQL.
 func onConflictClause(where string, columns []string) string {
 	set := make([]string, len(columns))
 	for i, c := range columns {

@@ -197,7 +197,7 @@ func (s *Store) writeLowPriority(ctx context.Context, do func(ctx context.Contex
 	return s.writeBatch(ctx, "", do)
 }
 
-// writeBatch is writeBehind for what a source sent. Sources take turns, and so does
+// writeBatch is writeLowPriority for what a source sent. Sources take turns, and so does
 // what the server itself has to write.
 func (s *Store) writeBatch(ctx context.Context, source string, do func(ctx context.Context, tx *transaction) error) error {
 	if err := s.writeSemaphore.acquireLow(ctx, source); err != nil {

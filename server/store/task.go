@@ -15,7 +15,7 @@ type TaskState string
 
 // The states of a task:
 //
-//	running ──> succeeded | failed | retryable ──> running (TakeTask)
+//	running ──> succeeded | failed | retryable ──> running (AcquireTask)
 const (
 	TaskRunning   TaskState = "running"
 	TaskSucceeded TaskState = "succeeded"
@@ -162,7 +162,7 @@ func (s *Store) Task(ctx context.Context, id string) (TaskRow, error) {
 const MaxTaskBytes = 32 << 20
 
 // RunningTasks returns at most so many of the tasks that run on any server, the
-// oldest first, and fewer where their bodies have more than MostTaskBytes.
+// oldest first, and fewer where their bodies have more than MaxTaskBytes.
 func (s *Store) RunningTasks(ctx context.Context, limit int) ([]TaskRow, error) {
 	tasks, err := s.queryTasks(ctx, MaxTaskBytes, fmt.Sprintf(` WHERE state = 'running' ORDER BY id LIMIT %d`, max(0, limit)))
 	return tasks, s.wrapError("read the running tasks", err)

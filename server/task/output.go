@@ -23,7 +23,7 @@ type Output struct {
 // OutputPolicy says of which accounts a task keeps outputs.
 type OutputPolicy int
 
-// The values of OutputOf.
+// The values of OutputPolicy.
 const (
 	OutputNone  OutputPolicy = iota
 	OutputDebug              // those whose property debug is set

@@ -26,7 +26,7 @@ type taskRun struct {
 	id      string
 	ops     []validatedOp // let go when they are done: they hold what was submitted
 	options Options
-	ctx     context.Context // ends with a cause: errStopped, errTaken or a givenUp
+	ctx     context.Context // ends with a cause: errStopped, errTakenOver or a cancelledError
 	cancel  context.CancelCauseFunc
 	started atomic.Bool
 	done    chan struct{} // closed by leave

@@ -23,7 +23,7 @@ type Task struct {
 	State    store.TaskState
 	History  []HistoryEntry
 	Results  []json.RawMessage // Result and Exception, in the order of the operations
-	Outputs  []Output          // of the newest mostOutputs changes, where they are kept
+	Outputs  []Output          // of the newest maxOutputs changes, where they are kept
 	Started  time.Time
 }
 

@@ -297,7 +297,7 @@ func (t *Tasks) Get(ctx context.Context, id string) (Task, error) {
 }
 
 // List returns the tasks that run, on any server, the oldest first; a thousand
-// at most, and no more than store.MostTaskBytes of them.
+// at most, and no more than store.MaxTaskBytes of them.
 func (t *Tasks) List(ctx context.Context) ([]Task, error) {
 	rows, err := t.cfg.Store.RunningTasks(ctx, maxListed)
 	if err != nil {

@@ -40,9 +40,9 @@ func ForKind(kind vedette.Kind) View {
 	return defaultKindView().view
 }
 
-// Lifts returns what to ask agents for: a lift per kind that has a view, and
+// Projections returns what to ask agents for: a lift per kind that has a view, and
 // the one for all others.
-func Lifts() []vedette.Projection {
+func Projections() []vedette.Projection {
 	lifts := []vedette.Projection{{Fields: defaultKindView().fields}}
 	for _, k := range kinds() {
 		lifts = append(lifts, vedette.Projection{Kind: k.resource.Kind, Fields: k.fields})

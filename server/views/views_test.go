@@ -150,7 +150,7 @@ func TestAge(t *testing.T) {
 
 func TestLiftsNameEachFieldOnce(t *testing.T) {
 	kinds := map[vedette.Kind]bool{}
-	for _, l := range views.Lifts() {
+	for _, l := range views.Projections() {
 		if kinds[l.Kind] {
 			t.Errorf("two lifts of %s", l.Kind)
 		}

@@ -26,7 +26,7 @@ import (
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/server"
-	"github.com/vedette-io/vedette/server/gate"
+	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
 	"github.com/vedette-io/vedette/test/controlplane"
@@ -88,7 +88,7 @@ func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Conf
 	srv, err := server.Listen(server.Config{
 		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
 		Store:       store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
-		AgentServer: gate.Config{Projections: views.Lifts()},
+		AgentServer: agentserver.Config{Projections: views.Projections()},
 	}, log)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/desk"
+	"github.com/vedette-io/vedette/agent/executor"
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/uplink"
 	pb "github.com/vedette-io/vedette/wire"
@@ -35,7 +35,7 @@ func newLogAgent(t *testing.T, log func() io.ReadCloser) *logAgent {
 	t.Helper()
 	s := &logAgent{operationsEnv: newOperationsServer(t), log: log, assigned: make(chan struct{}, 16)}
 	var link *uplink.Uplink
-	exec := desk.New(desk.Config{}, func(_ context.Context, op vedette.Operation) vedette.Outcome {
+	exec := executor.New(executor.Config{}, func(_ context.Context, op vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{ID: op.ID, State: vedette.Done, Status: 200, Stream: s.log()}
 	}, func(out vedette.Outcome) { link.Answer(out) })
 	link = uplink.New(s.uplink(), outbox.New(1<<20), s, exec, s.operationsEnv.log)

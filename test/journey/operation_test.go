@@ -20,10 +20,10 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/dispatch"
-	"github.com/vedette-io/vedette/server/gate"
 	"github.com/vedette-io/vedette/server/ingest"
-	"github.com/vedette-io/vedette/server/roster"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
 	"github.com/vedette-io/vedette/test/proxy"
@@ -49,7 +49,7 @@ func newOperationsEnv(t *testing.T) *operationsEnv {
 	return w
 }
 
-// newOperationsServer is wireUp without the agent.
+// newOperationsServer is newOperationsEnv without the agent.
 func newOperationsServer(t *testing.T) *operationsEnv {
 	t.Helper()
 	logs := &logBuffer{}
@@ -58,15 +58,15 @@ func newOperationsServer(t *testing.T) *operationsEnv {
 	if w.store, err = store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")}); err != nil {
 		t.Fatal(err)
 	}
-	assigner := roster.New("s1", w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)
+	assigner := assignment.New("s1", w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)
 	hub := ingest.NewHub()
 	w.Dispatcher = dispatch.New(dispatch.Config{Server: "s1"}, assigner, w.store, hub, w.log)
-	agents := gate.New(gate.Config{ServerID: "s1", Version: "test", Projections: views.Lifts()}, ingest.New(ingest.Config{}, w.store, hub, w.log), assigner, w.Dispatcher, w.log)
+	agents := agentserver.New(agentserver.Config{ServerID: "s1", Version: "test", Projections: views.Projections()}, ingest.New(ingest.Config{}, w.store, hub, w.log), assigner, w.Dispatcher, w.log)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rpc := grpc.NewServer(gate.ServerOptions()...)
+	rpc := grpc.NewServer(agentserver.ServerOptions()...)
 	agents.Register(rpc)
 	stopGRPC := runInBackground(t, func(context.Context) error { return rpc.Serve(listener) })
 	stopDispatch := runInBackground(t, w.Run)

@@ -8,17 +8,17 @@ import (
 )
 
 var (
-	mu    sync.Mutex
-	taken = map[int]bool{}
+	mu      sync.Mutex
+	claimed = map[int]bool{}
 )
 
 // claim keeps a port from this process alone.
 func claim(port int) error {
 	mu.Lock()
 	defer mu.Unlock()
-	if taken[port] {
+	if claimed[port] {
 		return errors.New("taken before")
 	}
-	taken[port] = true
+	claimed[port] = true
 	return nil
 }

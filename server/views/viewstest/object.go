@@ -89,7 +89,7 @@ func compact(t testing.TB, manifest string) []byte {
 }
 
 func liftOf(kind vedette.Kind) vedette.Projection {
-	lifts := views.Lifts()
+	lifts := views.Projections()
 	for _, l := range lifts {
 		if l.Kind == kind {
 			return l

@@ -1,0 +1,162 @@
+package agentserver
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/wire"
+)
+
+// sessionAccounts is what a session knows of its agent's accounts.
+type sessionAccounts struct {
+	mu    sync.Mutex
+	sizes map[vedette.AccountName]int          // bytes of memory, by account that the agent has spoken of
+	terms map[vedette.AccountName]vedette.Term // that it is the cacher of; 0 where it was
+}
+
+func newSessionAccounts() sessionAccounts {
+	return sessionAccounts{sizes: map[vedette.AccountName]int{}, terms: map[vedette.AccountName]vedette.Term{}}
+}
+
+// register has the roster asked for a role.
+func (s *session) register(r *wire.Register) {
+	name := vedette.AccountName(r.GetAccount())
+	if err := checkRegister(r); err != nil {
+		s.rejectRegistration(name, err)
+		return
+	}
+	if !s.track(name, propertiesMemory*len(r.GetProperties())) {
+		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the agent has %d accounts already; no more are taken of one agent", maxAccounts))
+		return
+	}
+	account := vedette.Account{
+		Name: name, Cluster: cleanCluster(wire.ToCluster(r.GetCluster())), Namespaces: r.GetNamespaces(),
+		Shape: r.GetShape() + "." + s.server.projectionHash,
+	}
+	if err := json.Unmarshal(r.GetProperties(), &account.Properties); err != nil {
+		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the account's properties are no JSON object that this server can read: %w", err))
+		return
+	}
+	s.registrations.put(name, func(ctx context.Context) error { return s.member.Register(ctx, account) })
+}
+
+// cleanCluster makes what a cluster says of itself fit to be stored.
+func cleanCluster(c vedette.Cluster) vedette.Cluster {
+	for _, field := range []*string{&c.UID, &c.Host, &c.Fingerprint, &c.Version} {
+		*field = vedette.CleanText(*field, maxIdentityBytes)
+	}
+	return c
+}
+
+// rejectRegistration answers a registration that the roster is not asked about.
+func (s *session) rejectRegistration(name vedette.AccountName, err error) {
+	name = vedette.AccountName(vedette.CleanText(string(name), maxNameBytes))
+	if n, ok := s.server.registrationLog.Allow(); ok {
+		s.log.Warn("account refused", "account", name, "error", err, "count", n)
+	}
+	s.assign(assignment.Assignment{Account: name, Role: assignment.Refused, Message: err.Error()})
+}
+
+// track counts an account as the agent's, with what is kept of it besides its name. It
+// is false where the agent has too many.
+func (s *session) track(name vedette.AccountName, bytes int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	previous, known := s.sizes[name]
+	if !known && len(s.sizes) >= maxAccounts {
+		return false
+	}
+	size := accountMemory + len(name) + bytes
+	if known {
+		size = max(previous, size)
+	}
+	s.sizes[name] = size
+	s.share.grow(size - previous)
+	return true
+}
+
+func (s *session) isTracked(name vedette.AccountName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known := s.sizes[name]
+	return known
+}
+
+// setAccountError notes what keeps the agent from reporting an account, which it need not
+// have registered: it can't, while it can't reach the cluster.
+func (s *session) setAccountError(t *wire.AccountError) {
+	name, message := vedette.AccountName(t.GetAccount()), vedette.CleanText(t.GetMessage(), maxAccountError)
+	if len(name) > maxNameBytes || !isPrintable(string(name)) || !s.track(name, len(message)) {
+		s.logUnknownAccount("trouble", name)
+		return
+	}
+	s.member.SetAccountError(name, message)
+}
+
+// deregister gives an account back that the agent has registered.
+func (s *session) deregister(name vedette.AccountName) {
+	if !s.isTracked(name) {
+		s.logUnknownAccount("a deregistration", name)
+		return
+	}
+	s.clearTerm(name)
+	s.registrations.put(name, func(ctx context.Context) error {
+		s.member.Deregister(ctx, name)
+		s.clearTerm(name) // it may have been given the account since
+		return nil
+	})
+}
+
+// holdsTerm reports whether the agent is the cacher of an account in a term, and if it
+// is not, whether it was before on this connection.
+func (s *session) holdsTerm(name vedette.AccountName, term vedette.Term) (holds, heldBefore bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	current, heldBefore := s.terms[name]
+	return heldBefore && current != 0 && current == term, heldBefore
+}
+
+// hasHeldAccount reports whether the agent is or was the cacher of any account.
+func (s *session) hasHeldAccount() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.terms) > 0
+}
+
+func (s *session) setTerm(name vedette.AccountName, term vedette.Term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.terms[name] = term
+}
+
+// clearTerm notes that an account is the agent's no more. That it was is remembered,
+// since some of its records may be on their way.
+func (s *session) clearTerm(name vedette.AccountName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.terms[name] != 0 {
+		s.terms[name] = 0
+	}
+}
+
+var roles = map[assignment.Role]wire.Assignment_Role{
+	assignment.Cacher:  wire.Assignment_ROLE_CACHER,
+	assignment.Standby: wire.Assignment_ROLE_STANDBY,
+	assignment.Refused: wire.Assignment_ROLE_REFUSED,
+}
+
+// assign tells the agent its role. The roster calls it.
+func (s *session) assign(a assignment.Assignment) {
+	if a.Role == assignment.Cacher {
+		s.setTerm(a.Account, a.Term) // before the agent hears of it
+	} else {
+		s.clearTerm(a.Account)
+	}
+	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Assignment{Assignment: &wire.Assignment{
+		Account: string(a.Account), Role: roles[a.Role], Term: int64(a.Term),
+		Marks: wire.FromMarks(a.Marks), Message: a.Message,
+	}}})
+}

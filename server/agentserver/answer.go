@@ -1,0 +1,170 @@
+package agentserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/wire"
+)
+
+const (
+	// maxAnswerBytes bounds an outcome in bytes: a list of some ten thousand objects.
+	maxAnswerBytes = 64 << 20
+	// logReadTimeout is how long a log waits for its reader to take what there is.
+	logReadTimeout = time.Minute
+)
+
+// Answer takes one outcome that is too big for the stream of all, or a log. gRPC
+// calls it.
+func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
+	first, err := receiveFirst(stream.Context(), stream.Recv, o.cfg.HelloTimeout)
+	if err != nil {
+		return err
+	}
+	s := o.awaitSession(stream.Context(), first.GetSession())
+	if s == nil {
+		return errNoSession
+	}
+	ops := s.operations.Load()
+	if ops == nil {
+		return errNoSession
+	}
+	ctx, stop := s.withSession(stream.Context())
+	defer stop()
+	received := make(chan error, 1)
+	go func() { received <- ops.receiveAnswer(ctx, first, stream.Recv) }() // Recv ends with this handler
+	select {
+	case err = <-received:
+	case <-ctx.Done():
+		err = statusOf(context.Cause(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(&wire.AnswerEnd{})
+}
+
+// receiveAnswer takes an answer that the agent may give.
+func (o *operationStream) receiveAnswer(ctx context.Context, first *wire.AnswerPiece, next func() (*wire.AnswerPiece, error)) error {
+	id, log := vedette.OperationID(first.GetOperation()), first.GetLog()
+	unclaim, ok := o.Claim(id, log)
+	if !ok {
+		return status.Error(codes.Canceled, "nobody waits for this answer of this agent")
+	}
+	defer unclaim()
+	if err := o.share.reserve(ctx, wire.DecoderMemory); err != nil {
+		return o.rejectAnswer(id, log, err)
+	}
+	defer o.share.release(wire.DecoderMemory)
+	reader, err := wire.NewAnswerReader(first, next)
+	if err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	defer reader.Close()
+	if log {
+		return o.receiveLog(id, reader)
+	}
+	return o.receiveOutcome(ctx, id, reader)
+}
+
+// rejectAnswer ends an operation whose answer there is no memory for.
+func (o *operationStream) rejectAnswer(id vedette.OperationID, log bool, err error) error {
+	out := vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "ServiceUnavailable",
+		Message: "the server has no memory for the answer at the moment; ask again, or for less, by namespace or selector"}
+	if !log {
+		out.State = vedette.Lost // what it answers may have been done
+	}
+	o.HandleOutcome(out)
+	return statusOf(err)
+}
+
+func (o *operationStream) receiveOutcome(ctx context.Context, id vedette.OperationID, r io.Reader) error {
+	b, free, err := o.readAnswer(ctx, id, r)
+	defer free()
+	switch {
+	case errors.Is(err, errTooLarge):
+		o.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
+			Message: fmt.Sprintf("the answer has more than %d bytes; ask for less, by namespace or selector", maxAnswerBytes)})
+		return nil
+	case vedette.KindOf(err) == vedette.Unavailable:
+		return o.rejectAnswer(id, false, err)
+	case err != nil:
+		return err
+	}
+	var out wire.Outcome
+	if err := wire.Unmarshal(b, &out); err != nil || vedette.OperationID(out.GetId()) != id {
+		return status.Errorf(codes.InvalidArgument, "the outcome of %s can't be decoded: %v", id, err)
+	}
+	o.HandleOutcome(wire.ToOutcome(&out))
+	return nil
+}
+
+var errTooLarge = errors.New("the answer is too large")
+
+// readAnswer reads an encoded outcome. Twice its bytes are reserved, for the decoded
+// one, until they are freed.
+func (o *operationStream) readAnswer(ctx context.Context, id vedette.OperationID, r io.Reader) (b []byte, free func(), err error) {
+	var buf bytes.Buffer
+	reserved := 0
+	free = func() { o.share.release(reserved) }
+	const increment = 256 << 10
+	for {
+		if err := o.share.reserve(ctx, 2*increment); err != nil {
+			return nil, free, err
+		}
+		reserved += 2 * increment
+		n, err := io.CopyN(&buf, r, increment)
+		switch {
+		case buf.Len() > maxAnswerBytes:
+			return nil, free, errTooLarge
+		case errors.Is(err, io.EOF):
+			return buf.Bytes(), free, nil
+		case err != nil:
+			return nil, free, fmt.Errorf("read the outcome of %s after %d bytes: %w", id, n, err)
+		}
+	}
+}
+
+// errLogReadTimeout tells a log's reader why it has no more of it, and its agent.
+var errLogReadTimeout = vedette.Errorf(vedette.Unavailable, "the log was not read for %v and is closed; ask for it again, from where it ended", logReadTimeout)
+
+// receiveLog hands a log to who asked for it, at the pace at which that reads. A reader
+// that stops loses its log: the agent has room for few. A log that is silent stays.
+func (o *operationStream) receiveLog(id vedette.OperationID, r io.Reader) error {
+	out, in := io.Pipe()
+	if !o.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
+		return status.Error(codes.Canceled, "nobody waits for this log")
+	}
+	_, err := io.Copy(timeoutWriter{in}, r)
+	_ = in.CloseWithError(err) // nil is EOF; it never fails
+	switch {
+	case errors.Is(err, errLogReadTimeout):
+		return status.Error(codes.Canceled, err.Error())
+	case errors.Is(err, io.ErrClosedPipe):
+		return status.Error(codes.Canceled, "the log is read no more")
+	}
+	return err
+}
+
+// timeoutWriter is a pipe that closes when nobody reads what is written.
+type timeoutWriter struct{ in *io.PipeWriter }
+
+// Write waits for the reader, up to logPatience.
+func (i timeoutWriter) Write(b []byte) (int, error) {
+	timer := time.AfterFunc(logReadTimeout, func() { _ = i.in.CloseWithError(errLogReadTimeout) })
+	n, err := i.in.Write(b)
+	if !timer.Stop() && err != nil {
+		return n, errLogReadTimeout
+	}
+	return n, err
+}

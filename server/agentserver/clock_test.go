@@ -1,0 +1,60 @@
+package agentserver
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/vedette-io/vedette/wire"
+)
+
+// TestHeartbeatAgeIsMeasuredByTheServerClock holds that the clock of an agent makes nothing look fresh or
+// stale. Each case is a run of pulses; at is when one arrives, after Welcome.
+func TestHeartbeatAgeIsMeasuredByTheServerClock(t *testing.T) {
+	welcomed := time.Now()
+	type testHeartbeat struct {
+		at      time.Duration
+		message *wire.AgentHeartbeat
+		want    time.Duration // up to when the agent's data is complete, after Welcome
+	}
+	// An agent that sends ages.
+	heartbeatWithAge := func(stamp, held, age time.Duration) *wire.AgentHeartbeat {
+		return &wire.AgentHeartbeat{UnixMillis: math.MaxInt64, Stamp: stamp.Milliseconds(), HeldMillis: held.Milliseconds(), AgeMillis: proto.Int64(age.Milliseconds())}
+	}
+	// One that sends times, by a clock that is ahead by so much.
+	heartbeatWithTime := func(ahead, at time.Duration) *wire.AgentHeartbeat {
+		return &wire.AgentHeartbeat{UnixMillis: welcomed.Add(ahead + at).UnixMilli()}
+	}
+	const s = time.Second
+	for why, heartbeats := range map[string][]testHeartbeat{
+		"nothing waits":                                     {{0, heartbeatWithAge(0, 0, 0), 0}, {6 * s, heartbeatWithAge(3*s, 3*s, 0), 6 * s}},
+		"changes wait for the server":                       {{6 * s, heartbeatWithAge(3*s, 3*s, 2*s), 4 * s}},
+		"a pulse that was long on its way":                  {{60 * s, heartbeatWithAge(3*s, 1*s, 0), 4 * s}},
+		"an agent that lies about how long it held a stamp": {{6 * s, heartbeatWithAge(3*s, time.Hour, 0), 6 * s}},
+		"or about the stamp":                                {{6 * s, heartbeatWithAge(time.Hour, 0, 0), 6 * s}},
+		"or says what no clock shows": {
+			{6 * s, &wire.AgentHeartbeat{Stamp: math.MaxInt64, HeldMillis: math.MaxInt64, AgeMillis: proto.Int64(math.MinInt64)}, 6 * s},
+			{6 * s, &wire.AgentHeartbeat{Stamp: math.MinInt64, HeldMillis: math.MinInt64, AgeMillis: proto.Int64(0)}, 0},
+		},
+		"an old agent whose clock is right":       {{1 * s, heartbeatWithTime(0, 1*s), 1 * s}, {4 * s, heartbeatWithTime(0, 4*s), 4 * s}},
+		"whose changes wait":                      {{1 * s, heartbeatWithTime(0, 1*s), 1 * s}, {9 * s, heartbeatWithTime(0, 4*s), 4 * s}},
+		"whose clock is an hour ahead":            {{1 * s, heartbeatWithTime(time.Hour, 1*s), 1 * s}, {4 * s, heartbeatWithTime(time.Hour, 4*s), 4 * s}},
+		"an hour ahead, and changes wait":         {{1 * s, heartbeatWithTime(time.Hour, 1*s), 1 * s}, {9 * s, heartbeatWithTime(time.Hour, 4*s), 4 * s}},
+		"an hour behind":                          {{1 * s, heartbeatWithTime(-time.Hour, 1*s), 1 * s}, {4 * s, heartbeatWithTime(-time.Hour, 4*s), 4 * s}},
+		"whose clock steps ahead":                 {{1 * s, heartbeatWithTime(0, 1*s), 1 * s}, {4 * s, heartbeatWithTime(time.Hour, 4*s), 4 * s}},
+		"whose clock steps back, and time passes": {{1 * s, heartbeatWithTime(0, 1*s), 1 * s}, {200 * s, heartbeatWithTime(-time.Hour, 200*s), 200*s - time.Hour}, {400 * s, heartbeatWithTime(-time.Hour, 400*s), 400 * s}},
+		"whose clock shows nonsense":              {{1 * s, &wire.AgentHeartbeat{UnixMillis: math.MaxInt64}, 1 * s}, {2 * s, &wire.AgentHeartbeat{UnixMillis: math.MinInt64}, 2*s - 200*365*24*time.Hour}},
+	} {
+		t.Run(why, func(t *testing.T) {
+			c := agentClock{welcomedAt: welcomed}
+			for _, p := range heartbeats {
+				got := c.completeUntil(p.message, welcomed.Add(p.at)).Sub(welcomed)
+				if diff := got - p.want; diff < -2*time.Millisecond || diff > 0 && got > p.at || diff > 2*time.Millisecond {
+					t.Errorf("at %v: complete up to %v, want %v", p.at, got, p.want)
+				}
+			}
+		})
+	}
+}

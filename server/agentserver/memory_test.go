@@ -1,0 +1,140 @@
+package agentserver
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// testSession is a session that gives its memory back when it is told to end.
+type testSession struct {
+	*memoryShare
+	evictions chan error
+}
+
+func (m *memoryBudget) newTestSession(source string) *testSession {
+	h := &testSession{evictions: make(chan error, 1)}
+	h.memoryShare = m.open(source, func(err error) {
+		h.evictions <- err
+		h.close()
+	})
+	return h
+}
+
+func TestMemoryBudget(t *testing.T) {
+	ctx := context.Background()
+	t.Run("who floods displaces itself and not others", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemoryBudget(100)
+			var flooding []*testSession
+			for range 10 {
+				h := m.newTestSession("hostile")
+				if err := h.reserve(ctx, 10); err != nil {
+					t.Fatal(err)
+				}
+				flooding = append(flooding, h)
+			}
+			other := m.newTestSession("honest")
+			if err := other.reserve(ctx, 30); err != nil {
+				t.Errorf("an agent of another host gets no memory: %v", err)
+			}
+			synctest.Wait()
+			evicted := 0
+			for _, h := range flooding {
+				select {
+				case err := <-h.evictions:
+					evicted++
+					if !errors.Is(err, errEvicted) {
+						t.Errorf("ended by %v", err)
+					}
+				default:
+				}
+			}
+			if evicted != 3 || len(other.evictions) > 0 {
+				t.Errorf("%d sessions ended for 30 bytes, want 3 of the flood", evicted)
+			}
+		})
+	})
+	t.Run("who wants more of the same source waits, and gives up", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemoryBudget(100)
+			first, second := m.newTestSession("a"), m.newTestSession("a")
+			if err := first.reserve(ctx, 90); err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if err := second.reserve(ctx, 20); !errors.Is(err, errNoMemory) || time.Since(start) != memoryTimeout {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+			go func() {
+				time.Sleep(time.Second)
+				first.release(50)
+			}()
+			start = time.Now()
+			if err := second.reserve(ctx, 20); err != nil || time.Since(start) != time.Second || len(first.evictions) > 0 {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+		})
+	})
+	t.Run("who waits is woken for what is enough only", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemoryBudget(100)
+			first, second := m.newTestSession("a"), m.newTestSession("a")
+			if err := first.reserve(ctx, 90); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- second.reserve(ctx, 20) }()
+			synctest.Wait()
+			m.mu.Lock()
+			freed := m.freed
+			m.mu.Unlock()
+			for range 9 { // as each message that is sent does
+				first.release(1)
+			}
+			select {
+			case <-freed:
+				t.Error("it was woken in vain")
+			default:
+			}
+			first.release(1)
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	t.Run("nobody gets more than all", func(t *testing.T) {
+		if err := newMemoryBudget(100).newTestSession("a").reserve(ctx, 101); !errors.Is(err, errNoMemory) {
+			t.Error(err)
+		}
+	})
+	t.Run("what does not wait ends the greatest", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemoryBudget(100)
+			small, large := m.newTestSession("a"), m.newTestSession("b")
+			small.grow(40)
+			large.grow(70)
+			synctest.Wait()
+			if len(large.evictions) != 1 || len(small.evictions) != 0 || m.used != 40 {
+				t.Errorf("%d and %d ended, %d bytes are used", len(large.evictions), len(small.evictions), m.used)
+			}
+		})
+	})
+	t.Run("all comes back", func(t *testing.T) {
+		m := newMemoryBudget(100)
+		a := m.newTestSession("a")
+		a.grow(10)
+		if err := a.reserve(ctx, 20); err != nil {
+			t.Fatal(err)
+		}
+		a.release(1000) // more than there is
+		a.grow(5)
+		a.close()
+		a.grow(5)
+		if m.used != 0 || a.reserve(ctx, 1) == nil {
+			t.Errorf("%d bytes are used, and a session that has ended gets more", m.used)
+		}
+	})
+}

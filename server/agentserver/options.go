@@ -1,0 +1,97 @@
+package agentserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/vedette-io/vedette/wire"
+)
+
+const (
+	// maxMessage bounds a gRPC message in bytes. A piece has 64 KiB; a registration
+	// with many namespaces may have more.
+	maxMessage = 1 << 20
+	// maxStreams of one connection. An agent has two, and one for each log and each
+	// big outcome, of which it sends 64 at once.
+	maxStreams = 256
+	// maxHeaders of a request in bytes; gRPC's own are some 500.
+	maxHeaders = 16 << 10
+)
+
+// ServerOptions returns how a gRPC server must be made that serves a Gate: the codec,
+// and what one connection may take before anything is known of it.
+func ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(wire.Codec()),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders),
+		grpc.ReadBufferSize(8 << 10), grpc.WriteBufferSize(8 << 10),
+		grpc.ConnectionTimeout(20 * time.Second),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: time.Minute}), // a connection without streams
+	}
+}
+
+// certificateDigest names the peer of a stream by its client certificate; empty where it has
+// none.
+func certificateDigest(ctx context.Context) string {
+	p, _ := peer.FromContext(ctx)
+	if p == nil {
+		return ""
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok || len(info.State.PeerCertificates) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(info.State.PeerCertificates[0].Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// sourceOf names who answers for a stream's memory: one host, and at it one client
+// certificate, because many hosts may share a certificate, and behind a proxy many
+// agents an address.
+func sourceOf(ctx context.Context) string {
+	p, _ := peer.FromContext(ctx)
+	if p == nil || p.Addr == nil {
+		return "unknown"
+	}
+	host, _, err := net.SplitHostPort(p.Addr.String())
+	if err != nil {
+		host = p.Addr.String()
+	}
+	return host + " " + certificateDigest(ctx)
+}
+
+// receiveFirst receives the first message of a stream. One that does not come in time ends
+// the stream: receive itself ends with the stream's handler.
+func receiveFirst[M any](ctx context.Context, receive func() (M, error), timeout time.Duration) (M, error) {
+	type result struct {
+		m   M
+		err error
+	}
+	first := make(chan result, 1)
+	go func() {
+		m, err := receive()
+		first <- result{m, err}
+	}()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	var zero M
+	select {
+	case r := <-first:
+		return r.m, r.err
+	case <-ctx.Done():
+		return zero, statusOf(context.Cause(ctx))
+	case <-timer.C:
+		return zero, status.Errorf(codes.DeadlineExceeded, "the first message did not come within %v", timeout)
+	}
+}

@@ -1,0 +1,499 @@
+package assignment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// memoryStore is a store in memory that can hang.
+type memoryStore struct {
+	mu         sync.Mutex
+	rows       map[vedette.AccountName]*store.AccountRow
+	seenCounts []int         // how many accounts each call of Seen told of
+	failTake   func() error  // fails Take, if it is there, after what it does
+	hung       chan struct{} // closed when the store answers again; nil while it answers
+}
+
+// waitWhileHung waits while the store hangs.
+func (m *memoryStore) waitWhileHung(ctx context.Context) error {
+	m.mu.Lock()
+	hung := m.hung
+	m.mu.Unlock()
+	if hung == nil {
+		return nil
+	}
+	select {
+	case <-hung:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *memoryStore) hang() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hung = make(chan struct{})
+}
+
+func (m *memoryStore) resume() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.hung)
+	m.hung = nil
+}
+
+func (m *memoryStore) Register(ctx context.Context, a vedette.Account) (store.AccountRow, error) {
+	if err := m.waitWhileHung(ctx); err != nil {
+		return store.AccountRow{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	row := m.rows[a.Name]
+	if row == nil {
+		row = &store.AccountRow{Account: a}
+		m.rows[a.Name] = row
+	}
+	if !row.Cluster.Same(a.Cluster) {
+		return store.AccountRow{}, vedette.Errorf(vedette.Conflict, "it belongs to %s", row.Cluster)
+	}
+	return *row, nil
+}
+
+func (m *memoryStore) Acquire(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error) {
+	if err := m.waitWhileHung(ctx); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	row := m.rows[account]
+	if m.failTake != nil {
+		if err := m.failTake(); err != nil {
+			return 0, err
+		}
+	}
+	permissions, namespaces := row.Properties.Permissions, row.Namespaces
+	row.Account, row.Holder = *h.Account, h.Agent
+	if h.KeepNamespaces {
+		row.Namespaces = namespaces
+	}
+	if h.KeepPermissions {
+		row.Properties.Permissions = permissions
+	} else {
+		row.PermittedBy = h.Agent
+	}
+	row.Term++
+	return row.Term, nil
+}
+
+func (m *memoryStore) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
+	if err := m.waitWhileHung(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if row := m.rows[account]; row.Term == term {
+		row.Holder = ""
+	}
+	return nil
+}
+
+func (m *memoryStore) RecordLastSeen(ctx context.Context, sightings []store.LastSeen) error {
+	m.mu.Lock()
+	m.seenCounts = append(m.seenCounts, len(sightings))
+	m.mu.Unlock()
+	return m.waitWhileHung(ctx)
+}
+
+func (m *memoryStore) Marks(ctx context.Context, _ vedette.AccountName) ([]store.FeedStatus, error) {
+	return nil, m.waitWhileHung(ctx)
+}
+
+func (m *memoryStore) ReleaseAll(ctx context.Context) error { return m.waitWhileHung(ctx) }
+
+func (m *memoryStore) row(name vedette.AccountName) store.AccountRow {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return *m.rows[name]
+}
+
+// roleRecorder are the roles that an agent was told, in order.
+type roleRecorder struct {
+	mu    sync.Mutex
+	roles []Role
+}
+
+func (r *roleRecorder) assign(a Assignment) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.roles = append(r.roles, a.Role)
+}
+
+func (r *roleRecorder) last() Role {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.roles) == 0 {
+		return ""
+	}
+	return r.roles[len(r.roles)-1]
+}
+
+// logBuffer is a log that tests read.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// hasLine reports whether a line holds all the parts.
+func (l *logBuffer) hasLine(parts ...string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// fixture is a roster that runs within a bubble.
+type fixture struct {
+	*Registry
+	*memoryStore
+	*logBuffer
+	t *testing.T
+}
+
+func withFixture(t *testing.T, test func(t *testing.T, w fixture)) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &memoryStore{rows: map[vedette.AccountName]*store.AccountRow{}}
+		logs := &logBuffer{}
+		w := fixture{New("s1", memory, memory, slog.New(slog.NewTextHandler(logs, nil))), memory, logs, t}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- w.Run(ctx) }()
+		test(t, w)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (w fixture) connect(id vedette.AgentID) (*Member, *roleRecorder) {
+	recorder := &roleRecorder{}
+	return w.Join(Agent{ID: id}, recorder.assign), recorder
+}
+
+func (w fixture) register(m *Member, permissions *vedette.Permissions) {
+	w.t.Helper()
+	if err := m.Register(w.t.Context(), prodAccount(permissions)); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func prodAccount(permissions *vedette.Permissions) vedette.Account {
+	return vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}, Properties: vedette.Properties{Permissions: permissions}}
+}
+
+var devPermissions = &vedette.Permissions{Read: []string{"dev"}}
+
+// TestReadsDoNotWaitForStore lets the store hang in each of the moments in which an
+// account changes hands, and asks who serves it meanwhile.
+func TestReadsDoNotWaitForStore(t *testing.T) {
+	for why, hang := range map[string]func(ctx context.Context, w fixture, first, second *Member){
+		"a registration": func(ctx context.Context, _ fixture, _, second *Member) {
+			_ = second.Register(ctx, prodAccount(devPermissions))
+		},
+		"a registration anew": func(ctx context.Context, _ fixture, first, _ *Member) {
+			_ = first.Register(ctx, prodAccount(devPermissions))
+		},
+		"an agent that leaves":     func(ctx context.Context, _ fixture, first, _ *Member) { first.Leave(ctx) },
+		"an agent that gives back": func(ctx context.Context, _ fixture, first, _ *Member) { first.Deregister(ctx, "prod") },
+		"an agent that is refused": func(ctx context.Context, _ fixture, first, _ *Member) { first.Revoke(ctx, "prod", 1, errors.New("x")) },
+	} {
+		t.Run(why, func(t *testing.T) {
+			withFixture(t, func(t *testing.T, w fixture) {
+				first, _ := w.connect("a1")
+				second, recorder := w.connect("a2")
+				w.register(first, devPermissions)
+				w.hang()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				go hang(ctx, w, first, second)
+				synctest.Wait()
+				start, done := time.Now(), make(chan struct{})
+				go func() {
+					defer close(done)
+					w.Freshness("prod")
+					w.Cacher("prod")
+					first.Roles()
+					w.Members()
+				}()
+				select {
+				case <-done:
+				case <-time.After(10 * time.Second):
+				}
+				if waited := time.Since(start); waited > 0 {
+					t.Errorf("readers waited for the store, for %v or more", waited)
+				}
+				w.resume()
+				w.register(second, devPermissions)
+				time.Sleep(5 * time.Second)
+				if m, _ := w.Cacher("prod"); m == nil || recorder.last() == "" {
+					t.Error("nobody serves the account in the end")
+				}
+			})
+		})
+	}
+}
+
+// TestLeaveWhileStoreHangs asks that an agent that is gone is never taken for
+// the cacher, and that the next gets the account when the store is back.
+func TestLeaveWhileStoreHangs(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		first, _ := w.connect("a1")
+		second, recorder := w.connect("a2")
+		w.hang()
+		go func() { _ = first.Register(context.WithoutCancel(t.Context()), prodAccount(devPermissions)) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		first.Leave(ctx)
+		w.resume()
+		synctest.Wait()
+		if m, _ := w.Cacher("prod"); m != nil {
+			t.Errorf("%s is the cacher, and gone", m.ID)
+		}
+		w.register(second, devPermissions)
+		if recorder.last() != Cacher {
+			t.Errorf("the next was told %q", recorder.last())
+		}
+	})
+}
+
+// TestLostStoreResponse has the store not say whether an agent was made the cacher,
+// and the agent leave: the store must not take it for the cacher for ever.
+func TestLostStoreResponse(t *testing.T) {
+	for _, tt := range []struct {
+		why               string
+		wasCacher, stored bool
+	}{{"a cacher, in vain", true, false}, {"a cacher, done", true, true}, {"a newcomer, done", false, true}} {
+		t.Run(tt.why, func(t *testing.T) {
+			withFixture(t, func(t *testing.T, w fixture) {
+				m, _ := w.connect("a1")
+				if tt.wasCacher {
+					w.register(m, devPermissions)
+				}
+				w.failTake = func() error {
+					if tt.stored {
+						w.rows["prod"].Term++
+						w.rows["prod"].Holder = "a1"
+					}
+					return context.Canceled
+				}
+				if err := m.Register(t.Context(), prodAccount(devPermissions)); err == nil {
+					t.Error("it is registered")
+				}
+				m.Leave(t.Context())
+				time.Sleep(3 * time.Second) // the bubble's
+				if row := w.row("prod"); row.Holder != "" {
+					t.Errorf("%q is stored as the cacher, and gone", row.Holder)
+				}
+			})
+		})
+	}
+}
+
+// TestSlotsAreIndependent locks one account in the database, and has the agent of
+// another one go: the next must get that account soon.
+func TestSlotsAreIndependent(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		first, _ := w.connect("a1")
+		w.register(first, devPermissions)
+		lockedSlot := w.getOrCreateSlot("prod")
+		if err := lockedSlot.lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer lockedSlot.unlock()
+		other, recorder := w.connect("a2")
+		s := w.getOrCreateSlot("other")
+		other.registered["other"] = vedette.Account{Name: "other", Cluster: vedette.Cluster{UID: "o"}}
+		s.enqueue(other) // as it stands when the store would not give the account
+		time.Sleep(3 * time.Second)
+		if recorder.last() != Cacher {
+			t.Errorf("the agent of the other account was told %q", recorder.last())
+		}
+	})
+}
+
+// TestWiderPermissionsWait has an agent without permissions take over.
+func TestWiderPermissionsWait(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		first, _ := w.connect("a1")
+		second, recorder := w.connect("a2")
+		w.register(first, devPermissions)
+		w.register(second, nil)
+		if p := w.row("prod").Properties.Permissions; p.AllowsMoreThan(devPermissions) {
+			t.Errorf("a standby made them %s", p)
+		}
+		if notice := second.Roles()["prod"].Message; !strings.Contains(notice, "READ [dev] counts, not open to everyone") {
+			t.Errorf("operators are shown %q", notice)
+		}
+		if !w.hasLine("level=WARN", "stands by", "agent=a2", "open to everyone") {
+			t.Errorf("the log says nothing of the standby:\n%s", w.text.String())
+		}
+		first.Leave(t.Context())
+		if recorder.last() != Cacher {
+			t.Fatal("the second did not take over")
+		}
+		if !w.hasLine("level=WARN", "security: an agent wants to widen", "agent=a2", "author=a1") || w.hasLine("have become wider") {
+			t.Errorf("the log says of what waits:\n%s", w.text.String())
+		}
+		w.register(second, nil) // once more does not help
+		time.Sleep(maxWideningTicks*time.Second - 10*time.Second)
+		if p := w.row("prod").Properties.Permissions; p.AllowsMoreThan(devPermissions) {
+			t.Errorf("before the patience was over they were %s", p)
+		}
+		if notice := second.Roles()["prod"].Notice; !strings.Contains(notice, "wait") {
+			t.Errorf("operators are shown %q", notice)
+		}
+		time.Sleep(20 * time.Second)
+		if p := w.row("prod").Properties.Permissions; p != nil {
+			t.Errorf("they are still %s though the first agent is gone for good", p)
+		}
+		if !w.hasLine("level=WARN", "security: the permissions of an account have become wider", "agent=a2", `before="READ [dev]"`, `after="open to everyone"`) {
+			t.Errorf("the log says of what became wider:\n%s", w.text.String())
+		}
+	})
+}
+
+// TestNoticesAreLoggedOnce has an agent register what is not to its taste again and
+// again.
+func TestNoticesAreLoggedOnce(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		first, _ := w.connect("a1")
+		second, _ := w.connect("a2")
+		otherCluster, recorder := w.connect("x")
+		w.register(first, devPermissions)
+		other := prodAccount(nil)
+		other.Cluster.UID = "another"
+		for range 50 {
+			w.register(second, nil)
+			if err := otherCluster.Register(t.Context(), other); err != nil || recorder.last() != Refused {
+				t.Fatalf("the stranger was told %q, %v", recorder.last(), err)
+			}
+		}
+		if n := strings.Count(w.text.String(), "level=WARN"); n != 2 {
+			t.Errorf("%d warnings, want one of each agent:\n%s", n, w.text.String())
+		}
+	})
+}
+
+// TestUnusedSlotsAreDiscarded registers names that nobody asks for again, while others
+// come and go at the same time.
+func TestUnusedSlotsAreDiscarded(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		var agents sync.WaitGroup
+		for n := range 4 {
+			agents.Go(func() {
+				for i := range 100 {
+					m, recorder := w.connect(vedette.AgentID(fmt.Sprint("a", n)))
+					account := prodAccount(devPermissions)
+					account.Name = vedette.AccountName(fmt.Sprint("name-", (n+i)%5))
+					if err := m.Register(t.Context(), account); err != nil || recorder.last() == "" {
+						t.Errorf("%v after %q", err, recorder.last())
+					}
+					time.Sleep(time.Duration(i%3) * time.Second)
+					m.Leave(t.Context())
+					time.Sleep(time.Duration(i%4) * time.Second)
+				}
+			})
+		}
+		agents.Wait()
+		time.Sleep(3 * time.Second)
+		if n := len(w.allSlots()); n != 0 {
+			t.Errorf("%d seats are left of which nobody asks", n)
+		}
+	})
+}
+
+// TestNamespacesAreStoredNotCached asks that they are stored and not held in memory.
+func TestNamespacesAreStoredNotCached(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		first, _ := w.connect("a1")
+		second, recorder := w.connect("a2")
+		account := prodAccount(devPermissions)
+		account.Namespaces = []string{"default", "shop"}
+		for _, m := range []*Member{first, second} {
+			if err := m.Register(t.Context(), account); err != nil {
+				t.Fatal(err)
+			}
+			if kept := m.registration("prod").Namespaces; kept != nil {
+				t.Errorf("%s's are kept: %q", m.ID, kept)
+			}
+		}
+		first.Leave(t.Context())
+		if recorder.last() != Cacher || len(w.row("prod").Namespaces) != 2 {
+			t.Errorf("got %q and the namespaces %q", recorder.last(), w.row("prod").Namespaces)
+		}
+	})
+}
+
+// TestWideningNeedsAllAgents widens the permissions in the configuration of two agents,
+// one after the other.
+func TestWideningNeedsAllAgents(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		wide := &vedette.Permissions{Read: []string{"dev", "ops"}}
+		first, _ := w.connect("a1")
+		second, _ := w.connect("a2")
+		w.register(first, devPermissions)
+		w.register(second, devPermissions)
+		w.register(first, wide)
+		time.Sleep(20 * time.Minute)
+		if p := w.row("prod").Properties.Permissions; p.AllowsMoreThan(devPermissions) {
+			t.Errorf("they are %s though the second agent asks for less", p)
+		}
+		w.register(second, wide)
+		time.Sleep(3 * time.Second)
+		if p := w.row("prod").Properties.Permissions; wide.AllowsMoreThan(p) {
+			t.Errorf("they are %s though both agents agree", p)
+		}
+	})
+}
+
+// TestUnregisteredAccountsGetNoSlot holds that accounts which an agent makes up take no
+// memory beyond its connection.
+func TestUnregisteredAccountsGetNoSlot(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		m, _ := w.connect("a")
+		w.register(m, nil)
+		for i := range 1000 {
+			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), "it can't be reached")
+			m.Deregister(t.Context(), vedette.AccountName(fmt.Sprint("made-up-", i)))
+			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), "it can't be reached")
+		}
+		m.Leave(t.Context())
+		if got := len(w.allSlots()); got != 1 {
+			t.Errorf("%d seats are kept, want that of the one account that was registered", got)
+		}
+	})
+}

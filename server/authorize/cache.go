@@ -1,0 +1,105 @@
+package authorize
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// permissionCache knows what users may do: for as long as an answer counts without asking
+// again, and with one question for all who want to know at once.
+type permissionCache struct {
+	client *fiatClient
+	log    *slog.Logger
+	flight singleflight.Group
+
+	mu      sync.Mutex
+	entries map[string]*list.Element
+	order   *list.List // of *entry: the oldest first, which is the first to expire
+}
+
+type entry struct {
+	user        string
+	permissions *permissions
+	readAt      time.Time
+}
+
+func newPermissionCache(cfg FiatConfig, log *slog.Logger) *permissionCache {
+	return &permissionCache{client: newFiatClient(cfg), log: log, entries: map[string]*list.Element{}, order: list.New()}
+}
+
+// get returns what a caller may do. A failure is not kept: who comes
+// next asks again.
+func (c *permissionCache) get(ctx context.Context, caller Caller) (*permissions, error) {
+	if p := c.lookUp(caller.User); p != nil {
+		return p, nil
+	}
+	result := c.flight.DoChan(caller.User, func() (any, error) {
+		if p := c.lookUp(caller.User); p != nil { // learnt while this was on its way here
+			return p, nil
+		}
+		// The one who asks first may leave while others wait; Fiat.RetryMaxElapsed ends it.
+		p, err := c.client.fetch(context.WithoutCancel(ctx), caller)
+		if err == nil {
+			c.add(caller.User, p)
+		}
+		return p, err
+	})
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for Fiat: %w", context.Cause(ctx))
+	case got := <-result:
+		if got.Err == nil {
+			return got.Val.(*permissions), nil
+		}
+		return c.onFailure(caller, got.Err)
+	}
+}
+
+// onFailure is what is known of a caller when Fiat can't be asked. It depends on
+// what this caller says and not on the user alone, so it is not kept.
+func (c *permissionCache) onFailure(caller Caller, err error) (*permissions, error) {
+	var permanent *finalError
+	if !c.client.LegacyFallback || errors.As(err, &permanent) {
+		return nil, err
+	}
+	c.log.Warn("Fiat can't be asked: the accounts that the request names count", "caller", caller, "accounts", caller.Accounts, "error", err)
+	return fallbackPermissions(caller), nil
+}
+
+func (c *permissionCache) lookUp(user string) *permissions {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.entries[user]
+	if !ok || c.isExpired(element) {
+		return nil
+	}
+	return element.Value.(*entry).permissions
+}
+
+func (c *permissionCache) add(user string, p *permissions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if element, ok := c.entries[user]; ok {
+		c.evict(element)
+	}
+	c.entries[user] = c.order.PushBack(&entry{user, p, time.Now()})
+	for oldest := c.order.Front(); oldest != nil && (c.order.Len() > c.client.CacheSize || c.isExpired(oldest)); oldest = c.order.Front() {
+		c.evict(oldest)
+	}
+}
+
+func (c *permissionCache) isExpired(element *list.Element) bool {
+	return time.Since(element.Value.(*entry).readAt) >= c.client.CacheTTL
+}
+
+func (c *permissionCache) evict(element *list.Element) {
+	c.order.Remove(element)
+	delete(c.entries, element.Value.(*entry).user)
+}

@@ -1,0 +1,105 @@
+package dispatch
+
+import (
+	"io"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assignment"
+)
+
+// AgentStream is the way to a connected agent. Its methods do not wait, and what they say
+// arrives in the order in which they are called.
+type AgentStream interface {
+	Send(vedette.Operation)
+	Cancel(vedette.OperationID)
+	Forget(vedette.OperationID)
+}
+
+// AttachedAgent is an agent that takes operations now.
+type AttachedAgent struct {
+	dispatcher *Dispatcher
+	member     *assignment.Member
+	process    string
+	stream     AgentStream
+	detached   chan struct{} // closed by Leave
+}
+
+// Attach lets an agent's process take operations until Leave.
+func (d *Dispatcher) Attach(m *assignment.Member, process string, l AgentStream) *AttachedAgent {
+	a := &AttachedAgent{dispatcher: d, member: m, process: process, stream: l, detached: make(chan struct{})}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.attached[m] = a
+	d.notifyLocked()
+	return a
+}
+
+// Detach ends the visit. It is called once.
+func (a *AttachedAgent) Detach() {
+	d := a.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.attached[a.member] == a {
+		delete(d.attached, a.member)
+	}
+	close(a.detached)
+	d.notifyLocked()
+}
+
+// nextChange returns a channel that is closed when an agent comes or goes, or an account
+// has a new holder.
+func (d *Dispatcher) nextChange() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changed
+}
+
+// notify has those that wait for an agent look again.
+func (d *Dispatcher) notify() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.notifyLocked()
+}
+
+func (d *Dispatcher) notifyLocked() {
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// HandleOutcome hands an outcome to who waits for it, and reports whether anyone does.
+// Only a process that was sent the operation can answer it. The agent may forget it
+// either way: what nobody waits for was answered or given up before.
+func (a *AttachedAgent) HandleOutcome(out vedette.Outcome) bool {
+	d := a.dispatcher
+	d.mu.Lock()
+	p, isRecipient := d.lookUpLocked(a, out.ID)
+	if isRecipient {
+		delete(d.pending, out.ID)
+	}
+	d.mu.Unlock()
+	if out.Stream == nil {
+		a.stream.Forget(out.ID)
+	} else {
+		out.Stream = &logStream{ReadCloser: out.Stream, cancel: sync.OnceFunc(func() { a.stream.Cancel(out.ID) })}
+	}
+	if !isRecipient {
+		a.countRefused(out.ID, p != nil)
+		return false
+	}
+	p.outcome <- out
+	return true
+}
+
+// logStream tells the agent when a log is read no more, which may not write for
+// hours.
+type logStream struct {
+	io.ReadCloser
+	cancel func()
+}
+
+// Close ends the log at both ends.
+func (s *logStream) Close() error {
+	s.cancel()
+	return s.ReadCloser.Close()
+}

@@ -1,0 +1,540 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// scenario is a dispatch with all that surrounds it, and a log of what happened.
+type scenario struct {
+	*Dispatcher
+	t *testing.T
+
+	mu             sync.Mutex
+	lines          []string
+	cachers        map[vedette.AccountName]*assignment.Member
+	rows           map[vedette.OperationID]store.OperationRow
+	databaseDown   bool // the database
+	notifyAssigned func()
+	databaseHangs  bool // the database, until it is asked no more
+	prioritized    int  // what commits to prod make way for
+	uids           map[vedette.Key]string
+	uidDelay       time.Duration // to tell a uid
+}
+
+func runScenario(t *testing.T, test func(s *scenario)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scenario{t: t, cachers: map[vedette.AccountName]*assignment.Member{"prod": nil}, rows: map[vedette.OperationID]store.OperationRow{}}
+		s.Dispatcher = New(Config{Server: "s1"}, s, s, s, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		test(s)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (s *scenario) logf(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, fmt.Sprintf(format, args...))
+}
+
+// takeLog returns what was said since the last call, once nothing moves any more.
+func (s *scenario) takeLog() string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := strings.Join(s.lines, "\n")
+	s.lines = nil
+	return lines
+}
+
+func (s *scenario) expectLog(lines ...string) {
+	s.t.Helper()
+	if got, want := s.takeLog(), strings.Join(lines, "\n"); got != want {
+		s.t.Errorf("what happened:\n%s\nwhat was due:\n%s", got, want)
+	}
+}
+
+// The stage is the seats, the book and the hub.
+
+func (s *scenario) Cacher(account vedette.AccountName) (*assignment.Member, vedette.Term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cachers[account], 1
+}
+
+func (s *scenario) OnAssigned(f func()) { s.notifyAssigned = f }
+
+func (s *scenario) Account(_ context.Context, name vedette.AccountName) (store.AccountRow, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.cachers[name]; !ok {
+		return store.AccountRow{}, store.ErrNoAccount
+	}
+	return store.AccountRow{}, nil
+}
+
+func (s *scenario) BeginOperation(ctx context.Context, row store.OperationRow) error {
+	if err := s.checkDatabase(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	_, known := s.rows[row.ID]
+	s.mu.Unlock()
+	if known {
+		return vedette.Errorf(vedette.Conflict, "the operation %s was accepted before", row.ID)
+	}
+	s.logf("noted %s %s %s", row.ID, row.Verb, row.Target)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows[row.ID] = row
+	return nil
+}
+
+func (s *scenario) EndOperations(ctx context.Context, rows []store.OperationRow) error {
+	if err := s.checkDatabase(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, row := range rows {
+		if strings.HasPrefix(string(row.ID), "bad") {
+			return vedette.Errorf(vedette.Invalid, "the database never takes this")
+		}
+	}
+	for _, row := range rows {
+		s.rows[row.ID] = row
+	}
+	return nil
+}
+
+// checkDatabase is an error while it is away.
+func (s *scenario) checkDatabase(ctx context.Context) error {
+	s.mu.Lock()
+	down, hangs := s.databaseDown, s.databaseHangs
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+	}
+	if down || hangs {
+		return vedette.Errorf(vedette.Unavailable, "the database is away")
+	}
+	return nil
+}
+
+func (s *scenario) setDatabaseDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.databaseDown = down
+}
+
+func (s *scenario) row(id vedette.OperationID) store.OperationRow {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rows[id]
+}
+
+func (s *scenario) ExpireOperations(_ context.Context, due time.Time, message string, at time.Time) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for id, row := range s.rows {
+		if row.State == store.Pending && row.Deadline.Before(due) {
+			row.State, row.Message, row.Ended = vedette.Lost, message, at
+			s.rows[id] = row
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (s *scenario) MarkOperationsLost(context.Context, vedette.ServerID, string, time.Time) (int, error) {
+	return 0, nil
+}
+func (s *scenario) PurgeOperations(context.Context, time.Time, int) (int, error) { return 0, nil }
+
+func (s *scenario) WriteThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, o vedette.Object, end *store.OperationRow) ([]store.Change, bool, error) {
+	s.logf("stored %s at %s", o.Key, o.ResourceVersion)
+	err := s.EndOperations(ctx, []store.OperationRow{*end})
+	return nil, err == nil, err
+}
+
+func (s *scenario) RemoveThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, key vedette.Key, uid string, end *store.OperationRow) ([]store.Change, bool, error) {
+	s.logf("removed %s %s", key, uid)
+	if end == nil {
+		return nil, false, nil
+	}
+	err := s.EndOperations(ctx, []store.OperationRow{*end})
+	return nil, err == nil, err
+}
+
+func (s *scenario) Prioritize(vedette.AccountName) (end func()) {
+	s.addPriority(1)
+	return func() { s.addPriority(-1) }
+}
+
+func (s *scenario) addPriority(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prioritized += n
+}
+
+func (s *scenario) Resources(ctx context.Context, _ ...vedette.AccountName) ([]vedette.Resource, error) {
+	if err := s.checkDatabase(ctx); err != nil {
+		return nil, err
+	}
+	return []vedette.Resource{{Kind: deployments, Version: "v1", Plural: "deployments", Namespaced: true}}, nil
+}
+
+func (s *scenario) UID(ctx context.Context, _ vedette.AccountName, key vedette.Key) (string, error) {
+	if s.uidDelay > 0 {
+		time.Sleep(s.uidDelay)
+	}
+	return s.uids[key], s.checkDatabase(ctx)
+}
+
+func (s *scenario) Publish([]store.Change) {}
+
+// fakeAgent is a connected agent's process.
+type fakeAgent struct {
+	scenario *scenario
+	name     string
+	attached *AttachedAgent
+}
+
+func (a *fakeAgent) Send(op vedette.Operation) {
+	if d, ok := op.Args.(vedette.DeleteArgs); ok {
+		a.scenario.logf("%s is sent %s%s", a.name, op.ID, deleteNotes(d))
+		return
+	}
+	a.scenario.logf("%s is sent %s", a.name, op.ID)
+}
+
+func deleteNotes(d vedette.DeleteArgs) (notes string) {
+	if d.KnownUID != "" {
+		notes += ", of uid " + d.KnownUID
+	}
+	if d.OnlyKnown {
+		notes += " and no other"
+	}
+	if d.MissingOK {
+		notes += ", which may be gone"
+	}
+	return notes
+}
+
+func (a *fakeAgent) Cancel(id vedette.OperationID) { a.scenario.logf("%s may drop %s", a.name, id) }
+func (a *fakeAgent) Forget(id vedette.OperationID) { a.scenario.logf("%s may forget %s", a.name, id) }
+func (a *fakeAgent) answer(out vedette.Outcome)    { a.attached.HandleOutcome(out) }
+func (a *fakeAgent) answerDone(id vedette.OperationID) {
+	a.answer(vedette.Outcome{ID: id, State: vedette.Done, Status: 200})
+}
+
+// connect brings an agent's process, which serves prod from then on.
+func (s *scenario) connect(id vedette.AgentID, process string) *fakeAgent {
+	m := &assignment.Member{Agent: assignment.Agent{ID: id, Hostname: "host", Version: "1.0"}}
+	a := &fakeAgent{scenario: s, name: string(id) + "/" + process}
+	a.attached = s.Attach(m, process, a)
+	s.mu.Lock()
+	s.cachers["prod"] = m
+	notifyAssigned := s.notifyAssigned
+	s.mu.Unlock()
+	notifyAssigned()
+	return a
+}
+
+func (s *scenario) disconnect(a *fakeAgent) {
+	s.mu.Lock()
+	s.cachers["prod"] = nil
+	s.mu.Unlock()
+	a.attached.Detach()
+}
+
+// start begins an operation; its outcome is said.
+func (s *scenario) start(id vedette.OperationID, args vedette.Args) context.CancelFunc {
+	return s.startOperation(vedette.Operation{ID: id, Account: "prod", Args: args})
+}
+
+func (s *scenario) startDryRun(id vedette.OperationID, args vedette.Args) {
+	s.startOperation(vedette.Operation{ID: id, Account: "prod", Args: args, DryRun: true})
+}
+
+func (s *scenario) startOperation(op vedette.Operation) context.CancelFunc {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	go func() {
+		out := s.Execute(ctx, op)
+		s.logf("%s %s %d %s%s", out.ID, out.State, out.Status, out.Message, strings.Join(out.Warnings, ", "))
+	}()
+	synctest.Wait()
+	return cancel
+}
+
+var (
+	deployments = vedette.Kind{Group: "apps", Name: "Deployment"}
+
+	web     = vedette.Target{Kind: "deployment", Namespace: "shop", Name: "web"}
+	scale   = vedette.ScaleArgs{Target: web, Replicas: 3}
+	restart = vedette.RestartArgs{Target: web}
+	get     = vedette.GetArgs{Target: web}
+)
+
+func TestOperation(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		s.start("op", scale)
+		s.expectLog("noted op scale deployment shop/web", "a/1 is sent op")
+		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
+		s.expectLog("a/1 may forget op", "stored  web at 7", "op done 200 ")
+		if row := s.row("op"); row.State != vedette.Done || row.Agent != "a" || row.Sent.IsZero() || row.Ended.IsZero() {
+			t.Errorf("the history says %+v", row)
+		}
+		fresh := &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "8"}
+		s.start("get", get)
+		s.takeLog()
+		a.answer(vedette.Outcome{ID: "get", State: vedette.Done, Status: 200, CacheObject: fresh})
+		s.expectLog("a/1 may forget get", "get done 200 ")
+		s.start("recache", vedette.RecacheArgs{Target: web})
+		s.takeLog()
+		a.answer(vedette.Outcome{ID: "recache", State: vedette.Done, Status: 200, CacheObject: fresh})
+		s.expectLog("a/1 may forget recache", "stored  web at 8", "recache done 200 ")
+		s.start("del", vedette.DeleteArgs{Target: web})
+		s.takeLog()
+		a.answer(vedette.Outcome{ID: "del", State: vedette.Done, Status: 200, Keys: []vedette.Key{{Name: "web"}}, UIDs: []string{"u"}})
+		s.expectLog("a/1 may forget del", "removed  web u", "del done 200 ")
+	})
+}
+
+// TestDuplicateIDIsRejected holds that what is in the history is not sent once more.
+func TestDuplicateIDIsRejected(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		s.start("op", restart)
+		a.answerDone("op")
+		s.takeLog()
+		s.start("op", restart)
+		s.expectLog("op failed 409 the operation op was accepted before")
+	})
+}
+
+func TestNoAgentForAccount(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		s.start("op", scale)
+		s.expectLog("noted op scale deployment shop/web")
+		time.Sleep(11 * time.Second)
+		if got := s.takeLog(); !strings.HasPrefix(got, "op failed 503 no agent serves account prod: none has connected within 10s, and nothing was done") {
+			t.Error(got)
+		}
+		out := s.Execute(s.t.Context(), vedette.Operation{Account: "prdo", Args: get})
+		if out.Status != 404 || !strings.Contains(out.Message, "no account prdo") {
+			t.Errorf("an account that is not there: %+v", out)
+		}
+		s.start("later", get)
+		time.Sleep(5 * time.Second)
+		a := s.connect("a", "1")
+		s.expectLog("a/1 is sent later")
+		a.answerDone("later")
+		s.expectLog("a/1 may forget later", "later done 200 ")
+	})
+}
+
+// A connection is lost with an operation under way.
+func TestResendAfterDisconnect(t *testing.T) {
+	tests := []struct {
+		why     string
+		args    vedette.Args
+		agent   vedette.AgentID
+		process string // the process that comes next
+		want    string // said then
+	}{
+		{"the process that has it knows what it did", restart, "a", "1", "a/1 is sent op"},
+		{"twice is the same as once", scale, "a", "2", "a/2 is sent op"},
+		{"what was deleted before is gone", vedette.DeleteArgs{Target: web}, "a", "2", "a/2 is sent op, which may be gone"},
+		{"the process that has it knows that it deleted", vedette.DeleteArgs{Target: web}, "a", "1", "a/1 is sent op"},
+		{"reading does no harm", get, "b", "9", "b/9 is sent op"},
+		{"a restart would roll out twice", restart, "a", "2", "op lost 504 it is unknown whether this took effect"},
+		{"a standby can't know either", restart, "b", "9", "op lost 504 it is unknown whether this took effect"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			runScenario(t, func(s *scenario) {
+				a := s.connect("a", "1")
+				s.start("op", tt.args)
+				s.disconnect(a)
+				s.takeLog()
+				time.Sleep(3 * time.Second)
+				next := s.connect(tt.agent, tt.process)
+				if got := s.takeLog(); !strings.HasPrefix(got, tt.want) {
+					t.Errorf("got %s\nwant %s", got, tt.want)
+				}
+				next.answerDone("op")
+			})
+		})
+	}
+}
+
+// The outcome of what was sent over the lost connection comes over the new one,
+// before the operation is sent again.
+func TestOutcomeAfterReconnect(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		s.start("op", restart)
+		s.disconnect(a)
+		s.takeLog()
+		b := &fakeAgent{scenario: s, name: "a/1"}
+		b.attached = s.Attach(&assignment.Member{Agent: assignment.Agent{ID: "a"}}, "1", b) // not registered yet: it holds no account
+		b.answerDone("op")
+		s.expectLog("a/1 may forget op", "op done 200 ")
+	})
+}
+
+func TestDeadlines(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		s.start("w", scale)
+		s.start("r", get)
+		s.takeLog()
+		time.Sleep(32 * time.Second)
+		if got := s.takeLog(); got != "" {
+			t.Errorf("before the grace is over: %s", got)
+		}
+		time.Sleep(2 * time.Second)
+		got := strings.Split(s.takeLog(), "\n")
+		slices.Sort(got)
+		for i, want := range []string{"a/1 may drop r", "a/1 may drop w", "r failed 504 agent a did not answer by the deadline",
+			"w lost 504 it is unknown whether this took effect"} {
+			if i >= len(got) || !strings.HasPrefix(got[i], want) {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+		}
+		a.answerDone("w")
+		s.expectLog("a/1 may forget w")
+	})
+}
+
+func TestCallerCancels(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		cancel := s.start("op", scale)
+		s.takeLog()
+		cancel()
+		if got := s.takeLog(); !strings.HasPrefix(got, "op lost 504 the caller left before the operation ended; it goes on") {
+			t.Error(got)
+		}
+		a.answerDone("op")
+		if row := s.row("op"); row.State != vedette.Done {
+			t.Errorf("the history says %+v", row)
+		}
+	})
+}
+
+func TestServerStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scenario{t: t, cachers: map[vedette.AccountName]*assignment.Member{}, rows: map[vedette.OperationID]store.OperationRow{}}
+		s.Dispatcher = New(Config{Server: "s1"}, s, s, s, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		s.connect("a", "1")
+		s.start("op", scale)
+		s.takeLog()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if got := s.takeLog(); !strings.Contains(got, "op lost 504") || !strings.Contains(got, "the server is going away") {
+			t.Error(got)
+		}
+		if row := s.row("op"); row.State != vedette.Lost {
+			t.Errorf("the history says %+v", row)
+		}
+	})
+}
+
+func TestDatabaseUnavailable(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		s.connect("a", "1")
+		s.setDatabaseDown(true)
+		s.start("op", scale)
+		if got := s.takeLog(); !strings.HasPrefix(got, "op failed 503 the server could not note the operation") {
+			t.Error(got)
+		}
+		s.start("r", get) // reading needs no note
+		s.expectLog("a/1 is sent r")
+	})
+}
+
+// echoAgent answers everything with the operation's own target, after a while and in
+// any order.
+type echoAgent struct {
+	name     string
+	attached *AttachedAgent
+}
+
+func (c *echoAgent) Cancel(vedette.OperationID) {}
+func (c *echoAgent) Forget(vedette.OperationID) {}
+func (c *echoAgent) Send(op vedette.Operation) {
+	target := op.Args.(vedette.ScaleArgs).Target
+	time.AfterFunc(rand.N(time.Second), func() {
+		c.attached.HandleOutcome(vedette.Outcome{ID: op.ID, State: vedette.Done, Message: c.name + " " + string(op.Account) + " " + target.Name})
+	})
+}
+
+// TestOutcomesReachTheirCallers sends 1,000 operations at once over 20 agents.
+func TestOutcomesReachTheirCallers(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		for i := range 20 {
+			name := fmt.Sprint("agent-", i)
+			m := &assignment.Member{Agent: assignment.Agent{ID: vedette.AgentID(name)}}
+			c := &echoAgent{name: name}
+			c.attached = s.Attach(m, "1", c)
+			s.cachers[vedette.AccountName(fmt.Sprint("account-", i))] = m
+		}
+		var all sync.WaitGroup
+		for i := range 1000 {
+			all.Go(func() {
+				account, object := fmt.Sprint("account-", i%20), fmt.Sprint("object-", i)
+				out := s.Execute(s.t.Context(), vedette.Operation{Account: vedette.AccountName(account), Args: vedette.ScaleArgs{Target: vedette.Target{Kind: "deployment", Name: object}}})
+				if want := fmt.Sprintf("agent-%d %s %s", i%20, account, object); out.Message != want {
+					t.Errorf("got %q, want %q", out.Message, want)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// Another server accepted an operation and never came back. What it is late for
+// alone does not end it: its server may still be noting the outcome.
+func TestExpiryOfStoppedServersOperations(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		s.mu.Lock()
+		s.rows["theirs"] = store.OperationRow{ID: "theirs", Server: "s2", State: store.Pending, Deadline: time.Now().Add(30 * time.Second)}
+		s.mu.Unlock()
+		time.Sleep(3 * time.Minute)
+		if row := s.row("theirs"); row.State != store.Pending {
+			t.Errorf("too early: %+v", row)
+		}
+		time.Sleep(5 * time.Minute)
+		if row := s.row("theirs"); row.State != vedette.Lost || !strings.Contains(row.Message, "the server that accepted it ended") {
+			t.Errorf("the history says %+v", row)
+		}
+	})
+}

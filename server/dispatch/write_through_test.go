@@ -1,0 +1,95 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assignment"
+)
+
+// An outcome that comes while nobody holds the account, because its agent has just
+// connected again, is told when what it wrote can be read.
+func TestWriteThroughWaitsForCacher(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		s.start("op", scale)
+		s.disconnect(a)
+		s.takeLog()
+		reconnected := &fakeAgent{scenario: s, name: "a/1"}
+		m := &assignment.Member{Agent: assignment.Agent{ID: "a"}}
+		reconnected.attached = s.Attach(m, "1", reconnected)
+		reconnected.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
+		time.Sleep(time.Second)
+		s.expectLog("a/1 may forget op")
+		s.mu.Lock()
+		s.cachers["prod"] = m
+		s.mu.Unlock()
+		s.notifyAssigned()
+		time.Sleep(100 * time.Millisecond)
+		s.expectLog("stored  web at 7", "op done 200 ")
+	})
+}
+
+// It is not waited for for ever.
+func TestWriteThroughTimesOut(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		s.start("op", scale)
+		s.disconnect(a)
+		s.takeLog()
+		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
+		time.Sleep(maxWriteWait)
+		s.expectLog("a/1 may forget op", "op done 200 ")
+	})
+}
+
+// The account's commits make way for an operation from its acceptance on, until
+// what it wrote is stored, and for none of which nothing will be.
+func TestOperationsPrioritizeCommits(t *testing.T) {
+	tests := []struct {
+		why  string
+		args vedette.Args
+		want bool
+	}{
+		{"it changes something", scale, true},
+		{"it is asked for to be stored", vedette.RecacheArgs{Target: web}, true},
+		{"it only reads", get, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			runScenario(t, func(s *scenario) {
+				s.start("op", tt.args)
+				s.expectPriority(tt.want, "before an agent is there")
+				a := s.connect("a", "1")
+				s.takeLog() // it is sent
+				a.answerDone("op")
+				s.expectPriority(false, "after it was answered")
+			})
+		})
+	}
+	runScenario(t, func(s *scenario) {
+		cancel := s.start("op", scale)
+		cancel()
+		s.expectPriority(true, "after the caller left")
+		a := s.connect("a", "1")
+		s.takeLog()
+		a.answerDone("op")
+		s.expectPriority(false, "after it ended")
+		s.start("op", scale)
+		s.expectPriority(false, "after it was refused")
+		go s.Execute(s.t.Context(), vedette.Operation{ID: "dry", Account: "prod", Args: scale, DryRun: true})
+		s.expectPriority(false, "for a dry run")
+		a.answerDone("dry")
+	})
+}
+
+func (s *scenario) expectPriority(want bool, when string) {
+	s.t.Helper()
+	s.takeLog()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got := s.prioritized > 0; got != want {
+		s.t.Errorf("%s commits make way: %t, want %t", when, got, want)
+	}
+}

@@ -1,0 +1,183 @@
+package ingest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// taskSet is what a lane does at once, in order: batches of changes, and between
+// them the steps that no batch may reach across.
+type taskSet struct {
+	tasks         []*task
+	openTasks     map[vedette.AccountName]*task // the account's last task, while it may still grow
+	snapshotBytes map[vedette.AccountName]int   // bytes of snapshots
+	records       uint64                        // how many numbered records are in it
+	rows          int
+	bytes         int
+	weight        int64 // of the budget that its steps hold
+	remaining     int   // tasks that are not done, once it was taken; guarded by Lane.mu
+}
+
+// task is a batch, or else a step of its own.
+type task struct {
+	set    *taskSet
+	batch  *batch
+	step   Step
+	bytes  int
+	weight int64
+}
+
+func (t *task) isHeartbeat() bool { return t.batch == nil && t.step.Type == Heartbeat }
+
+func (t *task) isSkip() bool { return t.batch == nil && t.step.Type == Skip }
+
+func (t *task) account() vedette.AccountName {
+	if t.batch != nil {
+		return t.batch.account
+	}
+	return t.step.Account
+}
+
+func (t *task) term() vedette.Term {
+	if t.batch != nil {
+		return t.batch.term
+	}
+	return t.step.Term
+}
+
+func newTaskSet() *taskSet {
+	return &taskSet{openTasks: map[vedette.AccountName]*task{}, snapshotBytes: map[vedette.AccountName]int{}}
+}
+
+// add puts a step, which holds so much of the budget, where its account's order asks
+// for it.
+func (w *taskSet) add(s Step, weight int64) {
+	t := w.assign(s)
+	t.bytes += s.Size
+	t.weight += weight
+	w.bytes += s.Size
+	w.weight += weight
+}
+
+// assign puts a step into a task, and returns that.
+func (w *taskSet) assign(s Step) *task {
+	if s.Type == Upsert && s.Mark == "" {
+		w.snapshotBytes[s.Account] += s.Size
+	}
+	if s.Type != Heartbeat {
+		w.records++
+	}
+	switch s.Type {
+	case Declare, Begin:
+		delete(w.openTasks, s.Account)
+		return w.append(&task{step: s})
+	case Heartbeat:
+		return w.append(&task{step: s})
+	case Skip:
+		w.rows++
+		return w.append(&task{step: s})
+	}
+	w.rows++
+	t := w.openTasks[s.Account]
+	if t == nil || t.batch.term != s.Term {
+		t = w.append(&task{batch: newBatch(s.Account, s.Term)})
+		w.openTasks[s.Account] = t
+	}
+	t.batch.add(s)
+	return t
+}
+
+func (w *taskSet) append(t *task) *task {
+	t.set = w
+	w.tasks = append(w.tasks, t)
+	return t
+}
+
+// prioritized returns the tasks so that accounts with little of a snapshot come
+// first, since somebody may be waiting for what else changed in them. Each
+// account keeps its own order; pulses tell of all that came before them, so they
+// stay behind it.
+func (w *taskSet) prioritized() []*task {
+	slices.SortStableFunc(w.tasks, func(a, b *task) int { return cmp.Compare(w.snapshotBytesOf(a), w.snapshotBytesOf(b)) })
+	return w.tasks
+}
+
+func (w *taskSet) snapshotBytesOf(t *task) int {
+	if t.isHeartbeat() {
+		return math.MaxInt
+	}
+	return w.snapshotBytes[t.account()]
+}
+
+// batch gathers the net result of an account's steps.
+type batch struct {
+	account vedette.AccountName
+	term    vedette.Term
+	upserts map[vedette.Key]vedette.Object
+	deletes map[vedette.Key]string // with their versions
+	drops   []store.Drop
+	feeds   map[vedette.Feed]*store.FeedUpdate
+	touched map[vedette.Feed]bool // whose objects it writes or deletes
+}
+
+func newBatch(account vedette.AccountName, term vedette.Term) *batch {
+	return &batch{account: account, term: term, upserts: map[vedette.Key]vedette.Object{},
+		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*store.FeedUpdate{}, touched: map[vedette.Feed]bool{}}
+}
+
+func (b *batch) add(s Step) {
+	switch s.Type {
+	case Upsert:
+		delete(b.deletes, s.Object.Key)
+		b.upserts[s.Object.Key] = s.Object
+		b.touched[s.Feed] = true
+	case Delete:
+		delete(b.upserts, s.Object.Key)
+		b.deletes[s.Object.Key] = string(s.Mark)
+		b.touched[s.Feed] = true
+	case Drop:
+		b.drops = append(b.drops, store.Drop{Feed: s.Feed, Digests: s.Digests})
+	case End:
+		b.feed(s.Feed).Synced, b.feed(s.Feed).SnapshotMark = time.Now(), s.Mark
+		b.state(s.Feed, vedette.FeedLive, "")
+	case Status:
+		b.state(s.Feed, s.State, s.Message)
+	}
+	if s.Mark != "" {
+		b.feed(s.Feed).Mark = &s.Mark
+	}
+}
+
+func (b *batch) state(feed vedette.Feed, state vedette.FeedState, message string) {
+	u := b.feed(feed)
+	u.State, u.Message = state, message
+}
+
+func (b *batch) feed(feed vedette.Feed) *store.FeedUpdate {
+	u := b.feeds[feed]
+	if u == nil {
+		u = &store.FeedUpdate{Feed: feed}
+		b.feeds[feed] = u
+	}
+	return u
+}
+
+// build returns the batch as the store takes it.
+func (b *batch) build() store.Batch {
+	out := store.Batch{Account: b.account, Term: b.term, Drops: b.drops}
+	for _, o := range b.upserts {
+		out.Upserts = append(out.Upserts, o)
+	}
+	for key, version := range b.deletes {
+		out.Deletes = append(out.Deletes, store.Deletion{Key: key, Version: version})
+	}
+	for _, u := range b.feeds {
+		out.Feeds = append(out.Feeds, *u)
+	}
+	return out
+}

@@ -1,0 +1,303 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
+
+// fakeResponder hears what a lane replies.
+type fakeResponder struct {
+	mu    sync.Mutex
+	state response
+}
+
+type response struct {
+	acked   uint64
+	revoked error
+	fresh   time.Time
+
+	stalled error // nil once it goes on
+}
+
+// current returns what was heard so far.
+func (a *fakeResponder) current() response {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state
+}
+
+func (a *fakeResponder) update(set func(*response)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set(&a.state)
+}
+
+func (a *fakeResponder) Ack(n uint64) error {
+	a.update(func(h *response) { h.acked = n })
+	return nil
+}
+func (a *fakeResponder) Index(vedette.AccountName, vedette.Feed, []uint64, bool) error { return nil }
+func (a *fakeResponder) Revoke(_ vedette.AccountName, _ vedette.Term, reason error) {
+	a.update(func(h *response) { h.revoked = reason })
+}
+func (a *fakeResponder) SetFresh(at time.Time) { a.update(func(h *response) { h.fresh = at }) }
+func (a *fakeResponder) Stalled(_ vedette.AccountName, reason error) {
+	a.update(func(h *response) { h.stalled = reason })
+}
+func (a *fakeResponder) Resumed(vedette.AccountName) { a.update(func(h *response) { h.stalled = nil }) }
+
+// newTestPipeline is a store with an account whose Pods are declared, and a lane to it
+// through whatever stands before it.
+func newTestPipeline(t *testing.T, wrap func(*store.Store) feedStore) (*store.Store, *Pipeline, *fakeResponder, vedette.Term) {
+	t.Helper()
+	ctx := context.Background()
+	st, err := store.Open(ctx, store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := registerAccount(t, st)
+	a := &fakeResponder{}
+	log := slog.New(slog.DiscardHandler)
+	return st, New(Config{}, wrap(st), NewHub(), log).NewPipeline("host", a, log), a, term
+}
+
+// registerAccount registers an account whose Pods are declared.
+func registerAccount(t *testing.T, st *store.Store) vedette.Term {
+	t.Helper()
+	ctx := context.Background()
+	if _, err := st.Register(ctx, vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
+		t.Fatal(err)
+	}
+	term, err := st.Acquire(ctx, "prod", store.Holder{Agent: "a", Server: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	feeds := []store.DeclaredFeed{{Feed: pods, Resource: vedette.Resource{Kind: pods.Kind, Version: "v1", Plural: "pods", Namespaced: true}}}
+	if _, err := st.Declare(ctx, "prod", term, feeds, nil); err != nil {
+		t.Fatal(err)
+	}
+	return term
+}
+
+func passThrough(st *store.Store) feedStore { return st }
+
+func upsert(term vedette.Term, name string, version int) Step {
+	return Step{Type: Upsert, Account: "prod", Term: term, Feed: pods, Size: 100, Mark: vedette.Mark(fmt.Sprint(version)), Object: vedette.Object{
+		Key: vedette.Key{Kind: pods.Kind, Namespace: "default", Name: name}, UID: "uid-" + name, ResourceVersion: fmt.Sprint(version), Body: []byte("{}"),
+	}}
+}
+
+// run commits what was put, and ends.
+func run(t *testing.T, p *Pipeline) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	synctest.Wait()
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the lane ended with %v", err)
+	}
+}
+
+func storedVersions(t *testing.T, st *store.Store) map[string]string {
+	t.Helper()
+	page, err := st.Objects(context.Background(), store.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, row := range page.Items {
+		versions[row.Name] = row.ResourceVersion
+	}
+	return versions
+}
+
+func putAll(t *testing.T, p *Pipeline, steps ...Step) {
+	t.Helper()
+	for _, s := range steps {
+		if err := p.Put(context.Background(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestUnstorableObjectIsOmittedFromItsBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, p, responses, term := newTestPipeline(t, passThrough)
+		defer st.Close()
+		for i := range 20 {
+			name := fmt.Sprint("o", i)
+			if i == 7 {
+				name = "bad\x00name"
+			}
+			putAll(t, p, upsert(term, name, i+1))
+		}
+		run(t, p)
+		if got := storedVersions(t, st); len(got) != 19 || responses.current().acked != 20 || responses.current().revoked != nil {
+			t.Errorf("%d objects are stored, %d records acknowledged, void: %v; want 19, 20 and no void", len(got), responses.current().acked, responses.current().revoked)
+		}
+		if n := p.ingest.Omitted(); n != 1 {
+			t.Errorf("%d objects were counted as left out", n)
+		}
+		feeds, err := st.Feeds(context.Background(), "prod")
+		if err != nil || feeds[0].Mark != "20" {
+			t.Errorf("the mark is %+v, %v; want 20", feeds, err)
+		}
+	})
+}
+
+// unavailableStore is a store whose database does not answer the first few times.
+type unavailableStore struct {
+	*store.Store
+	mu    sync.Mutex
+	times int
+}
+
+func (w *unavailableStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+	w.mu.Lock()
+	w.times--
+	unavailable := w.times >= 0
+	w.mu.Unlock()
+	if unavailable {
+		return nil, vedette.Errorf(vedette.Unavailable, "the database is away")
+	}
+	return w.Store.Commit(ctx, b)
+}
+
+func TestChangesWaitWhileTheDatabaseIsUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { return &unavailableStore{Store: st, times: 5} })
+		defer st.Close()
+		putAll(t, p, upsert(term, "web", 1))
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- p.Run(ctx) }()
+		synctest.Wait()
+		if responses.current().acked != 0 || len(storedVersions(t, st)) != 0 {
+			t.Errorf("%d records are acknowledged while the database is away", responses.current().acked)
+		}
+		time.Sleep(time.Minute) // the bubble's
+		synctest.Wait()
+		if responses.current().acked != 1 || storedVersions(t, st)["web"] != "1" || responses.current().revoked != nil {
+			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", responses.current().acked, storedVersions(t, st), responses.current().revoked)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestTakenOverAccountIsRevoked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, p, responses, term := newTestPipeline(t, passThrough)
+		defer st.Close()
+		if _, err := st.Acquire(context.Background(), "prod", store.Holder{Agent: "b", Server: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		putAll(t, p, upsert(term, "late", 1))
+		run(t, p)
+		if len(storedVersions(t, st)) != 0 || !errors.Is(responses.current().revoked, store.ErrTerm) || responses.current().acked != 1 {
+			t.Errorf("%v stored, void %v, %d acknowledged; want nothing, ErrTerm and 1", storedVersions(t, st), responses.current().revoked, responses.current().acked)
+		}
+	})
+}
+
+// TestFreshnessIsSetAfterTheCommit asks that a pulse counts only once what stood
+// before it is stored.
+func TestFreshnessIsSetAfterTheCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { return &unavailableStore{Store: st, times: 1} })
+		defer st.Close()
+		at := time.Now()
+		putAll(t, p, upsert(term, "web", 1), Step{Type: Heartbeat, Time: at})
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- p.Run(ctx) }()
+		synctest.Wait()
+		if !responses.current().fresh.IsZero() {
+			t.Error("the account is called fresh before its change is stored")
+		}
+		time.Sleep(10 * time.Second) // the bubble's
+		synctest.Wait()
+		if !responses.current().fresh.Equal(at) {
+			t.Errorf("fresh at %v, want %v", responses.current().fresh, at)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// TestUpsertAfterDropIsKept has a batch that holds an object which can't be stored,
+// so that it is stored in pieces. It tells of another one that a snapshot had not
+// found, and the watch did, as it was.
+func TestUpsertAfterDropIsKept(t *testing.T) {
+	for range 10 { // the pieces differ
+		synctest.Test(t, func(t *testing.T) {
+			st, p, _, term := newTestPipeline(t, passThrough)
+			defer st.Close()
+			putAll(t, p, upsert(term, "web", 1))
+			for i := range 4 {
+				putAll(t, p, upsert(term, fmt.Sprint("gone", i), 1))
+			}
+			run(t, p)
+			p = p.ingest.NewPipeline("host", &fakeResponder{}, p.log)
+			drop := Step{Type: Drop, Account: "prod", Term: term, Feed: pods, Digests: []uint64{vedette.Digest("uid-web", "1")}}
+			for i := range 4 {
+				drop.Digests = append(drop.Digests, vedette.Digest(fmt.Sprint("uid-gone", i), "1"))
+			}
+			putAll(t, p, drop, upsert(term, "web", 1), upsert(term, "bad\x00name", 2), upsert(term, "new", 3))
+			run(t, p)
+			if got := storedVersions(t, st); fmt.Sprint(got) != "map[new:3 web:1]" {
+				t.Errorf("stored are %v; want web at 1 and new at 3", got)
+			}
+		})
+	}
+}
+
+// partialStore is a store that stops to answer when it has stored a part.
+type partialStore struct {
+	*store.Store
+	stopped bool
+}
+
+func (w *partialStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+	if w.stopped {
+		return w.Store.Commit(ctx, b)
+	}
+	w.stopped = true
+	changes, err := w.Store.Commit(ctx, store.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:1]})
+	return changes, errors.Join(err, vedette.Errorf(vedette.Unavailable, "the database is away"))
+}
+
+// TestPartialCommitIsPublished holds that what was stored before the database went away is told to
+// those who follow, who would not hear of it when the rest is.
+func TestPartialCommitIsPublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, p, _, term := newTestPipeline(t, func(st *store.Store) feedStore { return &partialStore{Store: st} })
+		defer st.Close()
+		subscription := p.ingest.hub.Subscribe(func(store.Change) bool { return true })
+		putAll(t, p, upsert(term, "web", 1), upsert(term, "db", 2))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- p.Run(ctx) }()
+		time.Sleep(time.Second) // the bubble's
+		synctest.Wait()
+		if got := len(subscription.Changes()); got != 2 {
+			t.Errorf("%d changes were told, want 2", got)
+		}
+		cancel()
+		<-done
+	})
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// LastSeen says that an account's agent was there at a time, and that its live feeds
+// were complete then.
+type LastSeen struct {
+	Account vedette.AccountName
+	Term    vedette.Term // in which the agent holds the account; in another one it says nothing
+	At      time.Time
+}
+
+// RecordLastSeen stores sightings, one of each account. They stand in rows of their own, one
+// for each account, so that what is stored while nothing happens is little and locks
+// no account; readers join the rows. What a term has left behind is moved to the
+// account's feeds when that ends, by flushFeedLastSeen.
+func (s *Store) RecordLastSeen(ctx context.Context, entries []LastSeen) error {
+	sorted := slices.SortedFunc(slices.Values(entries), func(a, b LastSeen) int { return cmp.Compare(a.Account, b.Account) })
+	for chunk := range slices.Chunk(sorted, 250) {
+		rows := make([][]any, len(chunk))
+		for i, entry := range chunk {
+			rows[i] = []any{string(entry.Account), int64(entry.Term), toMicros(entry.At)}
+		}
+		err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error {
+			return tx.dialect.insert(ctx, tx, "freshness", []columnSpec{{"id", "text"}, {"term", "bigint"}, {"seen", "bigint"}}, rows,
+				tx.dialect.onConflictUpdate("1 = 1", []string{"term", "seen"}))
+		})
+		if err != nil {
+			return s.wrapError(fmt.Sprintf("note that %d accounts were seen", len(chunk)), err)
+		}
+	}
+	return nil
+}
+
+// joinFreshness is for a query of accounts named "a".
+const joinFreshness = ` LEFT JOIN freshness fr ON fr.id = a.name AND fr.term = a.term `
+
+// flushFeedLastSeen writes what is known of live feeds from sightings into their own rows,
+// before they are live no more or the account's term ends. The condition is on feeds.
+func flushFeedLastSeen(ctx context.Context, tx *transaction, where string, args ...any) error {
+	const fromFreshness = `FROM accounts a JOIN freshness fr ON fr.id = a.name AND fr.term = a.term WHERE a.id = feeds.account_id`
+	_, err := tx.exec(ctx, `UPDATE feeds SET seen = (SELECT fr.seen `+fromFreshness+`) WHERE state = 'live' AND `+where+` AND EXISTS (SELECT 1 `+fromFreshness+` AND fr.seen > feeds.seen)`, args...)
+	if err != nil {
+		return fmt.Errorf("keep what was seen of feeds: %w", err)
+	}
+	return nil
+}
+
+// flushAccountLastSeen does the same for accounts, which the condition is on.
+func flushAccountLastSeen(ctx context.Context, tx *transaction, where string, args ...any) error {
+	const fromFreshness = `FROM freshness fr WHERE fr.id = accounts.name AND fr.term = accounts.term`
+	_, err := tx.exec(ctx, `UPDATE accounts SET last_seen = (SELECT fr.seen `+fromFreshness+`) WHERE `+where+` AND EXISTS (SELECT 1 `+fromFreshness+` AND fr.seen > accounts.last_seen)`, args...)
+	if err != nil {
+		return fmt.Errorf("keep when accounts were seen: %w", err)
+	}
+	return nil
+}
+
+// flushAndDeleteLastSeen moves what is known of an account from sightings to its own rows: it
+// loses its name.
+func flushAndDeleteLastSeen(ctx context.Context, tx *transaction, id int64, account vedette.AccountName) error {
+	if err := flushFeedLastSeen(ctx, tx, `account_id = ?`, id); err != nil {
+		return err
+	}
+	if err := flushAccountLastSeen(ctx, tx, `id = ?`, id); err != nil {
+		return err
+	}
+	_, err := tx.exec(ctx, `DELETE FROM freshness WHERE id = ?`, string(account))
+	return err
+}
