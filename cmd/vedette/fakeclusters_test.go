@@ -104,7 +104,7 @@ func (c *fakeClusters) execute(op vedette.Operation) vedette.Outcome {
 	case vedette.PruneArgs:
 		return c.prune(objects, a)
 	}
-	ref := op.Args.(interface{ Aim() vedette.Target }).Aim()
+	ref := op.Args.(interface{ GetTarget() vedette.Target }).GetTarget()
 	key, err := keyOf(ref)
 	if err != nil {
 		return failedOutcome(404, "NotFound", "the cluster serves no kind %q", ref.Kind)

@@ -126,14 +126,19 @@ func (q *fairQueue) pop() chan struct{} {
 	return next
 }
 
-// remove reports whether it found somebody to remove.
-func (q *fairQueue) remove(source string, admitted chan struct{}) (found bool) {
-	q.waiting[source], found = removeWaiter(q.waiting[source], admitted)
-	if len(q.waiting[source]) == 0 {
-		delete(q.waiting, source)
-		q.sources = slices.DeleteFunc(q.sources, func(other string) bool { return other == source })
+// remove reports whether the waiter was still in the queue.
+func (q *fairQueue) remove(source string, admitted chan struct{}) bool {
+	rest, found := removeWaiter(q.waiting[source], admitted)
+	if !found {
+		return false
 	}
-	return found
+	if len(rest) > 0 {
+		q.waiting[source] = rest
+		return true
+	}
+	delete(q.waiting, source)
+	q.sources = slices.DeleteFunc(q.sources, func(other string) bool { return other == source })
+	return true
 }
 
 func removeWaiter(waiting []chan struct{}, admitted chan struct{}) (rest []chan struct{}, found bool) {

@@ -148,3 +148,24 @@ func TestBatchesWriteAtLowPriority(t *testing.T) {
 		w.must(w.Close())
 	})
 }
+
+// A canceled waiter may have been admitted already: select takes either. Whichever it
+// takes, no permit is lost.
+func TestCanceledContextLosesNoPermit(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, acquire := range map[string]func(*prioritySemaphore) error{
+		"high": func(s *prioritySemaphore) error { return s.acquire(ctx) },
+		"low":  func(s *prioritySemaphore) error { return s.acquireLow(ctx, "shop") },
+	} {
+		s := prioritySemaphore{free: 1}
+		for range 100 {
+			if acquire(&s) == nil {
+				s.release()
+			}
+			if s.free != 1 {
+				t.Fatalf("%s: %d permits are free, want 1", name, s.free)
+			}
+		}
+	}
+}
