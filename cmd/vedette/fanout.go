@@ -158,9 +158,23 @@ func (r *accountRun) send(ctx context.Context, what string, o client.Operation) 
 	return out, err
 }
 
-// execute is do for an operation that has to succeed. It tells why one did not, and
-// reports whether it did. An error is one that no other operation would be spared.
+// execute runs an operation that the user asked for: if it succeeds, it counts as
+// succeeded.
 func (r *accountRun) execute(ctx context.Context, what string, o client.Operation) (client.Outcome, bool, error) {
+	out, ok, err := r.query(ctx, what, o)
+	if ok {
+		r.countSuccess()
+	}
+	return out, ok, err
+}
+
+// countSuccess counts one thing that the user asked for and that is done.
+func (r *accountRun) countSuccess() { r.succeeded++ }
+
+// query runs an operation whose success is not yet what the user asked for: a read that
+// another operation needs, or whose result is checked. A failure is printed and counted.
+// The error is not nil if no other operation can succeed either.
+func (r *accountRun) query(ctx context.Context, what string, o client.Operation) (client.Outcome, bool, error) {
 	if r.unserved {
 		r.failed++
 		return client.Outcome{}, false, nil
@@ -173,7 +187,6 @@ func (r *accountRun) execute(ctx context.Context, what string, o client.Operatio
 		return out, false, err
 	}
 	if err == nil && out.State == vedette.Done {
-		r.succeeded++
 		return out, true, nil
 	}
 	r.failed++

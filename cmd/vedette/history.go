@@ -45,19 +45,19 @@ func newRolloutHistory() *cobra.Command {
 }
 
 func (o historyOptions) show(ctx context.Context, run *accountRun, t target) error {
-	out, ok, err := run.execute(ctx, "history of "+t.displayName(), t.operation(vedette.VerbHistory))
+	out, ok, err := run.query(ctx, "history of "+t.displayName(), t.operation(vedette.VerbHistory))
 	if !ok {
 		return err
 	}
 	var revisions []vedette.Revision
 	if err := json.Unmarshal(out.Result, &revisions); err != nil {
-		run.succeeded--
 		run.failf("the history of %s makes no sense: %v", t.displayName(), err)
 		return nil
 	}
 	if o.revision > 0 {
 		return o.showRevision(ctx, run, t, revisions)
 	}
+	run.countSuccess()
 	run.printf("%s", t.displayName())
 	for _, line := range revisionLines(revisions) {
 		run.printf("%s", line)
@@ -67,7 +67,6 @@ func (o historyOptions) show(ctx context.Context, run *accountRun, t target) err
 
 // showRevision reads what holds a revision: a ReplicaSet, or a ControllerRevision.
 func (o historyOptions) showRevision(ctx context.Context, run *accountRun, t target, revisions []vedette.Revision) error {
-	run.succeeded-- // the history is not what was asked for
 	i := slices.IndexFunc(revisions, func(r vedette.Revision) bool { return r.Number == o.revision })
 	if i < 0 {
 		run.failf("%s has no revision %d; `vedette rollout history` shows which it has", t.displayName(), o.revision)
@@ -77,20 +76,21 @@ func (o historyOptions) showRevision(ctx context.Context, run *accountRun, t tar
 	if strings.HasPrefix(kindDisplayName(t.kind), "deployment") {
 		revisionObject.kind = "ReplicaSet"
 	}
-	out, ok, err := run.execute(ctx, "read "+revisionObject.displayName(), revisionObject.operation(vedette.VerbGet))
+	out, ok, err := run.query(ctx, "read "+revisionObject.displayName(), revisionObject.operation(vedette.VerbGet))
 	if !ok {
 		return err
 	}
 	if o.change.output != "" {
+		run.countSuccess()
 		run.report(out, revisionObject.displayName(), "")
 		return nil
 	}
 	template, err := templateOf(out)
 	if err != nil {
-		run.succeeded--
 		run.failf("what holds revision %d of %s makes no sense: %v", o.revision, t.displayName(), err)
 		return nil
 	}
+	run.countSuccess()
 	run.printf("%s with revision #%d", t.displayName(), o.revision)
 	cause := ""
 	if revisionObject.kind == "ReplicaSet" {

@@ -43,11 +43,10 @@ func podsOf(ctx context.Context, run *accountRun, t target) ([]listedObject, err
 		}
 		return pods, err
 	}
-	out, ok, err := run.execute(ctx, "read "+t.displayName(), t.operation(vedette.VerbGet))
+	out, ok, err := run.query(ctx, "read "+t.displayName(), t.operation(vedette.VerbGet))
 	if !ok {
 		return nil, err
 	}
-	run.succeeded-- // no log is read yet
 	var object struct {
 		listedObject
 		Spec struct{ Selector json.RawMessage }

@@ -66,11 +66,10 @@ type appliedSet struct {
 func (k *appliedSet) add(ctx context.Context, run *accountRun, d document, out client.Outcome) error {
 	id := identityOf(out)
 	if id.UID == "" {
-		read, ok, err := run.execute(ctx, "read "+d.displayName(), d.operation(vedette.VerbGet))
+		read, ok, err := run.query(ctx, "read "+d.displayName(), d.operation(vedette.VerbGet))
 		if !ok {
 			return err
 		}
-		run.succeeded--
 		id = identityOf(read)
 	}
 	if id.UID == "" {

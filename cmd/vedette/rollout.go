@@ -131,20 +131,22 @@ func (r rollout) follow(ctx context.Context, run *accountRun, deadline time.Time
 	poll.InitialInterval, poll.MaxInterval = minPollInterval, maxPollInterval
 	last := ""
 	for {
-		out, ok, err := run.execute(ctx, "rollout of "+r.displayName(), r.operation(vedette.VerbStatus))
+		out, ok, err := run.query(ctx, "rollout of "+r.displayName(), r.operation(vedette.VerbStatus))
 		if !ok {
 			return err
 		}
 		var status vedette.RolloutStatus
 		if err := json.Unmarshal(out.Result, &status); err != nil {
-			run.succeeded--
 			run.failf("what is said of the rollout of %s makes no sense: %v", r.displayName(), err)
 			return nil
 		}
-		if ended := r.printStatus(run, status, &last); ended || r.once {
+		if ended := r.printStatus(run, status, &last); ended {
 			return nil
 		}
-		run.succeeded--
+		if r.once {
+			run.countSuccess()
+			return nil
+		}
 		if !deadline.IsZero() && time.Now().After(deadline) {
 			run.failf("timed out waiting for %s to be rolled out: %s", r.displayName(), status.Message)
 			return nil
@@ -161,10 +163,10 @@ func (r rollout) follow(ctx context.Context, run *accountRun, deadline time.Time
 func (r rollout) printStatus(run *accountRun, status vedette.RolloutStatus, last *string) bool {
 	switch {
 	case status.Failed:
-		run.succeeded--
 		run.failf("%s", status.Message)
 		return true
 	case status.Done:
+		run.countSuccess()
 		run.printf("%s", status.Message)
 		return true
 	case status.Message != *last:

@@ -72,11 +72,10 @@ func (o scaleOptions) scale(ctx context.Context, run *accountRun, t target) erro
 
 // checkCurrentReplicas refuses what has another number of replicas than it should.
 func (o scaleOptions) checkCurrentReplicas(ctx context.Context, run *accountRun, t target) (bool, error) {
-	out, ok, err := run.execute(ctx, "read "+t.displayName(), t.operation(vedette.VerbGet))
+	out, ok, err := run.query(ctx, "read "+t.displayName(), t.operation(vedette.VerbGet))
 	if !ok {
 		return false, err
 	}
-	run.succeeded--
 	var object struct{ Spec struct{ Replicas *int64 } }
 	if len(out.Objects) != 1 || json.Unmarshal(out.Objects[0], &object) != nil || object.Spec.Replicas == nil {
 		run.failf("%s does not say how many replicas it has", t.displayName())

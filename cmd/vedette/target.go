@@ -218,11 +218,10 @@ type listedObject struct {
 func (r *accountRun) list(ctx context.Context, t target) ([]listedObject, bool, error) {
 	op := t.operation(vedette.VerbList)
 	op.LabelSelector, op.Namespace = t.selector, orDefault(t.namespace, "default")
-	out, ok, err := r.execute(ctx, "list "+t.displayName(), op)
+	out, ok, err := r.query(ctx, "list "+t.displayName(), op)
 	if !ok {
 		return nil, false, err
 	}
-	r.succeeded-- // nothing that was asked for is done yet
 	var all []listedObject
 	for _, raw := range out.Objects {
 		var o listedObject
