@@ -41,6 +41,11 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/task", module + "/server/dispatch", "tasks hand operations to whoever carries them out, which tests play"},
 		{"./server/manifest", module + "/server/store", "what becomes of manifests is rules; what they must know they ask a Cluster"},
 		{"./server/manifest", "google.golang.org/", "what becomes of manifests is rules; what they must know they ask a Cluster"},
+		{"./internal/cli/...", module + "/agent", "commands ask a server; only `vedette up` in cmd/vedette runs an agent"},
+		{"./internal/cli/...", module + "/server/store", "commands ask a server over REST; only the server reads its database"},
+		{"./internal/cli/...", "google.golang.org/grpc", "commands ask a server over REST; only agents use gRPC"},
+		{"./internal/cli/output", "github.com/spf13/cobra", "output formats text; commands parse flags"},
+		{"./internal/cli/describe", module + "/internal/client", "describe turns a pod template into text; it sends no request"},
 		{"./server/store", "google.golang.org/grpc", "the store speaks SQL and nothing else"},
 	}
 	deps := map[string][]string{}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -118,7 +119,7 @@ func runCommand(t *testing.T, server string, args []string) string {
 	if errOut != "" {
 		text += "--- error output\n" + errOut
 	}
-	var summary failureSummary
+	var summary fanout.FailedError
 	switch {
 	case errors.As(err, &summary):
 		text += "--- exit code 1: " + summary.Error() + "\n"

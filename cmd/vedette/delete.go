@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
@@ -20,7 +23,7 @@ const deleteExample = `  vedette delete deployment web -n shop
   vedette get pods -l app=old -o name | xargs vedette delete`
 
 type deleteOptions struct {
-	targetFlags
+	target.Flags
 	cascade       string
 	grace         int64
 	now, force    bool
@@ -40,16 +43,16 @@ func newDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.forEachTarget(cmd, args, func(ctx context.Context, run *accountRun, t target) error { return o.delete(ctx, run, t, op) })
+			return o.ForEachTarget(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error { return o.delete(ctx, run, t, op) })
 		},
 	}
-	o.addFlags(cmd)
-	o.addAllFlag(cmd, "delete")
-	o.change.addFlags(cmd)
+	o.AddFlags(cmd)
+	o.AddAllFlag(cmd, "delete")
+	o.Change.AddFlags(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("output").Usage = "name prints the names of what was deleted, as get does"
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "choose in all namespaces; with --all, -l or --field-selector")
-	flags.StringVar(&o.fieldSelector, "field-selector", "", "the objects with these fields (status.phase=Failed), as far as the API server knows the kind's")
+	flags.BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "choose in all namespaces; with --all, -l or --field-selector")
+	flags.StringVar(&o.FieldSelector, "field-selector", "", "the objects with these fields (status.phase=Failed), as far as the API server knows the kind's")
 	flags.StringVar(&o.cascade, "cascade", "background", "what becomes of the objects that these own: background, foreground (they go first) or orphan (they stay)")
 	flags.Int64Var(&o.grace, "grace-period", -1, "seconds that pods have to end; -1 for what they say themselves")
 	flags.BoolVar(&o.now, "now", false, "give them one second")
@@ -60,9 +63,9 @@ func newDelete() *cobra.Command {
 	return cmd
 }
 
-// operation is what all deletes of one command have in common.
+// Operation is what all deletes of one command have in common.
 func (o deleteOptions) operation() (client.Operation, error) {
-	if err := o.change.validate(); err != nil {
+	if err := o.Change.Validate(); err != nil {
 		return client.Operation{}, err
 	}
 	op := client.Operation{Verb: vedette.VerbDelete, Propagation: o.cascade, MissingOK: o.ignoreMissing, NoWait: !o.wait, Timeout: o.timeout}
@@ -88,32 +91,32 @@ func (o deleteOptions) operation() (client.Operation, error) {
 	return op, nil
 }
 
-func (o deleteOptions) delete(ctx context.Context, run *accountRun, t target, op client.Operation) error {
-	op.Kind, op.APIVersion, op.Namespace, op.Name, op.LabelSelector = t.kind, t.apiVersion, t.namespace, t.name, t.selector
-	op.FieldSelector, op.All, op.AllNamespaces = t.fieldSelector, t.all, t.allNamespaces
-	out, ok, err := run.execute(ctx, "delete "+t.displayName(), op)
+func (o deleteOptions) delete(ctx context.Context, run *fanout.Run, t target.Target, op client.Operation) error {
+	op.Kind, op.APIVersion, op.Namespace, op.Name, op.LabelSelector = t.Kind, t.APIVersion, t.Namespace, t.Name, t.Selector
+	op.FieldSelector, op.All, op.AllNamespaces = t.FieldSelector, t.All, t.AllNamespaces
+	out, ok, err := run.Execute(ctx, "delete "+t.DisplayName(), op)
 	for _, key := range out.Keys { // some may be gone though others are not
-		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && t.name == "" {
+		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && t.Name == "" {
 			o.reportDeletion(run, key)
 		}
 	}
-	if ok && t.name == "" && len(out.Keys) == 0 {
-		run.warnf("No resources found in %s of %s.", t.namespacePhrase(), run.account)
+	if ok && t.Name == "" && len(out.Keys) == 0 {
+		run.Warnf("No resources found in %s of %s.", t.NamespacePhrase(), run.Account)
 	}
 	return err
 }
 
-func (o deleteOptions) reportDeletion(run *accountRun, key client.Key) {
-	if o.change.output == "name" {
-		run.reportNames(client.Outcome{Keys: []client.Key{key}}, "")
+func (o deleteOptions) reportDeletion(run *fanout.Run, key client.Key) {
+	if o.Change.Output == "name" {
+		run.ReportNames(client.Outcome{Keys: []client.Key{key}}, "")
 		return
 	}
-	run.printf("%s%s", deletionMessage(key, o.force), o.change.suffix())
+	run.Printf("%s%s", deletionMessage(key, o.force), o.Change.Suffix())
 }
 
 // deletionMessage is how kubectl tells of one.
 func deletionMessage(key client.Key, force bool) string {
-	text := fmt.Sprintf("%s %q deleted", kindDisplayName(key.Kind), key.Name)
+	text := fmt.Sprintf("%s %q deleted", output.KindName(key.Kind), key.Name)
 	if force {
 		text = strings.Replace(text, " deleted", " force deleted", 1)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,7 +197,7 @@ func keyOf(t vedette.Target) (vedette.Key, error) {
 	}
 	key := vedette.Key{Kind: r.Kind, Name: t.Name}
 	if r.Namespaced {
-		key.Namespace = orDefault(t.Namespace, "default")
+		key.Namespace = cmp.Or(t.Namespace, "default")
 	}
 	return key, nil
 }
@@ -221,7 +222,7 @@ func (c *fakeClusters) apply(objects map[vedette.Key]*fakeObject, a vedette.Appl
 		return failedOutcome(409, "Conflict", `Apply failed with 1 conflict: conflict with "helm": .data.sky`)
 	}
 	namespace, _ := metadata["namespace"].(string)
-	key, err := keyOf(vedette.Target{Kind: manifest["kind"].(string), Namespace: orDefault(namespace, a.Namespace), Name: name})
+	key, err := keyOf(vedette.Target{Kind: manifest["kind"].(string), Namespace: cmp.Or(namespace, a.Namespace), Name: name})
 	if err != nil {
 		return failedOutcome(404, "NotFound", "the cluster serves no kind %v", manifest["kind"])
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/connect"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
@@ -50,15 +52,15 @@ func newGet() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
-			resourceArgs, err := parseResourceArgs(args)
+			resourceArgs, err := target.ParseResourceArgs(args)
 			if err != nil {
 				return err
 			}
-			g := &getter{client: c, getOptions: o, out: newPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(), warned: map[string]bool{}}
+			g := &getter{client: c, getOptions: o, out: output.NewPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(), warned: map[string]bool{}}
 			return g.run(cmd.Context(), resourceArgs)
 		},
 	}
@@ -90,69 +92,16 @@ func (o getOptions) validate() error {
 	return nil
 }
 
-// resourceArg is one thing that was asked for.
-type resourceArg struct {
-	account, kind, namespace, name string // all but the kind may be empty
-}
-
-// parseResourceArgs reads the arguments of get in any of its three forms, which can't
-// be mixed up: a kind never has a slash, nor has a name.
-func parseResourceArgs(args []string) ([]resourceArg, error) {
-	if !strings.Contains(args[0], "/") {
-		return parseKindsAndNames(args)
-	}
-	var resourceArgs []resourceArg
-	for _, arg := range args {
-		parts := strings.Split(arg, "/")
-		for _, p := range parts {
-			if p == "" {
-				return nil, vedette.Errorf(vedette.Invalid, "%q has an empty part: write KIND/NAME or ACCOUNT/KIND/NAMESPACE/NAME", arg)
-			}
-		}
-		switch len(parts) {
-		case 2:
-			resourceArgs = append(resourceArgs, resourceArg{kind: parts[0], name: parts[1]})
-		case 4:
-			if parts[2] == "_" { // stands for no namespace
-				parts[2] = ""
-			}
-			resourceArgs = append(resourceArgs, resourceArg{account: parts[0], kind: parts[1], namespace: parts[2], name: parts[3]})
-		default:
-			return nil, vedette.Errorf(vedette.Invalid, "%q is neither KIND/NAME nor ACCOUNT/KIND/NAMESPACE/NAME", arg)
-		}
-	}
-	return resourceArgs, nil
-}
-
-func parseKindsAndNames(args []string) ([]resourceArg, error) {
-	var resourceArgs []resourceArg
-	for kind := range strings.SplitSeq(args[0], ",") {
-		if kind == "" {
-			return nil, vedette.Errorf(vedette.Invalid, "%q names an empty kind", args[0])
-		}
-		if len(args) == 1 {
-			resourceArgs = append(resourceArgs, resourceArg{kind: kind})
-		}
-		for _, name := range args[1:] {
-			if strings.Contains(name, "/") {
-				return nil, vedette.Errorf(vedette.Invalid, "%q follows the kind %s and must be a name alone: write KIND NAME or KIND/NAME", name, args[0])
-			}
-			resourceArgs = append(resourceArgs, resourceArg{kind: kind, name: name})
-		}
-	}
-	return resourceArgs, nil
-}
-
 // getter answers one get.
 type getter struct {
 	getOptions
 	client *client.Client
-	out    *printer
+	out    *output.Printer
 	errOut io.Writer
 	warned map[string]bool // warnings, each of which is given once
 }
 
-func (g *getter) run(ctx context.Context, resourceArgs []resourceArg) error {
+func (g *getter) run(ctx context.Context, resourceArgs []target.ResourceArg) error {
 	switch {
 	case g.watch:
 		return g.runWatch(ctx, resourceArgs)
@@ -163,18 +112,18 @@ func (g *getter) run(ctx context.Context, resourceArgs []resourceArg) error {
 	}
 }
 
-func (g *getter) query(arg resourceArg) client.Query {
-	q := client.Query{Account: g.account, Kind: arg.kind, Namespace: g.namespace, Name: arg.name, Application: g.application,
+func (g *getter) query(arg target.ResourceArg) client.Query {
+	q := client.Query{Account: g.account, Kind: arg.Kind, Namespace: g.namespace, Name: arg.Name, Application: g.application,
 		Selector: g.selector, Limit: g.chunkSize}
-	if arg.account != "" {
-		q.Account, q.Namespace = arg.account, arg.namespace
+	if arg.Account != "" {
+		q.Account, q.Namespace = arg.Account, arg.Namespace
 	}
 	return q
 }
 
 // runTables shows a table per kind. What was found is shown even where some of
 // it was not, or could not be read.
-func (g *getter) runTables(ctx context.Context, resourceArgs []resourceArg) error {
+func (g *getter) runTables(ctx context.Context, resourceArgs []target.ResourceArg) error {
 	var tables []client.Table
 	var errs []error
 	cached := false
@@ -211,8 +160,8 @@ func (g *getter) printNoneFound(cached bool) {
 	fmt.Fprintln(g.errOut, text+".")
 }
 
-// table reads all pages of a target.
-func (g *getter) table(ctx context.Context, arg resourceArg) (client.Table, error) {
+// Table reads all pages of a target.
+func (g *getter) table(ctx context.Context, arg target.ResourceArg) (client.Table, error) {
 	query := g.query(arg)
 	all, err := g.client.Table(ctx, query)
 	if err != nil {
@@ -228,48 +177,28 @@ func (g *getter) table(ctx context.Context, arg resourceArg) (client.Table, erro
 		all.Rows = append(all.Rows, page.Rows...)
 		next = page.Cursor
 	}
-	return all, arg.notFoundError(len(all.Rows))
-}
-
-// notFoundError is the error of a name that nothing has.
-func (arg resourceArg) notFoundError(found int) error {
-	if arg.name == "" || found > 0 {
-		return nil
-	}
-	where := ""
-	if arg.account != "" {
-		where = " in " + arg.account
-	}
-	return vedette.Errorf(vedette.NotFound, "%s %q not found%s", arg.kind, arg.name, where)
+	return all, arg.NotFoundError(len(all.Rows))
 }
 
 func (g *getter) printTables(tables []client.Table) error {
 	for i, t := range tables {
 		if g.output == "name" {
 			for _, row := range t.Rows {
-				g.out.line(objectPath(row.Account, t.Kind, row.Namespace, row.Name))
+				g.out.Line(output.ObjectPath(row.Account, t.Kind, row.Namespace, row.Name))
 			}
 			continue
 		}
 		if i > 0 {
-			g.out.line("")
+			g.out.Line("")
 		}
-		layout := newLayout(t.Columns, g.output == "wide", len(tables) > 1)
+		layout := output.NewTable(t.Columns, g.output == "wide", len(tables) > 1)
 		if !g.noHeaders {
-			layout.add(layout.header())
+			layout.Add(layout.Header())
 		}
 		for _, row := range t.Rows {
-			layout.add(layout.row(row))
+			layout.Add(layout.Row(row))
 		}
-		g.out.table(layout)
+		g.out.Table(layout)
 	}
-	return g.out.flush()
-}
-
-// objectPath is how an object is named in the API's paths, and how get takes it.
-func objectPath(account, kind, namespace, name string) string {
-	if namespace == "" {
-		namespace = "_"
-	}
-	return account + "/" + kind + "/" + namespace + "/" + name
+	return g.out.Flush()
 }

@@ -9,10 +9,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/authorize"
 )
@@ -52,7 +51,7 @@ func TestFlagsMapToOperations(t *testing.T) {
 	} {
 		c.received = nil
 		_, _, err := runCLI(t.Context(), append(strings.Fields(tt.command), "--account", "dev", "--user", "ann", "--server", server)...)
-		var summary failureSummary
+		var summary fanout.FailedError
 		if err != nil && !errors.As(err, &summary) {
 			t.Errorf("%s: %v", tt.command, err)
 			continue
@@ -118,7 +117,7 @@ func TestUserAccountsAuthorizeOperations(t *testing.T) {
 	t.Cleanup(server.Close)
 	pause := []string{"rollout", "pause", "deploy/api", "-n", "shop", "--account", "dev", "--server", server.URL}
 	_, errOut, err := runCLI(t.Context(), pause...)
-	if err != (failureSummary{1, 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: --user says on whose behalf") {
+	if err != (fanout.FailedError{Failed: 1, Total: 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: --user says on whose behalf") {
 		t.Errorf("%q, %v", errOut, err)
 	}
 	if out, _, err := runCLI(t.Context(), append(pause, "--user-accounts", "prod-1,dev")...); err != nil || out != "deployment.apps/api paused\n" {
@@ -164,7 +163,7 @@ func TestRolloutStatusIsPrintedLive(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	close(c.prodPrinted)
-	if err := <-ended; err != (failureSummary{1, 2}) || !strings.HasPrefix(errOut.String(), "Error from dev (NotFound)") {
+	if err := <-ended; err != (fanout.FailedError{Failed: 1, Total: 2}) || !strings.HasPrefix(errOut.String(), "Error from dev (NotFound)") {
 		t.Errorf("%v, %s", err, &errOut)
 	}
 }
@@ -202,12 +201,12 @@ func TestRolloutStatusReportsFailure(t *testing.T) {
 	server := serveClusters(t, c)
 	c.statuses = []vedette.RolloutStatus{{Message: "waiting"}, {Failed: true, Message: `deployment "api" exceeded its progress deadline`}}
 	_, errOut, err := runCLI(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--server", server)
-	if err != (failureSummary{1, 1}) || errOut != "Error: dev: deployment \"api\" exceeded its progress deadline\n" {
+	if err != (fanout.FailedError{Failed: 1, Total: 1}) || errOut != "Error: dev: deployment \"api\" exceeded its progress deadline\n" {
 		t.Errorf("%q, %v", errOut, err)
 	}
 	c.statuses = []vedette.RolloutStatus{{Message: "1 of 2 updated replicas are available"}}
 	_, errOut, err = runCLI(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--timeout", "1ms", "--server", server)
-	if err != (failureSummary{1, 1}) || errOut != "Error: dev: timed out waiting for deployment.apps/api to be rolled out: 1 of 2 updated replicas are available\n" {
+	if err != (fanout.FailedError{Failed: 1, Total: 1}) || errOut != "Error: dev: timed out waiting for deployment.apps/api to be rolled out: 1 of 2 updated replicas are available\n" {
 		t.Errorf("%q, %v", errOut, err)
 	}
 }
@@ -270,35 +269,6 @@ func TestFollowLogs(t *testing.T) {
 	}
 }
 
-// TestSpinner holds that only what takes long is told, and that nothing of it
-// stays.
-func TestSpinner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var b bytes.Buffer
-		s := &spinner{w: &b}
-		s.start()
-		quick := s.track("quick")
-		time.Sleep(time.Second)
-		quick()
-		slow := s.track("dev: delete pod/a")
-		also := s.track("prod: delete pod/a")
-		time.Sleep(2100 * time.Millisecond)
-		synctest.Wait()
-		if b.String() != "dev: delete pod/a (2s), and 1 more" {
-			t.Errorf("%q", b.String())
-		}
-		also()
-		slow()
-		s.stop()
-		if !strings.HasSuffix(b.String(), "\r\x1b[K") {
-			t.Errorf("%q", b.String())
-		}
-	})
-	if s := newSpinner(&bytes.Buffer{}); s.quit != nil {
-		t.Error("a buffer is taken for a terminal")
-	}
-}
-
 func TestSelectorOf(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"matchLabels":{"a":"b","c":"d"}}`: "a=b,c=d", `{"matchExpressions":[{"key":"a","operator":"In","values":["x","y"]}]}`: "a in (x,y)",
@@ -308,16 +278,4 @@ func TestSelectorOf(t *testing.T) {
 			t.Errorf("%s: %q, want %q", raw, got, want)
 		}
 	}
-}
-
-func FuzzReadDocuments(f *testing.F) {
-	f.Add("a: b\n---\n{}")
-	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"A","metadata":{"name":"x"}}]}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, d := range readDocuments(strings.NewReader(text), "x").documents {
-			if d.Kind == "" || d.APIVersion == "" || d.Metadata.Name+d.Metadata.GenerateName == "" || !json.Valid(d.raw) {
-				t.Errorf("%q gave %+v", text, d)
-			}
-		}
-	})
 }

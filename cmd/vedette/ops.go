@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/connect"
+	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/server/views"
 )
@@ -24,7 +28,7 @@ func newOps() *cobra.Command {
 
 func newOpsList(use string) *cobra.Command {
 	query := client.HistoryQuery{}
-	output := ""
+	format := ""
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: "Show the newest operations",
@@ -33,10 +37,10 @@ func newOpsList(use string) *cobra.Command {
 			switch {
 			case query.Limit < 1:
 				return vedette.Errorf(vedette.Invalid, "the limit is %d and must be above 0", query.Limit)
-			case output != "" && output != "wide":
-				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write wide after -o", output)
+			case format != "" && format != "wide":
+				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write wide after -o", format)
 			}
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -44,7 +48,7 @@ func newOpsList(use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showOperations(cmd, operations, output != "", time.Now())
+			return showOperations(cmd, operations, format != "", time.Now())
 		},
 	}
 	flags := cmd.Flags()
@@ -54,7 +58,7 @@ func newOpsList(use string) *cobra.Command {
 	flags.StringVar(&query.Agent, "agent", "", "only those that this agent was sent")
 	flags.StringVar(&query.Origin, "origin", "", "only those of this origin, as -o wide shows it")
 	flags.IntVar(&query.Limit, "limit", 30, "how many")
-	flags.StringVarP(&output, "output", "o", "", "wide shows who did it, and what the cluster said")
+	flags.StringVarP(&format, "output", "o", "", "wide shows who did it, and what the cluster said")
 	return cmd
 }
 
@@ -65,13 +69,13 @@ func showOperations(cmd *cobra.Command, operations []client.HistoryEntry, wide b
 	}
 	var rows [][]string
 	for _, p := range operations {
-		row := []string{p.ID, p.Account, verbText(p), orDefault(p.Target, "<none>"), p.State, statusText(p.Status), durationText(p), views.Age(now.Sub(p.Accepted))}
+		row := []string{p.ID, p.Account, verbText(p), cmp.Or(p.Target, "<none>"), p.State, statusText(p.Status), durationText(p), views.Age(now.Sub(p.Accepted))}
 		if wide {
-			row = append(row, orDefault(p.User, "<none>"), p.Origin, orDefault(p.Agent, "<none>"), p.Message)
+			row = append(row, cmp.Or(p.User, "<none>"), p.Origin, cmp.Or(p.Agent, "<none>"), p.Message)
 		}
 		rows = append(rows, row)
 	}
-	return printTable(cmd, headers, rows)
+	return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), headers, rows)
 }
 
 // verbText is what was done, or only judged.
@@ -100,13 +104,13 @@ func durationText(p client.HistoryEntry) string {
 }
 
 func newOpsGet() *cobra.Command {
-	output := ""
+	format := ""
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show one operation",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -114,45 +118,40 @@ func newOpsGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := newPrinter(cmd.OutOrStdout())
-			switch output {
+			out := output.NewPrinter(cmd.OutOrStdout())
+			switch format {
 			case "":
 				printOperation(out, p, time.Now())
 			case "json":
-				_, _ = out.w.Write(raw) // flush tells
-				out.line("")
+				out.Line(string(raw))
 			case "yaml":
 				text, err := yaml.JSONToYAML(raw)
 				if err != nil {
 					return fmt.Errorf("write YAML: %w", err)
 				}
-				_, _ = out.w.Write(text)
+				out.Line(strings.TrimSuffix(string(text), "\n"))
 			default:
-				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write json or yaml after -o", output)
+				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write json or yaml after -o", format)
 			}
-			return out.flush()
+			return out.Flush()
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "json or yaml")
 	return cmd
 }
 
-func printOperation(out *printer, p client.HistoryEntry, now time.Time) {
-	state := p.State
-	if out.colour {
-		state = colourize(state)
-	}
-	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbText(p)}, {"Target", orDefault(p.Target, "<none>")}, {"State", state},
-		{"Status", statusText(p.Status) + prefixSpace(p.Reason)}, {"Message", p.Message}, {"User", orDefault(p.User, "<none>")}, {"Origin", orDefault(p.Origin, "<none>")},
-		{"Server", p.Server}, {"Agent", orDefault(p.Agent, "<none>: it was not sent")}, {"Accepted", timeText(&p.Accepted, now)}, {"Sent", timeText(p.Sent, now)},
+func printOperation(out *output.Printer, p client.HistoryEntry, now time.Time) {
+	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbText(p)}, {"Target", cmp.Or(p.Target, "<none>")}, {"State", out.Status(p.State)},
+		{"Status", statusText(p.Status) + prefixSpace(p.Reason)}, {"Message", p.Message}, {"User", cmp.Or(p.User, "<none>")}, {"Origin", cmp.Or(p.Origin, "<none>")},
+		{"Server", p.Server}, {"Agent", cmp.Or(p.Agent, "<none>: it was not sent")}, {"Accepted", timeText(&p.Accepted, now)}, {"Sent", timeText(p.Sent, now)},
 		{"Ended", timeText(p.Ended, now)}, {"Took", durationText(p)}}
 	for _, row := range rows {
 		value := row[1]
 		if row[0] != "State" {
-			value = sanitize(value)
+			value = output.Sanitize(value)
 		}
 		if value != "" {
-			out.line(fmt.Sprintf("%-10s %s", row[0]+":", value))
+			out.Line(fmt.Sprintf("%-10s %s", row[0]+":", value))
 		}
 	}
 }

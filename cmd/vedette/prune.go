@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
+	"github.com/vedette-io/vedette/internal/cli/manifests"
+	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
@@ -34,16 +37,16 @@ func (p pruneOptions) validate(o applyOptions) error {
 		return vedette.Errorf(vedette.Invalid, "--all and --prune-allowlist say what --prune deletes: say --prune too, or leave them out")
 	case !p.prune:
 		return nil
-	case p.all && o.selector != "":
+	case p.all && o.Selector != "":
 		return vedette.Errorf(vedette.Invalid, "--all prunes whatever its labels, and -l what has some: leave one out")
-	case !p.all && strings.TrimSpace(o.selector) == "":
+	case !p.all && strings.TrimSpace(o.Selector) == "":
 		return vedette.Errorf(vedette.Invalid, "--prune would delete all that was applied and is not in the files: choose by labels with -l, or say --all if that is meant")
 	case o.serverSide:
 		return vedette.Errorf(vedette.Invalid, "--prune knows what was applied by an annotation that server-side applies don't leave: leave --server-side out")
-	case o.change.isClientDryRun():
+	case o.change.IsClientDryRun():
 		return vedette.Errorf(vedette.Invalid, "--dry-run=client asks no cluster, so that it can't know what would be pruned: write --dry-run=server")
-	case o.change.output == "json" || o.change.output == "yaml":
-		return vedette.Errorf(vedette.Invalid, "of what is pruned there is nothing left to print: leave -o %s out", o.change.output)
+	case o.change.Output == "json" || o.change.Output == "yaml":
+		return vedette.Errorf(vedette.Invalid, "of what is pruned there is nothing left to print: leave -o %s out", o.change.Output)
 	case !slices.Contains([]string{"background", "foreground", "orphan"}, p.cascade):
 		return vedette.Errorf(vedette.Invalid, "--cascade is %q and may be background, foreground or orphan", p.cascade)
 	}
@@ -61,19 +64,19 @@ type appliedSet struct {
 	namespaces map[string]bool
 }
 
-// add notes an object that was applied. Where the answer that tells it got lost, it
+// Add notes an object that was applied. Where the answer that tells it got lost, it
 // is read.
-func (k *appliedSet) add(ctx context.Context, run *accountRun, d document, out client.Outcome) error {
+func (k *appliedSet) add(ctx context.Context, run *fanout.Run, d manifests.Document, out client.Outcome) error {
 	id := identityOf(out)
 	if id.UID == "" {
-		read, ok, err := run.query(ctx, "read "+d.displayName(), d.operation(vedette.VerbGet))
+		read, ok, err := run.Query(ctx, "read "+d.DisplayName(), d.Operation(vedette.VerbGet))
 		if !ok {
 			return err
 		}
 		id = identityOf(read)
 	}
 	if id.UID == "" {
-		run.failf("the cluster does not say which object %s is", d.displayName())
+		run.Failf("the cluster does not say which object %s is", d.DisplayName())
 		return nil
 	}
 	k.uids = append(k.uids, id.UID)
@@ -85,20 +88,20 @@ func (k *appliedSet) add(ctx context.Context, run *accountRun, d document, out c
 
 // pruneUnapplied deletes what is applied no more, unless something could not be
 // applied: it may be what the rest depends on.
-func (o applyOptions) pruneUnapplied(ctx context.Context, run *accountRun, keep appliedSet) error {
-	if run.failed > 0 || len(run.fanOut.loadErrors) > 0 {
-		run.warnf("Nothing is pruned in %s: not all could be applied.", run.account)
+func (o applyOptions) pruneUnapplied(ctx context.Context, run *fanout.Run, keep appliedSet) error {
+	if run.HasFailures() {
+		run.Warnf("Nothing is pruned in %s: not all could be applied.", run.Account)
 		return nil
 	}
-	op := client.Operation{Verb: vedette.VerbPrune, Kinds: o.allowlist, Namespaces: slices.Sorted(maps.Keys(keep.namespaces)), All: o.all, LabelSelector: o.selector,
+	op := client.Operation{Verb: vedette.VerbPrune, Kinds: o.allowlist, Namespaces: slices.Sorted(maps.Keys(keep.namespaces)), All: o.all, LabelSelector: o.Selector,
 		Keep: keep.uids, Propagation: o.cascade, Timeout: o.timeout}
-	out, _, err := run.execute(ctx, "prune", op)
+	out, _, err := run.Execute(ctx, "prune", op)
 	for _, key := range out.Keys { // some may be, though not all could
-		if o.change.output == "name" {
-			run.reportNames(client.Outcome{Keys: []client.Key{key}}, "")
+		if o.change.Output == "name" {
+			run.ReportNames(client.Outcome{Keys: []client.Key{key}}, "")
 			continue
 		}
-		run.printf("%s pruned%s", fmt.Sprintf("%s/%s", kindDisplayName(key.Kind), key.Name), o.change.suffix())
+		run.Printf("%s pruned%s", fmt.Sprintf("%s/%s", output.KindName(key.Kind), key.Name), o.change.Suffix())
 	}
 	return err
 }

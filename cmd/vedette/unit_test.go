@@ -6,53 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/client"
 )
-
-func TestParseResourceArgs(t *testing.T) {
-	for _, tt := range []struct {
-		args string
-		want []resourceArg
-	}{
-		{"pods", []resourceArg{{kind: "pods"}}},
-		{"pods,svc", []resourceArg{{kind: "pods"}, {kind: "svc"}}},
-		{"pod a b", []resourceArg{{kind: "pod", name: "a"}, {kind: "pod", name: "b"}}},
-		{"pod,svc a", []resourceArg{{kind: "pod", name: "a"}, {kind: "svc", name: "a"}}},
-		{"pod/a svc/b", []resourceArg{{kind: "pod", name: "a"}, {kind: "svc", name: "b"}}},
-		{"dev/Deployment.apps/shop/web", []resourceArg{{account: "dev", kind: "Deployment.apps", namespace: "shop", name: "web"}}},
-		{"dev/Node/_/n1", []resourceArg{{account: "dev", kind: "Node", name: "n1"}}},
-	} {
-		got, err := parseResourceArgs(strings.Fields(tt.args))
-		if err != nil || len(got) != len(tt.want) {
-			t.Errorf("%s: %+v, %v", tt.args, got, err)
-			continue
-		}
-		for i := range got {
-			if got[i] != tt.want[i] {
-				t.Errorf("%s: %+v, want %+v", tt.args, got[i], tt.want[i])
-			}
-		}
-	}
-	for _, args := range []string{"pods,", ",", "pod/", "/a", "a/b/c", "a/b/c/d/e", "pod/a svc", "pod a/b", "a//b/c"} {
-		if got, err := parseResourceArgs(strings.Fields(args)); vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("%s: %+v, %v; want an invalid error", args, got, err)
-		}
-	}
-}
-
-func FuzzParseResourceArgs(f *testing.F) {
-	f.Add("pods", "a")
-	f.Add("a/b/c/d", "e/f")
-	f.Fuzz(func(t *testing.T, first, second string) {
-		args, err := parseResourceArgs([]string{first, second})
-		for _, arg := range args {
-			if err == nil && (arg.kind == "" || strings.ContainsAny(arg.kind+arg.name, "/")) {
-				t.Errorf("%q %q gave %+v", first, second, arg)
-			}
-		}
-	})
-}
 
 func TestStaleWarning(t *testing.T) {
 	lag := int64(40_400)
@@ -84,31 +39,6 @@ func TestStaleWarningsAreLimited(t *testing.T) {
 	g.warnStale(fresh) // of the next page
 	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 11 || !strings.HasPrefix(lines[10], "and 990 more;") {
 		t.Errorf("%d lines: %s", len(lines), b.String())
-	}
-}
-
-// TestStatusColour paints a status and nothing else, keeps columns straight, and lets
-// no cell move the cursor.
-func TestStatusColour(t *testing.T) {
-	var b bytes.Buffer
-	out := newPrinter(&b)
-	if out.colour {
-		t.Error("a buffer is taken for a terminal")
-	}
-	out.colour = true
-	l := newLayout(client.Columns{Kind: "Pod", Namespaced: true, Columns: []client.Column{{Name: "STATUS"}, {Name: "AGE"}}}, false, false)
-	l.add(l.header())
-	l.add(l.row(client.Row{Account: "a", Namespace: "n", Name: "p", Cells: []string{"Running", "\x1b[2J"}}))
-	l.add(l.row(client.Row{Account: "a", Namespace: "n", Name: "q", Cells: []string{"CrashLoopBackOff", "1d"}}))
-	out.table(l)
-	if err := out.flush(); err != nil {
-		t.Fatal(err)
-	}
-	want := "ACCOUNT   NAMESPACE   NAME   STATUS             AGE\n" +
-		"a         n           p      \x1b[32mRunning\x1b[0m            ?[2J\n" +
-		"a         n           q      \x1b[31mCrashLoopBackOff\x1b[0m   1d\n"
-	if b.String() != want {
-		t.Errorf("got\n%q\nwant\n%q", b.String(), want)
 	}
 }
 

@@ -10,13 +10,16 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/manifests"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
 // runWatch shows what is there and goes on with what changes, until it is
 // interrupted. A stream that breaks is taken up again; what did not change in
 // between is not shown anew.
-func (g *getter) runWatch(ctx context.Context, resourceArgs []resourceArg) error {
+func (g *getter) runWatch(ctx context.Context, resourceArgs []target.ResourceArg) error {
 	if len(resourceArgs) != 1 {
 		return vedette.Errorf(vedette.Invalid, "%d kinds or names are asked for, and one at a time can be watched", len(resourceArgs))
 	}
@@ -58,19 +61,16 @@ func isPermanent(err error) bool {
 	case vedette.Invalid, vedette.NotFound, vedette.Denied:
 		return true
 	}
-	return errors.Is(err, errOutput)
+	return errors.Is(err, output.ErrWrite)
 }
 
-var (
-	errLagged = errors.New("the stream was too fast for this reader")
-	errOutput = errors.New("write the output")
-)
+var errLagged = errors.New("the stream was too fast for this reader")
 
 // watcher shows one stream after the other as if they were one.
 type watcher struct {
 	*getter
 	query   client.Query
-	layout  *layout
+	layout  *output.Table
 	rows    map[string]*shownRow // by path
 	ready   bool                 // this stream has told all that was there
 	started bool                 // some stream was ready
@@ -114,9 +114,9 @@ func (w *watcher) handleColumns(data []byte) error {
 	if w.layout != nil {
 		return nil // the server's may have changed, but heads are printed once
 	}
-	w.layout = newLayout(c, w.output == "wide", false)
+	w.layout = output.NewTable(c, w.output == "wide", false)
 	if !w.noHeaders && w.output != "name" {
-		w.layout.add(w.layout.header())
+		w.layout.Add(w.layout.Header())
 	}
 	return nil
 }
@@ -129,9 +129,9 @@ func (w *watcher) handleChange(data []byte) error {
 	if err := json.Unmarshal(data, &row); err != nil || w.layout == nil {
 		return errors.Join(errors.New("read a change"), err)
 	}
-	key := objectPath(row.Account, w.layout.columns.Kind, row.Namespace, row.Name)
+	key := output.ObjectPath(row.Account, w.layout.Kind(), row.Namespace, row.Name)
 	last := w.rows[key]
-	cells := w.layout.row(row)
+	cells := w.layout.Row(row)
 	w.rows[key] = &shownRow{version: row.ResourceVersion, cells: cells, seen: true}
 	if last != nil && last.version == row.ResourceVersion {
 		return nil
@@ -144,24 +144,24 @@ func (w *watcher) handleManifestChange(data []byte) error {
 	if err := json.Unmarshal(data, &o); err != nil {
 		return fmt.Errorf("read a change: %w", err)
 	}
-	key := objectPath(o.Account, o.Kind, o.Namespace, o.Name)
+	key := output.ObjectPath(o.Account, o.Kind, o.Namespace, o.Name)
 	last := w.rows[key]
 	w.rows[key] = &shownRow{version: o.ResourceVersion, seen: true}
 	if last != nil && last.version == o.ResourceVersion {
 		return nil
 	}
-	m, err := withAccountAnnotation(o)
+	m, err := manifests.WithAccountAnnotation(o)
 	if err != nil {
 		return err
 	}
-	text, err := encodeDocument(m, w.output)
+	text, err := manifests.Encode(m, w.output)
 	if err != nil {
 		return err
 	}
 	if w.output == "yaml" {
 		text = "---\n" + text
 	}
-	w.out.line(text)
+	w.out.Line(text)
 	return w.flush()
 }
 
@@ -169,20 +169,20 @@ func (w *watcher) handleManifestChange(data []byte) error {
 // was there is known.
 func (w *watcher) show(key string, cells []string) error {
 	if w.output == "name" {
-		w.out.line(key)
+		w.out.Line(key)
 		return w.flush()
 	}
-	w.layout.add(cells)
+	w.layout.Add(cells)
 	if !w.started {
 		return nil
 	}
-	w.out.table(w.layout)
+	w.out.Table(w.layout)
 	return w.flush()
 }
 
 func (w *watcher) flush() error {
-	if err := w.out.flush(); err != nil {
-		return errors.Join(errOutput, err)
+	if err := w.out.Flush(); err != nil {
+		return errors.Join(output.ErrWrite, err)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (w *watcher) handleDeletion(data []byte) error {
 	if err := json.Unmarshal(data, &o); err != nil {
 		return fmt.Errorf("read a deletion: %w", err)
 	}
-	return w.showDeleted(objectPath(o.Account, o.Kind, o.Namespace, o.Name))
+	return w.showDeleted(output.ObjectPath(o.Account, o.Kind, o.Namespace, o.Name))
 }
 
 // showDeleted shows the last line of an object once more, with "<deleted>" where its
@@ -203,14 +203,9 @@ func (w *watcher) showDeleted(key string) error {
 	if last == nil || last.cells == nil {
 		return nil
 	}
-	column := w.layout.statusColumn
-	if column < 0 {
-		column = len(w.layout.header()) - len(w.layout.visibleColumns())
-	}
-	if column >= len(last.cells) {
+	if !w.layout.MarkDeleted(last.cells) {
 		return nil
 	}
-	last.cells[column] = "<deleted>"
 	return w.show(key, last.cells)
 }
 
@@ -226,7 +221,7 @@ func (w *watcher) handleReady(data []byte) error {
 		}
 	}
 	if w.layout != nil {
-		w.out.table(w.layout)
+		w.out.Table(w.layout)
 	}
 	return errors.Join(w.flush(), w.handleFreshness(data))
 }

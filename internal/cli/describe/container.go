@@ -1,4 +1,4 @@
-package main
+package describe
 
 import (
 	"cmp"
@@ -128,8 +128,8 @@ func (d *descriptionLines) addPorts(c container) {
 	if len(c.Ports) > 1 {
 		plural = "s"
 	}
-	d.addf(2, "Port%s:\t%s", plural, orDefault(strings.Join(inner, ", "), "<none>"))
-	d.addf(2, "Host Port%s:\t%s", plural, orDefault(strings.Join(host, ", "), "<none>"))
+	d.addf(2, "Port%s:\t%s", plural, cmp.Or(strings.Join(inner, ", "), "<none>"))
+	d.addf(2, "Host Port%s:\t%s", plural, cmp.Or(strings.Join(host, ", "), "<none>"))
 }
 
 func (d *descriptionLines) addList(title string, words []string) {
@@ -227,11 +227,11 @@ func (d *descriptionLines) addEnvVar(v envVar, r resources) {
 func (r resources) value(what, divisor string) string {
 	which, name, _ := strings.Cut(what, ".")
 	quantities := map[string]map[string]string{"limits": r.Limits, "requests": r.Requests}[which]
-	quantity, err := resource.ParseQuantity(orDefault(quantities[name], "0"))
+	quantity, err := resource.ParseQuantity(cmp.Or(quantities[name], "0"))
 	if err != nil {
 		return ""
 	}
-	unit, err := resource.ParseQuantity(orDefault(divisor, "1"))
+	unit, err := resource.ParseQuantity(cmp.Or(divisor, "1"))
 	if err != nil || unit.IsZero() {
 		unit = resource.MustParse("1")
 	}

@@ -1,19 +1,23 @@
-package main
+package fanout
 
-import "fmt"
+import (
+	"fmt"
 
-// printf prints a line about something that was done.
-func (r *accountRun) printf(format string, args ...any) { r.printfTo(false, format, args...) }
+	"github.com/vedette-io/vedette/internal/cli/output"
+)
 
-// warnf prints a line to the error output.
-func (r *accountRun) warnf(format string, args ...any) { r.printfTo(true, format, args...) }
+// Printf prints a line about something that was done.
+func (r *Run) Printf(format string, args ...any) { r.printfTo(false, format, args...) }
+
+// Warnf prints a line to the error output.
+func (r *Run) Warnf(format string, args ...any) { r.printfTo(true, format, args...) }
 
 // printWarnings prints what the account's API servers warned of, each text once, as kubectl
 // does.
-func (r *accountRun) printWarnings(warnings []string) {
+func (r *Run) printWarnings(warnings []string) {
 	prefix := "Warning: "
-	if len(r.fanOut.accounts) > 1 {
-		prefix = r.account + ": " + prefix
+	if len(r.fanOut.Accounts) > 1 {
+		prefix = r.Account + ": " + prefix
 	}
 	for _, text := range warnings {
 		if r.printedWarnings[text] {
@@ -27,27 +31,27 @@ func (r *accountRun) printWarnings(warnings []string) {
 	}
 }
 
-func (r *accountRun) printfTo(toStderr bool, format string, args ...any) {
+func (r *Run) printfTo(toStderr bool, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if len(r.fanOut.accounts) > 1 && !toStderr {
-		text = r.account + ": " + text
+	if len(r.fanOut.Accounts) > 1 && !toStderr {
+		text = r.Account + ": " + text
 	}
 	r.writeLine(text, toStderr)
 }
 
 // writeLine prints a line as it is.
-func (r *accountRun) writeLine(text string, toStderr bool) {
+func (r *Run) writeLine(text string, toStderr bool) {
 	r.fanOut.mu.Lock()
 	defer r.fanOut.mu.Unlock()
 	r.pending = append(r.pending, outputLine{text, toStderr})
-	if r.fanOut.interleaved {
+	if r.fanOut.Interleaved {
 		r.fanOut.flushLocked(r)
 		return
 	}
 	r.fanOut.printLocked()
 }
 
-func (r *accountRun) finish() {
+func (r *Run) finish() {
 	r.fanOut.mu.Lock()
 	defer r.fanOut.mu.Unlock()
 	r.ended = true
@@ -56,7 +60,7 @@ func (r *accountRun) finish() {
 
 // printLocked prints what may be printed: all of the hand whose turn it is, and of
 // those after it once those before have ended.
-func (fan *fanOut) printLocked() {
+func (fan *FanOut) printLocked() {
 	for fan.printing < len(fan.runs) {
 		run := fan.runs[fan.printing]
 		fan.flushLocked(run)
@@ -68,14 +72,14 @@ func (fan *fanOut) printLocked() {
 }
 
 // flushLocked prints what a hand has said.
-func (fan *fanOut) flushLocked(run *accountRun) {
+func (fan *FanOut) flushLocked(run *Run) {
 	for _, s := range run.pending {
 		w := fan.out
 		if s.toStderr {
 			w = fan.errOut
 		}
-		fan.spin.clear()
-		fmt.Fprintln(w, sanitizeCells(s.text))
+		fan.spin.Clear()
+		fmt.Fprintln(w, output.SanitizeCells(s.text))
 	}
 	run.pending = nil
 }

@@ -1,7 +1,9 @@
-package main
+// Package manifests reads Kubernetes manifests from files, and writes objects as JSON or YAML.
+package manifests
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
@@ -19,10 +22,10 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// document is one object of a file.
-type document struct {
-	raw        json.RawMessage
-	source     string // the file; "stdin"
+// Document is one object of a file.
+type Document struct {
+	Raw        json.RawMessage
+	Source     string // the file; "stdin"
 	APIVersion string
 	Kind       string
 	Metadata   struct {
@@ -31,85 +34,92 @@ type document struct {
 	}
 }
 
-// displayName is how people call the object, as long as the cluster has not.
-func (d document) displayName() string {
+// DisplayName is how people call the object, as long as the cluster has not.
+func (d Document) DisplayName() string {
 	kind := strings.ToLower(d.Kind)
 	if group, _, found := strings.Cut(d.APIVersion, "/"); found {
 		kind += "." + group
 	}
-	return kind + "/" + orDefault(d.Metadata.Name, d.Metadata.GenerateName)
+	return kind + "/" + cmp.Or(d.Metadata.Name, d.Metadata.GenerateName)
 }
 
-// fileOptions are the flags that name files.
-type fileOptions struct {
-	files     []string
+// Options are the flags that name files.
+type Options struct {
+	Files     []string
 	recursive bool
-	namespace string
-	selector  string
+	Namespace string
+	Selector  string
+}
+
+// AddFlags are those of commands that take files.
+func (d *Options) AddFlags(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVarP(&d.Files, "filename", "f", nil, "files or folders of manifests, - for the standard input")
+	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "go through folders below those of -f too")
+	cmd.Flags().StringVarP(&d.Namespace, "namespace", "n", "", "namespace of objects that name none; default if not given")
 }
 
 // loadResult are the objects of files, and what of the files can't be used. That keeps the
 // rest from nothing, as with kubectl.
 type loadResult struct {
-	documents  []document
-	loadErrors []error
+	Documents  []Document
+	LoadErrors []error
 }
 
 func (l *loadResult) add(other loadResult) {
-	l.documents, l.loadErrors = append(l.documents, other.documents...), append(l.loadErrors, other.loadErrors...)
+	l.Documents, l.LoadErrors = append(l.Documents, other.Documents...), append(l.LoadErrors, other.LoadErrors...)
 }
 
-// load reads all objects of the files, in the order in which they stand there. It fails
+// Load reads all objects of the files, in the order in which they stand there. It fails
 // where there is none.
-func (d fileOptions) load(stdin io.Reader) (loadResult, error) {
-	labelSelector, err := labels.Parse(d.selector)
+func (d Options) Load(stdin io.Reader) (loadResult, error) {
+	labelSelector, err := labels.Parse(d.Selector)
 	if err != nil {
-		return loadResult{}, vedette.Errorf(vedette.Invalid, "the label selector %q cannot be read: %w", d.selector, err)
+		return loadResult{}, vedette.Errorf(vedette.Invalid, "the label selector %q cannot be read: %w", d.Selector, err)
 	}
 	var all loadResult
-	for _, name := range d.files {
+	for _, name := range d.Files {
 		found, err := d.loadFrom(name, stdin)
 		if err != nil {
 			return loadResult{}, err
 		}
 		all.add(found)
 	}
-	all.documents = slices.DeleteFunc(all.documents, func(o document) bool { return !labelSelector.Matches(labels.Set(o.Metadata.Labels)) })
-	all.setNamespace(d.namespace)
+	all.Documents = slices.DeleteFunc(all.Documents, func(o Document) bool { return !labelSelector.Matches(labels.Set(o.Metadata.Labels)) })
+	all.setNamespace(d.Namespace)
 	switch {
-	case len(all.documents) > 0:
+	case len(all.Documents) > 0:
 		return all, nil
-	case len(all.loadErrors) > 0:
-		return loadResult{}, errors.Join(all.loadErrors...)
+	case len(all.LoadErrors) > 0:
+		return loadResult{}, errors.Join(all.LoadErrors...)
 	}
-	return loadResult{}, vedette.Errorf(vedette.Invalid, "no objects were found in %s", strings.Join(d.files, ", "))
+	return loadResult{}, vedette.Errorf(vedette.Invalid, "no objects were found in %s", strings.Join(d.Files, ", "))
 }
 
 // setNamespace puts the objects that name no namespace into the one of the flag.
 func (l *loadResult) setNamespace(namespace string) {
-	var placed []document
-	for _, d := range l.documents {
+	var placed []Document
+	for _, d := range l.Documents {
 		if err := d.setNamespace(namespace); err != nil {
-			l.loadErrors = append(l.loadErrors, err)
+			l.LoadErrors = append(l.LoadErrors, err)
 		} else {
 			placed = append(placed, d)
 		}
 	}
-	l.documents = placed
+	l.Documents = placed
 }
 
 // setNamespace puts an object that names no namespace into the one of the flag.
-func (d *document) setNamespace(namespace string) error {
+func (d *Document) setNamespace(namespace string) error {
 	own := d.Metadata.Namespace
 	if own != "" && namespace != "" && own != namespace {
 		return vedette.Errorf(vedette.Invalid, "%s: the namespace of %s is %q and does not match the namespace %q: leave -n out, or write --namespace=%s",
-			d.source, d.displayName(), own, namespace, own)
+			d.Source, d.DisplayName(), own, namespace, own)
 	}
-	d.Metadata.Namespace = orDefault(own, namespace)
+	d.Metadata.Namespace = cmp.Or(own, namespace)
 	return nil
 }
 
-func (d fileOptions) loadFrom(name string, stdin io.Reader) (loadResult, error) {
+func (d Options) loadFrom(name string, stdin io.Reader) (loadResult, error) {
 	if name == "-" {
 		return readDocuments(stdin, "stdin"), nil
 	}
@@ -133,7 +143,7 @@ func (d fileOptions) loadFrom(name string, stdin io.Reader) (loadResult, error) 
 }
 
 // paths returns the files of a folder by name, or the file itself.
-func (d fileOptions) paths(name string) ([]string, error) {
+func (d Options) paths(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, vedette.Errorf(vedette.NotFound, "the path %q does not exist", name)
@@ -177,32 +187,32 @@ func readDocuments(r io.Reader, source string) loadResult {
 			return all
 		case err != nil:
 			broken = broken || !errors.As(err, &yamlErr)
-			all.loadErrors = append(all.loadErrors, vedette.Errorf(vedette.Invalid, "%s: document %d cannot be read: %w", source, n, err))
+			all.LoadErrors = append(all.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: document %d cannot be read: %w", source, n, err))
 			continue
 		}
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 			continue
 		}
-		all.flatten(raw, fmt.Sprintf("%s: document %d", source, n), document{source: source})
+		all.flatten(raw, fmt.Sprintf("%s: document %d", source, n), Document{Source: source})
 	}
 }
 
 // flatten adds an object, or those of a list. One of a list that does not say its kind
 // has the kind that the list is for.
-func (l *loadResult) flatten(raw json.RawMessage, location string, list document) {
-	d := document{raw: raw, source: list.source}
+func (l *loadResult) flatten(raw json.RawMessage, location string, list Document) {
+	d := Document{Raw: raw, Source: list.Source}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		l.loadErrors = append(l.loadErrors, vedette.Errorf(vedette.Invalid, "%s: it is no object of Kubernetes: %w", location, err))
+		l.LoadErrors = append(l.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: it is no object of Kubernetes: %w", location, err))
 		return
 	}
 	d.inheritKind(list)
 	var items struct{ Items []json.RawMessage }
 	if !strings.HasSuffix(d.Kind, "List") || json.Unmarshal(raw, &items) != nil || items.Items == nil && d.Kind != "List" {
 		if err := d.validate(); err != nil {
-			l.loadErrors = append(l.loadErrors, vedette.Errorf(vedette.Invalid, "%s: %w", location, err))
+			l.LoadErrors = append(l.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: %w", location, err))
 			return
 		}
-		l.documents = append(l.documents, d)
+		l.Documents = append(l.Documents, d)
 		return
 	}
 	for _, item := range items.Items {
@@ -211,22 +221,22 @@ func (l *loadResult) flatten(raw json.RawMessage, location string, list document
 }
 
 // inheritKind takes the kind that a list is for, as of ConfigMapList.
-func (d *document) inheritKind(list document) {
+func (d *Document) inheritKind(list Document) {
 	kind := strings.TrimSuffix(list.Kind, "List")
 	if d.Kind != "" || d.APIVersion != "" || kind == "" {
 		return
 	}
-	tree, err := decodeManifest(d.raw)
+	tree, err := Decode(d.Raw)
 	if err != nil || tree == nil {
 		return // what is wrong with it will be told
 	}
 	tree["kind"], tree["apiVersion"] = kind, list.APIVersion
 	if raw, err := json.Marshal(tree); err == nil {
-		d.raw, d.Kind, d.APIVersion = raw, kind, list.APIVersion
+		d.Raw, d.Kind, d.APIVersion = raw, kind, list.APIVersion
 	}
 }
 
-func (d document) validate() error {
+func (d Document) validate() error {
 	switch {
 	case d.Kind == "":
 		return errors.New("it has no kind")
@@ -238,7 +248,7 @@ func (d document) validate() error {
 	return nil
 }
 
-// operation is an operation on the object that a document names.
-func (d document) operation(verb vedette.Verb) client.Operation {
+// Operation is an operation on the object that a document names.
+func (d Document) Operation(verb vedette.Verb) client.Operation {
 	return client.Operation{Verb: verb, Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}
 }

@@ -1,4 +1,4 @@
-package main
+package describe
 
 import (
 	"encoding/json"

@@ -1,4 +1,5 @@
-package main
+// Package describe writes pod templates as `kubectl rollout history --revision` does.
+package describe
 
 import (
 	"cmp"
@@ -12,9 +13,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// podTemplate is what of a workload's pods is shown. Members that API servers leave
+// PodTemplate is what of a workload's pods is shown. Members that API servers leave
 // out are empty.
-type podTemplate struct {
+type PodTemplate struct {
 	Metadata struct{ Labels, Annotations map[string]string }
 	Spec     struct {
 		ServiceAccountName, PriorityClassName string
@@ -59,8 +60,8 @@ func (d *descriptionLines) addValues(title string, values []string) {
 	}
 }
 
-// describe writes the template as kubectl does.
-func (t podTemplate) describe(cause string) []string {
+// Describe writes the template as kubectl does.
+func (t PodTemplate) Describe(cause string) []string {
 	var d descriptionLines
 	d.addf(0, "Pod Template:")
 	d.addValues("  Labels:", sortedPairs(t.Metadata.Labels, "="))

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bufio"
@@ -13,20 +13,20 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// logPrinter prints logs.
-type logPrinter struct {
-	client     *client.Client
-	prefix     bool
-	multiple   bool
-	limitBytes int64 // of bytes of each log; 0 for none
+// LogPrinter prints logs.
+type LogPrinter struct {
+	Client     *client.Client
+	Prefix     bool
+	Multiple   bool
+	LimitBytes int64 // of bytes of each log; 0 for none
 
 	mu          sync.Mutex
-	out, errOut io.Writer
+	Out, ErrOut io.Writer
 }
 
-// print returns how many logs could not be read whole. Its error is one of the
+// Print returns how many logs could not be read whole. Its error is one of the
 // output, or the end of ctx.
-func (p *logPrinter) print(ctx context.Context, logs []client.LogQuery, concurrent bool) (failed int, err error) {
+func (p *LogPrinter) Print(ctx context.Context, logs []client.LogQuery, concurrent bool) (failed int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	if !concurrent {
 		group.SetLimit(1)
@@ -34,18 +34,18 @@ func (p *logPrinter) print(ctx context.Context, logs []client.LogQuery, concurre
 	for _, l := range logs {
 		group.Go(func() error {
 			err := p.copyLog(ctx, l)
-			if ctx.Err() != nil || errors.Is(err, errOutput) || err == nil {
+			if ctx.Err() != nil || errors.Is(err, ErrWrite) || err == nil {
 				return err
 			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			failed++
-			fmt.Fprintf(p.errOut, "Error from %s: the log of %s: %v\n", l.Account, logName(l), err)
+			fmt.Fprintf(p.ErrOut, "Error from %s: the log of %s: %v\n", l.Account, logName(l), err)
 			return nil
 		})
 	}
 	err = group.Wait()
-	if ctx.Err() != nil && !errors.Is(err, errOutput) {
+	if ctx.Err() != nil && !errors.Is(err, ErrWrite) {
 		return failed, nil // interrupted, which is how following ends
 	}
 	return failed, err
@@ -60,19 +60,19 @@ func logName(l client.LogQuery) string {
 
 // copyLog prints one log by lines, so that those of several don't run into each
 // other.
-func (p *logPrinter) copyLog(ctx context.Context, l client.LogQuery) error {
-	log, err := p.client.Logs(ctx, l)
+func (p *LogPrinter) copyLog(ctx context.Context, l client.LogQuery) error {
+	log, err := p.Client.Logs(ctx, l)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	prefix := ""
-	if p.prefix {
+	if p.Prefix {
 		prefix = "[" + l.Account + "/" + logName(l) + "] "
 	}
 	var from io.Reader = log
-	if p.limitBytes > 0 {
-		from = io.LimitReader(log, p.limitBytes)
+	if p.LimitBytes > 0 {
+		from = io.LimitReader(log, p.LimitBytes)
 	}
 	lines, continued := bufio.NewReaderSize(from, 64<<10), false // within a line that is longer than the buffer
 	for {
@@ -95,18 +95,18 @@ func (p *logPrinter) copyLog(ctx context.Context, l client.LogQuery) error {
 
 // write prints a line, or a part of a long one. One that the end of its log has cut
 // is ended where another log's could follow.
-func (p *logPrinter) write(prefix string, line []byte, continued bool, readErr error) error {
+func (p *LogPrinter) write(prefix string, line []byte, continued bool, readErr error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := string(line)
 	if !continued {
 		text = prefix + text
 	}
-	if p.multiple && readErr != nil && !errors.Is(readErr, bufio.ErrBufferFull) {
+	if p.Multiple && readErr != nil && !errors.Is(readErr, bufio.ErrBufferFull) {
 		text += "\n"
 	}
-	if _, err := io.WriteString(p.out, text); err != nil {
-		return errors.Join(errOutput, err)
+	if _, err := io.WriteString(p.Out, text); err != nil {
+		return errors.Join(ErrWrite, err)
 	}
 	return nil
 }

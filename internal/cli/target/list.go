@@ -1,0 +1,41 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
+)
+
+// ListedObject is what of a listed object is looked at.
+type ListedObject struct {
+	Metadata struct {
+		Namespace, Name string
+		Annotations     map[string]string
+	}
+	Spec struct {
+		Containers, InitContainers, EphemeralContainers []struct{ Name string }
+	}
+}
+
+// List reads the objects that have labels.
+func List(ctx context.Context, r *fanout.Run, t Target) ([]ListedObject, bool, error) {
+	op := t.Operation(vedette.VerbList)
+	op.LabelSelector, op.Namespace = t.Selector, cmp.Or(t.Namespace, "default")
+	out, ok, err := r.Query(ctx, "list "+t.DisplayName(), op)
+	if !ok {
+		return nil, false, err
+	}
+	var all []ListedObject
+	for _, raw := range out.Objects {
+		var o ListedObject
+		if err := json.Unmarshal(raw, &o); err != nil {
+			r.Failf("%s: one of the objects makes no sense: %v", t.DisplayName(), err)
+			return nil, false, nil
+		}
+		all = append(all, o)
+	}
+	return all, true, nil
+}
