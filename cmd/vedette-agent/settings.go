@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/keypair"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
@@ -59,7 +60,7 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 	if cfg.Clouddriver.IsInsecure() {
 		return uplinkConfig, nil
 	}
-	creds, err := newReloadingCreds(cfg.Clouddriver.TLSConfig, log)
+	creds, err := keypair.NewReloadingCredentials(cfg.Clouddriver.TLSConfig, log)
 	if err != nil {
 		return uplinkConfig, err
 	}

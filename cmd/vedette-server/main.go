@@ -4,15 +4,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
-	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/config"
@@ -29,70 +25,42 @@ Without a configuration it serves REST on 127.0.0.1:7002 and agents on
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "vedette-server:", err)
-		os.Exit(1)
-	}
+	var dataDir string
+	program.Program[*config.Config]{
+		Name: "vedette-server", Usage: usage,
+		AddFlags: func(flags *flag.FlagSet) { flags.StringVar(&dataDir, "data-dir", "", "") },
+		Load: func(path string) (*config.Config, error) {
+			cfg, err := config.Load(path, os.LookupEnv)
+			if err == nil && dataDir != "" {
+				cfg.UseDataDir(dataDir)
+			}
+			return cfg, err
+		},
+		Remarks:    remarks,
+		Check:      check,
+		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
+		Run:        run,
+	}.Main()
 }
 
-func run(ctx context.Context, args []string) error {
-	check := len(args) > 0 && args[0] == "check"
-	if check {
-		args = args[1:]
-	}
-	flags := flag.NewFlagSet("vedette-server", flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
-	file, dataDir := flags.String("config", "", ""), flags.String("data-dir", "", "")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
-		return errors.New("see vedette-server --help")
-	}
-	if flags.NArg() > 0 {
-		if flags.Arg(0) == "version" {
-			fmt.Println(version.String())
-			return nil
-		}
-		return fmt.Errorf("unknown command %q; see vedette-server --help", flags.Arg(0))
-	}
-	cfg, err := config.Load(*file, os.LookupEnv)
-	if err != nil {
-		return err
-	}
-	if *dataDir != "" {
-		cfg.UseDataDir(*dataDir)
-	}
-	if check {
-		return printConfig(cfg)
-	}
-	return serve(ctx, cfg)
-}
-
-// printConfig prints what a configuration means.
-func printConfig(cfg *config.Config) error {
-	for _, kv := range cfg.Effective() {
-		fmt.Println(kv.String())
-	}
+func remarks(cfg *config.Config) []string {
+	var lines []string
 	for _, warning := range cfg.Warnings() {
-		fmt.Fprintln(os.Stderr, "warning:", warning)
+		lines = append(lines, "warning: "+warning)
 	}
 	for _, notice := range cfg.Notices() {
-		fmt.Fprintln(os.Stderr, "note:", notice)
+		lines = append(lines, "note: "+notice)
 	}
-	for _, unused := range cfg.Unused() {
-		fmt.Fprintln(os.Stderr, "without effect:", unused)
-	}
+	return lines
+}
+
+// check reads the files that a configuration names, such as certificates.
+func check(cfg *config.Config) error {
 	_, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
 	return err
 }
 
-func serve(ctx context.Context, cfg *config.Config) error {
-	log, err := logging.New(cfg.Logging.Level, cfg.Logging.Format, os.Stdout)
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	settings, err := newServerConfig(cfg, log)
 	if err != nil {
 		return err
@@ -104,9 +72,7 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	for _, notice := range cfg.Notices() {
 		log.Info(notice)
 	}
-	for _, key := range cfg.Unused() {
-		log.Info("setting without effect in this version", "key", key)
-	}
+	program.LogUnused(log, cfg)
 	srv, err := server.Listen(settings, log)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package keypair
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// reloadingCreds are TLS credentials that read the authorities' file at each
+// ReloadingCredentials are TLS credentials that read the authorities' file at each
 // handshake, so that a new authority counts without a restart. While that file can't
 // be read, the last good one counts.
-type reloadingCreds struct {
+type ReloadingCredentials struct {
 	credentials.TransportCredentials // for all but handshakes; of the first configuration
 	read                             func() (*tls.Config, error)
 	log                              *slog.Logger
@@ -22,21 +22,21 @@ type reloadingCreds struct {
 	last *tls.Config
 }
 
-// newReloadingCreds reads the files for the first time.
-func newReloadingCreds(read func() (*tls.Config, error), log *slog.Logger) (*reloadingCreds, error) {
+// NewReloadingCredentials reads the files for the first time.
+func NewReloadingCredentials(read func() (*tls.Config, error), log *slog.Logger) (*ReloadingCredentials, error) {
 	first, err := read()
 	if err != nil {
 		return nil, err
 	}
-	return &reloadingCreds{TransportCredentials: credentials.NewTLS(first), read: read, log: log, last: first}, nil
+	return &ReloadingCredentials{TransportCredentials: credentials.NewTLS(first), read: read, log: log, last: first}, nil
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (c *reloadingCreds) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (c *ReloadingCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return credentials.NewTLS(c.current()).ClientHandshake(ctx, authority, conn)
 }
 
-func (c *reloadingCreds) current() *tls.Config {
+func (c *ReloadingCredentials) current() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cfg, err := c.read()
@@ -50,4 +50,4 @@ func (c *reloadingCreds) current() *tls.Config {
 
 // Clone implements credentials.TransportCredentials. The state is shared, as all of
 // it is safe for that.
-func (c *reloadingCreds) Clone() credentials.TransportCredentials { return c }
+func (c *ReloadingCredentials) Clone() credentials.TransportCredentials { return c }

@@ -1,4 +1,4 @@
-package main
+package keypair
 
 import (
 	"crypto/ecdsa"
@@ -15,8 +15,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/vedette-io/vedette/internal/keypair"
 )
 
 // newSelfSignedCert makes a certificate that vouches for itself.
@@ -48,7 +46,7 @@ func TestCAFileIsReloaded(t *testing.T) {
 	first, firstCA := newSelfSignedCert(t)
 	second, secondCA := newSelfSignedCert(t)
 	write(firstCA)
-	creds, err := newReloadingCreds(keypair.ClientTLS{ServerName: "server", CAFile: file}.TLSConfig, slog.New(slog.DiscardHandler))
+	creds, err := NewReloadingCredentials(ClientTLS{ServerName: "server", CAFile: file}.TLSConfig, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
