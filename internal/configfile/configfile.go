@@ -24,6 +24,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/vedette-io/vedette"
 )
 
 // maxFileBytes bounds what Load reads: a ConfigMap holds 1 MiB at most, so a
@@ -138,6 +140,23 @@ func Find(root string, paths []string) (string, error) {
 		return path, nil
 	}
 	return "", nil
+}
+
+// LoadFirst is Load of the file at path or, if path is empty, of the first of the default
+// paths below root that Find returns. It returns the path that it read; if there is no
+// file, the path is empty and the struct has its defaults.
+func LoadFirst(root, path string, defaultPaths []string, o Options, into any) (string, *Report, error) {
+	if path == "" {
+		found, err := Find(root, defaultPaths)
+		if err != nil {
+			return "", nil, vedette.Errorf(vedette.Invalid, "%w", err)
+		}
+		path = found
+	}
+	if path == "" {
+		return "", Parse("", nil, o, into), nil
+	}
+	return path, Load(path, o, into), nil
 }
 
 // Load reads the file at path into the struct that into points to, which first
