@@ -122,8 +122,8 @@ func (d *demo) serve(ctx context.Context) error {
 	}
 	group.Go(func() error { return d.watchChildren(ctx) })
 	err := group.Wait()
-	fmt.Println()
-	logf("taking everything down")
+	fmt.Println() // the terminal shows ^C on the line
+	logf("stopping the agents, the server and both clusters")
 	return err
 }
 
