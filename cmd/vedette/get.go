@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -142,25 +145,38 @@ func (g *getter) runTables(ctx context.Context, resourceArgs []target.ResourceAr
 	}
 	err := errors.Join(errs...)
 	if len(tables) == 0 && err == nil {
-		g.printNoneFound(cached)
+		g.printNoneFound(resourceArgs, cached)
 	}
 	return errors.Join(g.printTables(tables), err)
 }
 
-// printNoneFound tells two sorts of nothing apart: that there is none, and that nobody
-// looks.
-func (g *getter) printNoneFound(cached bool) {
+// printNoneFound says that there is no such object, or that no agent watches the kind. In
+// the second case the clusters may have many.
+func (g *getter) printNoneFound(resourceArgs []target.ResourceArg, cached bool) {
 	text := "No resources found"
 	if g.namespace != "" {
 		text += " in namespace " + g.namespace
 	}
 	if !cached {
-		text += ": no account that was asked for caches such a kind"
+		text += ": " + g.notCachedHint(resourceArgs)
 	}
 	fmt.Fprintln(g.errOut, text+".")
 }
 
-// Table reads all pages of a target.
+func (g *getter) notCachedHint(resourceArgs []target.ResourceArg) string {
+	kinds := map[string]bool{}
+	for _, arg := range resourceArgs {
+		kinds[arg.Kind] = true
+	}
+	names, accounts := strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), ""
+	if g.account != "" {
+		accounts = " matching " + g.account
+	}
+	return fmt.Sprintf("no account%s caches %s. To cache a kind, add it to the account's kinds in the agent's configuration (with `vedette up`: --kinds). "+
+		"To read it from a cluster once, send the operation list: POST /vedette/v1/operations", accounts, names)
+}
+
+// table reads all pages of a target.
 func (g *getter) table(ctx context.Context, arg target.ResourceArg) (client.Table, error) {
 	query := g.query(arg)
 	all, err := g.client.Table(ctx, query)

@@ -118,7 +118,7 @@ func templateOf(out client.Outcome) (describe.PodTemplate, error) {
 		Kind string
 	}
 	if len(out.Objects) != 1 {
-		return describe.PodTemplate{}, vedette.Errorf(vedette.Unavailable, "%d objects were told", len(out.Objects))
+		return describe.PodTemplate{}, vedette.Errorf(vedette.Unavailable, "the agent returned %s, want 1", output.Count(len(out.Objects), "object"))
 	}
 	if err := json.Unmarshal(out.Objects[0], &revisionObject); err != nil {
 		return describe.PodTemplate{}, err

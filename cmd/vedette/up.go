@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/version"
@@ -210,7 +211,7 @@ func (p *progress) show(feeds []client.Feed) {
 	if p.complete || len(feeds) == 0 {
 		return
 	}
-	if now := fmt.Sprintf("%d objects, %d of %d feeds to go", objects, pending, len(feeds)); pending > 0 && now != p.last {
+	if now := fmt.Sprintf("%s, %d of %s to go", output.Count(objects, "object"), pending, output.Count(len(feeds), "feed")); pending > 0 && now != p.last {
 		p.last = now
 		fmt.Fprintln(p.out, now)
 	}
@@ -218,7 +219,14 @@ func (p *progress) show(feeds []client.Feed) {
 		return
 	}
 	p.complete = true
-	fmt.Fprintf(p.out, "\n%d objects of %d clusters are live on %s. Now try, in another terminal:\n\n  vedette get pods -A\n  vedette get deployments -A --watch\n\nCtrl-C ends it; the next start goes on from here.\n", objects, len(live), p.rest)
+	fmt.Fprintf(p.out, `
+%s of %s are live on %s. Now try, in another terminal:
+
+  vedette get pods -A
+  vedette get deployments -A --watch
+
+Press Ctrl-C to stop. The next start continues with the stored data.
+`, output.Count(objects, "object"), output.Count(len(live), "cluster"), p.rest)
 }
 
 func (p *progress) reachable() int {
