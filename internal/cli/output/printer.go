@@ -55,7 +55,8 @@ func (p *Printer) Flush() error { return p.w.Flush() }
 // Table prints the rows that were added since the last call.
 func (p *Printer) Table(t *Table) {
 	for _, cells := range t.lines {
-		p.Line(t.format(cells, p.colour))
+		t.writeRow(p.w, cells, p.colour)
+		_ = p.w.WriteByte('\n')
 	}
 	t.lines = nil
 }

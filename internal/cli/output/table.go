@@ -57,7 +57,9 @@ func NewTextTable(header []string) *Table {
 func (t *Table) Text() []string {
 	var lines []string
 	for _, cells := range t.lines {
-		lines = append(lines, t.format(cells, false))
+		var b strings.Builder
+		t.writeRow(&b, cells, false)
+		lines = append(lines, b.String())
 	}
 	return lines
 }
@@ -126,22 +128,38 @@ func (t *Table) Add(cells []string) {
 	t.lines = append(t.lines, cells)
 }
 
-// columnGap separates columns. It is as wide as kubectl's.
-const columnGap = "   "
+// columnGap is how many spaces separate columns: as many as kubectl's.
+const columnGap = 3
 
-func (t *Table) format(cells []string, colour bool) string {
-	var b strings.Builder
-	for i, cell := range cells {
+// writeRow writes a row without spaces at its end. Empty cells at the end are left out.
+func (t *Table) writeRow(w rowWriter, cells []string, colour bool) {
+	last := len(cells) - 1
+	for last > 0 && strings.TrimRight(cells[last], " ") == "" {
+		last--
+	}
+	for i, cell := range cells[:last+1] {
 		text := Sanitize(cell)
+		if i == last {
+			text = strings.TrimRight(text, " ")
+		}
 		if colour && i == t.statusColumn {
 			text = colourize(text)
 		}
-		b.WriteString(text)
-		if i < len(cells)-1 {
-			b.WriteString(strings.Repeat(" ", max(0, t.widths[i]-utf8.RuneCountInString(cell))) + columnGap)
+		// rowWriter's writers keep their first error or have none.
+		_, _ = w.WriteString(text)
+		if i == last {
+			return
+		}
+		for range t.widths[i] - utf8.RuneCountInString(cell) + columnGap {
+			_ = w.WriteByte(' ')
 		}
 	}
-	return strings.TrimRight(b.String(), " ")
+}
+
+// rowWriter is a bufio.Writer or a strings.Builder.
+type rowWriter interface {
+	io.StringWriter
+	io.ByteWriter
 }
 
 // visibleColumns returns the columns after the name that are shown.

@@ -2,6 +2,8 @@ package output
 
 import (
 	"bytes"
+	"io"
+	"strconv"
 	"testing"
 
 	"github.com/vedette-io/vedette/internal/client"
@@ -29,5 +31,26 @@ func TestStatusColour(t *testing.T) {
 		"a         n           q      \x1b[31mCrashLoopBackOff\x1b[0m   1d\n"
 	if b.String() != want {
 		t.Errorf("got\n%q\nwant\n%q", b.String(), want)
+	}
+}
+
+// BenchmarkTable prints 10,000 pods, as `get pods -A` does.
+func BenchmarkTable(b *testing.B) {
+	columns := client.Columns{Kind: "Pod", Namespaced: true, Columns: []client.Column{{Name: "READY"}, {Name: "STATUS"}, {Name: "RESTARTS"}, {Name: "AGE"}}}
+	var rows []client.Row
+	for i := range 10_000 {
+		rows = append(rows, client.Row{Account: "prod-" + strconv.Itoa(i%20), Namespace: "shop", Name: "web-6c9f4-" + strconv.Itoa(i), Cells: []string{"1/1", "Running", "0", "5d2h"}})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		out, table := NewPrinter(io.Discard), NewTable(columns, false, false)
+		table.Add(table.Header())
+		for _, row := range rows {
+			table.Add(table.Row(row))
+		}
+		out.Table(table)
+		if err := out.Flush(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
