@@ -17,12 +17,12 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-const applyLong = `Bring objects to what manifests say, in one cluster or in several at once.
+const applyLong = `Apply manifests to one or more clusters.
 
-The agents apply as kubectl does: by a three-way merge with what was applied last, or
-by the API server with --server-side. What kubectl or Spinnaker applied goes on to be
-merged. Objects are applied in the order in which they stand in the files; one that
-fails, or can't be read, does not keep the others, or other clusters, from going on.`
+Agents apply manifests as kubectl does: by a three-way merge with the manifest that was
+applied last or, with --server-side, by server-side apply. Objects that kubectl or
+Spinnaker applied are merged in the same way. Objects are applied in the order of the
+files. An object that fails, or a document that is invalid, does not stop the others.`
 
 const applyExample = `  vedette apply -f web.yaml
   vedette apply -f manifests/ -R -n shop --account 'prod-*' --wait
@@ -45,7 +45,7 @@ func newApply() *cobra.Command {
 	var o applyOptions
 	cmd := &cobra.Command{
 		Use:     "apply -f FILE|DIRECTORY|-",
-		Short:   "Bring objects to what manifests say",
+		Short:   "Apply manifests to one or more clusters",
 		Long:    applyLong,
 		Example: applyExample,
 		Args:    cobra.NoArgs,
@@ -73,25 +73,25 @@ func newApply() *cobra.Command {
 	flags := cmd.Flags()
 	o.Options.AddFlags(cmd)
 	target.AddAccountFlag(cmd, &o.account)
-	flags.StringVarP(&o.Selector, "selector", "l", "", "only objects of the files with these labels (app=web,tier!=db)")
-	flags.BoolVar(&o.serverSide, "server-side", false, "let the API server merge; a field that another manager holds is a conflict")
-	flags.BoolVar(&o.force, "force-conflicts", false, "take over such fields; with --server-side")
-	flags.StringVar(&o.fieldValidation, "validate", "", "what becomes of fields that an API server does not know: strict (or true) refuses the manifest, warn drops them and says so, ignore (or false) drops them; as the agents are configured if not given, which is strict")
+	flags.StringVarP(&o.Selector, "selector", "l", "", "Apply only objects that match this label selector (app=web,tier!=db).")
+	flags.BoolVar(&o.serverSide, "server-side", false, "Use server-side apply. Fields that another manager owns are conflicts.")
+	flags.BoolVar(&o.force, "force-conflicts", false, "With --server-side, take over fields that are conflicts.")
+	flags.StringVar(&o.fieldValidation, "validate", "", "How to treat unknown fields: strict (or true) rejects the manifest, warn drops them with a warning, ignore (or false) drops them. Defaults to the agent's configuration, which is strict unless changed.")
 	flags.Lookup("validate").NoOptDefVal = string(vedette.FieldValidationStrict)
 	o.change.AddFlags(cmd)
 	o.pruneOptions.addFlags(cmd)
 	o.change.AddYesFlag(cmd)
-	flags.BoolVar(&o.wait, "wait", false, "wait until Deployments, StatefulSets and DaemonSets are rolled out")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long each object may take, and with --wait all rollouts together (30s; 5m with --wait)")
+	flags.BoolVar(&o.wait, "wait", false, "Wait until Deployments, StatefulSets and DaemonSets are rolled out.")
+	flags.DurationVar(&o.timeout, "timeout", 0, "Time limit for each object and, with --wait, for all rollouts together. Defaults to 30s, and 5m with --wait.")
 	return cmd
 }
 
 func (o applyOptions) validate() error {
 	switch {
 	case len(o.Files) == 0:
-		return vedette.Errorf(vedette.Invalid, "say with -f which files to apply")
+		return vedette.Errorf(vedette.Invalid, "no files to apply: use -f")
 	case o.force && !o.serverSide:
-		return vedette.Errorf(vedette.Invalid, "--force-conflicts needs --server-side: only the API server knows conflicts of fields")
+		return vedette.Errorf(vedette.Invalid, "--force-conflicts requires --server-side: only server-side apply has conflicts of fields")
 	}
 	if _, err := parseFieldValidation(o.fieldValidation); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (o applyOptions) validate() error {
 	return o.pruneOptions.validate(o)
 }
 
-// parseFieldValidation reads kubectl's words.
+// parseFieldValidation parses the values that kubectl's --validate accepts.
 func parseFieldValidation(word string) (vedette.FieldValidation, error) {
 	switch word {
 	case "":
@@ -114,7 +114,7 @@ func parseFieldValidation(word string) (vedette.FieldValidation, error) {
 	case "ignore", "false":
 		return vedette.FieldValidationIgnore, nil
 	}
-	return "", vedette.Errorf(vedette.Invalid, "--validate is %q: write strict, warn or ignore", word)
+	return "", vedette.Errorf(vedette.Invalid, "invalid --validate %q: use strict, warn or ignore", word)
 }
 
 func (o applyOptions) run(ctx context.Context, run *fanout.Run, docs []manifests.Document) error {
@@ -148,7 +148,7 @@ func (o applyOptions) run(ctx context.Context, run *fanout.Run, docs []manifests
 	return o.waitForRollouts(ctx, run, rollouts)
 }
 
-// waitForRollouts follows the rollouts that have begun.
+// waitForRollouts waits until the rollouts have ended, one after the other.
 func (o applyOptions) waitForRollouts(ctx context.Context, run *fanout.Run, rollouts []rollout) error {
 	timeout := o.timeout
 	if timeout == 0 {
@@ -163,13 +163,13 @@ func (o applyOptions) waitForRollouts(ctx context.Context, run *fanout.Run, roll
 	return nil
 }
 
-// apply applies one object. Whether that changed anything is not said of what the
-// API server was asked to merge, as kubectl does not. Of a dry run only the difference
-// to what is there tells it.
+// apply applies one object. A dry run reads the object first, because only the difference
+// shows whether the apply would change it. Like kubectl, it does not tell that for
+// server-side apply.
 func (o applyOptions) apply(ctx context.Context, run *fanout.Run, d manifests.Document) (client.Outcome, bool, error) {
 	var before client.Outcome
 	if d.Metadata.Name == "" {
-		run.Failf("%s of %s has a generateName and no name: each apply would make another object. Name it, or create it by POST /vedette/v1/operations with the strategy create", d.DisplayName(), d.Source)
+		run.Failf("%s of %s has generateName but no name, so each apply would create another object: set metadata.name, or use POST /vedette/v1/operations with the strategy create", d.DisplayName(), d.Source)
 		return before, false, nil
 	}
 	if !o.serverSide && o.change.IsDryRun() && !o.change.IsClientDryRun() {
@@ -194,9 +194,9 @@ func (o applyOptions) apply(ctx context.Context, run *fanout.Run, d manifests.Do
 	return out, ok, err
 }
 
-// strategy is how a document is applied. What is to be pruned some day is applied
-// client-side, as kubectl does it: only that leaves the annotation that says so. Of
-// a Secret that would hold its data.
+// strategy returns how to apply a document. With --prune it is client-side apply, because
+// only that leaves the annotation by which a later prune finds the object. Secrets are the
+// exception, because the annotation would contain their data.
 func (o applyOptions) strategy(d manifests.Document) vedette.Strategy {
 	switch {
 	case o.force:
@@ -209,8 +209,8 @@ func (o applyOptions) strategy(d manifests.Document) vedette.Strategy {
 	return vedette.StrategyDefault
 }
 
-// actionWord is what kubectl says of an apply. A client-side dry run does not know whether
-// the object is there.
+// actionWord returns kubectl's word for the result of an apply. A client-side dry run cannot
+// know whether the object exists.
 func (o applyOptions) actionWord(out, before client.Outcome) string {
 	switch {
 	case o.serverSide:
@@ -225,10 +225,11 @@ func (o applyOptions) actionWord(out, before client.Outcome) string {
 	return "configured"
 }
 
-// identity tells one object, and one version of it, from all others.
+// identity identifies one version of an object.
 type identity struct{ UID, ResourceVersion, Namespace string }
 
-// identityOf reads that of the one object that an outcome tells.
+// identityOf returns the identity of the object in an outcome; it is empty if there is not
+// exactly one.
 func identityOf(out client.Outcome) identity {
 	var o struct{ Metadata identity }
 	if len(out.Objects) != 1 || json.Unmarshal(out.Objects[0], &o) != nil {
@@ -237,8 +238,8 @@ func identityOf(out client.Outcome) identity {
 	return o.Metadata
 }
 
-// sameContent reports whether two objects differ in nothing that somebody wrote: an
-// object that a dry run has changed keeps its version.
+// sameContent reports whether two outcomes have the same object, except for fields that API
+// servers maintain. Versions are not compared, because a dry run does not change them.
 func sameContent(a, b client.Outcome) bool {
 	var trees [2]map[string]any
 	for i, out := range []client.Outcome{a, b} {

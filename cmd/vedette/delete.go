@@ -36,7 +36,7 @@ func newDelete() *cobra.Command {
 	var o deleteOptions
 	cmd := &cobra.Command{
 		Use:     "delete TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | TYPE --all | ACCOUNT/TYPE/NAMESPACE/NAME... | -f FILE",
-		Short:   "Delete objects, and wait until they are gone",
+		Short:   "Delete objects in one or more clusters",
 		Example: deleteExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			op, err := o.operation()
@@ -50,20 +50,20 @@ func newDelete() *cobra.Command {
 	o.AddAllFlag(cmd, "delete")
 	o.Change.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("output").Usage = "name prints the names of what was deleted, as get does"
-	flags.BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "choose in all namespaces; with --all, -l or --field-selector")
-	flags.StringVar(&o.FieldSelector, "field-selector", "", "the objects with these fields (status.phase=Failed), as far as the API server knows the kind's")
-	flags.StringVar(&o.cascade, "cascade", "background", "what becomes of the objects that these own: background, foreground (they go first) or orphan (they stay)")
-	flags.Int64Var(&o.grace, "grace-period", -1, "seconds that pods have to end; -1 for what they say themselves")
-	flags.BoolVar(&o.now, "now", false, "give them one second")
-	flags.BoolVar(&o.force, "force", false, "with --grace-period=0, do not wait for the kubelet to confirm that a pod has ended")
-	flags.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "what is not there is no failure")
-	flags.BoolVar(&o.wait, "wait", true, "wait until they are gone")
-	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait")
+	flags.Lookup("output").Usage = "Output format: name. Defaults to one line for each object."
+	flags.BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "With --all, -l or --field-selector, select objects in all namespaces.")
+	flags.StringVar(&o.FieldSelector, "field-selector", "", "Field selector of the objects (status.phase=Failed). API servers support few fields of each kind.")
+	flags.StringVar(&o.cascade, "cascade", "background", "How to delete objects that the deleted objects own: background, foreground (before their owner) or orphan (not at all).")
+	flags.Int64Var(&o.grace, "grace-period", -1, "Seconds that pods have to terminate. -1 uses the pods' own value.")
+	flags.BoolVar(&o.now, "now", false, "Set the grace period to one second.")
+	flags.BoolVar(&o.force, "force", false, "With --grace-period=0, do not wait until the kubelet confirms that a pod has terminated.")
+	flags.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "Treat objects that do not exist as deleted.")
+	flags.BoolVar(&o.wait, "wait", true, "Wait until the objects are gone.")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Time limit for each delete.")
 	return cmd
 }
 
-// Operation is what all deletes of one command have in common.
+// operation returns what all deletes of one command have in common.
 func (o deleteOptions) operation() (client.Operation, error) {
 	if err := o.Change.Validate(); err != nil {
 		return client.Operation{}, err
@@ -72,13 +72,13 @@ func (o deleteOptions) operation() (client.Operation, error) {
 	switch o.cascade {
 	case "background", "foreground", "orphan":
 	default:
-		return op, vedette.Errorf(vedette.Invalid, "--cascade is %q and may be background, foreground or orphan", o.cascade)
+		return op, vedette.Errorf(vedette.Invalid, "invalid --cascade %q: use background, foreground or orphan", o.cascade)
 	}
 	grace := o.grace
 	switch {
 	case o.now && o.grace >= 0:
 		return op, vedette.Errorf(vedette.Invalid, "--now and --grace-period exclude each other")
-	case o.now, o.grace == 0 && !o.force: // 0 means that nobody looks whether a pod has ended
+	case o.now, o.grace == 0 && !o.force: // 0 would not wait until pods have terminated
 		grace = 1
 	case o.force && o.grace < 0:
 		grace = 0
@@ -95,7 +95,7 @@ func (o deleteOptions) delete(ctx context.Context, run *fanout.Run, t target.Tar
 	op.Kind, op.APIVersion, op.Namespace, op.Name, op.LabelSelector = t.Kind, t.APIVersion, t.Namespace, t.Name, t.Selector
 	op.FieldSelector, op.All, op.AllNamespaces = t.FieldSelector, t.All, t.AllNamespaces
 	out, ok, err := run.Execute(ctx, "delete "+t.DisplayName(), op)
-	for _, key := range out.Keys { // some may be gone though others are not
+	for _, key := range out.Keys { // some may be deleted even if the delete failed
 		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && t.Name == "" {
 			o.reportDeletion(run, key)
 		}
@@ -114,7 +114,7 @@ func (o deleteOptions) reportDeletion(run *fanout.Run, key client.Key) {
 	run.Printf("%s%s", deletionMessage(key, o.force), o.Change.Suffix())
 }
 
-// deletionMessage is how kubectl tells of one.
+// deletionMessage returns the line that kubectl prints for a deleted object.
 func deletionMessage(key client.Key, force bool) string {
 	text := fmt.Sprintf("%s %q deleted", output.KindName(key.Kind), key.Name)
 	if force {

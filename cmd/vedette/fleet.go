@@ -20,7 +20,7 @@ import (
 func newAccounts() *cobra.Command {
 	return &cobra.Command{
 		Use:   "accounts [NAME|PATTERN]",
-		Short: "Show the clusters, and how far each is stored",
+		Short: "List accounts, and how up to date each one is",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := connect.Client(cmd)
@@ -86,7 +86,7 @@ func feedCounts(feeds map[string]int) string {
 func newAgents() *cobra.Command {
 	return &cobra.Command{
 		Use:   "agents [ACCOUNT|PATTERN]",
-		Short: "Show the agents that are connected, and what each does",
+		Short: "List connected agents and their accounts",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := connect.Client(cmd)
@@ -117,7 +117,7 @@ func newAgents() *cobra.Command {
 	}
 }
 
-// printAccountErrors says what keeps accounts from being reported.
+// printAccountErrors prints what prevents accounts from being reported.
 func printAccountErrors(cmd *cobra.Command, agents []client.Agent) {
 	for _, a := range agents {
 		for _, account := range a.Accounts {
@@ -136,7 +136,7 @@ func newFeeds() *cobra.Command {
 	var kind string
 	cmd := &cobra.Command{
 		Use:   "feeds [ACCOUNT|PATTERN]",
-		Short: "Show how far each kind of each cluster is stored",
+		Short: "List feeds, and how up to date each one is",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := connect.Client(cmd)
@@ -158,7 +158,7 @@ func newFeeds() *cobra.Command {
 			return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", rows)
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "only these kinds, joined by commas")
+	cmd.Flags().StringVar(&kind, "kind", "", "Comma-separated kinds.")
 	return cmd
 }
 
@@ -166,7 +166,7 @@ func newVersion() *cobra.Command {
 	var clientOnly bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the versions of this tool and of the server",
+		Short: "Print the versions of the client and of the server",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintln(cmd.OutOrStdout(), "vedette "+version.String())
@@ -184,6 +184,6 @@ func newVersion() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&clientOnly, "client", false, "do not ask the server")
+	cmd.Flags().BoolVar(&clientOnly, "client", false, "Print the version of the client only.")
 	return cmd
 }

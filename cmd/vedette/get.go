@@ -18,19 +18,19 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-const getLong = `Show objects of all clusters, as kubectl shows those of one.
+const getLong = `Show objects of all clusters, as kubectl shows the objects of one.
 
-KIND is a kind as kubectl takes it: pods, po, Deployment, deploy, crontabs.stable.example.com;
-several are joined by commas. A kind without a group means Kubernetes' own where there
-are several of that name.
+KIND is a kind as kubectl accepts it: pods, po, Deployment, deploy,
+crontabs.stable.example.com. Separate several kinds by commas. If several API groups
+have a kind of that name, the kind of Kubernetes itself is used.
 
-Over many clusters it is rare to mean one namespace, so without -n all namespaces are
-shown; -A says the same and is there for the fingers' sake.
+All namespaces are shown unless -n is given. -A is accepted because kubectl needs it.
 
-Where a cluster's agent is away, or a kind cannot be watched, what was stored last is
-shown, and a line on the error output tells which cluster and since when.`
+If the agent of a cluster is not connected, or a kind cannot be watched, the objects
+that were stored last are shown, and a line on standard error names the cluster and the
+time of its last report.`
 
-const getExample = `  vedette get pods                                # of all clusters and namespaces
+const getExample = `  vedette get pods                                # in all clusters and namespaces
   vedette get deploy,sts -n shop --account 'prod-*'
   vedette get pod/web-0 -o yaml
   vedette get pods -l app=web -o wide --watch
@@ -47,7 +47,7 @@ func newGet() *cobra.Command {
 	var o getOptions
 	cmd := &cobra.Command{
 		Use:     "get KIND[,KIND] [NAME...] | KIND/NAME... | ACCOUNT/KIND/NAMESPACE/NAME...",
-		Short:   "Show objects of all clusters",
+		Short:   "Show objects of one or more clusters",
 		Long:    getLong,
 		Example: getExample,
 		Args:    cobra.MinimumNArgs(1),
@@ -68,15 +68,15 @@ func newGet() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "only this namespace")
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "all namespaces, which is the default")
-	flags.StringVar(&o.account, "account", "", "only accounts of this name or pattern (prod-*), or several joined by commas")
-	flags.StringVarP(&o.selector, "selector", "l", "", "only objects with these labels (app=web,tier!=db)")
-	flags.StringVar(&o.application, "application", "", "only objects of this Spinnaker application")
-	flags.StringVarP(&o.output, "output", "o", "", "wide, json, yaml or name; a table if not given")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "go on to show what changes")
-	flags.BoolVar(&o.noHeaders, "no-headers", false, "leave out the heads of columns")
-	flags.IntVar(&o.chunkSize, "chunk-size", 500, "objects to ask the server for at once, up to 5000")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "Show only this namespace.")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show all namespaces. This is the default.")
+	flags.StringVar(&o.account, "account", "", "Account, pattern of accounts (prod-*), or comma-separated accounts. Defaults to all accounts.")
+	flags.StringVarP(&o.selector, "selector", "l", "", "Label selector (app=web,tier!=db).")
+	flags.StringVar(&o.application, "application", "", "Show only objects of this Spinnaker application.")
+	flags.StringVarP(&o.output, "output", "o", "", "Output format: wide, json, yaml or name. Defaults to a table.")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "After showing the objects, watch for changes.")
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "Do not print the header of the table.")
+	flags.IntVar(&o.chunkSize, "chunk-size", 500, "Number of objects in one request to the server, up to 5000.")
 	return cmd
 }
 
@@ -84,24 +84,24 @@ func (o getOptions) validate() error {
 	switch o.output {
 	case "", "wide", "json", "yaml", "name":
 	default:
-		return vedette.Errorf(vedette.Invalid, "there is no output format %q: write wide, json, yaml or name after -o", o.output)
+		return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o wide, json, yaml or name", o.output)
 	}
 	if o.allNamespaces && o.namespace != "" {
-		return vedette.Errorf(vedette.Invalid, "-n names one namespace and -A means all of them: leave one out")
+		return vedette.Errorf(vedette.Invalid, "-n and -A exclude each other")
 	}
 	if o.chunkSize < 1 || o.chunkSize > 5000 {
-		return vedette.Errorf(vedette.Invalid, "the chunk size %d is not between 1 and 5000", o.chunkSize)
+		return vedette.Errorf(vedette.Invalid, "invalid --chunk-size %d: must be between 1 and 5000", o.chunkSize)
 	}
 	return nil
 }
 
-// getter answers one get.
+// getter runs one get.
 type getter struct {
 	getOptions
 	client *client.Client
 	out    *output.Printer
 	errOut io.Writer
-	warned map[string]bool // warnings, each of which is given once
+	warned map[string]bool // warnings that were printed
 }
 
 func (g *getter) run(ctx context.Context, resourceArgs []target.ResourceArg) error {
@@ -124,8 +124,8 @@ func (g *getter) query(arg target.ResourceArg) client.Query {
 	return q
 }
 
-// runTables shows a table per kind. What was found is shown even where some of
-// it was not, or could not be read.
+// runTables prints one table per kind. It prints what it found even if some objects were not
+// found or could not be read.
 func (g *getter) runTables(ctx context.Context, resourceArgs []target.ResourceArg) error {
 	var tables []client.Table
 	var errs []error
@@ -176,7 +176,7 @@ func (g *getter) notCachedHint(resourceArgs []target.ResourceArg) string {
 		"To read it from a cluster once, send the operation list: POST /vedette/v1/operations", accounts, names)
 }
 
-// table reads all pages of a target.
+// table reads all pages of an argument's objects.
 func (g *getter) table(ctx context.Context, arg target.ResourceArg) (client.Table, error) {
 	query := g.query(arg)
 	all, err := g.client.Table(ctx, query)
@@ -188,7 +188,7 @@ func (g *getter) table(ctx context.Context, arg target.ResourceArg) (client.Tabl
 		query.Cursor = next
 		page, err := g.client.Table(ctx, query)
 		if err != nil {
-			return all, fmt.Errorf("after %d of %d objects: %w", len(all.Rows), all.Total, err)
+			return all, fmt.Errorf("read objects after %d of %d: %w", len(all.Rows), all.Total, err)
 		}
 		all.Rows = append(all.Rows, page.Rows...)
 		next = page.Cursor

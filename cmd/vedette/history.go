@@ -27,25 +27,25 @@ func newRolloutHistory() *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use:   "history" + targetUsage,
-		Short: "Show the revisions of a workload, or the pod template of one",
+		Short: "Show the revisions of workloads, or the pod template of one revision",
 		Example: `  vedette rollout history deployment/web -n shop --account 'prod-*'
   vedette rollout history deployment/web --revision 3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.revision < 0 {
-				return vedette.Errorf(vedette.Invalid, "--revision is %d and can't be negative", o.revision)
+				return vedette.Errorf(vedette.Invalid, "invalid --revision %d: must not be negative", o.revision)
 			}
 			if err := o.Change.Validate("json", "yaml"); err != nil {
 				return err
 			}
 			if o.Change.Output != "" && o.revision == 0 {
-				return vedette.Errorf(vedette.Invalid, "-o prints what holds one revision: say with --revision which")
+				return vedette.Errorf(vedette.Invalid, "-o requires --revision")
 			}
 			return o.ForEachObject(cmd, args, o.show)
 		},
 	}
 	o.AddFlags(cmd)
-	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show the pod template of this revision")
-	cmd.Flags().StringVarP(&o.Change.Output, "output", "o", "", "with --revision: name, json or yaml of the ReplicaSet or ControllerRevision that holds it")
+	cmd.Flags().Int64Var(&o.revision, "revision", 0, "Show the pod template of this revision.")
+	cmd.Flags().StringVarP(&o.Change.Output, "output", "o", "", "With --revision, output format of its ReplicaSet or ControllerRevision: name, json or yaml.")
 	return cmd
 }
 
@@ -56,7 +56,7 @@ func (o historyOptions) show(ctx context.Context, run *fanout.Run, t target.Targ
 	}
 	var revisions []vedette.Revision
 	if err := json.Unmarshal(out.Result, &revisions); err != nil {
-		run.Failf("the history of %s makes no sense: %v", t.DisplayName(), err)
+		run.Failf("the agent returned an invalid history of %s: %v", t.DisplayName(), err)
 		return nil
 	}
 	if o.revision > 0 {
@@ -70,11 +70,12 @@ func (o historyOptions) show(ctx context.Context, run *fanout.Run, t target.Targ
 	return nil
 }
 
-// showRevision reads what holds a revision: a ReplicaSet, or a ControllerRevision.
+// showRevision shows the pod template of a revision, which is in a ReplicaSet or a
+// ControllerRevision.
 func (o historyOptions) showRevision(ctx context.Context, run *fanout.Run, t target.Target, revisions []vedette.Revision) error {
 	i := slices.IndexFunc(revisions, func(r vedette.Revision) bool { return r.Number == o.revision })
 	if i < 0 {
-		run.Failf("%s has no revision %d; `vedette rollout history` shows which it has", t.DisplayName(), o.revision)
+		run.Failf("%s has no revision %d: `vedette rollout history` lists its revisions", t.DisplayName(), o.revision)
 		return nil
 	}
 	revisionObject := target.Target{Kind: "ControllerRevision", APIVersion: "apps/v1", Namespace: t.Namespace, Name: revisions[i].Name}
@@ -92,7 +93,7 @@ func (o historyOptions) showRevision(ctx context.Context, run *fanout.Run, t tar
 	}
 	template, err := templateOf(out)
 	if err != nil {
-		run.Failf("what holds revision %d of %s makes no sense: %v", o.revision, t.DisplayName(), err)
+		run.Failf("the object of revision %d of %s is invalid: %v", o.revision, t.DisplayName(), err)
 		return nil
 	}
 	run.CountSuccess()
@@ -107,7 +108,7 @@ func (o historyOptions) showRevision(ctx context.Context, run *fanout.Run, t tar
 	return nil
 }
 
-// templateOf reads the pods of a revision. A ControllerRevision holds them as a
+// templateOf returns the pod template of a revision. A ControllerRevision contains it as a
 // patch of its workload.
 func templateOf(out client.Outcome) (describe.PodTemplate, error) {
 	var revisionObject struct {

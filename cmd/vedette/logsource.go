@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// findLogs finds the logs that are meant in one account.
+// findLogs finds the logs of a target in one account.
 func (o *logOptions) findLogs(ctx context.Context, run *fanout.Run, t target.Target) ([]client.LogQuery, error) {
 	if t.Account != "" && t.Account != run.Account {
 		return nil, nil
@@ -37,7 +37,8 @@ func isPod(kind string) bool {
 	return slices.Contains([]string{"pod", "pods", "po"}, strings.ToLower(kind))
 }
 
-// podsOf finds a pod, the pods with some labels, or those of a workload.
+// podsOf returns the pod that t names, the pods that match its selector, or the pods of the
+// workload that it names.
 func podsOf(ctx context.Context, run *fanout.Run, t target.Target) ([]target.ListedObject, error) {
 	if t.Name == "" {
 		pods, ok, err := target.List(ctx, run, t)
@@ -55,7 +56,7 @@ func podsOf(ctx context.Context, run *fanout.Run, t target.Target) ([]target.Lis
 		Spec struct{ Selector json.RawMessage }
 	}
 	if len(out.Objects) != 1 || json.Unmarshal(out.Objects[0], &object) != nil {
-		run.Failf("what the cluster says of %s makes no sense", t.DisplayName())
+		run.Failf("the cluster returned an invalid object for %s", t.DisplayName())
 		return nil, nil
 	}
 	if isPod(t.Kind) {
@@ -65,7 +66,7 @@ func podsOf(ctx context.Context, run *fanout.Run, t target.Target) ([]target.Lis
 	}
 	selector := selectorOf(object.Spec.Selector)
 	if selector == "" {
-		run.Failf("%s chooses no pods by labels: name one of its pods", t.DisplayName())
+		run.Failf("%s has no label selector for pods: name one of its pods", t.DisplayName())
 		return nil, nil
 	}
 	pods, ok, err := target.List(ctx, run, target.Target{Kind: "pods", APIVersion: "v1", Namespace: object.Metadata.Namespace, Selector: selector})
@@ -75,8 +76,8 @@ func podsOf(ctx context.Context, run *fanout.Run, t target.Target) ([]target.Lis
 	return pods, err
 }
 
-// selectorOf reads the selector of a workload, or of a Service, which is written
-// without matchLabels. It is empty where there is none that chooses anything.
+// selectorOf returns the selector of a workload, or of a Service, which has no matchLabels. It
+// is empty if there is no selector, or an empty one.
 func selectorOf(raw json.RawMessage) string {
 	var s metav1.LabelSelector
 	if json.Unmarshal(raw, &s) == nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
@@ -91,10 +92,10 @@ func selectorOf(raw json.RawMessage) string {
 	return ""
 }
 
-// defaultContainerAnnotation is the annotation of a pod that says whose logs are meant.
+// defaultContainerAnnotation is kubectl's annotation for the default container of a pod.
 const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container"
 
-// containers are those of a pod whose logs are meant.
+// containers returns the containers of a pod whose logs are printed.
 func (o *logOptions) containers(run *fanout.Run, pod target.ListedObject) []string {
 	if o.query.Container != "" {
 		return []string{o.query.Container}
@@ -116,7 +117,7 @@ func (o *logOptions) containers(run *fanout.Run, pod target.ListedObject) []stri
 	case annotated != "":
 		return []string{annotated}
 	case len(regular) == 0:
-		return []string{""} // the agent knows, or says why not
+		return []string{""} // the agent chooses the container, or explains why it cannot
 	case len(all) > 1:
 		run.Warnf("Defaulted container %q of pod/%s in %s out of: %s", regular[0], pod.Metadata.Name, run.Account, strings.Join(all, ", "))
 	}

@@ -1,5 +1,5 @@
-// Command vedette is the tool for people: it shows what a fleet of clusters
-// holds and changes it, as kubectl does with one.
+// Command vedette is the command line of Vedette: it shows and changes objects in many
+// clusters, as kubectl does in one.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	var summary fanout.FailedError
 	switch {
 	case err == nil:
-	case errors.As(err, &summary): // each of them was told when it happened
+	case errors.As(err, &summary): // each failure was printed when it happened
 		if summary.Total > 1 {
 			fmt.Fprintln(os.Stderr, summary)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/vedette-io/vedette/internal/cli/target"
 )
 
-// runManifests shows whole manifests: one that was asked for by name alone as
-// itself, everything else as a List, as kubectl does.
+// runManifests prints manifests: one object that was requested by name as itself, everything
+// else as a List, as kubectl does.
 func (g *getter) runManifests(ctx context.Context, resourceArgs []target.ResourceArg) error {
 	items := []any{}
 	var errs []error

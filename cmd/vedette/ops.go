@@ -19,7 +19,7 @@ import (
 
 func newOps() *cobra.Command {
 	list := newOpsList("ops")
-	list.Short = "Show what was done: the history of operations"
+	list.Short = "Show the history of operations"
 	list.Example = `  vedette ops --account 'prod-*' --state failed
   vedette ops get 01J9ZW3V2M9Z8YB5C4K7Q1T6RD`
 	list.AddCommand(newOpsList("list"), newOpsGet())
@@ -31,14 +31,14 @@ func newOpsList(use string) *cobra.Command {
 	format := ""
 	cmd := &cobra.Command{
 		Use:   use,
-		Short: "Show the newest operations",
+		Short: "List the newest operations",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case query.Limit < 1:
-				return vedette.Errorf(vedette.Invalid, "the limit is %d and must be above 0", query.Limit)
+				return vedette.Errorf(vedette.Invalid, "invalid --limit %d: must be greater than 0", query.Limit)
 			case format != "" && format != "wide":
-				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write wide after -o", format)
+				return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o wide", format)
 			}
 			c, err := connect.Client(cmd)
 			if err != nil {
@@ -52,13 +52,13 @@ func newOpsList(use string) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&query.Account, "account", "", "only accounts of this name or pattern (prod-*), or several joined by commas")
-	flags.StringVar(&query.State, "state", "", "only those that are pending, done, failed or lost")
-	flags.StringVar(&query.Verb, "verb", "", "only those of this verb: apply, delete, scale, …")
-	flags.StringVar(&query.Agent, "agent", "", "only those that this agent was sent")
-	flags.StringVar(&query.Origin, "origin", "", "only those of this origin, as -o wide shows it")
-	flags.IntVar(&query.Limit, "limit", 30, "how many")
-	flags.StringVarP(&format, "output", "o", "", "wide shows who did it, and what the cluster said")
+	flags.StringVar(&query.Account, "account", "", "Account, pattern of accounts (prod-*), or comma-separated accounts.")
+	flags.StringVar(&query.State, "state", "", "State of the operations: pending, done, failed or lost.")
+	flags.StringVar(&query.Verb, "verb", "", "Verb of the operations: apply, delete, scale, …")
+	flags.StringVar(&query.Agent, "agent", "", "Agent that the operations were sent to.")
+	flags.StringVar(&query.Origin, "origin", "", "Origin of the operations, as -o wide shows it.")
+	flags.IntVar(&query.Limit, "limit", 30, "Maximum number of operations.")
+	flags.StringVarP(&format, "output", "o", "", "Output format: wide adds user, origin, agent and message.")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func showOperations(cmd *cobra.Command, operations []client.HistoryEntry, wide b
 	return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), headers, rows)
 }
 
-// verbText is what was done, or only judged.
+// verbText returns the verb, and whether it was a dry run.
 func verbText(p client.HistoryEntry) string {
 	if p.DryRun {
 		return p.Verb + " (dry run)"
@@ -131,19 +131,19 @@ func newOpsGet() *cobra.Command {
 				}
 				out.Line(strings.TrimSuffix(string(text), "\n"))
 			default:
-				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write json or yaml after -o", format)
+				return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o json or yaml", format)
 			}
 			return out.Flush()
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "json or yaml")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml.")
 	return cmd
 }
 
 func printOperation(out *output.Printer, p client.HistoryEntry, now time.Time) {
 	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbText(p)}, {"Target", cmp.Or(p.Target, "<none>")}, {"State", out.Status(p.State)},
 		{"Status", statusText(p.Status) + prefixSpace(p.Reason)}, {"Message", p.Message}, {"User", cmp.Or(p.User, "<none>")}, {"Origin", cmp.Or(p.Origin, "<none>")},
-		{"Server", p.Server}, {"Agent", cmp.Or(p.Agent, "<none>: it was not sent")}, {"Accepted", timeText(&p.Accepted, now)}, {"Sent", timeText(p.Sent, now)},
+		{"Server", p.Server}, {"Agent", cmp.Or(p.Agent, "<none> (not sent)")}, {"Accepted", timeText(&p.Accepted, now)}, {"Sent", timeText(p.Sent, now)},
 		{"Ended", timeText(p.Ended, now)}, {"Took", durationText(p)}}
 	for _, row := range rows {
 		value := row[1]

@@ -22,14 +22,14 @@ import (
 func newRollout() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollout",
-		Short: "Look at and steer the rollouts of Deployments, StatefulSets and DaemonSets",
+		Short: "Manage rollouts of Deployments, StatefulSets and DaemonSets",
 		Example: `  vedette rollout status deployment/web -n shop --account 'prod-*'
   vedette rollout undo deployment/web --to-revision 3`,
 	}
 	cmd.AddCommand(newRolloutStatus(), newRolloutHistory(), newRolloutUndo(),
-		newRolloutAction("pause", "Stop a rollout", vedette.VerbPause, "paused"),
-		newRolloutAction("resume", "Let a paused rollout go on", vedette.VerbResume, "resumed"),
-		newRolloutAction("restart", "Roll out the same pods once more", vedette.VerbRestart, "restarted"))
+		newRolloutAction("pause", "Pause rollouts", vedette.VerbPause, "paused"),
+		newRolloutAction("resume", "Resume paused rollouts", vedette.VerbResume, "resumed"),
+		newRolloutAction("restart", "Restart workloads: replace their pods by a new rollout", vedette.VerbRestart, "restarted"))
 	return cmd
 }
 
@@ -57,9 +57,9 @@ func newRolloutAction(use, short string, verb vedette.Verb, pastTense string) *c
 func newRolloutUndo() *cobra.Command {
 	var flags target.Flags
 	var revision int64
-	cmd := &cobra.Command{Use: "undo" + targetUsage, Short: "Go back to an earlier revision", RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := &cobra.Command{Use: "undo" + targetUsage, Short: "Roll back to an earlier revision", RunE: func(cmd *cobra.Command, args []string) error {
 		if revision < 0 {
-			return vedette.Errorf(vedette.Invalid, "--to-revision is %d and can't be negative", revision)
+			return vedette.Errorf(vedette.Invalid, "invalid --to-revision %d: must not be negative", revision)
 		}
 		if err := flags.Change.Validate("json", "yaml"); err != nil {
 			return err
@@ -76,7 +76,7 @@ func newRolloutUndo() *cobra.Command {
 	}}
 	flags.AddFlags(cmd)
 	flags.Change.AddFlags(cmd)
-	cmd.Flags().Int64Var(&revision, "to-revision", 0, "the revision to go back to; 0 for the one before")
+	cmd.Flags().Int64Var(&revision, "to-revision", 0, "Revision to roll back to. 0 for the previous one.")
 	return cmd
 }
 
@@ -86,7 +86,7 @@ func newRolloutStatus() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "status" + targetUsage,
-		Short: "Show how far a rollout is, until it has ended",
+		Short: "Show the status of rollouts until they have ended",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var deadline time.Time
 			if timeout > 0 {
@@ -99,38 +99,39 @@ func newRolloutStatus() *cobra.Command {
 		},
 	}
 	flags.AddFlags(cmd)
-	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "go on until the rollout has ended")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait; 0 for as long as it takes")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "Wait until the rollout has ended.")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "Time limit for waiting. 0 for no limit.")
 	return cmd
 }
 
-// rollout is a workload whose pods are being replaced.
+// rollout is a workload whose rollout a command waits for.
 type rollout struct {
 	target.Target
-	once bool // look at it once only
+	once bool // read the status once, without waiting
 }
 
-// rolloutOf is the rollout that an apply has begun, if the kind has any.
+// rolloutOf returns the rollout that an apply has started, and false if the kind has no
+// rollouts.
 func rolloutOf(d manifests.Document, out client.Outcome) (rollout, bool) {
 	group, _, _ := strings.Cut(d.APIVersion, "/")
 	if group != "apps" || !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, d.Kind) || len(out.Keys) > 1 {
 		return rollout{}, false
 	}
 	t := target.Target{Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}
-	if len(out.Keys) == 1 { // it may have been named by the cluster
+	if len(out.Keys) == 1 { // the cluster may have generated the name
 		t.Namespace, t.Name = out.Keys[0].Namespace, out.Keys[0].Name
 	}
 	return rollout{Target: t}, true
 }
 
-// How often a rollout is looked at.
+// How often the status of a rollout is read.
 const (
 	minPollInterval = 200 * time.Millisecond
 	maxPollInterval = 2 * time.Second
 )
 
-// follow tells how far a rollout is, each time that it has got further, until it
-// has ended or a time has come; the zero time never does.
+// follow prints the status of a rollout whenever it changes, until the rollout has ended or
+// the deadline has passed. The zero time is no deadline.
 func (r rollout) follow(ctx context.Context, run *fanout.Run, deadline time.Time) error {
 	poll := backoff.NewExponentialBackOff()
 	poll.InitialInterval, poll.MaxInterval = minPollInterval, maxPollInterval
@@ -142,7 +143,7 @@ func (r rollout) follow(ctx context.Context, run *fanout.Run, deadline time.Time
 		}
 		var status vedette.RolloutStatus
 		if err := json.Unmarshal(out.Result, &status); err != nil {
-			run.Failf("what is said of the rollout of %s makes no sense: %v", r.DisplayName(), err)
+			run.Failf("the agent returned an invalid rollout status of %s: %v", r.DisplayName(), err)
 			return nil
 		}
 		if ended := r.printStatus(run, status, &last); ended {
@@ -164,7 +165,8 @@ func (r rollout) follow(ctx context.Context, run *fanout.Run, deadline time.Time
 	}
 }
 
-// printStatus reports whether the rollout has ended.
+// printStatus prints a status that differs from the last one, and reports whether the rollout
+// has ended.
 func (r rollout) printStatus(run *fanout.Run, status vedette.RolloutStatus, last *string) bool {
 	switch {
 	case status.Failed:
@@ -181,7 +183,7 @@ func (r rollout) printStatus(run *fanout.Run, status vedette.RolloutStatus, last
 	return false
 }
 
-// kindWords is a kind as kubectl words it in sentences.
+// kindWords returns a kind in the words of kubectl's messages.
 func kindWords(kind string) string {
 	name, _, _ := strings.Cut(output.KindName(kind), ".")
 	switch name {
@@ -193,8 +195,8 @@ func kindWords(kind string) string {
 	return name
 }
 
-// kubectlWords says "1 out of 3 new replicas" as kubectl does, and "1 of 3 updated
-// replicas" as it does too.
+// kubectlWords adapts a message to kubectl, which prints "1 out of 3 new replicas" but "1 of 3
+// updated replicas".
 func kubectlWords(message string) string {
 	if strings.Contains(message, " new ") {
 		return strings.Replace(message, " of ", " out of ", 1)

@@ -9,8 +9,8 @@ import (
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "vedette",
-		Short:         "See and steer many Kubernetes clusters as one",
-		SilenceUsage:  true, // an error about a cluster is not one about the command line
+		Short:         "Show and change objects in many Kubernetes clusters",
+		SilenceUsage:  true, // most errors are those of clusters
 		SilenceErrors: true, // main prints it
 	}
 	connect.AddFlags(root)

@@ -23,15 +23,15 @@ func newScale() *cobra.Command {
 	var o scaleOptions
 	cmd := &cobra.Command{
 		Use:   "scale --replicas=N TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | TYPE --all | -f FILE",
-		Short: "Set the number of replicas",
+		Short: "Set the number of replicas of workloads",
 		Example: `  vedette scale deployment web --replicas 5 -n shop --account 'prod-*'
   vedette scale sts/db --current-replicas 2 --replicas 3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !cmd.Flags().Changed("replicas"):
-				return vedette.Errorf(vedette.Invalid, "say with --replicas how many there shall be")
+				return vedette.Errorf(vedette.Invalid, "--replicas is required")
 			case o.replicas < 0:
-				return vedette.Errorf(vedette.Invalid, "%d replicas can't be had", o.replicas)
+				return vedette.Errorf(vedette.Invalid, "invalid --replicas %d: must not be negative", o.replicas)
 			}
 			if err := o.Change.Validate("json", "yaml"); err != nil {
 				return err
@@ -42,7 +42,7 @@ func newScale() *cobra.Command {
 				return o.scale(ctx, run, t)
 			})
 			if err == nil && matched.Load() == 0 {
-				return vedette.Errorf(vedette.NotFound, "nothing was scaled: no object was chosen")
+				return vedette.Errorf(vedette.NotFound, "nothing was scaled: no object matches")
 			}
 			return err
 		},
@@ -50,8 +50,8 @@ func newScale() *cobra.Command {
 	o.AddFlags(cmd)
 	o.AddAllFlag(cmd, "scale")
 	o.Change.AddFlags(cmd)
-	cmd.Flags().Int64Var(&o.replicas, "replicas", 0, "how many there shall be")
-	cmd.Flags().Int64Var(&o.current, "current-replicas", -1, "scale only what has so many now; -1 for any number")
+	cmd.Flags().Int64Var(&o.replicas, "replicas", 0, "New number of replicas. Required.")
+	cmd.Flags().Int64Var(&o.current, "current-replicas", -1, "Scale only workloads that have this number of replicas. -1 for any number.")
 	return cmd
 }
 
@@ -72,7 +72,8 @@ func (o scaleOptions) scale(ctx context.Context, run *fanout.Run, t target.Targe
 	return err
 }
 
-// checkCurrentReplicas refuses what has another number of replicas than it should.
+// checkCurrentReplicas reports whether a workload has the number of replicas of
+// --current-replicas.
 func (o scaleOptions) checkCurrentReplicas(ctx context.Context, run *fanout.Run, t target.Target) (bool, error) {
 	out, ok, err := run.Query(ctx, "read "+t.DisplayName(), t.Operation(vedette.VerbGet))
 	if !ok {
@@ -80,7 +81,7 @@ func (o scaleOptions) checkCurrentReplicas(ctx context.Context, run *fanout.Run,
 	}
 	var object struct{ Spec struct{ Replicas *int64 } }
 	if len(out.Objects) != 1 || json.Unmarshal(out.Objects[0], &object) != nil || object.Spec.Replicas == nil {
-		run.Failf("%s does not say how many replicas it has", t.DisplayName())
+		run.Failf("%s has no spec.replicas", t.DisplayName())
 		return false, nil
 	}
 	if *object.Spec.Replicas != o.current {
@@ -90,7 +91,8 @@ func (o scaleOptions) checkCurrentReplicas(ctx context.Context, run *fanout.Run,
 	return true, nil
 }
 
-// conditionalPatch scales only where the number is still what it was when it was read.
+// conditionalPatch returns a patch that fails if the number of replicas has changed since it
+// was read.
 func (o scaleOptions) conditionalPatch(t target.Target) client.Operation {
 	op := t.Operation(vedette.VerbPatch)
 	op.Type = string(vedette.JSONPatch)

@@ -17,13 +17,13 @@ func TestStaleWarning(t *testing.T) {
 		want string
 	}{
 		{"fresh", client.FeedFreshness{Account: "a", State: "live"}, ""},
-		{"the agent is gone", client.FeedFreshness{Account: "prod-3", Kind: "Pod", State: "live", Stale: true, LagMs: &lag}, "prod-3: last heard from 40s ago"},
-		{"forbidden", client.FeedFreshness{Account: "a", Kind: "Secret", State: "denied", Message: "no", Stale: true}, "a: Secret is denied (no); never heard from"},
-		{"still reading, by namespace", client.FeedFreshness{Account: "a", Kind: "Pod", Namespace: "n", State: "syncing", Stale: true, LagMs: &lag}, "a: Pod in n is syncing; last heard from 40s ago"},
+		{"the agent is not connected", client.FeedFreshness{Account: "prod-3", Kind: "Pod", State: "live", Stale: true, LagMs: &lag}, "prod-3: last report 40s ago"},
+		{"forbidden", client.FeedFreshness{Account: "a", Kind: "Secret", State: "denied", Message: "no", Stale: true}, "a: Secret is denied (no); no report yet"},
+		{"still reading, by namespace", client.FeedFreshness{Account: "a", Kind: "Pod", Namespace: "n", State: "syncing", Stale: true, LagMs: &lag}, "a: Pod in n is syncing; last report 40s ago"},
 		{"not cached", client.FeedFreshness{Account: "a", Kind: "Job.batch", State: "absent"}, "a: does not cache Job.batch"},
 	} {
 		if got := staleWarning(tt.f); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.why, got, tt.want)
+			t.Errorf("%s: got %q, want %q", tt.why, got, tt.want)
 		}
 	}
 }
@@ -37,15 +37,15 @@ func TestStaleWarningsAreLimited(t *testing.T) {
 	}
 	g.warnStale(fresh)
 	g.warnStale(fresh) // of the next page
-	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 11 || !strings.HasPrefix(lines[10], "and 990 more;") {
-		t.Errorf("%d lines: %s", len(lines), b.String())
+	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 11 || !strings.HasPrefix(lines[10], "and 990 more:") {
+		t.Errorf("got %d lines, want 11: %s", len(lines), b.String())
 	}
 }
 
 func TestInvalidOptions(t *testing.T) {
 	for args, want := range map[string]string{
-		"get pods -A -n shop":                  "leave one out",
-		"get pods --chunk-size 0":              "not between 1 and 5000",
+		"get pods -A -n shop":                  "exclude each other",
+		"get pods --chunk-size 0":              "must be between 1 and 5000",
 		"get":                                  "requires at least 1 arg",
 		"get pods --server :::":                "no URL like",
 		"get pods --server ftp://x":            "no URL like",
@@ -53,11 +53,11 @@ func TestInvalidOptions(t *testing.T) {
 	} {
 		_, _, err := runCLI(t.Context(), strings.Fields(args)...)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", args, err, want)
+			t.Errorf("%s: got error %v, want %q", args, err, want)
 		}
 	}
 	_, _, err := runCLI(t.Context(), "get", "pods", "--server", "http://127.0.0.1:1")
 	if err == nil || !strings.Contains(err.Error(), "start a server with `vedette up`") {
-		t.Errorf("nobody is told how to start: %v", err)
+		t.Errorf("the error does not say how to start a server: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package connect makes the client of the server that a command's flags name.
+// Package connect creates the REST client of the server that a command's flags name.
 package connect
 
 import (
@@ -9,16 +9,16 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// AddFlags adds the flags that say which server a command asks, and for which user.
+// AddFlags adds the flags for the address of the server and for the user.
 func AddFlags(root *cobra.Command) {
 	server := os.Getenv("VEDETTE_SERVER")
 	if server == "" {
 		server = client.DefaultServer
 	}
-	root.PersistentFlags().String("server", server, "address of the server; the environment's VEDETTE_SERVER if not given")
-	root.PersistentFlags().String("user", os.Getenv("VEDETTE_USER"), "on whose behalf, as Spinnaker knows them; the environment's VEDETTE_USER if not given")
+	root.PersistentFlags().String("server", server, "Address of the server. Defaults to the environment variable VEDETTE_SERVER.")
+	root.PersistentFlags().String("user", os.Getenv("VEDETTE_USER"), "Spinnaker user to act as. Defaults to the environment variable VEDETTE_USER.")
 	root.PersistentFlags().String("user-accounts", os.Getenv("VEDETTE_USER_ACCOUNTS"),
-		"restricted accounts that this user may change, joined by commas, where the server has no Fiat to ask; the environment's VEDETTE_USER_ACCOUNTS if not given")
+		"Comma-separated restricted accounts that the user may change; used by servers without Fiat. Defaults to the environment variable VEDETTE_USER_ACCOUNTS.")
 }
 
 // Client returns a client of the server that a command's flags name.

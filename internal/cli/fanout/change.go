@@ -12,8 +12,7 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// ChangeOptions is how a command changes something: really or as a dry run, and what it
-// prints of that.
+// ChangeOptions are the flags of commands that change objects: the dry run and the output.
 type ChangeOptions struct {
 	dryRun string
 	Output string
@@ -28,23 +27,23 @@ const (
 )
 
 func (o *ChangeOptions) AddFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.dryRun, "dry-run", dryRunNone, "server has the clusters judge what would be done, and change nothing; client prints it and asks nobody")
+	cmd.Flags().StringVar(&o.dryRun, "dry-run", dryRunNone, "none, server or client. server: the API servers validate the changes without storing them. client: print the objects without contacting the server.")
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = "unsaid"
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "name, json or yaml of the objects as they are then; a line for each if not given")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "Output format of the changed objects: name, json or yaml. Defaults to one line for each object.")
 }
 
-// AddYesFlag is the flag of commands that can change everything in several accounts.
+// AddYesFlag adds --yes, for commands with --all.
 func (o *ChangeOptions) AddYesFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "do it though --all means all objects of several accounts")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "Confirm --all for several accounts.")
 }
 
 func (o ChangeOptions) Validate(outputs ...string) error {
 	switch o.dryRun {
 	case dryRunNone, dryRunServer, dryRunClient, "":
 	case "unsaid":
-		return vedette.Errorf(vedette.Invalid, "say with --dry-run=server or --dry-run=client which dry run is meant")
+		return vedette.Errorf(vedette.Invalid, "--dry-run needs a value: use --dry-run=server or --dry-run=client")
 	default:
-		return vedette.Errorf(vedette.Invalid, "--dry-run is %q and may be none, server or client", o.dryRun)
+		return vedette.Errorf(vedette.Invalid, "invalid --dry-run %q: use none, server or client", o.dryRun)
 	}
 	for _, format := range append(outputs, "", "name") {
 		if o.Output == format {
@@ -52,18 +51,18 @@ func (o ChangeOptions) Validate(outputs ...string) error {
 		}
 	}
 	if len(outputs) == 0 {
-		return vedette.Errorf(vedette.Invalid, "there is no output format %q: write name after -o", o.Output)
+		return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o name", o.Output)
 	}
-	return vedette.Errorf(vedette.Invalid, "there is no output format %q: write name, json or yaml after -o", o.Output)
+	return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o name, json or yaml", o.Output)
 }
 
-// IsDryRun reports whether nothing is to be changed.
+// IsDryRun reports whether nothing is changed.
 func (o ChangeOptions) IsDryRun() bool { return o.dryRun == dryRunServer || o.IsClientDryRun() }
 
-// IsClientDryRun reports whether nothing is even to be asked.
+// IsClientDryRun reports whether the server is not contacted either.
 func (o ChangeOptions) IsClientDryRun() bool { return o.dryRun == dryRunClient }
 
-// Suffix is what kubectl writes behind a deed that was none.
+// Suffix returns what kubectl appends to the lines of a dry run.
 func (o ChangeOptions) Suffix() string {
 	switch o.dryRun {
 	case dryRunServer:
@@ -74,18 +73,17 @@ func (o ChangeOptions) Suffix() string {
 	return ""
 }
 
-// ConfirmMany refuses to change everything in several accounts at once, unless somebody
-// said that they know. One pattern that fits more accounts than was thought is not
-// to empty them.
+// ConfirmMany returns an error if a command with --all would change several accounts and
+// --yes is not set, because a pattern can match more accounts than its user thinks.
 func (o ChangeOptions) ConfirmMany(what string, accounts []string) error {
 	if len(accounts) < 2 || o.yes || o.IsDryRun() {
 		return nil
 	}
-	return vedette.Errorf(vedette.Invalid, "this would %s in %d accounts (%s): look at it with --dry-run=server, and say --yes to have it done", what, len(accounts), abbreviate(accounts))
+	return vedette.Errorf(vedette.Invalid, "this would %s in %d accounts (%s): check with --dry-run=server, then confirm with --yes", what, len(accounts), abbreviate(accounts))
 }
 
-// clientDryRunOutcome is the outcome of an operation that a client-side dry run keeps to itself:
-// that what was written is done.
+// clientDryRunOutcome returns the outcome of an operation that is not sent: success, with the
+// object as the user wrote it.
 func clientDryRunOutcome(o client.Operation) client.Outcome {
 	out := client.Outcome{State: vedette.Done, Status: 200, Keys: []client.Key{{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}}}
 	if o.Verb != vedette.VerbApply {
@@ -96,7 +94,8 @@ func clientDryRunOutcome(o client.Operation) client.Outcome {
 	return out
 }
 
-// Report tells of an object that was changed, in the form that was asked for.
+// Report prints an object that was changed, in the format of -o. The action is a past
+// participle: "configured".
 func (r *Run) Report(out client.Outcome, name, action string) {
 	switch r.fanOut.change.Output {
 	case "":
@@ -105,13 +104,13 @@ func (r *Run) Report(out client.Outcome, name, action string) {
 		r.ReportNames(out, name)
 	default:
 		if len(out.Objects) == 0 {
-			r.Warnf("%s: %s %s; the object is not told", r.Account, output.ObjectName(out, name), action)
+			r.Warnf("%s: %s %s; the agent did not return the object", r.Account, output.ObjectName(out, name), action)
 		}
 		r.objects = append(r.objects, out.Objects...)
 	}
 }
 
-// ReportNames prints the names of objects, as get does.
+// ReportNames prints the names of objects as `vedette get -o name` does.
 func (r *Run) ReportNames(out client.Outcome, name string) {
 	if r.Account == "" || len(out.Keys) == 0 {
 		r.writeLine(output.ObjectName(out, name), false)
@@ -122,15 +121,15 @@ func (r *Run) ReportNames(out client.Outcome, name string) {
 	}
 }
 
-// printObjects prints all objects that were reported: one as itself, several as a
-// List. Which account they are of they tell where there are several.
+// printObjects prints the objects that the runs reported: one as itself, several as a List.
+// If there are several accounts, an annotation names the account of each.
 func (fan *FanOut) printObjects() error {
 	var items []any
 	for _, run := range fan.runs {
 		for _, raw := range run.objects {
 			m, err := manifests.Decode(raw)
 			if err != nil {
-				return fmt.Errorf("read an object of %s: %w", run.Account, err)
+				return fmt.Errorf("decode an object of %s: %w", run.Account, err)
 			}
 			if len(fan.Accounts) > 1 {
 				manifests.EnsureMap(manifests.EnsureMap(m, "metadata"), "annotations")[manifests.AccountAnnotation] = run.Account

@@ -19,28 +19,29 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// maxConcurrentAccounts is how many accounts are worked on at once.
+// maxConcurrentAccounts bounds the load on the server and its agents.
 const maxConcurrentAccounts = 8
 
-// fanOut has the same done in several accounts at once. What it tells is told
-// account by account, in the order of their names.
+// FanOut runs a command in several accounts at once, and prints the output account by
+// account, in the order of their names.
 type FanOut struct {
 	Client      *client.Client
-	origin      string // of its operations: "vedette apply"
+	origin      string // of the operations, in their history: "vedette apply"
 	Accounts    []string
-	change      ChangeOptions // how what they change is changed, and told
-	Interleaved bool          // lines are printed as they come, not account by account
-	LoadErrors  []error       // what of the files can't be used
+	change      ChangeOptions // dry run and output format
+	Interleaved bool          // print lines as they come, not account by account
+	LoadErrors  []error       // of documents in files; they count as failures
 	spin        *output.Spinner
 
 	mu          sync.Mutex
 	out, errOut io.Writer
 	runs        []*Run
-	printing    int // the hand that is printed as it speaks
+	printing    int // index of the run whose lines are printed at once
 }
 
-// New finds the accounts that a flag names. Where it is empty there must be no
-// more than one.
+// New returns a fan-out over the accounts that match --account. An empty pattern is accepted
+// only if there is one account, because a command must not change clusters that its user
+// did not think of.
 func New(cmd *cobra.Command, pattern string) (*FanOut, error) {
 	c, err := connect.Client(cmd)
 	if err != nil {
@@ -56,18 +57,18 @@ func New(cmd *cobra.Command, pattern string) (*FanOut, error) {
 	}
 	switch {
 	case len(names) == 0 && pattern == "":
-		return nil, vedette.Errorf(vedette.NotFound, "the server at %s has no account: no agent has registered one", c.Server())
+		return nil, vedette.Errorf(vedette.NotFound, "the server at %s has no accounts: no agent has registered one", c.Server())
 	case len(names) == 0:
-		return nil, vedette.Errorf(vedette.NotFound, "no account is named %s; `vedette accounts` shows which there are", pattern)
+		return nil, vedette.Errorf(vedette.NotFound, "no account matches %s: `vedette accounts` lists all accounts", pattern)
 	case pattern == "" && len(names) > 1:
-		return nil, vedette.Errorf(vedette.Invalid, "there are %d accounts (%s): say with --account which one is meant, or several of them by a pattern such as 'prod-*'",
+		return nil, vedette.Errorf(vedette.Invalid, "there are %d accounts (%s): select one, or a pattern such as 'prod-*', with --account",
 			len(names), abbreviate(names))
 	}
 	return &FanOut{Client: c, origin: cmd.CommandPath(), Accounts: names, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), spin: output.NewSpinner(cmd.ErrOrStderr())}, nil
 }
 
-// NewForChanges finds the accounts in which something is to be changed. A client-side
-// dry run goes to none, and asks no server.
+// NewForChanges is New for commands that change objects. A client-side dry run does not
+// contact the server.
 func NewForChanges(cmd *cobra.Command, pattern string, change ChangeOptions) (*FanOut, error) {
 	if change.IsClientDryRun() {
 		return &FanOut{Accounts: []string{""}, change: change, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), spin: output.NewSpinner(cmd.ErrOrStderr())}, nil
@@ -79,7 +80,7 @@ func NewForChanges(cmd *cobra.Command, pattern string, change ChangeOptions) (*F
 	return fan, err
 }
 
-// abbreviate names the first few of many.
+// abbreviate joins the first five names.
 func abbreviate(names []string) string {
 	if len(names) > 5 {
 		return strings.Join(names[:5], ", ") + ", …"
@@ -87,13 +88,13 @@ func abbreviate(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// FailedError is an error of which all was told already.
+// FailedError is the error of a command whose failures were printed already.
 type FailedError struct{ Failed, Total int }
 
 func (s FailedError) Error() string { return fmt.Sprintf("%d of %d failed", s.Failed, s.Total) }
 
-// ForEachAccount has work done in every account. Its error is what keeps the command from
-// going on anywhere, or failures.
+// ForEachAccount calls work for every account, and prints objects that the runs reported. It
+// returns the first error of work, or a FailedError if runs counted failures.
 func (fan *FanOut) ForEachAccount(ctx context.Context, work func(ctx context.Context, run *Run) error) error {
 	defer fan.spin.Stop()
 	fan.runs, fan.printing = nil, 0
@@ -104,7 +105,7 @@ func (fan *FanOut) ForEachAccount(ctx context.Context, work func(ctx context.Con
 		fan.runs = append(fan.runs, &Run{fanOut: fan, Account: account, index: i})
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	if !fan.Interleaved { // what only looks, now and then, may do so everywhere
+	if !fan.Interleaved { // interleaved runs mostly wait between two short reads
 		group.SetLimit(maxConcurrentAccounts)
 	}
 	for _, run := range fan.runs {

@@ -6,14 +6,13 @@ import (
 	"github.com/vedette-io/vedette/internal/cli/output"
 )
 
-// Printf prints a line about something that was done.
+// Printf prints a line to the output. It begins with the account if there are several.
 func (r *Run) Printf(format string, args ...any) { r.printfTo(false, format, args...) }
 
 // Warnf prints a line to the error output.
 func (r *Run) Warnf(format string, args ...any) { r.printfTo(true, format, args...) }
 
-// printWarnings prints what the account's API servers warned of, each text once, as kubectl
-// does.
+// printWarnings prints the warnings of API servers, each text once, as kubectl does.
 func (r *Run) printWarnings(warnings []string) {
 	prefix := "Warning: "
 	if len(r.fanOut.Accounts) > 1 {
@@ -39,7 +38,7 @@ func (r *Run) printfTo(toStderr bool, format string, args ...any) {
 	r.writeLine(text, toStderr)
 }
 
-// writeLine prints a line as it is.
+// writeLine prints a line without the account.
 func (r *Run) writeLine(text string, toStderr bool) {
 	r.fanOut.mu.Lock()
 	defer r.fanOut.mu.Unlock()
@@ -58,8 +57,8 @@ func (r *Run) finish() {
 	r.fanOut.printLocked()
 }
 
-// printLocked prints what may be printed: all of the hand whose turn it is, and of
-// those after it once those before have ended.
+// printLocked prints the pending lines of the first run that has not ended, and of all runs
+// before it.
 func (fan *FanOut) printLocked() {
 	for fan.printing < len(fan.runs) {
 		run := fan.runs[fan.printing]
@@ -71,7 +70,7 @@ func (fan *FanOut) printLocked() {
 	}
 }
 
-// flushLocked prints what a hand has said.
+// flushLocked prints the pending lines of a run.
 func (fan *FanOut) flushLocked(run *Run) {
 	for _, s := range run.pending {
 		w := fan.out

@@ -11,19 +11,19 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// Run works in one account.
+// Run is the part of a fan-out in one account. One goroutine uses it.
 type Run struct {
 	fanOut    *FanOut
 	Account   string
 	index     int
 	ended     bool
-	pending   []outputLine // while it is not its turn
-	succeeded int          // things that were done
-	failed    int          // things that were not
-	unserved  bool         // no agent serves the account, and nothing more is tried
+	pending   []outputLine // lines, while those of earlier accounts are printed
+	succeeded int          // things that the user asked for
+	failed    int
+	unserved  bool // no agent serves the account; nothing more is tried
 
-	printedWarnings map[string]bool   // warnings that were told
-	objects         []json.RawMessage // to be printed in the end
+	printedWarnings map[string]bool   // texts of warnings
+	objects         []json.RawMessage // printed at the end
 }
 
 type outputLine struct {
@@ -31,8 +31,7 @@ type outputLine struct {
 	toStderr bool
 }
 
-// send has an operation carried out in the hand's account, and shows meanwhile what
-// it is.
+// send runs an operation in the account. The spinner shows what it does.
 func (r *Run) send(ctx context.Context, what string, o client.Operation) (client.Outcome, error) {
 	o.Account, o.DryRun = r.Account, r.fanOut.change.IsDryRun() && !o.Reads()
 	if r.fanOut.change.IsClientDryRun() {
@@ -44,8 +43,8 @@ func (r *Run) send(ctx context.Context, what string, o client.Operation) (client
 	return out, err
 }
 
-// Execute runs an operation that the user asked for: if it succeeds, it counts as
-// succeeded.
+// Execute runs an operation that the user asked for, and counts its success. It is Query
+// otherwise.
 func (r *Run) Execute(ctx context.Context, what string, o client.Operation) (client.Outcome, bool, error) {
 	out, ok, err := r.Query(ctx, what, o)
 	if ok {
@@ -58,8 +57,8 @@ func (r *Run) Execute(ctx context.Context, what string, o client.Operation) (cli
 func (r *Run) CountSuccess() { r.succeeded++ }
 
 // Query runs an operation whose success is not yet what the user asked for: a read that
-// another operation needs, or whose result is checked. A failure is printed and counted.
-// The error is not nil if no other operation can succeed either.
+// another operation needs, or whose result must be checked. It prints and counts a failure.
+// The error is not nil if other operations cannot succeed either.
 func (r *Run) Query(ctx context.Context, what string, o client.Operation) (client.Outcome, bool, error) {
 	if r.unserved {
 		r.failed++
@@ -102,29 +101,29 @@ func (r *Run) TryQuery(ctx context.Context, what string, o client.Operation) (cl
 	return out, !r.unserved, nil
 }
 
-// noAgentPrefix begins what the server says after it has waited for an agent in vain. To
-// wait as long for every further object would help nobody.
+// noAgentPrefix begins the server's message after it waited for an agent. Further operations
+// are not sent, because each would wait as long again.
 const noAgentPrefix = "no agent serves account"
 
-// failureMessage says in the cluster's own words why something was not done.
+// failureMessage returns a line about an operation that failed, with the message of the
+// cluster or of the server.
 func (r *Run) failureMessage(what string, out client.Outcome, err error) string {
 	switch {
 	case vedette.KindOf(err) == vedette.Denied:
-		return fmt.Sprintf("Error: %s: %s: %v: --user says on whose behalf you ask, and --user-accounts which restricted accounts they may change, where the server has no Fiat to ask",
+		return fmt.Sprintf("Error: %s: %s: %v: set the user with --user and, if the server has no Fiat, the accounts that the user may change with --user-accounts",
 			r.Account, what, err)
 	case err != nil:
 		return fmt.Sprintf("Error: %s: %s: %v", r.Account, what, err)
 	case out.State == vedette.Lost:
-		return fmt.Sprintf("Lost in %s: %s: %s (`vedette ops get %s` shows more)", r.Account, what, out.Message, out.ID)
+		return fmt.Sprintf("Lost in %s: %s: %s (see `vedette ops get %s`)", r.Account, what, out.Message, out.ID)
 	}
 	return fmt.Sprintf("Error from %s (%s): %s: %s", r.Account, cmp.Or(out.Reason, fmt.Sprint(out.Status)), what, out.Message)
 }
 
-// HasFailures reports whether anything failed in the account, or could not be read from
-// the files.
+// HasFailures reports whether anything failed in the account or in the files.
 func (r *Run) HasFailures() bool { return r.failed > 0 || len(r.fanOut.LoadErrors) > 0 }
 
-// Failf is told of something that was not even tried.
+// Failf counts and prints a failure that is not the outcome of an operation.
 func (r *Run) Failf(format string, args ...any) {
 	r.failed++
 	r.Warnf("Error: "+r.Account+": "+format, args...)

@@ -11,15 +11,17 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// AccountAnnotation tells in a manifest from which account it is: the manifest
-// itself does not know.
+// AccountAnnotation is the annotation for the account of a printed object: the object itself
+// does not name its cluster.
 const AccountAnnotation = "vedette.io/account"
 
+// NewList returns a List of objects, as kubectl prints several objects.
 func NewList(items []any) any {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items}
 }
 
-// Decode reads a manifest whose numbers stay as they are written.
+// Decode decodes a manifest. Numbers stay json.Number, because float64 would change large
+// integers.
 func Decode(raw json.RawMessage) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -28,7 +30,8 @@ func Decode(raw json.RawMessage) (map[string]any, error) {
 	return m, err
 }
 
-// WithAccountAnnotation decodes a manifest and notes its account in it.
+// WithAccountAnnotation decodes the manifest of an object and adds its account as an
+// annotation.
 func WithAccountAnnotation(o client.Object) (map[string]any, error) {
 	m, err := Decode(o.Manifest)
 	if err != nil {
@@ -39,7 +42,8 @@ func WithAccountAnnotation(o client.Object) (map[string]any, error) {
 	return m, nil
 }
 
-// EnsureMap returns an object within an object, and makes it where it is not.
+// EnsureMap returns the member of m with the given name, which it replaces by an empty map if
+// it is not a map.
 func EnsureMap(m map[string]any, name string) map[string]any {
 	inner, ok := m[name].(map[string]any)
 	if !ok {
@@ -49,7 +53,8 @@ func EnsureMap(m map[string]any, name string) map[string]any {
 	return inner
 }
 
-// WithNamespace is a manifest with the namespace that a flag gave it.
+// WithNamespace returns the manifest with the given namespace. It returns manifests that it
+// cannot decode as they are.
 func WithNamespace(raw json.RawMessage, namespace string) json.RawMessage {
 	m, err := Decode(raw)
 	if err != nil || namespace == "" {
@@ -57,12 +62,13 @@ func WithNamespace(raw json.RawMessage, namespace string) json.RawMessage {
 	}
 	EnsureMap(m, "metadata")["namespace"] = namespace
 	updated, err := json.Marshal(m)
-	if err != nil { // it was decoded
+	if err != nil { // impossible: m was decoded from JSON
 		panic(err)
 	}
 	return updated
 }
 
+// Encode returns a document as indented JSON or, if the format is yaml, as YAML.
 func Encode(document any, format string) (string, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -22,10 +22,10 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// Document is one object of a file.
+// Document is one object in a file.
 type Document struct {
 	Raw        json.RawMessage
-	Source     string // the file; "stdin"
+	Source     string // path of the file, or "stdin"
 	APIVersion string
 	Kind       string
 	Metadata   struct {
@@ -34,7 +34,8 @@ type Document struct {
 	}
 }
 
-// DisplayName is how people call the object, as long as the cluster has not.
+// DisplayName returns "kind.group/name" as the file has it. Only the cluster knows the full
+// name of the kind.
 func (d Document) DisplayName() string {
 	kind := strings.ToLower(d.Kind)
 	if group, _, found := strings.Cut(d.APIVersion, "/"); found {
@@ -43,7 +44,7 @@ func (d Document) DisplayName() string {
 	return kind + "/" + cmp.Or(d.Metadata.Name, d.Metadata.GenerateName)
 }
 
-// Options are the flags that name files.
+// Options are the flags for manifest files.
 type Options struct {
 	Files     []string
 	recursive bool
@@ -51,36 +52,35 @@ type Options struct {
 	Selector  string
 }
 
-// AddFlags are those of commands that take files.
+// AddFlags adds the flags of commands that take files.
 func (d *Options) AddFlags(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVarP(&d.Files, "filename", "f", nil, "files or folders of manifests, - for the standard input")
-	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "go through folders below those of -f too")
-	cmd.Flags().StringVarP(&d.Namespace, "namespace", "n", "", "namespace of objects that name none; default if not given")
+	cmd.Flags().StringSliceVarP(&d.Files, "filename", "f", nil, "Files or directories that contain manifests; - for the standard input.")
+	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "Process the directories in -f recursively.")
+	cmd.Flags().StringVarP(&d.Namespace, "namespace", "n", "", "Namespace of objects that do not name one. Defaults to default.")
 }
 
-// loadResult are the objects of files, and what of the files can't be used. That keeps the
-// rest from nothing, as with kubectl.
-type loadResult struct {
+// LoadResult has the objects in files, and the errors of documents that cannot be used. As
+// with kubectl, an invalid document does not prevent the others from being applied.
+type LoadResult struct {
 	Documents  []Document
 	LoadErrors []error
 }
 
-func (l *loadResult) add(other loadResult) {
+func (l *LoadResult) add(other LoadResult) {
 	l.Documents, l.LoadErrors = append(l.Documents, other.Documents...), append(l.LoadErrors, other.LoadErrors...)
 }
 
-// Load reads all objects of the files, in the order in which they stand there. It fails
-// where there is none.
-func (d Options) Load(stdin io.Reader) (loadResult, error) {
+// Load reads all objects in the files, in the order of the files. It fails if there are none.
+func (d Options) Load(stdin io.Reader) (LoadResult, error) {
 	labelSelector, err := labels.Parse(d.Selector)
 	if err != nil {
-		return loadResult{}, vedette.Errorf(vedette.Invalid, "the label selector %q cannot be read: %w", d.Selector, err)
+		return LoadResult{}, vedette.Errorf(vedette.Invalid, "invalid label selector %q: %w", d.Selector, err)
 	}
-	var all loadResult
+	var all LoadResult
 	for _, name := range d.Files {
 		found, err := d.loadFrom(name, stdin)
 		if err != nil {
-			return loadResult{}, err
+			return LoadResult{}, err
 		}
 		all.add(found)
 	}
@@ -90,13 +90,13 @@ func (d Options) Load(stdin io.Reader) (loadResult, error) {
 	case len(all.Documents) > 0:
 		return all, nil
 	case len(all.LoadErrors) > 0:
-		return loadResult{}, errors.Join(all.LoadErrors...)
+		return LoadResult{}, errors.Join(all.LoadErrors...)
 	}
-	return loadResult{}, vedette.Errorf(vedette.Invalid, "no objects were found in %s", strings.Join(d.Files, ", "))
+	return LoadResult{}, vedette.Errorf(vedette.Invalid, "no objects found in %s", strings.Join(d.Files, ", "))
 }
 
-// setNamespace puts the objects that name no namespace into the one of the flag.
-func (l *loadResult) setNamespace(namespace string) {
+// setNamespace sets the namespace of the objects that do not have one.
+func (l *LoadResult) setNamespace(namespace string) {
 	var placed []Document
 	for _, d := range l.Documents {
 		if err := d.setNamespace(namespace); err != nil {
@@ -108,33 +108,33 @@ func (l *loadResult) setNamespace(namespace string) {
 	l.Documents = placed
 }
 
-// setNamespace puts an object that names no namespace into the one of the flag.
+// setNamespace sets the namespace of an object that does not have one.
 func (d *Document) setNamespace(namespace string) error {
 	own := d.Metadata.Namespace
 	if own != "" && namespace != "" && own != namespace {
-		return vedette.Errorf(vedette.Invalid, "%s: the namespace of %s is %q and does not match the namespace %q: leave -n out, or write --namespace=%s",
+		return vedette.Errorf(vedette.Invalid, "%s: the namespace of %s is %q, which does not match the namespace %q: remove -n, or use --namespace=%s",
 			d.Source, d.DisplayName(), own, namespace, own)
 	}
 	d.Metadata.Namespace = cmp.Or(own, namespace)
 	return nil
 }
 
-func (d Options) loadFrom(name string, stdin io.Reader) (loadResult, error) {
+func (d Options) loadFrom(name string, stdin io.Reader) (LoadResult, error) {
 	if name == "-" {
 		return readDocuments(stdin, "stdin"), nil
 	}
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
-		return loadResult{}, vedette.Errorf(vedette.Invalid, "%s is not fetched: write `curl -sSL %s | vedette … -f -`", name, name)
+		return LoadResult{}, vedette.Errorf(vedette.Invalid, "-f does not accept URLs: use `curl -sSL %s | vedette … -f -`", name)
 	}
 	paths, err := d.paths(name)
 	if err != nil {
-		return loadResult{}, err
+		return LoadResult{}, err
 	}
-	var all loadResult
+	var all LoadResult
 	for _, path := range paths {
 		file, err := os.Open(path)
 		if err != nil {
-			return loadResult{}, fmt.Errorf("read manifests: %w", err)
+			return LoadResult{}, fmt.Errorf("read manifests: %w", err)
 		}
 		all.add(readDocuments(file, path))
 		file.Close()
@@ -142,7 +142,7 @@ func (d Options) loadFrom(name string, stdin io.Reader) (loadResult, error) {
 	return all, nil
 }
 
-// paths returns the files of a folder by name, or the file itself.
+// paths returns the manifest files in a directory in lexical order, or the file itself.
 func (d Options) paths(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -164,20 +164,21 @@ func (d Options) paths(name string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the folder %s: %w", name, err)
+		return nil, fmt.Errorf("read the directory %s: %w", name, err)
 	}
 	if len(paths) == 0 {
-		return nil, vedette.Errorf(vedette.NotFound, "the folder %s has no files that end in .yaml, .yml or .json%s", name, map[bool]string{false: "; -R looks into the folders below it"}[d.recursive])
+		return nil, vedette.Errorf(vedette.NotFound, "the directory %s has no files that end in .yaml, .yml or .json%s", name, map[bool]string{false: "; use -R to process its subdirectories"}[d.recursive])
 	}
 	return paths, nil
 }
 
-// readDocuments takes a stream of YAML or JSON documents apart. A document of YAML that
-// is broken ends at the next ---; what comes after broken JSON can't be told apart.
-func readDocuments(r io.Reader, source string) loadResult {
+// readDocuments splits a stream of YAML or JSON documents. After an invalid YAML document it
+// continues at the next "---"; after invalid JSON it stops, because it cannot find the next
+// document.
+func readDocuments(r io.Reader, source string) LoadResult {
 	decoder := yaml.NewYAMLOrJSONDecoder(r, 4096)
-	var all loadResult
-	broken := false // in another way than YAML is
+	var all LoadResult
+	broken := false // a document was invalid, and not by its YAML syntax
 	for n := 1; ; n++ {
 		var raw json.RawMessage
 		err := decoder.Decode(&raw)
@@ -187,7 +188,7 @@ func readDocuments(r io.Reader, source string) loadResult {
 			return all
 		case err != nil:
 			broken = broken || !errors.As(err, &yamlErr)
-			all.LoadErrors = append(all.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: document %d cannot be read: %w", source, n, err))
+			all.LoadErrors = append(all.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: document %d is invalid: %w", source, n, err))
 			continue
 		}
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
@@ -197,12 +198,12 @@ func readDocuments(r io.Reader, source string) loadResult {
 	}
 }
 
-// flatten adds an object, or those of a list. One of a list that does not say its kind
-// has the kind that the list is for.
-func (l *loadResult) flatten(raw json.RawMessage, location string, list Document) {
+// flatten adds an object, or the objects of a list. An object without a kind in a list has
+// the kind of the list's items.
+func (l *LoadResult) flatten(raw json.RawMessage, location string, list Document) {
 	d := Document{Raw: raw, Source: list.Source}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		l.LoadErrors = append(l.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: it is no object of Kubernetes: %w", location, err))
+		l.LoadErrors = append(l.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: not a Kubernetes object: %w", location, err))
 		return
 	}
 	d.inheritKind(list)
@@ -220,7 +221,7 @@ func (l *loadResult) flatten(raw json.RawMessage, location string, list Document
 	}
 }
 
-// inheritKind takes the kind that a list is for, as of ConfigMapList.
+// inheritKind sets the kind of an object in a list such as ConfigMapList.
 func (d *Document) inheritKind(list Document) {
 	kind := strings.TrimSuffix(list.Kind, "List")
 	if d.Kind != "" || d.APIVersion != "" || kind == "" {
@@ -228,7 +229,7 @@ func (d *Document) inheritKind(list Document) {
 	}
 	tree, err := Decode(d.Raw)
 	if err != nil || tree == nil {
-		return // what is wrong with it will be told
+		return // validate returns the error
 	}
 	tree["kind"], tree["apiVersion"] = kind, list.APIVersion
 	if raw, err := json.Marshal(tree); err == nil {
@@ -239,16 +240,16 @@ func (d *Document) inheritKind(list Document) {
 func (d Document) validate() error {
 	switch {
 	case d.Kind == "":
-		return errors.New("it has no kind")
+		return errors.New("kind is missing")
 	case d.APIVersion == "":
-		return fmt.Errorf("the %s has no apiVersion", d.Kind)
+		return fmt.Errorf("apiVersion of the %s is missing", d.Kind)
 	case d.Metadata.Name == "" && d.Metadata.GenerateName == "":
-		return fmt.Errorf("the %s has no metadata.name", d.Kind)
+		return fmt.Errorf("metadata.name of the %s is missing", d.Kind)
 	}
 	return nil
 }
 
-// Operation is an operation on the object that a document names.
+// Operation returns an operation on the object of a document.
 func (d Document) Operation(verb vedette.Verb) client.Operation {
 	return client.Operation{Verb: verb, Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// LogPrinter prints logs.
+// LogPrinter copies logs of containers to Out.
 type LogPrinter struct {
 	Client     *client.Client
 	Prefix     bool
 	Multiple   bool
-	LimitBytes int64 // of bytes of each log; 0 for none
+	LimitBytes int64 // for each log; 0 for no limit
 
 	mu          sync.Mutex
 	Out, ErrOut io.Writer
 }
 
-// Print returns how many logs could not be read whole. Its error is one of the
-// output, or the end of ctx.
+// Print returns how many logs could not be read completely. Its error is an error of writing
+// to Out. If ctx ends, Print returns nil, because that is how a user stops to follow logs.
 func (p *LogPrinter) Print(ctx context.Context, logs []client.LogQuery, concurrent bool) (failed int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	if !concurrent {
@@ -40,13 +40,13 @@ func (p *LogPrinter) Print(ctx context.Context, logs []client.LogQuery, concurre
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			failed++
-			fmt.Fprintf(p.ErrOut, "Error from %s: the log of %s: %v\n", l.Account, logName(l), err)
+			fmt.Fprintf(p.ErrOut, "Error from %s: log of %s: %v\n", l.Account, logName(l), err)
 			return nil
 		})
 	}
 	err = group.Wait()
 	if ctx.Err() != nil && !errors.Is(err, ErrWrite) {
-		return failed, nil // interrupted, which is how following ends
+		return failed, nil
 	}
 	return failed, err
 }
@@ -58,8 +58,7 @@ func logName(l client.LogQuery) string {
 	return "pod/" + l.Pod + "/" + l.Container
 }
 
-// copyLog prints one log by lines, so that those of several don't run into each
-// other.
+// copyLog prints one log line by line, so that lines of several logs do not mix.
 func (p *LogPrinter) copyLog(ctx context.Context, l client.LogQuery) error {
 	log, err := p.Client.Logs(ctx, l)
 	if err != nil {
@@ -74,7 +73,7 @@ func (p *LogPrinter) copyLog(ctx context.Context, l client.LogQuery) error {
 	if p.LimitBytes > 0 {
 		from = io.LimitReader(log, p.LimitBytes)
 	}
-	lines, continued := bufio.NewReaderSize(from, 64<<10), false // within a line that is longer than the buffer
+	lines, continued := bufio.NewReaderSize(from, 64<<10), false // continued: within a line that is longer than the buffer
 	for {
 		line, err := lines.ReadSlice('\n')
 		if len(line) > 0 {
@@ -88,13 +87,13 @@ func (p *LogPrinter) copyLog(ctx context.Context, l client.LogQuery) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		default:
-			return fmt.Errorf("it broke off, and may go on after what is shown: %w", err)
+			return fmt.Errorf("connection lost, the log may have more lines: %w", err)
 		}
 	}
 }
 
-// write prints a line, or a part of a long one. One that the end of its log has cut
-// is ended where another log's could follow.
+// write prints a line, or a part of a long line. It ends a line without a newline at the end
+// of its log if lines of other logs may follow.
 func (p *LogPrinter) write(prefix string, line []byte, continued bool, readErr error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// KindName is a kind as kubectl prints it: "deployment.apps", "pod". Names of
-// kinds that every cluster serves may be written as kubectl takes them.
+// KindName returns a kind as kubectl prints it: "deployment.apps", "pod". It accepts the
+// plural and short names of kinds that every cluster serves ("deploy").
 func KindName(kind string) string {
 	k := vedette.ParseKind(kind)
 	if known, err := views.FindResource(nil, kind); err == nil {
@@ -19,8 +19,8 @@ func KindName(kind string) string {
 	return k.String()
 }
 
-// ObjectName is an outcome's object as kubectl prints it, "deployment.apps/web"; what
-// the user wrote where the outcome tells none.
+// ObjectName returns the object of an outcome as kubectl prints it, "deployment.apps/web". It
+// returns fallback if the outcome does not have exactly one object.
 func ObjectName(out client.Outcome, fallback string) string {
 	if len(out.Keys) != 1 {
 		return fallback
@@ -28,7 +28,8 @@ func ObjectName(out client.Outcome, fallback string) string {
 	return KindName(out.Keys[0].Kind) + "/" + out.Keys[0].Name
 }
 
-// ObjectPath is how an object is named in the API's paths, and how get takes it.
+// ObjectPath returns an object's name in the API's paths, which `vedette get` accepts too.
+// Cluster-scoped objects have the namespace "_".
 func ObjectPath(account, kind, namespace, name string) string {
 	if namespace == "" {
 		namespace = "_"

@@ -10,15 +10,16 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// Spinner shows on a terminal what is taking long. Elsewhere it is silent.
+// Spinner shows on a terminal which task takes long. It prints nothing if the output is not
+// a terminal.
 type Spinner struct {
 	w     io.Writer
-	quit  chan struct{} // nil where nothing is shown
+	quit  chan struct{} // nil if nothing is shown
 	ended sync.WaitGroup
 
 	mu        sync.Mutex
 	tasks     []*task // under way, the oldest first
-	lineShown bool    // a line stands on the terminal
+	lineShown bool    // the terminal shows a line of the spinner
 }
 
 type task struct {
@@ -26,7 +27,7 @@ type task struct {
 	since       time.Time
 }
 
-// quietPeriod is how long a task may take without a word.
+// quietPeriod is how long a task runs before the spinner shows it.
 const quietPeriod = 2 * time.Second
 
 func NewSpinner(w io.Writer) *Spinner {
@@ -63,7 +64,7 @@ func (s *Spinner) Stop() {
 	s.Clear()
 }
 
-// Track says that a task has begun, and returns what says that it has ended.
+// Track starts a task. The caller must call done when the task has ended.
 func (s *Spinner) Track(description string) (done func()) {
 	t := &task{description, time.Now()}
 	s.mu.Lock()
@@ -91,7 +92,7 @@ func (s *Spinner) show(now time.Time) {
 	s.lineShown = true
 }
 
-// Clear takes the line away, so that others can be printed.
+// Clear removes the line, so that the caller can print another one.
 func (s *Spinner) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

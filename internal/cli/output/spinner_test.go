@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// TestSpinner holds that only what takes long is told, and that nothing of it
-// stays.
+// TestSpinner checks that only long tasks are shown, and that the line is removed at the end.
 func TestSpinner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
@@ -23,16 +22,16 @@ func TestSpinner(t *testing.T) {
 		time.Sleep(2100 * time.Millisecond)
 		synctest.Wait()
 		if b.String() != "dev: delete pod/a (2s), and 1 more" {
-			t.Errorf("%q", b.String())
+			t.Errorf("got %q", b.String())
 		}
 		also()
 		slow()
 		s.Stop()
 		if !strings.HasSuffix(b.String(), "\r\x1b[K") {
-			t.Errorf("%q", b.String())
+			t.Errorf("got %q", b.String())
 		}
 	})
 	if s := NewSpinner(&bytes.Buffer{}); s.quit != nil {
-		t.Error("a buffer is taken for a terminal")
+		t.Error("got a spinner for a buffer, want none")
 	}
 }

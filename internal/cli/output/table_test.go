@@ -9,13 +9,13 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// TestStatusColour paints a status and nothing else, keeps columns straight, and lets
-// no cell move the cursor.
+// TestStatusColour checks that only the status is coloured, that columns stay aligned, and that
+// control characters are replaced.
 func TestStatusColour(t *testing.T) {
 	var b bytes.Buffer
 	out := NewPrinter(&b)
 	if out.colour {
-		t.Error("a buffer is taken for a terminal")
+		t.Error("got colours for a buffer, want none")
 	}
 	out.colour = true
 	l := NewTable(client.Columns{Kind: "Pod", Namespaced: true, Columns: []client.Column{{Name: "STATUS"}, {Name: "AGE"}}}, false, false)

@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette/internal/cli/fanout"
 )
 
-// ListedObject is what of a listed object is looked at.
+// ListedObject has the fields of a listed object that commands use.
 type ListedObject struct {
 	Metadata struct {
 		Namespace, Name string
@@ -20,7 +20,7 @@ type ListedObject struct {
 	}
 }
 
-// List reads the objects that have labels.
+// List reads the objects that match the label selector of t from the cluster.
 func List(ctx context.Context, r *fanout.Run, t Target) ([]ListedObject, bool, error) {
 	op := t.Operation(vedette.VerbList)
 	op.LabelSelector, op.Namespace = t.Selector, cmp.Or(t.Namespace, "default")
@@ -32,7 +32,7 @@ func List(ctx context.Context, r *fanout.Run, t Target) ([]ListedObject, bool, e
 	for _, raw := range out.Objects {
 		var o ListedObject
 		if err := json.Unmarshal(raw, &o); err != nil {
-			r.Failf("%s: one of the objects makes no sense: %v", t.DisplayName(), err)
+			r.Failf("%s: the cluster returned an invalid object: %v", t.DisplayName(), err)
 			return nil, false, nil
 		}
 		all = append(all, o)

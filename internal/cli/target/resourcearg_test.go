@@ -22,18 +22,18 @@ func TestParseResourceArgs(t *testing.T) {
 	} {
 		got, err := ParseResourceArgs(strings.Fields(tt.args))
 		if err != nil || len(got) != len(tt.want) {
-			t.Errorf("%s: %+v, %v", tt.args, got, err)
+			t.Errorf("%s: got %+v, %v, want %+v", tt.args, got, err, tt.want)
 			continue
 		}
 		for i := range got {
 			if got[i] != tt.want[i] {
-				t.Errorf("%s: %+v, want %+v", tt.args, got[i], tt.want[i])
+				t.Errorf("%s: got %+v, want %+v", tt.args, got[i], tt.want[i])
 			}
 		}
 	}
 	for _, args := range []string{"pods,", ",", "pod/", "/a", "a/b/c", "a/b/c/d/e", "pod/a svc", "pod a/b", "a//b/c"} {
 		if got, err := ParseResourceArgs(strings.Fields(args)); vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("%s: %+v, %v; want an invalid error", args, got, err)
+			t.Errorf("%s: got %+v, %v, want an error of kind Invalid", args, got, err)
 		}
 	}
 }

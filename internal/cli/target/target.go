@@ -18,40 +18,40 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// Flags are the flags and arguments that say which objects are meant: by name, by
-// labels or by files.
+// Flags are the flags and arguments that select objects: by name, by labels or by files.
 type Flags struct {
 	manifests.Options
 	Account       string
 	FieldSelector string
-	all           bool // of a kind
+	all           bool // all objects of the kind
 	AllNamespaces bool
-	verb          string // in sentences about all: "delete"; empty where --all is no flag
+	verb          string // for messages about --all: "delete"; empty if the command has no --all
 	Change        fanout.ChangeOptions
-	Interleaved   bool // lines are told as they come
+	Interleaved   bool // see fanout.FanOut
 	loadErrors    []error
 }
 
+// AddFlags adds the flags that all commands have which change objects.
 func (f *Flags) AddFlags(cmd *cobra.Command) {
 	f.Options.AddFlags(cmd)
 	AddAccountFlag(cmd, &f.Account)
-	cmd.Flags().StringVarP(&f.Selector, "selector", "l", "", "the objects with these labels (app=web,tier!=db)")
-	cmd.Flags().Lookup("namespace").Usage = "namespace of the objects; default if not given"
+	cmd.Flags().StringVarP(&f.Selector, "selector", "l", "", "Label selector of the objects (app=web,tier!=db).")
+	cmd.Flags().Lookup("namespace").Usage = "Namespace of the objects. Defaults to default."
 }
 
+// AddAccountFlag adds --account.
 func AddAccountFlag(cmd *cobra.Command, account *string) {
-	cmd.Flags().StringVar(account, "account", "", "the account, or several by a pattern (prod-*) or joined by commas; not needed where there is one")
+	cmd.Flags().StringVar(account, "account", "", "Account, pattern of accounts (prod-*), or comma-separated accounts. Optional if there is only one account.")
 }
 
-// AddAllFlag is the flag of commands that may mean all objects of a kind.
+// AddAllFlag adds --all. The verb is for messages: "delete".
 func (f *Flags) AddAllFlag(cmd *cobra.Command, verb string) {
 	f.verb = verb
-	cmd.Flags().BoolVar(&f.all, "all", false, "all objects of the kind, in the namespace; of several accounts with --yes only")
+	cmd.Flags().BoolVar(&f.all, "all", false, "Select all objects of the kind in the namespace. Requires --yes for several accounts.")
 	f.Change.AddYesFlag(cmd)
 }
 
-// Target is one object that is meant, or those of a kind that are chosen: with some
-// labels or fields, or all.
+// Target is one object or, if Name is empty, all objects of a kind that the selectors match.
 type Target struct {
 	Account, Kind, APIVersion, Namespace, Name, Selector string
 
@@ -59,11 +59,12 @@ type Target struct {
 	All, AllNamespaces bool
 }
 
+// Operation returns an operation on the object.
 func (t Target) Operation(verb vedette.Verb) client.Operation {
 	return client.Operation{Verb: verb, Kind: t.Kind, APIVersion: t.APIVersion, Namespace: t.Namespace, Name: t.Name}
 }
 
-// DisplayName is how people call the object, as long as the cluster has not.
+// DisplayName returns the object, or the selection, as the user wrote it.
 func (t Target) DisplayName() string {
 	if t.Name != "" {
 		return output.KindName(t.Kind) + "/" + t.Name
@@ -80,7 +81,7 @@ func (t Target) DisplayName() string {
 	return text
 }
 
-// NamespacePhrase is the place in which objects are chosen, in sentences.
+// NamespacePhrase returns "shop namespace" or "any namespace", for messages.
 func (t Target) NamespacePhrase() string {
 	if t.AllNamespaces {
 		return "any namespace"
@@ -88,9 +89,8 @@ func (t Target) NamespacePhrase() string {
 	return cmp.Or(t.Namespace, "default") + " namespace"
 }
 
-// Parse reads what is meant. Objects with an account of their own, as
-// `vedette get -o name` prints them, decide for themselves where --account is not
-// given.
+// Parse returns the selected objects. Arguments such as `vedette get -o name` prints them
+// name their account; they set the accounts of the command if --account is not given.
 func (f *Flags) Parse(args []string, stdin io.Reader) ([]Target, error) {
 	if err := f.validateSelection(); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (f *Flags) Parse(args []string, stdin io.Reader) ([]Target, error) {
 		return f.parseFiles(args, stdin)
 	}
 	if len(args) == 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "say which objects are meant: TYPE NAME, TYPE/NAME, TYPE -l SELECTOR or -f FILE")
+		return nil, vedette.Errorf(vedette.Invalid, "no objects selected: use TYPE NAME, TYPE/NAME, TYPE -l SELECTOR or -f FILE")
 	}
 	resourceArgs, err := ParseResourceArgs(args)
 	if err != nil {
@@ -128,7 +128,7 @@ func (f *Flags) Parse(args []string, stdin io.Reader) ([]Target, error) {
 
 func (f *Flags) parseFiles(args []string, stdin io.Reader) ([]Target, error) {
 	if len(args) > 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "-f names objects, and so does %s: leave one out", args[0])
+		return nil, vedette.Errorf(vedette.Invalid, "-f cannot be combined with the argument %s: both name objects", args[0])
 	}
 	files, err := f.Load(stdin)
 	if err != nil {
@@ -138,7 +138,7 @@ func (f *Flags) parseFiles(args []string, stdin io.Reader) ([]Target, error) {
 	var all []Target
 	for _, d := range files.Documents {
 		if d.Metadata.Name == "" {
-			f.loadErrors = append(f.loadErrors, vedette.Errorf(vedette.Invalid, "%s: the %s has a generateName only, so that no object can be found by it", d.Source, d.Kind))
+			f.loadErrors = append(f.loadErrors, vedette.Errorf(vedette.Invalid, "%s: the %s has generateName but no name, which does not identify an object", d.Source, d.Kind))
 			continue
 		}
 		all = append(all, Target{Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name})
@@ -149,7 +149,7 @@ func (f *Flags) parseFiles(args []string, stdin io.Reader) ([]Target, error) {
 	return all, nil
 }
 
-// ForEachTarget has something done to every object that is meant, in every account.
+// ForEachTarget calls do for every selected object or selection in every account.
 func (f *Flags) ForEachTarget(cmd *cobra.Command, args []string, do func(ctx context.Context, run *fanout.Run, t Target) error) error {
 	all, err := f.Parse(args, cmd.InOrStdin())
 	if err != nil {
@@ -178,7 +178,7 @@ func (f *Flags) ForEachTarget(cmd *cobra.Command, args []string, do func(ctx con
 	})
 }
 
-// ForEachObject is each with those that labels choose as objects of their own.
+// ForEachObject is ForEachTarget with selections replaced by the objects that they match.
 func (f *Flags) ForEachObject(cmd *cobra.Command, args []string, do func(ctx context.Context, run *fanout.Run, t Target) error) error {
 	return f.ForEachTarget(cmd, args, func(ctx context.Context, run *fanout.Run, t Target) error {
 		objects, err := t.expand(ctx, run)
@@ -191,7 +191,7 @@ func (f *Flags) ForEachObject(cmd *cobra.Command, args []string, do func(ctx con
 	})
 }
 
-// expand finds the objects that have the labels.
+// expand returns the objects that a selection matches.
 func (t Target) expand(ctx context.Context, run *fanout.Run) ([]Target, error) {
 	if t.Name != "" {
 		return []Target{t}, nil
