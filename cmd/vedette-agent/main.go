@@ -24,12 +24,13 @@ import (
 
 const usage = `vedette-agent watches Kubernetes clusters and reports every change to a server.
 
-  vedette-agent [--config FILE]          run
-  vedette-agent check [--config FILE]    read the configuration, say what counts, and end
-  vedette-agent version
+Usage:
+  vedette-agent [--config FILE]          Run the agent.
+  vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
+  vedette-agent version                  Print the version.
 
-Without --config the file is /opt/armory/config/armory-agent.yml, or the other
-places where the predecessor looked.
+Without --config the agent reads /opt/armory/config/armory-agent.yml or one of the other
+default files of its predecessor.
 `
 
 func main() {
@@ -65,8 +66,8 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	return group.Wait()
 }
 
-// setGCPercent trades some processor time for memory, unless the operator has set
-// other terms: garbage is collected when the heap has grown by half.
+// setGCPercent makes the garbage collector run when the heap has grown by half, which costs
+// some processor time and saves memory. It respects GOGC.
 func setGCPercent() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
@@ -88,7 +89,7 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 	}
 }
 
-// serveHealth serves the agent's own port until ctx ends.
+// serveHealth serves the health checks until ctx ends.
 func serveHealth(ctx context.Context, cfg config.Server, h http.Handler, log *slog.Logger) error {
 	tlsConfig, err := cfg.TLSConfig()
 	if err != nil {
@@ -96,7 +97,7 @@ func serveHealth(ctx context.Context, cfg config.Server, h http.Handler, log *sl
 	}
 	listener, err := net.Listen("tcp", cfg.ListenAddress())
 	if err != nil {
-		return fmt.Errorf("listen for health checks: %w; set server.port to a free port", err)
+		return fmt.Errorf("listen for health checks: %w: set server.port to a free port", err)
 	}
 	srv := &http.Server{Handler: h, TLSConfig: tlsConfig, ReadHeaderTimeout: 5 * time.Second}
 	if err := httpserver.Serve(ctx, srv, listener, 0, log); err != nil {

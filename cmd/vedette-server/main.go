@@ -1,5 +1,4 @@
-// Command vedette-server takes what agents report, keeps it in SQL and answers
-// readers from there.
+// Command vedette-server stores what agents report in SQL and serves it over REST.
 package main
 
 import (
@@ -14,14 +13,15 @@ import (
 	"github.com/vedette-io/vedette/server/config"
 )
 
-const usage = `vedette-server keeps what agents report and answers readers from it.
+const usage = `vedette-server stores what agents report and serves it over REST.
 
-  vedette-server [--config FILE] [--data-dir DIR]          run
-  vedette-server check [--config FILE] [--data-dir DIR]    read the configuration, say what counts, and end
-  vedette-server version
+Usage:
+  vedette-server [--config FILE] [--data-dir DIR]          Run the server.
+  vedette-server check [--config FILE] [--data-dir DIR]    Check the configuration and print the settings in effect.
+  vedette-server version                                   Print the version.
 
-Without a configuration it serves REST on 127.0.0.1:7002 and agents on
-127.0.0.1:9091, and keeps its data in SQLite below /var/lib/vedette.
+Without a configuration file the server listens on 127.0.0.1:7002 for REST and on
+127.0.0.1:9091 for agents, and stores its data in SQLite in /var/lib/vedette.
 `
 
 func main() {
@@ -43,6 +43,7 @@ func main() {
 	}.Main()
 }
 
+// remarks returns the warnings and notes of a configuration.
 func remarks(cfg *config.Config) []string {
 	var lines []string
 	for _, warning := range cfg.Warnings() {

@@ -142,9 +142,9 @@ func Find(root string, paths []string) (string, error) {
 	return "", nil
 }
 
-// LoadFirst is Load of the file at path or, if path is empty, of the first of the default
-// paths below root that Find returns. It returns the path that it read; if there is no
-// file, the path is empty and the struct has its defaults.
+// LoadFirst loads the file at path or, if path is empty, the first of the default paths below
+// root that Find returns. It returns the path of the file; if there is no file, the path is
+// empty and the struct has its defaults.
 func LoadFirst(root, path string, defaultPaths []string, o Options, into any) (string, *Report, error) {
 	if path == "" {
 		found, err := Find(root, defaultPaths)

@@ -10,11 +10,11 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// ReloadingCredentials are TLS credentials that read the authorities' file at each
-// handshake, so that a new authority counts without a restart. While that file can't
-// be read, the last good one counts.
+// ReloadingCredentials are TLS credentials that read the CA file at each handshake, so that a
+// new CA is trusted without a restart. If the file cannot be read, they use the CAs that were
+// read last.
 type ReloadingCredentials struct {
-	credentials.TransportCredentials // for all but handshakes; of the first configuration
+	credentials.TransportCredentials // of the first configuration, for everything but handshakes
 	read                             func() (*tls.Config, error)
 	log                              *slog.Logger
 
@@ -22,7 +22,8 @@ type ReloadingCredentials struct {
 	last *tls.Config
 }
 
-// NewReloadingCredentials reads the files for the first time.
+// NewReloadingCredentials returns credentials whose configuration read returns. It fails if
+// the first read fails.
 func NewReloadingCredentials(read func() (*tls.Config, error), log *slog.Logger) (*ReloadingCredentials, error) {
 	first, err := read()
 	if err != nil {
@@ -41,13 +42,13 @@ func (c *ReloadingCredentials) current() *tls.Config {
 	defer c.mu.Unlock()
 	cfg, err := c.read()
 	if err != nil {
-		c.log.Warn("certificates can't be read again; those that were read before count", "error", err)
+		c.log.Warn("certificates not reloaded, keeping the previous ones", "error", err)
 		return c.last
 	}
 	c.last = cfg
 	return cfg
 }
 
-// Clone implements credentials.TransportCredentials. The state is shared, as all of
-// it is safe for that.
+// Clone implements credentials.TransportCredentials. Clones share the state, which is safe for
+// concurrent use.
 func (c *ReloadingCredentials) Clone() credentials.TransportCredentials { return c }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// container is what of a container is shown.
+// container has the fields of a container that kubectl describes.
 type container struct {
 	Name, Image   string
 	Command, Args []string
@@ -154,7 +154,7 @@ func (d *descriptionLines) addQuantities(title string, quantities map[string]str
 	}
 }
 
-// String writes a probe on one line.
+// String returns a probe on one line, as kubectl prints it.
 func (p *probe) String() string {
 	attributes := fmt.Sprintf("delay=%ds timeout=%ds period=%ds #success=%d #failure=%d",
 		p.InitialDelaySeconds, p.TimeoutSeconds, p.PeriodSeconds, p.SuccessThreshold, p.FailureThreshold)
@@ -223,7 +223,8 @@ func (d *descriptionLines) addEnvVar(v envVar, r resources) {
 	}
 }
 
-// value is what a variable has of "limits.cpu": in divisors, rounded up.
+// value returns the value of an environment variable that refers to a resource such as
+// "limits.cpu", in units of the divisor, rounded up.
 func (r resources) value(what, divisor string) string {
 	which, name, _ := strings.Cut(what, ".")
 	quantities := map[string]map[string]string{"limits": r.Limits, "requests": r.Requests}[which]
