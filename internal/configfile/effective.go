@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// KeyValue is one setting as it counts, and where it comes from. A secret's
-// value is masked.
+// KeyValue is one effective setting and its origin. The value of a secret is masked.
 type KeyValue struct {
 	Key   string
 	Value string
@@ -19,8 +18,8 @@ type KeyValue struct {
 // String returns "server.port = 7002 (default)".
 func (kv KeyValue) String() string { return fmt.Sprintf("%s = %s (%s)", kv.Key, kv.Value, kv.From) }
 
-// Effective lists all settings of a struct that Load filled, in the order of its
-// fields, but for unused ones that nobody set.
+// Effective returns all settings of a struct that Load filled, in the order of its fields. It omits
+// unused settings that are not set.
 func Effective(config any, r *Report) []KeyValue {
 	e := &settingLister{report: r}
 	e.listStruct(location{}, reflect.Indirect(reflect.ValueOf(config)))
@@ -71,7 +70,7 @@ func (e *settingLister) addSetting(p location, value string) {
 	e.all = append(e.all, KeyValue{Key: p.path, Value: value, From: e.report.PositionOf(p.path).String()})
 }
 
-// formatValue prints a leaf. Types with secrets mask themselves when printed.
+// formatValue formats a value. Types with secrets mask themselves.
 func formatValue(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:

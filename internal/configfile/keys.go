@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Key describes one key of a configuration, for its reference.
+// Key describes one key of a configuration, for the reference.
 type Key struct {
-	Path    string // "kubernetes.accounts[].name"
+	Path    string // for example "kubernetes.accounts[].name"
 	Aliases []string
-	Type    string // "text", "whole number", "list of text", …; empty for a group of keys
+	Type    string // "text", "whole number", "list of text" and so on; "" for a group of keys
 	Default string
-	Env     string // the variable that counts where nothing else sets the key
+	Env     string // the variable that sets the key if nothing else does
 	Unused  bool
-	GoType  string // the struct that holds the field, for its comments
-	GoField string // "Armory.Secret" where the struct of Armory has no name
-	Group   string // the type of a group of keys; empty for a leaf or a struct without a name
+	GoType  string // the struct that contains the field, to find its comment
+	GoField string // for example "Armory.Secret" if the struct of Armory has no name
+	Group   string // the type of a group of keys; "" for a leaf or a struct without a name
 }
 
-// Keys lists all keys of a struct type, groups before what is in them.
+// Keys returns all keys of a struct type, each group before its keys.
 func Keys(config any) []Key {
 	t := indirect(reflect.TypeOf(config))
 	return keysOf(t, location{}, t.Name(), "")
@@ -52,7 +52,7 @@ func keysOf(t reflect.Type, p location, goType, goPrefix string) (keys []Key) {
 	return keys
 }
 
-// typeName says what a user may write.
+// typeName returns a type's name for users.
 func typeName(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[Secret]():
@@ -60,7 +60,7 @@ func typeName(t reflect.Type) string {
 	case reflect.TypeFor[Bytes]():
 		return "size"
 	case reflect.TypeFor[Duration]():
-		return "span of time"
+		return "duration"
 	case reflect.TypeFor[Ignored]():
 		return "anything"
 	}

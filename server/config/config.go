@@ -1,6 +1,5 @@
-// Package config is what a user writes in vedette-server.yml. It takes over what
-// the predecessor's plugin and Clouddriver itself were told about gRPC, the
-// cache and the database, under the names that they have there.
+// Package config reads and validates vedette-server.yml. It accepts the keys that the Scale Agent's
+// plugin and Clouddriver use for gRPC, the cache and the database.
 package config
 
 import (
@@ -10,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// Config is all that a server can be told. Make one with Load.
+// Config holds all settings of the server. Create it with Load.
 type Config struct {
 	// Folder for the embedded database.
 	DataDir string `config:"dataDir" default:"/var/lib/vedette"`
@@ -29,9 +28,9 @@ type Config struct {
 	Logging     Logging     `config:"logging"`
 	Kubesvc     Kubesvc     `config:"kubesvc"`
 	Spring      Spring      `config:"spring"`
-	Clouddriver             // its other groups
+	Clouddriver             // Clouddriver's other groups
 
-	// Path is the file that was read; empty where none was found.
+	// Path is the file that was read; "" if none was found.
 	Path string
 
 	report   *configfile.Report
@@ -39,17 +38,16 @@ type Config struct {
 	notices  []string
 }
 
-// Unused tells of each key that was set and has no effect in this version, as
+// Unused returns each key that is set and has no effect in this version, as
 // "vedette-server.yml:7:3: redis".
 func (c *Config) Unused() []string { return c.report.Unused() }
 
-// Notices are things about the configuration that an operator should know and
-// that are no errors.
+// Notices returns what an operator should know about the configuration, without errors.
 func (c *Config) Notices() []string {
 	return slices.Concat(c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice))
 }
 
-// Warnings are things about the configuration that leave a door open.
+// Warnings returns settings that weaken security.
 func (c *Config) Warnings() []string {
 	return nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning)
 }
@@ -58,10 +56,10 @@ func nonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
-// Effective lists all settings as they count, secrets masked.
+// Effective returns all effective settings, with secrets masked.
 func (c *Config) Effective() []configfile.KeyValue { return configfile.Effective(c, c.report) }
 
-// Cache is which kinds of objects agents report.
+// Cache selects the kinds of objects that agents report.
 type Cache struct {
 	// Kinds to cache where an account says nothing else.
 	Kinds []string `config:"kinds" default:"ReplicaSet,Service,Ingress,DaemonSet,Deployment,Pod,StatefulSet,Job,CronJob,NetworkPolicy,Namespace,CustomResourceDefinition"`
@@ -71,7 +69,7 @@ type Cache struct {
 	All bool `config:"all,unused" default:"false"`
 }
 
-// Accounts is the life of an account.
+// Accounts configures the lifetime of accounts.
 type Accounts struct {
 	// How long an account stays after its last agent has gone. Only time counts in which this server runs and its database answers, so that no outage takes accounts away.
 	GracePeriod configfile.Duration `config:"gracePeriod" default:"10m"`
@@ -79,10 +77,10 @@ type Accounts struct {
 	RemoveData bool `config:"removeData" default:"true"`
 }
 
-// Grace is GracePeriod.
+// Grace returns GracePeriod.
 func (a Accounts) Grace() time.Duration { return time.Duration(a.GracePeriod) }
 
-// Agents is how agents are treated.
+// Agents configures the connections of agents.
 type Agents struct {
 	// Seconds between two signs of life, in both directions. Three missed ones end a connection.
 	HeartbeatSeconds int `config:"pulseSeconds" default:"3"`
@@ -94,12 +92,12 @@ type Agents struct {
 	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"0"`
 }
 
-// HeartbeatInterval is PulseSeconds.
+// HeartbeatInterval returns the interval between two heartbeats.
 func (a Agents) HeartbeatInterval() time.Duration {
 	return time.Duration(a.HeartbeatSeconds) * time.Second
 }
 
-// Credentials is how accounts are shown to Spinnaker.
+// Credentials configures how Spinnaker sees accounts.
 type Credentials struct {
 	// Values of accountType that make an account a primary one.
 	PrimaryAccountTypes []string `config:"primaryAccountTypes" default:"default"`
@@ -109,7 +107,7 @@ type Credentials struct {
 	Poller configfile.Ignored `config:"poller,unused"`
 }
 
-// Logging is what is logged, and how. Lines go to standard output.
+// Logging configures the log, which goes to standard output.
 type Logging struct {
 	// Least severe level to log: trace, debug, info, warn, error, fatal or panic, in any case.
 	Level string `config:"level" default:"info" env:"LOG_LEVEL"`
@@ -117,7 +115,7 @@ type Logging struct {
 	Format string `config:"format" default:"text"`
 }
 
-// Spring are keys of Spring that must not be passed over.
+// Spring holds keys of Spring that must not be ignored.
 type Spring struct {
 	Config struct {
 		// Another file to read: not supported, and refused, as its settings would be missing.

@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// Tasks is how Spinnaker's operations run.
+// Tasks configures how Spinnaker's operations run.
 type Tasks struct {
 	// How long one operation in a cluster may take.
 	Timeout configfile.Duration `config:"timeout" default:"30s"`
@@ -23,12 +23,12 @@ type Tasks struct {
 	PersistOutputForAllAccounts bool `config:"persistOutputForAllAccounts" default:"false"`
 }
 
-// Durations are Timeout, DeleteTimeout and Keep.
+// Durations returns Timeout, DeleteTimeout and Retention.
 func (t Tasks) Durations() (timeout, deleteTimeout, retention time.Duration) {
 	return time.Duration(t.Timeout), time.Duration(t.DeleteTimeout), time.Duration(t.Retention)
 }
 
-// Manifests is what deployments do to manifests.
+// Manifests configures how deployments change manifests.
 type Manifests struct {
 	// Write the labels app.kubernetes.io/name and app.kubernetes.io/managed-by.
 	AppLabels bool `config:"appLabels" default:"true"`
@@ -38,7 +38,7 @@ type Manifests struct {
 	DockerImages string `config:"dockerImages" default:"match-name-and-tag"`
 }
 
-// Jobs is what is told of Jobs that stages run.
+// Jobs configures what is returned about Jobs that stages run.
 type Jobs struct {
 	// Tell the status of a Job's pods with it. Without, an execution's context stays small where Jobs have many pods; why a Job failed is told nonetheless.
 	DetailedPodStatus bool `config:"detailedPodStatus" default:"true"`
@@ -55,13 +55,13 @@ func (c *Config) checkTasks(t Tasks, m Manifests) {
 		value configfile.Duration
 	}{{"tasks.timeout", t.Timeout}, {"tasks.deleteTimeout", t.DeleteTimeout}, {"tasks.keep", t.Retention}} {
 		if time.Duration(d.value) < time.Second {
-			c.addProblem(d.path, "%q must be a second or more, and %s stands there", d.path, time.Duration(d.value))
+			c.addProblem(d.path, "%q must be 1s or more, got %s", d.path, time.Duration(d.value))
 		}
 	}
 	if t.MaxTasks < 1 {
-		c.addProblem("tasks.most", "%q must be 1 or more, and %d stands there", "tasks.most", t.MaxTasks)
+		c.addProblem("tasks.most", "%q must be 1 or more, got %d", "tasks.most", t.MaxTasks)
 	}
 	if !m.MatchNameOnly() && !strings.EqualFold(m.DockerImages, "match-name-and-tag") {
-		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, and %q stands there", "manifests.dockerImages", m.DockerImages)
+		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, got %q", "manifests.dockerImages", m.DockerImages)
 	}
 }
