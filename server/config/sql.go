@@ -70,7 +70,7 @@ type ConnectionPool struct {
 }
 
 // DatabaseURL is the URL of a database, which may contain a password. It is printed and logged with
-// the password masked; Reveal returns all of it. The zero value is no URL.
+// the password masked; Reveal returns all of it. The zero value is empty.
 type DatabaseURL struct{ secret configfile.Secret }
 
 // NewDatabaseURL returns a DatabaseURL for a URL.

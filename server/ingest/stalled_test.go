@@ -113,7 +113,7 @@ func TestFeedMessageNamesOmittedObjects(t *testing.T) {
 			want string // part of the message; "" means no message
 		}{
 			{"object added", upsert(term, "bad", 1), "1 object is left out because the database cannot store it: Pod default/bad: "},
-			{"another object added", upsert(term, "good", 2), "Pod default/bad: the database can't keep this data: value too long"},
+			{"another object added", upsert(term, "good", 2), "Pod default/bad: " + store.ErrData.Error() + ": value too long"},
 			{"snapshot ended", end, "Pod default/bad"},
 			{"snapshot begun", Step{Type: Begin, Account: "prod", Term: term, Feed: pods}, ""},
 			{"object in the snapshot", upsert(term, "bad", 3), "Pod default/bad"},
