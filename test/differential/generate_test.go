@@ -169,7 +169,7 @@ var sharedKinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { re
 func newSequence(seed uint64, mode string) sequence {
 	random := rand.New(rand.NewPCG(seed, uint64(len(mode))))
 	s := sequence{seed: seed, mode: mode, kind: kinds[random.IntN(len(kinds))]}
-	switch random.IntN(6) { // steps that find more are more frequent
+	switch random.IntN(6) { // kinds that find more are more frequent
 	case 0:
 		s.kind = kinds[slices.IndexFunc(kinds, func(k *kind) bool { return k.secret })]
 	case 1, 2:

@@ -60,8 +60,8 @@ type piece struct {
 // maxInFlight is the maximum number of pieces in flight per direction.
 const maxInFlight = 64
 
-// copy forwards one direction. If one end stops writing, copy closes the other end's read side; any
-// error resets both.
+// copy forwards one direction. At the end of the data it closes the write side of the connection to
+// the other end, so that this reads EOF. Any error resets both connections.
 func (l *link) copy(d Direction, to, from net.Conn) {
 	pieces := make(chan piece, maxInFlight)
 	l.proxy.work.Go(func() { defer close(pieces); l.read(d, from, pieces) })
