@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -121,8 +122,11 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 	for _, notice := range cfg.Notices() {
 		log.Warn(notice)
 	}
-	for _, key := range cfg.Unused() {
-		log.Info("setting without effect in this version", "key", key)
+	if unused := cfg.Unused(); len(unused) > 0 {
+		log.Info("settings have no effect in this version; vedette-agent check lists them", "count", len(unused))
+	}
+	if keys := cfg.InactiveSettings(); len(keys) > 0 {
+		log.Warn("settings without effect change behavior; docs/config-agent.md has the reasons", "keys", strings.Join(keys, ", "))
 	}
 	for _, r := range cfg.RejectedAccounts {
 		log.Error("account left out", "account", r.Name, "at", r.At.String(), "error", r.Reason)

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/agent/config"
+)
+
+func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
+	for _, tt := range []struct{ why, file, keys string }{
+		{"no setting is inactive", "kubernetes.accounts: [{name: a}]", ""},
+		{"nobody relies on these", "{clouddriver.keepAliveHeartbeatSeconds: 60, kubernetes.accounts: [{name: a, cacheThreads: 2}]}", ""},
+		{"these have their defaults", "{prometheus.enabled: false, logging.file: stdout}", ""},
+		{"of several accounts", "{prometheus.enabled: true, kubernetes.accounts: [{name: a, oAuthScopes: [x]}, {name: b, oAuthScopes: [x], liveManifestCalls: true}, {name: ''}]}",
+			"kubernetes.accounts[].oAuthScopes, kubernetes.accounts[].liveManifestCalls, prometheus.enabled"},
+	} {
+		file := filepath.Join(t.TempDir(), "agent.yml")
+		if err := os.WriteFile(file, []byte(tt.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatalf("%s: %v", tt.why, err)
+		}
+		var log bytes.Buffer
+		logStartup(cfg, slog.New(slog.NewTextHandler(&log, nil)))
+		want := 0
+		if tt.keys != "" {
+			want = 1
+		}
+		if got := strings.Count(log.String(), "settings without effect change behavior"); got != want || !strings.Contains(log.String(), tt.keys) {
+			t.Errorf("%s: got %d warnings, want %d with %q; log:\n%s", tt.why, got, want, tt.keys, log.String())
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/server/config"
+)
+
+func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
+	for _, tt := range []struct{ why, file, keys string }{
+		{"no setting is inactive", "server.port: 7002", ""},
+		{"nobody relies on these", "{redis.enabled: true, sql.migration.user: m, kubernetes.enabled: true, aws.enabled: false, artifacts.gitrepo: {enabled: false, accounts: []}}", ""},
+		{"one server is what there is", "kubesvc.cluster: local", ""},
+		{"other servers, accounts and providers", "{armory.kubesvc: {cluster: kubernetes, dynamicAccounts: {enabled: true}}, kubernetes: {enabled: true, accounts: [{name: a}]}, aws: {enabled: true}}",
+			"kubesvc.cluster, kubesvc.dynamicAccounts, kubernetes, aws"},
+	} {
+		file := filepath.Join(t.TempDir(), "server.yml")
+		if err := os.WriteFile(file, []byte(tt.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatalf("%s: %v", tt.why, err)
+		}
+		var log bytes.Buffer
+		logConfig(cfg, slog.New(slog.NewTextHandler(&log, nil)))
+		want := 0
+		if tt.keys != "" {
+			want = 1
+		}
+		if got := strings.Count(log.String(), "settings without effect change behavior"); got != want || !strings.Contains(log.String(), tt.keys) {
+			t.Errorf("%s: got %d warnings, want %d with %q; log:\n%s", tt.why, got, want, tt.keys, log.String())
+		}
+	}
+}
