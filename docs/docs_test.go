@@ -145,7 +145,7 @@ func hasTest(t *testing.T, dir, name string) bool {
 
 func documents(t *testing.T) []string {
 	t.Helper()
-	files := []string{"../README.md", "../SECURITY.md"}
+	files := []string{"../README.md", "../SECURITY.md", "../CONTRIBUTING.md", "../CHANGELOG.md"}
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") {
 			files = append(files, path)
