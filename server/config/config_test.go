@@ -223,7 +223,8 @@ func TestReference(t *testing.T) {
 			"- Keys may be nested (`server: {port: 7002}`) or written with dots (`server.port: 7002`). Unknown keys are errors.\n" +
 			"- Environment variables override the file: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
-			"- The server reads its file once, at start: restart it after a change.\n\n" +
+			"- The server reads its file once, at start: restart it after a change.\n" +
+			"- The file may be one of the predecessor's plugin or of Clouddriver. If `check` reports unknown keys of Clouddriver, remove them.\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`) or are seconds.",
 	}, Config{})
 	if err != nil {

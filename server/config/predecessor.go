@@ -100,7 +100,7 @@ type KubesvcCache struct {
 	OnDemandQuickWaitMs int `config:"onDemandQuickWaitMs,ignored" default:"10000"`
 	// Maximum time of an operation, in milliseconds. Today: tasks.timeout.
 	OperationWaitMs int `config:"operationWaitMs,planned,warn" default:"30000"`
-	// Events are read from the cluster when somebody looks, and not kept.
+	// Events are read from the cluster on request, and not kept.
 	EventsCleanupFrequencySeconds int `config:"eventsCleanupFrequencySeconds,ignored" default:"7200"`
 	// Three missed heartbeats end a connection.
 	AgentCleanupFrequencySeconds int `config:"agentCleanupFrequencySeconds,ignored"`

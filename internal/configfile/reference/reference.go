@@ -26,8 +26,8 @@ type Page struct {
 const (
 	aboutPlanned = "These keys are accepted and have no effect in this version. %s logs one warning at its start that names those marked with ⚠, if the\n" +
 		"file sets them to something other than their default: without them, it behaves differently than the file asks for."
-	aboutIgnored = "These keys are accepted so that files of the predecessor and of Clouddriver load unchanged. No version will use them. The warning\n" +
-		"at the start names those marked with ⚠, too."
+	aboutIgnored = "These keys are accepted because files of the predecessor or of Clouddriver contain them. No version will use them. The warning at the\n" +
+		"start names those marked with ⚠, too."
 )
 
 // Markdown writes a page about all keys of a configuration, in three parts: keys
