@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/version"
 )
@@ -122,12 +122,7 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 	for _, notice := range cfg.Notices() {
 		log.Warn(notice)
 	}
-	if unused := cfg.Unused(); len(unused) > 0 {
-		log.Info("settings have no effect in this version; vedette-agent check lists them", "count", len(unused))
-	}
-	if keys := cfg.InactiveSettings(); len(keys) > 0 {
-		log.Warn("settings without effect change behavior; docs/config-agent.md has the reasons", "keys", strings.Join(keys, ", "))
-	}
+	configfile.LogUnused(log, cfg, "docs/config-agent.md")
 	for _, r := range cfg.RejectedAccounts {
 		log.Error("account left out", "account", r.Name, "at", r.At.String(), "error", r.Reason)
 	}

@@ -10,9 +10,9 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
@@ -99,26 +99,16 @@ func serve(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	log.Info("vedette-server", "version", version.String(), "config", cfg.Path, "server", settings.ID, "database", cfg.Database().String())
-	logConfig(cfg, log)
-	srv, err := server.Listen(settings, log)
-	if err != nil {
-		return err
-	}
-	return srv.Run(ctx)
-}
-
-// logConfig logs what an operator should know of the configuration.
-func logConfig(cfg *config.Config, log *slog.Logger) {
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
 	}
 	for _, notice := range cfg.Notices() {
 		log.Info(notice)
 	}
-	if unused := cfg.Unused(); len(unused) > 0 {
-		log.Info("settings have no effect in this version; vedette-server check lists them", "count", len(unused))
+	configfile.LogUnused(log, cfg, "docs/config-server.md")
+	srv, err := server.Listen(settings, log)
+	if err != nil {
+		return err
 	}
-	if keys := cfg.InactiveSettings(); len(keys) > 0 {
-		log.Warn("settings without effect change behavior; docs/config-server.md has the reasons", "keys", strings.Join(keys, ", "))
-	}
+	return srv.Run(ctx)
 }

@@ -1,14 +1,12 @@
-package main
+package config
 
 import (
 	"bytes"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/internal/configfile"
 )
 
 func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
@@ -19,16 +17,12 @@ func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 		{"other servers, accounts and providers", "{armory.kubesvc: {cluster: kubernetes, dynamicAccounts: {enabled: true}}, kubernetes: {enabled: true, accounts: [{name: a}]}, aws: {enabled: true}}",
 			"kubesvc.cluster, kubesvc.dynamicAccounts, kubernetes, aws"},
 	} {
-		file := filepath.Join(t.TempDir(), "server.yml")
-		if err := os.WriteFile(file, []byte(tt.file), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+		c, err := parse("c.yml", []byte(tt.file), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.why, err)
 		}
 		var log bytes.Buffer
-		logConfig(cfg, slog.New(slog.NewTextHandler(&log, nil)))
+		configfile.LogUnused(slog.New(slog.NewTextHandler(&log, nil)), c, "docs/config-server.md")
 		want := 0
 		if tt.keys != "" {
 			want = 1

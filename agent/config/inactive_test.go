@@ -1,14 +1,12 @@
-package main
+package config
 
 import (
 	"bytes"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/internal/configfile"
 )
 
 func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
@@ -19,16 +17,12 @@ func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 		{"of several accounts", "{prometheus.enabled: true, kubernetes.accounts: [{name: a, oAuthScopes: [x]}, {name: b, oAuthScopes: [x], liveManifestCalls: true}, {name: ''}]}",
 			"kubernetes.accounts[].oAuthScopes, kubernetes.accounts[].liveManifestCalls, prometheus.enabled"},
 	} {
-		file := filepath.Join(t.TempDir(), "agent.yml")
-		if err := os.WriteFile(file, []byte(tt.file), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+		c, err := parse("c.yml", []byte(tt.file), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.why, err)
 		}
 		var log bytes.Buffer
-		logStartup(cfg, slog.New(slog.NewTextHandler(&log, nil)))
+		configfile.LogUnused(slog.New(slog.NewTextHandler(&log, nil)), c, "docs/config-agent.md")
 		want := 0
 		if tt.keys != "" {
 			want = 1
