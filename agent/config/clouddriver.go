@@ -16,8 +16,10 @@ type Clouddriver struct {
 	// Connect without TLS. Default: true if nothing below clouddriver.tls is set, otherwise false.
 	Insecure *bool `config:"insecure"`
 	// Connect to the server directly: ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
-	NoProxy bool    `config:"noProxy" default:"false"`
-	TLS     TLS     `config:"tls"`
+	NoProxy bool `config:"noProxy" default:"false"`
+	// Security of the connection to the server.
+	TLS TLS `config:"tls"`
+	// Credentials for a proxy in front of the server.
 	Auth    Auth    `config:"auth"`
 	Backoff Backoff `config:"backoff,planned"`
 	// The server's agents.pulseSeconds decides.

@@ -100,8 +100,10 @@ type Kubernetes struct {
 	// Use only accounts that the server sends; ignore those of this file.
 	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,planned,warn" default:"false"`
 	// A switch of Clouddriver that users copy along; the agent always watches its accounts.
-	Enabled         bool            `config:"enabled,ignored,warn" default:"true"`
-	Retries         Retries         `config:"retries"`
+	Enabled bool `config:"enabled,ignored,warn" default:"true"`
+	// Retries of failed requests of operations. Throttling, an overloaded API server and network failures are always retried, unless the request could take effect twice. Errors of the operation itself are never retried.
+	Retries Retries `config:"retries"`
+	// Which manifests are applied server-side.
 	ServerSideApply ServerSideApply `config:"serverSideApply"`
 	// What to do with manifest fields that the API server does not know. `strict` rejects the manifest, as kubectl does. `warn` drops the fields and returns warnings, which Spinnaker does not show. `ignore` drops the fields. Server-side applies always reject such fields.
 	FieldValidation string `config:"fieldValidation" default:"strict"`

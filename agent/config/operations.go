@@ -42,17 +42,15 @@ type ClouddriverRetries struct {
 	RetryableErrors []string `config:"retryableErrors"`
 }
 
-// ServerSideApply decides which manifests are applied server-side. Each value is
-// `always`, `never` or `allowed`; with `allowed` the annotations of the manifest
-// decide.
+// ServerSideApply decides which manifests are applied server-side.
 type ServerSideApply struct {
-	// Apply server-side. With `allowed`, ConfigMaps and Secrets are applied server-side, and other kinds client-side unless an annotation asks for it.
+	// `always`, `never` or `allowed`: apply server-side. With `allowed`, ConfigMaps and Secrets are applied server-side, and other kinds client-side, unless the manifest's annotation `agent-k8s.armory.io/serverside-apply` is true.
 	Enabled string `config:"enabled" default:"allowed"`
-	// Remove managed fields, so that the agent is the only manager.
+	// `always`, `never` or `allowed`: remove managed fields, so that the agent is the only manager. With `allowed`, the annotation `agent-k8s.armory.io/ssa-clear-managed-fields` decides.
 	ClearManagedFields string `config:"clearManagedFields" default:"allowed"`
 	// Removed fields are removed from the object without this help.
 	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`
-	// Other values for single kinds.
+	// Values for single kinds. They apply if the value above is `allowed`.
 	Kinds []ServerSideApplyKind `config:"kinds"`
 }
 
@@ -60,9 +58,9 @@ type ServerSideApply struct {
 type ServerSideApplyKind struct {
 	// Kind, as in a manifest.
 	Kind string `config:"kind"`
-	// Apply server-side.
+	// As serverSideApply.enabled, for this kind.
 	Enabled string `config:"enabled" default:"allowed"`
-	// Remove managed fields, so that the agent is the only manager.
+	// As serverSideApply.clearManagedFields, for this kind.
 	ClearManagedFields string `config:"clearManagedFields" default:"allowed"`
 	// Removed fields are removed from the object without this help.
 	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`

@@ -15,7 +15,8 @@ type Server struct {
 	Host string `config:"host"`
 	// Port of /health, /health/liveness and /health/readiness. Answers contain account names and errors only for requests from the loopback address or with a client certificate that server.ssl.cacertFile signed.
 	Port int `config:"port" default:"8082"`
-	SSL  SSL `config:"ssl"`
+	// Security of the port.
+	SSL SSL `config:"ssl"`
 }
 
 // SSL secures the agent's HTTP port.

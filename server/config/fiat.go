@@ -14,9 +14,11 @@ type Fiat struct {
 	// URL of Fiat, for example http://spin-fiat:7003. Required if enabled.
 	BaseURL string `config:"baseUrl"`
 	// If Fiat does not answer, allow requests to use the accounts that they name in X-SPINNAKER-ACCOUNTS, and all applications. If false, they are denied.
-	LegacyFallback bool      `config:"legacyFallback" default:"false"`
-	Cache          FiatCache `config:"cache"`
-	Retry          FiatRetry `config:"retry"`
+	LegacyFallback bool `config:"legacyFallback" default:"false"`
+	// Cache of users' permissions.
+	Cache FiatCache `config:"cache"`
+	// Retries of requests to Fiat.
+	Retry FiatRetry `config:"retry"`
 
 	// baseUrl is used instead.
 	Host string `config:"host,ignored"`
@@ -32,7 +34,7 @@ type Fiat struct {
 	GrantedAuthorities configfile.Ignored `config:"grantedAuthorities,ignored"`
 }
 
-// FiatCache is how long what Fiat said counts.
+// FiatCache configures the cache of users' permissions.
 type FiatCache struct {
 	// Maximum number of users whose permissions are cached.
 	MaxEntries int `config:"maxEntries" default:"1000"`
@@ -40,7 +42,7 @@ type FiatCache struct {
 	ExpiresAfterWriteSeconds int `config:"expiresAfterWriteSeconds" default:"20"`
 }
 
-// FiatRetry is how often Fiat is asked again when it fails.
+// FiatRetry configures retries of requests to Fiat.
 type FiatRetry struct {
 	// Time after which the server stops trying and denies the request, in milliseconds.
 	MaxBackoffMillis int `config:"maxBackoffMillis" default:"10000"`

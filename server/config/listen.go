@@ -22,7 +22,8 @@ type Server struct {
 	Hosts []string `config:"hosts"`
 	// Memory for all answers to readers. One caller may use half of it. A request that gets none within 10 seconds fails with status 503.
 	ReadBytes configfile.Bytes `config:"readBytes" default:"64MiB"`
-	SSL       SSL              `config:"ssl"`
+	// Security of the REST API.
+	SSL SSL `config:"ssl"`
 }
 
 // SSL secures the REST API.
@@ -43,19 +44,22 @@ type SSL struct {
 
 // GRPC configures the port to which agents connect.
 type GRPC struct {
+	// Port for agents.
 	Server GRPCServer `config:"server"`
-	Auth   GRPCAuth   `config:"auth"`
+	// Agents that may connect.
+	Auth GRPCAuth `config:"auth"`
 }
 
-// GRPCServer is the port for agents.
+// GRPCServer configures the port for agents.
 type GRPCServer struct {
 	// Port for agents.
 	Port int `config:"port" default:"9091"`
 	// Address to listen on; * for all. Default: all addresses if grpc.server.security.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
 	// Let agents connect from other machines without a certificate. Anyone who can reach the port can then register accounts. If false, the server does not start with such a port.
-	AllowUnauthenticated bool     `config:"allowUnauthenticated" default:"false"`
-	Security             Security `config:"security"`
+	AllowUnauthenticated bool `config:"allowUnauthenticated" default:"false"`
+	// Security of the port for agents. Files may be written as file:/path.
+	Security Security `config:"security"`
 	// gRPC's health service is always served.
 	HealthServiceEnabled bool `config:"healthServiceEnabled,ignored" default:"true"`
 	// Agents split large messages; no limit needs to be raised.
@@ -86,7 +90,7 @@ type Security struct {
 	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,ignored"`
 }
 
-// GRPCAuth is which agents may connect.
+// GRPCAuth decides which agents may connect.
 type GRPCAuth struct {
 	X509 struct {
 		// Accept only certificates whose subject matches a filter. Not supported: a file that sets it to true is rejected, because every certificate would be accepted.

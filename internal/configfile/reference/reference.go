@@ -65,15 +65,45 @@ func (w *writer) comment(key configfile.Key) string {
 func (w *writer) writeActive(keys []configfile.Key) {
 	section := "-"
 	for _, key := range keys {
-		if key.Type == "" || key.Status != configfile.ActiveKey {
+		if key.Status != configfile.ActiveKey || key.Type == "" && !w.isSubgroup(key, keys) {
 			continue
 		}
 		if name := sectionOf(key); name != section {
 			section = name
 			w.writeHeading(name, keys)
 		}
-		w.writeRow(key)
+		if key.Type == "" {
+			w.writeGroupRow(key)
+		} else {
+			w.writeRow(key)
+		}
 	}
+}
+
+// isSubgroup reports whether a group within a section has a row of its own: it has
+// a comment, and keys that work.
+func (w *writer) isSubgroup(key configfile.Key, keys []configfile.Key) bool {
+	if w.groupComment(key) == "" || sectionOf(key) == "" || key.Path == "kubernetes.accounts" || key.Path == "services.fiat" {
+		return false
+	}
+	for _, k := range keys {
+		if k.Type != "" && k.Status == configfile.ActiveKey && (strings.HasPrefix(k.Path, key.Path+".") || strings.HasPrefix(k.Path, key.Path+"[].")) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupComment returns the comment of a group's field, or else of its type.
+func (w *writer) groupComment(key configfile.Key) string {
+	if comment := w.comments[key.GoType+"."+key.GoField]; comment != "" {
+		return comment
+	}
+	return w.comments[key.Group]
+}
+
+func (w *writer) writeGroupRow(key configfile.Key) {
+	fmt.Fprintf(&w.out, "| `%s` | group |  | %s |\n", key.Path, escape(w.groupComment(key)))
 }
 
 // sectionOf returns the first word of a path; empty for keys at the top.

@@ -15,6 +15,18 @@ type Sample struct {
 	Later int `config:"later,planned,warn"`
 	// The whole group is gone.
 	Gone Nothing `config:"gone,ignored"`
+	Port Port    `config:"port"`
+}
+
+// Port configures the port.
+type Port struct {
+	TLS Security `config:"tls"`
+}
+
+// Security secures the port.
+type Security struct {
+	// Use TLS.
+	Enabled bool `config:"enabled" default:"false"`
 }
 
 // Nothing is a group that is gone.
@@ -30,6 +42,7 @@ func TestEachKeyIsInOneTable(t *testing.T) {
 	}
 	for _, part := range []struct{ heading, next, row string }{
 		{"# Sample", "## Keys that later versions will use", "| `works` | string | `x` | A key that works. |"},
+		{"## `port`", "## Keys that later versions will use", "| `port.tls` | group |  | Security secures the port. |\n| `port.tls.enabled` | boolean | `false` | Use TLS. |"},
 		{"## Keys that later versions will use", "## Accepted and ignored", "| `later` ⚠ | integer |  | A key of a later version. |"},
 		{"## Accepted and ignored", "", "| `gone.*` ⚠ | The whole group is gone. |"},
 	} {
