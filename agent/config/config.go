@@ -101,7 +101,7 @@ type Kubernetes struct {
 	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,planned,warn" default:"false"`
 	// A switch of Clouddriver that users copy along; the agent always watches its accounts.
 	Enabled bool `config:"enabled,ignored,warn" default:"true"`
-	// Retries of failed requests of operations. Throttling, an overloaded API server and network failures are always retried, unless the request could take effect twice. Errors of the operation itself are never retried.
+	// Retries of failed requests of operations. With any of these settings except enabled: false, requests that throttling, an overloaded API server or the network failed are retried, unless they could take effect twice. Errors of the operation itself are never retried.
 	Retries Retries `config:"retries"`
 	// Which manifests are applied server-side.
 	ServerSideApply ServerSideApply `config:"serverSideApply"`

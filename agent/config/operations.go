@@ -1,11 +1,9 @@
 package config
 
 // Retries configures how often a failed request of an operation to an API server
-// is tried again. Throttling, an overloaded API server and network failures are
-// always retried, unless the request could take effect twice. Errors of the
-// operation itself are never retried.
+// is tried again.
 type Retries struct {
-	// Retry failed requests.
+	// Retry failed requests. If false, no request is retried.
 	Enabled bool `config:"enabled" default:"true"`
 	// Maximum number of retries. Default: no limit until the operation's deadline, and 3 for failures that only retryAnyError or retryableErrors select.
 	MaxRetries *int `config:"maxRetries"`
