@@ -18,14 +18,17 @@ type decoder struct {
 // location is where the decoder stands.
 type location struct {
 	path   string
-	unused bool
+	status Status
+	warn   bool // of the key itself, or of a group that holds it
 }
 
 func (p location) key(s keySpec) location {
-	return location{joinPath(p.path, s.name), p.unused || s.unused}
+	return location{joinPath(p.path, s.name), max(p.status, s.status), p.warn || s.warn}
 }
-func (p location) withKey(k string) location { return location{joinPath(p.path, k), p.unused} }
-func (p location) item(i int) location       { return location{indexPath(p.path, i), p.unused} }
+func (p location) withKey(k string) location { return p.at(joinPath(p.path, k)) }
+func (p location) item(i int) location       { return p.at(indexPath(p.path, i)) }
+func (p location) at(path string) location   { return location{path, p.status, p.warn} }
+func (p location) isInactive() bool          { return p.status != ActiveKey }
 
 // decodeStruct fills a struct from the keys of several mappings: nested and dotted
 // keys of one group come as several.
@@ -233,14 +236,14 @@ func (d *decoder) expandText(p location, n *node) (string, bool) {
 		e := expander{root: d.original, env: d.options.lookup, remaining: maxExpansions}
 		expanded, err := e.expand(text)
 		if err != nil {
-			if !p.unused {
+			if !p.isInactive() {
 				d.report.Add(n.at, p.path, "%q: %s", p.path, err)
 			}
 			return "", false
 		}
 		text = expanded
 	}
-	if reference := secretReferencePrefix(text); reference != "" && !p.unused {
+	if reference := secretReferencePrefix(text); reference != "" && !p.isInactive() {
 		d.report.Add(n.at, p.path, "%q holds an %s reference, which this version can't resolve: give the value or a ${PLACEHOLDER}", p.path, reference)
 		return "", false
 	}
@@ -260,7 +263,7 @@ func secretReferencePrefix(text string) string {
 
 // recordSetting notes that a path was given. Who gives it last is remembered.
 func (d *decoder) recordSetting(p location, n *node) {
-	d.report.settings[p.path] = setting{at: n.at, unused: p.unused}
+	d.report.settings[p.path] = setting{at: n.at, unused: p.isInactive()}
 }
 
 // reportKind reports that something of another type stands in a place.
