@@ -15,6 +15,9 @@ type Permissions struct {
 	parsed *vedette.Permissions // nil where there are none
 }
 
+// ConfigTypeName implements configfile's name of a type.
+func (Permissions) ConfigTypeName() string { return "list or map of roles" }
+
 // String returns "READ [dev], WRITE [ops]", or "open to everyone".
 func (p *Permissions) String() string {
 	if p.parsed == nil {

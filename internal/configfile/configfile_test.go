@@ -28,8 +28,8 @@ type sample struct {
 	Labels  map[string]string `config:"labels"`
 	Server  sampleServer      `config:"server"`
 	Entries []sampleEntry     `config:"entries"`
-	Future  sampleFuture      `config:"future,unused"`
-	Other   Ignored           `config:"other,unused"`
+	Future  sampleFuture      `config:"future,planned,warn"`
+	Other   Ignored           `config:"other,ignored,warn"`
 }
 
 type sampleServer struct {

@@ -18,14 +18,17 @@ type decoder struct {
 // location is the path that is being decoded.
 type location struct {
 	path   string
-	unused bool
+	status Status
+	warn   bool // of the key itself, or of a group that holds it
 }
 
 func (p location) key(s keySpec) location {
-	return location{joinPath(p.path, s.name), p.unused || s.unused}
+	return location{joinPath(p.path, s.name), max(p.status, s.status), p.warn || s.warn}
 }
-func (p location) withKey(k string) location { return location{joinPath(p.path, k), p.unused} }
-func (p location) item(i int) location       { return location{indexPath(p.path, i), p.unused} }
+func (p location) withKey(k string) location { return p.at(joinPath(p.path, k)) }
+func (p location) item(i int) location       { return p.at(indexPath(p.path, i)) }
+func (p location) at(path string) location   { return location{path, p.status, p.warn} }
+func (p location) isInactive() bool          { return p.status != ActiveKey }
 
 // decodeStruct fills a struct from the keys of several mappings, because the nested and dotted keys
 // of one group are separate mappings.
@@ -233,15 +236,15 @@ func (d *decoder) expandText(p location, n *node) (string, bool) {
 		e := expander{root: d.original, env: d.options.lookup, remaining: maxExpansions}
 		expanded, err := e.expand(text)
 		if err != nil {
-			if !p.unused {
+			if !p.isInactive() {
 				d.report.Add(n.at, p.path, "%q: %s", p.path, err)
 			}
 			return "", false
 		}
 		text = expanded
 	}
-	if reference := secretReferencePrefix(text); reference != "" && !p.unused {
-		d.report.Add(n.at, p.path, "%q is an %s reference, which this version cannot resolve: use the value itself or a ${PLACEHOLDER}", p.path, reference)
+	if reference := secretReferencePrefix(text); reference != "" && !p.isInactive() {
+		d.report.Add(n.at, p.path, "%q holds an %s reference, which this version can't resolve: give the value or a ${PLACEHOLDER}", p.path, reference)
 		return "", false
 	}
 	return text, true
@@ -260,7 +263,7 @@ func secretReferencePrefix(text string) string {
 
 // recordSetting records that a path is set. A later call overrides an earlier one.
 func (d *decoder) recordSetting(p location, n *node) {
-	d.report.settings[p.path] = setting{at: n.at, unused: p.unused}
+	d.report.settings[p.path] = setting{at: n.at, unused: p.isInactive()}
 }
 
 // reportKind reports a node of the wrong kind.

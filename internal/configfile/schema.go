@@ -6,18 +6,32 @@ import (
 	"strings"
 )
 
-// keySpec is the description of a key in a struct field's tags:
+// Status says whether a key has an effect in this version.
+type Status int
+
+// A key of a group is at least as inactive as its group.
+const (
+	ActiveKey  Status = iota
+	PlannedKey        // accepted; a later version will use it
+	IgnoredKey        // accepted so that files of other products load; no version will use it
+)
+
+// keySpec holds what the tags of a struct field define for a key:
 //
-//	config:"clientKeyFilePassword,alias=clientKeyPassword,unused" default:"x" env:"LOG_LEVEL"
+//	config:"clientKeyFilePassword,alias=clientKeyPassword" default:"x" env:"LOG_LEVEL"
+//	config:"fields,planned,warn"
 //
-// alias may be repeated. unused marks a key that is accepted and has no effect; on a group it
-// applies to all keys below. default is written as in YAML. env names a variable that is used if
-// nothing else sets the key. A field without a config tag is not part of the file. The keys of an
-// embedded struct without a tag belong to the struct that embeds it.
+// alias may be repeated. planned and ignored mark keys without an effect; on a
+// group they apply to all keys in it. warn marks such a key if users may rely on
+// its effect, so that programs warn at start (see InactiveSettings). default is
+// written as in YAML. env names a variable that applies if nothing else sets
+// the key. A field without a config tag is not part of the file. An embedded
+// struct without one adds its keys to the struct that embeds it.
 type keySpec struct {
 	name         string
 	aliases      []string
-	unused       bool
+	status       Status
+	warn         bool
 	defaultValue string // "" for none
 	env          string
 	index        []int
@@ -52,7 +66,14 @@ func (s *keySpec) parseTag(tag string) {
 		if alias, ok := strings.CutPrefix(part, "alias="); ok {
 			s.aliases = append(s.aliases, alias)
 		}
-		s.unused = s.unused || part == "unused"
+		switch part {
+		case "planned":
+			s.status = PlannedKey
+		case "ignored":
+			s.status = IgnoredKey
+		case "warn":
+			s.warn = true
+		}
 	}
 }
 
@@ -107,7 +128,7 @@ func uniquePathOf(t reflect.Type, key string) []string {
 // lists.
 func walkKeys(t reflect.Type, path string, visit func(path string, s keySpec)) {
 	for _, s := range keySpecs(t) {
-		if s.unused {
+		if s.status != ActiveKey {
 			continue
 		}
 		keyPath := joinPath(path, s.name)

@@ -1,7 +1,8 @@
 package configfile
 
-// Unmarshaler is implemented by types that decode a value themselves, because they accept several
-// forms.
+import "slices"
+
+// Unmarshaler is a type that reads a value of several forms by itself.
 type Unmarshaler interface {
 	UnmarshalConfig(v Value)
 }
@@ -56,8 +57,15 @@ func (v Value) Fields() ([]Field, bool) {
 	return fields, v.node.kind == mappingNode
 }
 
-// Text returns a single value with its placeholders expanded. It returns false if the value is not
-// a single one, or if expanding failed, which it reports.
+// HasEntries reports whether a key of a group holds a list with entries. Unlike
+// Fields it reports no problems, because other products decide what may be in
+// their groups.
+func (v Value) HasEntries(key string) bool {
+	return slices.ContainsFunc(v.node.fields, func(f field) bool { return f.key == key && len(f.value.items) > 0 })
+}
+
+// Text returns a single value with placeholders filled in; false where it is
+// none, or where they could not be filled in, which is then reported.
 func (v Value) Text() (string, bool) {
 	if v.node.kind != scalarNode {
 		return "", false
@@ -65,12 +73,31 @@ func (v Value) Text() (string, bool) {
 	return v.decoder.expandText(v.location, v.node)
 }
 
-// Ignored accepts and discards any value. It is for groups of other products' keys that have no
-// effect here.
-type Ignored struct{}
+// Ignored accepts any value and keeps none of it. It is for groups of other
+// products' keys that have no effect here.
+type Ignored struct {
+	on bool // something in the group is switched on, so that it differs from its default
+}
 
-// String does not show the keys, because they may contain secrets.
+// String returns a placeholder, because the group may hold secrets.
 func (Ignored) String() string { return "(not shown)" }
 
-// UnmarshalConfig accepts any value.
-func (*Ignored) UnmarshalConfig(Value) {}
+// UnmarshalConfig accepts everything.
+func (i *Ignored) UnmarshalConfig(v Value) { i.on = v.node.isOn() }
+
+// isOn reports whether a value sets anything: generated files are full of groups
+// like "bitbucket: {enabled: false, accounts: []}".
+func (n *node) isOn() bool {
+	for _, f := range n.fields {
+		if f.key == "enabled" && f.value.kind == scalarNode {
+			return f.value.text != "false"
+		}
+	}
+	switch n.kind {
+	case mappingNode:
+		return slices.ContainsFunc(n.fields, func(f field) bool { return f.value.isOn() })
+	case listNode:
+		return len(n.items) > 0
+	}
+	return n.kind == scalarNode
+}

@@ -16,83 +16,87 @@ import (
 type Server struct {
 	// Port of the REST API.
 	Port int `config:"port" default:"7002"`
-	// Address to listen on; * for all. By default all with server.ssl.enabled, and only the loopback address without.
+	// Address to listen on; * for all. Default: all addresses if server.ssl.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
-	// Names that the REST API may be called by while it listens on the loopback address only, those of a proxy on the same machine: an IP address or localhost always may. Another name is refused then, as it may be that of a web page whose name server says 127.0.0.1.
+	// Host names under which clients may call a server that listens on a loopback address, for example those of a proxy on the same machine. IP addresses and localhost always work. Other names are rejected, because a web page could use them (DNS rebinding).
 	Hosts []string `config:"hosts"`
-	// Memory that answers to readers may take together. One caller may have half of it; whoever finds none for 10 seconds is refused with 503.
+	// Memory for all answers to readers. One caller may use half of it. A request that gets none within 10 seconds fails with status 503.
 	ReadBytes configfile.Bytes `config:"readBytes" default:"64MiB"`
-	SSL       SSL              `config:"ssl"`
+	// Security of the REST API.
+	SSL SSL `config:"ssl"`
 }
 
 // SSL configures TLS of the REST API.
 type SSL struct {
 	// Serve HTTPS.
 	Enabled bool `config:"enabled" default:"false"`
-	// PEM file with the certificate and its intermediates. It is read again when it changes.
+	// PEM file with the certificate and its intermediates. The server reads it again when it changes.
 	CertFile string `config:"certFile"`
-	// PEM file with the key; by default the key stands in certFile. PKCS#8, PKCS#1 or EC.
+	// PEM file with the private key: PKCS#8, PKCS#1 or EC. Default: the key is in certFile.
 	KeyFile string `config:"keyFile"`
-	// Password of the key, where it is encrypted PKCS#8.
+	// Password of the private key, if it is encrypted PKCS#8.
 	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
-	// PEM file with those who sign client certificates, needed for want and need. It is read again when it changes.
+	// PEM file with the certificate authorities of client certificates, required for want and need. The server reads it again when it changes.
 	CACertFile string `config:"cacertFile"`
-	// Client certificates: none, request (ask), any (insist on one, whoever signed it), want (check one that comes), need (insist on a good one).
+	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify one if it is sent), need (require and verify).
 	ClientAuth string `config:"clientAuth" default:"none"`
 }
 
-// GRPC configures the port for agents.
+// GRPC configures the port to which agents connect.
 type GRPC struct {
+	// Port for agents.
 	Server GRPCServer `config:"server"`
-	Auth   GRPCAuth   `config:"auth"`
+	// Agents that may connect.
+	Auth GRPCAuth `config:"auth"`
 }
 
-// GRPCServer configures how agents connect.
+// GRPCServer configures the port for agents.
 type GRPCServer struct {
 	// Port for agents.
 	Port int `config:"port" default:"9091"`
-	// Address to listen on; * for all. By default all with grpc.server.security.enabled, and only the loopback address without.
+	// Address to listen on; * for all. Default: all addresses if grpc.server.security.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
-	// Let agents connect from other machines without a certificate: whoever can reach the port may register accounts then. Without it, the server does not start with such a port.
-	AllowUnauthenticated bool     `config:"allowUnauthenticated" default:"false"`
-	Security             Security `config:"security"`
-	// Serve gRPC's health service: it always is served.
-	HealthServiceEnabled bool `config:"healthServiceEnabled,unused" default:"true"`
-	// Biggest message: agents cut what is bigger into pieces.
-	MaxInboundMessageSize configfile.Bytes `config:"maxInboundMessageSize,unused" default:"4MB"`
+	// Let agents connect from other machines without a certificate. Anyone who can reach the port can then register accounts. If false, the server does not start with such a port.
+	AllowUnauthenticated bool `config:"allowUnauthenticated" default:"false"`
+	// Security of the port for agents. Files may be written as file:/path.
+	Security Security `config:"security"`
+	// gRPC's health service is always served.
+	HealthServiceEnabled bool `config:"healthServiceEnabled,ignored" default:"true"`
+	// Agents split large messages; no limit needs to be raised.
+	MaxInboundMessageSize configfile.Bytes `config:"maxInboundMessageSize,ignored" default:"4MB"`
 }
 
 // Security configures TLS of the port for agents. File names may have the prefix file:.
 type Security struct {
 	// Use TLS.
 	Enabled bool `config:"enabled" default:"false"`
-	// PEM file with the certificate and its intermediates. It is read again when it changes.
+	// PEM file with the certificate and its intermediates. The server reads it again when it changes.
 	CertificateChain string `config:"certificateChain"`
-	// PEM file with the key. PKCS#8, PKCS#1 or EC.
+	// PEM file with the private key: PKCS#8, PKCS#1 or EC.
 	PrivateKey string `config:"privateKey"`
-	// Password of the key, where it is encrypted PKCS#8.
+	// Password of the private key, if it is encrypted PKCS#8.
 	PrivateKeyPassword configfile.Secret `config:"privateKeyPassword"`
-	// Certificates of agents: NONE, OPTIONAL (check one that comes) or REQUIRE. The latter two need trustCertCollection.
+	// Certificates of agents: NONE, OPTIONAL (verify one if it is sent) or REQUIRE. OPTIONAL and REQUIRE need trustCertCollection.
 	ClientAuth string `config:"clientAuth" default:"NONE"`
-	// PEM file with those who sign agents' certificates. It is read again when it changes.
+	// PEM file with the certificate authorities of agents. The server reads it again when it changes.
 	TrustCertCollection string `config:"trustCertCollection"`
-	// Versions of TLS to accept: TLSv1.2 and TLSv1.3. Older ones never are.
+	// TLS versions to accept: TLSv1.2 and TLSv1.3. Older versions are never accepted.
 	Protocols []string `config:"protocols"`
-	// Cipher suites: Go's own choice counts.
-	Ciphers []string `config:"ciphers,unused"`
-	// Seconds between pings: agents.pulseSeconds counts.
-	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,unused"`
-	// Seconds to wait for the answer to one.
-	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,unused"`
+	// Go chooses the cipher suites; none of them is known to be weak.
+	Ciphers []string `config:"ciphers,ignored,warn"`
+	// agents.pulseSeconds is used instead.
+	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,ignored"`
+	// Three missed heartbeats end a connection.
+	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,ignored"`
 }
 
-// GRPCAuth configures which agents may connect.
+// GRPCAuth decides which agents may connect.
 type GRPCAuth struct {
 	X509 struct {
-		// Accept only certificates whose subject a filter matches: not supported, and refused, as everyone would get in.
+		// Accept only certificates whose subject matches a filter. Not supported: a file that sets it to true is rejected, because every certificate would be accepted.
 		Enabled bool `config:"enabled" default:"false"`
-		// Regular expressions of subjects.
-		Filters []string `config:"filters,unused"`
+		// Regular expressions of certificate subjects.
+		Filters []string `config:"filters,planned"`
 	} `config:"x509"`
 }
 

@@ -15,58 +15,58 @@ import (
 
 // SQL configures the database.
 type SQL struct {
-	// sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name; MariaDB is mysql too. By default SQLite in dataDir.
+	// URL of the database: sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name (MySQL and MariaDB). Default: SQLite in dataDir.
 	URL DatabaseURL `config:"url"`
-	// User, where the URL names none.
+	// User, if the URL does not contain one.
 	User string `config:"user"`
-	// Password, where the URL holds none.
+	// Password, if the URL does not contain one.
 	Password configfile.Secret `config:"password"`
-	// Clouddriver's form: the pool called default counts, or the one that has default: true.
+	// Clouddriver's form. The pool named default is used, or the one with default: true. Keys of a pool: jdbcUrl, user, password, default. Its other keys have no effect.
 	ConnectionPools map[string]ConnectionPool `config:"connectionPools"`
-	// Clouddriver's switch: there always is a database.
-	Enabled bool `config:"enabled,unused" default:"true"`
-	// Another user for changes of the schema.
-	Migration configfile.Ignored `config:"migration,unused"`
-	// Clouddriver's cache.
-	Cache configfile.Ignored `config:"cache,unused"`
-	// Clouddriver's scheduler.
-	Scheduler configfile.Ignored `config:"scheduler,unused"`
-	// Clouddriver's tasks.
-	TaskRepository configfile.Ignored `config:"taskRepository,unused"`
-	// Clouddriver's cleaning.
-	UnknownAgentCleanupAgent configfile.Ignored `config:"unknown-agent-cleanup-agent,unused"`
-	// Transactions are tried again as needed.
-	TransactionRetry configfile.Ignored `config:"transactionRetry,unused"`
-	// Clouddriver's retries.
-	Retries configfile.Ignored `config:"retries,unused"`
+	// The server always uses a database.
+	Enabled bool `config:"enabled,ignored" default:"true"`
+	// sql.user changes the schema and needs the rights for it.
+	Migration configfile.Ignored `config:"migration,ignored"`
+	// The server has no cache beside the database.
+	Cache configfile.Ignored `config:"cache,ignored"`
+	// The server watches; nothing needs a schedule.
+	Scheduler configfile.Ignored `config:"scheduler,ignored"`
+	// Tasks are always kept in the database.
+	TaskRepository configfile.Ignored `config:"taskRepository,ignored"`
+	// accounts.gracePeriod removes accounts without agents.
+	UnknownAgentCleanupAgent configfile.Ignored `config:"unknown-agent-cleanup-agent,ignored"`
+	// Failed transactions are always retried.
+	TransactionRetry configfile.Ignored `config:"transactionRetry,ignored"`
+	// Failed transactions are always retried.
+	Retries configfile.Ignored `config:"retries,ignored"`
 }
 
 // ConnectionPool is one of Clouddriver's connection pools.
 type ConnectionPool struct {
-	// Use this one where none is named.
+	// Use this pool if none is named default.
 	Default bool `config:"default" default:"false"`
-	// jdbc:mysql://host:3306/name, jdbc:mariadb:… or jdbc:postgresql:….
+	// jdbc:mysql://host:3306/name, jdbc:mariadb:... or jdbc:postgresql:...
 	JDBCURL DatabaseURL `config:"jdbcUrl"`
-	// User.
+	// User of the database.
 	User string `config:"user"`
-	// Password.
+	// Password of the user.
 	Password configfile.Secret `config:"password"`
-	// SQL dialect: the URL tells.
-	Dialect string `config:"dialect,unused"`
-	// JDBC driver.
-	Driver string `config:"driver,unused"`
-	// Connections at most.
-	MaxPoolSize int `config:"maxPoolSize,unused"`
-	// Idle connections.
-	MinIdle int `config:"minIdle,unused"`
-	// Milliseconds that a connection lives.
-	MaxLifetimeMs int `config:"maxLifetimeMs,unused"`
-	// Milliseconds to wait for a connection.
-	ConnectionTimeoutMs int `config:"connectionTimeoutMs,unused"`
-	// Milliseconds after which an unused connection is closed.
-	IdleTimeoutMs int `config:"idleTimeoutMs,unused"`
-	// Milliseconds to wait for a check of a connection.
-	ValidationTimeoutMs int `config:"validationTimeoutMs,unused"`
+	// The URL contains the dialect.
+	Dialect string `config:"dialect,ignored"`
+	// The server does not use JDBC.
+	Driver string `config:"driver,ignored"`
+	// The server chooses the number of connections.
+	MaxPoolSize int `config:"maxPoolSize,ignored"`
+	// The server chooses the number of connections.
+	MinIdle int `config:"minIdle,ignored"`
+	// The server replaces connections that fail.
+	MaxLifetimeMs int `config:"maxLifetimeMs,ignored"`
+	// The server has limits of its own.
+	ConnectionTimeoutMs int `config:"connectionTimeoutMs,ignored"`
+	// The server has limits of its own.
+	IdleTimeoutMs int `config:"idleTimeoutMs,ignored"`
+	// The server has limits of its own.
+	ValidationTimeoutMs int `config:"validationTimeoutMs,ignored"`
 }
 
 // DatabaseURL is the URL of a database, which may contain a password. It is printed and logged with
@@ -89,7 +89,11 @@ func (u *DatabaseURL) UnmarshalText(text []byte) error {
 // Hidden keeps the URL out of configfile's messages.
 func (DatabaseURL) Hidden() {}
 
-// String returns the URL with its password masked. If it cannot be parsed, all of it is masked.
+// ConfigTypeName implements configfile's name of a type.
+func (DatabaseURL) ConfigTypeName() string { return "URL" }
+
+// String returns the URL with its password masked, and only a mask where the
+// URL is no URL.
 func (u DatabaseURL) String() string {
 	const mask = "********"
 	text := u.Reveal()
