@@ -244,7 +244,7 @@ func (d *decoder) expandText(p location, n *node) (string, bool) {
 		text = expanded
 	}
 	if reference := secretReferencePrefix(text); reference != "" && !p.isInactive() {
-		d.report.Add(n.at, p.path, "%q holds an %s reference, which this version can't resolve: give the value or a ${PLACEHOLDER}", p.path, reference)
+		d.report.Add(n.at, p.path, "%q is an %s reference, which this version cannot resolve: use the value itself or a ${PLACEHOLDER}", p.path, reference)
 		return "", false
 	}
 	return text, true

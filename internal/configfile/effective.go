@@ -27,8 +27,8 @@ func Effective(config any, r *Report) []KeyValue {
 }
 
 // InactiveSettings lists the keys that were set to something other than their
-// default, have no effect in this version, and are marked with warn: whoever set
-// one relies on an effect that is missing. Entries of lists share one path
+// default, have no effect in this version, and are marked with warn,
+// because users may rely on the missing effect. Entries of lists share one path
 // ("kubernetes.accounts[].oAuthScopes"), because a file with 100 accounts must
 // not make 100 entries.
 func InactiveSettings(config any, r *Report) []string {

@@ -14,8 +14,8 @@ type Key struct {
 	Env     string // the variable that applies if nothing else sets the key
 	Status  Status
 	Warn    bool   // users may rely on the effect that it does not have
-	GoType  string // the struct that holds the field, for its comments
-	GoField string // "Armory.Secret" where the struct of Armory has no name
+	GoType  string // the struct that contains the field, to find its comment
+	GoField string // for example "Armory.Secret" if the struct of Armory has no name
 	Group   string // the type of a group of keys; empty for a leaf or a struct without a name
 }
 

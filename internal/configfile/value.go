@@ -2,7 +2,8 @@ package configfile
 
 import "slices"
 
-// Unmarshaler is a type that reads a value of several forms by itself.
+// Unmarshaler is implemented by types that decode a value themselves, because they accept several
+// forms.
 type Unmarshaler interface {
 	UnmarshalConfig(v Value)
 }
@@ -64,8 +65,8 @@ func (v Value) HasEntries(key string) bool {
 	return slices.ContainsFunc(v.node.fields, func(f field) bool { return f.key == key && len(f.value.items) > 0 })
 }
 
-// Text returns a single value with placeholders filled in; false where it is
-// none, or where they could not be filled in, which is then reported.
+// Text returns a single value with its placeholders expanded. It returns false if the value is not
+// a single one, or if expanding failed, which it reports.
 func (v Value) Text() (string, bool) {
 	if v.node.kind != scalarNode {
 		return "", false

@@ -1,6 +1,5 @@
-// Package config reads vedette-server.yml. It accepts the keys of the
-// predecessor's plugin and of Clouddriver for gRPC, the cache and the database,
-// under the names that they have there.
+// Package config reads and validates vedette-server.yml. It accepts the keys that the Scale Agent's
+// plugin and Clouddriver use for gRPC, the cache and the database.
 package config
 
 import (
@@ -53,7 +52,7 @@ func (c *Config) Notices() []string {
 	return slices.Concat(c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice))
 }
 
-// Warnings are facts about the configuration that leave the server open to strangers.
+// Warnings are settings that weaken security.
 func (c *Config) Warnings() []string {
 	return nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning)
 }
