@@ -27,8 +27,8 @@ func Effective(config any, r *Report) []KeyValue {
 }
 
 // InactiveSettings lists the keys that were set to something other than their
-// default, have no effect in this version, and are marked with warn: whoever set
-// one relies on an effect that is missing. Entries of lists share one path
+// default, have no effect in this version, and are marked with warn,
+// because users may rely on the missing effect. Entries of lists share one path
 // ("kubernetes.accounts[].oAuthScopes"), because a file with 100 accounts must
 // not make 100 entries.
 func InactiveSettings(config any, r *Report) []string {
@@ -113,7 +113,7 @@ func (e *settingLister) addSetting(p location, value string) {
 	e.all = append(e.all, KeyValue{Key: p.path, Value: value, From: e.report.PositionOf(p.path).String()})
 }
 
-// formatValue prints a leaf. Types with secrets mask themselves when printed.
+// formatValue formats a value. Types with secrets mask themselves.
 func formatValue(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Key describes one key of a configuration, for its reference.
+// Key describes one key of a configuration, for the reference.
 type Key struct {
-	Path    string // "kubernetes.accounts[].name"
+	Path    string // for example "kubernetes.accounts[].name"
 	Aliases []string
 	Type    string // "string", "integer", "list of strings", ...; empty for a group of keys
 	Default string
 	Env     string // the variable that applies if nothing else sets the key
 	Status  Status
 	Warn    bool   // users may rely on the effect that it does not have
-	GoType  string // the struct that holds the field, for its comments
-	GoField string // "Armory.Secret" where the struct of Armory has no name
+	GoType  string // the struct that contains the field, to find its comment
+	GoField string // for example "Armory.Secret" if the struct of Armory has no name
 	Group   string // the type of a group of keys; empty for a leaf or a struct without a name
 }
 
-// Keys lists all keys of a struct type, groups before what is in them.
+// Keys returns all keys of a struct type, each group before its keys.
 func Keys(config any) []Key {
 	t := indirect(reflect.TypeOf(config))
 	return keysOf(t, location{}, t.Name(), "")

@@ -37,7 +37,7 @@ type keySpec struct {
 	index        []int
 }
 
-// keySpecs lists the keys of a struct type in the order of its fields.
+// keySpecs returns the keys of a struct type in the order of its fields.
 func keySpecs(t reflect.Type) []keySpec {
 	var specs []keySpec
 	for i := range t.NumField() {
@@ -79,8 +79,8 @@ func (s *keySpec) parseTag(tag string) {
 
 func (s keySpec) names() []string { return append([]string{s.name}, s.aliases...) }
 
-// matchKey finds the spec that a key means: by its exact name, then in any case,
-// then by the first words of a dotted key, whose rest it returns.
+// matchKey finds the spec for a key: by its exact name, ignoring case, or by the first words of a
+// dotted key. It returns the rest of a dotted key.
 func matchKey(specs []keySpec, key string) (found int, rest string) {
 	for i, s := range specs {
 		for _, name := range s.names() {
@@ -100,7 +100,7 @@ func matchKey(specs []keySpec, key string) (found int, rest string) {
 	return found, rest
 }
 
-// names lists what may stand in a group, for suggestions.
+// keyNames returns the keys of a group, for suggestions.
 func keyNames(specs []keySpec) []string {
 	var names []string
 	for _, s := range specs {
@@ -109,8 +109,8 @@ func keyNames(specs []keySpec) []string {
 	return names
 }
 
-// uniquePathOf finds the one path below a type at which a key does exist, for
-// whoever indented it wrongly; nil where there is none or more than one.
+// uniquePathOf returns the only path below a type with the given key, to suggest it if a key is
+// indented wrongly. It returns nil if there is none or more than one.
 func uniquePathOf(t reflect.Type, key string) []string {
 	var found []string
 	walkKeys(t, "", func(path string, s keySpec) {
@@ -124,8 +124,8 @@ func uniquePathOf(t reflect.Type, key string) []string {
 	return found
 }
 
-// walkKeys visits each key below a struct type, but for those without effect.
-// Entries of lists have "[]" in their path.
+// walkKeys visits each key below a struct type, except unused ones. Paths have "[]" for entries of
+// lists.
 func walkKeys(t reflect.Type, path string, visit func(path string, s keySpec)) {
 	for _, s := range keySpecs(t) {
 		if s.status != ActiveKey {
@@ -155,8 +155,7 @@ func indirect(t reflect.Type) reflect.Type {
 	return t
 }
 
-// isLeaf reports whether a type is read in one piece, so that nothing below it
-// has keys that we know.
+// isLeaf reports whether a type is decoded as a whole, so that there are no keys below it.
 func isLeaf(t reflect.Type) bool {
 	if p := reflect.PointerTo(t); p.Implements(unmarshalerType) || p.Implements(textUnmarshalerType) {
 		return true

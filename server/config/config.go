@@ -1,6 +1,5 @@
-// Package config reads vedette-server.yml. It accepts the keys of the
-// predecessor's plugin and of Clouddriver for gRPC, the cache and the database,
-// under the names that they have there.
+// Package config reads and validates vedette-server.yml. It accepts the keys that the Scale Agent's
+// plugin and Clouddriver use for gRPC, the cache and the database.
 package config
 
 import (
@@ -29,7 +28,7 @@ type Config struct {
 	Logging     Logging     `config:"logging"`
 	Kubesvc     Kubesvc     `config:"kubesvc"`
 	Spring      Spring      `config:"spring"`
-	Clouddriver             // its other groups
+	Clouddriver             // Clouddriver's other groups
 
 	// Path is the file that was read; empty if none was found.
 	Path string
@@ -53,7 +52,7 @@ func (c *Config) Notices() []string {
 	return slices.Concat(c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice))
 }
 
-// Warnings are facts about the configuration that leave the server open to strangers.
+// Warnings are settings that weaken security.
 func (c *Config) Warnings() []string {
 	return nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning)
 }
@@ -83,7 +82,7 @@ type Accounts struct {
 	RemoveData bool `config:"removeData" default:"true"`
 }
 
-// Grace is GracePeriod.
+// Grace returns GracePeriod.
 func (a Accounts) Grace() time.Duration { return time.Duration(a.GracePeriod) }
 
 // Agents limits what agents cost the server.
@@ -98,7 +97,7 @@ type Agents struct {
 	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"0"`
 }
 
-// HeartbeatInterval is PulseSeconds.
+// HeartbeatInterval returns the interval between two heartbeats.
 func (a Agents) HeartbeatInterval() time.Duration {
 	return time.Duration(a.HeartbeatSeconds) * time.Second
 }

@@ -52,7 +52,7 @@ type FiatRetry struct {
 	RetryMultiplier float64 `config:"retryMultiplier" default:"1.5"`
 }
 
-// AuthorizeConfig is how Fiat is asked; nil where it is not.
+// AuthorizeConfig returns the configuration of package authorize; nil if Fiat is disabled.
 func (f Fiat) AuthorizeConfig() *authorize.FiatConfig {
 	if !f.Enabled {
 		return nil
@@ -75,20 +75,20 @@ func (c *Config) checkFiat(f Fiat) {
 		"retry.maxBackoffMillis": f.Retry.MaxBackoffMillis, "retry.initialBackoffMillis": f.Retry.InitialBackoffMillis,
 	} {
 		if n < 1 || n > 1<<31-1 {
-			c.addProblem(prefix+key, "%q must be 1 or more, and %d stands there", prefix+key, n)
+			c.addProblem(prefix+key, "%q must be 1 or more, got %d", prefix+key, n)
 		}
 	}
 	if f.Retry.RetryMultiplier < 1 {
-		c.addProblem(prefix+"retry.retryMultiplier", "%q must be 1 or more, and %g stands there", prefix+"retry.retryMultiplier", f.Retry.RetryMultiplier)
+		c.addProblem(prefix+"retry.retryMultiplier", "%q must be 1 or more, got %g", prefix+"retry.retryMultiplier", f.Retry.RetryMultiplier)
 	}
 	switch fiat := f.AuthorizeConfig(); {
 	case f.Enabled && f.BaseURL == "":
-		c.addProblem(prefix+"enabled", "%q is true, and %q is missing", prefix+"enabled", prefix+"baseUrl")
+		c.addProblem(prefix+"enabled", "%q is true, but %q is missing", prefix+"enabled", prefix+"baseUrl")
 	case f.Enabled:
 		if err := fiat.Validate(); err != nil {
 			c.addProblem(prefix+"baseUrl", "%q: %s", prefix+"baseUrl", err)
 		}
 	case f.BaseURL != "":
-		c.addNotice(prefix+"baseUrl", "services.fiat.baseUrl is set and services.fiat.enabled is not: Fiat is not asked, everyone may read, and accounts with permissions are kept by X-SPINNAKER-ACCOUNTS alone")
+		c.addNotice(prefix+"baseUrl", "services.fiat.baseUrl is set, but services.fiat.enabled is not true: everyone may read, and only the header X-SPINNAKER-ACCOUNTS protects accounts with permissions")
 	}
 }

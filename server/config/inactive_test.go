@@ -12,8 +12,8 @@ import (
 func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 	for _, tt := range []struct{ why, file, keys string }{
 		{"no setting is inactive", "server.port: 7002", ""},
-		{"nobody relies on these", "{redis.enabled: true, sql.migration.user: m, kubernetes.enabled: true, aws.enabled: false, artifacts.gitrepo: {enabled: false, accounts: []}}", ""},
-		{"one server is what there is", "kubesvc.cluster: local", ""},
+		{"settings without warn", "{redis.enabled: true, sql.migration.user: m, kubernetes.enabled: true, aws.enabled: false, artifacts.gitrepo: {enabled: false, accounts: []}}", ""},
+		{"one server", "kubesvc.cluster: local", ""},
 		{"other servers, accounts and providers", "{armory.kubesvc: {cluster: kubernetes, dynamicAccounts: {enabled: true}}, kubernetes: {enabled: true, accounts: [{name: a}]}, aws: {enabled: true}}",
 			"kubesvc.cluster, kubesvc.dynamicAccounts, kubernetes, aws"},
 	} {

@@ -26,7 +26,7 @@ type Server struct {
 	SSL SSL `config:"ssl"`
 }
 
-// SSL secures the REST API.
+// SSL configures TLS of the REST API.
 type SSL struct {
 	// Serve HTTPS.
 	Enabled bool `config:"enabled" default:"false"`
@@ -66,7 +66,7 @@ type GRPCServer struct {
 	MaxInboundMessageSize configfile.Bytes `config:"maxInboundMessageSize,ignored" default:"4MB"`
 }
 
-// Security secures the port for agents. Files may be written as file:/path.
+// Security configures TLS of the port for agents. File names may have the prefix file:.
 type Security struct {
 	// Use TLS.
 	Enabled bool `config:"enabled" default:"false"`
@@ -100,31 +100,31 @@ type GRPCAuth struct {
 	} `config:"x509"`
 }
 
-// ListenAddress is an address to listen on.
+// ListenAddress is an address to listen on, with remarks about it.
 type ListenAddress struct {
-	Address string // "127.0.0.1:9091"
-	Notice  string // says that only this machine can connect, and what to do; empty where that was not decided for the user
-	Warning string // says who can connect without showing who they are; empty where nobody can
+	Address string // for example "127.0.0.1:9091"
+	Notice  string // set if only this machine can connect because of a default; says how to change it
+	Warning string // set if clients can connect without authentication
 }
 
-// GRPCListen is where agents connect.
+// GRPCListen returns the address for agents.
 func (c *Config) GRPCListen() ListenAddress {
 	s := c.GRPC.Server
 	l := listen(s.Address, s.Port, s.Security.Enabled, "grpc.server.address", "grpc.server.security.enabled")
 	if !l.isLoopback() && !s.Security.authenticates() {
-		l.Warning = fmt.Sprintf("agents that connect to %s need not show who they are: whoever can reach the port may register accounts and is sent what is deployed to them. "+
-			"Set grpc.server.security.clientAuth to REQUIRE, as docs/securing.md says", l.Address)
+		l.Warning = fmt.Sprintf("agents on %s are not authenticated: every client that can reach the port may register accounts and receives what is deployed to them. "+
+			"Set grpc.server.security.clientAuth to REQUIRE (see docs/securing.md)", l.Address)
 	}
 	return l
 }
 
-// RESTListen is where the REST API is.
+// RESTListen returns the address of the REST API.
 func (c *Config) RESTListen() ListenAddress {
 	s := c.Server
 	l := listen(s.Address, s.Port, s.SSL.Enabled, "server.address", "server.ssl.enabled")
 	if !l.isLoopback() && !s.SSL.authenticates() {
-		l.Warning = fmt.Sprintf("the REST API on %s does not ask callers who they are: whoever can reach the port may read all accounts, and change them by a request that names a user and accounts in its headers. "+
-			"Let only Spinnaker's services reach it, or set server.ssl.clientAuth to need, as docs/securing.md says", l.Address)
+		l.Warning = fmt.Sprintf("callers of the REST API on %s are not authenticated: every client that can reach the port may read all accounts, and change them by naming a user and accounts in headers. "+
+			"Allow only Spinnaker's services to reach the port, or set server.ssl.clientAuth to need (see docs/securing.md)", l.Address)
 	}
 	return l
 }
@@ -135,33 +135,33 @@ func (l ListenAddress) isLoopback() bool {
 	return err == nil && (strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback())
 }
 
-// authenticates reports whether everyone who connects has shown a good certificate.
+// authenticates reports whether every client must present a valid certificate.
 func (s Security) authenticates() bool {
 	auth, err := keypair.ParseClientAuth(s.ClientAuth)
 	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
 }
 
-// authenticates reports whether everyone who connects has shown a good certificate.
+// authenticates reports whether every client must present a valid certificate.
 func (s SSL) authenticates() bool {
 	auth, err := keypair.ParseClientAuth(s.ClientAuth)
 	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
 }
 
-// listen is safe by default: without TLS and without a word of the user about
-// the address nobody else can connect.
+// listen chooses the address. Without TLS and without a configured address only this machine can
+// connect, so that the default is safe.
 func listen(address string, port int, isTLS bool, addressKey, securityKey string) ListenAddress {
 	switch {
 	case address == "" && !isTLS:
 		loopback := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		return ListenAddress{Address: loopback, Notice: fmt.Sprintf("listening on %s only: set %s (\"*\" for all addresses) or %s to let others connect", loopback, addressKey, securityKey)}
+		return ListenAddress{Address: loopback, Notice: fmt.Sprintf("listening on %s only: to let other machines connect, set %s (\"*\" for all addresses) or %s", loopback, addressKey, securityKey)}
 	case address == "*":
 		address = ""
 	}
 	return ListenAddress{Address: net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(port))}
 }
 
-// TLSConfig makes the TLS configuration of the REST API, nil where it is plain
-// HTTP. Certificates and authorities follow their files.
+// TLSConfig returns the TLS configuration of the REST API, or nil for plain HTTP. Certificates and
+// authorities are reloaded when their files change.
 func (s Server) TLSConfig() (*tls.Config, error) {
 	if !s.SSL.Enabled {
 		return nil, nil
@@ -177,8 +177,8 @@ func (s Server) TLSConfig() (*tls.Config, error) {
 	}.TLSConfig()
 }
 
-// TLSConfig makes the TLS configuration of the port for agents, nil where it is
-// plaintext. Certificates and authorities follow their files.
+// TLSConfig returns the TLS configuration of the port for agents, or nil for plaintext.
+// Certificates and authorities are reloaded when their files change.
 func (s GRPCServer) TLSConfig() (*tls.Config, error) {
 	if !s.Security.Enabled {
 		return nil, nil
@@ -195,7 +195,7 @@ func (s GRPCServer) TLSConfig() (*tls.Config, error) {
 	}.TLSConfig()
 }
 
-// minVersion is TLS 1.3 where the user names nothing older.
+// minVersion returns TLS 1.3, unless the user lists TLS 1.2.
 func (s Security) minVersion() uint16 {
 	older := func(p string) bool { return !strings.EqualFold(p, "TLSv1.3") }
 	if len(s.Protocols) > 0 && !slices.ContainsFunc(s.Protocols, older) {
@@ -204,5 +204,5 @@ func (s Security) minVersion() uint16 {
 	return tls.VersionTLS12
 }
 
-// filePath takes Spring's prefix off a file name.
+// filePath removes Spring's prefix from a file name.
 func filePath(name string) string { return strings.TrimPrefix(name, "file:") }

@@ -2,8 +2,8 @@ package config
 
 import "github.com/vedette-io/vedette/internal/configfile"
 
-// renames move the predecessor's keys to ours, in this order: since Armory CD
-// 2.38 all of them stand below armory.
+// renames moves the Scale Agent's keys to ours, in this order. Since Armory CD 2.38 they are all
+// below armory.
 var renames = [...]configfile.Rename{
 	{From: "armory.kubesvc", To: "kubesvc"},
 	{From: "kubesvc.grpc.server", To: "grpc.server"},
@@ -13,7 +13,7 @@ var renames = [...]configfile.Rename{
 	{From: "kubesvc.cache.cacheAll", To: "cache.all"},
 	{From: "kubesvc.cache.accountCleanupFrequencySeconds", To: "accounts.gracePeriod"},
 	{From: "kubesvc.cache.cleanDataWithUnusedAccounts", To: "accounts.removeData"},
-	{From: "services.fiat", To: "services.fiat"}, // apart from the other services, which mean nothing here
+	{From: "services.fiat", To: "services.fiat"}, // separate from the other services, which have no effect
 	{From: "kubernetes.v2.applyAppLabels", To: "manifests.appLabels"},
 	{From: "kubernetes.v2.apply-app-labels", To: "manifests.appLabels"},
 	{From: "kubernetes.v2.managedBySuffix", To: "manifests.managedBySuffix"},

@@ -41,7 +41,7 @@ type SQL struct {
 	Retries configfile.Ignored `config:"retries,ignored"`
 }
 
-// ConnectionPool is one of Clouddriver's connections to a database.
+// ConnectionPool is one of Clouddriver's connection pools.
 type ConnectionPool struct {
 	// Use this pool if none is named default.
 	Default bool `config:"default" default:"false"`
@@ -69,23 +69,24 @@ type ConnectionPool struct {
 	ValidationTimeoutMs int `config:"validationTimeoutMs,ignored"`
 }
 
-// DatabaseURL names a database and may hold a password, which never shows when
-// it is printed or logged; Reveal gives the whole. The zero value names none.
+// DatabaseURL is the URL of a database, which may contain a password. It is printed and logged with
+// the password masked; Reveal returns all of it. The zero value is empty.
 type DatabaseURL struct{ secret configfile.Secret }
 
-// NewDatabaseURL hides the password of a URL.
+// NewDatabaseURL returns a DatabaseURL for a URL.
 func NewDatabaseURL(url string) DatabaseURL { return DatabaseURL{configfile.NewSecret(url)} }
 
 // Reveal returns the URL with its password.
 func (u DatabaseURL) Reveal() string { return u.secret.Reveal() }
 
-// UnmarshalText takes any text: what is wrong with it is told without quoting it.
+// UnmarshalText accepts any text. The URL is checked later, by code that does not quote it in
+// errors.
 func (u *DatabaseURL) UnmarshalText(text []byte) error {
 	*u = NewDatabaseURL(strings.TrimSpace(string(text)))
 	return nil
 }
 
-// Hidden keeps the URL out of messages.
+// Hidden keeps the URL out of configfile's messages.
 func (DatabaseURL) Hidden() {}
 
 // ConfigTypeName implements configfile's name of a type.
@@ -117,7 +118,7 @@ func (u DatabaseURL) String() string {
 	}
 	masked += parsed.Host + parsed.Path
 	if parsed.RawQuery != "" {
-		masked += "?" + mask // a parameter may be a password, under a name that we don't know
+		masked += "?" + mask // any parameter may be a password
 	}
 	return masked
 }
@@ -125,14 +126,14 @@ func (u DatabaseURL) String() string {
 // Format prints the masked form for every verb.
 func (u DatabaseURL) Format(f fmt.State, _ rune) { fmt.Fprint(f, u.String()) }
 
-// LogValue logs the masked form.
+// LogValue returns the masked form.
 func (u DatabaseURL) LogValue() slog.Value { return slog.StringValue(u.String()) }
 
-// MarshalText encodes the masked form.
+// MarshalText returns the masked form.
 func (u DatabaseURL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UseDataDir puts the embedded database elsewhere, as a flag asks for. It means
-// nothing where another database is configured.
+// UseDataDir sets the folder of the embedded database, for a command-line flag. It has no effect if
+// another database is configured.
 func (c *Config) UseDataDir(dir string) {
 	c.DataDir = dir
 	if _, pool := c.SQL.pool(); pool == "" && c.SQL.URL.Reveal() == "" {
@@ -140,19 +141,19 @@ func (c *Config) UseDataDir(dir string) {
 	}
 }
 
-// Database is the database to use: "sqlite:/var/lib/vedette/vedette.db",
+// Database returns the database to use, for example "sqlite:/var/lib/vedette/vedette.db",
 // "postgres://user:password@host:5432/name?sslmode=require" or
-// "mysql://user:password@host:3306/name?tls=true". Parameters are those of pgx
-// and of go-sql-driver.
+// "mysql://user:password@host:3306/name?tls=true". Its parameters are those of pgx or
+// go-sql-driver.
 func (c *Config) Database() DatabaseURL { return c.database }
 
-// chooseDatabase turns whichever form the user chose into ours. It reports what
-// is wrong without quoting any of it.
+// chooseDatabase sets the database from the form that the user has chosen. Problems do not quote
+// the URL.
 func (c *Config) chooseDatabase() {
 	key, raw, user, password := "sql.url", c.SQL.URL.Reveal(), c.SQL.User, c.SQL.Password.Reveal()
 	if pool, name := c.SQL.pool(); name != "" {
 		if raw != "" {
-			c.addProblem("sql.url", "%q and %q both name a database: leave one of them out", "sql.url", "sql.connectionPools."+name+".jdbcUrl")
+			c.addProblem("sql.url", "%q and %q both name a database: remove one of them", "sql.url", "sql.connectionPools."+name+".jdbcUrl")
 			return
 		}
 		key, raw = "sql.connectionPools."+name+".jdbcUrl", pool.JDBCURL.Reveal()
@@ -169,11 +170,11 @@ func (c *Config) chooseDatabase() {
 	}
 	c.database = found
 	if len(dropped) > 0 {
-		c.notices = append(c.notices, fmt.Sprintf("%s: parameters of JDBC without a counterpart were left out: %s", c.report.PositionOf(key), strings.Join(dropped, ", ")))
+		c.notices = append(c.notices, fmt.Sprintf("%s: JDBC parameters without a counterpart are ignored: %s", c.report.PositionOf(key), strings.Join(dropped, ", ")))
 	}
 }
 
-// pool returns Clouddriver's default pool; no name where there is none.
+// pool returns Clouddriver's default pool and its name; "" if there is none.
 func (s SQL) pool() (ConnectionPool, string) {
 	if pool, ok := s.ConnectionPools["default"]; ok && pool.JDBCURL.Reveal() != "" {
 		return pool, "default"

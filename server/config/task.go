@@ -23,7 +23,7 @@ type Tasks struct {
 	PersistOutputForAllAccounts bool `config:"persistOutputForAllAccounts" default:"false"`
 }
 
-// Durations are Timeout, DeleteTimeout and Keep.
+// Durations returns Timeout, DeleteTimeout and Retention.
 func (t Tasks) Durations() (timeout, deleteTimeout, retention time.Duration) {
 	return time.Duration(t.Timeout), time.Duration(t.DeleteTimeout), time.Duration(t.Retention)
 }
@@ -55,13 +55,13 @@ func (c *Config) checkTasks(t Tasks, m Manifests) {
 		value configfile.Duration
 	}{{"tasks.timeout", t.Timeout}, {"tasks.deleteTimeout", t.DeleteTimeout}, {"tasks.keep", t.Retention}} {
 		if time.Duration(d.value) < time.Second {
-			c.addProblem(d.path, "%q must be a second or more, and %s stands there", d.path, time.Duration(d.value))
+			c.addProblem(d.path, "%q must be 1s or more, got %s", d.path, time.Duration(d.value))
 		}
 	}
 	if t.MaxTasks < 1 {
-		c.addProblem("tasks.most", "%q must be 1 or more, and %d stands there", "tasks.most", t.MaxTasks)
+		c.addProblem("tasks.most", "%q must be 1 or more, got %d", "tasks.most", t.MaxTasks)
 	}
 	if !m.MatchNameOnly() && !strings.EqualFold(m.DockerImages, "match-name-and-tag") {
-		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, and %q stands there", "manifests.dockerImages", m.DockerImages)
+		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, got %q", "manifests.dockerImages", m.DockerImages)
 	}
 }
