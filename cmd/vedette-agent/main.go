@@ -17,6 +17,7 @@ import (
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/httpserver"
 	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/version"
@@ -80,7 +81,7 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 	for _, notice := range cfg.Notices() {
 		log.Warn(notice)
 	}
-	program.LogUnused(log, cfg)
+	configfile.LogUnused(log, cfg, "docs/config-agent.md")
 	for _, r := range cfg.RejectedAccounts {
 		log.Error("account left out", "account", r.Name, "at", r.At.String(), "error", r.Reason)
 	}

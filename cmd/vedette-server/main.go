@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
@@ -73,7 +74,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	for _, notice := range cfg.Notices() {
 		log.Info(notice)
 	}
-	program.LogUnused(log, cfg)
+	configfile.LogUnused(log, cfg, "docs/config-server.md")
 	srv, err := server.Listen(settings, log)
 	if err != nil {
 		return err

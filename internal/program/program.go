@@ -109,10 +109,3 @@ func (p Program[C]) check(cfg C, out, errOut io.Writer) error {
 	}
 	return p.Check(cfg)
 }
-
-// LogUnused logs the settings of a configuration that have no effect.
-func LogUnused(log *slog.Logger, cfg Config) {
-	for _, key := range cfg.Unused() {
-		log.Info("setting without effect in this version", "key", key)
-	}
-}
