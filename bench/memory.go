@@ -60,7 +60,7 @@ func (s *simulation) stop() {
 	_ = s.Close() // no client is connected anymore
 }
 
-// objects are those that readers can see.
+// objects returns how many objects the server returns.
 func (s *simulation) objects() (n int) {
 	for i := range s.Clusters() {
 		n += s.Cluster(i).Count()

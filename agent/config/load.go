@@ -44,7 +44,7 @@ func loadWithRoot(root, path string, env func(string) (string, bool)) (*Config, 
 	found := c.Path != ""
 	c, err = c.validate(env)
 	if err == nil && !found {
-		c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": defaults count, and there are no accounts")
+		c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": using the defaults, without accounts")
 	}
 	return c, err
 }

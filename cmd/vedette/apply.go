@@ -164,8 +164,8 @@ func (o applyOptions) waitForRollouts(ctx context.Context, run *fanout.Run, roll
 }
 
 // apply applies one object. A dry run reads the object first, because only the difference
-// shows whether the apply would change it. Like kubectl, it does not tell that for
-// server-side apply.
+// shows whether the apply would change it. For server-side apply that is not shown, as in
+// kubectl.
 func (o applyOptions) apply(ctx context.Context, run *fanout.Run, d manifests.Document) (client.Outcome, bool, error) {
 	var before client.Outcome
 	if d.Metadata.Name == "" {

@@ -108,7 +108,7 @@ func newAgents() *cobra.Command {
 					cmp.Or(strings.Join(roles["standby"], ","), "<none>"), cmp.Or(strings.Join(roles["refused"], ","), "<none>"),
 					views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected))})
 			}
-			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ID|VERSION|SERVER|REPORTS|STANDS BY|REFUSED|LAST PULSE|AGE", rows); err != nil {
+			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ID|VERSION|SERVER|CACHER FOR|STANDBY FOR|REFUSED|LAST HEARTBEAT|AGE", rows); err != nil {
 				return err
 			}
 			printAccountErrors(cmd, agents)

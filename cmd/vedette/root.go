@@ -10,7 +10,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "vedette",
 		Short:         "Show and change objects in many Kubernetes clusters",
-		SilenceUsage:  true, // most errors are those of clusters
+		SilenceUsage:  true, // most errors come from clusters, not from the command line
 		SilenceErrors: true, // main prints it
 	}
 	connect.AddFlags(root)

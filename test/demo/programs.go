@@ -188,7 +188,7 @@ func tail(file string) string {
 	return strings.Join(all[max(0, len(all)-10):], "\n")
 }
 
-// freePort returns the wanted port if nobody listens on it, or another one; 0 for any.
+// freePort returns the wanted port if it is free, or another free one. 0 means any port.
 func freePort(want int) int {
 	if want != 0 {
 		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", want)); err == nil {
@@ -203,7 +203,7 @@ func freePort(want int) int {
 	return port
 }
 
-// get decodes what the server answers.
+// get decodes the response of the server.
 func (d *demo) get(ctx context.Context, path string, into any) error {
 	return d.request(ctx, http.MethodGet, path, nil, into)
 }

@@ -61,7 +61,7 @@ func New(cmd *cobra.Command, pattern string) (*FanOut, error) {
 	case len(names) == 0:
 		return nil, vedette.Errorf(vedette.NotFound, "no account matches %s: `vedette accounts` lists all accounts", pattern)
 	case pattern == "" && len(names) > 1:
-		return nil, vedette.Errorf(vedette.Invalid, "there are %d accounts (%s): select one, or a pattern such as 'prod-*', with --account",
+		return nil, vedette.Errorf(vedette.Invalid, "there are %d accounts (%s): select one, or a pattern like 'prod-*', with --account",
 			len(names), abbreviate(names))
 	}
 	return &FanOut{Client: c, origin: cmd.CommandPath(), Accounts: names, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), spin: output.NewSpinner(cmd.ErrOrStderr())}, nil

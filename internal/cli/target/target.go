@@ -89,8 +89,8 @@ func (t Target) NamespacePhrase() string {
 	return cmp.Or(t.Namespace, "default") + " namespace"
 }
 
-// Parse returns the selected objects. Arguments such as `vedette get -o name` prints them
-// name their account; they set the accounts of the command if --account is not given.
+// Parse returns the selected objects. Arguments in the form that `vedette get -o name` prints
+// contain their account. They set the accounts of the command if --account is not given.
 func (f *Flags) Parse(args []string, stdin io.Reader) ([]Target, error) {
 	if err := f.validateSelection(); err != nil {
 		return nil, err
