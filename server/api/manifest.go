@@ -21,14 +21,13 @@ type manifest struct {
 	Metadata struct{ Name, GenerateName string }
 }
 
-// parseManifest reads one object: as JSON, or as a text of JSON or YAML. Its
-// errors repeat nothing of it, since it may be a Secret's.
-func parseManifest(raw json.RawMessage) (manifest, error) {
-	m := manifest{raw: raw}
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
+// parseManifest reads one object, in JSON or YAML. Its errors do not quote the manifest,
+// because it may be a Secret's.
+func parseManifest(document []byte) (manifest, error) {
+	m := manifest{raw: document}
+	if !bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")) || !json.Valid(document) {
 		var err error
-		if m.raw, err = yamlDocumentToJSON(text); err != nil {
+		if m.raw, err = yamlDocumentToJSON(string(document)); err != nil {
 			return m, err
 		}
 	}
