@@ -17,51 +17,20 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/operationjson"
 )
 
-// Operation is one thing to do in one cluster. Which fields a verb takes is the
-// API's to say.
+// Operation is one thing to do in one cluster.
 type Operation struct {
-	Account string        `json:"account"`
-	Verb    vedette.Verb  `json:"verb"`
-	ID      string        `json:"id,omitempty"`
-	Timeout time.Duration `json:"-"` // 0 for the server's default
-
-	Kind          string          `json:"kind,omitempty"`
-	APIVersion    string          `json:"apiVersion,omitempty"`
-	Namespace     string          `json:"namespace,omitempty"`
-	Name          string          `json:"name,omitempty"`
-	LabelSelector string          `json:"labelSelector,omitempty"`
-	FieldSelector string          `json:"fieldSelector,omitempty"`
-	All           bool            `json:"all,omitempty"`
-	AllNamespaces bool            `json:"allNamespaces,omitempty"`
-	Manifest      json.RawMessage `json:"manifest,omitempty"`
-	Strategy      string          `json:"strategy,omitempty"`
-	Fields        string          `json:"fieldValidation,omitempty"`
-	Compare       bool            `json:"compare,omitempty"`
-	Type          string          `json:"type,omitempty"`
-	Patch         json.RawMessage `json:"patch,omitempty"`
-	Propagation   string          `json:"propagation,omitempty"`
-	GraceSeconds  *int64          `json:"graceSeconds,omitempty"`
-	MissingOK     bool            `json:"missingOk,omitempty"`
-	NoWait        bool            `json:"noWait,omitempty"`
-	Replicas      *int64          `json:"replicas,omitempty"`
-	Revision      int64           `json:"revision,omitempty"`
-	Kinds         []string        `json:"kinds,omitempty"`
-	Namespaces    []string        `json:"namespaces,omitempty"`
-	Keep          []string        `json:"keep,omitempty"`
-	DryRun        bool            `json:"dryRun,omitempty"`
+	Account string
+	Args    vedette.Args  // their type decides the verb
+	Timeout time.Duration // 0 for the server's default
+	DryRun  bool
 }
 
-// Reads reports whether an operation is of a verb that changes nothing: it needs no
-// id, and is never a dry run.
-func (o Operation) Reads() bool {
-	switch o.Verb {
-	case vedette.VerbGet, vedette.VerbList, vedette.VerbHistory, vedette.VerbStatus:
-		return true
-	}
-	return false
-}
+// Reads reports whether the verb is read-only: such an operation has no ID and is never
+// a dry run.
+func (o Operation) Reads() bool { return vedette.Operation{Args: o.Args}.Reads() }
 
 // Outcome is how an operation ended.
 type Outcome struct {
@@ -86,14 +55,11 @@ const (
 	maxRetryTime  = 15 * time.Second
 )
 
-// Operate has an operation carried out, and returns when it has ended. It is
-// named, so that it can be asked for again where its answer breaks off on the
-// way, and takes effect once. The error is of an operation that was not begun, or
-// of one whose end can't be learnt.
+// Operate executes an operation and returns when it has ended. An operation that
+// changes something gets an ID, so that Operate can ask again for an outcome that was
+// cut off, and the operation still takes effect once. The error is of an operation
+// that was not started, or of one whose outcome is unknown.
 func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outcome, error) {
-	if !o.Reads() {
-		o.ID = ulid.Make().String()
-	}
 	body, err := o.encode()
 	if err != nil {
 		return Outcome{}, err
@@ -108,7 +74,7 @@ func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outco
 		case errors.As(err, &connErr) && (connErr.sent || retrying) && ctx.Err() == nil:
 			retrying = true
 			return out, err
-		case retrying && vedette.KindOf(err) == vedette.Conflict: // it is under way
+		case retrying && vedette.KindOf(err) == vedette.Conflict: // the first request is still running
 			return out, err
 		case err != nil:
 			return out, backoff.Permanent(err)
@@ -118,18 +84,14 @@ func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outco
 }
 
 func (o Operation) encode() ([]byte, error) {
-	v := struct {
-		Operation
-		Timeout string `json:"timeout,omitempty"`
-	}{Operation: o}
+	r := operationjson.Request{Account: vedette.AccountName(o.Account), DryRun: o.DryRun, Args: o.Args}
+	if !o.Reads() {
+		r.ID = ulid.Make().String()
+	}
 	if o.Timeout > 0 {
-		v.Timeout = o.Timeout.String()
+		r.Timeout = o.Timeout.String()
 	}
-	body, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("write the operation: %w", err)
-	}
-	return body, nil
+	return operationjson.Marshal(r)
 }
 
 // connectionError is a connection that failed.

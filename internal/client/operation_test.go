@@ -12,11 +12,15 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// newTestClient is a server that deals with one request after the other as it is told.
-func newTestClient(t *testing.T, handlers ...http.HandlerFunc) (*Client, *[]Operation) {
-	var requests []Operation
+// receivedOperation is a request body as a server reads it.
+type receivedOperation struct{ ID, Name string }
+
+// newTestClient returns a client of a server that handles the n-th request with the
+// n-th handler, and the requests that the server has received.
+func newTestClient(t *testing.T, handlers ...http.HandlerFunc) (*Client, *[]receivedOperation) {
+	var requests []receivedOperation
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var o Operation
+		var o receivedOperation
 		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
 			t.Error(err)
 		}
@@ -48,7 +52,7 @@ func TestOperateRetriesBrokenResponses(t *testing.T) {
 		_, _ = io.WriteString(w, `{"state":"done"`)
 	}
 	c, requests := newTestClient(t, abort, truncated, respond(504, "<html>Gateway Timeout</html>"), respond(409, `{"error":{"kind":"conflict","message":"it is under way"}}`), respond(422, `{"state":"failed","status":422,"message":"no"}`))
-	out, err := c.Operate(t.Context(), Operation{Account: "dev", Verb: vedette.VerbRestart, Kind: "deploy", Name: "web"}, "test")
+	out, err := c.Operate(t.Context(), Operation{Account: "dev", Args: vedette.RestartArgs{Target: vedette.Target{Kind: "deploy", Name: "web"}}}, "test")
 	if err != nil || out.State != vedette.Failed || out.Message != "no" || len(*requests) != 5 {
 		t.Fatalf("%+v, %v after %d requests", out, err, len(*requests))
 	}
@@ -63,7 +67,7 @@ func TestOperateRetriesBrokenResponses(t *testing.T) {
 // what it never got.
 func TestOperateDoesNotRetryRefusals(t *testing.T) {
 	c, requests := newTestClient(t, respond(409, `{"error":{"kind":"conflict","message":"the id was given to another"}}`))
-	_, err := c.Operate(t.Context(), Operation{Account: "dev", Verb: vedette.VerbRestart}, "test")
+	_, err := c.Operate(t.Context(), Operation{Account: "dev", Args: vedette.RestartArgs{}}, "test")
 	if vedette.KindOf(err) != vedette.Conflict || len(*requests) != 1 {
 		t.Errorf("%v after %d requests", err, len(*requests))
 	}
@@ -71,11 +75,11 @@ func TestOperateDoesNotRetryRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unreachable.Operate(t.Context(), Operation{Verb: vedette.VerbRestart}, "test"); vedette.KindOf(err) != vedette.Unavailable || !strings.Contains(err.Error(), "nothing listens at") {
+	if _, err := unreachable.Operate(t.Context(), Operation{Args: vedette.RestartArgs{}}, "test"); vedette.KindOf(err) != vedette.Unavailable || !strings.Contains(err.Error(), "nothing listens at") {
 		t.Errorf("%v", err)
 	}
 	c, requests = newTestClient(t, respond(502, "<html>Bad Gateway</html>"))
-	if _, err := c.Operate(t.Context(), Operation{Verb: vedette.VerbGet}, "test"); err == nil || !strings.Contains(err.Error(), "not as a Vedette server does") || (*requests)[0].ID != "" {
+	if _, err := c.Operate(t.Context(), Operation{Args: vedette.GetArgs{}}, "test"); err == nil || !strings.Contains(err.Error(), "not as a Vedette server does") || (*requests)[0].ID != "" {
 		t.Errorf("%v", err)
 	}
 }
