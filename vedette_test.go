@@ -1,6 +1,8 @@
 package vedette_test
 
 import (
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -155,6 +157,38 @@ func TestOperationIdempotent(t *testing.T) {
 	} {
 		if got := (vedette.Operation{Args: tt.args}).Idempotent(); got != tt.want {
 			t.Errorf("%s: got %v", tt.why, got)
+		}
+	}
+}
+
+// TestVerbsAreComplete checks that each constant of type Verb and each type of arguments
+// is in the table of verbs.
+func TestVerbsAreComplete(t *testing.T) {
+	source, err := os.ReadFile("verb.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	constants := regexp.MustCompile(`(?m)^\tVerb\w+ +Verb = "(\w+)"$`).FindAllSubmatch(source, -1)
+	for _, match := range constants {
+		spec, ok := vedette.Verb(match[1]).Spec()
+		if !ok || spec.Args.Verb() != spec.Verb {
+			t.Errorf("the verb %s: got the spec %+v, want one with its arguments", match[1], spec)
+		}
+	}
+	types := regexp.MustCompile(`(?m)^func \((\w+Args)\) Verb\(\)`).FindAllSubmatch(source, -1)
+	if n := len(vedette.Verbs()); len(types) != n || len(constants) != n {
+		t.Errorf("%d specs for %d verbs and %d types of arguments", n, len(constants), len(types))
+	}
+}
+
+func TestTargetArgs(t *testing.T) {
+	web := vedette.Target{Kind: "deployment", Name: "web"}
+	if got := vedette.TargetArgs(vedette.VerbPause, web); got != (vedette.PauseArgs{Target: web}) || vedette.TargetOf(got) != web {
+		t.Errorf("got %#v", got)
+	}
+	for _, verb := range []vedette.Verb{vedette.VerbScale, vedette.VerbDiscover, vedette.VerbMetrics, "none"} {
+		if got := vedette.TargetArgs(verb, web); got != nil {
+			t.Errorf("%s: got %#v, want nil", verb, got)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -20,7 +21,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// fillFields gives every field of a value something that is not its zero.
+// fillFields sets every field of a value to something other than its zero value.
 func fillFields(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
@@ -50,29 +51,69 @@ func fillFields(v reflect.Value, n *int) {
 	}
 }
 
-// TestOperationRoundTrip sends every verb with every field set through the wire's words.
+// TestVerbsMatchProto checks that every field of the arguments is in vedette.proto, and
+// the other way round. Without it a forgotten field would be lost on the way to the
+// agent.
+func TestVerbsMatchProto(t *testing.T) {
+	cases := (&Operation{}).ProtoReflect().Descriptor().Oneofs().ByName("verb").Fields()
+	specs := map[string]bool{dryRunCase: true, deleteChosenCase: true}
+	for _, spec := range vedette.Verbs() {
+		specs[string(spec.Verb)] = true
+		codec, err := newArgsCodec(spec, cases.ByName(protoreflect.Name(spec.Verb)))
+		if err != nil {
+			t.Errorf("%v: add it under the next free number and run go generate ./wire", err)
+			continue
+		}
+		used := map[protoreflect.Name]bool{targetField: true}
+		for _, f := range codec.fields {
+			used[f.wire.Name()] = true
+		}
+		for i := range codec.verb.Message().Fields().Len() {
+			if name := codec.verb.Message().Fields().Get(i).Name(); !used[name] {
+				t.Errorf("vedette.proto: %s.%s is not a field of vedette.%s", codec.verb.Message().Name(), name, codec.goType.Name())
+			}
+		}
+	}
+	for i := range cases.Len() {
+		if name := string(cases.Get(i).Name()); !specs[name] {
+			t.Errorf("vedette.proto: the case %s of Operation is not in vedette.Verbs", name)
+		}
+	}
+}
+
+// TestOperationRoundTrip encodes and decodes every verb with every field set.
 func TestOperationRoundTrip(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	for _, args := range []vedette.Args{
-		vedette.GetArgs{}, vedette.ListArgs{}, vedette.ApplyArgs{}, vedette.PatchArgs{}, vedette.DeleteArgs{}, vedette.PruneArgs{}, vedette.ScaleArgs{}, vedette.RestartArgs{},
-		vedette.PauseArgs{}, vedette.ResumeArgs{}, vedette.UndoArgs{}, vedette.HistoryArgs{}, vedette.StatusArgs{}, vedette.LogsArgs{}, vedette.EventsArgs{},
-		vedette.MetricsArgs{}, vedette.DiscoverArgs{}, vedette.RecacheArgs{}, vedette.VersionArgs{},
-	} {
-		filled := reflect.New(reflect.TypeOf(args)).Elem()
+	for _, spec := range vedette.Verbs() {
+		filled := reflect.New(reflect.TypeOf(spec.Args)).Elem()
 		n := 0
 		fillFields(filled, &n)
-		op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: filled.Interface().(vedette.Args)}
-		for _, op.DryRun = range []bool{false, true} {
-			var decoded Operation
-			if err := proto.Unmarshal(mustEncode(t, op, now), &decoded); err != nil {
-				t.Fatal(err)
-			}
-			if got := ToOperation(&decoded, now); !reflect.DeepEqual(got, op) {
-				t.Errorf("%s:\ngot  %#v\nsent %#v", args.Verb(), got, op)
+		for _, args := range []vedette.Args{spec.Args, filled.Interface().(vedette.Args)} {
+			for _, dryRun := range []bool{false, true} {
+				op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: args, DryRun: dryRun}
+				var decoded Operation
+				if err := proto.Unmarshal(mustEncode(t, op, now), &decoded); err != nil {
+					t.Fatal(err)
+				}
+				if got := ToOperation(&decoded, now); !reflect.DeepEqual(got, op) {
+					t.Errorf("%s:\ngot  %#v\nwant %#v", spec.Verb, got, op)
+				}
 			}
 		}
 	}
 }
+
+func TestUnknownArgsAreNotEncoded(t *testing.T) {
+	for _, args := range []vedette.Args{nil, unknownArgs{}, &vedette.GetArgs{}} {
+		if _, err := FromOperation(vedette.Operation{Args: args}, time.Now()); err == nil {
+			t.Errorf("FromOperation of %T: got no error", args)
+		}
+	}
+}
+
+type unknownArgs struct{}
+
+func (unknownArgs) Verb() vedette.Verb { return "unknown" }
 
 func mustEncode(t *testing.T, op vedette.Operation, now time.Time) []byte {
 	t.Helper()
