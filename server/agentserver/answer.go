@@ -57,7 +57,7 @@ func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerP
 // receiveAnswer takes an answer that the agent may give.
 func (o *operationStream) receiveAnswer(ctx context.Context, first *wire.AnswerPiece, next func() (*wire.AnswerPiece, error)) error {
 	id, log := vedette.OperationID(first.GetOperation()), first.GetLog()
-	unclaim, ok := o.Claim(id, log)
+	unclaim, ok := o.agent.Claim(id, log)
 	if !ok {
 		return status.Error(codes.Canceled, "nobody waits for this answer of this agent")
 	}
@@ -84,7 +84,7 @@ func (o *operationStream) rejectAnswer(id vedette.OperationID, log bool, err err
 	if !log {
 		out.State = vedette.Lost // what it answers may have been done
 	}
-	o.HandleOutcome(out)
+	o.agent.HandleOutcome(out)
 	return statusOf(err)
 }
 
@@ -93,7 +93,7 @@ func (o *operationStream) receiveOutcome(ctx context.Context, id vedette.Operati
 	defer free()
 	switch {
 	case errors.Is(err, errTooLarge):
-		o.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
+		o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
 			Message: fmt.Sprintf("the answer has more than %d bytes; ask for less, by namespace or selector", maxAnswerBytes)})
 		return nil
 	case vedette.KindOf(err) == vedette.Unavailable:
@@ -105,7 +105,7 @@ func (o *operationStream) receiveOutcome(ctx context.Context, id vedette.Operati
 	if err := wire.Unmarshal(b, &out); err != nil || vedette.OperationID(out.GetId()) != id {
 		return status.Errorf(codes.InvalidArgument, "the outcome of %s can't be decoded: %v", id, err)
 	}
-	o.HandleOutcome(wire.ToOutcome(&out))
+	o.agent.HandleOutcome(wire.ToOutcome(&out))
 	return nil
 }
 
@@ -142,7 +142,7 @@ var errLogReadTimeout = vedette.Errorf(vedette.Unavailable, "the log was not rea
 // that stops loses its log: the agent has room for few. A log that is silent stays.
 func (o *operationStream) receiveLog(id vedette.OperationID, r io.Reader) error {
 	out, in := io.Pipe()
-	if !o.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
+	if !o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
 		return status.Error(codes.Canceled, "nobody waits for this log")
 	}
 	_, err := io.Copy(timeoutWriter{in}, r)

@@ -8,10 +8,11 @@ import (
 	"github.com/vedette-io/vedette/server/assignment"
 )
 
-// AgentStream is the way to a connected agent. Its methods do not wait, and what they say
-// arrives in the order in which they are called.
+// AgentStream sends to a connected agent. Its methods do not wait, and messages arrive in
+// the order of the calls.
 type AgentStream interface {
-	Send(vedette.Operation)
+	// Send fails if the protocol cannot express the operation.
+	Send(vedette.Operation) error
 	Cancel(vedette.OperationID)
 	Forget(vedette.OperationID)
 }

@@ -218,14 +218,19 @@ type fakeAgent struct {
 	scenario *scenario
 	name     string
 	attached *AttachedAgent
+	sendErr  error // what Send returns
 }
 
-func (a *fakeAgent) Send(op vedette.Operation) {
-	if d, ok := op.Args.(vedette.DeleteArgs); ok {
-		a.scenario.logf("%s is sent %s%s", a.name, op.ID, deleteNotes(d))
-		return
+func (a *fakeAgent) Send(op vedette.Operation) error {
+	if a.sendErr != nil {
+		return a.sendErr
 	}
-	a.scenario.logf("%s is sent %s", a.name, op.ID)
+	notes := ""
+	if d, ok := op.Args.(vedette.DeleteArgs); ok {
+		notes = deleteNotes(d)
+	}
+	a.scenario.logf("%s is sent %s%s", a.name, op.ID, notes)
+	return nil
 }
 
 func deleteNotes(d vedette.DeleteArgs) (notes string) {
@@ -490,11 +495,12 @@ type echoAgent struct {
 
 func (c *echoAgent) Cancel(vedette.OperationID) {}
 func (c *echoAgent) Forget(vedette.OperationID) {}
-func (c *echoAgent) Send(op vedette.Operation) {
+func (c *echoAgent) Send(op vedette.Operation) error {
 	target := op.Args.(vedette.ScaleArgs).Target
 	time.AfterFunc(rand.N(time.Second), func() {
 		c.attached.HandleOutcome(vedette.Outcome{ID: op.ID, State: vedette.Done, Message: c.name + " " + string(op.Account) + " " + target.Name})
 	})
+	return nil
 }
 
 // TestOutcomesReachTheirCallers sends 1,000 operations at once over 20 agents.

@@ -113,10 +113,26 @@ func (d *Dispatcher) register(op vedette.Operation) <-chan vedette.Outcome {
 func (d *Dispatcher) send(a *AttachedAgent, op vedette.Operation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if p := d.pending[op.ID]; p != nil {
-		p.recipients[a.recipient()] = true
-		a.stream.Send(op)
+	p := d.pending[op.ID]
+	if p == nil {
+		return
 	}
+	p.recipients[a.recipient()] = true
+	if err := a.stream.Send(op); err != nil {
+		delete(d.pending, op.ID)
+		p.outcome <- EncodingFailed(op.ID, err) // has room, because nothing else ends a pending operation
+	}
+}
+
+// EncodingFailed returns the outcome of an operation that the protocol cannot express.
+// The agent has not received it.
+func EncodingFailed(id vedette.OperationID, err error) vedette.Outcome {
+	out := failedOutcome(http.StatusInternalServerError, "InternalError", err.Error())
+	if vedette.KindOf(err) == vedette.Invalid {
+		out = failedOutcome(http.StatusBadRequest, "BadRequest", err.Error())
+	}
+	out.ID = id
+	return out
 }
 
 func (d *Dispatcher) unregister(id vedette.OperationID) {

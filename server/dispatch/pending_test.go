@@ -118,3 +118,14 @@ func TestInvalidNamesAreRejected(t *testing.T) {
 		s.expectLog("a/1 is sent log")
 	})
 }
+
+// TestOperationThatCannotBeEncodedFails checks that an operation ends at once if the
+// protocol cannot express it, and that the agent hears nothing of it.
+func TestOperationThatCannotBeEncodedFails(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		a.sendErr = vedette.Errorf(vedette.Invalid, "no such field")
+		s.start("1", get)
+		s.expectLog("1 failed 400 no such field")
+	})
+}
