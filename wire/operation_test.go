@@ -128,10 +128,10 @@ func mustEncode(t *testing.T, op vedette.Operation, now time.Time) []byte {
 	return b
 }
 
-// lastFirstReleaseField are the cases of Operation that the first release knows, by number.
+// lastFirstReleaseField is the highest field number of Operation in the first release.
 const lastFirstReleaseField = 27
 
-// firstReleaseOperation is an Operation as a program of the first release reads it.
+// firstReleaseOperation returns an Operation with the fields of the first release.
 func firstReleaseOperation(t *testing.T) *dynamicpb.Message {
 	t.Helper()
 	file := protodesc.ToFileDescriptorProto(File_vedette_proto)
@@ -147,9 +147,9 @@ func firstReleaseOperation(t *testing.T) *dynamicpb.Message {
 	return dynamicpb.NewMessage(descriptor.Messages().ByName("Operation"))
 }
 
-// TestFirstReleaseAgentIgnoresNewVerbs holds that what an agent of the first release would
-// take for something else than is meant has no verb for it, so that it does
-// nothing. The last is one that it does know.
+// TestFirstReleaseAgentIgnoresNewVerbs checks that an agent of the first release finds
+// no verb in an operation that it would misunderstand, so that it does nothing. It
+// knows only the last one.
 func TestFirstReleaseAgentIgnoresNewVerbs(t *testing.T) {
 	pod := vedette.Target{Kind: "pod", Namespace: "shop", Name: "web-0"}
 	for _, tt := range []struct {
@@ -170,26 +170,26 @@ func TestFirstReleaseAgentIgnoresNewVerbs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if verb := decoded.WhichOneof(decoded.Descriptor().Oneofs().ByName("verb")); (verb != nil) != tt.known {
-			t.Errorf("%+v has the verb %v", tt.op, verb)
+			t.Errorf("%+v: got the verb %v, want a known verb: %v", tt.op, verb, tt.known)
 		}
 	}
 }
 
-// TestNestedDryRunHasNoArgs holds that what makes no sense has no arguments.
+// TestNestedDryRunHasNoArgs checks that invalid dry runs have no arguments.
 func TestNestedDryRunHasNoArgs(t *testing.T) {
 	get := &Operation{Verb: &Operation_Get{&Target{}}}
 	nested := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: get}}}
 	nestedTwice := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: nested}}}
 	for _, o := range []*Operation{nestedTwice, {Verb: &Operation_DryRun{}}, {Verb: &Operation_DryRun{&DryRun{}}}} {
 		if op := ToOperation(o, time.Now()); op.Args != nil {
-			t.Errorf("%v became %+v", o, op)
+			t.Errorf("%v: got %+v, want no arguments", o, op)
 		}
 	}
 }
 
 func TestUnknownVerbHasNoArgs(t *testing.T) {
 	if op := ToOperation(&Operation{Id: "01J"}, time.Now()); op.Args != nil {
-		t.Errorf("a verb that nobody knows became %T", op.Args)
+		t.Errorf("unknown verb: got %T, want no arguments", op.Args)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestOutcomeRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := ToOutcome(&decoded); !reflect.DeepEqual(got, out) {
-			t.Errorf("got  %#v\nsent %#v", got, out)
+			t.Errorf("got  %#v\nwant %#v", got, out)
 		}
 	}
 }
@@ -229,25 +229,25 @@ func TestSplitAndJoin(t *testing.T) {
 		var got *OperationsDown
 		for i, part := range parts {
 			if proto.Size(part) > MaxPiece+64 {
-				t.Fatalf("a part of %d bytes", proto.Size(part))
+				t.Fatalf("got a part of %d bytes, more than MaxPiece", proto.Size(part))
 			}
 			if got, err = j.Join(part); err != nil || (got == nil) != (i < len(parts)-1) {
 				t.Fatalf("part %d of %d: %v, %v", i+1, len(parts), got != nil, err)
 			}
 		}
 		if !proto.Equal(got, m) {
-			t.Errorf("%d bytes came out otherwise", size)
+			t.Errorf("a manifest of %d bytes was changed", size)
 		}
 	}
 }
 
-// roundTripAnswer returns what a reader makes of what a writer was given.
+// roundTripAnswer returns what a reader reads of what write writes.
 func roundTripAnswer(t *testing.T, cause error, write func(w *AnswerWriter)) ([]byte, error) {
 	t.Helper()
 	var sent []*AnswerPiece
 	w := NewAnswerWriter(&AnswerPiece{Operation: "01J"}, func(p *AnswerPiece) error {
 		if len(p.GetZstd()) > MaxPiece {
-			t.Errorf("a piece of %d bytes", len(p.GetZstd()))
+			t.Errorf("got a piece of %d bytes, more than MaxPiece", len(p.GetZstd()))
 		}
 		sent = append(sent, proto.Clone(p).(*AnswerPiece))
 		return nil
@@ -257,7 +257,7 @@ func roundTripAnswer(t *testing.T, cause error, write func(w *AnswerWriter)) ([]
 		t.Fatal(err)
 	}
 	if sent[0].GetOperation() != "01J" {
-		t.Fatal("the first piece does not say what it answers")
+		t.Fatal("the first piece does not identify the operation")
 	}
 	i := 0
 	r, err := NewAnswerReader(sent[0], func() (*AnswerPiece, error) {
@@ -279,7 +279,7 @@ func TestAnswerRoundTrip(t *testing.T) {
 	for _, text := range [][]byte{nil, []byte("a line\n"), bytes.Repeat([]byte("the same line again\n"), 500_000), random} {
 		got, err := roundTripAnswer(t, nil, func(w *AnswerWriter) { w.Write(text) })
 		if err != nil || !bytes.Equal(got, text) {
-			t.Errorf("%d bytes came out as %d: %v", len(text), len(got), err)
+			t.Errorf("wrote %d bytes, read %d: %v", len(text), len(got), err)
 		}
 	}
 	got, err := roundTripAnswer(t, errors.New("the kubelet hung up"), func(w *AnswerWriter) {
