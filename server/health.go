@@ -70,7 +70,7 @@ func (r *readiness) reason() string {
 func (r *readiness) reasonLocked() string {
 	switch {
 	case r.draining:
-		return "the server is going away"
+		return "the server is shutting down"
 	case !r.started:
 		return "the server is starting"
 	case !r.databaseReachable:

@@ -267,6 +267,6 @@ func (s *Server) serveAgents(ctx context.Context, agentServer *agentserver.Serve
 	<-ctx.Done()
 	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	agentServer.Drain(drainCtx, "the server is going away")
+	agentServer.Drain(drainCtx, "the server is shutting down")
 	return nil
 }

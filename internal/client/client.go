@@ -45,7 +45,7 @@ func New(server string) (*Client, error) {
 	}
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, vedette.Errorf(vedette.Invalid, "the server address %q is no URL like %s", server, DefaultServer)
+		return nil, vedette.Errorf(vedette.Invalid, "the server address %q is not a URL, for example %s", server, DefaultServer)
 	}
 	transportNoTimeout := http.DefaultTransport.(*http.Transport).Clone()
 	transport := transportNoTimeout.Clone()
@@ -64,7 +64,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, v any) 
 	}
 	defer response.Body.Close()
 	if err := json.NewDecoder(response.Body).Decode(v); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", c.base+path, err)
+		return fmt.Errorf("read the response of %s: %w", c.base+path, err)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (c *Client) doWith(ctx context.Context, client *http.Client, path string, q
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", address, err)
+		return nil, fmt.Errorf("send a request to %s: %w", address, err)
 	}
 	request.Header.Set("Accept", accept)
 	c.setHeaders(request)
@@ -132,10 +132,10 @@ func (c *Client) responseError(response *http.Response) error {
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10)) // what could be read is judged below
 	if json.Unmarshal(text, &body) != nil || body.Error.Message == "" {
-		return vedette.Errorf(vedette.Unavailable, "%s answered %q, and not as a Vedette server does: is the address right?", c.base, response.Status)
+		return vedette.Errorf(vedette.Unavailable, "%s answered %q, which is not the response of a Vedette server: check the address", c.base, response.Status)
 	}
 	if body.Error.ID != "" {
-		return vedette.Errorf(vedette.Unavailable, "the server failed (%s); its log tells why under id %s", body.Error.Message, body.Error.ID)
+		return vedette.Errorf(vedette.Unavailable, "the server failed (%s): see its log for id %s", body.Error.Message, body.Error.ID)
 	}
 	return vedette.Errorf(vedette.ErrorKind(body.Error.Kind), "%s", body.Error.Message)
 }

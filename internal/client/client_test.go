@@ -20,9 +20,9 @@ func TestResponseErrors(t *testing.T) {
 		want   string
 	}{
 		{"an error of ours", 404, `{"error":{"kind":"not_found","message":"there is no account x"}}`, vedette.NotFound, "there is no account x"},
-		{"an internal error", 500, `{"error":{"kind":"internal","message":"internal error","id":"ABC"}}`, vedette.Unavailable, "its log tells why under id ABC"},
-		{"a proxy", 502, "<html>Bad Gateway</html>", vedette.Unavailable, `answered "502 Bad Gateway", and not as a Vedette server does`},
-		{"a JVM", 404, `{"timestamp":1,"status":404,"error":"Not Found"}`, vedette.Unavailable, "is the address right?"},
+		{"an internal error", 500, `{"error":{"kind":"internal","message":"internal error","id":"ABC"}}`, vedette.Unavailable, "see its log for id ABC"},
+		{"a proxy", 502, "<html>Bad Gateway</html>", vedette.Unavailable, `answered "502 Bad Gateway", which is not the response of a Vedette server`},
+		{"a JVM", 404, `{"timestamp":1,"status":404,"error":"Not Found"}`, vedette.Unavailable, "check the address"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

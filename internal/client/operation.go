@@ -106,7 +106,7 @@ func (e *connectionError) Unwrap() error { return e.error }
 func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/vedette/v1/operations", bytes.NewReader(body))
 	if err != nil {
-		return Outcome{}, fmt.Errorf("ask %s: %w", c.base, err)
+		return Outcome{}, fmt.Errorf("send a request to %s: %w", c.base, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	c.setHeaders(request)
@@ -118,7 +118,7 @@ func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome,
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
-		return Outcome{}, &connectionError{fmt.Errorf("read the answer of %s: %w", c.base, err), true}
+		return Outcome{}, &connectionError{fmt.Errorf("read the response of %s: %w", c.base, err), true}
 	}
 	var out Outcome
 	if json.Unmarshal(raw, &out) != nil || out.State == "" {

@@ -79,7 +79,7 @@ func TestOperateDoesNotRetryRefusals(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	c, requests = newTestClient(t, respond(502, "<html>Bad Gateway</html>"))
-	if _, err := c.Operate(t.Context(), Operation{Args: vedette.GetArgs{}}, "test"); err == nil || !strings.Contains(err.Error(), "not as a Vedette server does") || (*requests)[0].ID != "" {
+	if _, err := c.Operate(t.Context(), Operation{Args: vedette.GetArgs{}}, "test"); err == nil || !strings.Contains(err.Error(), "not the response of a Vedette server") || (*requests)[0].ID != "" {
 		t.Errorf("%v", err)
 	}
 }

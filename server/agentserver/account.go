@@ -29,7 +29,7 @@ func (s *session) register(r *wire.Register) {
 		return
 	}
 	if !s.track(name, propertiesMemory*len(r.GetProperties())) {
-		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the agent has %d accounts already; no more are taken of one agent", maxAccounts))
+		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the agent already has %d accounts, which is the maximum", maxAccounts))
 		return
 	}
 	account := vedette.Account{
@@ -37,7 +37,7 @@ func (s *session) register(r *wire.Register) {
 		Shape: r.GetShape() + "." + s.server.projectionHash,
 	}
 	if err := json.Unmarshal(r.GetProperties(), &account.Properties); err != nil {
-		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the account's properties are no JSON object that this server can read: %w", err))
+		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the account's properties are not a valid JSON object: %w", err))
 		return
 	}
 	s.registrations.put(name, func(ctx context.Context) error { return s.member.Register(ctx, account) })
@@ -55,7 +55,7 @@ func cleanCluster(c vedette.Cluster) vedette.Cluster {
 func (s *session) rejectRegistration(name vedette.AccountName, err error) {
 	name = vedette.AccountName(vedette.CleanText(string(name), maxNameBytes))
 	if n, ok := s.server.registrationLog.Allow(); ok {
-		s.log.Warn("account refused", "account", name, "error", err, "count", n)
+		s.log.Warn("account rejected", "account", name, "error", err, "count", n)
 	}
 	s.assign(assignment.Assignment{Account: name, Role: assignment.Refused, Message: err.Error()})
 }
@@ -90,7 +90,7 @@ func (s *session) isTracked(name vedette.AccountName) bool {
 func (s *session) setAccountError(t *wire.AccountError) {
 	name, message := vedette.AccountName(t.GetAccount()), vedette.CleanText(t.GetMessage(), maxAccountError)
 	if len(name) > maxNameBytes || !isPrintable(string(name)) || !s.track(name, len(message)) {
-		s.logUnknownAccount("trouble", name)
+		s.logUnknownAccount("account error", name)
 		return
 	}
 	s.member.SetAccountError(name, message)
@@ -99,7 +99,7 @@ func (s *session) setAccountError(t *wire.AccountError) {
 // deregister gives an account back that the agent has registered.
 func (s *session) deregister(name vedette.AccountName) {
 	if !s.isTracked(name) {
-		s.logUnknownAccount("a deregistration", name)
+		s.logUnknownAccount("deregistration", name)
 		return
 	}
 	s.clearTerm(name)

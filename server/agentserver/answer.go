@@ -59,7 +59,7 @@ func (o *operationStream) receiveAnswer(ctx context.Context, first *wire.AnswerP
 	id, log := vedette.OperationID(first.GetOperation()), first.GetLog()
 	unclaim, ok := o.agent.Claim(id, log)
 	if !ok {
-		return status.Error(codes.Canceled, "nobody waits for this answer of this agent")
+		return status.Error(codes.Canceled, "no caller waits for this answer of this agent")
 	}
 	defer unclaim()
 	if err := o.share.reserve(ctx, wire.DecoderMemory); err != nil {
@@ -80,7 +80,7 @@ func (o *operationStream) receiveAnswer(ctx context.Context, first *wire.AnswerP
 // rejectAnswer ends an operation whose answer there is no memory for.
 func (o *operationStream) rejectAnswer(id vedette.OperationID, log bool, err error) error {
 	out := vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "ServiceUnavailable",
-		Message: "the server has no memory for the answer at the moment; ask again, or for less, by namespace or selector"}
+		Message: "the server has no memory for the answer: try again later, or request less with a namespace or a selector"}
 	if !log {
 		out.State = vedette.Lost // what it answers may have been done
 	}
@@ -94,7 +94,7 @@ func (o *operationStream) receiveOutcome(ctx context.Context, id vedette.Operati
 	switch {
 	case errors.Is(err, errTooLarge):
 		o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
-			Message: fmt.Sprintf("the answer has more than %d bytes; ask for less, by namespace or selector", maxAnswerBytes)})
+			Message: fmt.Sprintf("the answer has more than %d bytes: request less with a namespace or a selector", maxAnswerBytes)})
 		return nil
 	case vedette.KindOf(err) == vedette.Unavailable:
 		return o.rejectAnswer(id, false, err)
@@ -136,14 +136,14 @@ func (o *operationStream) readAnswer(ctx context.Context, id vedette.OperationID
 }
 
 // errLogReadTimeout tells a log's reader why it has no more of it, and its agent.
-var errLogReadTimeout = vedette.Errorf(vedette.Unavailable, "the log was not read for %v and is closed; ask for it again, from where it ended", logReadTimeout)
+var errLogReadTimeout = vedette.Errorf(vedette.Unavailable, "the log was closed because it was not read for %v: request it again from where it ended", logReadTimeout)
 
 // receiveLog hands a log to who asked for it, at the pace at which that reads. A reader
 // that stops loses its log: the agent has room for few. A log that is silent stays.
 func (o *operationStream) receiveLog(id vedette.OperationID, r io.Reader) error {
 	out, in := io.Pipe()
 	if !o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
-		return status.Error(codes.Canceled, "nobody waits for this log")
+		return status.Error(codes.Canceled, "no caller waits for this log")
 	}
 	_, err := io.Copy(timeoutWriter{in}, r)
 	_ = in.CloseWithError(err) // nil is EOF; it never fails
@@ -151,7 +151,7 @@ func (o *operationStream) receiveLog(id vedette.OperationID, r io.Reader) error 
 	case errors.Is(err, errLogReadTimeout):
 		return status.Error(codes.Canceled, err.Error())
 	case errors.Is(err, io.ErrClosedPipe):
-		return status.Error(codes.Canceled, "the log is read no more")
+		return status.Error(codes.Canceled, "the caller stopped reading the log")
 	}
 	return err
 }

@@ -190,7 +190,7 @@ func (ts *testServer) runCommand(args []string) {
 		ts.agentServer.StopAccepting()
 		return
 	case "goodbye":
-		go ts.agentServer.Drain(ts.ctx, "the server is going away")
+		go ts.agentServer.Drain(ts.ctx, "the server is shutting down")
 		return
 	case "troubles":
 		ts.recordAccountErrors(args[1])

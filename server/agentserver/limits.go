@@ -30,11 +30,11 @@ const (
 // checkHello refuses an agent whose names can't be shown.
 func checkHello(h *wire.Hello) error {
 	if h.GetAgentId() == "" {
-		return status.Error(codes.InvalidArgument, "the first message must be a Hello that names the agent")
+		return status.Error(codes.InvalidArgument, "the first message must be a Hello with the agent's ID")
 	}
 	for _, name := range []string{h.GetAgentId(), h.GetAgentVersion(), h.GetHostname(), h.GetZoneId()} {
 		if len(name) > maxNameBytes || !isPrintable(name) {
-			return status.Errorf(codes.InvalidArgument, "the agent names itself, its version, host or zone %.40q: that must be printable and at most %d bytes long", name, maxNameBytes)
+			return status.Errorf(codes.InvalidArgument, "the ID, version, host name or zone of the agent is %.40q: it must be printable and at most %d bytes long", name, maxNameBytes)
 		}
 	}
 	return nil
@@ -55,9 +55,9 @@ func checkRegister(r *wire.Register) error {
 	case len(r.GetAccount()) > maxNameBytes || !isPrintable(r.GetAccount()):
 		return vedette.Errorf(vedette.Invalid, "the account name %.40q must be printable and at most %d bytes long", r.GetAccount(), maxNameBytes)
 	case len(r.GetProperties()) > maxPropertiesBytes:
-		return vedette.Errorf(vedette.Invalid, "the account's properties have %d bytes; %d are the most", len(r.GetProperties()), maxPropertiesBytes)
+		return vedette.Errorf(vedette.Invalid, "the account's properties have %d bytes; the maximum is %d", len(r.GetProperties()), maxPropertiesBytes)
 	case max(len(c.GetUid()), len(c.GetHost()), len(c.GetFingerprint()), len(c.GetVersion()), len(r.GetShape())) > maxIdentityBytes:
-		return vedette.Errorf(vedette.Invalid, "what names the account's cluster has more than %d bytes", maxIdentityBytes)
+		return vedette.Errorf(vedette.Invalid, "the identity or the shape of the account's cluster has more than %d bytes", maxIdentityBytes)
 	}
 	return nil
 }

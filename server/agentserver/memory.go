@@ -44,8 +44,8 @@ const (
 )
 
 var (
-	errNoMemory = vedette.Errorf(vedette.Unavailable, "the server has no memory for what the agent sends; it connects again. If this happens often, raise the server's agents.memoryBytes")
-	errEvicted  = vedette.Errorf(vedette.Unavailable, "the server needed the memory that the agent took, and its host takes the most; it connects again. If this happens often, raise the server's agents.memoryBytes")
+	errNoMemory = vedette.Errorf(vedette.Unavailable, "the server has no memory for the agent's messages; the agent reconnects. If this happens often, raise agents.memoryBytes of the server")
+	errEvicted  = vedette.Errorf(vedette.Unavailable, "the server reclaimed the agent's memory because its host uses the most; the agent reconnects. If this happens often, raise agents.memoryBytes of the server")
 )
 
 func newMemoryBudget(limit int64) *memoryBudget {

@@ -41,7 +41,7 @@ func (o operationsService) Serve(stream grpc.BidiStreamingServer[wire.Operations
 	}
 	attach := first.GetAttach()
 	if len(attach.GetProcess()) > maxNameBytes {
-		return status.Errorf(codes.InvalidArgument, "the name of the process has %d bytes; %d are the most", len(attach.GetProcess()), maxNameBytes)
+		return status.Errorf(codes.InvalidArgument, "the process name has %d bytes; the maximum is %d", len(attach.GetProcess()), maxNameBytes)
 	}
 	s := o.awaitSession(stream.Context(), attach.GetSession())
 	if s == nil {
@@ -67,9 +67,9 @@ func (o operationsService) Serve(stream grpc.BidiStreamingServer[wire.Operations
 }
 
 var (
-	errNoSession       = status.Error(codes.FailedPrecondition, "the stream names no session of this server; connect again")
-	errSessionEnded    = status.Error(codes.Canceled, "the agent's session has ended; connect again")
-	errDuplicateStream = status.Error(codes.FailedPrecondition, "the session has a stream of operations already")
+	errNoSession       = status.Error(codes.FailedPrecondition, "the stream does not name a session of this server: reconnect")
+	errSessionEnded    = status.Error(codes.Canceled, "the agent's session has ended: reconnect")
+	errDuplicateStream = status.Error(codes.FailedPrecondition, "the session already has an operation stream")
 )
 
 // withSession returns a context that ends with the session too.

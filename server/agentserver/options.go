@@ -92,6 +92,6 @@ func receiveFirst[M any](ctx context.Context, receive func() (M, error), timeout
 	case <-ctx.Done():
 		return zero, statusOf(context.Cause(ctx))
 	case <-timer.C:
-		return zero, status.Errorf(codes.DeadlineExceeded, "the first message did not come within %v", timeout)
+		return zero, status.Errorf(codes.DeadlineExceeded, "the first message did not arrive within %v", timeout)
 	}
 }

@@ -98,7 +98,7 @@ func (r *recordDecoder) buffer(d *wire.Data) error {
 	case r.hasAccount:
 		return nil
 	case r.bufferedBytes > maxBufferedPieces:
-		return vedette.Errorf(vedette.Invalid, "%d bytes of records came before the agent held an account", r.bufferedBytes)
+		return vedette.Errorf(vedette.Invalid, "received %d bytes of records before the agent had an account", r.bufferedBytes)
 	case !d.GetEndOfFrame():
 		return nil
 	}
@@ -174,7 +174,7 @@ func (r *recordDecoder) toStep(rec *wire.Record, size int) ingest.Step {
 // logUnknownAccount counts what an agent says of an account that it does not have.
 func (s *session) logUnknownAccount(what string, account vedette.AccountName) {
 	if n, ok := s.server.unknownAccountLog.Allow(); ok {
-		s.log.Warn("agent speaks of an account that it does not have; that changes nothing", "what", what,
+		s.log.Warn("ignored message about an account that the agent does not have", "what", what,
 			"account", vedette.CleanText(string(account), maxNameBytes), "count", n)
 	}
 }

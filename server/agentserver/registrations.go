@@ -133,7 +133,7 @@ func (q *registrationQueue) register(ctx context.Context, account vedette.Accoun
 			return
 		}
 		if !logged {
-			log.Warn("account can't be registered yet; tried again", "error", err)
+			log.Warn("failed to register account; retrying", "error", err)
 		}
 		select {
 		case <-time.After(retryDelay.NextBackOff()):

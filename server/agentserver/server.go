@@ -125,12 +125,12 @@ func (srv *Server) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wi
 	return s.run()
 }
 
-var errDraining = status.Error(codes.Unavailable, "the server is going away and takes no agents; connect again, to another one")
+var errDraining = status.Error(codes.Unavailable, "the server is shutting down and accepts no agents: connect to another server")
 
 // logRejection logs why an agent is not let in, once a minute, and returns that.
 func (srv *Server) logRejection(ctx context.Context, err error) error {
 	if n, ok := srv.rejectionLog.Allow(); ok {
-		srv.log.Warn("agent not let in", "source", sourceOf(ctx), "error", err, "count", n)
+		srv.log.Warn("agent rejected", "source", sourceOf(ctx), "error", err, "count", n)
 	}
 	return err
 }

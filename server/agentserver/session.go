@@ -59,7 +59,7 @@ func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wi
 	return s
 }
 
-var errHeartbeatTimeout = errors.New("the agent was not heard for three pulses")
+var errHeartbeatTimeout = errors.New("no message from the agent for three heartbeat intervals")
 
 func (s *session) run() error {
 	defer s.cancel(nil)
@@ -138,7 +138,7 @@ func (s *session) handshake() (*wire.Hello, error) {
 	protocol, ok := wire.NegotiateProtocol(hello.GetOldestProtocol(), hello.GetNewestProtocol())
 	if !ok {
 		return nil, status.Errorf(codes.FailedPrecondition,
-			"agent %s (version %s) speaks protocols %d to %d and this server (version %s) speaks %d to %d; upgrade the older of the two",
+			"agent %s (version %s) supports protocols %d to %d and this server (version %s) supports %d to %d: upgrade the older of the two",
 			hello.GetAgentId(), hello.GetAgentVersion(), hello.GetOldestProtocol(), hello.GetNewestProtocol(),
 			s.server.cfg.Version, wire.OldestProtocol, wire.NewestProtocol)
 	}

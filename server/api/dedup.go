@@ -86,7 +86,7 @@ func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, erro
 	}
 	recorded, err := a.lookupHistory(ctx, op)
 	if err == nil && recorded == nil {
-		err = vedette.Errorf(vedette.Conflict, "%s: GET /vedette/v1/operations/%s tells how it ends", out.Message, op.ID)
+		err = vedette.Errorf(vedette.Conflict, "%s: GET /vedette/v1/operations/%s shows how it ends", out.Message, op.ID)
 	}
 	if err != nil {
 		return outcomeView{}, err
@@ -107,7 +107,7 @@ func (a *api) lookupHistory(ctx context.Context, op vedette.Operation) (*outcome
 		return nil, errIDReused(op.ID)
 	}
 	if row.State == store.Pending {
-		return nil, vedette.Errorf(vedette.Conflict, "operation %s is under way since %s: GET /vedette/v1/operations/%s tells how it ends",
+		return nil, vedette.Errorf(vedette.Conflict, "operation %s is under way since %s: GET /vedette/v1/operations/%s shows how it ends",
 			op.ID, row.Accepted.UTC().Format("15:04:05Z"), op.ID)
 	}
 	view := outcomeView{ID: op.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,

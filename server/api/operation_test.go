@@ -564,7 +564,7 @@ func TestFailedOutcomeIsRepeated(t *testing.T) {
 	a.do = func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAlreadyAccepted, Message: "it was accepted before"}
 	}
-	if status, out := w.post(restart(twoID)); status != 409 || out.State != "" || out.Error.Kind != "conflict" || !strings.Contains(out.Error.Message, "tells how it ends") {
+	if status, out := w.post(restart(twoID)); status != 409 || out.State != "" || out.Error.Kind != "conflict" || !strings.Contains(out.Error.Message, "shows how it ends") {
 		t.Errorf("%d %+v", status, out)
 	}
 }

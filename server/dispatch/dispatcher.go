@@ -168,7 +168,7 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 		return out
 	case <-ctx.Done():
 		return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Canceled",
-			Message: "the caller left before the operation ended; it goes on, and GET /vedette/v1/operations/" + string(op.ID) + " tells how it ends"}
+			Message: "the caller left before the operation ended; the operation continues, and GET /vedette/v1/operations/" + string(op.ID) + " shows how it ends"}
 	}
 }
 
@@ -199,9 +199,9 @@ func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
 		out.ID = f.op.ID
 		return out
 	}
-	d.log.Error("operation refused: the history can't be written", "operation", f.op.ID, "error", err)
+	d.log.Error("operation rejected: cannot write the history", "operation", f.op.ID, "error", err)
 	out := failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable",
-		"the server could not note the operation in its database, and did not send it; try again, under another id")
+		"the server could not record the operation in its database and did not send it: try again with another id")
 	out.ID = f.op.ID
 	d.recorder.recordEnd(d.recorder.finalRow(f, out))
 	return out

@@ -440,7 +440,7 @@ func TestCallerCancels(t *testing.T) {
 		cancel := s.start("op", scale)
 		s.takeLog()
 		cancel()
-		if got := s.takeLog(); !strings.HasPrefix(got, "op lost 504 the caller left before the operation ended; it goes on") {
+		if got := s.takeLog(); !strings.HasPrefix(got, "op lost 504 the caller left before the operation ended; the operation continues") {
 			t.Error(got)
 		}
 		a.answerDone("op")
@@ -464,7 +464,7 @@ func TestServerStops(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if got := s.takeLog(); !strings.Contains(got, "op lost 504") || !strings.Contains(got, "the server is going away") {
+		if got := s.takeLog(); !strings.Contains(got, "op lost 504") || !strings.Contains(got, "the server is shutting down") {
 			t.Error(got)
 		}
 		if row := s.row("op"); row.State != vedette.Lost {
@@ -478,7 +478,7 @@ func TestDatabaseUnavailable(t *testing.T) {
 		s.connect("a", "1")
 		s.setDatabaseDown(true)
 		s.start("op", scale)
-		if got := s.takeLog(); !strings.HasPrefix(got, "op failed 503 the server could not note the operation") {
+		if got := s.takeLog(); !strings.HasPrefix(got, "op failed 503 the server could not record the operation") {
 			t.Error(got)
 		}
 		s.start("r", get) // reading needs no note
@@ -539,7 +539,7 @@ func TestExpiryOfStoppedServersOperations(t *testing.T) {
 			t.Errorf("too early: %+v", row)
 		}
 		time.Sleep(5 * time.Minute)
-		if row := s.row("theirs"); row.State != vedette.Lost || !strings.Contains(row.Message, "the server that accepted it ended") {
+		if row := s.row("theirs"); row.State != vedette.Lost || !strings.Contains(row.Message, "the server that accepted it stopped") {
 			t.Errorf("the history says %+v", row)
 		}
 	})

@@ -50,13 +50,13 @@ func newRecorder(cfg Config, b historyStore, log *slog.Logger) *recorder {
 	return &recorder{cfg: cfg, store: b, log: log, unrecorded: map[vedette.OperationID]bool{}, wakeup: make(chan struct{}, 1)}
 }
 
-const serverGoneMessage = "it is unknown whether this took effect: the server that accepted it ended before the outcome came. Look at the object before you try again"
+const serverGoneMessage = "it is unknown whether this took effect: the server that accepted it stopped before the outcome arrived. Look at the object before you try again"
 
 // markLost marks as lost what was under way when the last process ended.
 func (r *recorder) markLost(ctx context.Context) error {
 	n, err := r.store.MarkOperationsLost(ctx, r.cfg.Server, serverGoneMessage, time.Now())
 	if n > 0 {
-		r.log.Info("operations of the last run are lost", "count", n)
+		r.log.Info("marked operations of the previous run as lost", "count", n)
 	}
 	return err
 }
@@ -68,7 +68,7 @@ func (r *recorder) recordStart(ctx context.Context, f *inflight) error {
 	ended := r.unrecorded[f.op.ID]
 	r.mu.Unlock()
 	if ended {
-		return vedette.Errorf(vedette.Conflict, "the operation %s has ended before", f.op.ID)
+		return vedette.Errorf(vedette.Conflict, "operation %s has already ended", f.op.ID)
 	}
 	return r.store.BeginOperation(ctx, r.row(f, vedette.Outcome{State: store.Pending}))
 }
@@ -223,9 +223,9 @@ func (r *recorder) expire(ctx context.Context) {
 	n, err := r.store.ExpireOperations(ctx, now.Add(-maxOverdue), serverGoneMessage, now)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		r.log.Warn("operations that are overdue could not be marked as lost; tried again", "error", err)
+		r.log.Warn("failed to mark overdue operations as lost; retrying", "error", err)
 	case n > 0:
-		r.log.Info("operations of servers that are gone are lost", "count", n)
+		r.log.Info("marked operations of stopped servers as lost", "count", n)
 	}
 }
 
@@ -244,7 +244,7 @@ func (r *recorder) flush(ctx context.Context) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	r.log.Warn("ends of operations are not in the history yet; tried again", "count", len(remaining), "error", err)
+	r.log.Warn("failed to record ends of operations; retrying", "count", len(remaining), "error", err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Second):
@@ -271,7 +271,7 @@ func (r *recorder) write(ctx context.Context, ends []endRecord) ([]endRecord, er
 		second, err2 := r.write(ctx, ends[len(ends)/2:])
 		return append(slices.Clone(first), second...), errors.Join(err, err2)
 	case err != nil:
-		r.log.Error("an operation's end is left out of the history", "operation", ends[0].row.ID, "error", err)
+		r.log.Error("dropped the end of an operation from the history", "operation", ends[0].row.ID, "error", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -292,7 +292,7 @@ func (r *recorder) purge(ctx context.Context) {
 	for {
 		n, err := r.store.PurgeOperations(ctx, time.Now().Add(-r.cfg.KeepHistory), 1000)
 		if err != nil {
-			r.log.Warn("old operations could not be purged; tried again", "error", err)
+			r.log.Warn("failed to purge old operations; retrying", "error", err)
 		}
 		if n < 1000 || err != nil {
 			return

@@ -78,7 +78,7 @@ func TestRefusedOperationIsRecordedAsEnded(t *testing.T) {
 		s.takeLog()
 		s.setDatabaseDown(false)
 		s.start("op", scale) // its end is not noted yet
-		if got := s.takeLog(); got != "op failed 409 the operation op has ended before" {
+		if got := s.takeLog(); got != "op failed 409 operation op has already ended" {
 			t.Error(got)
 		}
 		time.Sleep(time.Second)

@@ -54,7 +54,7 @@ func (f *inflight) interpret(out vedette.Outcome) vedette.Outcome {
 		return f.explainUnsupported(out)
 	}
 	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost", Warnings: out.Warnings,
-		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which went away before it answered, and then to agent %s, where it failed: %s. "+
+		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which disconnected before it answered, and then to agent %s, where it failed: %s. "+
 			"Look at the object before you try again", f.prevDelivery.agent, f.prevDelivery.sentAt.UTC().Format(time.RFC3339), f.lastDelivery.agent, out.Message)}
 }
 
@@ -69,7 +69,7 @@ func (f *inflight) explainUnsupported(out vedette.Outcome) vedette.Outcome {
 		feature = "dry runs"
 	}
 	out.Status, out.Reason = http.StatusNotImplemented, "NotImplemented"
-	out.Message = fmt.Sprintf("agent %s is too old to know %s, and did nothing: upgrade it", f.lastDelivery.agent, feature)
+	out.Message = fmt.Sprintf("agent %s is too old for %s and did nothing: upgrade it", f.lastDelivery.agent, feature)
 	return out
 }
 
@@ -158,7 +158,7 @@ func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan
 		if !accountChecked && f.lastDelivery == nil {
 			accountChecked = true
 			if _, err := d.store.Account(ctx, f.op.Account); vedette.KindOf(err) == vedette.NotFound {
-				return nil, failedOutcome(http.StatusNotFound, "NotFound", "there is no account "+string(f.op.Account)+": no agent has registered one of that name")
+				return nil, failedOutcome(http.StatusNotFound, "NotFound", "there is no account "+string(f.op.Account)+": no agent has registered it")
 			}
 		}
 		select {
@@ -201,10 +201,10 @@ func failedOutcome(status int, reason, message string) vedette.Outcome {
 
 // unservedOutcome says that no agent came to take the operation.
 func (d *Dispatcher) unservedOutcome(f *inflight) vedette.Outcome {
-	message := fmt.Sprintf("no agent serves account %s: none has connected within %v, and nothing was done. `vedette agents` shows which agents are connected, "+
-		"and what keeps them from an account", f.op.Account, time.Since(f.accepted).Round(time.Second))
+	message := fmt.Sprintf("no agent serves account %s: none has connected within %v, and nothing was done. `vedette agents` shows the connected agents, "+
+		"and why an agent does not serve an account", f.op.Account, time.Since(f.accepted).Round(time.Second))
 	if member, _ := d.assignments.Cacher(f.op.Account); member != nil {
-		message = fmt.Sprintf("agent %s (version %s), which serves account %s, takes no operations; upgrade it", member.ID, member.Version, f.op.Account)
+		message = fmt.Sprintf("agent %s (version %s), which serves account %s, does not accept operations: upgrade it", member.ID, member.Version, f.op.Account)
 	}
 	return failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", message)
 }
@@ -212,23 +212,23 @@ func (d *Dispatcher) unservedOutcome(f *inflight) vedette.Outcome {
 // abandonedOutcome says that the process that had the operation is gone, and that another
 // one must not be given it.
 func (d *Dispatcher) abandonedOutcome(f *inflight, current *AttachedAgent) vedette.Outcome {
-	explanation := "ended before it answered and has been started anew, and can't know"
+	explanation := "restarted before it answered and cannot know"
 	if current.member.ID != f.lastDelivery.agent {
-		explanation = fmt.Sprintf("is gone, and agent %s, which serves the account now, can't know", current.member.ID)
+		explanation = fmt.Sprintf("disconnected, and agent %s, which serves the account now, cannot know", current.member.ID)
 	}
-	return lostOutcome(f, explanation+"; to send it again could do it twice")
+	return lostOutcome(f, explanation+"; sending it again could execute it twice")
 }
 
 // timedOutOutcome says that the time is up, or the caller or the server gone.
 func (d *Dispatcher) timedOutOutcome(ctx context.Context, f *inflight) vedette.Outcome {
 	if time.Now().Before(f.op.Deadline) {
 		if f.op.Reads() {
-			return failedOutcome(http.StatusGatewayTimeout, "Canceled", "nobody waits for the answer any more")
+			return failedOutcome(http.StatusGatewayTimeout, "Canceled", "the caller has left")
 		}
 		if f.lastDelivery == nil || f.op.DryRun {
-			return failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", "the server is going away; nothing was done")
+			return failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", "the server is shutting down; nothing was done")
 		}
-		return lostOutcome(f, "has not answered, and the server is going away")
+		return lostOutcome(f, "has not answered, and the server is shutting down")
 	}
 	if f.lastDelivery == nil {
 		return d.unservedOutcome(f)

@@ -74,14 +74,14 @@ func TestUnsupportedOperationNamesAgent(t *testing.T) {
 		s.takeLog()
 		const message = "this agent knows no operation without arguments"
 		a.answer(vedette.Outcome{ID: "dry", State: vedette.Failed, Status: 400, Reason: vedette.ReasonUnknownToAgent, Message: message})
-		s.expectLog("a/1 may forget dry", "dry failed 501 agent a is too old to know dry runs, and did nothing: upgrade it")
+		s.expectLog("a/1 may forget dry", "dry failed 501 agent a is too old for dry runs and did nothing: upgrade it")
 		if row := s.row("dry"); row.Reason != "NotImplemented" {
 			t.Errorf("the history has %+v", row)
 		}
 		s.start("prune", vedette.PruneArgs{All: true})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "prune", State: vedette.Failed, Status: 400, Reason: vedette.ReasonUnknownToAgent})
-		s.expectLog("a/1 may forget prune", "prune failed 501 agent a is too old to know the verb prune in this form, and did nothing: upgrade it")
+		s.expectLog("a/1 may forget prune", "prune failed 501 agent a is too old for the verb prune in this form and did nothing: upgrade it")
 		s.start("refused", vedette.ScaleArgs{Target: web})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "refused", State: vedette.Failed, Status: 400, Reason: "BadRequest", Message: message})

@@ -72,12 +72,12 @@ func (a *AttachedAgent) countRefused(id vedette.OperationID, isForged bool) {
 	d := a.dispatcher
 	if !isForged {
 		if n, ok := d.lateOutcomes.Allow(); ok {
-			d.log.Info("outcome that nobody waits for", "operation", id, "agent", a.member.ID, "count", n)
+			d.log.Info("ignored late outcome", "operation", id, "agent", a.member.ID, "count", n)
 		}
 		return
 	}
 	if n, ok := d.forgedOutcomes.Allow(); ok {
-		d.log.Warn("outcome refused: its agent was not given the operation", "operation", id, "agent", a.member.ID, "count", n)
+		d.log.Warn("rejected forged outcome: the operation was not sent to this agent", "operation", id, "agent", a.member.ID, "count", n)
 	}
 }
 

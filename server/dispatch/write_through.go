@@ -82,7 +82,7 @@ func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, write func(ve
 			return ended // it is not, too, where the object is not cached
 		}
 		if !errors.Is(err, store.ErrTerm) || ctx.Err() != nil {
-			d.log.Warn("what an operation wrote is not stored yet; its feed tells it", "operation", f.op.ID, "account", f.op.Account, "error", err)
+			d.log.Warn("write-through failed; the feed will report the object", "operation", f.op.ID, "account", f.op.Account, "error", err)
 			return false
 		}
 		select {
