@@ -36,7 +36,7 @@ func TestResponseErrors(t *testing.T) {
 			}
 			_, err = c.Version(t.Context())
 			if vedette.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want a %s error with %q", err, tt.kind, tt.want)
 			}
 		})
 	}
@@ -50,11 +50,11 @@ func TestReadEvents(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Join(got, "|") != `added {"a":1}|ready {}` {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v", got, err)
 	}
 	stop := errors.New("enough")
 	if err := readEvents(strings.NewReader(text), func(Event) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want the error of the handler", err)
 	}
 }
 
@@ -63,12 +63,12 @@ func FuzzReadEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		err := readEvents(strings.NewReader(text), func(e Event) error {
 			if e.Type == "" || strings.ContainsAny(e.Type+string(e.Data), "\n") {
-				t.Errorf("%q gave %q %q", text, e.Type, e.Data)
+				t.Errorf("%q: got the event %q %q", text, e.Type, e.Data)
 			}
 			return nil
 		})
 		if err == nil {
-			t.Error("a stream that ends is no error")
+			t.Error("got no error from a stream that ended")
 		}
 	})
 }

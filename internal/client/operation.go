@@ -42,14 +42,14 @@ type Outcome struct {
 	Objects         []json.RawMessage
 	Result          json.RawMessage
 	Warnings        []string // of the cluster's API servers
-	Unchanged       bool     // what was applied is known to be; of every apply with Operation.Compare
-	Repeated        bool
+	Unchanged       bool     // the apply is known to have changed nothing; see vedette.ApplyArgs.Compare
+	Repeated        bool     // this is the outcome of an earlier request
 }
 
-// Key names an object that was written or deleted.
+// Key identifies an object that was written or deleted.
 type Key struct{ Kind, Namespace, Name string }
 
-// How often, and for how long, an answer that broke off is asked for again.
+// The interval and the maximum duration of retries after a connection failed.
 const (
 	retryInterval = 200 * time.Millisecond
 	maxRetryTime  = 15 * time.Second
@@ -94,13 +94,13 @@ func (o Operation) encode() ([]byte, error) {
 	return operationjson.Marshal(r)
 }
 
-// connectionError is a connection that failed.
+// connectionError is the error of a connection that failed.
 type connectionError struct {
 	error
-	sent bool // the server may have the request
+	sent bool // the server may have received the request
 }
 
-// Unwrap returns what failed.
+// Unwrap returns the cause.
 func (e *connectionError) Unwrap() error { return e.error }
 
 func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome, error) {
@@ -124,7 +124,7 @@ func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome,
 	if json.Unmarshal(raw, &out) != nil || out.State == "" {
 		response.Body = io.NopCloser(bytes.NewReader(raw))
 		err := c.responseError(response)
-		if response.StatusCode == http.StatusGatewayTimeout { // of a proxy between, which has lost its patience
+		if response.StatusCode == http.StatusGatewayTimeout { // from a proxy whose timeout has expired
 			err = &connectionError{err, true}
 		}
 		return out, err
@@ -132,7 +132,7 @@ func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome,
 	return out, nil
 }
 
-// LogQuery is which log to read.
+// LogQuery selects a log.
 type LogQuery struct {
 	Account, Namespace, Pod, Container string
 	Previous, Follow, Timestamps       bool
@@ -158,8 +158,8 @@ func (l LogQuery) values() url.Values {
 	return v
 }
 
-// Logs opens a log. Whoever gets it closes it. One that is read to io.EOF is
-// whole; any other end means that it broke off.
+// Logs opens a log. The caller must close it. Only a log that ends with io.EOF is
+// complete.
 func (c *Client) Logs(ctx context.Context, l LogQuery) (io.ReadCloser, error) {
 	response, err := c.doWith(ctx, c.httpNoTimeout, "/logs", l.values(), "text/plain")
 	if err != nil {
@@ -178,16 +178,16 @@ type HistoryEntry struct {
 	Sent, Ended                                            *time.Time
 }
 
-// HistoryQuery chooses operations. Empty fields choose everything.
+// HistoryQuery selects operations. Empty fields select all.
 type HistoryQuery struct {
 	Account, Agent, State, Verb, Origin string
 	Limit                               int
 }
 
-// maxPageSize is how many operations a page may hold.
+// maxPageSize is the maximum number of operations in a page.
 const maxPageSize = 5000
 
-// Operations reads the newest operations, as many as the limit says.
+// Operations returns the newest operations, at most h.Limit.
 func (c *Client) Operations(ctx context.Context, h HistoryQuery) ([]HistoryEntry, error) {
 	v := url.Values{}
 	for name, value := range map[string]string{"account": h.Account, "agent": h.Agent, "state": h.State, "verb": h.Verb, "origin": h.Origin} {
@@ -213,7 +213,7 @@ func (c *Client) Operations(ctx context.Context, h HistoryQuery) ([]HistoryEntry
 	}
 }
 
-// HistoryOperation reads one operation of the history, as JSON too.
+// HistoryOperation returns one operation of the history, decoded and as JSON.
 func (c *Client) HistoryOperation(ctx context.Context, id string) (HistoryEntry, json.RawMessage, error) {
 	var raw json.RawMessage
 	var p HistoryEntry

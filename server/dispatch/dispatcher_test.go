@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// scenario is a dispatch with all that surrounds it, and a log of what happened.
+// scenario is a Dispatcher with fakes around it, and a log of events.
 type scenario struct {
 	*Dispatcher
 	t *testing.T
@@ -55,7 +55,7 @@ func (s *scenario) logf(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// takeLog returns what was said since the last call, once nothing moves any more.
+// takeLog returns the events since the last call, after all goroutines are blocked.
 func (s *scenario) takeLog() string {
 	synctest.Wait()
 	s.mu.Lock()
@@ -68,11 +68,11 @@ func (s *scenario) takeLog() string {
 func (s *scenario) expectLog(lines ...string) {
 	s.t.Helper()
 	if got, want := s.takeLog(), strings.Join(lines, "\n"); got != want {
-		s.t.Errorf("what happened:\n%s\nwhat was due:\n%s", got, want)
+		s.t.Errorf("got the events\n%s\nwant\n%s", got, want)
 	}
 }
 
-// The stage is the seats, the book and the hub.
+// scenario implements assignments, operationStore and publisher.
 
 func (s *scenario) Cacher(account vedette.AccountName) (*assignment.Member, vedette.Term) {
 	s.mu.Lock()
@@ -125,7 +125,7 @@ func (s *scenario) EndOperations(ctx context.Context, rows []store.OperationRow)
 	return nil
 }
 
-// checkDatabase is an error while it is away.
+// checkDatabase returns an error while the database is unavailable.
 func (s *scenario) checkDatabase(ctx context.Context) error {
 	s.mu.Lock()
 	down, hangs := s.databaseDown, s.databaseHangs
@@ -253,7 +253,7 @@ func (a *fakeAgent) answerDone(id vedette.OperationID) {
 	a.answer(vedette.Outcome{ID: id, State: vedette.Done, Status: 200})
 }
 
-// connect brings an agent's process, which serves prod from then on.
+// connect attaches an agent's process as the cacher of prod.
 func (s *scenario) connect(id vedette.AgentID, process string) *fakeAgent {
 	m := &assignment.Member{Agent: assignment.Agent{ID: id, Hostname: "host", Version: "1.0"}}
 	a := &fakeAgent{scenario: s, name: string(id) + "/" + process}
@@ -273,7 +273,7 @@ func (s *scenario) disconnect(a *fakeAgent) {
 	a.attached.Detach()
 }
 
-// start begins an operation; its outcome is said.
+// start executes an operation and logs its outcome.
 func (s *scenario) start(id vedette.OperationID, args vedette.Args) context.CancelFunc {
 	return s.startOperation(vedette.Operation{ID: id, Account: "prod", Args: args})
 }
@@ -309,7 +309,7 @@ func TestOperation(t *testing.T) {
 		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		s.expectLog("a/1 may forget op", "stored  web at 7", "op done 200 ")
 		if row := s.row("op"); row.State != vedette.Done || row.Agent != "a" || row.Sent.IsZero() || row.Ended.IsZero() {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 		fresh := &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "8"}
 		s.start("get", get)
@@ -327,7 +327,7 @@ func TestOperation(t *testing.T) {
 	})
 }
 
-// TestDuplicateIDIsRejected holds that what is in the history is not sent once more.
+// TestDuplicateIDIsRejected checks that an operation in the history is not sent again.
 func TestDuplicateIDIsRejected(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -349,7 +349,7 @@ func TestNoAgentForAccount(t *testing.T) {
 		}
 		out := s.Execute(s.t.Context(), vedette.Operation{Account: "prdo", Args: get})
 		if out.Status != 404 || !strings.Contains(out.Message, "no account prdo") {
-			t.Errorf("an account that is not there: %+v", out)
+			t.Errorf("unknown account: got %+v", out)
 		}
 		s.start("later", get)
 		time.Sleep(5 * time.Second)
@@ -360,7 +360,7 @@ func TestNoAgentForAccount(t *testing.T) {
 	})
 }
 
-// A connection is lost with an operation under way.
+// TestResendAfterDisconnect loses a connection during an operation.
 func TestResendAfterDisconnect(t *testing.T) {
 	tests := []struct {
 		why     string
@@ -395,7 +395,7 @@ func TestResendAfterDisconnect(t *testing.T) {
 	}
 }
 
-// The outcome of what was sent over the lost connection comes over the new one,
+// TestOutcomeAfterReconnect checks that an outcome on the new connection is accepted
 // before the operation is sent again.
 func TestOutcomeAfterReconnect(t *testing.T) {
 	runScenario(t, func(s *scenario) {
@@ -418,7 +418,7 @@ func TestDeadlines(t *testing.T) {
 		s.takeLog()
 		time.Sleep(32 * time.Second)
 		if got := s.takeLog(); got != "" {
-			t.Errorf("before the grace is over: %s", got)
+			t.Errorf("before the end of the grace: got %s", got)
 		}
 		time.Sleep(2 * time.Second)
 		got := strings.Split(s.takeLog(), "\n")
@@ -445,7 +445,7 @@ func TestCallerCancels(t *testing.T) {
 		}
 		a.answerDone("op")
 		if row := s.row("op"); row.State != vedette.Done {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
@@ -468,7 +468,7 @@ func TestServerStops(t *testing.T) {
 			t.Error(got)
 		}
 		if row := s.row("op"); row.State != vedette.Lost {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
@@ -486,8 +486,8 @@ func TestDatabaseUnavailable(t *testing.T) {
 	})
 }
 
-// echoAgent answers everything with the operation's own target, after a while and in
-// any order.
+// echoAgent answers every operation with the operation's own target, after a random
+// delay.
 type echoAgent struct {
 	name     string
 	attached *AttachedAgent
@@ -527,8 +527,9 @@ func TestOutcomesReachTheirCallers(t *testing.T) {
 	})
 }
 
-// Another server accepted an operation and never came back. What it is late for
-// alone does not end it: its server may still be noting the outcome.
+// TestExpiryOfStoppedServersOperations checks that operations of a server that does not
+// come back end. They do not end right after their deadline, because the server may
+// still be recording the outcome.
 func TestExpiryOfStoppedServersOperations(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.mu.Lock()
@@ -536,11 +537,11 @@ func TestExpiryOfStoppedServersOperations(t *testing.T) {
 		s.mu.Unlock()
 		time.Sleep(3 * time.Minute)
 		if row := s.row("theirs"); row.State != store.Pending {
-			t.Errorf("too early: %+v", row)
+			t.Errorf("the operation ended too early: %+v", row)
 		}
 		time.Sleep(5 * time.Minute)
 		if row := s.row("theirs"); row.State != vedette.Lost || !strings.Contains(row.Message, "the server that accepted it stopped") {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }

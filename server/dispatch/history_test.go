@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Whoever is told how an operation ended reads the same in the history, whatever
-// happens to the server.
+// TestEndIsRecordedBeforeItIsReported checks that a caller finds its outcome in the
+// history, whatever happens to the server.
 func TestEndIsRecordedBeforeItIsReported(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -23,7 +23,7 @@ func TestEndIsRecordedBeforeItIsReported(t *testing.T) {
 		time.Sleep(maxWriteWait - time.Millisecond)
 		s.expectLog("op done 200 ")
 		if row := s.row("op"); row.State != vedette.Done {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
@@ -41,7 +41,7 @@ func TestEndIsRecordedAfterDatabaseOutage(t *testing.T) {
 		s.setDatabaseDown(false)
 		time.Sleep(time.Second)
 		if row := s.row("op"); row.State != vedette.Done {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
@@ -62,14 +62,14 @@ func TestInvalidEndDoesNotBlockOthers(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, id := range []vedette.OperationID{"one", "two", "three"} {
 			if row := s.row(id); row.State != vedette.Done {
-				t.Errorf("the history says of %s: %+v", id, row)
+				t.Errorf("%s: got %+v in the history", id, row)
 			}
 		}
 	})
 }
 
-// An operation that could not be noted may be in the history all the same, and must
-// not be pending there for ever.
+// TestRefusedOperationIsRecordedAsEnded checks that an operation does not stay pending
+// in the history if recording it failed.
 func TestRefusedOperationIsRecordedAsEnded(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
@@ -83,12 +83,13 @@ func TestRefusedOperationIsRecordedAsEnded(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if row := s.row("op"); row.State != vedette.Failed || !strings.Contains(row.Message, "did not send it") {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
 
-// A database that hangs keeps nobody waiting for longer than the operation may take.
+// TestDatabaseHangs checks that a hanging database delays a caller no longer than the
+// operation may take.
 func TestDatabaseHangs(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
@@ -96,7 +97,7 @@ func TestDatabaseHangs(t *testing.T) {
 		start := time.Now()
 		out := s.Execute(s.t.Context(), vedette.Operation{ID: "op", Account: "prod", Deadline: start.Add(2 * time.Second), Args: scale})
 		if elapsed := time.Since(start); out.State != vedette.Failed || elapsed > 2*time.Second {
-			t.Errorf("%+v after %v", out, elapsed)
+			t.Errorf("got %+v after %v", out, elapsed)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 var webKey = vedette.Key{Kind: deployments, Namespace: "shop", Name: "web"}
 
-// TestDeleteUsesStoredUID holds which deletions go with the uid that is stored.
+// TestDeleteUsesStoredUID checks which deletions include the stored uid.
 func TestDeleteUsesStoredUID(t *testing.T) {
 	named := func(change func(*vedette.DeleteArgs)) vedette.DeleteArgs {
 		a := vedette.DeleteArgs{Target: web}
@@ -45,7 +45,7 @@ func TestDeleteUsesStoredUID(t *testing.T) {
 	}
 }
 
-// What is known is not waited for.
+// TestSlowUIDLookupIsSkipped checks that an operation does not wait for a slow lookup.
 func TestSlowUIDLookupIsSkipped(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.uids, s.uidDelay = map[vedette.Key]string{webKey: "u1"}, time.Second
@@ -58,8 +58,8 @@ func TestSlowUIDLookupIsSkipped(t *testing.T) {
 	})
 }
 
-// A process that is given what another one had deletes no object that came since,
-// and takes from what is stored what it found gone.
+// TestResendKeepsKnownUID checks that a resent deletion spares a new object with the
+// same name, and that the object that it found missing is removed from the store.
 func TestResendKeepsKnownUID(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.uids = map[vedette.Key]string{webKey: "u1"}
@@ -73,7 +73,8 @@ func TestResendKeepsKnownUID(t *testing.T) {
 	})
 }
 
-// An agent that takes a name for another kind than the server finds nothing there.
+// TestKnownUIDOfOtherKindIsIgnored checks that nothing is removed if the agent resolves
+// the kind to another kind than the server.
 func TestKnownUIDOfOtherKindIsIgnored(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.uids = map[vedette.Key]string{webKey: "u1"}
