@@ -62,7 +62,7 @@ func (o operationsService) Serve(stream grpc.BidiStreamingServer[wire.Operations
 	group, ctx := errgroup.WithContext(ctxWithSession)
 	group.Go(func() error { return ops.send(ctx, stream.Send) })
 	group.Go(func() error { return ops.receive(stream) })
-	<-ctx.Done() // a stream that waits in Recv ends with its handler, not with its group
+	<-ctx.Done() // not group.Wait, because Recv ends only when this handler returns
 	return statusOf(context.Cause(ctx))
 }
 
@@ -72,16 +72,16 @@ var (
 	errDuplicateStream = status.Error(codes.FailedPrecondition, "the session already has an operation stream")
 )
 
-// withSession returns a context that ends with the session too.
+// withSession returns a context that also ends with the session.
 func (s *session) withSession(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(errSessionEnded) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// awaitSession finds an agent's session by the name that its Welcome gave it, for a stream
-// of the same agent. The agent may be quicker than the roster, which it is waited
-// for; nil where there is no such session.
+// awaitSession returns the session that a stream names, if both belong to the same
+// agent; nil otherwise. It waits until the session has joined, because an agent may
+// open the stream before.
 func (srv *Server) awaitSession(ctx context.Context, token string) *session {
 	s := srv.lookupSession(token)
 	if s == nil || s.peer != certificateDigest(ctx) {
