@@ -10,8 +10,9 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// TestHeartbeatAgeIsMeasuredByTheServerClock holds that the clock of an agent makes nothing look fresh or
-// stale. Each case is a run of pulses; at is when one arrives, after Welcome.
+// TestHeartbeatAgeIsMeasuredByTheServerClock checks that an agent's clock makes data
+// look neither fresh nor stale. Each case is a series of heartbeats; at is the arrival
+// of one, after Welcome.
 func TestHeartbeatAgeIsMeasuredByTheServerClock(t *testing.T) {
 	welcomed := time.Now()
 	type testHeartbeat struct {
@@ -23,7 +24,7 @@ func TestHeartbeatAgeIsMeasuredByTheServerClock(t *testing.T) {
 	heartbeatWithAge := func(stamp, held, age time.Duration) *wire.AgentHeartbeat {
 		return &wire.AgentHeartbeat{UnixMillis: math.MaxInt64, Stamp: stamp.Milliseconds(), HeldMillis: held.Milliseconds(), AgeMillis: proto.Int64(age.Milliseconds())}
 	}
-	// One that sends times, by a clock that is ahead by so much.
+	// An agent that sends times of a clock that is ahead by this much.
 	heartbeatWithTime := func(ahead, at time.Duration) *wire.AgentHeartbeat {
 		return &wire.AgentHeartbeat{UnixMillis: welcomed.Add(ahead + at).UnixMilli()}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// testSession is a session that gives its memory back when it is told to end.
+// testSession is a session that releases its memory when it is evicted.
 type testSession struct {
 	*memoryShare
 	evictions chan error
@@ -38,7 +38,7 @@ func TestMemoryBudget(t *testing.T) {
 			}
 			other := m.newTestSession("honest")
 			if err := other.reserve(ctx, 30); err != nil {
-				t.Errorf("an agent of another host gets no memory: %v", err)
+				t.Errorf("an agent of another host: got %v, want memory", err)
 			}
 			synctest.Wait()
 			evicted := 0
@@ -47,13 +47,13 @@ func TestMemoryBudget(t *testing.T) {
 				case err := <-h.evictions:
 					evicted++
 					if !errors.Is(err, errEvicted) {
-						t.Errorf("ended by %v", err)
+						t.Errorf("the session ended with %v, want errEvicted", err)
 					}
 				default:
 				}
 			}
 			if evicted != 3 || len(other.evictions) > 0 {
-				t.Errorf("%d sessions ended for 30 bytes, want 3 of the flood", evicted)
+				t.Errorf("got %d evictions for 30 bytes, want 3 of the flooding host", evicted)
 			}
 		})
 	})
@@ -66,7 +66,7 @@ func TestMemoryBudget(t *testing.T) {
 			}
 			start := time.Now()
 			if err := second.reserve(ctx, 20); !errors.Is(err, errNoMemory) || time.Since(start) != memoryTimeout {
-				t.Errorf("after %v: %v", time.Since(start), err)
+				t.Errorf("got %v after %v", err, time.Since(start))
 			}
 			go func() {
 				time.Sleep(time.Second)
@@ -74,7 +74,7 @@ func TestMemoryBudget(t *testing.T) {
 			}()
 			start = time.Now()
 			if err := second.reserve(ctx, 20); err != nil || time.Since(start) != time.Second || len(first.evictions) > 0 {
-				t.Errorf("after %v: %v", time.Since(start), err)
+				t.Errorf("got %v after %v", err, time.Since(start))
 			}
 		})
 	})
@@ -96,7 +96,7 @@ func TestMemoryBudget(t *testing.T) {
 			}
 			select {
 			case <-freed:
-				t.Error("it was woken in vain")
+				t.Error("a waiting session was woken although there is not enough memory")
 			default:
 			}
 			first.release(1)
@@ -118,7 +118,7 @@ func TestMemoryBudget(t *testing.T) {
 			large.grow(70)
 			synctest.Wait()
 			if len(large.evictions) != 1 || len(small.evictions) != 0 || m.used != 40 {
-				t.Errorf("%d and %d ended, %d bytes are used", len(large.evictions), len(small.evictions), m.used)
+				t.Errorf("got %d and %d evictions, and %d bytes in use", len(large.evictions), len(small.evictions), m.used)
 			}
 		})
 	})
@@ -134,7 +134,7 @@ func TestMemoryBudget(t *testing.T) {
 		a.close()
 		a.grow(5)
 		if m.used != 0 || a.reserve(ctx, 1) == nil {
-			t.Errorf("%d bytes are used, and a session that has ended gets more", m.used)
+			t.Errorf("got %d bytes in use after a session ended, want 0", m.used)
 		}
 	})
 }
