@@ -1,8 +1,12 @@
 package vedette_test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -178,6 +182,31 @@ func TestVerbsAreComplete(t *testing.T) {
 	types := regexp.MustCompile(`(?m)^func \((\w+Args)\) Verb\(\)`).FindAllSubmatch(source, -1)
 	if n := len(vedette.Verbs()); len(types) != n || len(constants) != n {
 		t.Errorf("%d specs for %d verbs and %d types of arguments", n, len(constants), len(types))
+	}
+}
+
+// TestEveryVerbIsExecuted checks that agent/operate refers to the arguments of each verb. An
+// agent without an implementation would answer that it is too old.
+func TestEveryVerbIsExecuted(t *testing.T) {
+	files, err := filepath.Glob("agent/operate/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source []byte
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, b...)
+	}
+	for _, spec := range vedette.Verbs() {
+		if name := fmt.Sprintf("%T", spec.Args); !bytes.Contains(source, []byte(name)) {
+			t.Errorf("agent/operate does not use %s: implement the verb %s", name, spec.Verb)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func (m *memoryBudget) newTestSession(source string) *testSession {
 
 func TestMemoryBudget(t *testing.T) {
 	ctx := context.Background()
-	t.Run("who floods displaces itself and not others", func(t *testing.T) {
+	t.Run("an agent that floods the server only displaces its own host", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemoryBudget(100)
 			var flooding []*testSession
@@ -57,7 +57,7 @@ func TestMemoryBudget(t *testing.T) {
 			}
 		})
 	})
-	t.Run("who wants more of the same source waits, and gives up", func(t *testing.T) {
+	t.Run("a session of the same source waits and times out", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemoryBudget(100)
 			first, second := m.newTestSession("a"), m.newTestSession("a")
@@ -78,7 +78,7 @@ func TestMemoryBudget(t *testing.T) {
 			}
 		})
 	})
-	t.Run("who waits is woken for what is enough only", func(t *testing.T) {
+	t.Run("a waiting session is woken only if there is enough memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemoryBudget(100)
 			first, second := m.newTestSession("a"), m.newTestSession("a")
@@ -105,12 +105,12 @@ func TestMemoryBudget(t *testing.T) {
 			}
 		})
 	})
-	t.Run("nobody gets more than all", func(t *testing.T) {
+	t.Run("more than the limit is rejected", func(t *testing.T) {
 		if err := newMemoryBudget(100).newTestSession("a").reserve(ctx, 101); !errors.Is(err, errNoMemory) {
 			t.Error(err)
 		}
 	})
-	t.Run("what does not wait ends the greatest", func(t *testing.T) {
+	t.Run("grow evicts the largest session", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemoryBudget(100)
 			small, large := m.newTestSession("a"), m.newTestSession("b")
@@ -122,7 +122,7 @@ func TestMemoryBudget(t *testing.T) {
 			}
 		})
 	})
-	t.Run("all comes back", func(t *testing.T) {
+	t.Run("closing a share releases all its memory", func(t *testing.T) {
 		m := newMemoryBudget(100)
 		a := m.newTestSession("a")
 		a.grow(10)
