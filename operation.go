@@ -48,22 +48,23 @@ func (o Operation) Changes() bool { return !o.DryRun && !o.Reads() }
 // value.
 //
 // The fields of these types are the one source of the REST body, the client and the
-// protocol. The rest tag is a field's name in the REST API; "-" keeps a field between
-// server and agent. In wire/vedette.proto a field has the same name in snake case, or
-// the one in its wire tag. docs/decisions/0055 says how to add a field. Fields of
-// type []byte hold documents: JSON, or a text of YAML.
+// protocol. The rest tag is the name of a field in the REST API; "-" keeps a field
+// between server and agent. The wire tag is its number in wire/vedette.proto, which is
+// generated: numbers must never change. An embedded Target has the number 1. Fields of
+// type []byte hold documents: JSON, or a text of YAML. docs/decisions/0055 says how to
+// add a field.
 type Args interface{ Verb() Verb }
 
 // Target identifies one object in the terms of a user.
 type Target struct {
 	// Kind in any case, with or without a group: "deployment", "Job.batch", "svc".
-	Kind string `rest:"kind"`
+	Kind string `rest:"kind" wire:"1"`
 	// APIVersion selects a version of the kind, for example "apps/v1"; empty for the
 	// version that the cluster prefers.
-	APIVersion string `rest:"apiVersion"`
+	APIVersion string `rest:"apiVersion" wire:"2"`
 	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means "default".
-	Namespace string `rest:"namespace"`
-	Name      string `rest:"name"`
+	Namespace string `rest:"namespace" wire:"3"`
+	Name      string `rest:"name" wire:"4"`
 }
 
 // GetTarget returns the target. Arguments that embed a Target inherit it.
@@ -84,8 +85,8 @@ type GetArgs struct{ Target }
 // cluster. The target has no name. Without a namespace, all namespaces are listed.
 type ListArgs struct {
 	Target
-	LabelSelector string `rest:"labelSelector"`
-	FieldSelector string `rest:"fieldSelector"`
+	LabelSelector string `rest:"labelSelector" wire:"2"`
+	FieldSelector string `rest:"fieldSelector" wire:"3"`
 }
 
 // Strategy is how a manifest becomes an object.
@@ -116,13 +117,13 @@ const (
 // ApplyArgs are the arguments of apply, which makes one object match a manifest. A
 // manifest with generateName and without a name is always created.
 type ApplyArgs struct {
-	Manifest  []byte          `rest:"manifest"`  // one object, JSON or YAML
-	Namespace string          `rest:"namespace"` // if the manifest has none
-	Strategy  Strategy        `rest:"strategy"`
-	Fields    FieldValidation `rest:"fieldValidation"`
+	Manifest  []byte          `rest:"manifest" wire:"1"`  // one object, JSON or YAML
+	Namespace string          `rest:"namespace" wire:"2"` // if the manifest has none
+	Strategy  Strategy        `rest:"strategy" wire:"3"`
+	Fields    FieldValidation `rest:"fieldValidation" wire:"5"`
 	// Compare makes Outcome.Unchanged reliable. It costs one more request if the API
 	// server merges, because the earlier version must be read.
-	Compare bool `rest:"compare"`
+	Compare bool `rest:"compare" wire:"4"`
 }
 
 // PatchType is the format of a patch.
@@ -138,8 +139,8 @@ const (
 // PatchArgs are the arguments of patch, which changes one object.
 type PatchArgs struct {
 	Target
-	Type  PatchType `rest:"type"`  // empty for strategic
-	Patch []byte    `rest:"patch"` // JSON or YAML
+	Type  PatchType `rest:"type" wire:"2"`  // empty for strategic
+	Patch []byte    `rest:"patch" wire:"3"` // JSON or YAML
 }
 
 // DeleteArgs are the arguments of delete. Without a name, a selector or All is
@@ -148,44 +149,44 @@ type PatchArgs struct {
 type DeleteArgs struct {
 	Target
 	// An object must match both selectors.
-	LabelSelector string `rest:"labelSelector"`
-	FieldSelector string `rest:"fieldSelector"`
-	All           bool   `rest:"all"`           // all objects of the namespace; excludes selectors
-	AllNamespaces bool   `rest:"allNamespaces"` // in all namespaces; Target.Namespace is ignored
+	LabelSelector string `rest:"labelSelector" wire:"2"`
+	FieldSelector string `rest:"fieldSelector" wire:"8"`
+	All           bool   `rest:"all" wire:"9"`            // all objects of the namespace; excludes selectors
+	AllNamespaces bool   `rest:"allNamespaces" wire:"10"` // in all namespaces; Target.Namespace is ignored
 	// Propagation is foreground, background or orphan in any case; empty for
 	// background.
-	Propagation string `rest:"propagation"`
+	Propagation string `rest:"propagation" wire:"3"`
 	// GraceSeconds is the grace period of pods in seconds; nil for the object's own.
-	GraceSeconds *int64 `rest:"graceSeconds"`
-	MissingOK    bool   `rest:"missingOk"` // a missing object is not a failure
-	NoWait       bool   `rest:"noWait"`    // do not wait for the objects to be gone
+	GraceSeconds *int64 `rest:"graceSeconds" wire:"4"`
+	MissingOK    bool   `rest:"missingOk" wire:"5"` // a missing object is not a failure
+	NoWait       bool   `rest:"noWait" wire:"6"`    // do not wait for the objects to be gone
 	// KnownUID is the last known uid of the named object; empty if unknown. It saves one
 	// read before the deletion. A stale uid only costs time: if another object has the
 	// name now, that object is read and deleted.
-	KnownUID string `rest:"-"`
+	KnownUID string `rest:"-" wire:"7"`
 	// OnlyKnown limits the deletion to the object with KnownUID. It is set if another
 	// process may have deleted that object already. If another object has the name now,
 	// the operation fails with a conflict.
-	OnlyKnown bool `rest:"-"`
+	OnlyKnown bool `rest:"-" wire:"11"`
 }
 
 // PruneArgs are the arguments of prune, which deletes objects that were applied and no
 // longer are: those that carry kubectl's last-applied annotation and are not in Keep.
 // Objects from server-side applies stay because they have no such annotation.
 type PruneArgs struct {
-	Kinds         []string `rest:"kinds"`         // "apps/v1/Deployment", "core/v1/Pod"; empty for kubectl's list
-	Namespaces    []string `rest:"namespaces"`    // where namespaced kinds are pruned; empty for nowhere
-	LabelSelector string   `rest:"labelSelector"` // prune only matching objects
-	All           bool     `rest:"all"`           // prune regardless of labels; excludes a selector
-	Keep          []string `rest:"keep"`          // the uids of the applied objects
-	Propagation   string   `rest:"propagation"`   // as in DeleteArgs
-	GraceSeconds  *int64   `rest:"graceSeconds"`  // as in DeleteArgs
+	Kinds         []string `rest:"kinds" wire:"1"`         // "apps/v1/Deployment", "core/v1/Pod"; empty for kubectl's list
+	Namespaces    []string `rest:"namespaces" wire:"2"`    // where namespaced kinds are pruned; empty for nowhere
+	LabelSelector string   `rest:"labelSelector" wire:"3"` // prune only matching objects
+	All           bool     `rest:"all" wire:"4"`           // prune regardless of labels; excludes a selector
+	Keep          []string `rest:"keep" wire:"5"`          // the uids of the applied objects
+	Propagation   string   `rest:"propagation" wire:"6"`   // as in DeleteArgs
+	GraceSeconds  *int64   `rest:"graceSeconds" wire:"7"`  // as in DeleteArgs
 }
 
 // ScaleArgs are the arguments of scale, which sets the number of replicas.
 type ScaleArgs struct {
 	Target
-	Replicas int64 `rest:"replicas"`
+	Replicas int64 `rest:"replicas" wire:"2"`
 }
 
 // RestartArgs are the arguments of restart, which replaces the pods of a workload.
@@ -201,8 +202,8 @@ type ResumeArgs struct{ Target }
 // RevisionsBack revisions, or else to the previous revision.
 type UndoArgs struct {
 	Target
-	Revision      int64 `rest:"revision"`
-	RevisionsBack int   `rest:"revisionsBack"`
+	Revision      int64 `rest:"revision" wire:"2"`
+	RevisionsBack int   `rest:"revisionsBack" wire:"3"`
 }
 
 // HistoryArgs are the arguments of history, which reads the revisions of a workload.
@@ -213,15 +214,15 @@ type StatusArgs struct{ Target }
 
 // LogsArgs are the arguments of logs, which reads the logs of a pod's containers.
 type LogsArgs struct {
-	Target               // of kind Pod; an empty kind means Pod
-	Container     string // empty for all containers if AllContainers is set, else for the default container
-	AllContainers bool   // include init containers; in sequence unless Follow is set
-	Previous      bool   // of the instance before the last restart
-	Follow        bool   // until the container ends or the reader closes the stream
-	TailLines     *int64
-	SinceSeconds  *int64
-	SinceTime     time.Time `wire:"since_unix_nanos"`
-	Timestamps    bool
+	Target                  // of kind Pod; an empty kind means Pod
+	Container     string    `wire:"2"` // empty for all containers if AllContainers is set, else for the default container
+	AllContainers bool      `wire:"3"` // include init containers; in sequence unless Follow is set
+	Previous      bool      `wire:"4"` // of the instance before the last restart
+	Follow        bool      `wire:"5"` // until the container ends or the reader closes the stream
+	TailLines     *int64    `wire:"6"`
+	SinceSeconds  *int64    `wire:"7"`
+	SinceTime     time.Time `wire:"8,since_unix_nanos"` // zero for the whole log
+	Timestamps    bool      `wire:"9"`
 }
 
 // EventsArgs are the arguments of events, which reads the Events about one object.
@@ -230,9 +231,9 @@ type EventsArgs struct{ Target }
 // MetricsArgs are the arguments of metrics, which reads the resource usage of
 // containers: of one pod, or of all pods that match a selector.
 type MetricsArgs struct {
-	Namespace     string `rest:"namespace"`
-	Name          string `rest:"name"`
-	LabelSelector string `rest:"labelSelector"`
+	Namespace     string `rest:"namespace" wire:"1"`
+	Name          string `rest:"name" wire:"2"`
+	LabelSelector string `rest:"labelSelector" wire:"3"`
 }
 
 // DiscoverArgs are the arguments of discover, which lists the kinds that the cluster
@@ -248,6 +249,6 @@ type RecacheArgs struct{ Target }
 // agent does it because Secrets are compared, and their data must not leave the
 // cluster.
 type VersionArgs struct {
-	Manifest  []byte `rest:"manifest"`  // JSON; its name has no version
-	Namespace string `rest:"namespace"` // if the manifest has none
+	Manifest  []byte `rest:"manifest" wire:"1"`  // JSON; its name has no version
+	Namespace string `rest:"namespace" wire:"2"` // if the manifest has none
 }

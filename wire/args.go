@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,9 +13,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// argsCodec converts the arguments of one verb. It is derived from their Go type and
-// from the message of the same name in vedette.proto, so that no field is listed by
-// hand.
+// argsCodec converts the arguments of one verb. It is derived from their Go type and from
+// the generated message, so that no field is listed by hand.
 type argsCodec struct {
 	verb   protoreflect.FieldDescriptor // the case of Operation's oneof
 	goType reflect.Type
@@ -77,26 +77,21 @@ func newArgsCodec(spec vedette.VerbSpec, verb protoreflect.FieldDescriptor) (*ar
 			field.inTarget, message = true, nested.Message()
 		}
 		if field.wire = wireField(message, f); field.wire == nil {
-			return nil, fmt.Errorf("vedette.proto: the message %s has no field for %s.%s", message.Name(), codec.goType.Name(), f.Name)
+			return nil, fmt.Errorf("vedette.proto: the message %s has no field for %s.%s: run go generate ./wire", message.Name(), codec.goType.Name(), f.Name)
 		}
 		codec.fields = append(codec.fields, field)
 	}
 	return codec, nil
 }
 
-// wireField returns the field of a message with the name of a Go field: MissingOK is
-// missing_ok. A wire tag gives another name.
+// wireField returns the field of a message with the number in the wire tag of a Go field.
 func wireField(message protoreflect.MessageDescriptor, f reflect.StructField) protoreflect.FieldDescriptor {
-	if name := f.Tag.Get("wire"); name != "" {
-		return message.Fields().ByName(protoreflect.Name(name))
+	number, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return nil
 	}
-	fields := message.Fields()
-	for i := range fields.Len() {
-		if fd := fields.Get(i); strings.EqualFold(strings.ReplaceAll(string(fd.Name()), "_", ""), f.Name) {
-			return fd
-		}
-	}
-	return nil
+	return message.Fields().ByNumber(protoreflect.FieldNumber(n))
 }
 
 // setArgs encodes arguments. The message shares the bytes of documents.

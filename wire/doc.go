@@ -3,4 +3,5 @@
 // of package vedette. It opens no connections.
 package wire
 
+//go:generate go run ./internal/argsproto
 //go:generate sh -c "cd .. && go tool -modfile=tools/go.mod buf generate"

@@ -3223,11 +3223,15 @@ func (x *DryRun) GetOperation() *Operation {
 }
 
 type Target struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	ApiVersion    string                 `protobuf:"bytes,2,opt,name=api_version,json=apiVersion,proto3" json:"api_version,omitempty"`
-	Namespace     string                 `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind in any case, with or without a group: "deployment", "Job.batch", "svc".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// APIVersion selects a version of the kind, for example "apps/v1"; empty for the
+	// version that the cluster prefers.
+	ApiVersion string `protobuf:"bytes,2,opt,name=api_version,json=apiVersion,proto3" json:"api_version,omitempty"`
+	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means "default".
+	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3351,12 +3355,14 @@ func (x *List) GetFieldSelector() string {
 }
 
 type Apply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Strategy      string                 `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"` // a vedette.Strategy
-	Compare       bool                   `protobuf:"varint,4,opt,name=compare,proto3" json:"compare,omitempty"`
-	Fields        string                 `protobuf:"bytes,5,opt,name=fields,proto3" json:"fields,omitempty"` // a vedette.FieldValidation
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Manifest  []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`   // one object, JSON or YAML
+	Namespace string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"` // if the manifest has none
+	Strategy  string                 `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"`
+	// Compare makes Outcome.Unchanged reliable. It costs one more request if the API
+	// server merges, because the earlier version must be read.
+	Compare       bool   `protobuf:"varint,4,opt,name=compare,proto3" json:"compare,omitempty"`
+	Fields        string `protobuf:"bytes,5,opt,name=fields,proto3" json:"fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3429,8 +3435,8 @@ func (x *Apply) GetFields() string {
 type Patch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // a vedette.PatchType
-	Patch         []byte                 `protobuf:"bytes,3,opt,name=patch,proto3" json:"patch,omitempty"`
+	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`   // empty for strategic
+	Patch         []byte                 `protobuf:"bytes,3,opt,name=patch,proto3" json:"patch,omitempty"` // JSON or YAML
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3487,18 +3493,28 @@ func (x *Patch) GetPatch() []byte {
 }
 
 type DeleteObjects struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	LabelSelector string                 `protobuf:"bytes,2,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
-	Propagation   string                 `protobuf:"bytes,3,opt,name=propagation,proto3" json:"propagation,omitempty"`
-	GraceSeconds  *int64                 `protobuf:"varint,4,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
-	MissingOk     bool                   `protobuf:"varint,5,opt,name=missing_ok,json=missingOk,proto3" json:"missing_ok,omitempty"`
-	NoWait        bool                   `protobuf:"varint,6,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
-	KnownUid      string                 `protobuf:"bytes,7,opt,name=known_uid,json=knownUid,proto3" json:"known_uid,omitempty"` // of the object that the target names; empty if unknown
-	FieldSelector string                 `protobuf:"bytes,8,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
-	All           bool                   `protobuf:"varint,9,opt,name=all,proto3" json:"all,omitempty"`
-	AllNamespaces bool                   `protobuf:"varint,10,opt,name=all_namespaces,json=allNamespaces,proto3" json:"all_namespaces,omitempty"`
-	OnlyKnown     bool                   `protobuf:"varint,11,opt,name=only_known,json=onlyKnown,proto3" json:"only_known,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Target *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	// An object must match both selectors.
+	LabelSelector string `protobuf:"bytes,2,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
+	// Propagation is foreground, background or orphan in any case; empty for
+	// background.
+	Propagation string `protobuf:"bytes,3,opt,name=propagation,proto3" json:"propagation,omitempty"`
+	// GraceSeconds is the grace period of pods in seconds; nil for the object's own.
+	GraceSeconds *int64 `protobuf:"varint,4,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
+	MissingOk    bool   `protobuf:"varint,5,opt,name=missing_ok,json=missingOk,proto3" json:"missing_ok,omitempty"` // a missing object is not a failure
+	NoWait       bool   `protobuf:"varint,6,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`          // do not wait for the objects to be gone
+	// KnownUID is the last known uid of the named object; empty if unknown. It saves one
+	// read before the deletion. A stale uid only costs time: if another object has the
+	// name now, that object is read and deleted.
+	KnownUid      string `protobuf:"bytes,7,opt,name=known_uid,json=knownUid,proto3" json:"known_uid,omitempty"`
+	FieldSelector string `protobuf:"bytes,8,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
+	All           bool   `protobuf:"varint,9,opt,name=all,proto3" json:"all,omitempty"`                                           // all objects of the namespace; excludes selectors
+	AllNamespaces bool   `protobuf:"varint,10,opt,name=all_namespaces,json=allNamespaces,proto3" json:"all_namespaces,omitempty"` // in all namespaces; Target.Namespace is ignored
+	// OnlyKnown limits the deletion to the object with KnownUID. It is set if another
+	// process may have deleted that object already. If another object has the name now,
+	// the operation fails with a conflict.
+	OnlyKnown     bool `protobuf:"varint,11,opt,name=only_known,json=onlyKnown,proto3" json:"only_known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3612,13 +3628,13 @@ func (x *DeleteObjects) GetOnlyKnown() bool {
 
 type Prune struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kinds         []string               `protobuf:"bytes,1,rep,name=kinds,proto3" json:"kinds,omitempty"` // group/version/kind
-	Namespaces    []string               `protobuf:"bytes,2,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
-	LabelSelector string                 `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
-	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"`
-	Keep          []string               `protobuf:"bytes,5,rep,name=keep,proto3" json:"keep,omitempty"` // uids
-	Propagation   string                 `protobuf:"bytes,6,opt,name=propagation,proto3" json:"propagation,omitempty"`
-	GraceSeconds  *int64                 `protobuf:"varint,7,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
+	Kinds         []string               `protobuf:"bytes,1,rep,name=kinds,proto3" json:"kinds,omitempty"`                                          // "apps/v1/Deployment", "core/v1/Pod"; empty for kubectl's list
+	Namespaces    []string               `protobuf:"bytes,2,rep,name=namespaces,proto3" json:"namespaces,omitempty"`                                // where namespaced kinds are pruned; empty for nowhere
+	LabelSelector string                 `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`     // prune only matching objects
+	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"`                                             // prune regardless of labels; excludes a selector
+	Keep          []string               `protobuf:"bytes,5,rep,name=keep,proto3" json:"keep,omitempty"`                                            // the uids of the applied objects
+	Propagation   string                 `protobuf:"bytes,6,opt,name=propagation,proto3" json:"propagation,omitempty"`                              // as in DeleteArgs
+	GraceSeconds  *int64                 `protobuf:"varint,7,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"` // as in DeleteArgs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3817,13 +3833,13 @@ func (x *Undo) GetRevisionsBack() int64 {
 type Logs struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Target         *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	Container      string                 `protobuf:"bytes,2,opt,name=container,proto3" json:"container,omitempty"`
-	AllContainers  bool                   `protobuf:"varint,3,opt,name=all_containers,json=allContainers,proto3" json:"all_containers,omitempty"`
-	Previous       bool                   `protobuf:"varint,4,opt,name=previous,proto3" json:"previous,omitempty"`
-	Follow         bool                   `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"`
+	Container      string                 `protobuf:"bytes,2,opt,name=container,proto3" json:"container,omitempty"`                               // empty for all containers if AllContainers is set, else for the default container
+	AllContainers  bool                   `protobuf:"varint,3,opt,name=all_containers,json=allContainers,proto3" json:"all_containers,omitempty"` // include init containers; in sequence unless Follow is set
+	Previous       bool                   `protobuf:"varint,4,opt,name=previous,proto3" json:"previous,omitempty"`                                // of the instance before the last restart
+	Follow         bool                   `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"`                                    // until the container ends or the reader closes the stream
 	TailLines      *int64                 `protobuf:"varint,6,opt,name=tail_lines,json=tailLines,proto3,oneof" json:"tail_lines,omitempty"`
 	SinceSeconds   *int64                 `protobuf:"varint,7,opt,name=since_seconds,json=sinceSeconds,proto3,oneof" json:"since_seconds,omitempty"`
-	SinceUnixNanos int64                  `protobuf:"varint,8,opt,name=since_unix_nanos,json=sinceUnixNanos,proto3" json:"since_unix_nanos,omitempty"` // 0 for the whole log
+	SinceUnixNanos int64                  `protobuf:"varint,8,opt,name=since_unix_nanos,json=sinceUnixNanos,proto3" json:"since_unix_nanos,omitempty"` // zero for the whole log
 	Timestamps     bool                   `protobuf:"varint,9,opt,name=timestamps,proto3" json:"timestamps,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -4020,8 +4036,8 @@ func (*Discover) Descriptor() ([]byte, []int) {
 
 type Version struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`   // JSON; its name has no version
+	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"` // if the manifest has none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
