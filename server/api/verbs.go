@@ -2,15 +2,12 @@ package api
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vedette-io/vedette"
 )
-
-func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
 // validateArgs checks what the types of the arguments cannot express, and returns the
 // arguments in the form in which the agent takes them. Most verbs need no check.
