@@ -101,7 +101,7 @@ func decodeFields(v reflect.Value, fields []reflect.StructField, members map[str
 			return vedette.Errorf(vedette.Invalid, "the field %s must be %s", name, describe(err, f.Type))
 		}
 		if err := checkText(value); err != nil {
-			return vedette.Errorf(vedette.Invalid, "the field %s must not hold %w", name, err)
+			return vedette.Errorf(vedette.Invalid, "the field %s must not contain %w", name, err)
 		}
 	}
 	return nil

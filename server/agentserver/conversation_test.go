@@ -190,7 +190,7 @@ func (ts *testServer) runCommand(args []string) {
 		ts.agentServer.StopAccepting()
 		return
 	case "drain":
-		go ts.agentServer.Drain(ts.ctx, "the server is shutting down")
+		go ts.agentServer.Drain(ts.ctx, "the server is stopping")
 		return
 	case "account-errors":
 		ts.recordAccountErrors(args[1])

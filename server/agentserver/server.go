@@ -127,7 +127,7 @@ func (srv *Server) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wi
 	return s.run()
 }
 
-var errDraining = status.Error(codes.Unavailable, "the server is shutting down and accepts no agents: connect to another server")
+var errDraining = status.Error(codes.Unavailable, "the server is stopping and accepts no agents: connect to another server")
 
 // logRejection logs why an agent was rejected, at most once a minute, and returns the
 // error.

@@ -464,7 +464,7 @@ func TestServerStops(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if got := s.takeLog(); !strings.Contains(got, "op lost 504") || !strings.Contains(got, "the server is shutting down") {
+		if got := s.takeLog(); !strings.Contains(got, "op lost 504") || !strings.Contains(got, "the server is stopping") {
 			t.Error(got)
 		}
 		if row := s.row("op"); row.State != vedette.Lost {

@@ -227,9 +227,9 @@ func (d *Dispatcher) timedOutOutcome(ctx context.Context, f *inflight) vedette.O
 			return failedOutcome(http.StatusGatewayTimeout, "Canceled", "the caller has left")
 		}
 		if f.lastDelivery == nil || f.op.DryRun {
-			return failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", "the server is shutting down; nothing was done")
+			return failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", "the server is stopping; nothing was done")
 		}
-		return lostOutcome(f, "has not answered, and the server is shutting down")
+		return lostOutcome(f, "has not answered, and the server is stopping")
 	}
 	if f.lastDelivery == nil {
 		return d.unservedOutcome(f)

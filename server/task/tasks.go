@@ -339,7 +339,7 @@ func (t *Tasks) register(r *taskRun) error {
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
-		return vedette.Errorf(vedette.Unavailable, "the server is shutting down; try again, another one may answer")
+		return vedette.Errorf(vedette.Unavailable, "the server is stopping; try again, another one may answer")
 	case len(t.running) >= t.cfg.MaxTasks:
 		return vedette.Errorf(vedette.Unavailable, "%d tasks run on this server, which is as many as it takes; try again when some have ended", len(t.running))
 	case t.running[r.id] != nil:
