@@ -101,7 +101,7 @@ func (s *scenario) BeginOperation(ctx context.Context, row store.OperationRow) e
 	if known {
 		return vedette.Errorf(vedette.Conflict, "the operation %s was accepted before", row.ID)
 	}
-	s.logf("noted %s %s %s", row.ID, row.Verb, row.Target)
+	s.logf("recorded %s %s %s", row.ID, row.Verb, row.Target)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows[row.ID] = row
@@ -229,25 +229,25 @@ func (a *fakeAgent) Send(op vedette.Operation) error {
 	if d, ok := op.Args.(vedette.DeleteArgs); ok {
 		notes = deleteNotes(d)
 	}
-	a.scenario.logf("%s is sent %s%s", a.name, op.ID, notes)
+	a.scenario.logf("%s: execute %s%s", a.name, op.ID, notes)
 	return nil
 }
 
 func deleteNotes(d vedette.DeleteArgs) (notes string) {
 	if d.KnownUID != "" {
-		notes += ", of uid " + d.KnownUID
+		notes += ", uid " + d.KnownUID
 	}
 	if d.OnlyKnown {
-		notes += " and no other"
+		notes += ", only this uid"
 	}
 	if d.MissingOK {
-		notes += ", which may be gone"
+		notes += ", may be missing"
 	}
 	return notes
 }
 
-func (a *fakeAgent) Cancel(id vedette.OperationID) { a.scenario.logf("%s may drop %s", a.name, id) }
-func (a *fakeAgent) Forget(id vedette.OperationID) { a.scenario.logf("%s may forget %s", a.name, id) }
+func (a *fakeAgent) Cancel(id vedette.OperationID) { a.scenario.logf("%s: cancel %s", a.name, id) }
+func (a *fakeAgent) Forget(id vedette.OperationID) { a.scenario.logf("%s: forget %s", a.name, id) }
 func (a *fakeAgent) answer(out vedette.Outcome)    { a.attached.HandleOutcome(out) }
 func (a *fakeAgent) answerDone(id vedette.OperationID) {
 	a.answer(vedette.Outcome{ID: id, State: vedette.Done, Status: 200})
@@ -305,9 +305,9 @@ func TestOperation(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
 		s.start("op", scale)
-		s.expectLog("noted op scale deployment shop/web", "a/1 is sent op")
+		s.expectLog("recorded op scale deployment shop/web", "a/1: execute op")
 		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
-		s.expectLog("a/1 may forget op", "stored  web at 7", "op done 200 ")
+		s.expectLog("a/1: forget op", "stored  web at 7", "op done 200 ")
 		if row := s.row("op"); row.State != vedette.Done || row.Agent != "a" || row.Sent.IsZero() || row.Ended.IsZero() {
 			t.Errorf("got %+v in the history", row)
 		}
@@ -315,15 +315,15 @@ func TestOperation(t *testing.T) {
 		s.start("get", get)
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "get", State: vedette.Done, Status: 200, CacheObject: fresh})
-		s.expectLog("a/1 may forget get", "get done 200 ")
+		s.expectLog("a/1: forget get", "get done 200 ")
 		s.start("recache", vedette.RecacheArgs{Target: web})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "recache", State: vedette.Done, Status: 200, CacheObject: fresh})
-		s.expectLog("a/1 may forget recache", "stored  web at 8", "recache done 200 ")
+		s.expectLog("a/1: forget recache", "stored  web at 8", "recache done 200 ")
 		s.start("del", vedette.DeleteArgs{Target: web})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "del", State: vedette.Done, Status: 200, Keys: []vedette.Key{{Name: "web"}}, UIDs: []string{"u"}})
-		s.expectLog("a/1 may forget del", "removed  web u", "del done 200 ")
+		s.expectLog("a/1: forget del", "removed  web u", "del done 200 ")
 	})
 }
 
@@ -342,7 +342,7 @@ func TestDuplicateIDIsRejected(t *testing.T) {
 func TestNoAgentForAccount(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.start("op", scale)
-		s.expectLog("noted op scale deployment shop/web")
+		s.expectLog("recorded op scale deployment shop/web")
 		time.Sleep(11 * time.Second)
 		if got := s.takeLog(); !strings.HasPrefix(got, "op failed 503 no agent serves account prod: none has connected within 10s, and nothing was done") {
 			t.Error(got)
@@ -354,9 +354,9 @@ func TestNoAgentForAccount(t *testing.T) {
 		s.start("later", get)
 		time.Sleep(5 * time.Second)
 		a := s.connect("a", "1")
-		s.expectLog("a/1 is sent later")
+		s.expectLog("a/1: execute later")
 		a.answerDone("later")
-		s.expectLog("a/1 may forget later", "later done 200 ")
+		s.expectLog("a/1: forget later", "later done 200 ")
 	})
 }
 
@@ -367,15 +367,15 @@ func TestResendAfterDisconnect(t *testing.T) {
 		args    vedette.Args
 		agent   vedette.AgentID
 		process string // the process that comes next
-		want    string // said then
+		want    string // the event after it
 	}{
-		{"the process that has it knows what it did", restart, "a", "1", "a/1 is sent op"},
-		{"twice is the same as once", scale, "a", "2", "a/2 is sent op"},
-		{"what was deleted before is gone", vedette.DeleteArgs{Target: web}, "a", "2", "a/2 is sent op, which may be gone"},
-		{"the process that has it knows that it deleted", vedette.DeleteArgs{Target: web}, "a", "1", "a/1 is sent op"},
-		{"reading does no harm", get, "b", "9", "b/9 is sent op"},
+		{"the same process knows what it did", restart, "a", "1", "a/1: execute op"},
+		{"an idempotent operation", scale, "a", "2", "a/2: execute op"},
+		{"another process may find nothing to delete", vedette.DeleteArgs{Target: web}, "a", "2", "a/2: execute op, may be missing"},
+		{"the same process knows what it deleted", vedette.DeleteArgs{Target: web}, "a", "1", "a/1: execute op"},
+		{"a read-only operation", get, "b", "9", "b/9: execute op"},
 		{"a restart would roll out twice", restart, "a", "2", "op lost 504 it is unknown whether this took effect"},
-		{"a standby can't know either", restart, "b", "9", "op lost 504 it is unknown whether this took effect"},
+		{"a standby cannot know either", restart, "b", "9", "op lost 504 it is unknown whether this took effect"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -406,7 +406,7 @@ func TestOutcomeAfterReconnect(t *testing.T) {
 		b := &fakeAgent{scenario: s, name: "a/1"}
 		b.attached = s.Attach(&assignment.Member{Agent: assignment.Agent{ID: "a"}}, "1", b) // not registered yet: it holds no account
 		b.answerDone("op")
-		s.expectLog("a/1 may forget op", "op done 200 ")
+		s.expectLog("a/1: forget op", "op done 200 ")
 	})
 }
 
@@ -423,14 +423,14 @@ func TestDeadlines(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		got := strings.Split(s.takeLog(), "\n")
 		slices.Sort(got)
-		for i, want := range []string{"a/1 may drop r", "a/1 may drop w", "r failed 504 agent a did not answer by the deadline",
+		for i, want := range []string{"a/1: cancel r", "a/1: cancel w", "r failed 504 agent a did not answer by the deadline",
 			"w lost 504 it is unknown whether this took effect"} {
 			if i >= len(got) || !strings.HasPrefix(got[i], want) {
 				t.Fatalf("got %q, want %q", got, want)
 			}
 		}
 		a.answerDone("w")
-		s.expectLog("a/1 may forget w")
+		s.expectLog("a/1: forget w")
 	})
 }
 
@@ -482,7 +482,7 @@ func TestDatabaseUnavailable(t *testing.T) {
 			t.Error(got)
 		}
 		s.start("r", get) // reading needs no note
-		s.expectLog("a/1 is sent r")
+		s.expectLog("a/1: execute r")
 	})
 }
 

@@ -18,7 +18,7 @@ func TestEndIsRecordedBeforeItIsReported(t *testing.T) {
 		s.takeLog()
 		s.setDatabaseDown(true)
 		a.answerDone("op")
-		s.expectLog("a/1 may forget op")
+		s.expectLog("a/1: forget op")
 		s.setDatabaseDown(false)
 		time.Sleep(maxWriteWait - time.Millisecond)
 		s.expectLog("op done 200 ")
@@ -36,7 +36,7 @@ func TestEndIsRecordedAfterDatabaseOutage(t *testing.T) {
 		s.setDatabaseDown(true)
 		a.answerDone("op")
 		time.Sleep(maxWriteWait)
-		s.expectLog("a/1 may forget op", "op done 200 ") // nobody is kept waiting for ever
+		s.expectLog("a/1: forget op", "op done 200 ") // the caller does not wait forever
 		time.Sleep(time.Hour)
 		s.setDatabaseDown(false)
 		time.Sleep(time.Second)

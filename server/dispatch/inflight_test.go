@@ -28,9 +28,9 @@ func TestFailureAfterResendIsLost(t *testing.T) {
 			}
 		}
 		b.answer(vedette.Outcome{ID: "read", State: vedette.Failed, Status: 404})
-		s.expectLog("b/2 may forget read", "read failed 404 ")
+		s.expectLog("b/2: forget read", "read failed 404 ")
 		b.answerDone("ok")
-		s.expectLog("b/2 may forget ok", "ok done 200 ")
+		s.expectLog("b/2: forget ok", "ok done 200 ")
 	})
 }
 
@@ -43,12 +43,12 @@ func TestDryRuns(t *testing.T) {
 		s.startDryRun("del", vedette.DeleteArgs{Target: web})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "restart", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{}})
-		s.expectLog("a/1 may forget restart", "restart done 200 ")
+		s.expectLog("a/1: forget restart", "restart done 200 ")
 		s.disconnect(a)
 		b := s.connect("b", "2")
-		s.expectLog("b/2 is sent del")
+		s.expectLog("b/2: execute del")
 		b.answer(vedette.Outcome{ID: "del", State: vedette.Done, Status: 200, Keys: make([]vedette.Key, 1), UIDs: []string{"u"}})
-		s.expectLog("b/2 may forget del", "del done 200 ")
+		s.expectLog("b/2: forget del", "del done 200 ")
 		s.startDryRun("late", vedette.ScaleArgs{Target: web})
 		s.takeLog()
 		time.Sleep(time.Minute)
@@ -73,17 +73,17 @@ func TestUnsupportedOperationNamesAgent(t *testing.T) {
 		s.takeLog()
 		const message = "this agent knows no operation without arguments"
 		a.answer(vedette.Outcome{ID: "dry", State: vedette.Failed, Status: 400, Reason: vedette.ReasonUnknownToAgent, Message: message})
-		s.expectLog("a/1 may forget dry", "dry failed 501 agent a is too old for dry runs and did nothing: upgrade it")
+		s.expectLog("a/1: forget dry", "dry failed 501 agent a is too old for dry runs and did nothing: upgrade it")
 		if row := s.row("dry"); row.Reason != "NotImplemented" {
 			t.Errorf("got %+v in the history", row)
 		}
 		s.start("prune", vedette.PruneArgs{All: true})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "prune", State: vedette.Failed, Status: 400, Reason: vedette.ReasonUnknownToAgent})
-		s.expectLog("a/1 may forget prune", "prune failed 501 agent a is too old for the verb prune in this form and did nothing: upgrade it")
+		s.expectLog("a/1: forget prune", "prune failed 501 agent a is too old for the verb prune in this form and did nothing: upgrade it")
 		s.start("refused", vedette.ScaleArgs{Target: web})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "refused", State: vedette.Failed, Status: 400, Reason: "BadRequest", Message: message})
-		s.expectLog("a/1 may forget refused", "refused failed 400 "+message)
+		s.expectLog("a/1: forget refused", "refused failed 400 "+message)
 	})
 }

@@ -30,20 +30,20 @@ func TestOutcomesOfOtherAgentsAreRefused(t *testing.T) {
 		forged := vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "forged"}, ResourceVersion: "9"}}
 		for _, other := range others {
 			other.answer(forged)
-			s.expectLog(other.name + " may forget op")
+			s.expectLog(other.name + ": forget op")
 			if _, ok := other.attached.Claim("log", true); ok {
 				t.Errorf("%s can claim the log", other.name)
 			}
 			if other.attached.HandleOutcome(vedette.Outcome{ID: "log", State: vedette.Done, Stream: io.NopCloser(strings.NewReader("forged"))}) {
 				t.Errorf("the log of %s is accepted", other.name)
 			}
-			s.expectLog("") // and nobody has it end elsewhere
+			s.expectLog("") // and the operation does not end
 		}
 		if got, want := s.ForgedOutcomes(), int64(3*len(others)); got != want {
 			t.Errorf("forged outcomes: got %d, want %d", got, want)
 		}
 		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
-		s.expectLog("a/1 may forget op", "stored  web at 7", "op done 200 ")
+		s.expectLog("a/1: forget op", "stored  web at 7", "op done 200 ")
 	})
 }
 
@@ -59,11 +59,11 @@ func TestOutcomeOnAnotherConnection(t *testing.T) {
 		s.takeLog()
 		reconnected := s.connectOther("a", "1")
 		reconnected.answerDone("op")
-		s.expectLog("a/1 may forget op", "op done 200 ")
+		s.expectLog("a/1: forget op", "op done 200 ")
 		s.connect("b", "2")
-		s.expectLog("b/2 is sent two")
+		s.expectLog("b/2: execute two")
 		reconnected.answerDone("two")
-		s.expectLog("a/1 may forget two", "two done 200 ")
+		s.expectLog("a/1: forget two", "two done 200 ")
 	})
 }
 
@@ -86,7 +86,7 @@ func TestClaims(t *testing.T) {
 		if _, ok := a.attached.Claim("other", false); ok {
 			t.Error("an unknown operation can be claimed")
 		}
-		s.expectLog("a/1 may forget other")
+		s.expectLog("a/1: forget other")
 		if release, ok = a.attached.Claim("op", false); !ok {
 			t.Error("a released claim can't be claimed again")
 		}
@@ -116,7 +116,7 @@ func TestInvalidNamesAreRejected(t *testing.T) {
 		}
 		s.expectLog("")
 		s.start("log", vedette.LogsArgs{Target: web, SinceTime: time.Now()})
-		s.expectLog("a/1 is sent log")
+		s.expectLog("a/1: execute log")
 	})
 }
 

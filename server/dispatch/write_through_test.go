@@ -21,7 +21,7 @@ func TestWriteThroughWaitsForCacher(t *testing.T) {
 		reconnected.attached = s.Attach(m, "1", reconnected)
 		reconnected.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		time.Sleep(time.Second)
-		s.expectLog("a/1 may forget op")
+		s.expectLog("a/1: forget op")
 		s.mu.Lock()
 		s.cachers["prod"] = m
 		s.mu.Unlock()
@@ -40,7 +40,7 @@ func TestWriteThroughTimesOut(t *testing.T) {
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		time.Sleep(maxWriteWait)
-		s.expectLog("a/1 may forget op", "op done 200 ")
+		s.expectLog("a/1: forget op", "op done 200 ")
 	})
 }
 
@@ -53,9 +53,9 @@ func TestOperationsPrioritizeCommits(t *testing.T) {
 		args vedette.Args
 		want bool
 	}{
-		{"it changes something", scale, true},
-		{"it is asked for to be stored", vedette.RecacheArgs{Target: web}, true},
-		{"it only reads", get, false},
+		{"a change", scale, true},
+		{"a recache", vedette.RecacheArgs{Target: web}, true},
+		{"a read-only operation", get, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
