@@ -11,69 +11,70 @@ import (
 )
 
 // apply brings an object to what a manifest says.
-func (o *Operator) apply(ctx context.Context, a vedette.ApplyArgs) result {
+func (r *run) apply(ctx context.Context, a vedette.ApplyArgs) result {
 	m, err := parseManifest(a.Manifest)
 	if err != nil {
 		return errorResult(err)
 	}
 	if a.Fields == vedette.FieldValidationDefault {
-		a.Fields = o.cfg.FieldValidation
+		a.Fields = r.operator.cfg.FieldValidation
 	}
 	if err := checkFieldValidation(a.Fields); err != nil {
 		return errorResult(err)
 	}
-	r := o.applyManifest(withFieldValidation(ctx, a.Fields), m, a)
-	r.err = maskManifestValues(ctx, m, r.err)
-	return r
+	r.fieldValidation = fieldValidationParams[a.Fields]
+	res := r.applyManifest(ctx, m, a)
+	res.err = r.maskManifestValues(m, res.err)
+	return res
 }
 
-func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.ApplyArgs) result {
-	p, err := o.resolveManifest(ctx, &m, a.Namespace)
+func (r *run) applyManifest(ctx context.Context, m manifest, a vedette.ApplyArgs) result {
+	p, err := r.resolveManifest(ctx, &m, a.Namespace)
 	if err != nil {
 		return errorResult(err)
 	}
 	m.clearDigest()
 	if m.name == "" {
-		return o.create(ctx, p, m)
+		return r.create(ctx, p, m)
 	}
 	switch a.Strategy {
 	case vedette.StrategyCreateOnly:
-		return o.create(ctx, p, m)
+		return r.create(ctx, p, m)
 	case vedette.StrategyReplace:
-		return o.replace(ctx, p, m)
+		return r.replace(ctx, p, m)
 	case vedette.StrategyRecreate:
-		return o.recreate(ctx, p, m)
+		return r.recreate(ctx, p, m)
 	case vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyForceConflicts:
-		return o.applyByMode(ctx, p, m, a)
+		return r.applyByMode(ctx, p, m, a)
 	}
 	return errorResult(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
 }
 
-func (o *Operator) applyByMode(ctx context.Context, p resourcePath, m manifest, a vedette.ApplyArgs) result {
-	var r result
-	if opts := o.applyOptionsFor(p, m, a); opts.serverSide {
-		r = o.applyServerSide(ctx, p, m, opts)
+func (r *run) applyByMode(ctx context.Context, p resourcePath, m manifest, a vedette.ApplyArgs) result {
+	var res result
+	if opts := r.applyOptionsFor(p, m, a); opts.serverSide {
+		res = r.applyServerSide(ctx, p, m, opts)
 	} else {
-		r = o.applyClientSide(ctx, p, m)
+		res = r.applyClientSide(ctx, p, m)
 	}
-	warnIfDeleting(ctx, p, r.Objects)
-	return r
+	r.warnIfDeleting(p, res.Objects)
+	return res
 }
 
-// warnIfDeleting warns that what was applied goes away all the same.
-func warnIfDeleting(ctx context.Context, p resourcePath, applied []json.RawMessage) {
+// warnIfDeleting warns if the object that was applied is being deleted.
+func (r *run) warnIfDeleting(p resourcePath, applied []json.RawMessage) {
 	var o struct {
 		Metadata struct{ DeletionTimestamp string }
 	}
 	if len(applied) == 1 && json.Unmarshal(applied[0], &o) == nil && o.Metadata.DeletionTimestamp != "" {
-		warn(ctx, fmt.Sprintf("%s is being deleted, with what was applied to it: apply it again once it is gone", p.key()))
+		r.warnings.add(fmt.Sprintf("%s is being deleted, with what was applied to it: apply it again once it is gone", p.key()))
 	}
 }
 
-func (o *Operator) applyOptionsFor(p resourcePath, m manifest, a vedette.ApplyArgs) applyOptions {
-	opts := o.cfg.ServerSideApply.optionsFor(p.Resource, m, a.Strategy)
+func (r *run) applyOptionsFor(p resourcePath, m manifest, a vedette.ApplyArgs) applyOptions {
+	opts := r.operator.cfg.ServerSideApply.optionsFor(p.Resource, m, a.Strategy)
 	opts.compare = a.Compare
-	if !opts.serverSide && a.Strategy == vedette.StrategyDefault && len(m.encode()) > maxAnnotationBytes && !o.cfg.ServerSideApply.isDisabledFor(p.Resource) {
+	if !opts.serverSide && a.Strategy == vedette.StrategyDefault && len(m.encode()) > maxAnnotationBytes && !r.operator.cfg.ServerSideApply.isDisabledFor(p.Resource) {
 		opts.serverSide, opts.force = true, true // its annotation would not fit; nobody asked for either way
 	}
 	return opts
@@ -85,9 +86,9 @@ const maxAnnotationBytes = 250 << 10
 
 // resolveManifest finds where a manifest's object belongs, and writes the namespace into
 // the manifest, as kubectl does.
-func (o *Operator) resolveManifest(ctx context.Context, m *manifest, namespace string) (resourcePath, error) {
+func (r *run) resolveManifest(ctx context.Context, m *manifest, namespace string) (resourcePath, error) {
 	t := vedette.Target{Kind: m.kind, APIVersion: m.apiVersion, Namespace: firstNonEmpty(m.namespace, firstNonEmpty(namespace, "default")), Name: m.name}
-	p, err := o.resolveTarget(ctx, t)
+	p, err := r.resolveTarget(ctx, t)
 	if err != nil {
 		return p, err
 	}
@@ -102,19 +103,19 @@ func (o *Operator) resolveManifest(ctx context.Context, m *manifest, namespace s
 
 // create posts a manifest. It is not tried again once it may have been taken:
 // without a name there would be two, with one it would fail in spite of success.
-func (o *Operator) create(ctx context.Context, p resourcePath, m manifest) result {
-	o.setDigest(ctx, p, m)
-	return o.createObject(ctx, p, m.object, "kubectl-create", true)
+func (r *run) create(ctx context.Context, p resourcePath, m manifest) result {
+	r.setDigest(ctx, p, m)
+	return r.createObject(ctx, p, m.object, "kubectl-create", true)
 }
 
 // createObject creates an object.
-func (o *Operator) createObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) result {
-	raw, status, err := o.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest{object: withoutPreconditions(tree)}.encode(),
+func (r *run) createObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) result {
+	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest{object: withoutPreconditions(tree)}.encode(),
 		query: url.Values{"fieldManager": {manager}}, nonIdempotent: nonIdempotent, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.objectResult(p, raw, status)
+	return r.objectResult(p, raw, status)
 }
 
 // liveObject is an object as it is in the cluster.
@@ -125,8 +126,8 @@ type liveObject struct {
 }
 
 // getLive reads an object; nil where it is not there.
-func (o *Operator) getLive(ctx context.Context, p resourcePath) (*liveObject, error) {
-	raw, _, err := o.do(ctx, p, request{})
+func (r *run) getLive(ctx context.Context, p resourcePath) (*liveObject, error) {
+	raw, _, err := r.do(ctx, p, request{})
 	if isNotFound(err) {
 		return nil, nil
 	}

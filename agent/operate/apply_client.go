@@ -15,25 +15,25 @@ import (
 
 // applyClientSide merges a manifest with what was applied last and with what is
 // there, as kubectl apply does.
-func (o *Operator) applyClientSide(ctx context.Context, p resourcePath, m manifest) result {
+func (r *run) applyClientSide(ctx context.Context, p resourcePath, m manifest) result {
 	desired := withLastApplied(m)
-	var r result
-	err := o.retryOnConflict(ctx, func() error {
-		current, err := o.getLive(ctx, p)
+	var res result
+	err := r.retryOnConflict(ctx, func() error {
+		current, err := r.getLive(ctx, p)
 		if err != nil {
 			return err
 		}
 		if current == nil {
-			r = o.createObject(ctx, p, desired.objectToCreate(m), clientSideManager, false)
+			res = r.createObject(ctx, p, desired.objectToCreate(m), clientSideManager, false)
 		} else {
-			r = o.patchExisting(ctx, p, current, desired)
+			res = r.patchExisting(ctx, p, current, desired)
 		}
-		return asConflict(current != nil, r.err)
+		return asConflict(current != nil, res.err)
 	})
 	if err != nil {
 		return errorResult(err)
 	}
-	return r
+	return res
 }
 
 // asConflict makes a conflict of it when what was not there when it was read is there
@@ -84,26 +84,26 @@ func (a annotatedManifest) objectToCreate(m manifest) object {
 }
 
 // patchExisting patches what is there.
-func (o *Operator) patchExisting(ctx context.Context, p resourcePath, current *liveObject, desired annotatedManifest) result {
-	patch, patchType, err := o.threeWayPatch(ctx, p, current, desired)
+func (r *run) patchExisting(ctx context.Context, p resourcePath, current *liveObject, desired annotatedManifest) result {
+	patch, patchType, err := r.threeWayPatch(ctx, p, current, desired)
 	if err != nil {
 		return errorResult(err)
 	}
 	if string(patch) == "{}" {
-		return o.objectResultSince(p, current.raw, http.StatusOK, current.version)
+		return r.objectResultSince(p, current.raw, http.StatusOK, current.version)
 	}
-	raw, status, err := o.do(ctx, p, request{method: http.MethodPatch, contentType: patchType, body: patch,
+	raw, status, err := r.do(ctx, p, request{method: http.MethodPatch, contentType: patchType, body: patch,
 		query: url.Values{"fieldManager": {clientSideManager}}, isManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.objectResultSince(p, raw, status, current.version)
+	return r.objectResultSince(p, raw, status, current.version)
 }
 
 // threeWayPatch computes the patch from what is there to what is wanted. Kinds with a
 // strategic merge patch get one, custom kinds a JSON merge patch.
-func (o *Operator) threeWayPatch(ctx context.Context, p resourcePath, current *liveObject, desired annotatedManifest) ([]byte, string, error) {
-	rules, err := o.lookupPatchMeta(ctx, p.Resource)
+func (r *run) threeWayPatch(ctx context.Context, p resourcePath, current *liveObject, desired annotatedManifest) ([]byte, string, error) {
+	rules, err := r.lookupPatchMeta(ctx, p.Resource)
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,7 +111,7 @@ func (o *Operator) threeWayPatch(ctx context.Context, p resourcePath, current *l
 		patch, err := strategicpatch.CreateThreeWayMergePatch(nil, desired.raw, current.raw, rules, true)
 		return patch, contentTypeStrategicPatch, mergeError(p, err)
 	}
-	original, modified, err := o.mergeInputs(p, current, desired)
+	original, modified, err := r.mergeInputs(p, current, desired)
 	if err != nil {
 		return nil, "", err
 	}

@@ -29,45 +29,45 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // applyServerSide lets the API server merge a manifest, and makes what earlier
 // client-side applies wrote ours, so that it disappears with the manifest's
 // fields.
-func (o *Operator) applyServerSide(ctx context.Context, p resourcePath, m manifest, opts applyOptions) result {
+func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest, opts applyOptions) result {
 	delete(m.meta(), "managedFields") // copied from a live object; refused otherwise
-	o.clearPreconditionsIfMissing(ctx, p, m)
-	o.setDigest(ctx, p, m)
+	r.clearPreconditionsIfMissing(ctx, p, m)
+	r.setDigest(ctx, p, m)
 	body, previousVersion := m.encode(), ""
 	if opts.compare {
-		previousVersion = o.liveVersion(ctx, p)
+		previousVersion = r.liveVersion(ctx, p)
 	}
-	raw, status, err := o.sendApplyPatch(ctx, p, body, o.cfg.Manager, opts.force)
+	raw, status, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.force)
 	if err != nil {
 		return errorResult(err)
 	}
-	if isDryRun(ctx) { // what follows builds on what is not there. kubectl asks for it, and is told nothing else
-		return o.objectResult(p, raw, status)
+	if r.dryRun { // what follows builds on what is not there. kubectl asks for it, and is told nothing else
+		return r.objectResult(p, raw, status)
 	}
-	reapplied, err := o.takeOverAndReapply(ctx, p, raw, body, opts)
+	reapplied, err := r.takeOverAndReapply(ctx, p, raw, body, opts)
 	switch {
 	case err != nil && opts.clearManagedFields: // which was asked for
 		return errorResult(err)
 	case err != nil:
-		warn(ctx, err.Error())
+		r.warnings.add(err.Error())
 	case reapplied != nil:
 		raw = reapplied
 	}
-	return o.objectResultSince(p, raw, status, previousVersion)
+	return r.objectResultSince(p, raw, status, previousVersion)
 }
 
 // takeOverAndReapply takes over the fields of earlier managers, and applies once more
 // where there were any, so that those disappear that the manifest does not hold. It
 // returns nil where there were none. What fails here fails after the apply itself.
-func (o *Operator) takeOverAndReapply(ctx context.Context, p resourcePath, applied, body []byte, opts applyOptions) ([]byte, error) {
-	changed, err := o.takeOverFields(ctx, p, applied, opts)
+func (r *run) takeOverAndReapply(ctx context.Context, p resourcePath, applied, body []byte, opts applyOptions) ([]byte, error) {
+	changed, err := r.takeOverFields(ctx, p, applied, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s was applied, but the fields of its earlier managers could not be taken over, so that fields that the manifest no longer has may still be there; the next apply tries again: %w", p.key(), err)
 	}
 	if !changed {
 		return nil, nil
 	}
-	raw, _, err := o.sendApplyPatch(ctx, p, body, o.cfg.Manager, opts.force || opts.clearManagedFields)
+	raw, _, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.force || opts.clearManagedFields)
 	if err != nil {
 		return nil, fmt.Errorf("%s was applied and the fields of its earlier managers were taken over, but those that the manifest no longer has could not be removed; apply it again: %w", p.key(), err)
 	}
@@ -76,77 +76,77 @@ func (o *Operator) takeOverAndReapply(ctx context.Context, p resourcePath, appli
 
 // liveVersion returns the version of an object, empty where it can't be read: what it
 // is compared with is not known then, which is no failure.
-func (o *Operator) liveVersion(ctx context.Context, p resourcePath) string {
-	raw, _, err := o.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)})
+func (r *run) liveVersion(ctx context.Context, p resourcePath) string {
+	raw, _, err := r.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)})
 	if err != nil {
 		return ""
 	}
 	return resourceVersionOf(raw)
 }
 
-func (o *Operator) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, manager string, force bool) ([]byte, int, error) {
+func (r *run) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, manager string, force bool) ([]byte, int, error) {
 	query := url.Values{"fieldManager": {manager}}
 	if force {
 		query.Set("force", "true")
 	}
 	var raw []byte
 	var status int
-	err := o.retryOnConflict(ctx, func() (err error) {
-		raw, status, err = o.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true})
+	err := r.retryOnConflict(ctx, func() (err error) {
+		raw, status, err = r.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true})
 		return err
 	})
 	return raw, status, err
 }
 
 // retryOnConflict repeats what ended in a conflict that reading again may cure.
-func (o *Operator) retryOnConflict(ctx context.Context, try func() error) error {
-	backoff := o.cfg.InitialBackoff
+func (r *run) retryOnConflict(ctx context.Context, try func() error) error {
+	backoff := r.operator.cfg.InitialBackoff
 	for attempt := 1; ; attempt++ {
 		err := try()
-		if !isConflict(err) || attempt >= o.cfg.MaxConflictAttempts || !sleep(ctx, backoff) {
+		if !isConflict(err) || attempt >= r.operator.cfg.MaxConflictAttempts || !sleep(ctx, backoff) {
 			return err
 		}
-		backoff = min(2*backoff, o.cfg.MaxBackoff)
+		backoff = min(2*backoff, r.operator.cfg.MaxBackoff)
 	}
 }
 
 // takeOverFields moves fields of client-side applies, or of all managers where that is
 // asked for, to the manager of server-side applies. It reports whether anything
 // was moved.
-func (o *Operator) takeOverFields(ctx context.Context, p resourcePath, raw []byte, opts applyOptions) (bool, error) {
+func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, opts applyOptions) (bool, error) {
 	meta, err := parseMeta(raw)
 	if err != nil {
 		return false, err
 	}
 	if opts.clearManagedFields {
-		return o.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) { return o.soleManagerPatch(meta) })
+		return r.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) { return r.soleManagerPatch(meta) })
 	}
 	owners := clientSideManagers(meta)
 	if owners.Len() == 0 {
 		return false, nil
 	}
-	if meta, err = o.keepLastApplied(ctx, p, meta); err != nil {
+	if meta, err = r.keepLastApplied(ctx, p, meta); err != nil {
 		return false, err
 	}
-	return o.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
-		return csaupgrade.UpgradeManagedFieldsPatch(meta, owners, o.cfg.Manager)
+	return r.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
+		return csaupgrade.UpgradeManagedFieldsPatch(meta, owners, r.operator.cfg.Manager)
 	})
 }
 
 // patchManagedFields sends the patch that a function makes of managed fields, and makes it
 // anew from what is there where another was faster.
-func (o *Operator) patchManagedFields(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata, makePatch func(*metav1.PartialObjectMetadata) ([]byte, error)) (changed bool, err error) {
-	err = o.retryOnConflict(ctx, func() error {
+func (r *run) patchManagedFields(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata, makePatch func(*metav1.PartialObjectMetadata) ([]byte, error)) (changed bool, err error) {
+	err = r.retryOnConflict(ctx, func() error {
 		patch, err := makePatch(meta)
 		if err != nil || patch == nil {
 			return err
 		}
-		_, _, err = o.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeJSONPatch, body: patch, accept: acceptMetadata})
+		_, _, err = r.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeJSONPatch, body: patch, accept: acceptMetadata})
 		changed = err == nil
 		if !isConflict(err) {
 			return err
 		}
-		raw, _, readErr := o.do(ctx, p, request{accept: acceptMetadata})
+		raw, _, readErr := r.do(ctx, p, request{accept: acceptMetadata})
 		if readErr != nil {
 			return readErr
 		}
@@ -168,10 +168,10 @@ func isConflict(err error) bool {
 // keepLastApplied gives the annotation of client-side applies a manager of its
 // own, or it would vanish and a later client-side apply would miss it. A Secret's
 // annotation may vanish: it is a copy of its data.
-func (o *Operator) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+func (r *run) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	value, exists := meta.Annotations[lastApplied]
 	owners := csaupgrade.FindFieldsOwners(meta.ManagedFields, metav1.ManagedFieldsOperationApply, lastAppliedPath())
-	if !exists || len(owners) > 0 || o.cfg.Manager != kubectlManager || p.isSecret() {
+	if !exists || len(owners) > 0 || r.operator.cfg.Manager != kubectlManager || p.isSecret() {
 		return meta, nil
 	}
 	inner := object{"name": p.name, "annotations": object{lastApplied: value}}
@@ -182,7 +182,7 @@ func (o *Operator) keepLastApplied(ctx context.Context, p resourcePath, meta *me
 	if err != nil {
 		return nil, err
 	}
-	raw, _, err := o.sendApplyPatch(ctx, p, body, lastAppliedManager, false)
+	raw, _, err := r.sendApplyPatch(ctx, p, body, lastAppliedManager, false)
 	if err != nil {
 		return nil, err
 	}
@@ -205,11 +205,11 @@ func lastAppliedPath() *fieldpath.Set {
 
 // soleManagerPatch plans to make our manager the only one. What is owned through a
 // subresource, as status and an autoscaler's replicas are, stays as it is.
-func (o *Operator) soleManagerPatch(meta *metav1.PartialObjectMetadata) ([]byte, error) {
+func (r *run) soleManagerPatch(meta *metav1.PartialObjectMetadata) ([]byte, error) {
 	names := sets.New[string]()
 	renamed := meta.DeepCopy()
 	for i, entry := range renamed.ManagedFields {
-		isOurs := entry.Manager == o.cfg.Manager && entry.Operation == metav1.ManagedFieldsOperationApply
+		isOurs := entry.Manager == r.operator.cfg.Manager && entry.Operation == metav1.ManagedFieldsOperationApply
 		if entry.Subresource != "" || isOurs {
 			continue
 		}
@@ -221,7 +221,7 @@ func (o *Operator) soleManagerPatch(meta *metav1.PartialObjectMetadata) ([]byte,
 	if names.Len() == 0 {
 		return nil, nil
 	}
-	return csaupgrade.UpgradeManagedFieldsPatch(renamed, names, o.cfg.Manager)
+	return csaupgrade.UpgradeManagedFieldsPatch(renamed, names, r.operator.cfg.Manager)
 }
 
 // parseMeta reads an object's metadata.

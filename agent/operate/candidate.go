@@ -65,10 +65,10 @@ func (d sensitiveMeta) wipe() {
 // listCandidates returns the objects of a series by age, those of one second by version.
 // Only metadata is asked for, of whatever kind: it is all that is needed of most
 // objects, and a list of ConfigMaps may be large.
-func (o *Operator) listCandidates(ctx context.Context, p resourcePath, s series) ([]candidate, error) {
+func (r *run) listCandidates(ctx context.Context, p resourcePath, s series) ([]candidate, error) {
 	var candidates []candidate
 	req := request{query: url.Values{"limit": {strconv.Itoa(pageLimit)}}, accept: withFullObjectFallback(p, acceptMetadataList), sensitive: p.isSecret()}
-	err := o.forEachPage(ctx, p.collection(), req, func(page []json.RawMessage, first bool) error {
+	err := r.forEachPage(ctx, p.collection(), req, func(page []json.RawMessage, first bool) error {
 		if first {
 			wipeCandidates(candidates)
 			candidates = nil

@@ -11,7 +11,7 @@ import (
 
 // comparison tells which objects a manifest made.
 type comparison struct {
-	operator *Operator
+	run      *run
 	path     resourcePath
 	manifest manifest
 	digests  map[string][]byte // of the manifest, by rounds and salt
@@ -55,7 +55,7 @@ func (c *comparison) matchesDigest(ctx context.Context, annotation sensitiveByte
 func (c *comparison) matchesConfigMap(ctx context.Context, name string) (bool, error) {
 	p := c.path
 	p.name = name
-	raw, _, err := c.operator.do(ctx, p, request{})
+	raw, _, err := c.run.do(ctx, p, request{})
 	if isNotFound(err) { // deleted meanwhile
 		return false, nil
 	}

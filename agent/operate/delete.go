@@ -19,7 +19,7 @@ import (
 
 // delete deletes one object or all that a selector fits, and waits until they
 // are gone.
-func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
+func (r *run) delete(ctx context.Context, a vedette.DeleteArgs) result {
 	if _, err := parsePropagation(a.Propagation); err != nil {
 		return errorResult(err)
 	}
@@ -27,16 +27,16 @@ func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
 		return errorResult(vedette.Errorf(vedette.Invalid, "the delete names %s and chooses others: leave one out", a.Name))
 	}
 	if a.Name != "" {
-		p, err := o.resolveObject(ctx, a.Target)
+		p, err := r.resolveObject(ctx, a.Target)
 		if err != nil {
 			return errorResult(err)
 		}
-		return o.deleteOne(ctx, p, a)
+		return r.deleteOne(ctx, p, a)
 	}
 	if err := checkSelection(a); err != nil {
 		return errorResult(err)
 	}
-	p, err := o.resolveTarget(ctx, a.Target)
+	p, err := r.resolveTarget(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
@@ -46,7 +46,7 @@ func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
 	case p.Namespaced && p.namespace == "":
 		p.namespace = "default"
 	}
-	return o.deleteSelected(ctx, p, a)
+	return r.deleteSelected(ctx, p, a)
 }
 
 // checkSelection refuses a delete that would choose more than its caller can have meant.
@@ -81,13 +81,13 @@ func hasLabelRequirements(selector string) bool {
 	return err != nil || !parsed.Empty()
 }
 
-func (o *Operator) deleteSelected(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
-	items, err := o.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
+func (r *run) deleteSelected(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
+	items, err := r.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
 	if err != nil {
 		return errorResult(err)
 	}
 	a.MissingOK, a.OnlyKnown = true, true // one that went by itself is gone, and what took its name since was not chosen
-	var r result
+	var res result
 	var errs []error
 	var pending []deletion
 	for _, item := range items {
@@ -96,7 +96,7 @@ func (o *Operator) deleteSelected(ctx context.Context, p resourcePath, a vedette
 			return errorResult(err)
 		}
 		p.namespace, p.name, a.KnownUID = meta.Namespace, meta.Name, string(meta.UID)
-		v, err := o.requestDelete(ctx, p, a)
+		v, err := r.requestDelete(ctx, p, a)
 		switch {
 		case isConflict(err): // with another one of that name
 			pending = append(pending, deletion{resourcePath: p, uid: a.KnownUID, gone: true})
@@ -107,26 +107,26 @@ func (o *Operator) deleteSelected(ctx context.Context, p resourcePath, a vedette
 		}
 	}
 	for _, v := range pending {
-		r.Keys, r.UIDs = append(r.Keys, v.key()), append(r.UIDs, v.uid)
-		if err := o.awaitDeletion(ctx, v, a); err != nil {
+		res.Keys, res.UIDs = append(res.Keys, v.key()), append(res.UIDs, v.uid)
+		if err := r.awaitDeletion(ctx, v, a); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	r.err = errors.Join(errs...)
-	return r
+	res.err = errors.Join(errs...)
+	return res
 }
 
-func (o *Operator) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
-	v, err := o.requestDelete(ctx, p, a)
+func (r *run) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
+	v, err := r.requestDelete(ctx, p, a)
 	if err != nil {
 		return errorResult(err)
 	}
 	if v.uid == "" {
 		return result{}
 	}
-	r := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}, UIDs: []string{v.uid}}}
-	r.err = o.awaitDeletion(ctx, v, a)
-	return r
+	res := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}, UIDs: []string{v.uid}}}
+	res.err = r.awaitDeletion(ctx, v, a)
+	return res
 }
 
 // deletion is an object that is being deleted.
@@ -138,21 +138,21 @@ type deletion struct {
 
 // requestDelete asks for the deletion of an object. Its uid, known or read, keeps another
 // one under the same name from being deleted, or waited for.
-func (o *Operator) requestDelete(ctx context.Context, p resourcePath, a vedette.DeleteArgs) (deletion, error) {
+func (r *run) requestDelete(ctx context.Context, p resourcePath, a vedette.DeleteArgs) (deletion, error) {
 	if a.KnownUID != "" {
-		v, err := o.deleteByUID(ctx, deletion{resourcePath: p, uid: a.KnownUID}, a)
-		if !isStaleUID(ctx, err, a) {
+		v, err := r.deleteByUID(ctx, deletion{resourcePath: p, uid: a.KnownUID}, a)
+		if !r.isStaleUID(err, a) {
 			return v, err
 		}
 	}
-	meta, err := o.getMeta(ctx, p)
+	meta, err := r.getMeta(ctx, p)
 	if isNotFound(err) && a.MissingOK {
 		return deletion{}, nil
 	}
 	if err != nil {
 		return deletion{}, err
 	}
-	v, err := o.deleteByUID(ctx, deletion{resourcePath: p, uid: string(meta.UID)}, a)
+	v, err := r.deleteByUID(ctx, deletion{resourcePath: p, uid: string(meta.UID)}, a)
 	if isNotFound(err) { // it went between the two
 		v.gone, err = true, nil
 	}
@@ -162,14 +162,14 @@ func (o *Operator) requestDelete(ctx context.Context, p resourcePath, a vedette.
 // isStaleUID reports whether a deletion failed of a uid that is out of date. Where an
 // answer was lost before, what conflicts with the uid may have come after an object
 // that we deleted ourselves.
-func isStaleUID(ctx context.Context, err error, a vedette.DeleteArgs) bool {
-	return isConflict(err) && !a.OnlyKnown && !hasLostAnswer(ctx) || isNotFound(err) && isKindNotFound(err)
+func (r *run) isStaleUID(err error, a vedette.DeleteArgs) bool {
+	return isConflict(err) && !a.OnlyKnown && !r.lost.hasLostAnswer() || isNotFound(err) && isKindNotFound(err)
 }
 
 // deleteByUID asks for the deletion of the object of a uid. One that is not there is gone,
 // which is no failure where it may be, or where a request of ours whose answer was
 // lost may have deleted it.
-func (o *Operator) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs) (deletion, error) {
+func (r *run) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs) (deletion, error) {
 	policy, err := parsePropagation(a.Propagation)
 	if err != nil {
 		return deletion{}, err
@@ -182,8 +182,8 @@ func (o *Operator) deleteByUID(ctx context.Context, v deletion, a vedette.Delete
 	if err != nil {
 		return deletion{}, err
 	}
-	raw, _, err := o.do(ctx, v.resourcePath, request{method: http.MethodDelete, contentType: contentTypeJSON, body: body})
-	if isNotFound(err) && !isKindNotFound(err) && (a.MissingOK || hasLostAnswer(ctx)) {
+	raw, _, err := r.do(ctx, v.resourcePath, request{method: http.MethodDelete, contentType: contentTypeJSON, body: body})
+	if isNotFound(err) && !isKindNotFound(err) && (a.MissingOK || r.lost.hasLostAnswer()) {
 		v.gone, err = true, nil
 		return v, nil
 	}
@@ -199,8 +199,8 @@ func confirmsDeletion(response []byte, uid string) bool {
 		s.Details != nil && string(s.Details.UID) == uid
 }
 
-func (o *Operator) getMeta(ctx context.Context, p resourcePath) (*metav1.PartialObjectMetadata, error) {
-	raw, _, err := o.do(ctx, p, request{accept: acceptMetadata + "," + contentTypeJSON})
+func (r *run) getMeta(ctx context.Context, p resourcePath) (*metav1.PartialObjectMetadata, error) {
+	raw, _, err := r.do(ctx, p, request{accept: acceptMetadata + "," + contentTypeJSON})
 	if err != nil {
 		return nil, err
 	}
@@ -208,13 +208,13 @@ func (o *Operator) getMeta(ctx context.Context, p resourcePath) (*metav1.Partial
 }
 
 // awaitDeletion waits until an object is gone, or another one stands under its name.
-func (o *Operator) awaitDeletion(ctx context.Context, v deletion, a vedette.DeleteArgs) error {
+func (r *run) awaitDeletion(ctx context.Context, v deletion, a vedette.DeleteArgs) error {
 	if a.NoWait || v.gone {
 		return nil
 	}
 	backoff := 20 * time.Millisecond
 	for {
-		meta, err := o.getMeta(ctx, v.resourcePath)
+		meta, err := r.getMeta(ctx, v.resourcePath)
 		if isNotFound(err) || err == nil && string(meta.UID) != v.uid {
 			return nil
 		}

@@ -96,11 +96,11 @@ func canonicalContent(m manifest) []byte {
 // setDigest writes the digest of what makes an object into its manifest, where it has
 // versions and nothing else will tell what it was made from: a client-side apply
 // leaves the manifest itself, and a ConfigMap is its own.
-func (o *Operator) setDigest(ctx context.Context, p resourcePath, m manifest) {
+func (r *run) setDigest(ctx context.Context, p resourcePath, m manifest) {
 	if m.name == "" || m.annotation(artifactVersion) == "" || p.Kind == configMapKind {
 		return
 	}
-	d := digest{rounds: nonSecretRounds, salt: o.saltFor(ctx, p, m)}
+	d := digest{rounds: nonSecretRounds, salt: r.saltFor(ctx, p, m)}
 	if p.isSecret() {
 		d.rounds = secretRounds
 	}
@@ -117,11 +117,11 @@ func (m manifest) clearDigest() {
 
 // saltFor is the one that the object has, so that the same manifest applied again
 // changes nothing, or else that of its series, or else a new one.
-func (o *Operator) saltFor(ctx context.Context, p resourcePath, m manifest) []byte {
-	if d, found := o.liveDigest(ctx, p); found {
+func (r *run) saltFor(ctx context.Context, p resourcePath, m manifest) []byte {
+	if d, found := r.liveDigest(ctx, p); found {
 		return d.salt
 	}
-	if salt := o.salts.get(seriesOf(p, m)); salt != nil {
+	if salt := r.operator.salts.get(seriesOf(p, m)); salt != nil {
 		return salt
 	}
 	salt := make([]byte, saltBytes)
@@ -131,8 +131,8 @@ func (o *Operator) saltFor(ctx context.Context, p resourcePath, m manifest) []by
 
 // liveDigest reads the digest of an object. Where it can't be read a new salt
 // does no harm.
-func (o *Operator) liveDigest(ctx context.Context, p resourcePath) (digest, bool) {
-	raw, _, err := o.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata), sensitive: p.isSecret()})
+func (r *run) liveDigest(ctx context.Context, p resourcePath) (digest, bool) {
+	raw, _, err := r.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata), sensitive: p.isSecret()})
 	if err != nil {
 		return digest{}, false
 	}

@@ -25,15 +25,15 @@ type DiscoveredKind struct {
 }
 
 // discover asks the cluster for its kinds, and has later operations ask anew.
-func (o *Operator) discover(ctx context.Context) result {
-	cat, err := o.cluster.Discover(ctx)
+func (r *run) discover(ctx context.Context) result {
+	cat, err := r.operator.cluster.Discover(ctx)
 	if err != nil {
 		return errorResult(err)
 	}
-	o.invalidateKinds()
+	r.operator.kinds.invalidate()
 	d := DiscoverResult{Kinds: []DiscoveredKind{}, UnknownGroups: cat.UnknownGroups}
-	for _, r := range cat.Resources {
-		d.Kinds = append(d.Kinds, toDiscoveredKind(r))
+	for _, resource := range cat.Resources {
+		d.Kinds = append(d.Kinds, toDiscoveredKind(resource))
 	}
 	return jsonResult(d)
 }

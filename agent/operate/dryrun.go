@@ -9,16 +9,6 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// dryRunKey marks the context of an operation that is a dry run. It is looked at
-// where requests are sent, so that no verb can forget it.
-type dryRunKey struct{}
-
-func withDryRun(ctx context.Context) context.Context {
-	return context.WithValue(ctx, dryRunKey{}, true)
-}
-
-func isDryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
-
 // dryRunAll is the one value that API servers know: all stages but the storage.
 const dryRunAll = "All"
 
@@ -52,12 +42,12 @@ func withDryRunOption(body []byte) []byte {
 // run leaves where it is. To create it under its own name would fail for that, and
 // to merge it into what is there for the very fields that a recreate is asked for.
 // So the API server is asked to make up a name, which the answer does not tell.
-func (o *Operator) previewRecreate(ctx context.Context, p resourcePath, m manifest) result {
+func (r *run) previewRecreate(ctx context.Context, p resourcePath, m manifest) result {
 	preview := manifest{object: copyObject(m.object)}
 	delete(preview.meta(), "name")
 	preview.meta()["generateName"] = m.name + "-"
-	raw, status, err := o.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: preview.encode(),
-		query: url.Values{"fieldManager": {o.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
+	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: preview.encode(),
+		query: url.Values{"fieldManager": {r.operator.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}
@@ -68,7 +58,7 @@ func (o *Operator) previewRecreate(ctx context.Context, p resourcePath, m manife
 	created := manifest{object: tree}
 	created.meta()["name"] = m.name
 	delete(created.meta(), "generateName")
-	return o.objectResult(p, created.encode(), status)
+	return r.objectResult(p, created.encode(), status)
 }
 
 // withReplicas tells an object with the replicas that a dry run has asked for, which the

@@ -18,12 +18,12 @@ import (
 const firstLineTimeout = 300 * time.Millisecond
 
 // openFollowed opens the log of a container that may write nothing for hours.
-func (o *Operator) openFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+func (r *run) openFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	pending := &pendingLog{ready: make(chan struct{}), cancel: cancel}
 	go func() { // ends with its answer, or with Close or ctx
 		defer close(pending.ready)
-		pending.log, pending.err = o.readLogUntilOpen(ctx, p, a, container)
+		pending.log, pending.err = r.readLogUntilOpen(ctx, p, a, container)
 	}()
 	timer := time.NewTimer(firstLineTimeout)
 	defer timer.Stop()
@@ -40,10 +40,10 @@ func (o *Operator) openFollowed(ctx context.Context, p resourcePath, a vedette.L
 
 // readLogUntilOpen asks again where a transport has lost its patience. What is written
 // between two requests is in the second.
-func (o *Operator) readLogUntilOpen(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+func (r *run) readLogUntilOpen(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	started := time.Now()
 	for {
-		log, err := o.readLog(ctx, p, a, container)
+		log, err := r.readLog(ctx, p, a, container)
 		var t interface{ Timeout() bool }
 		if err == nil || ctx.Err() != nil || !errors.As(err, &t) || !t.Timeout() {
 			return log, err
@@ -83,12 +83,12 @@ func (s *pendingLog) Close() error {
 
 // followAll follows all containers at once, line by line. It ends when all of
 // them end.
-func (o *Operator) followAll(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
-	logs, err := o.openAllFollowed(ctx, p, a, containers)
+func (r *run) followAll(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
+	logs, err := r.openAllFollowed(ctx, p, a, containers)
 	if err != nil {
 		return nil, err
 	}
-	r, w := io.Pipe()
+	reader, w := io.Pipe()
 	var mu sync.Mutex
 	var copies sync.WaitGroup
 	for _, log := range logs {
@@ -101,14 +101,14 @@ func (o *Operator) followAll(ctx context.Context, p resourcePath, a vedette.Logs
 		copies.Wait()
 		w.Close()
 	}()
-	return r, nil
+	return reader, nil
 }
 
-func (o *Operator) openAllFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) ([]io.ReadCloser, error) {
+func (r *run) openAllFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) ([]io.ReadCloser, error) {
 	var logs []io.ReadCloser
 	var lastErr error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
 	for _, name := range containers {
-		log, err := o.openLog(ctx, p, a, name)
+		log, err := r.openLog(ctx, p, a, name)
 		switch {
 		case err == nil:
 			logs = append(logs, log)

@@ -19,6 +19,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
+// testRun returns a run without a cluster.
+func testRun() *run { return newRun(&Operator{}, vedette.Operation{}) }
+
 // FuzzParseManifest holds that no manifest makes anything panic, that what is taken
 // has what a path needs, and that a Secret's values never stand in an error.
 func FuzzParseManifest(f *testing.F) {
@@ -48,7 +51,7 @@ func FuzzParseManifest(f *testing.F) {
 		}
 		_ = ApplyMode{}.optionsFor(vedette.Resource{}, m, vedette.StrategyDefault)
 		m.object["kind"], m.object["data"] = "Secret", object{"a": string(raw)}
-		masked := maskManifestValues(t.Context(), m, errors.New("bad: "+string(m.encode()))).Error()
+		masked := testRun().maskManifestValues(m, errors.New("bad: "+string(m.encode()))).Error()
 		if len(raw) > 12 && strings.Contains(masked, strings.ToValidUTF8(string(raw), "\uFFFD")) {
 			t.Errorf("%q still tells %q", masked, raw)
 		}
@@ -162,17 +165,17 @@ func FuzzWarnings(f *testing.F) {
 	f.Add(`299 - "`+strings.Repeat("x", 250)+`éè"`, 90, "\xa9\xc3\xa8\n")
 	f.Add(`299 - "aéèü"`, 1, "\xa9\xc3\xa8\xc3")
 	f.Fuzz(func(t *testing.T, header string, times int, value string) {
-		ctx, w := withWarningCollector(t.Context())
+		r := testRun()
 		for i := range max(0, min(times, 150)) {
-			collectWarnings(ctx, http.Header{"Warning": {header, strconv.Itoa(i%90) + header, `299 - "` + strconv.Itoa(i) + header + `"`}})
+			r.warnings.addHeader(http.Header{"Warning": {header, strconv.Itoa(i%90) + header, `299 - "` + strconv.Itoa(i) + header + `"`}})
 		}
 		if len(value) < 3 || !utf8.ValidString(value) || strings.Contains(truncationNotice, value) || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") {
 			value = "so that nothing is"
 		}
-		if err := maskPatchValues(ctx, resourcePath{Resource: vedette.Resource{Kind: secretKind}}, manifest{object: object{"data": value}}.encode(), nil); err != nil {
+		if err := r.maskPatchValues(resourcePath{Resource: vedette.Resource{Kind: secretKind}}, manifest{object: object{"data": value}}.encode(), nil); err != nil {
 			t.Error(err)
 		}
-		warnings, size := w.list(), 0
+		warnings, size := r.warnings.list(), 0
 		for i, text := range warnings {
 			size += len(text)
 			if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, value) || slices.Contains(warnings[:i], text) {
@@ -188,17 +191,17 @@ func FuzzWarnings(f *testing.F) {
 // TestWarningLimits holds that it is said where not all are told.
 func TestWarningLimits(t *testing.T) {
 	collect := func(texts ...string) []string {
-		ctx, w := withWarningCollector(t.Context())
+		r := testRun()
 		for _, text := range texts {
-			collectWarnings(ctx, http.Header{"Warning": {`299 - "` + text + `"`}})
+			r.warnings.addHeader(http.Header{"Warning": {`299 - "` + text + `"`}})
 		}
-		rewriteWarnings(ctx, func(texts []string) []string {
+		r.warnings.rewrite(func(texts []string) []string {
 			for i, text := range texts {
 				texts[i] = strings.ReplaceAll(text, "x", "y")
 			}
 			return texts
 		})
-		return w.list()
+		return r.warnings.list()
 	}
 	var many []string
 	for i := range maxWarnings {
@@ -225,14 +228,14 @@ func TestWarningLimits(t *testing.T) {
 
 // TestMaskOfUnreadablePatch tells nothing of what it can't look for.
 func TestMaskOfUnreadablePatch(t *testing.T) {
-	ctx, w := withWarningCollector(t.Context())
-	collectWarnings(ctx, http.Header{"Warning": {`299 - "it is hunter2"`, `299 - "it was hunter1"`}})
+	r := testRun()
+	r.warnings.addHeader(http.Header{"Warning": {`299 - "it is hunter2"`, `299 - "it was hunter1"`}})
 	patch := []byte(`[{"op":"add","path":"/data/p","value":"hunter2"},{"op":"add","path":"/n","value":1e}]`)
-	if err := maskPatchValues(ctx, resourcePath{Resource: vedette.Resource{Kind: secretKind}}, patch, nil); err != nil {
+	if err := r.maskPatchValues(resourcePath{Resource: vedette.Resource{Kind: secretKind}}, patch, nil); err != nil {
 		t.Error(err)
 	}
-	err := maskPatchValues(ctx, resourcePath{Resource: vedette.Resource{Kind: secretKind}}, patch, &statusError{Status: 422, Message: "hunter2 is too short"})
-	if warnings := w.list(); err == nil || strings.Contains(err.Error(), "hunter") || len(warnings) != 1 || strings.Contains(warnings[0], "hunter") {
+	err := r.maskPatchValues(resourcePath{Resource: vedette.Resource{Kind: secretKind}}, patch, &statusError{Status: 422, Message: "hunter2 is too short"})
+	if warnings := r.warnings.list(); err == nil || strings.Contains(err.Error(), "hunter") || len(warnings) != 1 || strings.Contains(warnings[0], "hunter") {
 		t.Errorf("it tells %v, %q", err, warnings)
 	}
 }

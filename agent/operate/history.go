@@ -26,19 +26,19 @@ type revision struct {
 }
 
 // history tells the revisions of a workload, the oldest first.
-func (o *Operator) history(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "history", "Deployment", "StatefulSet", "DaemonSet")
+func (r *run) history(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "history", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
 		return errorResult(err)
 	}
-	revisions, err := o.revisions(ctx, p, tree)
+	revisions, err := r.revisions(ctx, p, tree)
 	if err != nil {
 		return errorResult(err)
 	}
 	history := []vedette.Revision{}
-	for _, r := range revisions {
-		history = append(history, vedette.Revision{Number: r.number, Current: r.isCurrent, Name: nestedString(r.tree, "metadata", "name"),
-			ChangeCause: nestedString(r.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
+	for _, rev := range revisions {
+		history = append(history, vedette.Revision{Number: rev.number, Current: rev.isCurrent, Name: nestedString(rev.tree, "metadata", "name"),
+			ChangeCause: nestedString(rev.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
 	}
 	return jsonResult(history)
 }
@@ -50,12 +50,12 @@ func jsonResult(v any) result {
 }
 
 // revisions reads the history of a workload, the oldest first.
-func (o *Operator) revisions(ctx context.Context, p resourcePath, tree object) ([]revision, error) {
+func (r *run) revisions(ctx context.Context, p resourcePath, tree object) ([]revision, error) {
 	revisionKind := "ControllerRevision"
 	if p.Kind.Name == "Deployment" {
 		revisionKind = "ReplicaSet"
 	}
-	list, err := o.resolveTarget(ctx, vedette.Target{Kind: revisionKind, APIVersion: p.APIVersion(), Namespace: p.namespace})
+	list, err := r.resolveTarget(ctx, vedette.Target{Kind: revisionKind, APIVersion: p.APIVersion(), Namespace: p.namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (o *Operator) revisions(ctx context.Context, p resourcePath, tree object) (
 	if err != nil {
 		return nil, err
 	}
-	items, err := o.listAll(ctx, list, labels, "")
+	items, err := r.listAll(ctx, list, labels, "")
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (o *Operator) revisions(ctx context.Context, p resourcePath, tree object) (
 		if err != nil {
 			return nil, err
 		}
-		if r, ok := revisionOf(item, tree, revisionKind); ok && isControlledBy(item, uid) {
-			all = append(all, r)
+		if rev, ok := revisionOf(item, tree, revisionKind); ok && isControlledBy(item, uid) {
+			all = append(all, rev)
 		}
 	}
 	slices.SortFunc(all, func(a, b revision) int { return cmp.Compare(a.number, b.number) })

@@ -30,33 +30,33 @@ type cachedVersion struct {
 const kindsTTL = 10 * time.Minute
 
 // resolveResource finds the resource that a target means.
-func (o *Operator) resolveResource(ctx context.Context, t vedette.Target) (vedette.Resource, error) {
+func (r *run) resolveResource(ctx context.Context, t vedette.Target) (vedette.Resource, error) {
 	if t.Kind == "" {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the operation names no kind")
 	}
 	if t.APIVersion != "" {
-		return o.resolveInVersion(ctx, t.APIVersion, t.Kind)
+		return r.resolveInVersion(ctx, t.APIVersion, t.Kind)
 	}
-	return o.resolveByName(ctx, t.Kind)
+	return r.resolveByName(ctx, t.Kind)
 }
 
 // resolveInVersion finds a kind of one version of a group, as a manifest names it.
-func (o *Operator) resolveInVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
+func (r *run) resolveInVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
 	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !isPathSegment(part) }) {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is no apiVersion", apiVersion)
 	}
-	o.kinds.mu.Lock()
-	v, ok := o.kinds.versions[apiVersion]
-	o.kinds.mu.Unlock()
-	if r, found := findResource(v.resources, kind); ok && found && time.Since(v.fetchedAt) < kindsTTL {
-		return r, nil
+	r.operator.kinds.mu.Lock()
+	v, ok := r.operator.kinds.versions[apiVersion]
+	r.operator.kinds.mu.Unlock()
+	if resource, found := findResource(v.resources, kind); ok && found && time.Since(v.fetchedAt) < kindsTTL {
+		return resource, nil
 	}
-	resources, err := o.fetchResources(ctx, apiVersion)
+	resources, err := r.fetchResources(ctx, apiVersion)
 	if err != nil {
 		return vedette.Resource{}, err
 	}
-	if r, found := findResource(resources, kind); found {
-		return r, nil
+	if resource, found := findResource(resources, kind); found {
+		return resource, nil
 	}
 	return vedette.Resource{}, vedette.Errorf(vedette.NotFound,
 		"the cluster serves no kind %q in apiVersion %s: check its spelling, or create its CustomResourceDefinition first", kind, apiVersion)
@@ -72,8 +72,8 @@ func findResource(resources []vedette.Resource, kind string) (vedette.Resource, 
 
 // fetchResources asks for all kinds of one version of a group, those that can't be
 // watched included.
-func (o *Operator) fetchResources(ctx context.Context, apiVersion string) ([]vedette.Resource, error) {
-	body, _, err := o.send(ctx, request{path: groupVersionPath(apiVersion)})
+func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.Resource, error) {
+	body, _, err := r.send(ctx, request{path: groupVersionPath(apiVersion)})
 	switch statusCode(err) {
 	case 0:
 	case http.StatusNotFound:
@@ -88,12 +88,12 @@ func (o *Operator) fetchResources(ctx context.Context, apiVersion string) ([]ved
 	if err != nil {
 		return nil, err
 	}
-	o.kinds.mu.Lock()
-	defer o.kinds.mu.Unlock()
-	if o.kinds.versions == nil {
-		o.kinds.versions = map[string]cachedVersion{}
+	r.operator.kinds.mu.Lock()
+	defer r.operator.kinds.mu.Unlock()
+	if r.operator.kinds.versions == nil {
+		r.operator.kinds.versions = map[string]cachedVersion{}
 	}
-	o.kinds.versions[apiVersion] = cachedVersion{resources, time.Now()}
+	r.operator.kinds.versions[apiVersion] = cachedVersion{resources, time.Now()}
 	return resources, nil
 }
 
@@ -125,20 +125,20 @@ func parseResourceList(apiVersion string, body []byte) ([]vedette.Resource, erro
 }
 
 // resolveByName finds a kind by the name that a user wrote.
-func (o *Operator) resolveByName(ctx context.Context, name string) (vedette.Resource, error) {
-	o.kinds.mu.Lock()
-	cat := o.kinds.catalogue
-	o.kinds.mu.Unlock()
-	if r, err := chooseResource(cat, name); err == nil {
-		return r, nil
+func (r *run) resolveByName(ctx context.Context, name string) (vedette.Resource, error) {
+	r.operator.kinds.mu.Lock()
+	cat := r.operator.kinds.catalogue
+	r.operator.kinds.mu.Unlock()
+	if resource, err := chooseResource(cat, name); err == nil {
+		return resource, nil
 	}
-	cat, err := o.cluster.Discover(ctx)
+	cat, err := r.operator.cluster.Discover(ctx)
 	if err != nil {
 		return vedette.Resource{}, err
 	}
-	o.kinds.mu.Lock()
-	o.kinds.catalogue = cat
-	o.kinds.mu.Unlock()
+	r.operator.kinds.mu.Lock()
+	r.operator.kinds.catalogue = cat
+	r.operator.kinds.mu.Unlock()
 	return chooseResource(cat, name)
 }
 
@@ -168,11 +168,11 @@ func chooseResource(cat watch.Catalogue, name string) (vedette.Resource, error) 
 	return vedette.Resource{}, vedette.Errorf(vedette.NotFound, "the cluster serves no kind %q: check its spelling, or create its CustomResourceDefinition first", name)
 }
 
-// invalidateKinds makes the next operations ask for kinds anew.
-func (o *Operator) invalidateKinds() {
-	o.kinds.mu.Lock()
-	defer o.kinds.mu.Unlock()
-	o.kinds.catalogue, o.kinds.versions = watch.Catalogue{}, nil
+// invalidate makes the next operations discover kinds again.
+func (c *kindCache) invalidate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.catalogue, c.versions = watch.Catalogue{}, nil
 }
 
 func groupVersionPath(apiVersion string) string {

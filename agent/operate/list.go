@@ -14,21 +14,21 @@ import (
 const pageLimit = 500
 
 // list reads all objects of a kind, page by page.
-func (o *Operator) list(ctx context.Context, a vedette.ListArgs) result {
-	p, err := o.resolveTarget(ctx, a.Target)
+func (r *run) list(ctx context.Context, a vedette.ListArgs) result {
+	p, err := r.resolveTarget(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
-	items, err := o.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
+	items, err := r.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.listResult(p, items)
+	return r.listResult(p, items)
 }
 
 // listAll reads the objects of a place page by page. A list that the API server
 // forgot half-way begins again.
-func (o *Operator) listAll(ctx context.Context, p resourcePath, labels, fields string) ([]json.RawMessage, error) {
+func (r *run) listAll(ctx context.Context, p resourcePath, labels, fields string) ([]json.RawMessage, error) {
 	query := url.Values{"limit": {strconv.Itoa(pageLimit)}}
 	if labels != "" {
 		query.Set("labelSelector", labels)
@@ -41,7 +41,7 @@ func (o *Operator) listAll(ctx context.Context, p resourcePath, labels, fields s
 		accept = acceptMetadataList
 	}
 	var items []json.RawMessage
-	err := o.forEachPage(ctx, p, request{query: query, accept: accept}, func(page []json.RawMessage, first bool) error {
+	err := r.forEachPage(ctx, p, request{query: query, accept: accept}, func(page []json.RawMessage, first bool) error {
 		if first {
 			items = nil
 		}
@@ -53,9 +53,9 @@ func (o *Operator) listAll(ctx context.Context, p resourcePath, labels, fields s
 
 // forEachPage hands over the objects of a place page by page. It begins again, with
 // first, after the API server forgot the list half-way.
-func (o *Operator) forEachPage(ctx context.Context, p resourcePath, req request, handle func(page []json.RawMessage, first bool) error) error {
+func (r *run) forEachPage(ctx context.Context, p resourcePath, req request, handle func(page []json.RawMessage, first bool) error) error {
 	for first := true; ; {
-		page, next, err := o.fetchPage(ctx, p, req)
+		page, next, err := r.fetchPage(ctx, p, req)
 		if statusCode(err) == http.StatusGone && req.query.Has("continue") {
 			req.query.Del("continue")
 			first = true
@@ -72,8 +72,8 @@ func (o *Operator) forEachPage(ctx context.Context, p resourcePath, req request,
 	}
 }
 
-func (o *Operator) fetchPage(ctx context.Context, p resourcePath, req request) (items []json.RawMessage, next string, err error) {
-	raw, _, err := o.do(ctx, p, req)
+func (r *run) fetchPage(ctx context.Context, p resourcePath, req request) (items []json.RawMessage, next string, err error) {
+	raw, _, err := r.do(ctx, p, req)
 	if err != nil {
 		return nil, "", err
 	}

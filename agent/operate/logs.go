@@ -19,10 +19,10 @@ const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container"
 
 // logs opens what the containers of a pod wrote. The deadline bounds the
 // opening; reading may take as long as ctx lasts.
-func (o *Operator) logs(ctx context.Context, deadline time.Time, a vedette.LogsArgs) result {
+func (r *run) logs(ctx context.Context, deadline time.Time, a vedette.LogsArgs) result {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(time.Until(deadline), func() { cancel(context.DeadlineExceeded) })
-	stream, err := o.openLogs(ctx, a)
+	stream, err := r.openLogs(ctx, a)
 	if !timer.Stop() && err == nil {
 		stream.Close()
 		err = context.DeadlineExceeded
@@ -49,10 +49,10 @@ func (c *cancelingReadCloser) Close() error {
 	return c.ReadCloser.Close()
 }
 
-func (o *Operator) openLogs(ctx context.Context, a vedette.LogsArgs) (io.ReadCloser, error) {
+func (r *run) openLogs(ctx context.Context, a vedette.LogsArgs) (io.ReadCloser, error) {
 	a.Kind = firstNonEmpty(a.Kind, "Pod")
 	a.APIVersion = firstNonEmpty(a.APIVersion, "v1")
-	p, err := o.resolveObject(ctx, a.Target)
+	p, err := r.resolveObject(ctx, a.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -60,24 +60,24 @@ func (o *Operator) openLogs(ctx context.Context, a vedette.LogsArgs) (io.ReadClo
 		return nil, vedette.Errorf(vedette.Invalid, "a %s has no logs: name one of its pods", p.Kind)
 	}
 	if a.Container != "" && !a.AllContainers {
-		return o.openLog(ctx, p, a, a.Container)
+		return r.openLog(ctx, p, a, a.Container)
 	}
-	containers, defaultName, err := o.containers(ctx, p)
+	containers, defaultName, err := r.containers(ctx, p)
 	switch {
 	case err != nil:
 		return nil, err
 	case !a.AllContainers:
-		return o.openLog(ctx, p, a, defaultName)
+		return r.openLog(ctx, p, a, defaultName)
 	case a.Follow:
-		return o.followAll(ctx, p, a, containers)
+		return r.followAll(ctx, p, a, containers)
 	}
-	return o.openSequentially(ctx, p, a, containers)
+	return r.openSequentially(ctx, p, a, containers)
 }
 
 // containers returns a pod's containers, the init containers first, and the one
 // that is meant where none is named.
-func (o *Operator) containers(ctx context.Context, p resourcePath) (names []string, defaultName string, err error) {
-	raw, _, err := o.do(ctx, p, request{})
+func (r *run) containers(ctx context.Context, p resourcePath) (names []string, defaultName string, err error) {
+	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
 		return nil, "", err
 	}
@@ -99,19 +99,19 @@ func (o *Operator) containers(ctx context.Context, p resourcePath) (names []stri
 
 // openLog opens one container's log. One that is followed opens when its
 // container writes.
-func (o *Operator) openLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+func (r *run) openLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	if a.Follow {
-		return o.openFollowed(ctx, p, a, container)
+		return r.openFollowed(ctx, p, a, container)
 	}
-	return o.readLog(ctx, p, a, container)
+	return r.readLog(ctx, p, a, container)
 }
 
-func (o *Operator) readLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
-	resp, err := o.cluster.Stream(ctx, watch.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
+func (r *run) readLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+	resp, err := r.operator.cluster.Stream(ctx, watch.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
 	if err != nil {
 		return nil, err
 	}
-	collectWarnings(ctx, resp.Header)
+	r.warnings.addHeader(resp.Header)
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
 		return nil, readStatusError(resp)
@@ -141,14 +141,14 @@ func logQuery(a vedette.LogsArgs, container string) url.Values {
 // openSequentially opens one container's log after the other. A container that has none
 // (it did not start yet, or never before) is passed over, unless that goes for
 // all of them.
-func (o *Operator) openSequentially(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
+func (r *run) openSequentially(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
 	logs := &logChain{}
 	logs.next = func() (io.ReadCloser, error) {
 		var lastErr error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
 		for len(containers) > 0 {
 			name := containers[0]
 			containers = containers[1:]
-			log, err := o.openLog(ctx, p, a, name)
+			log, err := r.openLog(ctx, p, a, name)
 			if statusCode(err) != http.StatusBadRequest {
 				return log, err
 			}

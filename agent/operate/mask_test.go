@@ -29,7 +29,7 @@ func TestErrorsAreMasked(t *testing.T) {
 		{errors.New(`bad: "hunter2"`), vedette.Failed, `500 InternalError bad: "***"`},
 		{errors.New("nothing"), vedette.Failed, "500 InternalError nothing"},
 	} {
-		out := errorOutcome(maskManifestValues(t.Context(), m, tt.err))
+		out := errorOutcome(testRun().maskManifestValues(m, tt.err))
 		if got := fmt.Sprintln(out.Status, out.Reason, out.Message); strings.TrimSpace(got) != tt.want || out.State != tt.state {
 			t.Errorf("it is %s: %swant %s: %s", out.State, got, tt.state, tt.want)
 		}

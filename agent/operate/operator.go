@@ -2,9 +2,6 @@ package operate
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -108,111 +105,8 @@ func New(cluster *watch.Cluster, cfg Config) (*Operator, error) {
 // for other fields. Operations under way may use either.
 func (o *Operator) SetRedactor(r *redact.Redactor) { o.redactor.Store(r) }
 
-// Execute carries out an operation. It returns when the operation's deadline comes, or
-// ctx is over, at the latest. A Stream in the outcome lives on within ctx.
+// Execute carries out an operation. It returns at the operation's deadline, or when ctx ends, at
+// the latest. A Stream in the outcome stays open until ctx ends.
 func (o *Operator) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
-	ctx, collector := withWarningCollector(ctx)
-	out := o.toOutcome(op, o.execute(ctx, op))
-	out.Warnings = collector.list()
-	return out
-}
-
-func (o *Operator) execute(ctx context.Context, op vedette.Operation) result {
-	if a, ok := op.Args.(vedette.LogsArgs); ok {
-		return o.logs(ctx, o.deadline(op), a)
-	}
-	ctx, cancel := context.WithDeadline(ctx, o.deadline(op))
-	defer cancel()
-	if op.DryRun {
-		ctx = withDryRun(ctx)
-	}
-	ctx, tracker := withLostTracker(ctx)
-	r := o.executeVerb(ctx, op.Args)
-	r.err = tracker.finalError(r.err)
-	return r
-}
-
-func (o *Operator) deadline(op vedette.Operation) time.Time {
-	if op.Deadline.IsZero() {
-		return time.Now().Add(o.cfg.Timeout)
-	}
-	return op.Deadline
-}
-
-// result is what a verb comes to: an outcome in the making, or an error.
-type result struct {
-	vedette.Outcome
-	err error
-}
-
-func errorResult(err error) result { return result{err: err} }
-
-func (o *Operator) executeVerb(ctx context.Context, args vedette.Args) result {
-	switch a := args.(type) {
-	case vedette.GetArgs:
-		return o.get(ctx, a)
-	case vedette.ListArgs:
-		return o.list(ctx, a)
-	case vedette.ApplyArgs:
-		return o.apply(ctx, a)
-	case vedette.PatchArgs:
-		return o.patch(ctx, a)
-	case vedette.DeleteArgs:
-		a.NoWait = a.NoWait || isDryRun(ctx)
-		return o.delete(ctx, a)
-	case vedette.PruneArgs:
-		return o.prune(ctx, a)
-	case vedette.ScaleArgs:
-		return o.scale(ctx, a)
-	case vedette.RestartArgs:
-		return o.restart(ctx, a.Target)
-	case vedette.PauseArgs:
-		return o.pause(ctx, a.Target)
-	case vedette.ResumeArgs:
-		return o.resume(ctx, a.Target)
-	case vedette.UndoArgs:
-		return o.undo(ctx, a)
-	case vedette.HistoryArgs:
-		return o.history(ctx, a.Target)
-	case vedette.StatusArgs:
-		return o.status(ctx, a.Target)
-	case vedette.EventsArgs:
-		return o.events(ctx, a.Target)
-	case vedette.MetricsArgs:
-		return o.metrics(ctx, a)
-	case vedette.DiscoverArgs:
-		return o.discover(ctx)
-	case vedette.RecacheArgs:
-		return o.recache(ctx, a.Target)
-	case vedette.VersionArgs:
-		return o.version(ctx, a)
-	}
-	return errorResult(&statusError{Status: http.StatusBadRequest, Reason: vedette.ReasonUnknownToAgent, Message: "this agent knows no operation " + quotedVerb(args)})
-}
-
-func quotedVerb(args vedette.Args) string {
-	if args == nil {
-		return "without arguments"
-	}
-	return fmt.Sprintf("%q", args.Verb())
-}
-
-// toOutcome closes a result.
-func (o *Operator) toOutcome(op vedette.Operation, r result) vedette.Outcome {
-	out := r.Outcome
-	if r.err != nil {
-		out = errorOutcome(r.err)
-		out.Keys, out.UIDs, out.Objects = r.Keys, r.UIDs, r.Objects // what was done before it failed
-	} else {
-		out.State = vedette.Done
-		if out.Status == 0 {
-			out.Status = http.StatusOK
-		}
-	}
-	out.ID = op.ID
-	out.Message = strings.ToValidUTF8(out.Message, "\uFFFD") // the wire takes no other text
-	if op.DryRun {
-		return cleanDryRunOutcome(out)
-	}
-	return out
+	return newRun(o, op).outcome(ctx)
 }

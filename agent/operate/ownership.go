@@ -11,7 +11,7 @@ import (
 // managed fields of server-side applies tell it, and what others own is spared. kubectl
 // lacks this: its client-side apply leaves behind what a server-side apply wrote and the
 // manifest no longer says.
-func (o *Operator) mergeInputs(p resourcePath, current *liveObject, desired annotatedManifest) (original, modified []byte, err error) {
+func (r *run) mergeInputs(p resourcePath, current *liveObject, desired annotatedManifest) (original, modified []byte, err error) {
 	if current.lastApplied != "" {
 		return []byte(current.lastApplied), desired.raw, nil
 	}
@@ -19,7 +19,7 @@ func (o *Operator) mergeInputs(p resourcePath, current *liveObject, desired anno
 	if err != nil {
 		return nil, nil, decodeError(p, err)
 	}
-	owned := ownershipOf(tree, o.cfg.Manager)
+	owned := ownershipOf(tree, r.operator.cfg.Manager)
 	if owned.applied == nil {
 		return nil, desired.raw, nil
 	}

@@ -12,34 +12,34 @@ import (
 )
 
 // patch changes one object by a patch of one of three languages.
-func (o *Operator) patch(ctx context.Context, a vedette.PatchArgs) result {
+func (r *run) patch(ctx context.Context, a vedette.PatchArgs) result {
 	body, contentType, err := parsePatch(a)
 	if err != nil {
 		return errorResult(err)
 	}
-	p, err := o.resolveObject(ctx, a.Target)
+	p, err := r.resolveObject(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
 	if contentType == contentTypeJSONPatch {
-		if body, err = o.checkJSONPatch(ctx, p, body); err != nil {
+		if body, err = r.checkJSONPatch(ctx, p, body); err != nil {
 			return errorResult(err)
 		}
 	}
-	raw, status, err := o.patchObject(ctx, p, contentType, body)
-	err = maskPatchValues(ctx, p, body, err)
+	raw, status, err := r.patchObject(ctx, p, contentType, body)
+	err = r.maskPatchValues(p, body, err)
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.objectResult(p, raw, status)
+	return r.objectResult(p, raw, status)
 }
 
 // patchObject sends a patch. Of a JSON patch, twice is not the same as once. A
 // conflict stands in the way of a patch that names a resourceVersion, which
 // trying again does not cure, and of one that lost a race in the API server,
 // which that tries again itself.
-func (o *Operator) patchObject(ctx context.Context, p resourcePath, contentType string, body []byte) ([]byte, int, error) {
-	return o.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
+func (r *run) patchObject(ctx context.Context, p resourcePath, contentType string, body []byte) ([]byte, int, error) {
+	return r.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
 		query: url.Values{"fieldManager": {"kubectl-patch"}}, nonIdempotent: contentType == contentTypeJSONPatch})
 }
 

@@ -14,7 +14,7 @@ import (
 // checkJSONPatch checks a JSON patch before it is sent, and returns what is to be sent. No
 // step may copy, move or test what redaction keeps back: of a Secret that is all of its
 // data; of other objects Secrets that they embed, and what rules redact.
-func (o *Operator) checkJSONPatch(ctx context.Context, p resourcePath, body []byte) ([]byte, error) {
+func (r *run) checkJSONPatch(ctx context.Context, p resourcePath, body []byte) ([]byte, error) {
 	if p.isSecret() {
 		return checkSecretPatch(body)
 	}
@@ -22,11 +22,11 @@ func (o *Operator) checkJSONPatch(ctx context.Context, p resourcePath, body []by
 	if err != nil || len(sources) == 0 {
 		return body, err
 	}
-	raw, _, err := o.do(ctx, p, request{})
+	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
 		return nil, err
 	}
-	redacted, err := o.redactedPointers(p, raw)
+	redacted, err := r.redactedPointers(p, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func parsePatchSources(body []byte) ([]patchSource, error) {
 
 // redactedPointers returns where an object holds what redaction keeps back. managedFields hold
 // no values.
-func (o *Operator) redactedPointers(p resourcePath, raw []byte) ([]jsonPointer, error) {
-	obj, err := o.redactObject(p.Resource, raw)
+func (r *run) redactedPointers(p resourcePath, raw []byte) ([]jsonPointer, error) {
+	obj, err := r.redactObject(p.Resource, raw)
 	if err != nil {
 		return nil, err
 	}

@@ -36,11 +36,11 @@ func withoutPreconditions(tree object) object {
 
 // clearPreconditionsIfMissing unpins a manifest whose object is not there, so that it is created.
 // Where that can't be found out, the next request tells why.
-func (o *Operator) clearPreconditionsIfMissing(ctx context.Context, p resourcePath, m manifest) {
+func (r *run) clearPreconditionsIfMissing(ctx context.Context, p resourcePath, m manifest) {
 	if !m.hasPreconditions() {
 		return
 	}
-	if _, _, err := o.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)}); isNotFound(err) {
+	if _, _, err := r.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)}); isNotFound(err) {
 		m.clearPreconditions()
 	}
 }

@@ -19,33 +19,33 @@ var defaultPruneKinds = []string{
 
 // prune deletes what was applied once and is not among what is kept. It does not
 // wait until that is gone, as kubectl does not.
-func (o *Operator) prune(ctx context.Context, a vedette.PruneArgs) result {
-	collections, err := o.pruneCollections(ctx, a)
+func (r *run) prune(ctx context.Context, a vedette.PruneArgs) result {
+	collections, err := r.pruneCollections(ctx, a)
 	if err != nil {
 		return errorResult(err)
 	}
-	var r result
+	var res result
 	for _, p := range collections {
-		prunable, err := o.listPrunable(ctx, p, a)
+		prunable, err := r.listPrunable(ctx, p, a)
 		if err != nil {
-			r.err = fmt.Errorf("prune %s: %w", p.Plural, err)
-			return r
+			res.err = fmt.Errorf("prune %s: %w", p.Plural, err)
+			return res
 		}
 		for _, v := range prunable {
-			deleted, err := o.pruneOne(ctx, v, a)
+			deleted, err := r.pruneOne(ctx, v, a)
 			if err != nil {
-				r.err = errors.Join(r.err, fmt.Errorf("prune %s: %w", v.key(), err))
+				res.err = errors.Join(res.err, fmt.Errorf("prune %s: %w", v.key(), err))
 			} else if deleted {
-				r.Keys, r.UIDs = append(r.Keys, v.key()), append(r.UIDs, v.uid)
+				res.Keys, res.UIDs = append(res.Keys, v.key()), append(res.UIDs, v.uid)
 			}
 		}
 	}
-	return r
+	return res
 }
 
 // pruneCollections are the lists to look through, namespaced kinds first: all of them are
 // found before anything is deleted.
-func (o *Operator) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]resourcePath, error) {
+func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]resourcePath, error) {
 	switch hasSelector := a.LabelSelector != ""; {
 	case !hasSelector && !a.All, hasSelector && !hasLabelRequirements(a.LabelSelector):
 		return nil, vedette.Errorf(vedette.Invalid, "the prune has neither labels nor says all: it would delete whatever was applied and is not among what is kept")
@@ -65,7 +65,7 @@ func (o *Operator) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([
 		if err != nil {
 			return nil, err
 		}
-		p, err := o.resolveTarget(ctx, t)
+		p, err := r.resolveTarget(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (o *Operator) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([
 			continue
 		}
 		for _, t.Namespace = range a.Namespaces {
-			if p, err = o.resolveTarget(ctx, t); err != nil {
+			if p, err = r.resolveTarget(ctx, t); err != nil {
 				return nil, err
 			}
 			if p.namespace == "" {
@@ -99,8 +99,8 @@ func parsePruneKind(kind string) (vedette.Target, error) {
 }
 
 // listPrunable finds what of a list was applied and is not kept.
-func (o *Operator) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneArgs) ([]deletion, error) {
-	items, err := o.listAll(ctx, p.collection(), a.LabelSelector, "")
+func (r *run) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneArgs) ([]deletion, error) {
+	items, err := r.listAll(ctx, p.collection(), a.LabelSelector, "")
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func (o *Operator) listPrunable(ctx context.Context, p resourcePath, a vedette.P
 
 // pruneOne deletes the object that was found, and no other one of its name. It
 // reports whether that was there.
-func (o *Operator) pruneOne(ctx context.Context, v deletion, a vedette.PruneArgs) (bool, error) {
-	_, err := o.deleteByUID(ctx, v, vedette.DeleteArgs{Propagation: a.Propagation, GraceSeconds: a.GraceSeconds, MissingOK: true})
+func (r *run) pruneOne(ctx context.Context, v deletion, a vedette.PruneArgs) (bool, error) {
+	_, err := r.deleteByUID(ctx, v, vedette.DeleteArgs{Propagation: a.Propagation, GraceSeconds: a.GraceSeconds, MissingOK: true})
 	if isConflict(err) {
 		return false, nil
 	}

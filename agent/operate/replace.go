@@ -14,68 +14,68 @@ const replaceManager = "kubectl-replace"
 
 // replace puts a manifest in the place of what is there, or creates it. A
 // manifest that says a resourceVersion replaces that version only.
-func (o *Operator) replace(ctx context.Context, p resourcePath, m manifest) result {
+func (r *run) replace(ctx context.Context, p resourcePath, m manifest) result {
 	delete(m.meta(), "managedFields")
-	o.setDigest(ctx, p, m)
-	o.clearPreconditionsIfMissing(ctx, p, m)
+	r.setDigest(ctx, p, m)
+	r.clearPreconditionsIfMissing(ctx, p, m)
 	hasVersion := m.meta()["resourceVersion"] != nil // a uid alone says nothing of the version
-	var r result
+	var res result
 	try := func() error {
 		var existed bool
-		existed, r = o.replaceOnce(ctx, p, m, hasVersion)
-		return asConflict(existed, r.err)
+		existed, res = r.replaceOnce(ctx, p, m, hasVersion)
+		return asConflict(existed, res.err)
 	}
 	if hasVersion {
 		_ = try() // another version is there, and will be
-		return r
+		return res
 	}
-	if err := o.retryOnConflict(ctx, try); err != nil {
+	if err := r.retryOnConflict(ctx, try); err != nil {
 		return errorResult(err)
 	}
-	return r
+	return res
 }
 
 // replaceOnce reports whether there was something to replace.
-func (o *Operator) replaceOnce(ctx context.Context, p resourcePath, m manifest, hasVersion bool) (existed bool, r result) {
+func (r *run) replaceOnce(ctx context.Context, p resourcePath, m manifest, hasVersion bool) (existed bool, res result) {
 	if !hasVersion {
-		current, err := o.getLive(ctx, p)
+		current, err := r.getLive(ctx, p)
 		if err != nil {
 			return true, errorResult(err)
 		}
 		if current == nil {
-			return false, o.createObject(ctx, p, m.object, "kubectl-create", false)
+			return false, r.createObject(ctx, p, m.object, "kubectl-create", false)
 		}
 		m.meta()["resourceVersion"] = current.version
 		defer delete(m.meta(), "resourceVersion")
 	}
-	raw, status, err := o.do(ctx, p, request{method: http.MethodPut, contentType: contentTypeJSON, body: m.encode(),
+	raw, status, err := r.do(ctx, p, request{method: http.MethodPut, contentType: contentTypeJSON, body: m.encode(),
 		query: url.Values{"fieldManager": {replaceManager}}, isManifest: true})
 	if err != nil {
 		return true, errorResult(err)
 	}
 	previousVersion, _ := m.meta()["resourceVersion"].(string)
-	return true, o.objectResultSince(p, raw, status, previousVersion)
+	return true, r.objectResultSince(p, raw, status, previousVersion)
 }
 
 // recreate deletes what is there, waits until it is gone, and applies. A manifest that
 // no API server would take is refused before, while the object is still there.
-func (o *Operator) recreate(ctx context.Context, p resourcePath, m manifest) result {
+func (r *run) recreate(ctx context.Context, p resourcePath, m manifest) result {
 	m.clearPreconditions()
 	toCreate := m
-	if !o.applyOptionsFor(p, m, defaultApplyArgs).serverSide {
+	if !r.applyOptionsFor(p, m, defaultApplyArgs).serverSide {
 		toCreate.object = withoutNulls(m.object).(object) // as it will be created
 	}
-	if err := o.dryRunCreate(ctx, p, toCreate); err != nil {
+	if err := r.dryRunCreate(ctx, p, toCreate); err != nil {
 		return errorResult(err)
 	}
-	deleted := o.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true, NoWait: isDryRun(ctx)})
+	deleted := r.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true, NoWait: r.dryRun})
 	if deleted.err != nil {
 		return deleted
 	}
-	if isDryRun(ctx) && len(deleted.Keys) > 0 {
-		return o.previewRecreate(ctx, p, toCreate)
+	if r.dryRun && len(deleted.Keys) > 0 {
+		return r.previewRecreate(ctx, p, toCreate)
 	}
-	return o.applyByMode(ctx, p, m, defaultApplyArgs)
+	return r.applyByMode(ctx, p, m, defaultApplyArgs)
 }
 
 // defaultApplyArgs is how a manifest is applied where nobody says how.
@@ -83,13 +83,13 @@ var defaultApplyArgs = vedette.ApplyArgs{Strategy: vedette.StrategyDefault}
 
 // dryRunCreate has the API server judge the creation of an object that may be there
 // still, and returns what stands against the manifest itself.
-func (o *Operator) dryRunCreate(ctx context.Context, p resourcePath, m manifest) error {
-	if isDryRun(ctx) {
+func (r *run) dryRunCreate(ctx context.Context, p resourcePath, m manifest) error {
+	if r.dryRun {
 		return nil // all of it is one
 	}
-	_, _, err := o.do(withDryRun(ctx), p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: m.encode(),
-		query: url.Values{"fieldManager": {o.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
-	if r := asStatusError(err); r != nil && r.isInvalidManifest(p.Kind) {
+	_, _, err := r.asDryRun().do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: m.encode(),
+		query: url.Values{"fieldManager": {r.operator.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
+	if statusErr := asStatusError(err); statusErr != nil && statusErr.isInvalidManifest(p.Kind) {
 		return err
 	}
 	return nil

@@ -64,15 +64,17 @@ func (req request) withQuery(parameter, value string) request {
 
 // send makes a request and returns the body of a success. Throttling and what
 // broke off are tried again while the context lasts.
-func (o *Operator) send(ctx context.Context, req request) ([]byte, int, error) {
-	req = req.addFieldValidation(ctx)
-	if isDryRun(ctx) && !req.isReadOnly() {
+func (r *run) send(ctx context.Context, req request) ([]byte, int, error) {
+	if req.isManifest && r.fieldValidation != "" { // old API servers ignore it
+		req = req.withQuery("fieldValidation", r.fieldValidation)
+	}
+	if r.dryRun && !req.isReadOnly() {
 		req = req.asDryRun()
 	}
-	backoff := o.cfg.InitialBackoff
+	backoff := r.operator.cfg.InitialBackoff
 	var lost *lostError // the last answer that did not come, or did not say
 	for attempt := 1; ; attempt++ {
-		body, status, err := o.sendOnce(ctx, req)
+		body, status, err := r.sendOnce(ctx, req)
 		if err == nil && req.dryRun && status == http.StatusCreated {
 			body, err = withDryRunVersion(body)
 		}
@@ -82,34 +84,34 @@ func (o *Operator) send(ctx context.Context, req request) ([]byte, int, error) {
 		if !errors.As(err, &lost) && !req.isReadOnly() && mayHaveTakenEffect(err) {
 			lost = &lostError{err: err}
 		}
-		if ctx.Err() != nil || !o.cfg.Retry.shouldRetry(req, err, attempt) {
-			return body, status, recordLost(ctx, lost, err)
+		if ctx.Err() != nil || !r.operator.cfg.Retry.shouldRetry(req, err, attempt) {
+			return body, status, r.lost.record(lost, err)
 		}
-		delay := o.cfg.Retry.Backoff
+		delay := r.operator.cfg.Retry.Backoff
 		if delay <= 0 {
 			delay = backoff/2 + rand.N(backoff)
 		}
 		if !sleep(ctx, max(retryAfter(err), delay)) {
-			return nil, status, recordLost(ctx, lost, err)
+			return nil, status, r.lost.record(lost, err)
 		}
-		backoff = min(2*backoff, o.cfg.MaxBackoff)
+		backoff = min(2*backoff, r.operator.cfg.MaxBackoff)
 	}
 }
 
-func (o *Operator) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
-	resp, err := o.cluster.Do(ctx, watch.Request{
+func (r *run) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
+	resp, err := r.operator.cluster.Do(ctx, watch.Request{
 		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body, WipeBuffers: req.sensitive})
 	if err != nil {
 		return nil, 0, req.classifySendError(ctx, err)
 	}
 	defer resp.Body.Close()
-	collectWarnings(ctx, resp.Header)
+	r.warnings.addHeader(resp.Header)
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return nil, resp.StatusCode, readStatusError(resp)
 	}
 	body, err := readAll(resp.Body, req.sensitive)
 	if err != nil && req.isReadOnly() {
-		return nil, resp.StatusCode, vedette.Errorf(vedette.Unavailable, "%s broke off in the middle of its answer: %w", o.cluster.Host(), err)
+		return nil, resp.StatusCode, vedette.Errorf(vedette.Unavailable, "%s broke off in the middle of its answer: %w", r.operator.cluster.Host(), err)
 	}
 	if err != nil {
 		return nil, resp.StatusCode, &lostError{err: err}

@@ -19,11 +19,11 @@ type resourcePath struct {
 }
 
 // resolveObject resolves a target to the place of one object.
-func (o *Operator) resolveObject(ctx context.Context, t vedette.Target) (resourcePath, error) {
+func (r *run) resolveObject(ctx context.Context, t vedette.Target) (resourcePath, error) {
 	if err := checkName(t.Name); err != nil {
 		return resourcePath{}, err
 	}
-	p, err := o.resolveTarget(ctx, t)
+	p, err := r.resolveTarget(ctx, t)
 	if p.Namespaced && p.namespace == "" {
 		p.namespace = "default"
 	}
@@ -31,16 +31,16 @@ func (o *Operator) resolveObject(ctx context.Context, t vedette.Target) (resourc
 }
 
 // resolveTarget resolves a target to a place, whose name may be empty.
-func (o *Operator) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath, error) {
+func (r *run) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath, error) {
 	if t.Namespace != "" && !isPathSegment(t.Namespace) {
 		return resourcePath{}, vedette.Errorf(vedette.Invalid, "%q is no name of a namespace", t.Namespace)
 	}
-	r, err := o.resolveResource(ctx, t)
+	resource, err := r.resolveResource(ctx, t)
 	if err != nil {
 		return resourcePath{}, err
 	}
-	p := resourcePath{Resource: r, name: t.Name}
-	if r.Namespaced {
+	p := resourcePath{Resource: resource, name: t.Name}
+	if resource.Namespaced {
 		p.namespace = t.Namespace
 	}
 	return p, nil
@@ -91,20 +91,20 @@ func (p resourcePath) key() vedette.Key {
 }
 
 // do makes a request for one object of the place, or for its list.
-func (o *Operator) do(ctx context.Context, p resourcePath, req request) ([]byte, int, error) {
+func (r *run) do(ctx context.Context, p resourcePath, req request) ([]byte, int, error) {
 	req.path = p.urlPath() + req.path
 	if req.accept == "" {
 		req.accept = p.acceptHeader()
 	}
-	body, status, err := o.send(ctx, req)
-	if r := asStatusError(err); r != nil {
-		r.maskQuotedValues(p)
+	body, status, err := r.send(ctx, req)
+	if statusErr := asStatusError(err); statusErr != nil {
+		statusErr.maskQuotedValues(p)
 	}
-	if p.isSecret() && hasWarnings(ctx) {
-		suppressSecretWarnings(ctx)
+	if p.isSecret() && !r.warnings.isEmpty() {
+		r.warnings.suppressSecrets()
 	}
 	if status == http.StatusNotFound && isKindNotFound(err) {
-		o.invalidateKinds()
+		r.operator.kinds.invalidate()
 	}
 	return body, status, err
 }

@@ -10,7 +10,7 @@ import (
 // another one for a proxy that resolves it, under which a Secret would be of another group.
 func TestAPIVersionPathTraversalIsRejected(t *testing.T) {
 	for _, apiVersion := range []string{"..", "../v1", "a/..", "a/.", "./v1", "/", "/v1", "v1/", "a/b/c", "a/%2e%2e", "a?b/v1", "a/v1\n"} {
-		_, err := (&Operator{}).resolveInVersion(t.Context(), apiVersion, "Secret")
+		_, err := testRun().resolveInVersion(t.Context(), apiVersion, "Secret")
 		if vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("%q: %v", apiVersion, err)
 		}

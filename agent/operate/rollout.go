@@ -19,15 +19,15 @@ const rolloutManager = "kubectl-rollout"
 const restartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
 // getWorkload finds an object that rolls out pods, and reads it.
-func (o *Operator) getWorkload(ctx context.Context, t vedette.Target, action string, kinds ...string) (resourcePath, object, error) {
-	p, err := o.resolveObject(ctx, t)
+func (r *run) getWorkload(ctx context.Context, t vedette.Target, action string, kinds ...string) (resourcePath, object, error) {
+	p, err := r.resolveObject(ctx, t)
 	if err != nil {
 		return p, nil, err
 	}
 	if p.Kind.Group != "apps" || !slices.Contains(kinds, p.Kind.Name) {
 		return p, nil, vedette.Errorf(vedette.Invalid, "%s.%s %q: %s is not supported", p.Plural, p.Kind.Group, p.name, action)
 	}
-	raw, _, err := o.do(ctx, p, request{})
+	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
 		return p, nil, err
 	}
@@ -36,8 +36,8 @@ func (o *Operator) getWorkload(ctx context.Context, t vedette.Target, action str
 }
 
 // restart rolls the same pods out once more.
-func (o *Operator) restart(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "restarting", "Deployment", "StatefulSet", "DaemonSet")
+func (r *run) restart(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "restarting", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
 		return errorResult(err)
 	}
@@ -52,46 +52,46 @@ func (o *Operator) restart(ctx context.Context, t vedette.Target) result {
 		}
 		now = time.Now().Format(time.RFC3339)
 	}
-	return o.patchSpec(ctx, p, object{"template": object{"metadata": object{"annotations": object{restartedAtAnnotation: now}}}})
+	return r.patchSpec(ctx, p, object{"template": object{"metadata": object{"annotations": object{restartedAtAnnotation: now}}}})
 }
 
 // pause stops a rollout.
-func (o *Operator) pause(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "pausing", "Deployment")
+func (r *run) pause(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "pausing", "Deployment")
 	if err != nil {
 		return errorResult(err)
 	}
 	if nested(tree, "spec", "paused") == true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is already paused", p.Plural, p.Kind.Group, p.name))
 	}
-	return o.patchSpec(ctx, p, object{"paused": true})
+	return r.patchSpec(ctx, p, object{"paused": true})
 }
 
 // resume lets a paused rollout go on.
-func (o *Operator) resume(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "resuming", "Deployment")
+func (r *run) resume(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "resuming", "Deployment")
 	if err != nil {
 		return errorResult(err)
 	}
 	if nested(tree, "spec", "paused") != true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is not paused", p.Plural, p.Kind.Group, p.name))
 	}
-	return o.patchSpec(ctx, p, object{"paused": nil})
+	return r.patchSpec(ctx, p, object{"paused": nil})
 }
 
-func (o *Operator) patchSpec(ctx context.Context, p resourcePath, spec object) result {
+func (r *run) patchSpec(ctx context.Context, p resourcePath, spec object) result {
 	body, err := json.Marshal(object{"spec": spec})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.patchRollout(ctx, p, rolloutManager, contentTypeStrategicPatch, body)
+	return r.patchRollout(ctx, p, rolloutManager, contentTypeStrategicPatch, body)
 }
 
-func (o *Operator) patchRollout(ctx context.Context, p resourcePath, manager, contentType string, body []byte) result {
-	raw, status, err := o.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
+func (r *run) patchRollout(ctx context.Context, p resourcePath, manager, contentType string, body []byte) result {
+	raw, status, err := r.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
 		query: url.Values{"fieldManager": {manager}}, nonIdempotent: contentType == contentTypeJSONPatch})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.objectResult(p, raw, status)
+	return r.objectResult(p, raw, status)
 }

@@ -11,22 +11,22 @@ import (
 )
 
 // scale sets the number of replicas, by the subresource that any kind may have.
-func (o *Operator) scale(ctx context.Context, a vedette.ScaleArgs) result {
+func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	if a.Replicas < 0 {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%d replicas can't be had", a.Replicas))
 	}
-	p, err := o.resolveObject(ctx, a.Target)
+	p, err := r.resolveObject(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, a.Replicas)
 	var scale []byte
-	err = o.retryOnConflict(ctx, func() (err error) {
-		scale, _, err = o.do(ctx, p, request{method: http.MethodPatch, path: "/scale", contentType: contentTypeMergePatch, body: body,
+	err = r.retryOnConflict(ctx, func() (err error) {
+		scale, _, err = r.do(ctx, p, request{method: http.MethodPatch, path: "/scale", contentType: contentTypeMergePatch, body: body,
 			query: url.Values{"fieldManager": {kubectlManager}}})
 		return err
 	})
-	raw, status, readErr := o.readAtLeast(ctx, p, resourceVersionOf(scale)) // the Scale tells nothing that a reader knows
+	raw, status, readErr := r.readAtLeast(ctx, p, resourceVersionOf(scale)) // the Scale tells nothing that a reader knows
 	switch {
 	case isNotFound(err) && readErr == nil:
 		return errorResult(vedette.Errorf(vedette.Invalid, "a %s can't be scaled", p.Kind))
@@ -35,29 +35,29 @@ func (o *Operator) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	case readErr != nil:
 		return errorResult(fmt.Errorf("%s is scaled, and can't be read: %w", p.key(), readErr))
 	}
-	if !isDryRun(ctx) {
-		return o.objectResult(p, raw, status)
+	if !r.dryRun {
+		return r.objectResult(p, raw, status)
 	}
 	raw, message, err := withReplicas(raw, a.Replicas)
 	if err != nil {
 		return errorResult(err)
 	}
-	r := o.objectResult(p, raw, status)
-	r.Message = message
-	return r
+	res := r.objectResult(p, raw, status)
+	res.Message = message
+	return res
 }
 
 // readAtLeast reads an object as it is at a version, or newer. API servers tell that
 // from their memory, without asking etcd. What fails of it is asked for as it is
 // now: a watch cache may be behind, and some API servers have none.
-func (o *Operator) readAtLeast(ctx context.Context, p resourcePath, version string) ([]byte, int, error) {
+func (r *run) readAtLeast(ctx context.Context, p resourcePath, version string) ([]byte, int, error) {
 	if version != "" {
-		raw, status, err := o.do(ctx, p, request{query: url.Values{"resourceVersion": {version}}, nonIdempotent: true}) // the next try is the one below
+		raw, status, err := r.do(ctx, p, request{query: url.Values{"resourceVersion": {version}}, nonIdempotent: true}) // the next try is the one below
 		if err == nil {
 			return raw, status, nil
 		}
 	}
-	return o.do(ctx, p, request{})
+	return r.do(ctx, p, request{})
 }
 
 // resourceVersionOf returns the resourceVersion of an object, empty where there is none.

@@ -31,26 +31,26 @@ const maxSchemas = 4
 
 // lookupPatchMeta returns the merge rules of a kind, nil for one that has none, as
 // custom kinds.
-func (o *Operator) lookupPatchMeta(ctx context.Context, r vedette.Resource) (strategicpatch.LookupPatchMeta, error) {
-	s, err := o.fetchSchema(ctx, r.APIVersion())
+func (r *run) lookupPatchMeta(ctx context.Context, resource vedette.Resource) (strategicpatch.LookupPatchMeta, error) {
+	s, err := r.fetchSchema(ctx, resource.APIVersion())
 	switch {
-	case isNotFound(err) && !vedette.IsNativeGroup(r.Kind.Group):
+	case isNotFound(err) && !vedette.IsNativeGroup(resource.Kind.Group):
 		return nil, nil // an aggregated API that describes nothing has no strategic merge either
 	case isNotFound(err):
-		return nil, vedette.Errorf(vedette.Unavailable, "the cluster does not describe %s by OpenAPI v3, which a client-side apply needs: apply it server-side", r.APIVersion())
+		return nil, vedette.Errorf(vedette.Unavailable, "the cluster does not describe %s by OpenAPI v3, which a client-side apply needs: apply it server-side", resource.APIVersion())
 	case err != nil:
 		return nil, err
-	case s.byKind[r.Kind.Name] == nil:
+	case s.byKind[resource.Kind.Name] == nil:
 		return nil, nil
 	}
-	return s.byKind[r.Kind.Name], nil
+	return s.byKind[resource.Kind.Name], nil
 }
 
-func (o *Operator) fetchSchema(ctx context.Context, apiVersion string) (*versionSchema, error) {
-	if s := o.schemas.get(apiVersion); s != nil {
+func (r *run) fetchSchema(ctx context.Context, apiVersion string) (*versionSchema, error) {
+	if s := r.operator.schemas.get(apiVersion); s != nil {
 		return s, nil
 	}
-	body, _, err := o.send(ctx, request{path: "/openapi/v3" + groupVersionPath(apiVersion)})
+	body, _, err := r.send(ctx, request{path: "/openapi/v3" + groupVersionPath(apiVersion)})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (o *Operator) fetchSchema(ctx context.Context, apiVersion string) (*version
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's OpenAPI document of %s makes no sense: %w", apiVersion, err)
 	}
-	o.schemas.put(apiVersion, s)
+	r.operator.schemas.put(apiVersion, s)
 	return s, nil
 }
 

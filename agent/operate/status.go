@@ -8,8 +8,8 @@ import (
 )
 
 // status tells how far a rollout is, as kubectl rollout status judges it.
-func (o *Operator) status(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "status", "Deployment", "StatefulSet", "DaemonSet")
+func (r *run) status(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "status", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
 		return errorResult(err)
 	}

@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -34,18 +33,6 @@ func (r *statusError) maskQuotedValues(p resourcePath) {
 	if p.isSecret() && secretDataPattern.MatchString(r.Message) {
 		r.Message = fmt.Sprintf("the API server refused the request: its words are not shown, since they quote %s %q", p.Kind, p.name)
 	}
-}
-
-// suppressSecretWarnings takes away the warnings about a Secret in which its data is quoted.
-func suppressSecretWarnings(ctx context.Context) {
-	rewriteWarnings(ctx, func(texts []string) []string {
-		for i, text := range texts {
-			if secretDataPattern.MatchString(text) {
-				texts[i] = "a warning is not shown, since it quotes a Secret"
-			}
-		}
-		return texts
-	})
 }
 
 // secretDataPattern fits texts in which an object or a patch with a Secret's data is quoted: as

@@ -18,16 +18,16 @@ var preservedAnnotations = []string{
 
 // undo rolls a workload back. It takes no effect, and says so, where the
 // workload is at that revision.
-func (o *Operator) undo(ctx context.Context, a vedette.UndoArgs) result {
-	p, tree, err := o.getWorkload(ctx, a.Target, "undoing", "Deployment", "StatefulSet", "DaemonSet")
+func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
+	p, tree, err := r.getWorkload(ctx, a.Target, "undoing", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
 		return errorResult(err)
 	}
-	revisions, err := o.revisions(ctx, p, tree)
+	revisions, err := r.revisions(ctx, p, tree)
 	if err != nil {
 		return errorResult(err)
 	}
-	warnIfClientSideApplied(ctx, p, tree)
+	r.warnIfClientSideApplied(p, tree)
 	target, err := targetRevision(p, revisions, a)
 	if err != nil {
 		return errorResult(err)
@@ -39,19 +39,19 @@ func (o *Operator) undo(ctx context.Context, a vedette.UndoArgs) result {
 		return result{Outcome: vedette.Outcome{Message: fmt.Sprintf("skipped rollback (current template already matches revision %d)", target.number)}}
 	}
 	if p.Kind.Name == "Deployment" {
-		return o.undoDeployment(ctx, p, tree, target)
+		return r.undoDeployment(ctx, p, tree, target)
 	}
 	body, err := json.Marshal(nested(target.tree, "data"))
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.patchRollout(ctx, p, kubectlManager, contentTypeStrategicPatch, body)
+	return r.patchRollout(ctx, p, kubectlManager, contentTypeStrategicPatch, body)
 }
 
 // warnIfClientSideApplied warns that an undo leaves the annotation of client-side applies as it is.
-func warnIfClientSideApplied(ctx context.Context, p resourcePath, tree object) {
+func (r *run) warnIfClientSideApplied(p resourcePath, tree object) {
 	if nestedString(tree, "metadata", "annotations", lastApplied) != "" {
-		warn(ctx, fmt.Sprintf("%s was applied client-side: an undo leaves its annotation %s as it is, so that the next apply may not see what the undo brought back. Apply the earlier manifest instead", p.key(), lastApplied))
+		r.warnings.add(fmt.Sprintf("%s was applied client-side: an undo leaves its annotation %s as it is, so that the next apply may not see what the undo brought back. Apply the earlier manifest instead", p.key(), lastApplied))
 	}
 }
 
@@ -77,7 +77,7 @@ func targetRevision(p resourcePath, all []revision, a vedette.UndoArgs) (revisio
 
 // undoDeployment puts the ReplicaSet's template and annotations in the place of
 // the Deployment's.
-func (o *Operator) undoDeployment(ctx context.Context, p resourcePath, tree object, target revision) result {
+func (r *run) undoDeployment(ctx context.Context, p resourcePath, tree object, target revision) result {
 	annotations := object{}
 	replicaSetAnnotations, _ := nested(target.tree, "metadata", "annotations").(object)
 	for name, value := range replicaSetAnnotations {
@@ -97,5 +97,5 @@ func (o *Operator) undoDeployment(ctx context.Context, p resourcePath, tree obje
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.patchRollout(ctx, p, kubectlManager, contentTypeJSONPatch, body)
+	return r.patchRollout(ctx, p, kubectlManager, contentTypeJSONPatch, body)
 }

@@ -20,38 +20,38 @@ const (
 // version tells which version a manifest becomes, by the rules of Clouddriver:
 // that of an object that was made from the same manifest, or else the one after
 // the highest that there is.
-func (o *Operator) version(ctx context.Context, a vedette.VersionArgs) result {
+func (r *run) version(ctx context.Context, a vedette.VersionArgs) result {
 	m, err := parseManifest(a.Manifest)
 	if err != nil {
 		return errorResult(err)
 	}
-	v, err := o.computeVersion(ctx, m, a.Namespace)
-	if err = maskManifestValues(ctx, m, err); err != nil {
+	v, err := r.computeVersion(ctx, m, a.Namespace)
+	if err = r.maskManifestValues(m, err); err != nil {
 		return errorResult(err)
 	}
 	return jsonResult(v)
 }
 
-func (o *Operator) computeVersion(ctx context.Context, m manifest, namespace string) (vedette.Version, error) {
+func (r *run) computeVersion(ctx context.Context, m manifest, namespace string) (vedette.Version, error) {
 	if m.name == "" {
 		return vedette.Version{}, vedette.Errorf(vedette.Invalid, "the manifest of kind %s has no metadata.name: what gets its name from the cluster has no versions", m.kind)
 	}
-	p, err := o.resolveManifest(ctx, &m, namespace)
+	p, err := r.resolveManifest(ctx, &m, namespace)
 	if err != nil {
 		return vedette.Version{}, err
 	}
 	s := series{p.Kind, p.namespace, m.name}
-	candidates, err := o.listCandidates(ctx, p, s)
+	candidates, err := r.listCandidates(ctx, p, s)
 	if err != nil {
 		return vedette.Version{}, err
 	}
 	defer wipeCandidates(candidates)
-	return o.chooseVersion(ctx, p, s, m, candidates)
+	return r.chooseVersion(ctx, p, s, m, candidates)
 }
 
 // chooseVersion finds the version of a manifest among what was made before. Where two
 // were made from it, which takes a race of two deployments, it is the newer one.
-func (o *Operator) chooseVersion(ctx context.Context, p resourcePath, s series, m manifest, candidates []candidate) (vedette.Version, error) {
+func (r *run) chooseVersion(ctx context.Context, p resourcePath, s series, m manifest, candidates []candidate) (vedette.Version, error) {
 	if len(candidates) == 0 {
 		return vedette.Version{}, nil
 	}
@@ -59,7 +59,7 @@ func (o *Operator) chooseVersion(ctx context.Context, p resourcePath, s series, 
 	for _, x := range candidates {
 		v.Number = max(v.Number, x.number+1)
 	}
-	c := comparison{operator: o, path: p, manifest: m, digests: map[string][]byte{}}
+	c := comparison{run: r, path: p, manifest: m, digests: map[string][]byte{}}
 	for i := len(candidates) - 1; i >= 0; i-- {
 		x := candidates[i]
 		if x.number < 0 || x.deleting { // it can't be reused
@@ -71,11 +71,11 @@ func (o *Operator) chooseVersion(ctx context.Context, p resourcePath, s series, 
 		}
 		if same {
 			v.Number, v.Exists = x.number, true
-			o.salts.put(s, x.digest)
+			r.operator.salts.put(s, x.digest)
 			return v, nil
 		}
 	}
-	o.salts.put(s, newestDigest(candidates))
+	r.operator.salts.put(s, newestDigest(candidates))
 	return v, nil
 }
 
