@@ -8,11 +8,12 @@ import (
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // apply brings an object to what a manifest says.
 func (r *run) apply(ctx context.Context, a vedette.ApplyArgs) result {
-	m, err := parseManifest(a.Manifest)
+	m, err := manifest.Parse(a.Manifest)
 	if err != nil {
 		return errorResult(err)
 	}
@@ -28,13 +29,13 @@ func (r *run) apply(ctx context.Context, a vedette.ApplyArgs) result {
 	return res
 }
 
-func (r *run) applyManifest(ctx context.Context, m manifest, a vedette.ApplyArgs) result {
+func (r *run) applyManifest(ctx context.Context, m manifest.Manifest, a vedette.ApplyArgs) result {
 	p, err := r.resolveManifest(ctx, &m, a.Namespace)
 	if err != nil {
 		return errorResult(err)
 	}
-	m.clearDigest()
-	if m.name == "" {
+	clearDigest(m)
+	if m.Name == "" {
 		return r.create(ctx, p, m)
 	}
 	switch a.Strategy {
@@ -50,7 +51,7 @@ func (r *run) applyManifest(ctx context.Context, m manifest, a vedette.ApplyArgs
 	return errorResult(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
 }
 
-func (r *run) applyByMode(ctx context.Context, p resourcePath, m manifest, a vedette.ApplyArgs) result {
+func (r *run) applyByMode(ctx context.Context, p resourcePath, m manifest.Manifest, a vedette.ApplyArgs) result {
 	var res result
 	if opts := r.applyOptionsFor(p, m, a); opts.serverSide {
 		res = r.applyServerSide(ctx, p, m, opts)
@@ -71,10 +72,10 @@ func (r *run) warnIfDeleting(p resourcePath, applied []json.RawMessage) {
 	}
 }
 
-func (r *run) applyOptionsFor(p resourcePath, m manifest, a vedette.ApplyArgs) applyOptions {
+func (r *run) applyOptionsFor(p resourcePath, m manifest.Manifest, a vedette.ApplyArgs) applyOptions {
 	opts := r.operator.cfg.ServerSideApply.optionsFor(p.Resource, m, a.Strategy)
 	opts.compare = a.Compare
-	if !opts.serverSide && a.Strategy == vedette.StrategyDefault && len(m.encode()) > maxAnnotationBytes && !r.operator.cfg.ServerSideApply.isDisabledFor(p.Resource) {
+	if !opts.serverSide && a.Strategy == vedette.StrategyDefault && len(m.Encode()) > maxAnnotationBytes && !r.operator.cfg.ServerSideApply.isDisabledFor(p.Resource) {
 		opts.serverSide, opts.force = true, true // its annotation would not fit; nobody asked for either way
 	}
 	return opts
@@ -86,37 +87,40 @@ const maxAnnotationBytes = 250 << 10
 
 // resolveManifest finds where a manifest's object belongs, and writes the namespace into
 // the manifest, as kubectl does.
-func (r *run) resolveManifest(ctx context.Context, m *manifest, namespace string) (resourcePath, error) {
-	t := vedette.Target{Kind: m.kind, APIVersion: m.apiVersion, Namespace: firstNonEmpty(m.namespace, firstNonEmpty(namespace, "default")), Name: m.name}
+func (r *run) resolveManifest(ctx context.Context, m *manifest.Manifest, namespace string) (resourcePath, error) {
+	t := vedette.Target{Kind: m.Kind, APIVersion: m.APIVersion, Namespace: firstNonEmpty(m.Namespace, firstNonEmpty(namespace, "default")), Name: m.Name}
 	p, err := r.resolveTarget(ctx, t)
 	if err != nil {
 		return p, err
 	}
-	m.object["kind"] = p.Kind.Name // "deployment" is what some people write
+	m.Object["kind"] = p.Kind.Name // "deployment" is what some people write
 	if p.namespace != "" {
-		m.meta()["namespace"] = p.namespace
+		m.Meta()["namespace"] = p.namespace
 	} else {
-		delete(m.meta(), "namespace")
+		delete(m.Meta(), "namespace")
 	}
 	return p, nil
 }
 
 // create posts a manifest. It is not tried again once it may have been taken:
 // without a name there would be two, with one it would fail in spite of success.
-func (r *run) create(ctx context.Context, p resourcePath, m manifest) result {
+func (r *run) create(ctx context.Context, p resourcePath, m manifest.Manifest) result {
 	r.setDigest(ctx, p, m)
-	return r.createObject(ctx, p, m.object, "kubectl-create", true)
+	return r.createObject(ctx, p, m.Object, "kubectl-create", true)
 }
 
 // createObject creates an object.
 func (r *run) createObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) result {
-	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest{object: withoutPreconditions(tree)}.encode(),
+	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest.Manifest{Object: tree}.WithoutPreconditions().Encode(),
 		query: url.Values{"fieldManager": {manager}}, nonIdempotent: nonIdempotent, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}
 	return r.objectResult(p, raw, status)
 }
+
+// object is a JSON object. Whole numbers in it are int64.
+type object = map[string]any
 
 // liveObject is an object as it is in the cluster.
 type liveObject struct {
@@ -163,20 +167,6 @@ func withTypeMeta(p resourcePath, raw []byte) ([]byte, error) {
 	}
 	tree["kind"], tree["apiVersion"] = p.Kind.Name, p.APIVersion()
 	return json.Marshal(tree)
-}
-
-// nested returns what stands at a path of members, nil where something is missing.
-func nested(from any, path ...string) any {
-	for _, name := range path {
-		o, _ := from.(object)
-		from = o[name]
-	}
-	return from
-}
-
-func nestedString(from any, path ...string) string {
-	s, _ := nested(from, path...).(string)
-	return s
 }
 
 func firstNonEmpty(a, b string) string {

@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // applyClientSide merges a manifest with what was applied last and with what is
 // there, as kubectl apply does.
-func (r *run) applyClientSide(ctx context.Context, p resourcePath, m manifest) result {
+func (r *run) applyClientSide(ctx context.Context, p resourcePath, m manifest.Manifest) result {
 	desired := withLastApplied(m)
 	var res result
 	err := r.retryOnConflict(ctx, func() error {
@@ -54,8 +55,8 @@ type annotatedManifest struct {
 
 // withLastApplied writes the annotation byte for byte as kubectl does. The manifest itself
 // stays as it was.
-func withLastApplied(m manifest) annotatedManifest {
-	meta := m.meta()
+func withLastApplied(m manifest.Manifest) annotatedManifest {
+	meta := m.Meta()
 	annotations, _ := meta["annotations"].(object)
 	if annotations == nil {
 		annotations = object{}
@@ -68,17 +69,17 @@ func withLastApplied(m manifest) annotatedManifest {
 		}
 	}
 	delete(meta, "managedFields")
-	annotation := string(append(m.encode(), '\n'))
+	annotation := string(append(m.Encode(), '\n'))
 	annotations[lastApplied] = annotation
-	raw := m.encode()
+	raw := m.Encode()
 	delete(annotations, lastApplied)
 	return annotatedManifest{raw, annotation}
 }
 
 // objectToCreate is what creates the object. In a patch a null takes something away, so that
 // a new object has nothing there; the annotation keeps the nulls, as what was applied.
-func (a annotatedManifest) objectToCreate(m manifest) object {
-	tree := withoutNulls(m.object).(object)
+func (a annotatedManifest) objectToCreate(m manifest.Manifest) object {
+	tree := manifest.WithoutNulls(m.Object)
 	tree["metadata"].(object)["annotations"].(object)[lastApplied] = a.lastApplied // which annotated saw to
 	return tree
 }

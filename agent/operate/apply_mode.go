@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // Policy says whether something is done: always, never, or where a manifest's
@@ -92,9 +93,9 @@ type applyOptions struct {
 }
 
 // optionsFor decides how a manifest is applied.
-func (m ApplyMode) optionsFor(r vedette.Resource, man manifest, s vedette.Strategy) applyOptions {
+func (m ApplyMode) optionsFor(r vedette.Resource, man manifest.Manifest, s vedette.Strategy) applyOptions {
 	kind := m.modeOf(r)
-	requested := strings.ToLower(man.annotation(serverSideAnnotation))
+	requested := strings.ToLower(man.Annotation(serverSideAnnotation))
 	opts := applyOptions{force: s == vedette.StrategyForceConflicts || requested == "force-conflicts"}
 	if enabled, isSet := resolvePolicies(m.Enabled, kind.Enabled); isSet {
 		opts.serverSide = enabled
@@ -111,7 +112,7 @@ func (m ApplyMode) optionsFor(r vedette.Resource, man manifest, s vedette.Strate
 	if enabled, isSet := resolvePolicies(m.ClearManagedFields, kind.ClearManagedFields); isSet {
 		opts.clearManagedFields = enabled
 	} else {
-		switch strings.ToLower(man.annotation(clearManagedFieldsAnnotation)) {
+		switch strings.ToLower(man.Annotation(clearManagedFieldsAnnotation)) {
 		case "true", "enabled":
 			opts.clearManagedFields = true
 		}

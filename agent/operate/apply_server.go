@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // The field managers of kubectl. API servers treat the first as a special case
@@ -29,11 +30,11 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // applyServerSide lets the API server merge a manifest, and makes what earlier
 // client-side applies wrote ours, so that it disappears with the manifest's
 // fields.
-func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest, opts applyOptions) result {
-	delete(m.meta(), "managedFields") // copied from a live object; refused otherwise
+func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest.Manifest, opts applyOptions) result {
+	delete(m.Meta(), "managedFields") // copied from a live object; refused otherwise
 	r.clearPreconditionsIfMissing(ctx, p, m)
 	r.setDigest(ctx, p, m)
-	body, previousVersion := m.encode(), ""
+	body, previousVersion := m.Encode(), ""
 	if opts.compare {
 		previousVersion = r.liveVersion(ctx, p)
 	}
@@ -231,4 +232,15 @@ func parseMeta(raw []byte) (*metav1.PartialObjectMetadata, error) {
 		return nil, vedette.Errorf(vedette.Unavailable, "the metadata that the cluster sent makes no sense: %w", err)
 	}
 	return &meta, nil
+}
+
+// clearPreconditionsIfMissing removes the preconditions of a manifest whose object does not
+// exist, so that it can be created. If that is unknown, the next request reports why.
+func (r *run) clearPreconditionsIfMissing(ctx context.Context, p resourcePath, m manifest.Manifest) {
+	if !m.HasPreconditions() {
+		return
+	}
+	if _, _, err := r.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)}); isNotFound(err) {
+		m.ClearPreconditions()
+	}
 }

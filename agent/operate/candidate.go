@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
@@ -110,7 +111,7 @@ func (s series) parseCandidate(raw []byte) (candidate, bool, error) {
 	defer clear(raw)
 	defer func() { d.wipe() }()
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return candidate{}, false, vedette.Errorf(vedette.Unavailable, "the metadata of a %s that the cluster sent makes no sense%s", s.kind, syntaxErrorOffset(err))
+		return candidate{}, false, vedette.Errorf(vedette.Unavailable, "the metadata of a %s that the cluster sent makes no sense%s", s.kind, manifest.SyntaxErrorOffset(err))
 	}
 	annotation := func(name string) string { return string(d.Metadata.Annotations[name]) }
 	if !s.includes(annotation) {

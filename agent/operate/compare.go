@@ -7,13 +7,14 @@ import (
 	"maps"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // comparison tells which objects a manifest made.
 type comparison struct {
 	run      *run
 	path     resourcePath
-	manifest manifest
+	manifest manifest.Manifest
 	digests  map[string][]byte // of the manifest, by rounds and salt
 }
 
@@ -25,7 +26,7 @@ var configMapKind = vedette.Kind{Name: "ConfigMap"}
 func (c *comparison) matches(ctx context.Context, x candidate) (bool, error) {
 	switch {
 	case len(x.lastApplied) > 0:
-		return sameContent(c.manifest.object, x.lastApplied), nil
+		return sameContent(c.manifest.Object, x.lastApplied), nil
 	case len(x.digest) > 0:
 		return c.matchesDigest(ctx, x.digest)
 	case c.path.Kind == configMapKind:
@@ -64,9 +65,9 @@ func (c *comparison) matchesConfigMap(ctx context.Context, name string) (bool, e
 	}
 	var existing, desired configData
 	if err := json.Unmarshal(raw, &existing); err != nil {
-		return false, vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense%s", p.key(), syntaxErrorOffset(err))
+		return false, vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense%s", p.key(), manifest.SyntaxErrorOffset(err))
 	}
-	if json.Unmarshal(c.manifest.encode(), &desired) != nil {
+	if json.Unmarshal(c.manifest.Encode(), &desired) != nil {
 		return false, nil // which the API server will say of it too
 	}
 	return existing.equal(desired), nil

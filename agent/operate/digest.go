@@ -13,6 +13,7 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
@@ -67,7 +68,7 @@ func (d digest) encode() string {
 }
 
 // sum derives the tag of a manifest without its metadata.
-func (d digest) sum(m manifest) []byte {
+func (d digest) sum(m manifest.Manifest) []byte {
 	content := canonicalContent(m)
 	defer clear(content)
 	mac := hmac.New(sha256.New, d.salt)
@@ -83,8 +84,8 @@ func (d digest) matches(tag []byte) bool { return hmac.Equal(d.tag, tag) }
 
 // canonicalContent writes a manifest without its metadata, in one way whatever the order
 // of its members.
-func canonicalContent(m manifest) []byte {
-	content := maps.Clone(m.object)
+func canonicalContent(m manifest.Manifest) []byte {
+	content := maps.Clone(m.Object)
 	delete(content, "metadata")
 	raw, err := json.Marshal(content)
 	if err != nil { // what was decoded can be encoded
@@ -96,8 +97,8 @@ func canonicalContent(m manifest) []byte {
 // setDigest writes the digest of what makes an object into its manifest, where it has
 // versions and nothing else will tell what it was made from: a client-side apply
 // leaves the manifest itself, and a ConfigMap is its own.
-func (r *run) setDigest(ctx context.Context, p resourcePath, m manifest) {
-	if m.name == "" || m.annotation(artifactVersion) == "" || p.Kind == configMapKind {
+func (r *run) setDigest(ctx context.Context, p resourcePath, m manifest.Manifest) {
+	if m.Name == "" || m.Annotation(artifactVersion) == "" || p.Kind == configMapKind {
 		return
 	}
 	d := digest{rounds: nonSecretRounds, salt: r.saltFor(ctx, p, m)}
@@ -105,19 +106,19 @@ func (r *run) setDigest(ctx context.Context, p resourcePath, m manifest) {
 		d.rounds = secretRounds
 	}
 	d.tag = d.sum(m)
-	m.meta()["annotations"].(object)[redact.ContentAnnotation] = d.encode() // which has artifactVersion
+	m.Meta()["annotations"].(object)[redact.ContentAnnotation] = d.encode() // which has artifactVersion
 }
 
 // clearDigest drops a digest that was copied from a live object.
-func (m manifest) clearDigest() {
-	if annotations, ok := m.meta()["annotations"].(object); ok {
+func clearDigest(m manifest.Manifest) {
+	if annotations, ok := m.Meta()["annotations"].(object); ok {
 		delete(annotations, redact.ContentAnnotation)
 	}
 }
 
 // saltFor is the one that the object has, so that the same manifest applied again
 // changes nothing, or else that of its series, or else a new one.
-func (r *run) saltFor(ctx context.Context, p resourcePath, m manifest) []byte {
+func (r *run) saltFor(ctx context.Context, p resourcePath, m manifest.Manifest) []byte {
 	if d, found := r.liveDigest(ctx, p); found {
 		return d.salt
 	}

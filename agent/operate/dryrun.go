@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // dryRunAll is the one value that API servers know: all stages but the storage.
@@ -42,30 +43,30 @@ func withDryRunOption(body []byte) []byte {
 // run leaves where it is. To create it under its own name would fail for that, and
 // to merge it into what is there for the very fields that a recreate is asked for.
 // So the API server is asked to make up a name, which the answer does not tell.
-func (r *run) previewRecreate(ctx context.Context, p resourcePath, m manifest) result {
-	preview := manifest{object: copyObject(m.object)}
-	delete(preview.meta(), "name")
-	preview.meta()["generateName"] = m.name + "-"
-	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: preview.encode(),
+func (r *run) previewRecreate(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+	preview := manifest.Manifest{Object: manifest.Copy(m.Object)}
+	delete(preview.Meta(), "name")
+	preview.Meta()["generateName"] = m.Name + "-"
+	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: preview.Encode(),
 		query: url.Values{"fieldManager": {r.operator.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}
-	tree, err := parseObject(raw, "object")
+	tree, err := manifest.ParseObject(raw, "object")
 	if err != nil {
 		return errorResult(err)
 	}
-	created := manifest{object: tree}
-	created.meta()["name"] = m.name
-	delete(created.meta(), "generateName")
-	return r.objectResult(p, created.encode(), status)
+	created := manifest.Manifest{Object: tree}
+	created.Meta()["name"] = m.Name
+	delete(created.Meta(), "generateName")
+	return r.objectResult(p, created.Encode(), status)
 }
 
 // withReplicas tells an object with the replicas that a dry run has asked for, which the
 // cluster tells of the Scale only. Kinds that keep the number elsewhere than all
 // built-in ones are told as they are, and a message says so.
 func withReplicas(raw []byte, replicas int64) ([]byte, string, error) {
-	tree, err := parseObject(raw, "object")
+	tree, err := manifest.ParseObject(raw, "object")
 	if err != nil {
 		return nil, "", err
 	}
@@ -84,11 +85,11 @@ const dryRunVersion = "0"
 
 // withDryRunVersion gives what a dry run created a version, where it has none.
 func withDryRunVersion(raw []byte) ([]byte, error) {
-	tree, err := parseObject(raw, "object")
+	tree, err := manifest.ParseObject(raw, "object")
 	if err != nil {
 		return nil, err
 	}
-	if meta, _ := tree["metadata"].(object); meta != nil && nestedString(meta, "resourceVersion") == "" {
+	if meta, _ := tree["metadata"].(object); meta != nil && manifest.NestedString(meta, "resourceVersion") == "" {
 		meta["resourceVersion"] = dryRunVersion
 	}
 	return json.Marshal(tree)
@@ -99,12 +100,12 @@ func withDryRunVersion(raw []byte) ([]byte, error) {
 func cleanDryRunOutcome(out vedette.Outcome) vedette.Outcome {
 	out.CacheObject, out.Unchanged = nil, false
 	for i, raw := range out.Objects {
-		tree, err := parseObject(raw, "object")
-		if err != nil || nestedString(tree, "metadata", "resourceVersion") != dryRunVersion {
+		tree, err := manifest.ParseObject(raw, "object")
+		if err != nil || manifest.NestedString(tree, "metadata", "resourceVersion") != dryRunVersion {
 			continue
 		}
 		delete(tree["metadata"].(object), "resourceVersion")
-		out.Objects[i] = manifest{object: tree}.encode()
+		out.Objects[i] = manifest.Manifest{Object: tree}.Encode()
 	}
 	return out
 }

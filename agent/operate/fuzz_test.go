@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // testRun returns a run without a cluster.
@@ -35,14 +36,14 @@ func FuzzParseManifest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m, err := parseManifest(raw)
+		m, err := manifest.Parse(raw)
 		if err != nil {
 			if vedette.KindOf(err) != vedette.Invalid {
 				t.Errorf("%q: %v is no fault of the caller", raw, err)
 			}
 			return
 		}
-		if m.apiVersion == "" || m.kind == "" || m.name == "" && m.generateName == "" || strings.Contains(m.name, "/") {
+		if m.APIVersion == "" || m.Kind == "" || m.Name == "" && m.GenerateName == "" || strings.Contains(m.Name, "/") {
 			t.Errorf("%q was taken as %+v", raw, m)
 		}
 		modified := withLastApplied(m).raw
@@ -50,8 +51,8 @@ func FuzzParseManifest(f *testing.F) {
 			t.Errorf("%q can't be merged: %v", modified, err)
 		}
 		_ = ApplyMode{}.optionsFor(vedette.Resource{}, m, vedette.StrategyDefault)
-		m.object["kind"], m.object["data"] = "Secret", object{"a": string(raw)}
-		masked := testRun().maskManifestValues(m, errors.New("bad: "+string(m.encode()))).Error()
+		m.Object["kind"], m.Object["data"] = "Secret", object{"a": string(raw)}
+		masked := testRun().maskManifestValues(m, errors.New("bad: "+string(m.Encode()))).Error()
 		if len(raw) > 12 && strings.Contains(masked, strings.ToValidUTF8(string(raw), "\uFFFD")) {
 			t.Errorf("%q still tells %q", masked, raw)
 		}
@@ -78,7 +79,7 @@ func FuzzManagedFields(f *testing.F) {
 		if err != nil || len(part) > len(full)+2 {
 			t.Errorf("of %s was picked %s (%v)", full, part, err)
 		}
-		owned.keepOthers(copyObject(tree), tree)
+		owned.keepOthers(manifest.Copy(tree), tree)
 		owned.keepOthers(object{}, tree)
 	})
 }
@@ -97,7 +98,7 @@ func FuzzSameContent(f *testing.F) {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, raw, written []byte) {
-		m, err := parseManifest(raw)
+		m, err := manifest.Parse(raw)
 		if err != nil || bytes.Contains(raw, []byte("-0")) || bytes.Contains(written, []byte("-0")) { // 0, in the eyes of one of the two
 			return
 		}
@@ -105,12 +106,12 @@ func FuzzSameContent(f *testing.F) {
 		var other any
 		if kjson.Unmarshal(written, &other) == nil {
 			o, is := other.(object)
-			want = is && bytes.Equal(canonicalContent(m), canonicalContent(manifest{object: o}))
+			want = is && bytes.Equal(canonicalContent(m), canonicalContent(manifest.Manifest{Object: o}))
 		}
-		if got := sameContent(m.object, written); got != want {
+		if got := sameContent(m.Object, written); got != want {
 			t.Errorf("%s and %s are the same: %v", raw, written, got)
 		}
-		if !sameContent(m.object, m.encode()) {
+		if !sameContent(m.Object, m.Encode()) {
 			t.Errorf("%s is not the same as itself", raw)
 		}
 	})
@@ -172,7 +173,7 @@ func FuzzWarnings(f *testing.F) {
 		if len(value) < 3 || !utf8.ValidString(value) || strings.Contains(truncationNotice, value) || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") {
 			value = "so that nothing is"
 		}
-		if err := r.maskPatchValues(resourcePath{Resource: vedette.Resource{Kind: secretKind}}, manifest{object: object{"data": value}}.encode(), nil); err != nil {
+		if err := r.maskPatchValues(resourcePath{Resource: vedette.Resource{Kind: secretKind}}, manifest.Manifest{Object: object{"data": value}}.Encode(), nil); err != nil {
 			t.Error(err)
 		}
 		warnings, size := r.warnings.list(), 0
@@ -243,7 +244,7 @@ func TestMaskOfUnreadablePatch(t *testing.T) {
 // TestDigests derives the same of the same content, and nothing else.
 func TestDigests(t *testing.T) {
 	of := func(rounds int, salt, raw string) digest {
-		m, err := parseManifest([]byte(raw))
+		m, err := manifest.Parse([]byte(raw))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +296,7 @@ func TestSaltCacheIsBounded(t *testing.T) {
 
 // BenchmarkDigest is what one comparison with a Secret costs.
 func BenchmarkDigest(b *testing.B) {
-	m, err := parseManifest([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"x":"eA=="}}`))
+	m, err := manifest.Parse([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"x":"eA=="}}`))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 const (
@@ -37,8 +38,8 @@ func (r *run) history(ctx context.Context, t vedette.Target) result {
 	}
 	history := []vedette.Revision{}
 	for _, rev := range revisions {
-		history = append(history, vedette.Revision{Number: rev.number, Current: rev.isCurrent, Name: nestedString(rev.tree, "metadata", "name"),
-			ChangeCause: nestedString(rev.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
+		history = append(history, vedette.Revision{Number: rev.number, Current: rev.isCurrent, Name: manifest.NestedString(rev.tree, "metadata", "name"),
+			ChangeCause: manifest.NestedString(rev.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
 	}
 	return jsonResult(history)
 }
@@ -67,10 +68,10 @@ func (r *run) revisions(ctx context.Context, p resourcePath, tree object) ([]rev
 	if err != nil {
 		return nil, err
 	}
-	uid := nestedString(tree, "metadata", "uid")
+	uid := manifest.NestedString(tree, "metadata", "uid")
 	var all []revision
 	for _, raw := range items {
-		item, err := parseObject(raw, revisionKind)
+		item, err := manifest.ParseObject(raw, revisionKind)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +85,7 @@ func (r *run) revisions(ctx context.Context, p resourcePath, tree object) ([]rev
 
 // selectorOf returns a workload's selector as a query has it.
 func selectorOf(tree object) (string, error) {
-	raw, err := json.Marshal(nested(tree, "spec", "selector"))
+	raw, err := json.Marshal(manifest.Nested(tree, "spec", "selector"))
 	if err != nil {
 		return "", err
 	}
@@ -100,9 +101,9 @@ func selectorOf(tree object) (string, error) {
 }
 
 func isControlledBy(item object, uid string) bool {
-	owners, _ := nested(item, "metadata", "ownerReferences").([]any)
+	owners, _ := manifest.Nested(item, "metadata", "ownerReferences").([]any)
 	return slices.ContainsFunc(owners, func(owner any) bool {
-		return nested(owner, "controller") == true && nestedString(owner, "uid") == uid
+		return manifest.Nested(owner, "controller") == true && manifest.NestedString(owner, "uid") == uid
 	})
 }
 
@@ -110,19 +111,19 @@ func isControlledBy(item object, uid string) bool {
 // itself.
 func revisionOf(item, tree object, revisionKind string) (revision, bool) {
 	if revisionKind == "ReplicaSet" {
-		n, err := strconv.ParseInt(nestedString(item, "metadata", "annotations", revisionAnnotation), 10, 64)
+		n, err := strconv.ParseInt(manifest.NestedString(item, "metadata", "annotations", revisionAnnotation), 10, 64)
 		return revision{n, item, reflect.DeepEqual(templateOf(item), templateOf(tree))}, err == nil
 	}
 	n, ok := item["revision"].(int64)
-	return revision{n, item, reflect.DeepEqual(nested(item, "data"), rollbackPatch(tree))}, ok
+	return revision{n, item, reflect.DeepEqual(manifest.Nested(item, "data"), rollbackPatch(tree))}, ok
 }
 
 // templateOf returns a copy of a workload's pods without what the Deployment
 // controller adds to tell them apart.
 func templateOf(tree object) object {
-	template := copyObject(nested(tree, "spec", "template"))
+	template := manifest.Copy(manifest.Nested(tree, "spec", "template"))
 	meta, _ := template["metadata"].(object)
-	if labels, _ := nested(meta, "labels").(object); labels != nil {
+	if labels, _ := manifest.Nested(meta, "labels").(object); labels != nil {
 		delete(labels, hashLabel)
 	}
 	if meta["creationTimestamp"] == nil {
@@ -134,34 +135,7 @@ func templateOf(tree object) object {
 // rollbackPatch is what a ControllerRevision holds of a workload: a patch that puts
 // its template back.
 func rollbackPatch(tree object) any {
-	template := copyObject(nested(tree, "spec", "template"))
+	template := manifest.Copy(manifest.Nested(tree, "spec", "template"))
 	template["$patch"] = "replace"
 	return object{"spec": object{"template": template}}
-}
-
-// copyObject returns a deep copy of an object, an empty one for what is none.
-func copyObject(v any) object {
-	fresh, _ := deepCopy(v).(object)
-	if fresh == nil {
-		return object{}
-	}
-	return fresh
-}
-
-func deepCopy(v any) any {
-	switch v := v.(type) {
-	case object:
-		fresh := make(object, len(v))
-		for name, member := range v {
-			fresh[name] = deepCopy(member)
-		}
-		return fresh
-	case []any:
-		fresh := make([]any, len(v))
-		for i, element := range v {
-			fresh[i] = deepCopy(element)
-		}
-		return fresh
-	}
-	return v
 }

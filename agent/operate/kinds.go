@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
@@ -42,7 +43,7 @@ func (r *run) resolveResource(ctx context.Context, t vedette.Target) (vedette.Re
 
 // resolveInVersion finds a kind of one version of a group, as a manifest names it.
 func (r *run) resolveInVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
-	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !isPathSegment(part) }) {
+	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !manifest.IsPathSegment(part) }) {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is no apiVersion", apiVersion)
 	}
 	r.operator.kinds.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
@@ -81,20 +82,20 @@ func (r *run) containers(ctx context.Context, p resourcePath) (names []string, d
 	if err != nil {
 		return nil, "", err
 	}
-	pod, err := parseObject(raw, "pod")
+	pod, err := manifest.ParseObject(raw, "pod")
 	if err != nil {
 		return nil, "", err
 	}
 	for _, field := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		list, _ := nested(pod, "spec", field).([]any)
+		list, _ := manifest.Nested(pod, "spec", field).([]any)
 		for i, c := range list {
-			names = append(names, nestedString(c, "name"))
+			names = append(names, manifest.NestedString(c, "name"))
 			if field == "containers" && i == 0 {
-				defaultName = nestedString(c, "name")
+				defaultName = manifest.NestedString(c, "name")
 			}
 		}
 	}
-	return names, firstNonEmpty(nestedString(pod, "metadata", "annotations", defaultContainerAnnotation), defaultName), nil
+	return names, firstNonEmpty(manifest.NestedString(pod, "metadata", "annotations", defaultContainerAnnotation), defaultName), nil
 }
 
 // openLog opens one container's log. One that is followed opens when its

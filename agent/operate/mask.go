@@ -5,23 +5,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
 // maskManifestValues masks the values of the Secret that a manifest is or embeds, in err, nil
 // for none, and in the warnings so far. API servers quote the values that they reject, and
 // admission webhooks write what they like.
-func (r *run) maskManifestValues(m manifest, err error) error {
+func (r *run) maskManifestValues(m manifest.Manifest, err error) error {
 	return r.maskValues(func() mask.Values {
-		if m.isSecret() {
-			return mask.SecretValues(m.encode())
+		if m.IsSecret() {
+			return mask.SecretValues(m.Encode())
 		}
-		return mask.EmbeddedSecretValues(m.encode())
+		return mask.EmbeddedSecretValues(m.Encode())
 	}, err)
 }
-
-// isSecret reports whether the manifest is that of a Secret, of whatever group.
-func (m manifest) isSecret() bool { return mask.IsSecretKind(nestedString(m.object, "kind")) }
 
 // maskPatchValues masks the values of the Secret that a patch is for or embeds.
 func (r *run) maskPatchValues(p resourcePath, patch []byte, err error) error {

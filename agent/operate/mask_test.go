@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // TestErrorsAreMasked holds that neither the words nor the reason of a failure
 // tell a value, and that it stays the failure that it was.
 func TestErrorsAreMasked(t *testing.T) {
-	m, err := parseManifest([]byte(`{"apiVersion":"v1","kind":"secrets","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`))
+	m, err := manifest.Parse([]byte(`{"apiVersion":"v1","kind":"secrets","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

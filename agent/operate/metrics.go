@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // metricsAPIVersion is what the metrics server serves.
@@ -28,7 +29,7 @@ func (r *run) metrics(ctx context.Context, a vedette.MetricsArgs) result {
 		}
 		return r.listResult(p, items)
 	}
-	if err := checkName(a.Name); err != nil {
+	if err := manifest.CheckName(a.Name); err != nil {
 		return errorResult(err)
 	}
 	p.namespace = firstNonEmpty(p.namespace, "default")

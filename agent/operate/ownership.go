@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // mergeInputs are what was applied last and what is wanted now, which differ in what a merge
@@ -15,7 +17,7 @@ func (r *run) mergeInputs(p resourcePath, current *liveObject, desired annotated
 	if current.lastApplied != "" {
 		return []byte(current.lastApplied), desired.raw, nil
 	}
-	tree, err := parseObject(current.raw, "object")
+	tree, err := manifest.ParseObject(current.raw, "object")
 	if err != nil {
 		return nil, nil, decodeError(p, err)
 	}
@@ -23,19 +25,19 @@ func (r *run) mergeInputs(p resourcePath, current *liveObject, desired annotated
 	if owned.applied == nil {
 		return nil, desired.raw, nil
 	}
-	desiredTree, err := parseObject(desired.raw, "manifest")
+	desiredTree, err := manifest.ParseObject(desired.raw, "manifest")
 	if err != nil {
 		return nil, nil, err
 	}
 	if p.isSecret() { // read as metadata only
 		owned.addDataKeys(tree)
 	}
-	original = manifest{object: owned.original(tree)}.encode()
+	original = manifest.Manifest{Object: owned.original(tree)}.Encode()
 	if p.isSecret() {
 		tree["data"] = object{} // what others own of it must not be written
 	}
 	owned.keepOthers(desiredTree, tree)
-	return original, manifest{object: desiredTree}.encode(), nil
+	return original, manifest.Manifest{Object: desiredTree}.Encode(), nil
 }
 
 // ownership is what the managed fields of an object say of one manager and of all
@@ -48,10 +50,10 @@ type ownership struct {
 // ownershipOf reads the managed fields of an object.
 func ownershipOf(tree object, manager string) ownership {
 	var o ownership
-	entries, _ := nested(tree, "metadata", "managedFields").([]any)
+	entries, _ := manifest.Nested(tree, "metadata", "managedFields").([]any)
 	for _, entry := range entries {
-		fields, _ := nested(entry, "fieldsV1").(object)
-		if nestedString(entry, "manager") == manager && nestedString(entry, "operation") == "Apply" && nestedString(entry, "subresource") == "" {
+		fields, _ := manifest.Nested(entry, "fieldsV1").(object)
+		if manifest.NestedString(entry, "manager") == manager && manifest.NestedString(entry, "operation") == "Apply" && manifest.NestedString(entry, "subresource") == "" {
 			o.applied = unionFields(o.applied, fields)
 		} else {
 			o.others = unionFields(o.others, fields)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // patch changes one object by a patch of one of three languages.
@@ -59,7 +60,7 @@ func parsePatch(a vedette.PatchArgs) ([]byte, string, error) {
 }
 
 func parseMergePatch(raw []byte) ([]byte, error) {
-	o, err := parseObject(raw, "patch")
+	o, err := manifest.ParseObject(raw, "patch")
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +72,13 @@ func parseJSONPatch(raw []byte) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] != '[' && raw[0] != '{' {
 		var err error
-		if raw, err = yamlToJSON(raw, "patch"); err != nil {
+		if raw, err = manifest.YAMLToJSON(raw, "patch"); err != nil {
 			return nil, err
 		}
 	}
 	var steps []json.RawMessage
 	if err := json.Unmarshal(raw, &steps); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the patch is no list of steps, as type json asks for%s", syntaxErrorOffset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the patch is no list of steps, as type json asks for%s", manifest.SyntaxErrorOffset(err))
 	}
 	return raw, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // checkJSONPatch checks a JSON patch before it is sent, and returns what is to be sent. No
@@ -50,15 +51,15 @@ type patchSource struct {
 func parsePatchSources(body []byte) ([]patchSource, error) {
 	var steps []map[string]any // a struct would take "FROM" for from, as no API server does
 	if err := json.Unmarshal(body, &steps); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", syntaxErrorOffset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", manifest.SyntaxErrorOffset(err))
 	}
 	var all []patchSource
 	for i, s := range steps {
 		switch s["op"] {
 		case "test":
-			all = append(all, patchSource{i + 1, parseJSONPointer(nestedString(s, "path"))})
+			all = append(all, patchSource{i + 1, parseJSONPointer(manifest.NestedString(s, "path"))})
 		case "copy", "move":
-			all = append(all, patchSource{i + 1, parseJSONPointer(nestedString(s, "from"))})
+			all = append(all, patchSource{i + 1, parseJSONPointer(manifest.NestedString(s, "from"))})
 		}
 	}
 	return all, nil

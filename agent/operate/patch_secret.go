@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // patchStep is one step of a JSON patch that puts nothing but its own value anywhere.
@@ -22,7 +23,7 @@ type patchStep struct {
 func checkSecretPatch(raw []byte) ([]byte, error) {
 	var members []map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", syntaxErrorOffset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", manifest.SyntaxErrorOffset(err))
 	}
 	steps := make([]patchStep, len(members))
 	for i, m := range members {

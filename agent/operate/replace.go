@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // replaceManager is kubectl's field manager of a replace.
@@ -14,11 +15,11 @@ const replaceManager = "kubectl-replace"
 
 // replace puts a manifest in the place of what is there, or creates it. A
 // manifest that says a resourceVersion replaces that version only.
-func (r *run) replace(ctx context.Context, p resourcePath, m manifest) result {
-	delete(m.meta(), "managedFields")
+func (r *run) replace(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+	delete(m.Meta(), "managedFields")
 	r.setDigest(ctx, p, m)
 	r.clearPreconditionsIfMissing(ctx, p, m)
-	hasVersion := m.meta()["resourceVersion"] != nil // a uid alone says nothing of the version
+	hasVersion := m.Meta()["resourceVersion"] != nil // a uid alone says nothing of the version
 	var res result
 	try := func() error {
 		var existed bool
@@ -36,34 +37,34 @@ func (r *run) replace(ctx context.Context, p resourcePath, m manifest) result {
 }
 
 // replaceOnce reports whether there was something to replace.
-func (r *run) replaceOnce(ctx context.Context, p resourcePath, m manifest, hasVersion bool) (existed bool, res result) {
+func (r *run) replaceOnce(ctx context.Context, p resourcePath, m manifest.Manifest, hasVersion bool) (existed bool, res result) {
 	if !hasVersion {
 		current, err := r.getLive(ctx, p)
 		if err != nil {
 			return true, errorResult(err)
 		}
 		if current == nil {
-			return false, r.createObject(ctx, p, m.object, "kubectl-create", false)
+			return false, r.createObject(ctx, p, m.Object, "kubectl-create", false)
 		}
-		m.meta()["resourceVersion"] = current.version
-		defer delete(m.meta(), "resourceVersion")
+		m.Meta()["resourceVersion"] = current.version
+		defer delete(m.Meta(), "resourceVersion")
 	}
-	raw, status, err := r.do(ctx, p, request{method: http.MethodPut, contentType: contentTypeJSON, body: m.encode(),
+	raw, status, err := r.do(ctx, p, request{method: http.MethodPut, contentType: contentTypeJSON, body: m.Encode(),
 		query: url.Values{"fieldManager": {replaceManager}}, isManifest: true})
 	if err != nil {
 		return true, errorResult(err)
 	}
-	previousVersion, _ := m.meta()["resourceVersion"].(string)
+	previousVersion, _ := m.Meta()["resourceVersion"].(string)
 	return true, r.objectResultSince(p, raw, status, previousVersion)
 }
 
 // recreate deletes what is there, waits until it is gone, and applies. A manifest that
 // no API server would take is refused before, while the object is still there.
-func (r *run) recreate(ctx context.Context, p resourcePath, m manifest) result {
-	m.clearPreconditions()
+func (r *run) recreate(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+	m.ClearPreconditions()
 	toCreate := m
 	if !r.applyOptionsFor(p, m, defaultApplyArgs).serverSide {
-		toCreate.object = withoutNulls(m.object).(object) // as it will be created
+		toCreate.Object = manifest.WithoutNulls(m.Object) // as it will be created
 	}
 	if err := r.dryRunCreate(ctx, p, toCreate); err != nil {
 		return errorResult(err)
@@ -83,11 +84,11 @@ var defaultApplyArgs = vedette.ApplyArgs{Strategy: vedette.StrategyDefault}
 
 // dryRunCreate has the API server judge the creation of an object that may be there
 // still, and returns what stands against the manifest itself.
-func (r *run) dryRunCreate(ctx context.Context, p resourcePath, m manifest) error {
+func (r *run) dryRunCreate(ctx context.Context, p resourcePath, m manifest.Manifest) error {
 	if r.dryRun {
 		return nil // all of it is one
 	}
-	_, _, err := r.asDryRun().do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: m.encode(),
+	_, _, err := r.asDryRun().do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: m.Encode(),
 		query: url.Values{"fieldManager": {r.operator.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
 	if statusErr := asStatusError(err); statusErr != nil && statusErr.isInvalidManifest(p.Kind) {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // secretKind is asked for as metadata only, whatever is done to it.
@@ -20,7 +21,7 @@ type resourcePath struct {
 
 // resolveObject resolves a target to the place of one object.
 func (r *run) resolveObject(ctx context.Context, t vedette.Target) (resourcePath, error) {
-	if err := checkName(t.Name); err != nil {
+	if err := manifest.CheckName(t.Name); err != nil {
 		return resourcePath{}, err
 	}
 	p, err := r.resolveTarget(ctx, t)
@@ -32,7 +33,7 @@ func (r *run) resolveObject(ctx context.Context, t vedette.Target) (resourcePath
 
 // resolveTarget resolves a target to a place, whose name may be empty.
 func (r *run) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath, error) {
-	if t.Namespace != "" && !isPathSegment(t.Namespace) {
+	if t.Namespace != "" && !manifest.IsPathSegment(t.Namespace) {
 		return resourcePath{}, vedette.Errorf(vedette.Invalid, "%q is no name of a namespace", t.Namespace)
 	}
 	resource, err := r.resolveResource(ctx, t)
@@ -44,21 +45,6 @@ func (r *run) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath
 		p.namespace = t.Namespace
 	}
 	return p, nil
-}
-
-// checkName refuses what would lead to another path than that of an object.
-func checkName(name string) error {
-	if name == "" {
-		return vedette.Errorf(vedette.Invalid, "the operation names no object")
-	}
-	if !isPathSegment(name) {
-		return vedette.Errorf(vedette.Invalid, "%q is no name of an object", name)
-	}
-	return nil
-}
-
-func isPathSegment(name string) bool {
-	return name != "." && name != ".." && !strings.ContainsAny(name, "/%?#\x00\r\n")
 }
 
 // urlPath is the path of the object, or of the list where there is no name.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // rolloutManager is kubectl's field manager of a restart, a pause and a resume. It has no
@@ -31,7 +32,7 @@ func (r *run) getWorkload(ctx context.Context, t vedette.Target, action string, 
 	if err != nil {
 		return p, nil, err
 	}
-	tree, err := parseObject(raw, "object")
+	tree, err := manifest.ParseObject(raw, "object")
 	return p, tree, err
 }
 
@@ -41,11 +42,11 @@ func (r *run) restart(ctx context.Context, t vedette.Target) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	if nested(tree, "spec", "paused") == true {
+	if manifest.Nested(tree, "spec", "paused") == true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before a restart", p.key()))
 	}
 	now := time.Now().Format(time.RFC3339)
-	if nestedString(tree, "spec", "template", "metadata", "annotations", restartedAtAnnotation) == now {
+	if manifest.NestedString(tree, "spec", "template", "metadata", "annotations", restartedAtAnnotation) == now {
 		// Twice within a second would be once.
 		if !sleep(ctx, time.Second) {
 			return errorResult(vedette.Errorf(vedette.Unavailable, "%s was restarted within this second", p.key()))
@@ -61,7 +62,7 @@ func (r *run) pause(ctx context.Context, t vedette.Target) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	if nested(tree, "spec", "paused") == true {
+	if manifest.Nested(tree, "spec", "paused") == true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is already paused", p.Plural, p.Kind.Group, p.name))
 	}
 	return r.patchSpec(ctx, p, object{"paused": true})
@@ -73,7 +74,7 @@ func (r *run) resume(ctx context.Context, t vedette.Target) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	if nested(tree, "spec", "paused") != true {
+	if manifest.Nested(tree, "spec", "paused") != true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is not paused", p.Plural, p.Kind.Group, p.name))
 	}
 	return r.patchSpec(ctx, p, object{"paused": nil})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // preservedAnnotations are a Deployment's own; all others come from the ReplicaSet
@@ -32,7 +33,7 @@ func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	if p.Kind.Name == "Deployment" && nested(tree, "spec", "paused") == true {
+	if p.Kind.Name == "Deployment" && manifest.Nested(tree, "spec", "paused") == true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before an undo", p.key()))
 	}
 	if target.isCurrent {
@@ -41,7 +42,7 @@ func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
 	if p.Kind.Name == "Deployment" {
 		return r.undoDeployment(ctx, p, tree, target)
 	}
-	body, err := json.Marshal(nested(target.tree, "data"))
+	body, err := json.Marshal(manifest.Nested(target.tree, "data"))
 	if err != nil {
 		return errorResult(err)
 	}
@@ -50,7 +51,7 @@ func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
 
 // warnIfClientSideApplied warns that an undo leaves the annotation of client-side applies as it is.
 func (r *run) warnIfClientSideApplied(p resourcePath, tree object) {
-	if nestedString(tree, "metadata", "annotations", lastApplied) != "" {
+	if manifest.NestedString(tree, "metadata", "annotations", lastApplied) != "" {
 		r.warnings.add(fmt.Sprintf("%s was applied client-side: an undo leaves its annotation %s as it is, so that the next apply may not see what the undo brought back. Apply the earlier manifest instead", p.key(), lastApplied))
 	}
 }
@@ -79,14 +80,14 @@ func targetRevision(p resourcePath, all []revision, a vedette.UndoArgs) (revisio
 // the Deployment's.
 func (r *run) undoDeployment(ctx context.Context, p resourcePath, tree object, target revision) result {
 	annotations := object{}
-	replicaSetAnnotations, _ := nested(target.tree, "metadata", "annotations").(object)
+	replicaSetAnnotations, _ := manifest.Nested(target.tree, "metadata", "annotations").(object)
 	for name, value := range replicaSetAnnotations {
 		if !slices.Contains(preservedAnnotations, name) {
 			annotations[name] = value
 		}
 	}
 	for _, name := range preservedAnnotations {
-		if value := nestedString(tree, "metadata", "annotations", name); value != "" {
+		if value := manifest.NestedString(tree, "metadata", "annotations", name); value != "" {
 			annotations[name] = value
 		}
 	}

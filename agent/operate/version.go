@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // The annotations by which Spinnaker knows the versions of one thing.
@@ -21,7 +22,7 @@ const (
 // that of an object that was made from the same manifest, or else the one after
 // the highest that there is.
 func (r *run) version(ctx context.Context, a vedette.VersionArgs) result {
-	m, err := parseManifest(a.Manifest)
+	m, err := manifest.Parse(a.Manifest)
 	if err != nil {
 		return errorResult(err)
 	}
@@ -32,15 +33,15 @@ func (r *run) version(ctx context.Context, a vedette.VersionArgs) result {
 	return jsonResult(v)
 }
 
-func (r *run) computeVersion(ctx context.Context, m manifest, namespace string) (vedette.Version, error) {
-	if m.name == "" {
-		return vedette.Version{}, vedette.Errorf(vedette.Invalid, "the manifest of kind %s has no metadata.name: what gets its name from the cluster has no versions", m.kind)
+func (r *run) computeVersion(ctx context.Context, m manifest.Manifest, namespace string) (vedette.Version, error) {
+	if m.Name == "" {
+		return vedette.Version{}, vedette.Errorf(vedette.Invalid, "the manifest of kind %s has no metadata.name: what gets its name from the cluster has no versions", m.Kind)
 	}
 	p, err := r.resolveManifest(ctx, &m, namespace)
 	if err != nil {
 		return vedette.Version{}, err
 	}
-	s := series{p.Kind, p.namespace, m.name}
+	s := series{p.Kind, p.namespace, m.Name}
 	candidates, err := r.listCandidates(ctx, p, s)
 	if err != nil {
 		return vedette.Version{}, err
@@ -51,7 +52,7 @@ func (r *run) computeVersion(ctx context.Context, m manifest, namespace string) 
 
 // chooseVersion finds the version of a manifest among what was made before. Where two
 // were made from it, which takes a race of two deployments, it is the newer one.
-func (r *run) chooseVersion(ctx context.Context, p resourcePath, s series, m manifest, candidates []candidate) (vedette.Version, error) {
+func (r *run) chooseVersion(ctx context.Context, p resourcePath, s series, m manifest.Manifest, candidates []candidate) (vedette.Version, error) {
 	if len(candidates) == 0 {
 		return vedette.Version{}, nil
 	}
@@ -97,8 +98,8 @@ type series struct {
 }
 
 // seriesOf is the series that an object belongs to by its manifest.
-func seriesOf(p resourcePath, m manifest) series {
-	return series{p.Kind, p.namespace, firstNonEmpty(m.annotation(artifactName), m.name)}
+func seriesOf(p resourcePath, m manifest.Manifest) series {
+	return series{p.Kind, p.namespace, firstNonEmpty(m.Annotation(artifactName), m.Name)}
 }
 
 // includes reports whether an object of the series' kind and namespace belongs to
