@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
@@ -53,8 +54,8 @@ func (r *run) applyManifest(ctx context.Context, m manifest.Manifest, a vedette.
 
 func (r *run) applyByMode(ctx context.Context, p resourcePath, m manifest.Manifest, a vedette.ApplyArgs) result {
 	var res result
-	if opts := r.applyOptionsFor(p, m, a); opts.serverSide {
-		res = r.applyServerSide(ctx, p, m, opts)
+	if opts := r.applyOptionsFor(p, m, a.Strategy); opts.ServerSide {
+		res = r.applyServerSide(ctx, p, m, opts, a.Compare)
 	} else {
 		res = r.applyClientSide(ctx, p, m)
 	}
@@ -72,18 +73,9 @@ func (r *run) warnIfDeleting(p resourcePath, applied []json.RawMessage) {
 	}
 }
 
-func (r *run) applyOptionsFor(p resourcePath, m manifest.Manifest, a vedette.ApplyArgs) applyOptions {
-	opts := r.operator.cfg.ServerSideApply.optionsFor(p.Resource, m, a.Strategy)
-	opts.compare = a.Compare
-	if !opts.serverSide && a.Strategy == vedette.StrategyDefault && len(m.Encode()) > maxAnnotationBytes && !r.operator.cfg.ServerSideApply.isDisabledFor(p.Resource) {
-		opts.serverSide, opts.force = true, true // its annotation would not fit; nobody asked for either way
-	}
-	return opts
+func (r *run) applyOptionsFor(p resourcePath, m manifest.Manifest, s vedette.Strategy) apply.Options {
+	return r.operator.cfg.ServerSideApply.OptionsFor(p.Resource, m, s)
 }
-
-// maxAnnotationBytes is what all annotations of an object may take together, less
-// some room for others.
-const maxAnnotationBytes = 250 << 10
 
 // resolveManifest finds where a manifest's object belongs, and writes the namespace into
 // the manifest, as kubectl does.
@@ -147,7 +139,7 @@ func (r *run) getLive(ctx context.Context, p resourcePath) (*liveObject, error) 
 	if err := json.Unmarshal(raw, &decoded); err != nil {
 		return nil, decodeError(p, err)
 	}
-	current := &liveObject{raw, decoded.Metadata.ResourceVersion, decoded.Metadata.Annotations[lastApplied]}
+	current := &liveObject{raw, decoded.Metadata.ResourceVersion, decoded.Metadata.Annotations[apply.LastApplied]}
 	if p.isSecret() {
 		current.raw, err = withTypeMeta(p, raw)
 	}

@@ -8,37 +8,24 @@ import (
 	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/csaupgrade"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
-
-// The field managers of kubectl. API servers treat the first as a special case
-// twice: it keeps the last-applied annotation in step, and is in no conflict
-// with what that annotation says.
-const (
-	kubectlManager     = "kubectl"
-	clientSideManager  = "kubectl-client-side-apply"
-	lastAppliedManager = "kubectl-last-applied"
-)
-
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // applyServerSide lets the API server merge a manifest, and makes what earlier
 // client-side applies wrote ours, so that it disappears with the manifest's
 // fields.
-func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest.Manifest, opts applyOptions) result {
+func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest.Manifest, opts apply.Options, compare bool) result {
 	delete(m.Meta(), "managedFields") // copied from a live object; refused otherwise
 	r.clearPreconditionsIfMissing(ctx, p, m)
 	r.setDigest(ctx, p, m)
 	body, previousVersion := m.Encode(), ""
-	if opts.compare {
+	if compare {
 		previousVersion = r.liveVersion(ctx, p)
 	}
-	raw, status, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.force)
+	raw, status, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.Force)
 	if err != nil {
 		return errorResult(err)
 	}
@@ -47,7 +34,7 @@ func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest.Ma
 	}
 	reapplied, err := r.takeOverAndReapply(ctx, p, raw, body, opts)
 	switch {
-	case err != nil && opts.clearManagedFields: // which was asked for
+	case err != nil && opts.ClearManagedFields: // which was asked for
 		return errorResult(err)
 	case err != nil:
 		r.warnings.add(err.Error())
@@ -60,7 +47,7 @@ func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest.Ma
 // takeOverAndReapply takes over the fields of earlier managers, and applies once more
 // where there were any, so that those disappear that the manifest does not hold. It
 // returns nil where there were none. What fails here fails after the apply itself.
-func (r *run) takeOverAndReapply(ctx context.Context, p resourcePath, applied, body []byte, opts applyOptions) ([]byte, error) {
+func (r *run) takeOverAndReapply(ctx context.Context, p resourcePath, applied, body []byte, opts apply.Options) ([]byte, error) {
 	changed, err := r.takeOverFields(ctx, p, applied, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s was applied, but the fields of its earlier managers could not be taken over, so that fields that the manifest no longer has may still be there; the next apply tries again: %w", p.key(), err)
@@ -68,7 +55,7 @@ func (r *run) takeOverAndReapply(ctx context.Context, p resourcePath, applied, b
 	if !changed {
 		return nil, nil
 	}
-	raw, _, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.force || opts.clearManagedFields)
+	raw, _, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.Force || opts.ClearManagedFields)
 	if err != nil {
 		return nil, fmt.Errorf("%s was applied and the fields of its earlier managers were taken over, but those that the manifest no longer has could not be removed; apply it again: %w", p.key(), err)
 	}
@@ -114,15 +101,17 @@ func (r *run) retryOnConflict(ctx context.Context, try func() error) error {
 // takeOverFields moves fields of client-side applies, or of all managers where that is
 // asked for, to the manager of server-side applies. It reports whether anything
 // was moved.
-func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, opts applyOptions) (bool, error) {
+func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, opts apply.Options) (bool, error) {
 	meta, err := parseMeta(raw)
 	if err != nil {
 		return false, err
 	}
-	if opts.clearManagedFields {
-		return r.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) { return r.soleManagerPatch(meta) })
+	if opts.ClearManagedFields {
+		return r.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
+			return apply.SoleManagerPatch(meta, r.operator.cfg.Manager)
+		})
 	}
-	owners := clientSideManagers(meta)
+	owners := apply.ClientSideManagers(meta)
 	if owners.Len() == 0 {
 		return false, nil
 	}
@@ -130,7 +119,7 @@ func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, op
 		return false, err
 	}
 	return r.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
-		return csaupgrade.UpgradeManagedFieldsPatch(meta, owners, r.operator.cfg.Manager)
+		return apply.TakeOverPatch(meta, owners, r.operator.cfg.Manager)
 	})
 }
 
@@ -166,63 +155,18 @@ func isConflict(err error) bool {
 	return r != nil && r.Status == http.StatusConflict && r.Reason == string(metav1.StatusReasonConflict) && !r.isFieldManagerConflict()
 }
 
-// keepLastApplied gives the annotation of client-side applies a manager of its
-// own, or it would vanish and a later client-side apply would miss it. A Secret's
-// annotation may vanish: it is a copy of its data.
+// keepLastApplied gives the last-applied annotation its own manager if needed. It returns the
+// object's new metadata.
 func (r *run) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
-	value, exists := meta.Annotations[lastApplied]
-	owners := csaupgrade.FindFieldsOwners(meta.ManagedFields, metav1.ManagedFieldsOperationApply, lastAppliedPath())
-	if !exists || len(owners) > 0 || r.operator.cfg.Manager != kubectlManager || p.isSecret() {
-		return meta, nil
+	body, err := apply.LastAppliedManifest(meta, p.key(), p.APIVersion(), r.operator.cfg.Manager)
+	if err != nil || body == nil {
+		return meta, err
 	}
-	inner := object{"name": p.name, "annotations": object{lastApplied: value}}
-	if p.namespace != "" {
-		inner["namespace"] = p.namespace
-	}
-	body, err := json.Marshal(object{"apiVersion": p.APIVersion(), "kind": p.Kind.Name, "metadata": inner})
-	if err != nil {
-		return nil, err
-	}
-	raw, _, err := r.sendApplyPatch(ctx, p, body, lastAppliedManager, false)
+	raw, _, err := r.sendApplyPatch(ctx, p, body, apply.LastAppliedManager, false)
 	if err != nil {
 		return nil, err
 	}
 	return parseMeta(raw)
-}
-
-// clientSideManagers are the managers that own the annotation of client-side
-// applies.
-func clientSideManagers(meta *metav1.PartialObjectMetadata) sets.Set[string] {
-	names := sets.New[string]()
-	for _, entry := range csaupgrade.FindFieldsOwners(meta.ManagedFields, metav1.ManagedFieldsOperationUpdate, lastAppliedPath()) {
-		names.Insert(entry.Manager)
-	}
-	return names
-}
-
-func lastAppliedPath() *fieldpath.Set {
-	return fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", lastApplied))
-}
-
-// soleManagerPatch plans to make our manager the only one. What is owned through a
-// subresource, as status and an autoscaler's replicas are, stays as it is.
-func (r *run) soleManagerPatch(meta *metav1.PartialObjectMetadata) ([]byte, error) {
-	names := sets.New[string]()
-	renamed := meta.DeepCopy()
-	for i, entry := range renamed.ManagedFields {
-		isOurs := entry.Manager == r.operator.cfg.Manager && entry.Operation == metav1.ManagedFieldsOperationApply
-		if entry.Subresource != "" || isOurs {
-			continue
-		}
-		// A name of its own for each: csaupgrade takes one entry per name.
-		name := fmt.Sprintf("%s/%d", entry.Manager, i)
-		renamed.ManagedFields[i].Manager, renamed.ManagedFields[i].Operation = name, metav1.ManagedFieldsOperationUpdate
-		names.Insert(name)
-	}
-	if names.Len() == 0 {
-		return nil, nil
-	}
-	return csaupgrade.UpgradeManagedFieldsPatch(renamed, names, r.operator.cfg.Manager)
 }
 
 // parseMeta reads an object's metadata.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
 func configMap(name string, data object) object {
@@ -221,20 +222,20 @@ func TestApplyModes(t *testing.T) {
 	cm := func() object { return configMap("c", object{"a": "1"}) }
 	for _, tt := range []struct {
 		why        string
-		mode       operate.ApplyMode
+		mode       apply.Mode
 		object     object
 		serverSide bool
 	}{
-		{"a service is applied client-side", operate.ApplyMode{}, service(), false},
-		{"a ConfigMap is not", operate.ApplyMode{}, cm(), true},
-		{"true asks for server-side", operate.ApplyMode{}, annotated(service(), "true"), true},
-		{"and enabled", operate.ApplyMode{}, annotated(service(), "enabled"), true},
-		{"and force-conflicts", operate.ApplyMode{}, annotated(service(), "force-conflicts"), true},
-		{"false does not", operate.ApplyMode{}, annotated(cm(), "false"), false},
-		{"always wins", operate.ApplyMode{Enabled: "always"}, service(), true},
-		{"never wins", operate.ApplyMode{Enabled: "never"}, annotated(service(), "true"), false},
-		{"a kind wins over its annotation", operate.ApplyMode{Kinds: []operate.KindApplyMode{{Kind: "service", Enabled: "never"}}}, annotated(service(), "true"), false},
-		{"another kind does not", operate.ApplyMode{Kinds: []operate.KindApplyMode{{Kind: "Pod", Enabled: "always"}}}, service(), false},
+		{"a service is applied client-side", apply.Mode{}, service(), false},
+		{"a ConfigMap is not", apply.Mode{}, cm(), true},
+		{"true asks for server-side", apply.Mode{}, annotated(service(), "true"), true},
+		{"and enabled", apply.Mode{}, annotated(service(), "enabled"), true},
+		{"and force-conflicts", apply.Mode{}, annotated(service(), "force-conflicts"), true},
+		{"false does not", apply.Mode{}, annotated(cm(), "false"), false},
+		{"always wins", apply.Mode{Enabled: "always"}, service(), true},
+		{"never wins", apply.Mode{Enabled: "never"}, annotated(service(), "true"), false},
+		{"a kind wins over its annotation", apply.Mode{Kinds: []apply.KindMode{{Kind: "service", Enabled: "never"}}}, annotated(service(), "true"), false},
+		{"another kind does not", apply.Mode{Kinds: []apply.KindMode{{Kind: "Pod", Enabled: "always"}}}, service(), false},
 	} {
 		t.Run(strings.ReplaceAll(tt.why, ",", ""), func(t *testing.T) {
 			b := newTestbed(t, operate.Config{ServerSideApply: tt.mode})
@@ -249,7 +250,7 @@ func TestApplyModes(t *testing.T) {
 			}
 		})
 	}
-	if _, err := operate.New(nil, operate.Config{ServerSideApply: operate.ApplyMode{Enabled: "sometimes"}}); err == nil {
+	if _, err := operate.New(nil, operate.Config{ServerSideApply: apply.Mode{Enabled: "sometimes"}}); err == nil {
 		t.Error("a mode that means nothing is taken")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 	"github.com/vedette-io/vedette/agent/redact"
 )
@@ -119,6 +120,6 @@ func (s series) parseCandidate(raw []byte) (candidate, bool, error) {
 	}
 	return candidate{
 		name: d.Metadata.Name, created: d.Metadata.CreationTimestamp, number: s.versionNumber(d.Metadata.Name, annotation(artifactVersion)),
-		deleting: d.Metadata.DeletionTimestamp != "", lastApplied: d.takeAnnotation(lastApplied), digest: d.takeAnnotation(redact.ContentAnnotation),
+		deleting: d.Metadata.DeletionTimestamp != "", lastApplied: d.takeAnnotation(apply.LastApplied), digest: d.takeAnnotation(redact.ContentAnnotation),
 	}, true, nil
 }

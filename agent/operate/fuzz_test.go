@@ -2,7 +2,6 @@ package operate
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -14,9 +13,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	kjson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
@@ -46,41 +45,16 @@ func FuzzParseManifest(f *testing.F) {
 		if m.APIVersion == "" || m.Kind == "" || m.Name == "" && m.GenerateName == "" || strings.Contains(m.Name, "/") {
 			t.Errorf("%q was taken as %+v", raw, m)
 		}
-		modified := withLastApplied(m).raw
-		if _, err := jsonmergepatch.CreateThreeWayJSONMergePatch([]byte("{}"), modified, []byte("{}")); err != nil {
-			t.Errorf("%q can't be merged: %v", modified, err)
+		merge := apply.ThreeWayMerge{Desired: apply.Annotate(m), Live: m.Encode(), LastApplied: "{}"}
+		if _, _, err := merge.Patch(); err != nil {
+			t.Errorf("%q can't be merged: %v", raw, err)
 		}
-		_ = ApplyMode{}.optionsFor(vedette.Resource{}, m, vedette.StrategyDefault)
+		_ = apply.Mode{}.OptionsFor(vedette.Resource{}, m, vedette.StrategyDefault)
 		m.Object["kind"], m.Object["data"] = "Secret", object{"a": string(raw)}
 		masked := testRun().maskManifestValues(m, errors.New("bad: "+string(m.Encode()))).Error()
 		if len(raw) > 12 && strings.Contains(masked, strings.ToValidUTF8(string(raw), "\uFFFD")) {
 			t.Errorf("%q still tells %q", masked, raw)
 		}
-	})
-}
-
-// FuzzManagedFields holds that no managed fields make anything panic, and that what
-// is picked of an object is part of it.
-func FuzzManagedFields(f *testing.F) {
-	f.Add([]byte(`{"spec":{"a":[{"name":"x","v":1},{"name":"y"}],"s":["p","q"]},"metadata":{"managedFields":[{"manager":"kubectl","operation":"Apply",
-		"fieldsV1":{"f:spec":{"f:a":{"k:{\"name\":\"x\"}":{".":{},"f:name":{},"f:v":{}}},"f:s":{"v:\"q\"":{}}}}}]}}`))
-	f.Add([]byte(`{"spec":[],"metadata":{"managedFields":[{"manager":"kubectl","operation":"Apply","fieldsV1":{"f:spec":{"k:{":{},"v:":{},"i:0":{}}}}]}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		var tree object
-		if kjson.Unmarshal(raw, &tree) != nil {
-			return
-		}
-		full, err := json.Marshal(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		owned := ownershipOf(tree, kubectlManager)
-		part, err := json.Marshal(owned.original(tree))
-		if err != nil || len(part) > len(full)+2 {
-			t.Errorf("of %s was picked %s (%v)", full, part, err)
-		}
-		owned.keepOthers(manifest.Copy(tree), tree)
-		owned.keepOthers(object{}, tree)
 	})
 }
 
@@ -303,20 +277,5 @@ func BenchmarkDigest(b *testing.B) {
 	d := digest{rounds: secretRounds, salt: make([]byte, saltBytes)}
 	for b.Loop() {
 		d.sum(m)
-	}
-}
-
-// TestOwnershipOriginal picks what a manager applied.
-func TestOwnershipOriginal(t *testing.T) {
-	var tree object
-	if err := kjson.Unmarshal([]byte(`{"spec":{"a":[{"name":"x","v":1,"w":2},{"name":"y"}],"s":["p","q"],"m":{"i":[1,2]},"other":true},
-		"metadata":{"managedFields":[{"manager":"other","operation":"Apply","fieldsV1":{"f:spec":{"f:other":{}}}},
-		{"manager":"kubectl","operation":"Update","fieldsV1":{"f:spec":{"f:other":{}}}},
-		{"manager":"kubectl","operation":"Apply","fieldsV1":{"f:spec":{"f:a":{"k:{\"name\":\"x\"}":{".":{},"f:v":{}}},"f:s":{"v:\"q\"":{}},"f:m":{"f:i":{}}}}}]}}`), &tree); err != nil {
-		t.Fatal(err)
-	}
-	got, err := json.Marshal(ownershipOf(tree, kubectlManager).original(tree))
-	if want := `{"spec":{"a":[{"name":"x","v":1}],"m":{"i":[1,2]},"s":["q"]}}`; err != nil || string(got) != want {
-		t.Errorf("got %s, %v; want %s", got, err, want)
 	}
 }

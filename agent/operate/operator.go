@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
 )
@@ -15,7 +16,7 @@ type Config struct {
 	// Timeout is how long an operation without a deadline may take; 30 s.
 	Timeout time.Duration
 	// ServerSideApply says when manifests are merged by the API server.
-	ServerSideApply ApplyMode
+	ServerSideApply apply.Mode
 	// Manager is the field manager of applies, "kubectl" where empty. With another
 	// name than kubectl's, fields that kubectl applied stay kubectl's, and remain
 	// when a manifest drops them.
@@ -46,7 +47,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Timeout = 30 * time.Second
 	}
 	if c.Manager == "" {
-		c.Manager = kubectlManager
+		c.Manager = apply.KubectlManager
 	}
 	if c.FieldValidation == vedette.FieldValidationDefault {
 		c.FieldValidation = vedette.FieldValidationStrict

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
 // defaultPruneKinds are those that kubectl prunes unless it is told which.
@@ -110,7 +111,7 @@ func (r *run) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneA
 		if err != nil {
 			return nil, err
 		}
-		if _, applied := meta.Annotations[lastApplied]; !applied || slices.Contains(a.Keep, string(meta.UID)) {
+		if _, applied := meta.Annotations[apply.LastApplied]; !applied || slices.Contains(a.Keep, string(meta.UID)) {
 			continue
 		}
 		v := deletion{resourcePath: p, uid: string(meta.UID)}

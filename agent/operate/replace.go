@@ -63,7 +63,7 @@ func (r *run) replaceOnce(ctx context.Context, p resourcePath, m manifest.Manife
 func (r *run) recreate(ctx context.Context, p resourcePath, m manifest.Manifest) result {
 	m.ClearPreconditions()
 	toCreate := m
-	if !r.applyOptionsFor(p, m, defaultApplyArgs).serverSide {
+	if !r.applyOptionsFor(p, m, vedette.StrategyDefault).ServerSide {
 		toCreate.Object = manifest.WithoutNulls(m.Object) // as it will be created
 	}
 	if err := r.dryRunCreate(ctx, p, toCreate); err != nil {

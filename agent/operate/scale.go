@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
 // scale sets the number of replicas, by the subresource that any kind may have.
@@ -23,7 +24,7 @@ func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	var scale []byte
 	err = r.retryOnConflict(ctx, func() (err error) {
 		scale, _, err = r.do(ctx, p, request{method: http.MethodPatch, path: "/scale", contentType: contentTypeMergePatch, body: body,
-			query: url.Values{"fieldManager": {kubectlManager}}})
+			query: url.Values{"fieldManager": {apply.KubectlManager}}})
 		return err
 	})
 	raw, status, readErr := r.readAtLeast(ctx, p, resourceVersionOf(scale)) // the Scale tells nothing that a reader knows

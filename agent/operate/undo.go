@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // preservedAnnotations are a Deployment's own; all others come from the ReplicaSet
 // that it goes back to.
 var preservedAnnotations = []string{
-	lastApplied, revisionAnnotation, "deployment.kubernetes.io/revision-history",
+	apply.LastApplied, revisionAnnotation, "deployment.kubernetes.io/revision-history",
 	"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", "deprecated.deployment.rollback.to",
 }
 
@@ -46,13 +47,13 @@ func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	return r.patchRollout(ctx, p, kubectlManager, contentTypeStrategicPatch, body)
+	return r.patchRollout(ctx, p, apply.KubectlManager, contentTypeStrategicPatch, body)
 }
 
 // warnIfClientSideApplied warns that an undo leaves the annotation of client-side applies as it is.
 func (r *run) warnIfClientSideApplied(p resourcePath, tree object) {
-	if manifest.NestedString(tree, "metadata", "annotations", lastApplied) != "" {
-		r.warnings.add(fmt.Sprintf("%s was applied client-side: an undo leaves its annotation %s as it is, so that the next apply may not see what the undo brought back. Apply the earlier manifest instead", p.key(), lastApplied))
+	if manifest.NestedString(tree, "metadata", "annotations", apply.LastApplied) != "" {
+		r.warnings.add(fmt.Sprintf("%s was applied client-side: an undo leaves its annotation %s as it is, so that the next apply may not see what the undo brought back. Apply the earlier manifest instead", p.key(), apply.LastApplied))
 	}
 }
 
@@ -98,5 +99,5 @@ func (r *run) undoDeployment(ctx context.Context, p resourcePath, tree object, t
 	if err != nil {
 		return errorResult(err)
 	}
-	return r.patchRollout(ctx, p, kubectlManager, contentTypeJSONPatch, body)
+	return r.patchRollout(ctx, p, apply.KubectlManager, contentTypeJSONPatch, body)
 }

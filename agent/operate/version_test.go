@@ -13,6 +13,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
@@ -64,7 +65,7 @@ func podManifest(image string) object {
 // TestVersions deploys one manifest after the other, of each kind that has
 // versions and in each way that leaves something else to compare with.
 func TestVersions(t *testing.T) {
-	always := operate.ApplyMode{Enabled: "always"}
+	always := apply.Mode{Enabled: "always"}
 	replicaSet := func(v string) object {
 		o := workloadManifest("ReplicaSet", "s", v)
 		o["spec"].(object)["replicas"] = 0
@@ -72,23 +73,23 @@ func TestVersions(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		why    string
-		mode   operate.ApplyMode
+		mode   apply.Mode
 		by     vedette.Strategy
 		plural string
 		of     func(v string) object
 	}{
-		{"a ConfigMap", operate.ApplyMode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
-		{"a ConfigMap client-side", operate.ApplyMode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
-		{"a ConfigMap with nulls", operate.ApplyMode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
-		{"a ConfigMap with nulls client-side", operate.ApplyMode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
-		{"a ConfigMap with nulls created", operate.ApplyMode{}, vedette.StrategyCreateOnly, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
-		{"a Secret", operate.ApplyMode{}, "", "secrets", secretManifest},
-		{"a Secret client-side", operate.ApplyMode{}, vedette.StrategyClientSide, "secrets", secretManifest},
-		{"a Secret replaced", operate.ApplyMode{}, vedette.StrategyReplace, "secrets", secretManifest},
-		{"a Secret recreated", operate.ApplyMode{}, vedette.StrategyRecreate, "secrets", secretManifest},
-		{"a Pod", operate.ApplyMode{}, "", "pods", podManifest},
+		{"a ConfigMap", apply.Mode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
+		{"a ConfigMap client-side", apply.Mode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
+		{"a ConfigMap with nulls", apply.Mode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a ConfigMap with nulls client-side", apply.Mode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a ConfigMap with nulls created", apply.Mode{}, vedette.StrategyCreateOnly, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a Secret", apply.Mode{}, "", "secrets", secretManifest},
+		{"a Secret client-side", apply.Mode{}, vedette.StrategyClientSide, "secrets", secretManifest},
+		{"a Secret replaced", apply.Mode{}, vedette.StrategyReplace, "secrets", secretManifest},
+		{"a Secret recreated", apply.Mode{}, vedette.StrategyRecreate, "secrets", secretManifest},
+		{"a Pod", apply.Mode{}, "", "pods", podManifest},
 		{"a Pod server-side", always, "", "pods", podManifest},
-		{"a ReplicaSet", operate.ApplyMode{}, "", "replicasets", replicaSet},
+		{"a ReplicaSet", apply.Mode{}, "", "replicasets", replicaSet},
 		{"a ReplicaSet server-side", always, "", "replicasets", replicaSet},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -163,7 +164,7 @@ func TestVersionsIgnoreOtherSeries(t *testing.T) {
 
 // TestVersionsOfCustomResources has them by the whole name of the kind.
 func TestVersionsOfCustomResources(t *testing.T) {
-	b := newTestbed(t, operate.Config{ServerSideApply: operate.ApplyMode{Enabled: "always"}})
+	b := newTestbed(t, operate.Config{ServerSideApply: apply.Mode{Enabled: "always"}})
 	b.createCustomKind("Thing", "things")
 	thing := func(n any) object {
 		return object{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "t"}, "spec": object{"n": n, "list": []any{nil, "x", true}}}
