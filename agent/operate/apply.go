@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/agent/operate/artifact"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
@@ -35,7 +36,7 @@ func (r *run) applyManifest(ctx context.Context, m manifest.Manifest, a vedette.
 	if err != nil {
 		return errorResult(err)
 	}
-	clearDigest(m)
+	artifact.ClearDigest(m)
 	if m.Name == "" {
 		return r.create(ctx, p, m)
 	}

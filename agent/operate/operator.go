@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/agent/operate/artifact"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
 )
@@ -79,7 +80,7 @@ type Operator struct {
 	cfg     Config
 	kinds   kindCache
 	schemas schemaCache
-	salts   saltCache
+	salts   artifact.SaltCache
 	// redactor is Config.Redactor, or what SetRedactor put in its place.
 	redactor atomic.Pointer[redact.Redactor]
 }

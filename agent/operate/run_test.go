@@ -43,7 +43,7 @@ func TestDryRunIndependentOfContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := resourcePath{Resource: vedette.Resource{Kind: configMapKind, Version: "v1", Plural: "configmaps", Namespaced: true}, namespace: "n", name: "c"}
+	p := resourcePath{Resource: vedette.Resource{Kind: vedette.Kind{Name: "ConfigMap"}, Version: "v1", Plural: "configmaps", Namespaced: true}, namespace: "n", name: "c"}
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodGet} {
 		for _, r := range []*run{newRun(o, vedette.Operation{DryRun: true}), newRun(o, vedette.Operation{}).asDryRun(), newRun(o, vedette.Operation{})} {
 			if _, _, err := r.do(context.Background(), p, request{method: method}); err != nil {

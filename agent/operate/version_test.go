@@ -159,7 +159,7 @@ func TestVersionsIgnoreOtherSeries(t *testing.T) {
 	}
 	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"a-"}}`), Namespace: b.namespace}, 400, "metadata.name")
 	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"Pot","metadata":{"name":"a"}}`), Namespace: b.namespace}, 404, `no kind "Pot"`)
-	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`[]`), Namespace: b.namespace}, 400, "no object")
+	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`[]`), Namespace: b.namespace}, 400, "not a JSON object")
 }
 
 // TestVersionsOfCustomResources has them by the whole name of the kind.
