@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -88,7 +89,7 @@ func Contexts(file string) (names []string, current string, err error) {
 
 // selectContext takes one context of a kubeconfig.
 func (a Access) selectContext(raw clientcmdapi.Config, source string) (*rest.Config, error) {
-	name := firstOf(a.Context, raw.CurrentContext)
+	name := cmp.Or(a.Context, raw.CurrentContext)
 	names := contextNames(raw)
 	switch {
 	case len(names) == 0:

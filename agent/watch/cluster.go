@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"io"
@@ -28,7 +29,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.UserAgent = firstOf(o.UserAgent, "vedette-agent")
+	o.UserAgent = cmp.Or(o.UserAgent, "vedette-agent")
 	if o.StreamsPerConn <= 0 {
 		o.StreamsPerConn = defaultStreams
 	}

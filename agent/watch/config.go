@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // Config is how a Watcher goes about it. Zero values mean the defaults.
@@ -74,7 +76,7 @@ type Limiter struct {
 	permits            chan struct{}
 	slowPermits        chan struct{} // turns of snapshots of slow API servers
 	largeObjectPermits chan struct{} // turns to read a big object
-	buffers            bufferPool
+	buffers            jsonstream.BufferPool
 }
 
 // NewLimiter allows a number of snapshots at a time; 8 where it is 0.

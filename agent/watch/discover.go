@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // Catalogue is what an API server serves that can be listed and watched.
@@ -70,7 +71,7 @@ func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
 	}
 	cat := newCatalogue(groups)
 	if len(cat.Resources) > maxKinds {
-		return Catalogue{}, fmt.Errorf("discover kinds: %w", c.explain(fmt.Errorf("%w: more than %d kinds", errMalformed, maxKinds)))
+		return Catalogue{}, fmt.Errorf("discover kinds: %w", c.explain(fmt.Errorf("%w: more than %d kinds", jsonstream.ErrMalformed, maxKinds)))
 	}
 	return cat, nil
 }
@@ -143,12 +144,12 @@ type aggregatedGroup struct {
 // megabytes where operators abound. A group that makes no sense is unknown.
 func readGroups(r io.Reader) ([]group, error) {
 	var groups []group
-	s := newSplitter(limitReader(r, maxDiscoveryBytes), new(bufferPool))
-	defer s.close()
-	_, err := s.list(nil, func(raw []byte) error {
+	s := jsonstream.NewSplitter(limitReader(r, maxDiscoveryBytes), new(jsonstream.BufferPool), jsonstream.Options{})
+	defer s.Close()
+	_, err := s.List(nil, func(raw []byte) error {
 		var a aggregatedGroup
 		if err := json.Unmarshal(raw, &a); err != nil && a.Metadata.Name == "" {
-			return fmt.Errorf("%w: %w", errMalformed, err)
+			return fmt.Errorf("%w: %w", jsonstream.ErrMalformed, err)
 		} else if err != nil {
 			groups = append(groups, group{Name: a.Metadata.Name, Unknown: true})
 			return nil
@@ -156,7 +157,7 @@ func readGroups(r io.Reader) ([]group, error) {
 		groups = append(groups, a.group())
 		return nil
 	})
-	if errors.Is(err, errNoVersion) { // a discovery list has none
+	if errors.Is(err, jsonstream.ErrNoVersion) { // a discovery list has none
 		err = nil
 	}
 	return groups, err

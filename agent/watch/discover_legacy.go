@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 const (
@@ -41,12 +42,12 @@ func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reade
 		return []group{c.discoverGroup(ctx, "", path, root.Versions)}, nil
 	case "APIGroupList":
 	default:
-		return nil, fmt.Errorf("%w: a document of kind %q where the API groups were due", errMalformed, root.Kind)
+		return nil, fmt.Errorf("%w: a document of kind %q where the API groups were due", jsonstream.ErrMalformed, root.Kind)
 	}
 	groups, requests := make([]group, 0, len(root.Groups)), 0
 	for _, g := range root.Groups {
 		if requests += max(1, len(g.Versions)); requests > maxGroupVersions {
-			return nil, fmt.Errorf("%w: more than %d versions of API groups", errMalformed, maxGroupVersions)
+			return nil, fmt.Errorf("%w: more than %d versions of API groups", jsonstream.ErrMalformed, maxGroupVersions)
 		}
 		versions := []string{g.PreferredVersion.Version}
 		for _, v := range g.Versions {
@@ -116,7 +117,7 @@ func decodeDocument(r io.Reader, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("%w: %s", errMalformed, quoteBody(body))
+		return fmt.Errorf("%w: %s", jsonstream.ErrMalformed, quoteBody(body))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +123,7 @@ func (c interactiveTransport) close() {
 }
 
 func (c *Cluster) newDoRequest(ctx context.Context, r Request) (*http.Request, error) {
-	req, err := c.newRequest(ctx, getRequest{path: r.Path, query: r.Query, accept: firstOf(r.Accept, acceptJSON)})
+	req, err := c.newRequest(ctx, getRequest{path: r.Path, query: r.Query, accept: cmp.Or(r.Accept, acceptJSON)})
 	if err != nil || r.Method == "" || r.Method == http.MethodGet {
 		return req, err
 	}
@@ -130,14 +131,14 @@ func (c *Cluster) newDoRequest(ctx context.Context, r Request) (*http.Request, e
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", firstOf(r.Accept, acceptJSON))
+	req.Header.Set("Accept", cmp.Or(r.Accept, acceptJSON))
 	if r.ContentType != "" {
 		req.Header.Set("Content-Type", r.ContentType)
 	}
 	return req, nil
 }
 
-func methodOf(r Request) string { return firstOf(r.Method, http.MethodGet) }
+func methodOf(r Request) string { return cmp.Or(r.Method, http.MethodGet) }
 
 // MayHaveBeenSent reports whether a request whose error this is may have reached the API
 // server: false where no connection came about.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // statusCodeOf returns the status in err's chain, or 0.
@@ -123,7 +124,7 @@ func explainNetwork(err error, host string) error {
 		return vedette.Errorf(vedette.Unavailable, "%s does not answer in time: check firewalls and proxies on the way (%w)", host, err)
 	case isInterrupted(err), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return vedette.Errorf(vedette.Unavailable, "%s broke the connection off: %w", host, err)
-	case errors.Is(err, errMalformed):
+	case errors.Is(err, jsonstream.ErrMalformed):
 		return vedette.Errorf(vedette.Unavailable, "%s sent %w", host, err)
 	}
 	return vedette.Errorf(vedette.Unavailable, "reach %s: %w", host, err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // Identify asks a cluster who it is and which namespaces it has. The uid is
@@ -106,7 +107,7 @@ func (c *Cluster) namespaces(ctx context.Context) ([]string, error) {
 // is tested with 10,000.
 const maxNamespaces = 20_000
 
-var errTooManyNamespaces = fmt.Errorf("%w: more than %d namespaces", errMalformed, maxNamespaces)
+var errTooManyNamespaces = fmt.Errorf("%w: more than %d namespaces", jsonstream.ErrMalformed, maxNamespaces)
 
 // maxNamespacePageBytes bounds a page of them, of which only one is kept at a time: each
 // may have annotations of 256 KiB.
@@ -116,20 +117,20 @@ const maxNamespacePageBytes = defaultPageSize * 300 << 10
 const maxNameLength = 253
 
 // errSamePage says that a list leads from a page to itself.
-var errSamePage = fmt.Errorf("%w: a list whose next page is the page itself", errMalformed)
+var errSamePage = fmt.Errorf("%w: a list whose next page is the page itself", jsonstream.ErrMalformed)
 
-func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]string) (page, error) {
+func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]string) (jsonstream.ListMeta, error) {
 	resp, err := c.get(ctx, c.timeouts(), getRequest{path: "/api/v1/namespaces", query: query, accept: acceptMetadataList + "," + acceptJSON})
 	if err != nil {
-		return page{}, err
+		return jsonstream.ListMeta{}, err
 	}
 	defer resp.Body.Close()
-	s := newSplitter(limitReader(resp.Body, maxNamespacePageBytes), new(bufferPool))
-	defer s.close()
-	return s.list(nil, func(raw []byte) error {
-		m, err := metaOf(raw)
+	s := jsonstream.NewSplitter(limitReader(resp.Body, maxNamespacePageBytes), new(jsonstream.BufferPool), jsonstream.Options{})
+	defer s.Close()
+	return s.List(nil, func(raw []byte) error {
+		m, err := jsonstream.ReadMeta(raw)
 		if len(m.Name) > maxNameLength { // though labels have 63
-			return fmt.Errorf("%w: a namespace whose name is %d bytes long", errMalformed, len(m.Name))
+			return fmt.Errorf("%w: a namespace whose name is %d bytes long", jsonstream.ErrMalformed, len(m.Name))
 		}
 		if *names = append(*names, m.Name); len(*names) > maxNamespaces {
 			return errTooManyNamespaces

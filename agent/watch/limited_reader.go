@@ -3,6 +3,8 @@ package watch
 import (
 	"fmt"
 	"io"
+
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // limitedReader reads up to a number of bytes, and fails where there are more, so that
@@ -21,7 +23,7 @@ func limitReader(src io.Reader, limit int) *limitedReader {
 func (b *limitedReader) Read(p []byte) (int, error) {
 	n, err := b.src.Read(p[:min(len(p), b.remaining+1)])
 	if b.remaining -= n; b.remaining < 0 {
-		return 0, fmt.Errorf("%w: a document of more than %d MiB", errMalformed, b.limit>>20)
+		return 0, fmt.Errorf("%w: a document of more than %d MiB", jsonstream.ErrMalformed, b.limit>>20)
 	}
 	return n, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // errEmptyWatch says that a watch ended at once and told nothing.
@@ -55,7 +56,7 @@ func classify(err error) retryPolicy {
 		return retryPolicy{state: vedette.FeedDenied, delay: delayLong}
 	case errors.As(err, &status):
 		return classifyStatus(status)
-	case errors.Is(err, errMalformed):
+	case errors.Is(err, jsonstream.ErrMalformed):
 		return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, countFailure: true}
 	case isInterrupted(err): // by what is in it, or by the way to the API server
 		return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, countFailure: true, unreachable: true}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // Selection says which part of a cluster an account wants.
@@ -94,7 +95,7 @@ func (w FeedSpec) covers(r vedette.Resource, o *vedette.Object) bool {
 	case w.Namespace != "" && w.Namespace != o.Namespace || slices.Contains(w.Omit, namespace):
 		return false
 	}
-	return !w.managedOnly || o.Annotations[managedAnnotation] != ""
+	return !w.managedOnly || o.Annotations[jsonstream.ManagedAnnotation] != ""
 }
 
 // selectResources returns the resources that are named, each once.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // errNoWatchList says that the API server can't begin a watch with a snapshot.
@@ -77,7 +78,7 @@ func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
 func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 	first, err := f.readPageRetrying(ctx, "")
 	for next := first.Continue; err == nil && next != ""; {
-		var p page
+		var p jsonstream.ListMeta
 		p, err = f.readPageRetrying(ctx, next)
 		if err == nil && p.Continue == next {
 			err = errSamePage
@@ -89,7 +90,7 @@ func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 		f.pageSize = min(2*f.pageSize, maxPageSize)
 		return "", fmt.Errorf("%w: %w", errExpired, err)
 	}
-	return first.Version, err
+	return vedette.Mark(first.Version), err
 }
 
 // readPageRetrying reads one page. One that breaks off is read again, smaller each time,
@@ -97,7 +98,7 @@ func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 // must not keep a snapshot from ever ending. So objects can come twice: those of
 // a later page at the version that its token holds, and those of the first at
 // another one, which makes what its first try told void.
-func (f *feed) readPageRetrying(ctx context.Context, next string) (page, error) {
+func (f *feed) readPageRetrying(ctx context.Context, next string) (jsonstream.ListMeta, error) {
 	size := f.pageSize
 	for {
 		p, err := f.readPage(ctx, next, size)
@@ -116,7 +117,7 @@ func isInterrupted(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "stream error")
 }
 
-func (f *feed) readPage(ctx context.Context, next string, size int) (page, error) {
+func (f *feed) readPage(ctx context.Context, next string, size int) (jsonstream.ListMeta, error) {
 	q := f.query()
 	q.Set("limit", strconv.Itoa(size))
 	if next != "" {
@@ -127,15 +128,15 @@ func (f *feed) readPage(ctx context.Context, next string, size int) (page, error
 	f.permit.startPage()
 	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadataList)})
 	if err != nil {
-		return page{}, err
+		return jsonstream.ListMeta{}, err
 	}
 	defer resp.Body.Close()
 	if err := f.beginSnapshot(ctx); err != nil {
-		return page{}, err
+		return jsonstream.ListMeta{}, err
 	}
 	s := f.newSplitter(ctx, resp.Body)
-	defer s.close()
-	return s.list(f.typeMeta, func(raw []byte) error {
+	defer s.Close()
+	return s.List(f.typeMeta, func(raw []byte) error {
 		return f.handleObject(ctx, Item, s, raw)
 	})
 }
@@ -147,11 +148,9 @@ func (f *feed) acceptHeader(metadata string) string {
 	return acceptJSON
 }
 
-func (f *feed) newSplitter(ctx context.Context, body io.Reader) *splitter {
-	s := newSplitter(body, &f.w.cfg.Limiter.buffers)
-	s.permit = &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body, snapshot: f.permit}
-	s.wipe = f.Kind == secretKind
-	return s
+func (f *feed) newSplitter(ctx context.Context, body io.Reader) *jsonstream.Splitter {
+	permit := &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body, snapshot: f.permit}
+	return jsonstream.NewSplitter(body, &f.w.cfg.Limiter.buffers, jsonstream.Options{Wipe: f.Kind == secretKind, Permit: permit})
 }
 
 // readWatchList reads a watch that begins with all objects and marks their end.
@@ -177,7 +176,7 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	idleTimer := time.AfterFunc(f.w.cfg.StreamIdleTimeout, func() { cancel(errNoWatchList) })
 	defer idleTimer.Stop()
 	s := f.newSplitter(ctx, resp.Body)
-	defer s.close()
+	defer s.Close()
 	for {
 		mark, err := f.handleInitialEvent(ctx, s, idleTimer)
 		if context.Cause(ctx) == errNoWatchList {
@@ -191,15 +190,17 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 
 // handleInitialEvent handles one message of a stream. It returns the mark once the objects
 // have ended.
-func (f *feed) handleInitialEvent(ctx context.Context, s *splitter, idleTimer *time.Timer) (vedette.Mark, error) {
-	fr, err := s.frame()
+func (f *feed) handleInitialEvent(ctx context.Context, s *jsonstream.Splitter, idleTimer *time.Timer) (vedette.Mark, error) {
+	fr, err := s.Frame()
 	idleTimer.Stop()
 	defer idleTimer.Reset(f.w.cfg.StreamIdleTimeout)
 	switch {
-	case err == errTooBig:
+	case err == jsonstream.ErrTooLarge:
 		return "", f.handleObject(ctx, Item, s, nil)
+	case err == io.EOF:
+		return "", io.ErrUnexpectedEOF
 	case err != nil:
-		return "", unexpectedEOF(err)
+		return "", err
 	}
 	switch fr.Type {
 	case "ADDED", "MODIFIED":
@@ -209,11 +210,11 @@ func (f *feed) handleInitialEvent(ctx context.Context, s *splitter, idleTimer *t
 	case "ERROR":
 		return "", parseStatus(fr.Object)
 	case "BOOKMARK":
-		m, err := metaOf(fr.Object)
+		m, err := jsonstream.ReadMeta(fr.Object)
 		if err == nil && !m.EndsInitialEvents {
 			err = errNoWatchList // an older API server, that took this for a plain watch
 		}
-		return m.Version, err
+		return vedette.Mark(m.Version), err
 	}
 	return "", errUnknownFrame(fr)
 }
@@ -229,6 +230,12 @@ func (f *feed) noteNoWatchList(err error) error {
 	return err
 }
 
-func errUnknownFrame(fr frame) error {
-	return fmt.Errorf("%w: a watch event of type %.20q", errMalformed, fr.Type)
+// typeMetaOf returns what the items of a list lack: an opening brace, kind,
+// apiVersion and a comma.
+func typeMetaOf(r vedette.Resource) []byte {
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, r.Kind.Name, r.APIVersion())
+}
+
+func errUnknownFrame(fr jsonstream.Frame) error {
+	return fmt.Errorf("%w: a watch event of type %.20q", jsonstream.ErrMalformed, fr.Type)
 }

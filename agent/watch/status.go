@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ type statusError struct {
 
 // Error returns the API server's words.
 func (e *statusError) Error() string {
-	return fmt.Sprintf("the API server answered %d %s: %s", e.Code, firstOf(e.Reason, http.StatusText(e.Code)), e.Message)
+	return fmt.Sprintf("the API server answered %d %s: %s", e.Code, cmp.Or(e.Reason, http.StatusText(e.Code)), e.Message)
 }
 
 // isExpired reports whether the mark or the continue token is too old to go on from.

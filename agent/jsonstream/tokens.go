@@ -1,4 +1,4 @@
-package watch
+package jsonstream
 
 import (
 	"fmt"
@@ -6,15 +6,15 @@ import (
 )
 
 // ensureByte makes the byte at pos readable.
-func (s *splitter) ensureByte() error {
+func (s *Splitter) ensureByte() error {
 	if s.pos < s.end {
 		return nil
 	}
 	return s.fill()
 }
 
-// requireByte is need where the stream may not end.
-func (s *splitter) requireByte() error {
+// requireByte is ensureByte for places where the stream must not end.
+func (s *Splitter) requireByte() error {
 	if err := s.ensureByte(); err == io.EOF {
 		return io.ErrUnexpectedEOF
 	} else {
@@ -22,9 +22,9 @@ func (s *splitter) requireByte() error {
 	}
 }
 
-// peek returns the next byte that is no white space. The error is io.EOF where
-// the stream ends instead.
-func (s *splitter) peek() (byte, error) {
+// peek returns the next byte that is not white space. The error is io.EOF if the
+// stream ends instead.
+func (s *Splitter) peek() (byte, error) {
 	for {
 		if err := s.ensureByte(); err != nil {
 			return 0, err
@@ -32,7 +32,7 @@ func (s *splitter) peek() (byte, error) {
 		switch c := s.buf[s.pos]; c {
 		case ' ', '\t', '\r', '\n':
 			if s.start == s.pos {
-				s.start++ // nothing is kept: the line's end behind an event must not hold a buffer
+				s.start++ // nothing is kept: the newline after an event must not hold a buffer
 			}
 			s.pos++
 		default:
@@ -41,8 +41,8 @@ func (s *splitter) peek() (byte, error) {
 	}
 }
 
-// token moves past the next byte that is no white space and returns it.
-func (s *splitter) token() (byte, error) {
+// token moves past the next byte that is not white space and returns it.
+func (s *Splitter) token() (byte, error) {
 	c, err := s.peek()
 	if err == io.EOF {
 		return 0, io.ErrUnexpectedEOF
@@ -54,7 +54,7 @@ func (s *splitter) token() (byte, error) {
 }
 
 // expect moves past one given byte.
-func (s *splitter) expect(want byte) error {
+func (s *Splitter) expect(want byte) error {
 	c, err := s.token()
 	if err == nil && c != want {
 		return s.malformed(c, fmt.Sprintf("%q", want))
@@ -62,18 +62,18 @@ func (s *splitter) expect(want byte) error {
 	return err
 }
 
-// malformed says what was found in place of what; an HTML page is named as such,
-// since it is what proxies and login portals answer with.
-func (s *splitter) malformed(c byte, want string) error {
+// malformed reports what was found instead of what. It names an HTML page as such,
+// because proxies and login portals answer with one.
+func (s *Splitter) malformed(c byte, want string) error {
 	if c == '<' {
-		return fmt.Errorf("%w: a page of HTML in place of JSON, as proxies and sign-in pages send it", errMalformed)
+		return fmt.Errorf("%w: an HTML page instead of JSON, as proxies and sign-in pages send it", ErrMalformed)
 	}
-	return fmt.Errorf("%w: %s where %s was due", errMalformed, s.excerpt(s.buf[s.pos-1:s.end]), want)
+	return fmt.Errorf("%w: found %s, want %s", ErrMalformed, s.excerpt(s.buf[s.pos-1:s.end]), want)
 }
 
-// excerpt quotes the beginning of what was found, for messages; nothing of what
-// must leave no trace.
-func (s *splitter) excerpt(b []byte) string {
+// excerpt quotes the beginning of b for messages. It quotes nothing if buffers are
+// wiped, because messages outlive the buffers.
+func (s *Splitter) excerpt(b []byte) string {
 	if s.wipe {
 		return "something else"
 	}
@@ -81,7 +81,7 @@ func (s *splitter) excerpt(b []byte) string {
 }
 
 // skip moves past the next value.
-func (s *splitter) skip() error {
+func (s *Splitter) skip() error {
 	c, err := s.token()
 	if err != nil {
 		return err
@@ -95,8 +95,8 @@ func (s *splitter) skip() error {
 	return s.skipScalar(c)
 }
 
-// skipNested moves behind the bracket that closes the one before pos.
-func (s *splitter) skipNested(open byte) error {
+// skipNested moves past the bracket that closes the one before pos.
+func (s *Splitter) skipNested(opening byte) error {
 	for depth := 1; ; {
 		if err := s.requireByte(); err != nil {
 			return err
@@ -120,26 +120,26 @@ func (s *splitter) skipNested(open byte) error {
 			depth++
 		default:
 			if depth--; depth == 0 {
-				return s.checkBracket(open, b[i])
+				return s.checkBracket(opening, b[i])
 			}
 		}
 	}
 }
 
-// isStructural are the bytes that the search for the end of a value stops at.
+// isStructural holds the bytes at which the search for the end of a value stops.
 var isStructural = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
 
 // checkBracket checks that the last bracket of a value matches its first. Brackets
-// inside are counted only: whoever reads the value finds out.
-func (s *splitter) checkBracket(open, end byte) error {
-	if end-open != 2 { // in ASCII "[" and "]", "{" and "}" are two apart
-		return s.malformed(end, fmt.Sprintf("the end of %q", open))
+// inside are only counted: the reader of the value validates them.
+func (s *Splitter) checkBracket(opening, end byte) error {
+	if end-opening != 2 { // in ASCII, "[" and "]" are two apart, and so are "{" and "}"
+		return s.malformed(end, fmt.Sprintf("the end of %q", opening))
 	}
 	return nil
 }
 
-// skipString moves behind the quote that ends the string around pos.
-func (s *splitter) skipString() error {
+// skipString moves past the quote that ends the string around pos.
+func (s *Splitter) skipString() error {
 	for {
 		if err := s.requireByte(); err != nil {
 			return err
@@ -160,12 +160,12 @@ func (s *splitter) skipString() error {
 		if err := s.requireByte(); err != nil {
 			return err
 		}
-		s.pos++ // whatever is escaped
+		s.pos++ // the escaped byte
 	}
 }
 
-// skipScalar moves behind a number or a literal whose first byte is c.
-func (s *splitter) skipScalar(c byte) error {
+// skipScalar moves past a number or a literal whose first byte is c.
+func (s *Splitter) skipScalar(c byte) error {
 	if !isScalar(c) {
 		return s.malformed(c, "a value")
 	}

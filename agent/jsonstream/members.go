@@ -1,16 +1,16 @@
-package watch
+package jsonstream
 
 import (
 	"fmt"
 	"io"
 )
 
-// extent is where a value lies, counted from what is kept, so that it stays
-// right while the buffer moves and grows.
+// extent is where a value lies. It counts from start, so that it stays valid while
+// the buffer moves and grows.
 type extent struct{ from, to int }
 
 // value moves past the next value and returns its extent.
-func (s *splitter) value() (extent, error) {
+func (s *Splitter) value() (extent, error) {
 	if _, err := s.peek(); err == io.EOF {
 		return extent{}, io.ErrUnexpectedEOF
 	} else if err != nil {
@@ -21,17 +21,18 @@ func (s *splitter) value() (extent, error) {
 	return extent{from, s.pos - s.start}, err
 }
 
-// bytes returns a value that is still kept.
-func (s *splitter) bytes(e extent) []byte {
+// bytes returns a value that is still kept, or nil if it was too large.
+func (s *Splitter) bytes(e extent) []byte {
 	if s.overflowed {
 		return nil
 	}
 	return s.buf[s.start+e.from : s.start+e.to]
 }
 
-// text returns the next value where it is a string without escapes, and nil
-// where it is anything else. It is valid until the next call.
-func (s *splitter) text() ([]byte, error) {
+// text returns the next value without its quotes if it is a string, and nil if it
+// is anything else. Escapes are not resolved. The bytes are valid until the next
+// call.
+func (s *Splitter) text() ([]byte, error) {
 	e, err := s.value()
 	if err != nil {
 		return nil, err
@@ -43,9 +44,9 @@ func (s *splitter) text() ([]byte, error) {
 	return b[1 : len(b)-1], nil
 }
 
-// object walks the members of the next value, an object. The member function
-// gets each key, which is valid until it reads on, and must move past the value.
-func (s *splitter) object(member func(key string) error) error {
+// object walks the members of the next value, an object. The member function gets
+// each key as internKey returns it, and must move past the value.
+func (s *Splitter) object(member func(key string) error) error {
 	if err := s.expect('{'); err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (s *splitter) object(member func(key string) error) error {
 		}
 		key := s.bytes(e)
 		if !s.overflowed && (len(key) < 2 || key[0] != '"') {
-			return fmt.Errorf("%w: %s where the name of a member was due", errMalformed, s.excerpt(key))
+			return fmt.Errorf("%w: found %s, want the name of a member", ErrMalformed, s.excerpt(key))
 		}
 		name := internKey(key)
 		if err := s.expect(':'); err != nil {
@@ -67,7 +68,7 @@ func (s *splitter) object(member func(key string) error) error {
 }
 
 // array walks the elements of the next value, an array or null.
-func (s *splitter) array(element func() error) error {
+func (s *Splitter) array(element func() error) error {
 	c, err := s.token()
 	if err != nil {
 		return err
@@ -81,9 +82,9 @@ func (s *splitter) array(element func() error) error {
 	return s.sequence(']', element)
 }
 
-// sequence walks what stands between commas up to an end. The opening bracket
-// has been read.
-func (s *splitter) sequence(end byte, element func() error) error {
+// sequence walks comma-separated elements up to an end. The caller has read the
+// opening bracket.
+func (s *Splitter) sequence(end byte, element func() error) error {
 	c, err := s.peek()
 	if err == nil && c == end {
 		return s.expect(end)
@@ -105,8 +106,8 @@ func (s *splitter) sequence(end byte, element func() error) error {
 	}
 }
 
-// internKey returns the members that this package asks for without allocating,
-// and "" for all others.
+// internKey returns the name of a member that this package reads, and "" for all
+// others. It does not allocate, which matters because every event passes here.
 func internKey(quoted []byte) string {
 	if len(quoted) < 2 {
 		return ""
@@ -136,8 +137,8 @@ func internKey(quoted []byte) string {
 		return "namespace"
 	case endOfInitialEvents:
 		return endOfInitialEvents
-	case managedAnnotation:
-		return managedAnnotation
+	case ManagedAnnotation:
+		return ManagedAnnotation
 	}
 	return ""
 }

@@ -1,14 +1,12 @@
-package watch
+package jsonstream
 
-import (
-	"fmt"
-)
+import "fmt"
 
-// onlyMetadata makes, in place, an object of a feed that is asked for as
-// metadata only: the kind that it is of, and its metadata. It fails closed: an
-// answer that holds anything more did not heed what was asked, and none of it
-// is passed on.
-func onlyMetadata(raw, typeMeta []byte) ([]byte, error) {
+// OnlyMetadata turns a PartialObjectMetadata, in place, into an object with the
+// given kind and apiVersion and the same metadata. TypeMeta has the form that List
+// describes. It fails closed: if raw has any other member, the API server ignored the
+// Accept header, and nothing of the object is returned.
+func OnlyMetadata(raw, typeMeta []byte) ([]byte, error) {
 	s := splitBytes(raw)
 	var metadata extent
 	kind := ""
@@ -25,19 +23,19 @@ func onlyMetadata(raw, typeMeta []byte) ([]byte, error) {
 			metadata, err = s.value()
 			return err
 		}
-		return fmt.Errorf("%w: more than the metadata that was asked for", errMalformed)
+		return fmt.Errorf("%w: an object with more than the requested metadata", ErrMalformed)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if kind != "PartialObjectMetadata" || metadata.to == 0 {
-		return nil, fmt.Errorf("%w: a %.40q where PartialObjectMetadata was asked for", errMalformed, kind)
+		return nil, fmt.Errorf("%w: got kind %.40q, want PartialObjectMetadata", ErrMalformed, kind)
 	}
-	return wrapMetadata(raw[s.start:], metadata, typeMeta), nil // extents count from what is kept
+	return wrapMetadata(raw[s.start:], metadata, typeMeta), nil // extents count from start
 }
 
-// wrapMetadata writes head before the metadata and a brace behind it. Head is
-// shorter than what stood there, but for kinds of very long names.
+// wrapMetadata writes typeMeta in front of the metadata and a brace after it. It
+// copies only if the name of the kind is so long that typeMeta does not fit.
 func wrapMetadata(raw []byte, metadata extent, typeMeta []byte) []byte {
 	const name = `"metadata":`
 	body := raw[metadata.from:metadata.to]

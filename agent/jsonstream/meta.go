@@ -1,45 +1,44 @@
-package watch
+package jsonstream
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-
-	"github.com/vedette-io/vedette"
 )
 
-// meta is what is read of an object here.
-type meta struct {
+// Meta is the part of an object's metadata that this package reads.
+type Meta struct {
 	Kind              string
 	Name              string
 	Namespace         string
-	Version           vedette.Mark
-	EndsInitialEvents bool // it is the bookmark that ends the initial events
-	Managed           bool // Spinnaker wrote its application on it
+	Version           string // the resourceVersion
+	EndsInitialEvents bool   // the object is the bookmark that ends the initial events
+	Managed           bool   // the object has Spinnaker's application annotation
 }
 
-// errStopWalk stops a walk whose purpose is met.
-var errStopWalk = errors.New("enough")
+// errStopWalk ends a walk early. It never leaves the package.
+var errStopWalk = errors.New("stop walking")
 
-// versionOf returns the resourceVersion of an object. It reads no further than
-// that, which is a few hundred bytes of most objects.
-func versionOf(raw []byte) (vedette.Mark, error) {
-	var m meta
+// ResourceVersion returns the resourceVersion of an object. It stops reading there,
+// which is after a few hundred bytes of most objects.
+func ResourceVersion(raw []byte) (string, error) {
+	var m Meta
 	err := walkMeta(raw, &m, func() bool { return m.Version != "" })
 	if err == nil && m.Version == "" {
-		err = fmt.Errorf("%w: an object without metadata.resourceVersion", errMalformed)
+		err = fmt.Errorf("%w: an object without metadata.resourceVersion", ErrMalformed)
 	}
 	return m.Version, err
 }
 
-// metaOf reads all of meta.
-func metaOf(raw []byte) (meta, error) {
-	var m meta
+// ReadMeta reads the metadata of an object. If the object is cut off, it returns what
+// it found together with the error.
+func ReadMeta(raw []byte) (Meta, error) {
+	var m Meta
 	err := walkMeta(raw, &m, func() bool { return false })
 	return m, err
 }
 
-func walkMeta(raw []byte, m *meta, done func() bool) error {
+func walkMeta(raw []byte, m *Meta, done func() bool) error {
 	s := splitBytes(raw)
 	err := s.object(func(key string) error {
 		switch key {
@@ -66,14 +65,14 @@ func walkMeta(raw []byte, m *meta, done func() bool) error {
 	return err
 }
 
-func (s *splitter) metaMember(key string, m *meta) error {
+func (s *Splitter) metaMember(key string, m *Meta) error {
 	var target *string
 	switch key {
 	case "annotations":
 		return s.annotations(m)
 	case "resourceVersion":
 		b, err := s.text()
-		m.Version = vedette.Mark(b)
+		m.Version = string(b)
 		return err
 	case "name":
 		target = &m.Name
@@ -87,23 +86,23 @@ func (s *splitter) metaMember(key string, m *meta) error {
 	return err
 }
 
-func (s *splitter) annotations(m *meta) error {
+func (s *Splitter) annotations(m *Meta) error {
 	if c, err := s.peek(); err != nil || c != '{' {
 		return s.skip()
 	}
 	return s.object(func(key string) error {
-		if key != endOfInitialEvents && key != managedAnnotation {
+		if key != endOfInitialEvents && key != ManagedAnnotation {
 			return s.skip()
 		}
 		b, err := s.text()
 		m.EndsInitialEvents = m.EndsInitialEvents || key == endOfInitialEvents && string(b) == "true"
-		m.Managed = m.Managed || key == managedAnnotation && len(b) > 0
+		m.Managed = m.Managed || key == ManagedAnnotation && len(b) > 0
 		return err
 	})
 }
 
-// hasTypeMeta reports whether an object says its kind before its metadata or spec, as
-// every encoder in Kubernetes writes it.
+// hasTypeMeta reports whether an object begins with kind or apiVersion, as every
+// encoder of Kubernetes writes it.
 func hasTypeMeta(raw []byte) bool {
 	rest := bytes.TrimLeft(raw[1:], " \t\r\n")
 	return bytes.HasPrefix(rest, []byte(`"kind"`)) || bytes.HasPrefix(rest, []byte(`"apiVersion"`))

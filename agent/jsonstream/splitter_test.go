@@ -1,4 +1,4 @@
-package watch
+package jsonstream
 
 import (
 	"bytes"
@@ -8,18 +8,16 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"github.com/vedette-io/vedette"
 )
 
-var podTypeMeta = typeMetaOf(vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1"})
+var podTypeMeta = []byte(`{"kind":"Pod","apiVersion":"v1",`)
 
-// splitList reads a list and returns its items.
-func splitList(r io.Reader, limit int) (items []string, p page, err error) {
-	s := newSplitter(r, new(bufferPool))
+// splitList reads a list and returns its items and its metadata.
+func splitList(r io.Reader, limit int) (items []string, p ListMeta, err error) {
+	s := NewSplitter(r, new(BufferPool), Options{})
 	s.max = limit
-	defer s.close()
-	p, err = s.list(podTypeMeta, func(raw []byte) error {
+	defer s.Close()
+	p, err = s.List(podTypeMeta, func(raw []byte) error {
 		items = append(items, string(raw))
 		return nil
 	})
@@ -30,25 +28,25 @@ func TestListIsReadInAnyOrder(t *testing.T) {
 	for _, tt := range []struct {
 		why, body string
 		want      []string
-		page      page
+		page      ListMeta
 	}{
-		{"built-in kinds: metadata first, and items without kind",
+		{"built-in kinds: metadata first, items without kind",
 			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"c","remainingItemCount":3},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`,
 			[]string{`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}`},
-			page{Kind: "PodList", Version: "7", Continue: "c"}},
-		{"custom kinds: items first, and whole",
+			ListMeta{Kind: "PodList", Version: "7", Continue: "c"}},
+		{"custom kinds: items first, with kind",
 			` {"apiVersion":"v1","items":[{"apiVersion":"v1","kind":"Pod"}, {"kind":"Pod"} ],"kind":"PodList","metadata":{"continue":"","resourceVersion":"7"}}`,
-			[]string{`{"apiVersion":"v1","kind":"Pod"}`, `{"kind":"Pod"}`}, page{Kind: "PodList", Version: "7"}},
-		{"no items", `{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":null}`, nil, page{Kind: "PodList", Version: "7"}},
-		{"an empty list", `{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[ ]}`, nil, page{Kind: "PodList", Version: "7"}},
-		{"an item without members", `{"metadata":{"resourceVersion":"7"},"items":[{ }]}`, []string{`{"kind":"Pod","apiVersion":"v1"}`}, page{Version: "7"}},
-		{"brackets and quotes inside of strings", `{"metadata":{"resourceVersion":"7"},"items":[{"kind":"]}\"[{\\"}]}`,
-			[]string{`{"kind":"]}\"[{\\"}`}, page{Version: "7"}},
+			[]string{`{"apiVersion":"v1","kind":"Pod"}`, `{"kind":"Pod"}`}, ListMeta{Kind: "PodList", Version: "7"}},
+		{"no items", `{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":null}`, nil, ListMeta{Kind: "PodList", Version: "7"}},
+		{"an empty list", `{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[ ]}`, nil, ListMeta{Kind: "PodList", Version: "7"}},
+		{"an item without members", `{"metadata":{"resourceVersion":"7"},"items":[{ }]}`, []string{`{"kind":"Pod","apiVersion":"v1"}`}, ListMeta{Version: "7"}},
+		{"brackets and quotes inside strings", `{"metadata":{"resourceVersion":"7"},"items":[{"kind":"]}\"[{\\"}]}`,
+			[]string{`{"kind":"]}\"[{\\"}`}, ListMeta{Version: "7"}},
 	} {
 		for name, r := range map[string]io.Reader{"whole": strings.NewReader(tt.body), "byte by byte": iotest.OneByteReader(strings.NewReader(tt.body))} {
 			items, p, err := splitList(r, maxObjectBytes)
 			if err != nil || strings.Join(items, "\n") != strings.Join(tt.want, "\n") || p != tt.page {
-				t.Errorf("%s, %s: got %q, %+v, %v", tt.why, name, items, p, err)
+				t.Errorf("%s, %s: got %q, %+v, %v, want %q, %+v", tt.why, name, items, p, err, tt.want, tt.page)
 			}
 		}
 	}
@@ -56,22 +54,22 @@ func TestListIsReadInAnyOrder(t *testing.T) {
 
 func TestMalformedListIsRejected(t *testing.T) {
 	for _, tt := range []struct{ why, body, want string }{
-		{"a page of HTML", "<html><body>Sign in</body></html>", "a page of HTML"},
-		{"words", "upstream connect error", `"upstream connect err" where '{' was due`},
+		{"an HTML page", "<html><body>Sign in</body></html>", "an HTML page"},
+		{"text", "upstream connect error", `found "upstream connect err", want '{'`},
 		{"another document", `{"kind":"APIVersions","versions":["v1"]}`, "without a resourceVersion: APIVersions"},
-		{"an item that is no object", `{"metadata":{"resourceVersion":"7"},"items":[1]}`, "where an object was due"},
-		{"items that are no array", `{"metadata":{"resourceVersion":"7"},"items":{}}`, "where an array was due"},
+		{"an item that is not an object", `{"metadata":{"resourceVersion":"7"},"items":[1]}`, "want an object"},
+		{"items that are not an array", `{"metadata":{"resourceVersion":"7"},"items":{}}`, "want an array"},
 		{"brackets that do not match", `{"metadata":{"resourceVersion":"7"},"items":[{]]}`, "the end of"},
 	} {
 		_, _, err := splitList(strings.NewReader(tt.body), maxObjectBytes)
-		if !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v", tt.why, err)
+		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got error %v, want %q", tt.why, err, tt.want)
 		}
 	}
 	whole := `{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}`
 	for n := range len(whole) {
 		if _, _, err := splitList(strings.NewReader(whole[:n]), maxObjectBytes); !errors.Is(unexpectedEOF(err), io.ErrUnexpectedEOF) {
-			t.Errorf("cut after %d bytes: got %v", n, err)
+			t.Errorf("cut after %d bytes: got error %v, want %v", n, err, io.ErrUnexpectedEOF)
 		}
 	}
 }
@@ -81,41 +79,40 @@ func TestTooLargeObjectIsSkipped(t *testing.T) {
 	list := `{"metadata":{"resourceVersion":"7"},"items":[{"kind":"a"},` + largeObject + `,{"kind":"b"}]}`
 	items, p, err := splitList(strings.NewReader(list), 100<<10)
 	if err != nil || p.Version != "7" || strings.Join(items, ",") != `{"kind":"a"},,{"kind":"b"}` {
-		t.Errorf("list: got %.100q, %+v, %v", items, p, err)
+		t.Errorf("list with a large item: got %.100q, %+v, %v, want two items and nil between them", items, p, err)
 	}
 
 	frames := `{"type":"ADDED","object":` + largeObject + "}\n" + `{"object":{"kind":"b"},"type":"DELETED"}` + "\n"
-	s := newSplitter(strings.NewReader(frames), new(bufferPool))
+	s := NewSplitter(strings.NewReader(frames), new(BufferPool), Options{})
 	s.max = 100 << 10
-	if _, err := s.frame(); err != errTooBig {
-		t.Errorf("a big frame: got %v", err)
+	if _, err := s.Frame(); err != ErrTooLarge {
+		t.Errorf("large frame: got error %v, want %v", err, ErrTooLarge)
 	}
-	if m, _ := metaOf(embeddedObject(s.overflowPrefix)); m.Name != "huge" || m.Namespace != "ns" {
-		t.Errorf("it was called %+v", m)
+	if m, _ := ReadMeta(FrameObject(s.TakeOverflowPrefix())); m.Name != "huge" || m.Namespace != "ns" {
+		t.Errorf("large frame: got metadata %+v, want ns/huge", m)
 	}
-	if f, err := s.frame(); err != nil || f.Type != "DELETED" || string(f.Object) != `{"kind":"b"}` {
-		t.Errorf("the frame behind it: got %+v, %v", f, err)
+	if f, err := s.Frame(); err != nil || f.Type != "DELETED" || string(f.Object) != `{"kind":"b"}` {
+		t.Errorf("frame after the large one: got %+v, %v, want DELETED", f, err)
 	}
-	if _, err := s.frame(); err != io.EOF {
-		t.Errorf("the end: got %v", err)
+	if _, err := s.Frame(); err != io.EOF {
+		t.Errorf("end of stream: got error %v, want EOF", err)
 	}
 	if len(s.buf) > 256<<10 {
-		t.Errorf("the buffer grew to %d bytes", len(s.buf))
+		t.Errorf("got a buffer of %d bytes, want at most %d", len(s.buf), 256<<10)
 	}
 }
 
-// TestIdleSplitterHoldsNoBuffer reads an event and then waits for one that does
-// not come.
+// TestIdleSplitterHoldsNoBuffer reads an event and then waits for another one.
 func TestIdleSplitterHoldsNoBuffer(t *testing.T) {
 	r, w := io.Pipe()
-	s := newSplitter(r, new(bufferPool))
+	s := NewSplitter(r, new(BufferPool), Options{})
 	written := make(chan struct{})
 	go func() {
 		_, _ = w.Write([]byte(`{"type":"ADDED","object":{"a":"` + strings.Repeat("x", 50000) + `"}}` + "\n"))
 		_, _ = w.Write([]byte(" ")) // taken only once the splitter reads on
 		close(written)
 	}()
-	if _, err := s.frame(); err != nil {
+	if _, err := s.Frame(); err != nil {
 		t.Fatal(err)
 	}
 	held := make(chan int, 1)
@@ -124,36 +121,36 @@ func TestIdleSplitterHoldsNoBuffer(t *testing.T) {
 		held <- 0
 		w.Close()
 	}()
-	if _, err := s.frame(); err != io.EOF {
+	if _, err := s.Frame(); err != io.EOF {
 		t.Fatal(err)
 	}
 	<-held
 	if s.buf != nil {
-		t.Errorf("it holds %d bytes", len(s.buf))
+		t.Errorf("got a buffer of %d bytes while idle, want none", len(s.buf))
 	}
 }
 
 func TestOnlyMetadataFailsClosed(t *testing.T) {
-	typeMeta := typeMetaOf(vedette.Resource{Kind: secretKind, Version: "v1"})
+	typeMeta := []byte(`{"kind":"Secret","apiVersion":"v1",`)
 	for _, tt := range []struct{ why, raw, want string }{
-		{"what was asked for", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`},
-		{"in another order, with space", ` {"metadata" : {"name":"a"}, "apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"}`, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`},
+		{"the requested form", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`},
+		{"another order, with white space", ` {"metadata" : {"name":"a"}, "apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"}`, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`},
 		{"the Secret itself", `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"},"data":{"p":"cGFzcw=="}}`, ""},
 		{"a Secret without data", `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`, ""},
 		{"metadata and more", `{"kind":"PartialObjectMetadata","metadata":{"name":"a"},"stringData":{"p":"pass"}}`, ""},
 		{"no metadata", `{"kind":"PartialObjectMetadata"}`, ""},
 	} {
-		got, err := onlyMetadata([]byte(tt.raw), typeMeta)
+		got, err := OnlyMetadata([]byte(tt.raw), typeMeta)
 		if string(got) != tt.want || (err == nil) != (tt.want != "") {
-			t.Errorf("%s: got %s, %v", tt.why, got, err)
+			t.Errorf("%s: got %s, %v, want %q", tt.why, got, err, tt.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "pass") {
-			t.Errorf("%s: the error repeats it: %v", tt.why, err)
+			t.Errorf("%s: the error contains secret data: %v", tt.why, err)
 		}
 	}
 }
 
-// choppedReader reads n bytes at a time, n drawn from the input itself.
+// choppedReader reads at most n+1 bytes at a time.
 type choppedReader struct {
 	r io.Reader
 	n byte
@@ -161,19 +158,20 @@ type choppedReader struct {
 
 func (c choppedReader) Read(b []byte) (int, error) { return c.r.Read(b[:min(len(b), int(c.n)+1)]) }
 
-// FuzzFrames holds the splitter to encoding/json: where that reads the stream,
-// the splitter finds the same extents; on all else it ends with an error.
+// FuzzFrames compares the Splitter with encoding/json. If encoding/json can read the
+// stream, the Splitter must find the same extents. It must end any other stream with
+// an error.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED","object":{"metadata":{"resourceVersion":"1"}}}`+"\n"+`{"object":{},"type":"X"}`), byte(3))
 	f.Add([]byte(`{"type":"BOOKMARK","object":{"a":"\\\"}","b":[1,-2.5e+3,true,null,{"c":[]}]}} `), byte(0))
 	f.Add([]byte(`<html>`), byte(200))
 	f.Add([]byte(`{"type":"A","object":{"a":"`+strings.Repeat("\\u0041", 3000)+`"}}`), byte(255))
 	f.Fuzz(func(t *testing.T, stream []byte, n byte) {
-		s := newSplitter(choppedReader{bytes.NewReader(stream), n}, new(bufferPool))
-		defer s.close()
+		s := NewSplitter(choppedReader{bytes.NewReader(stream), n}, new(BufferPool), Options{})
+		defer s.Close()
 		want := json.NewDecoder(bytes.NewReader(stream))
 		for valid := true; ; {
-			got, err := s.frame()
+			got, err := s.Frame()
 			var w map[string]json.RawMessage
 			if valid = valid && want.Decode(&w) == nil; valid {
 				compareFrame(t, w, got, err)
@@ -181,21 +179,21 @@ func FuzzFrames(f *testing.F) {
 			if err != nil {
 				return
 			}
-			_, _ = versionOf(got.Object)
-			_, _ = onlyMetadata(bytes.Clone(got.Object), podTypeMeta)
+			_, _ = ResourceVersion(got.Object)
+			_, _ = OnlyMetadata(bytes.Clone(got.Object), podTypeMeta)
 		}
 	})
 }
 
-// compareFrame checks frames whose members stand there once, under names
-// without escapes, as all encoders write them.
-func compareFrame(t *testing.T, want map[string]json.RawMessage, got frame, err error) {
+// compareFrame compares frames that have each member once, under a name without
+// escapes, because all encoders write them so.
+func compareFrame(t *testing.T, want map[string]json.RawMessage, got Frame, err error) {
 	var kind string
 	if json.Unmarshal(want["type"], &kind) != nil || len(want["object"]) == 0 || want["object"][0] != '{' || strings.ContainsAny(string(want["type"]), `\`) {
 		return
 	}
 	if err != nil {
-		t.Fatalf("got %v for %s %s", err, kind, want["object"])
+		t.Fatalf("frame %s %s: got error %v, want none", kind, want["object"], err)
 	}
 	var a, b any
 	if json.Unmarshal(got.Object, &a) != nil || json.Unmarshal(want["object"], &b) != nil {
@@ -203,7 +201,7 @@ func compareFrame(t *testing.T, want map[string]json.RawMessage, got frame, err 
 	}
 }
 
-// FuzzList holds lists to the same, and objects to their version.
+// FuzzList compares the items of lists with those that encoding/json finds.
 func FuzzList(f *testing.F) {
 	f.Add([]byte(`{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a","resourceVersion":"5"}},{}]}`), byte(3))
 	f.Add([]byte(`{"items":[{"kind":"Pod","x":"`+strings.Repeat("y", 20000)+`"}],"metadata":{"resourceVersion":"7","continue":"c"}}`), byte(255))
@@ -221,32 +219,32 @@ func FuzzList(f *testing.F) {
 		}
 		for i, item := range items {
 			if item != "" && json.Valid(want.Items[i]) && !json.Valid([]byte(item)) {
-				t.Errorf("item %d became %q, of %q", i, item, want.Items[i])
+				t.Errorf("item %d: got %q, want %q", i, item, want.Items[i])
 			}
 		}
 		_ = p
 	})
 }
 
-// BenchmarkFrames reads watch events of 7.6 KB and their versions.
+// BenchmarkFrames reads watch events of 7.6 KB and their resourceVersions.
 func BenchmarkFrames(b *testing.B) {
 	frame := `{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"default","uid":"8b1b1e5c","resourceVersion":"12345"},"spec":{` +
 		strings.Repeat(`"containers":[{"name":"app","image":"registry/app:1","env":[{"name":"A","value":"\"b\""}],"resources":{"limits":{"cpu":"1","memory":"128Mi"}}}],`, 52) + `"x":1}}}` + "\n"
-	s := newSplitter(&repeatingReader{text: frame}, new(bufferPool))
+	s := NewSplitter(&repeatingReader{text: frame}, new(BufferPool), Options{})
 	b.SetBytes(int64(len(frame)))
 	b.ReportAllocs()
 	for b.Loop() {
-		f, err := s.frame()
+		f, err := s.Frame()
 		if err != nil {
 			b.Fatal(err)
 		}
-		if v, err := versionOf(f.Object); err != nil || v != "12345" {
+		if v, err := ResourceVersion(f.Object); err != nil || v != "12345" {
 			b.Fatal(v, err)
 		}
 	}
 }
 
-// repeatingReader reads one text again and again.
+// repeatingReader returns the same text again and again.
 type repeatingReader struct {
 	text string
 	at   int
