@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // kindCache keeps what the cluster told of its kinds. What is looked for and not
@@ -18,7 +18,7 @@ import (
 // is asked for anew when it is old, or when its path answers 404.
 type kindCache struct {
 	mu        sync.Mutex
-	catalogue watch.Catalogue
+	catalogue kube.Catalogue
 	versions  map[string]cachedVersion // by apiVersion
 }
 
@@ -144,7 +144,7 @@ func (o *Operator) resolveByName(ctx context.Context, name string) (vedette.Reso
 
 // chooseResource takes the kind that a name means. Kubernetes' own groups come first,
 // among them the core, because users who write "event" or "ingress" mean those.
-func chooseResource(cat watch.Catalogue, name string) (vedette.Resource, error) {
+func chooseResource(cat kube.Catalogue, name string) (vedette.Resource, error) {
 	var native, others []vedette.Resource
 	for _, r := range cat.Resources { // sorted by group, the core group first
 		switch {
@@ -172,7 +172,7 @@ func chooseResource(cat watch.Catalogue, name string) (vedette.Resource, error) 
 func (o *Operator) invalidateKinds() {
 	o.kinds.mu.Lock()
 	defer o.kinds.mu.Unlock()
-	o.kinds.catalogue, o.kinds.versions = watch.Catalogue{}, nil
+	o.kinds.catalogue, o.kinds.versions = kube.Catalogue{}, nil
 }
 
 func groupVersionPath(apiVersion string) string {

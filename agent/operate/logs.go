@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // defaultContainerAnnotation is the annotation of a pod that says whose logs are meant.
@@ -107,7 +107,7 @@ func (o *Operator) openLog(ctx context.Context, p resourcePath, a vedette.LogsAr
 }
 
 func (o *Operator) readLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
-	resp, err := o.cluster.Stream(ctx, watch.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
+	resp, err := o.cluster.Stream(ctx, kube.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
 	if err != nil {
 		return nil, err
 	}

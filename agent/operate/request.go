@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // The media types of patches.
@@ -97,7 +97,7 @@ func (o *Operator) send(ctx context.Context, req request) ([]byte, int, error) {
 }
 
 func (o *Operator) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
-	resp, err := o.cluster.Do(ctx, watch.Request{
+	resp, err := o.cluster.Do(ctx, kube.Request{
 		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body, WipeBuffers: req.sensitive})
 	if err != nil {
 		return nil, 0, req.classifySendError(ctx, err)
@@ -122,7 +122,7 @@ func (req request) classifySendError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !strings.Contains(err.Error(), cause.Error()) {
 		err = fmt.Errorf("%w (%w)", err, cause)
 	}
-	if req.isReadOnly() || !watch.MayHaveBeenSent(err) {
+	if req.isReadOnly() || !kube.MayHaveBeenSent(err) {
 		return err
 	}
 	return &lostError{err: err}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // minWatchDuration is how long a watch must last to count as one.
@@ -59,7 +60,7 @@ func (f *feed) openWatch(ctx context.Context, plan watchPlan) (*http.Response, e
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("resourceVersion", string(f.mark))
 	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(plan.duration/time.Second))))
-	return f.getStream(ctx, plan.timeouts, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadata)})
+	return f.getStream(ctx, plan.timeouts, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 }
 
 // readEvents tells one message after the other. It returns io.EOF where the watch
@@ -102,7 +103,7 @@ func (f *feed) handleFrame(ctx context.Context, s *jsonstream.Splitter, fr jsons
 	case "BOOKMARK":
 		return f.bookmark(ctx, fr.Object)
 	case "ERROR":
-		return parseStatus(fr.Object)
+		return kube.ParseStatus(fr.Object)
 	}
 	return errUnknownFrame(fr)
 }
@@ -184,6 +185,6 @@ func (f *feed) filterManaged(t EventType, raw []byte) (EventType, error) {
 // reportSkipped names an object that was too big, as far as its beginning tells.
 func (f *feed) reportSkipped(ctx context.Context, beginning []byte) error {
 	m, _ := jsonstream.ReadMeta(jsonstream.FrameObject(beginning)) // it is cut off; what was found counts
-	f.warning = fmt.Sprintf("%s/%s is bigger than 16 MiB and left out", cmp.Or(m.Namespace, "-"), cmp.Or(m.Name, "an object"))
+	f.warning = fmt.Sprintf("%s/%s is larger than 16 MiB and was skipped", cmp.Or(m.Namespace, "-"), cmp.Or(m.Name, "an object"))
 	return f.reportStatus(ctx, f.lastStatus.State, f.warning)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // Config is how a Watcher goes about it. Zero values mean the defaults.
@@ -58,7 +59,7 @@ func (c Config) withDefaults() Config {
 		{&c.MinBackoff, time.Second}, {&c.MaxBackoff, 30 * time.Second},
 		{&c.MinDeniedBackoff, time.Minute}, {&c.MaxDeniedBackoff, 5 * time.Minute},
 		{&c.MinWatchTimeout, 5 * time.Minute}, {&c.MaxWatchTimeout, 10 * time.Minute},
-		{&c.RediscoverInterval, 10 * time.Minute}, {&c.SettleDelay, time.Second}, {&c.StreamIdleTimeout, 30 * time.Second}, {&c.IdleTimeout, defaultIdleTimeout}, {&c.PagePermitTimeout, 3 * time.Second}, {&c.LargeObjectTimeout, time.Minute},
+		{&c.RediscoverInterval, 10 * time.Minute}, {&c.SettleDelay, time.Second}, {&c.StreamIdleTimeout, 30 * time.Second}, {&c.IdleTimeout, kube.DefaultIdleTimeout}, {&c.PagePermitTimeout, 3 * time.Second}, {&c.LargeObjectTimeout, time.Minute},
 	} {
 		if *d.value <= 0 {
 			*d.value = d.fallback

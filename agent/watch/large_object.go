@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // maxLargeObjects is how many feeds of all accounts may read an object into a buffer
@@ -26,6 +28,12 @@ type largeObjectPermit struct {
 	timer     *time.Timer   // runs while the API server is waited for
 }
 
+// canceler is a response body whose request can be canceled.
+type canceler interface {
+	Cancel(*kube.StallError)
+}
+
+// Acquire waits for the permit.
 func (t *largeObjectPermit) Acquire() error {
 	if err := acquirePermit(t.ctx, t.permits); err != nil {
 		return err
@@ -33,8 +41,8 @@ func (t *largeObjectPermit) Acquire() error {
 	t.setHeld(true)
 	t.remaining = t.limit
 	t.timer = time.AfterFunc(t.remaining, func() {
-		if b, ok := t.body.(*timeoutBody); ok {
-			b.cancel(&stallError{during: "a big object did not end", limit: t.limit, big: true})
+		if b, ok := t.body.(canceler); ok {
+			b.Cancel(&kube.StallError{Phase: "a large object did not end", Limit: t.limit, LargeObject: true})
 		}
 	})
 	t.timer.Stop()

@@ -32,7 +32,7 @@ func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		for _, permit := range permits {
-			permit.snapshot.startWait()
+			permit.snapshot.StartWait()
 			time.Sleep(2 * time.Second) // the API server is slow, and the shared turn is gone
 			endWait(t, permit.snapshot, 1)
 			permit.Release()

@@ -12,10 +12,14 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // errNoWatchList says that the API server can't begin a watch with a snapshot.
 var errNoWatchList = errors.New("the API server does not stream snapshots; lists are used from now on")
+
+// defaultPageSize is how many objects a list requests at a time.
+const defaultPageSize = 500
 
 // maxPageSize bounds how far pages grow after lists that expired.
 const maxPageSize = 16 * defaultPageSize
@@ -81,11 +85,11 @@ func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 		var p jsonstream.ListMeta
 		p, err = f.readPageRetrying(ctx, next)
 		if err == nil && p.Continue == next {
-			err = errSamePage
+			err = kube.ErrSamePage
 		}
 		next = p.Continue
 	}
-	var status *statusError
+	var status *kube.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusGone {
 		f.pageSize = min(2*f.pageSize, maxPageSize)
 		return "", fmt.Errorf("%w: %w", errExpired, err)
@@ -102,7 +106,7 @@ func (f *feed) readPageRetrying(ctx context.Context, next string) (jsonstream.Li
 	size := f.pageSize
 	for {
 		p, err := f.readPage(ctx, next, size)
-		if err == nil || statusCodeOf(err) != 0 || ctx.Err() != nil || size <= defaultPageSize/16 || !isInterrupted(err) {
+		if err == nil || kube.StatusCode(err) != 0 || ctx.Err() != nil || size <= defaultPageSize/16 || !kube.IsInterrupted(err) {
 			return p, err
 		}
 		size /= 4
@@ -112,21 +116,16 @@ func (f *feed) readPageRetrying(ctx context.Context, next string) (jsonstream.Li
 	}
 }
 
-// isInterrupted reports whether an answer ended before its end.
-func isInterrupted(err error) bool {
-	return errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "stream error")
-}
-
 func (f *feed) readPage(ctx context.Context, next string, size int) (jsonstream.ListMeta, error) {
 	q := f.query()
 	q.Set("limit", strconv.Itoa(size))
 	if next != "" {
 		q.Set("continue", next)
 	}
-	l := f.w.c.timeouts()
-	l.permit = f.permit
+	l := f.w.c.Timeouts()
+	l.Waiter = f.permit
 	f.permit.startPage()
-	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadataList)})
+	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadataList)})
 	if err != nil {
 		return jsonstream.ListMeta{}, err
 	}
@@ -145,7 +144,7 @@ func (f *feed) acceptHeader(metadata string) string {
 	if f.metadataOnly {
 		return metadata
 	}
-	return acceptJSON
+	return kube.AcceptJSON
 }
 
 func (f *feed) newSplitter(ctx context.Context, body io.Reader) *jsonstream.Splitter {
@@ -164,8 +163,8 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("timeoutSeconds", strconv.Itoa(int(f.w.cfg.MaxWatchTimeout/time.Second)))
 	// StreamIdleTimeout, which means that lists are tried instead, comes first.
-	l := timeouts{header: f.w.c.opts.HeaderTimeout, progress: 2 * f.w.cfg.StreamIdleTimeout, permit: f.permit}
-	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadata)})
+	l := kube.Timeouts{Header: f.w.c.Timeouts().Header, Progress: 2 * f.w.cfg.StreamIdleTimeout, Waiter: f.permit}
+	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 	if err != nil {
 		return "", f.noteNoWatchList(err)
 	}
@@ -208,7 +207,7 @@ func (f *feed) handleInitialEvent(ctx context.Context, s *jsonstream.Splitter, i
 	case "DELETED":
 		return "", f.handleObject(ctx, Delete, s, fr.Object)
 	case "ERROR":
-		return "", parseStatus(fr.Object)
+		return "", kube.ParseStatus(fr.Object)
 	case "BOOKMARK":
 		m, err := jsonstream.ReadMeta(fr.Object)
 		if err == nil && !m.EndsInitialEvents {
@@ -221,7 +220,7 @@ func (f *feed) handleInitialEvent(ctx context.Context, s *jsonstream.Splitter, i
 
 // noteNoWatchList remembers that an API group can't do this.
 func (f *feed) noteNoWatchList(err error) error {
-	switch code := statusCodeOf(err); {
+	switch code := kube.StatusCode(err); {
 	case err == errNoWatchList, code == http.StatusBadRequest, code == http.StatusUnprocessableEntity,
 		code == http.StatusForbidden && strings.Contains(err.Error(), "sendInitialEvents"):
 		f.w.noWatchList.Store(f.Kind.Group, true)
