@@ -150,8 +150,8 @@ func TestApplyErrors(t *testing.T) {
 		words         string
 	}{
 		{"nothing", "", 400, "empty"},
-		{"a list", "[1]", 400, "no object"},
-		{"text", "hello", 400, "no object"},
+		{"a list", "[1]", 400, "not a JSON object"},
+		{"text", "hello", 400, "not a JSON object"},
 		{"broken JSON", `{"a":`, 400, "no JSON"},
 		{"broken YAML", "a: [", 400, "neither JSON nor YAML"},
 		{"two documents", "kind: A\n---\nkind: B\n", 400, "more than one document"},

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // newProxyTestbed is a bench whose requests go through a proxy that may take them, as
@@ -39,7 +39,7 @@ func newProxyTestbedWithConfig(t *testing.T, cfg operate.Config, intercept func(
 	}))
 	t.Cleanup(server.Close)
 	kubeconfig := fmt.Sprintf(`{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}]}`, server.URL)
-	c, err := watch.Connect(watch.Access{KubeconfigContents: []byte(kubeconfig)}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigContents: []byte(kubeconfig)}, kube.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
 	b := newTestbed(t, operate.Config{})
@@ -297,7 +297,7 @@ func TestQuotaAndRBACErrors(t *testing.T) {
 		403, "exceeded quota: none")
 	kubeconfig, err := plane.UserKubeconfig("nobody")
 	must(t, err)
-	c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{})
 	must(t, err)
 	defer c.Close()
 	if b.op, err = operate.New(c, operate.Config{}); err != nil {

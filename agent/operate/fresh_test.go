@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -16,7 +17,7 @@ import (
 // tell.
 func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 	must(t, startPlane())
-	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: plane.Kubeconfig()}, kube.Options{})
 	must(t, err)
 	defer c.Close()
 	cat, err := c.Discover(t.Context())

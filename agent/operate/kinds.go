@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // kindCache keeps what the cluster told of its kinds. What is looked for and not
@@ -19,7 +19,7 @@ import (
 // is asked for anew when it is old, or when its path answers 404.
 type kindCache struct {
 	mu        sync.Mutex
-	catalogue watch.Catalogue
+	catalogue kube.Catalogue
 	versions  map[string]cachedVersion // by apiVersion
 }
 
@@ -145,7 +145,7 @@ func (r *run) resolveByName(ctx context.Context, name string) (vedette.Resource,
 
 // chooseResource takes the kind that a name means. Kubernetes' own groups come first,
 // among them the core, because users who write "event" or "ingress" mean those.
-func chooseResource(cat watch.Catalogue, name string) (vedette.Resource, error) {
+func chooseResource(cat kube.Catalogue, name string) (vedette.Resource, error) {
 	var native, others []vedette.Resource
 	for _, r := range cat.Resources { // sorted by group, the core group first
 		switch {
@@ -173,7 +173,7 @@ func chooseResource(cat watch.Catalogue, name string) (vedette.Resource, error) 
 func (c *kindCache) invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.catalogue, c.versions = watch.Catalogue{}, nil
+	c.catalogue, c.versions = kube.Catalogue{}, nil
 }
 
 func groupVersionPath(apiVersion string) string {

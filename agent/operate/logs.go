@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // defaultContainerAnnotation is the annotation of a pod that says whose logs are meant.
@@ -108,7 +108,7 @@ func (r *run) openLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, c
 }
 
 func (r *run) readLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
-	resp, err := r.operator.cluster.Stream(ctx, watch.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
+	resp, err := r.operator.cluster.Stream(ctx, kube.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
@@ -58,7 +58,7 @@ type testbed struct {
 func newTestbed(t testing.TB, cfg operate.Config) *testbed {
 	t.Helper()
 	must(t, startPlane())
-	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: plane.Kubeconfig()}, kube.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
 	op, err := operate.New(c, cfg)

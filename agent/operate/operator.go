@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/operate/artifact"
 	"github.com/vedette-io/vedette/agent/redact"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // Config is how operations are carried out. The zero value works.
@@ -76,7 +76,7 @@ func (c Config) withDefaults() (Config, error) {
 // Operator carries out operations in one cluster. It is safe for use by many at
 // once.
 type Operator struct {
-	cluster *watch.Cluster
+	cluster *kube.Cluster
 	cfg     Config
 	kinds   kindCache
 	schemas schemaCache
@@ -86,7 +86,7 @@ type Operator struct {
 }
 
 // New makes an Operator. It asks the cluster for nothing yet.
-func New(cluster *watch.Cluster, cfg Config) (*Operator, error) {
+func New(cluster *kube.Cluster, cfg Config) (*Operator, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // The media types of patches.
@@ -99,7 +99,7 @@ func (r *run) send(ctx context.Context, req request) ([]byte, int, error) {
 }
 
 func (r *run) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
-	resp, err := r.operator.cluster.Do(ctx, watch.Request{
+	resp, err := r.operator.cluster.Do(ctx, kube.Request{
 		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body, WipeBuffers: req.sensitive})
 	if err != nil {
 		return nil, 0, req.classifySendError(ctx, err)
@@ -124,7 +124,7 @@ func (req request) classifySendError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !strings.Contains(err.Error(), cause.Error()) {
 		err = fmt.Errorf("%w (%w)", err, cause)
 	}
-	if req.isReadOnly() || !watch.MayHaveBeenSent(err) {
+	if req.isReadOnly() || !kube.MayHaveBeenSent(err) {
 		return err
 	}
 	return &lostError{err: err}

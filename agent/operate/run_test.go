@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // TestDryRunIndependentOfContext sends requests of all methods with a context that knows nothing
@@ -34,7 +34,7 @@ func TestDryRunIndependentOfContext(t *testing.T) {
 	}))
 	defer server.Close()
 	kubeconfig := fmt.Sprintf(`{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}]}`, server.URL)
-	cluster, err := watch.Connect(watch.Access{KubeconfigContents: []byte(kubeconfig)}, watch.Options{})
+	cluster, err := kube.Connect(kube.Access{KubeconfigContents: []byte(kubeconfig)}, kube.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

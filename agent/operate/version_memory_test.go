@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // The environment of a child of TestVersionLeavesNoSecretInMemory.
@@ -30,7 +30,7 @@ const (
 // runVersionChild asks for the version of a manifest, says what came of it, and stays
 // until standard input ends.
 func runVersionChild(manifest, kubeconfig string) {
-	c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

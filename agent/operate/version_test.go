@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/operate/apply"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // computeVersion asks which version a manifest becomes.
@@ -204,7 +204,7 @@ func TestReapplyChangesNothing(t *testing.T) {
 // newOperator is one more operator on the same cluster.
 func (b *testbed) newOperator(cfg operate.Config) *operate.Operator {
 	b.Helper()
-	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: plane.Kubeconfig()}, kube.Options{})
 	must(b, err)
 	b.Cleanup(c.Close)
 	op, err := operate.New(c, cfg)

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/redact"
@@ -89,7 +90,7 @@ func newOperateConfig(k config.Kubernetes) operate.Config {
 func newAccount(cfg *config.Config, a config.Account) agent.Account {
 	account := agent.Account{
 		Name: a.AccountName(),
-		Access: watch.Access{
+		Access: kube.Access{
 			KubeconfigFile: a.KubeconfigFile, KubeconfigContents: []byte(a.KubeconfigContents.Reveal()), Context: a.Context,
 			InCluster: a.ServiceAccount, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR"), Insecure: a.Insecure, NoProxy: a.NoProxy || cfg.Kubernetes.NoProxy,
 		},
