@@ -13,22 +13,12 @@ import (
 // for none, and in the warnings so far. API servers quote the values that they reject, and
 // admission webhooks write what they like.
 func (r *run) maskManifestValues(m manifest.Manifest, err error) error {
-	return r.maskValues(func() mask.Values {
-		if m.IsSecret() {
-			return mask.SecretValues(m.Encode())
-		}
-		return mask.EmbeddedSecretValues(m.Encode())
-	}, err)
+	return r.maskValues(func() mask.Values { return mask.ManifestValues(m.Encode()) }, err)
 }
 
 // maskPatchValues masks the values of the Secret that a patch is for or embeds.
 func (r *run) maskPatchValues(p resourcePath, patch []byte, err error) error {
-	return r.maskValues(func() mask.Values {
-		if p.isSecret() {
-			return mask.SecretValues(patch)
-		}
-		return mask.EmbeddedSecretValues(patch)
-	}, err)
+	return r.maskValues(func() mask.Values { return mask.PatchValues(p.Kind.Name, patch) }, err)
 }
 
 // maskValues calls parseValues only if there is a text to mask, because that is expensive.

@@ -71,7 +71,7 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 		{"nothing", "hunter2", "", ""},
 		{"an empty value", "", "nothing", "nothing"},
 	} {
-		if got := mask.SecretValues(secretManifest(t, tt.value)).Mask(tt.text); got != tt.want {
+		if got := mask.PatchValues("Secret", secretManifest(t, tt.value)).Mask(tt.text); got != tt.want {
 			t.Errorf("%s: %q is left of %q, want %q", tt.why, got, tt.text, tt.want)
 		}
 	}
@@ -96,7 +96,7 @@ func TestMaskedMembers(t *testing.T) {
 		`"hunter2"`:   "***",
 		`{"data":`:    "(not shown: it may quote the Secret)",
 	} {
-		if got := mask.SecretValues([]byte(submitted)).Mask("hunter2"); got != want {
+		if got := mask.PatchValues("Secret", []byte(submitted)).Mask("hunter2"); got != want {
 			t.Errorf("of %s %q is left, want %q", submitted, got, want)
 		}
 	}
@@ -115,7 +115,7 @@ func TestEmbeddedSecretsAreMasked(t *testing.T) {
 		`{"kind":"Work","spec":{"secret":"hunter2"}}`:                                                               "hunter2",
 		`kind: Work`: "hunter2",
 	} {
-		if got := mask.EmbeddedSecretValues([]byte(submitted)).Mask("hunter2"); got != want {
+		if got := mask.PatchValues("Work", []byte(submitted)).Mask("hunter2"); got != want {
 			t.Errorf("of %s %q is left, want %q", submitted, got, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestEmbeddedSecretsAreMasked(t *testing.T) {
 // TestTruncatedValuesAreMasked holds that the beginning of a value at the end of a text is hidden where the
 // text was cut, and only there.
 func TestTruncatedValuesAreMasked(t *testing.T) {
-	v := mask.SecretValues(secretManifest(t, "hunter2"))
+	v := mask.PatchValues("Secret", secretManifest(t, "hunter2"))
 	texts := []mask.Text{{"it is hun", true}, {"it is hun", false}, {"", true}, {"hun", false}, {"ter2 it is hunter2 hunt", true}}
 	if got, want := v.MaskAll(texts), []string{"it is ***", "it is hun", "", "hun", "ter2 it is *** ***"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -141,12 +141,36 @@ func TestTooManyValuesWithholdTheText(t *testing.T) {
 	for i := range many {
 		many[i] = i
 	}
-	v := mask.SecretValues([]byte(`{"data":` + encode(t, many) + `}`))
+	v := mask.PatchValues("Secret", []byte(`{"data":`+encode(t, many)+`}`))
 	if got := v.Mask("nothing"); got != "(not shown: it may quote the Secret)" {
 		t.Errorf("%q", got)
 	}
 	if got := v.Mask(""); got != "" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestSecretsAreRecognized checks which manifests and patches are masked as those of Secrets.
+func TestSecretsAreRecognized(t *testing.T) {
+	const data = `"data":{"a":"hunter2"}`
+	for _, tt := range []struct {
+		name   string
+		values mask.Values
+		want   string
+	}{
+		{"manifest of a Secret", mask.ManifestValues([]byte(`{"kind":"secrets",` + data + `}`)), "***"},
+		{"manifest of a Secret of another group", mask.ManifestValues([]byte(`{"apiVersion":"example.com/v1","kind":"Secret",` + data + `}`)), "***"},
+		{"manifest that embeds a Secret", mask.ManifestValues([]byte(`{"kind":"Work","spec":{"kind":"Secret",` + data + `}}`)), "***"},
+		{"manifest without a kind", mask.ManifestValues([]byte(`{` + data + `}`)), "***"},
+		{"manifest that is not JSON", mask.ManifestValues([]byte(`kind: Secret`)), "(not shown: it may quote the Secret)"},
+		{"manifest of a ConfigMap", mask.ManifestValues([]byte(`{"kind":"ConfigMap",` + data + `}`)), "hunter2"},
+		{"patch of a Secret", mask.PatchValues("secret", []byte(`{`+data+`}`)), "***"},
+		{"patch of a Secret of another group", mask.PatchValues("Secret.example.com", []byte(`{`+data+`}`)), "***"},
+		{"patch of a ConfigMap", mask.PatchValues("ConfigMap", []byte(`{`+data+`}`)), "hunter2"},
+	} {
+		if got := tt.values.Mask("hunter2"); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
 
@@ -181,7 +205,7 @@ func BenchmarkMask(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				mask.SecretValues(submitted).Mask(text)
+				mask.PatchValues("Secret", submitted).Mask(text)
 			}
 		})
 	}
@@ -197,7 +221,7 @@ func FuzzMask(f *testing.F) {
 		if len(value) < 3 || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") || len(value)+len(before)+len(after) > 4<<10 {
 			return
 		}
-		v := mask.SecretValues(secretManifest(t, value))
+		v := mask.PatchValues("Secret", secretManifest(t, value))
 		for _, form := range []string{value, fmt.Sprintf("%q", value), string(secretManifest(t, value)), base64.StdEncoding.EncodeToString([]byte(value)),
 			url.QueryEscape(value), fmt.Sprintf("%x", value), fmt.Sprint([]byte(value)), fmt.Sprintf("%#v", []byte(value))} {
 			got := v.Mask(before + form + after)

@@ -7,9 +7,26 @@ import (
 	"strings"
 )
 
-// SecretValues returns the values that a Secret's manifest or a patch of one holds, as JSON. A
-// JSON patch is a list. Where that can't be read, or holds too many values, all is hidden.
-func SecretValues(submitted []byte) Values {
+// ManifestValues returns the values of the Secret that a manifest, in JSON, is, or of the Secrets
+// that it embeds. If the manifest can't be read, or has too many values, all texts are withheld.
+func ManifestValues(manifest []byte) Values {
+	if IsSecretManifest(manifest) {
+		return secretValues(manifest)
+	}
+	return embeddedValues(manifest)
+}
+
+// PatchValues returns the values of the Secret that a patch, in JSON, is for, or of the Secrets
+// that it embeds. The kind is that of the object to patch, of whatever API group.
+func PatchValues(kind string, patch []byte) Values {
+	if IsSecretKind(kind) {
+		return secretValues(patch)
+	}
+	return embeddedValues(patch)
+}
+
+// secretValues returns the values in a manifest or a patch of a Secret. A JSON patch is a list.
+func secretValues(submitted []byte) Values {
 	tree, err := decode(submitted)
 	if err != nil {
 		return Values{withheld: true}
@@ -28,9 +45,9 @@ func SecretValues(submitted []byte) Values {
 	return Values{v.texts, len(v.texts) > maxTexts}
 }
 
-// EmbeddedSecretValues returns the values of the Secrets that a manifest or a patch of another kind holds, as
-// JSON: as objects that call themselves Secrets, at any depth, or as text of JSON.
-func EmbeddedSecretValues(submitted []byte) Values {
+// embeddedValues returns the values of the Secrets in a manifest or a patch of another kind: in
+// objects of kind Secret, at any depth, and in strings that are JSON.
+func embeddedValues(submitted []byte) Values {
 	tree, err := decode(submitted)
 	if err != nil {
 		return Values{}

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/internal/mask"
 )
 
 // object is a JSON object. Whole numbers in it are int64.
@@ -158,6 +157,3 @@ func yamlErrorLine(err error) string {
 	}
 	return "its indentation"
 }
-
-// IsSecret reports whether the manifest is that of a Secret, of whatever API group.
-func (m Manifest) IsSecret() bool { return mask.IsSecretKind(NestedString(m.Object, "kind")) }
