@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// apply brings an object to what a manifest says.
+// apply applies a manifest, by the strategy of the operation.
 func (r *run) apply(ctx context.Context, a vedette.ApplyArgs) result {
 	m, err := manifest.Parse(a.Manifest)
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *run) applyManifest(ctx context.Context, m manifest.Manifest, a vedette.
 	case vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyForceConflicts:
 		return r.applyByMode(ctx, p, m, a)
 	}
-	return errorResult(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
+	return errorResult(vedette.Errorf(vedette.Invalid, "%q is not a strategy", a.Strategy))
 }
 
 func (r *run) applyByMode(ctx context.Context, p resourcePath, m manifest.Manifest, a vedette.ApplyArgs) result {
@@ -70,7 +70,7 @@ func (r *run) warnIfDeleting(p resourcePath, applied []json.RawMessage) {
 		Metadata struct{ DeletionTimestamp string }
 	}
 	if len(applied) == 1 && json.Unmarshal(applied[0], &o) == nil && o.Metadata.DeletionTimestamp != "" {
-		r.warnings.add(fmt.Sprintf("%s is being deleted, with what was applied to it: apply it again once it is gone", p.key()))
+		r.warnings.add(fmt.Sprintf("%s was applied, but is being deleted: apply it again when it is gone", p.key()))
 	}
 }
 
@@ -78,15 +78,15 @@ func (r *run) applyOptionsFor(p resourcePath, m manifest.Manifest, s vedette.Str
 	return r.operator.cfg.ServerSideApply.OptionsFor(p.Resource, m, s)
 }
 
-// resolveManifest finds where a manifest's object belongs, and writes the namespace into
-// the manifest, as kubectl does.
+// resolveManifest returns the path of a manifest's object, and writes the kind and the namespace
+// into the manifest, as kubectl does.
 func (r *run) resolveManifest(ctx context.Context, m *manifest.Manifest, namespace string) (resourcePath, error) {
 	t := vedette.Target{Kind: m.Kind, APIVersion: m.APIVersion, Namespace: firstNonEmpty(m.Namespace, firstNonEmpty(namespace, "default")), Name: m.Name}
 	p, err := r.resolveTarget(ctx, t)
 	if err != nil {
 		return p, err
 	}
-	m.Object["kind"] = p.Kind.Name // "deployment" is what some people write
+	m.Object["kind"] = p.Kind.Name // it may be written in lower case
 	if p.namespace != "" {
 		m.Meta()["namespace"] = p.namespace
 	} else {
@@ -95,14 +95,13 @@ func (r *run) resolveManifest(ctx context.Context, m *manifest.Manifest, namespa
 	return p, nil
 }
 
-// create posts a manifest. It is not tried again once it may have been taken:
-// without a name there would be two, with one it would fail in spite of success.
+// create creates an object. It does not retry if the object may have been created: without a name
+// there would be two, and with a name the retry would fail in spite of success.
 func (r *run) create(ctx context.Context, p resourcePath, m manifest.Manifest) result {
 	r.setDigest(ctx, p, m)
 	return r.createObject(ctx, p, m.Object, "kubectl-create", true)
 }
 
-// createObject creates an object.
 func (r *run) createObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) result {
 	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest.Manifest{Object: tree}.WithoutPreconditions().Encode(),
 		query: url.Values{"fieldManager": {manager}}, nonIdempotent: nonIdempotent, accept: p.acceptHeader(), isManifest: true})
@@ -115,14 +114,14 @@ func (r *run) createObject(ctx context.Context, p resourcePath, tree object, man
 // object is a JSON object. Whole numbers in it are int64.
 type object = map[string]any
 
-// liveObject is an object as it is in the cluster.
+// liveObject is an object in the cluster.
 type liveObject struct {
 	raw         []byte
 	version     string
-	lastApplied string // by kubectl, as its annotation says; empty where that is missing
+	lastApplied string // the last-applied annotation; empty for none
 }
 
-// getLive reads an object; nil where it is not there.
+// getLive returns an object, nil if it does not exist.
 func (r *run) getLive(ctx context.Context, p resourcePath) (*liveObject, error) {
 	raw, _, err := r.do(ctx, p, request{})
 	if isNotFound(err) {
@@ -148,11 +147,11 @@ func (r *run) getLive(ctx context.Context, p resourcePath) (*liveObject, error) 
 }
 
 func decodeError(p resourcePath, err error) error {
-	return vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense: %w", p.key(), err)
+	return vedette.Errorf(vedette.Unavailable, "the cluster's response for %s is invalid: %w", p.key(), err)
 }
 
-// withTypeMeta has an object call itself what it is: one that was asked for as metadata
-// does not.
+// withTypeMeta sets kind and apiVersion, which in an object that was read as metadata are those of
+// PartialObjectMetadata.
 func withTypeMeta(p resourcePath, raw []byte) ([]byte, error) {
 	var tree object
 	if err := json.Unmarshal(raw, &tree); err != nil {

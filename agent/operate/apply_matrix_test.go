@@ -123,11 +123,11 @@ func comparePair(t *testing.T, b *testbed, name string, history []applier) {
 	for what, list := range map[string]any{"containers": dig(pod, "containers"), "volumes": dig(pod, "volumes"),
 		"env": dig(main, "env"), "ports": dig(main, "ports"), "mounts": dig(main, "volumeMounts")} {
 		if l, _ := list.([]any); len(l) != 1 {
-			t.Errorf("the agent left %d %s: %v", len(l), what, l)
+			t.Errorf("got %d %s after the agent's apply: %v", len(l), what, l)
 		}
 	}
 	if image := dig(main, "image"); image != "example.com/main:3" {
-		t.Errorf("the image is %v", image)
+		t.Errorf("image: got %v", image)
 	}
 	if strings.HasSuffix(name, ".csa") && onlyServerSide(history) {
 		return // kubectl's client-side apply leaves it all behind: nothing tells it what was applied

@@ -14,11 +14,10 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// applyServerSide lets the API server merge a manifest, and makes what earlier
-// client-side applies wrote ours, so that it disappears with the manifest's
-// fields.
+// applyServerSide lets the API server merge a manifest. It takes over the fields of earlier
+// client-side applies, because fields of another manager would remain when the manifest drops them.
 func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest.Manifest, opts apply.Options, compare bool) result {
-	delete(m.Meta(), "managedFields") // copied from a live object; refused otherwise
+	delete(m.Meta(), "managedFields") // copied from a live object; the API server would reject it
 	r.clearPreconditionsIfMissing(ctx, p, m)
 	r.setDigest(ctx, p, m)
 	body, previousVersion := m.Encode(), ""
@@ -29,12 +28,12 @@ func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest.Ma
 	if err != nil {
 		return errorResult(err)
 	}
-	if r.dryRun { // what follows builds on what is not there. kubectl asks for it, and is told nothing else
+	if r.dryRun { // the rest needs an apply that took effect
 		return r.objectResult(p, raw, status)
 	}
 	reapplied, err := r.takeOverAndReapply(ctx, p, raw, body, opts)
 	switch {
-	case err != nil && opts.ClearManagedFields: // which was asked for
+	case err != nil && opts.ClearManagedFields: // it was requested, so it must not fail silently
 		return errorResult(err)
 	case err != nil:
 		r.warnings.add(err.Error())
@@ -44,26 +43,26 @@ func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest.Ma
 	return r.objectResultSince(p, raw, status, previousVersion)
 }
 
-// takeOverAndReapply takes over the fields of earlier managers, and applies once more
-// where there were any, so that those disappear that the manifest does not hold. It
-// returns nil where there were none. What fails here fails after the apply itself.
+// takeOverAndReapply takes over the fields of earlier managers. If there were any, it applies again,
+// to remove those that the manifest does not have, and returns the object; otherwise nil. If it
+// fails, the first apply has already taken effect.
 func (r *run) takeOverAndReapply(ctx context.Context, p resourcePath, applied, body []byte, opts apply.Options) ([]byte, error) {
 	changed, err := r.takeOverFields(ctx, p, applied, opts)
 	if err != nil {
-		return nil, fmt.Errorf("%s was applied, but the fields of its earlier managers could not be taken over, so that fields that the manifest no longer has may still be there; the next apply tries again: %w", p.key(), err)
+		return nil, fmt.Errorf("%s was applied, but the fields of its earlier managers could not be taken over, so fields that the manifest no longer has may remain; the next apply retries: %w", p.key(), err)
 	}
 	if !changed {
 		return nil, nil
 	}
 	raw, _, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.Force || opts.ClearManagedFields)
 	if err != nil {
-		return nil, fmt.Errorf("%s was applied and the fields of its earlier managers were taken over, but those that the manifest no longer has could not be removed; apply it again: %w", p.key(), err)
+		return nil, fmt.Errorf("%s was applied, but fields that the manifest no longer has could not be removed; apply it again: %w", p.key(), err)
 	}
 	return raw, nil
 }
 
-// liveVersion returns the version of an object, empty where it can't be read: what it
-// is compared with is not known then, which is no failure.
+// liveVersion returns the resourceVersion of an object, empty if it can't be read. That is not an
+// error: the outcome just does not say whether the object changed.
 func (r *run) liveVersion(ctx context.Context, p resourcePath) string {
 	raw, _, err := r.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)})
 	if err != nil {
@@ -86,7 +85,7 @@ func (r *run) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, m
 	return raw, status, err
 }
 
-// retryOnConflict repeats what ended in a conflict that reading again may cure.
+// retryOnConflict calls try, which reads what it changes, until it does not end in a conflict.
 func (r *run) retryOnConflict(ctx context.Context, try func() error) error {
 	backoff := r.operator.cfg.InitialBackoff
 	for attempt := 1; ; attempt++ {
@@ -98,9 +97,8 @@ func (r *run) retryOnConflict(ctx context.Context, try func() error) error {
 	}
 }
 
-// takeOverFields moves fields of client-side applies, or of all managers where that is
-// asked for, to the manager of server-side applies. It reports whether anything
-// was moved.
+// takeOverFields moves the fields of client-side applies, or of all managers if opts says so, to the
+// manager of server-side applies. It reports whether there were any.
 func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, opts apply.Options) (bool, error) {
 	meta, err := parseMeta(raw)
 	if err != nil {
@@ -123,8 +121,8 @@ func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, op
 	})
 }
 
-// patchManagedFields sends the patch that a function makes of managed fields, and makes it
-// anew from what is there where another was faster.
+// patchManagedFields sends the patch that makePatch returns for the metadata. After a conflict it
+// reads the metadata again.
 func (r *run) patchManagedFields(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata, makePatch func(*metav1.PartialObjectMetadata) ([]byte, error)) (changed bool, err error) {
 	err = r.retryOnConflict(ctx, func() error {
 		patch, err := makePatch(meta)
@@ -148,8 +146,8 @@ func (r *run) patchManagedFields(ctx context.Context, p resourcePath, meta *meta
 	return changed, err
 }
 
-// isConflict reports whether another writer was faster. Conflicts of field
-// managers are none of these.
+// isConflict reports whether another writer was faster. Conflicts of field managers are excluded,
+// because to read again does not resolve them.
 func isConflict(err error) bool {
 	r := asStatusError(err)
 	return r != nil && r.Status == http.StatusConflict && r.Reason == string(metav1.StatusReasonConflict) && !r.isFieldManagerConflict()
@@ -169,11 +167,10 @@ func (r *run) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.
 	return parseMeta(raw)
 }
 
-// parseMeta reads an object's metadata.
 func parseMeta(raw []byte) (*metav1.PartialObjectMetadata, error) {
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(raw, &meta); err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the metadata that the cluster sent makes no sense: %w", err)
+		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's response has invalid metadata: %w", err)
 	}
 	return &meta, nil
 }

@@ -17,14 +17,13 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// delete deletes one object or all that a selector fits, and waits until they
-// are gone.
+// delete deletes one object, or those that match a selector, and waits until they are gone.
 func (r *run) delete(ctx context.Context, a vedette.DeleteArgs) result {
 	if _, err := parsePropagation(a.Propagation); err != nil {
 		return errorResult(err)
 	}
 	if a.Name != "" && (a.LabelSelector != "" || a.FieldSelector != "" || a.All || a.AllNamespaces) {
-		return errorResult(vedette.Errorf(vedette.Invalid, "the delete names %s and chooses others: leave one out", a.Name))
+		return errorResult(vedette.Errorf(vedette.Invalid, "the delete has both the name %s and a selection: remove one of them", a.Name))
 	}
 	if a.Name != "" {
 		p, err := r.resolveObject(ctx, a.Target)
@@ -49,19 +48,19 @@ func (r *run) delete(ctx context.Context, a vedette.DeleteArgs) result {
 	return r.deleteSelected(ctx, p, a)
 }
 
-// checkSelection refuses a delete that would choose more than its caller can have meant.
+// checkSelection rejects a selection that matches more than the caller can have meant.
 func checkSelection(a vedette.DeleteArgs) error {
 	labels, fields := a.LabelSelector != "", a.FieldSelector != ""
 	switch {
 	case labels && !hasLabelRequirements(a.LabelSelector), fields && !hasFieldRequirements(a.FieldSelector), !labels && !fields && !a.All:
-		return vedette.Errorf(vedette.Invalid, "the delete names neither an object nor labels: it would delete every %s", a.Kind)
+		return vedette.Errorf(vedette.Invalid, "the delete has neither a name nor a selector: it would delete every %s", a.Kind)
 	case a.All && (labels || fields):
-		return vedette.Errorf(vedette.Invalid, "the delete means all objects, and some by a selector: leave one out")
+		return vedette.Errorf(vedette.Invalid, "the delete has both a selector and all: remove one of them")
 	}
 	return nil
 }
 
-// hasFieldRequirements is selects for fields.
+// hasFieldRequirements is hasLabelRequirements for fields.
 func hasFieldRequirements(selector string) bool {
 	if strings.ContainsRune(selector, 0) {
 		return false
@@ -70,9 +69,9 @@ func hasFieldRequirements(selector string) bool {
 	return err != nil || !parsed.Empty()
 }
 
-// hasLabelRequirements reports whether a selector asks for anything at all. One of white space
-// fits every object, and a zero byte ends a selector for its parser, so that what
-// stands behind it would not count. What is broken otherwise the cluster refuses.
+// hasLabelRequirements reports whether a selector restricts anything. A selector of white space
+// matches every object, and a zero byte ends a selector for its parser, so that the text after it
+// would be ignored. Other invalid selectors are rejected by the cluster.
 func hasLabelRequirements(selector string) bool {
 	if strings.ContainsRune(selector, 0) {
 		return false
@@ -86,7 +85,7 @@ func (r *run) deleteSelected(ctx context.Context, p resourcePath, a vedette.Dele
 	if err != nil {
 		return errorResult(err)
 	}
-	a.MissingOK, a.OnlyKnown = true, true // one that went by itself is gone, and what took its name since was not chosen
+	a.MissingOK, a.OnlyKnown = true, true // an object that is gone is no error, and a new one of its name was not selected
 	var res result
 	var errs []error
 	var pending []deletion
@@ -98,7 +97,7 @@ func (r *run) deleteSelected(ctx context.Context, p resourcePath, a vedette.Dele
 		p.namespace, p.name, a.KnownUID = meta.Namespace, meta.Name, string(meta.UID)
 		v, err := r.requestDelete(ctx, p, a)
 		switch {
-		case isConflict(err): // with another one of that name
+		case isConflict(err): // its name belongs to a new object
 			pending = append(pending, deletion{resourcePath: p, uid: a.KnownUID, gone: true})
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", p.key(), err))
@@ -132,12 +131,12 @@ func (r *run) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArg
 // deletion is an object that is being deleted.
 type deletion struct {
 	resourcePath
-	uid  string // empty where nothing was there
-	gone bool   // it is known to be
+	uid  string // empty if there was no object
+	gone bool   // no need to wait
 }
 
-// requestDelete asks for the deletion of an object. Its uid, known or read, keeps another
-// one under the same name from being deleted, or waited for.
+// requestDelete requests the deletion of an object by its uid, which is known or read. So a new
+// object with the same name is neither deleted nor waited for.
 func (r *run) requestDelete(ctx context.Context, p resourcePath, a vedette.DeleteArgs) (deletion, error) {
 	if a.KnownUID != "" {
 		v, err := r.deleteByUID(ctx, deletion{resourcePath: p, uid: a.KnownUID}, a)
@@ -153,22 +152,21 @@ func (r *run) requestDelete(ctx context.Context, p resourcePath, a vedette.Delet
 		return deletion{}, err
 	}
 	v, err := r.deleteByUID(ctx, deletion{resourcePath: p, uid: string(meta.UID)}, a)
-	if isNotFound(err) { // it went between the two
+	if isNotFound(err) { // it was deleted between the two requests
 		v.gone, err = true, nil
 	}
 	return v, err
 }
 
-// isStaleUID reports whether a deletion failed of a uid that is out of date. Where an
-// answer was lost before, what conflicts with the uid may have come after an object
-// that we deleted ourselves.
+// isStaleUID reports whether a deletion failed because its uid is out of date. After a lost answer
+// that is not certain: we may have deleted the object of the uid ourselves, and the one that
+// conflicts may be new.
 func (r *run) isStaleUID(err error, a vedette.DeleteArgs) bool {
 	return isConflict(err) && !a.OnlyKnown && !r.lost.hasLostAnswer() || isNotFound(err) && isKindNotFound(err)
 }
 
-// deleteByUID asks for the deletion of the object of a uid. One that is not there is gone,
-// which is no failure where it may be, or where a request of ours whose answer was
-// lost may have deleted it.
+// deleteByUID requests the deletion of the object with a uid. That it does not exist is not an error
+// if the caller allows it, or if a request whose answer was lost may have deleted it.
 func (r *run) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs) (deletion, error) {
 	policy, err := parsePropagation(a.Propagation)
 	if err != nil {
@@ -191,8 +189,8 @@ func (r *run) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs)
 	return v, err
 }
 
-// confirmsDeletion reports whether the answer to a deletion says that it is complete: instead
-// of the object it names the uid of what was.
+// confirmsDeletion reports whether the response to a deletion says that the object is gone: then it
+// is a Status with the uid, and not the object.
 func confirmsDeletion(response []byte, uid string) bool {
 	var s metav1.Status
 	return json.Unmarshal(response, &s) == nil && s.Kind == "Status" && s.Status == metav1.StatusSuccess &&
@@ -207,7 +205,7 @@ func (r *run) getMeta(ctx context.Context, p resourcePath) (*metav1.PartialObjec
 	return parseMeta(raw)
 }
 
-// awaitDeletion waits until an object is gone, or another one stands under its name.
+// awaitDeletion waits until an object is gone, or its name belongs to a new object.
 func (r *run) awaitDeletion(ctx context.Context, v deletion, a vedette.DeleteArgs) error {
 	if a.NoWait || v.gone {
 		return nil
@@ -219,7 +217,7 @@ func (r *run) awaitDeletion(ctx context.Context, v deletion, a vedette.DeleteArg
 			return nil
 		}
 		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("%s is being deleted, and whether it is gone can't be read: %w", v.key(), err)
+			return fmt.Errorf("%s is being deleted, but reading whether it is gone failed: %w", v.key(), err)
 		}
 		if ctx.Err() != nil || !sleep(ctx, backoff) {
 			return deletionTimeout(v, meta)
@@ -228,21 +226,21 @@ func (r *run) awaitDeletion(ctx context.Context, v deletion, a vedette.DeleteArg
 	}
 }
 
-// deletionTimeout says what an object that is being deleted waits for.
+// deletionTimeout returns an error with the reason why an object is not gone yet.
 func deletionTimeout(v deletion, meta *metav1.PartialObjectMetadata) error {
-	reason := "the cluster did not say what for"
+	reason := "the reason is unknown"
 	switch {
 	case meta == nil:
 	case len(meta.Finalizers) > 0:
 		reason = "it waits for its finalizers: " + strings.Join(meta.Finalizers, ", ")
 	case meta.DeletionGracePeriodSeconds != nil:
-		reason = fmt.Sprintf("it has %d s to end", *meta.DeletionGracePeriodSeconds)
+		reason = fmt.Sprintf("its grace period is %d s", *meta.DeletionGracePeriodSeconds)
 	}
 	return &statusError{Status: http.StatusGatewayTimeout, Reason: "Timeout",
 		Message: fmt.Sprintf("%s is being deleted, but was not gone before the operation's deadline: %s", v.key(), reason)}
 }
 
-// parsePropagation reads a policy in any case.
+// parsePropagation reads a policy, ignoring case.
 func parsePropagation(s string) (metav1.DeletionPropagation, error) {
 	switch strings.ToLower(s) {
 	case "", "background", "true":
@@ -252,5 +250,5 @@ func parsePropagation(s string) (metav1.DeletionPropagation, error) {
 	case "orphan", "false":
 		return metav1.DeletePropagationOrphan, nil
 	}
-	return "", vedette.Errorf(vedette.Invalid, "%q is no propagation policy: write foreground, background or orphan", s)
+	return "", vedette.Errorf(vedette.Invalid, "%q is not a propagation policy: write foreground, background or orphan", s)
 }

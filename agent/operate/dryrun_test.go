@@ -22,10 +22,10 @@ func (b *testbed) dryRun(args vedette.Args) vedette.Outcome {
 	b.Helper()
 	out := b.op.Execute(b.Context(), vedette.Operation{ID: "01", Args: args, DryRun: true, Deadline: time.Now().Add(time.Minute)})
 	if out.Unchanged {
-		b.Errorf("the dry run of %+v says that nothing would be changed", args)
+		b.Errorf("dry run of %+v: got Unchanged", args)
 	}
 	if out.CacheObject != nil {
-		b.Errorf("the dry run of %+v would be stored: %+v", args, out.CacheObject.Key)
+		b.Errorf("dry run of %+v: got an object to store: %+v", args, out.CacheObject.Key)
 	}
 	return out
 }
@@ -112,16 +112,16 @@ func TestDryRunChangesNothing(t *testing.T) {
 				t.Fatalf("%s %d %s: %s", out.State, out.Status, out.Reason, out.Message)
 			}
 			if got := dig(decode(t, out.Objects[0]), tt.path...); got != tt.want {
-				t.Errorf("it would have %v, want %v", got, tt.want)
+				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}
 	if created := decode(t, b.dryRun(cases[0].args).Objects[0]); dig(created, "metadata", "resourceVersion") != nil {
-		t.Errorf("what is not there has a version: %v", created)
+		t.Errorf("new object: got a resourceVersion: %v", created)
 	}
 	restarted := b.dryRun(vedette.RestartArgs{Target: b.target("deployment", "web")})
 	if at := dig(decode(t, restarted.Objects[0]), "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"); at == nil {
-		t.Errorf("restarted, it would be %s", restarted.Objects[0])
+		t.Errorf("restart: got %s", restarted.Objects[0])
 	}
 	if after := b.resourceVersions(lists...); !maps.Equal(before, after) {
 		t.Errorf("before %v\nafter  %v", before, after)
@@ -164,11 +164,11 @@ func TestDryRunDelete(t *testing.T) {
 			got = append(got, key.Name)
 		}
 		if strings.Join(got, " ") != names || out.State != vedette.Done {
-			t.Errorf("%+v would delete %v: %s %s", args, got, out.State, out.Message)
+			t.Errorf("dry run of %+v: got deleted %v: %s %s", args, got, out.State, out.Message)
 		}
 	}
 	if out := b.dryRun(vedette.DeleteArgs{Target: b.target("cm", "none")}); out.Status != 404 {
-		t.Errorf("what is not there: %+v", out)
+		t.Errorf("missing object: got %+v", out)
 	}
 	if after := b.resourceVersions(core + " configmaps"); !maps.Equal(before, after) {
 		t.Errorf("before %v\nafter  %v", before, after)
@@ -191,7 +191,7 @@ func TestDryRunMatchesKubectl(t *testing.T) {
 		theirs := decode(t, []byte(b.kubectl(args...)))
 		out := b.dryRun(vedette.ApplyArgs{Manifest: encode(t, manifest), Namespace: b.namespace, Strategy: strategy})
 		if out.State != vedette.Done {
-			t.Fatalf("%+v", out)
+			t.Fatalf("got %+v", out)
 		}
 		ours := decode(t, out.Objects[0])
 		for _, part := range []string{"spec", "metadata"} {
@@ -222,7 +222,7 @@ func TestDryRunDoesNotReturnSecretData(t *testing.T) {
 			raw, err := json.Marshal(out)
 			must(t, err)
 			if out.State != vedette.Done || strings.Contains(string(raw), "c4n4ry") || strings.Contains(string(raw), "YzRuNHJ5") {
-				t.Errorf("round %d, %q: %s", round, s, raw)
+				t.Errorf("round %d, strategy %q: got %s", round, s, raw)
 			}
 		}
 		b.apply(vedette.StrategyDefault, secret("other"))
@@ -239,7 +239,7 @@ func TestDryRunIsRetriedAfterLostAnswer(t *testing.T) {
 			return false
 		}
 		if r.Method != http.MethodDelete && r.URL.Query().Get("dryRun") != "All" {
-			t.Errorf("%s %s is no dry run", r.Method, r.URL)
+			t.Errorf("%s %s is not a dry run", r.Method, r.URL)
 		}
 		if aborts.Add(-1) < 0 {
 			return false
@@ -274,10 +274,10 @@ func TestDryRunReportsErrors(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	out := b.dryRun(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "a"}, "spec": object{"ports": []any{}}}), Namespace: b.namespace})
 	if out.State != vedette.Failed || out.Status != 422 {
-		t.Errorf("%+v", out)
+		t.Errorf("got %+v", out)
 	}
 	b.wantContains(out.Message, "spec.ports: Required value")
 	if out := b.dryRun(nil); out.State != vedette.Failed || out.Reason != vedette.ReasonUnknownToAgent || out.Message != "this agent knows no operation without arguments" {
-		t.Errorf("what is not known is %+v", out)
+		t.Errorf("unknown operation: got %+v", out)
 	}
 }

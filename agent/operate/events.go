@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// events tells the Events of one object, as kubectl describe finds them. An
-// object that is gone has Events still, found by kind and name.
+// events returns the Events of one object, as kubectl describe does. Those of an object that is gone
+// are found by kind and name.
 func (r *run) events(ctx context.Context, t vedette.Target) result {
 	p, err := r.resolveObject(ctx, t)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *run) events(ctx context.Context, t vedette.Target) result {
 	return r.listResult(list, items)
 }
 
-// listResult is the result that tells many objects.
+// listResult is the result of a verb that returns several objects.
 func (r *run) listResult(p resourcePath, items []json.RawMessage) result {
 	var res result
 	for _, raw := range items {

@@ -53,7 +53,7 @@ func TestUndoWarnsOfClientSideApply(t *testing.T) {
 		out := b.mustExecute(vedette.UndoArgs{Target: b.target("deployment", name)})
 		warned := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], "was applied client-side")
 		if kubectl := strings.Contains(string(shown), "Warning: "); kubectl != warned {
-			t.Errorf("%s: it warns %q, and kubectl says %s", name, out.Warnings, shown)
+			t.Errorf("%s: got warnings %q, want as kubectl %s", name, out.Warnings, shown)
 		}
 	}
 }
@@ -84,10 +84,10 @@ func TestTakeOverFailureIsWarned(t *testing.T) {
 				applies = 0
 				out := b.apply(vedette.StrategyForceConflicts, o)
 				if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "was applied") || !strings.Contains(out.Warnings[0], "nobody moves fields here") {
-					t.Fatalf("it warns %q", out.Warnings)
+					t.Fatalf("warnings: got %q", out.Warnings)
 				}
 				if o["kind"] == "Secret" && strings.Contains(out.Warnings[0], "dHIw") {
-					t.Errorf("it tells the Secret: %q", out.Warnings)
+					t.Errorf("warnings contain the Secret: %q", out.Warnings)
 				}
 			}
 			cleared := fullDeployment("d", "2")
@@ -108,7 +108,7 @@ func TestApplyWarnsOfDeletion(t *testing.T) {
 	for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide} {
 		out := b.apply(s, deleting)
 		if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "is being deleted") {
-			t.Errorf("%q warns %q", s, out.Warnings)
+			t.Errorf("strategy %q: got warnings %q", s, out.Warnings)
 		}
 	}
 	must(t, plane.Patch(t.Context(), b.path(core, "configmaps", "c"), object{"metadata": object{"finalizers": nil}}))

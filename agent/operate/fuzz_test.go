@@ -36,22 +36,22 @@ func FuzzParseManifest(f *testing.F) {
 		m, err := manifest.Parse(raw)
 		if err != nil {
 			if vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("%q: %v is no fault of the caller", raw, err)
+				t.Errorf("%q: got error %v, want one of kind Invalid", raw, err)
 			}
 			return
 		}
 		if m.APIVersion == "" || m.Kind == "" || m.Name == "" && m.GenerateName == "" || strings.Contains(m.Name, "/") {
-			t.Errorf("%q was taken as %+v", raw, m)
+			t.Errorf("%q: got %+v", raw, m)
 		}
 		merge := apply.ThreeWayMerge{Desired: apply.Annotate(m), Live: m.Encode(), LastApplied: "{}"}
 		if _, _, err := merge.Patch(); err != nil {
-			t.Errorf("%q can't be merged: %v", raw, err)
+			t.Errorf("merge of %q: %v", raw, err)
 		}
 		_ = apply.Mode{}.OptionsFor(vedette.Resource{}, m, vedette.StrategyDefault)
 		m.Object["kind"], m.Object["data"] = "Secret", object{"a": string(raw)}
 		masked := testRun().maskManifestValues(m, errors.New("bad: "+string(m.Encode()))).Error()
 		if len(raw) > 12 && strings.Contains(masked, strings.ToValidUTF8(string(raw), "\uFFFD")) {
-			t.Errorf("%q still tells %q", masked, raw)
+			t.Errorf("%q contains %q", masked, raw)
 		}
 	})
 }
@@ -63,7 +63,7 @@ func FuzzLabelSelector(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if parsed, err := labels.Parse(text); err == nil && hasLabelRequirements(text) && (parsed.Empty() || strings.Contains(text, "\x00")) {
-			t.Errorf("%q fits more objects than it says", text)
+			t.Errorf("%q matches all objects", text)
 		}
 	})
 }
@@ -84,7 +84,7 @@ func FuzzWarnings(f *testing.F) {
 			r.warnings.addHeader(http.Header{"Warning": {header, strconv.Itoa(i%90) + header, `299 - "` + strconv.Itoa(i) + header + `"`}})
 		}
 		if len(value) < 3 || !utf8.ValidString(value) || strings.Contains(truncationNotice, value) || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") {
-			value = "so that nothing is"
+			value = "not in any header"
 		}
 		if err := r.maskPatchValues(resourcePath{Resource: vedette.Resource{Kind: secretKind}}, manifest.Manifest{Object: object{"data": value}}.Encode(), nil); err != nil {
 			t.Error(err)
@@ -93,11 +93,11 @@ func FuzzWarnings(f *testing.F) {
 		for i, text := range warnings {
 			size += len(text)
 			if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, value) || slices.Contains(warnings[:i], text) {
-				t.Errorf("it is told %q", text)
+				t.Errorf("got warning %q", text)
 			}
 		}
 		if len(warnings) > maxWarnings+1 || size > maxWarningBytes+len(truncationNotice) {
-			t.Errorf("%d texts of %d bytes are told", len(warnings), size)
+			t.Errorf("got %d warnings of %d bytes", len(warnings), size)
 		}
 	})
 }
@@ -122,10 +122,10 @@ func TestWarningLimits(t *testing.T) {
 		many = append(many, strconv.Itoa(i))
 	}
 	if warnings := collect(append(many, many...)...); !slices.Equal(warnings, many) {
-		t.Errorf("of as many as there may be it tells %q", warnings)
+		t.Errorf("as many as allowed: got %q", warnings)
 	}
 	if warnings := collect(append(many, "one more", "2", "and another")...); !slices.Equal(warnings, append(many, truncationNotice)) {
-		t.Errorf("of one more it tells %q", warnings)
+		t.Errorf("one more than allowed: got %q", warnings)
 	}
 	half := strings.Repeat("a", maxWarningBytes/2)
 	for _, tt := range []struct{ texts, want []string }{
@@ -135,7 +135,7 @@ func TestWarningLimits(t *testing.T) {
 		{[]string{"x", "y"}, []string{"y"}},
 	} {
 		if warnings := collect(tt.texts...); !slices.Equal(warnings, tt.want) {
-			t.Errorf("of %.20q it tells %.20q", tt.texts, warnings)
+			t.Errorf("of %.20q: got %.20q", tt.texts, warnings)
 		}
 	}
 }
@@ -150,6 +150,6 @@ func TestMaskOfUnreadablePatch(t *testing.T) {
 	}
 	err := r.maskPatchValues(resourcePath{Resource: vedette.Resource{Kind: secretKind}}, patch, &statusError{Status: 422, Message: "hunter2 is too short"})
 	if warnings := r.warnings.list(); err == nil || strings.Contains(err.Error(), "hunter") || len(warnings) != 1 || strings.Contains(warnings[0], "hunter") {
-		t.Errorf("it tells %v, %q", err, warnings)
+		t.Errorf("got %v, %q", err, warnings)
 	}
 }

@@ -21,13 +21,13 @@ func (r *run) get(ctx context.Context, a vedette.GetArgs) result {
 	return r.objectResult(p, raw, status)
 }
 
-// objectResult is the result that tells one object.
+// objectResult is the result of a verb that returns one object.
 func (r *run) objectResult(p resourcePath, raw []byte, status int) result {
 	return r.objectResultSince(p, raw, status, "")
 }
 
-// objectResultSince is told, of an object whose version was known before it was written;
-// empty where it was not.
+// objectResultSince is objectResult for an object that had previousVersion before the request. It is
+// unchanged if it still has. Empty means unknown.
 func (r *run) objectResultSince(p resourcePath, raw []byte, status int, previousVersion string) result {
 	obj, err := r.redactObject(p.Resource, raw)
 	if err != nil {
@@ -37,8 +37,8 @@ func (r *run) objectResultSince(p resourcePath, raw []byte, status int, previous
 		Unchanged: previousVersion != "" && previousVersion == obj.ResourceVersion}}
 }
 
-// freshObject is an object where a feed tells it too, and nil where none does: nobody
-// would ever tell that it is gone.
+// freshObject returns the object to store, nil if no feed covers it, because nothing would report
+// its deletion.
 func (r *run) freshObject(resource vedette.Resource, obj *vedette.Object) *vedette.Object {
 	if r.operator.cfg.CoveredByFeed != nil && !r.operator.cfg.CoveredByFeed(resource, obj) {
 		return nil
@@ -46,7 +46,7 @@ func (r *run) freshObject(resource vedette.Resource, obj *vedette.Object) *vedet
 	return obj
 }
 
-// redactObject is an object as it may leave.
+// redactObject returns an object as it may leave the agent.
 func (r *run) redactObject(resource vedette.Resource, raw []byte) (vedette.Object, error) {
 	obj, _, err := r.operator.redactor.Load().Object(nil, resource, raw)
 	if err != nil {

@@ -22,11 +22,11 @@ const (
 // revision is one entry of a workload's history.
 type revision struct {
 	number    int64
-	tree      object // the ReplicaSet or ControllerRevision that holds it
-	isCurrent bool   // as what the workload asks for now
+	tree      object // the ReplicaSet or ControllerRevision
+	isCurrent bool   // its template is that of the workload
 }
 
-// history tells the revisions of a workload, the oldest first.
+// history returns the revisions of a workload, oldest first.
 func (r *run) history(ctx context.Context, t vedette.Target) result {
 	p, tree, err := r.getWorkload(ctx, t, "history", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
@@ -44,13 +44,13 @@ func (r *run) history(ctx context.Context, t vedette.Target) result {
 	return jsonResult(history)
 }
 
-// jsonResult is the result of a verb that has no object to tell.
+// jsonResult is the result of a verb that returns no object.
 func jsonResult(v any) result {
 	raw, err := json.Marshal(v)
 	return result{Outcome: vedette.Outcome{Result: raw}, err: err}
 }
 
-// revisions reads the history of a workload, the oldest first.
+// revisions returns the history of a workload, oldest first.
 func (r *run) revisions(ctx context.Context, p resourcePath, tree object) ([]revision, error) {
 	revisionKind := "ControllerRevision"
 	if p.Kind.Name == "Deployment" {
@@ -83,7 +83,7 @@ func (r *run) revisions(ctx context.Context, p resourcePath, tree object) ([]rev
 	return all, nil
 }
 
-// selectorOf returns a workload's selector as a query has it.
+// selectorOf returns a workload's selector as a query parameter.
 func selectorOf(tree object) (string, error) {
 	raw, err := json.Marshal(manifest.Nested(tree, "spec", "selector"))
 	if err != nil {
@@ -91,11 +91,11 @@ func selectorOf(tree object) (string, error) {
 	}
 	var s metav1.LabelSelector
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector makes no sense: %w", err)
+		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector is invalid: %w", err)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&s)
 	if err != nil {
-		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector makes no sense: %w", err)
+		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector is invalid: %w", err)
 	}
 	return selector.String(), nil
 }
@@ -107,8 +107,8 @@ func isControlledBy(item object, uid string) bool {
 	})
 }
 
-// revisionOf numbers a ReplicaSet by its annotation, a ControllerRevision by
-// itself.
+// revisionOf returns the revision of a ReplicaSet, by its annotation, or of a ControllerRevision. It
+// reports false if the item has no number.
 func revisionOf(item, tree object, revisionKind string) (revision, bool) {
 	if revisionKind == "ReplicaSet" {
 		n, err := strconv.ParseInt(manifest.NestedString(item, "metadata", "annotations", revisionAnnotation), 10, 64)
@@ -118,8 +118,8 @@ func revisionOf(item, tree object, revisionKind string) (revision, bool) {
 	return revision{n, item, reflect.DeepEqual(manifest.Nested(item, "data"), rollbackPatch(tree))}, ok
 }
 
-// templateOf returns a copy of a workload's pods without what the Deployment
-// controller adds to tell them apart.
+// templateOf returns a copy of a workload's pod template without the label that the Deployment
+// controller adds to that of a ReplicaSet.
 func templateOf(tree object) object {
 	template := manifest.Copy(manifest.Nested(tree, "spec", "template"))
 	meta, _ := template["metadata"].(object)
@@ -132,8 +132,8 @@ func templateOf(tree object) object {
 	return template
 }
 
-// rollbackPatch is what a ControllerRevision holds of a workload: a patch that puts
-// its template back.
+// rollbackPatch returns the data of a ControllerRevision of the workload: a patch that restores its
+// template.
 func rollbackPatch(tree object) any {
 	template := manifest.Copy(manifest.Nested(tree, "spec", "template"))
 	template["$patch"] = "replace"

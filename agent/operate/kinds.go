@@ -14,9 +14,9 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// kindCache keeps what the cluster told of its kinds. What is looked for and not
-// found is asked for anew, so that a kind may come at any time; what was found
-// is asked for anew when it is old, or when its path answers 404.
+// kindCache caches the kinds of the cluster. A kind that is not found is discovered again, because
+// it may have been created since. A kind that was found is discovered again when the entry is old,
+// or when its path returns 404.
 type kindCache struct {
 	mu        sync.Mutex
 	catalogue kube.Catalogue
@@ -30,7 +30,7 @@ type cachedVersion struct {
 
 const kindsTTL = 10 * time.Minute
 
-// resolveResource finds the resource that a target means.
+// resolveResource returns the resource that a target names.
 func (r *run) resolveResource(ctx context.Context, t vedette.Target) (vedette.Resource, error) {
 	if t.Kind == "" {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the operation names no kind")
@@ -41,10 +41,10 @@ func (r *run) resolveResource(ctx context.Context, t vedette.Target) (vedette.Re
 	return r.resolveByName(ctx, t.Kind)
 }
 
-// resolveInVersion finds a kind of one version of a group, as a manifest names it.
+// resolveInVersion returns a kind of one version of a group, as in a manifest.
 func (r *run) resolveInVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
 	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !manifest.IsPathSegment(part) }) {
-		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is no apiVersion", apiVersion)
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is not an apiVersion", apiVersion)
 	}
 	r.operator.kinds.mu.Lock()
 	v, ok := r.operator.kinds.versions[apiVersion]
@@ -71,8 +71,8 @@ func findResource(resources []vedette.Resource, kind string) (vedette.Resource, 
 	return resources[i], true
 }
 
-// fetchResources asks for all kinds of one version of a group, those that can't be
-// watched included.
+// fetchResources requests all kinds of one version of a group, including those that can't be
+// watched.
 func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.Resource, error) {
 	body, _, err := r.send(ctx, request{path: groupVersionPath(apiVersion)})
 	switch statusCode(err) {
@@ -80,7 +80,7 @@ func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.
 	case http.StatusNotFound:
 		return nil, vedette.Errorf(vedette.NotFound, "the cluster does not serve apiVersion %s", apiVersion)
 	case http.StatusServiceUnavailable:
-		return nil, vedette.Errorf(vedette.Unavailable, "the API server behind apiVersion %s is down: look at its APIService (%v)", apiVersion, err)
+		return nil, vedette.Errorf(vedette.Unavailable, "the API server of apiVersion %s is unavailable: check its APIService (%v)", apiVersion, err)
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func parseResourceList(apiVersion string, body []byte) ([]vedette.Resource, erro
 		}
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's description of %s makes no sense: %w", apiVersion, err)
+		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's list of the kinds of %s is invalid: %w", apiVersion, err)
 	}
 	group, v, found := strings.Cut(apiVersion, "/")
 	if !found {
@@ -125,7 +125,7 @@ func parseResourceList(apiVersion string, body []byte) ([]vedette.Resource, erro
 	return all, nil
 }
 
-// resolveByName finds a kind by the name that a user wrote.
+// resolveByName returns a kind by a name that a user wrote, for example "deploy".
 func (r *run) resolveByName(ctx context.Context, name string) (vedette.Resource, error) {
 	r.operator.kinds.mu.Lock()
 	cat := r.operator.kinds.catalogue
@@ -143,8 +143,8 @@ func (r *run) resolveByName(ctx context.Context, name string) (vedette.Resource,
 	return chooseResource(cat, name)
 }
 
-// chooseResource takes the kind that a name means. Kubernetes' own groups come first,
-// among them the core, because users who write "event" or "ingress" mean those.
+// chooseResource returns the kind that a name means. Kubernetes' own groups take precedence, and
+// among them the core group, because users who write "event" or "ingress" mean those.
 func chooseResource(cat kube.Catalogue, name string) (vedette.Resource, error) {
 	var native, others []vedette.Resource
 	for _, r := range cat.Resources { // sorted by group, the core group first
@@ -162,9 +162,9 @@ func chooseResource(cat kube.Catalogue, name string) (vedette.Resource, error) {
 	case len(others) == 1:
 		return others[0], nil
 	case len(others) > 1:
-		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the cluster serves %q as %s and as %s: write the one that is meant", name, others[0].Kind, others[1].Kind)
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the name %q is ambiguous: the cluster serves %s and %s; write one of them", name, others[0].Kind, others[1].Kind)
 	case len(cat.UnknownGroups) > 0:
-		return vedette.Resource{}, vedette.Errorf(vedette.Unavailable, "the cluster serves no kind %q, or it is one of %s, whose API servers are down", name, strings.Join(cat.UnknownGroups, ", "))
+		return vedette.Resource{}, vedette.Errorf(vedette.Unavailable, "the cluster serves no kind %q in the groups that answer; the API servers of %s are unavailable", name, strings.Join(cat.UnknownGroups, ", "))
 	}
 	return vedette.Resource{}, vedette.Errorf(vedette.NotFound, "the cluster serves no kind %q: check its spelling, or create its CustomResourceDefinition first", name)
 }

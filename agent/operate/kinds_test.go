@@ -104,7 +104,7 @@ func TestAmbiguousKindName(t *testing.T) {
 		}))
 		got := decode(t, b.mustExecute(vedette.GetArgs{Target: b.target("Twin."+group, "a")}).Objects[0])
 		if got["of"] != group {
-			t.Errorf("of %s was read %v", group, got["of"])
+			t.Errorf("group %s: got %v", group, got["of"])
 		}
 	}
 	b.wantFailure(vedette.GetArgs{Target: b.target("twin", "a")}, 400, "Twin."+one, "Twin."+two)

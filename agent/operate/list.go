@@ -10,10 +10,10 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// pageLimit is how many objects a list asks for at a time.
+// pageLimit is the number of objects in a page of a list.
 const pageLimit = 500
 
-// list reads all objects of a kind, page by page.
+// list returns all objects of a kind that match the selectors.
 func (r *run) list(ctx context.Context, a vedette.ListArgs) result {
 	p, err := r.resolveTarget(ctx, a.Target)
 	if err != nil {
@@ -26,8 +26,7 @@ func (r *run) list(ctx context.Context, a vedette.ListArgs) result {
 	return r.listResult(p, items)
 }
 
-// listAll reads the objects of a place page by page. A list that the API server
-// forgot half-way begins again.
+// listAll returns the objects of a collection that match the selectors.
 func (r *run) listAll(ctx context.Context, p resourcePath, labels, fields string) ([]json.RawMessage, error) {
 	query := url.Values{"limit": {strconv.Itoa(pageLimit)}}
 	if labels != "" {
@@ -51,8 +50,8 @@ func (r *run) listAll(ctx context.Context, p resourcePath, labels, fields string
 	return items, err
 }
 
-// forEachPage hands over the objects of a place page by page. It begins again, with
-// first, after the API server forgot the list half-way.
+// forEachPage calls handle with the pages of a collection. If the continue token expires, it begins
+// again with the first page.
 func (r *run) forEachPage(ctx context.Context, p resourcePath, req request, handle func(page []json.RawMessage, first bool) error) error {
 	for first := true; ; {
 		page, next, err := r.fetchPage(ctx, p, req)
@@ -85,7 +84,7 @@ func (r *run) fetchPage(ctx context.Context, p resourcePath, req request) (items
 		Items    []json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, "", vedette.Errorf(vedette.Unavailable, "the cluster's list of %s makes no sense: %w", p.Kind, err)
+		return nil, "", vedette.Errorf(vedette.Unavailable, "the cluster's list of %s is invalid: %w", p.Kind, err)
 	}
 	return list.Items, list.Metadata.Continue, nil
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// defaultContainerAnnotation is the annotation of a pod that says whose logs are meant.
+// defaultContainerAnnotation names the container whose log is returned by default.
 const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container"
 
-// logs opens what the containers of a pod wrote. The deadline bounds the
-// opening; reading may take as long as ctx lasts.
+// logs opens the logs of a pod's containers. The deadline applies to opening. Reading may take until
+// ctx ends.
 func (r *run) logs(ctx context.Context, deadline time.Time, a vedette.LogsArgs) result {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(time.Until(deadline), func() { cancel(context.DeadlineExceeded) })
@@ -38,13 +38,13 @@ func (r *run) logs(ctx context.Context, deadline time.Time, a vedette.LogsArgs) 
 	return result{Outcome: vedette.Outcome{Stream: &cancelingReadCloser{stream, func() { cancel(nil) }}}}
 }
 
-// cancelingReadCloser ends what feeds a stream along with it.
+// cancelingReadCloser cancels the requests behind a stream when it is closed.
 type cancelingReadCloser struct {
 	io.ReadCloser
 	cancel func()
 }
 
-// Close ends the stream and all requests behind it.
+// Close closes the stream and cancels the requests behind it.
 func (c *cancelingReadCloser) Close() error {
 	defer c.cancel()
 	return c.ReadCloser.Close()
@@ -75,8 +75,7 @@ func (r *run) openLogs(ctx context.Context, a vedette.LogsArgs) (io.ReadCloser, 
 	return r.openSequentially(ctx, p, a, containers)
 }
 
-// containers returns a pod's containers, the init containers first, and the one
-// that is meant where none is named.
+// containers returns the names of a pod's containers, init containers first, and the default one.
 func (r *run) containers(ctx context.Context, p resourcePath) (names []string, defaultName string, err error) {
 	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
@@ -98,8 +97,7 @@ func (r *run) containers(ctx context.Context, p resourcePath) (names []string, d
 	return names, firstNonEmpty(manifest.NestedString(pod, "metadata", "annotations", defaultContainerAnnotation), defaultName), nil
 }
 
-// openLog opens one container's log. One that is followed opens when its
-// container writes.
+// openLog opens one container's log.
 func (r *run) openLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	if a.Follow {
 		return r.openFollowed(ctx, p, a, container)
@@ -139,9 +137,8 @@ func logQuery(a vedette.LogsArgs, container string) url.Values {
 	return q
 }
 
-// openSequentially opens one container's log after the other. A container that has none
-// (it did not start yet, or never before) is passed over, unless that goes for
-// all of them.
+// openSequentially opens the containers' logs one after the other. Containers without a log, for
+// example because they have not started, are skipped, unless none has one.
 func (r *run) openSequentially(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
 	logs := &logChain{}
 	logs.next = func() (io.ReadCloser, error) {
@@ -162,19 +159,19 @@ func (r *run) openSequentially(ctx context.Context, p resourcePath, a vedette.Lo
 	return logs, err
 }
 
-// noMoreLogsError says that there is no further log, and why.
+// noMoreLogsError means that no further container has a log. It wraps the last reason.
 type noMoreLogsError struct{ error }
 
 // Unwrap returns the reason.
 func (e *noMoreLogsError) Unwrap() error { return e.error }
 
-// logChain reads one log after the other.
+// logChain reads several logs as one.
 type logChain struct {
 	current io.ReadCloser
 	next    func() (io.ReadCloser, error)
 }
 
-// Read goes on with the next log where one ends.
+// Read continues with the next log when one ends.
 func (c *logChain) Read(b []byte) (int, error) {
 	for {
 		n, err := c.current.Read(b)
@@ -196,7 +193,7 @@ func (c *logChain) Read(b []byte) (int, error) {
 	}
 }
 
-// suppressEOF keeps the end of one log from being taken for the end of all.
+// suppressEOF removes an EOF that came with data, because it is not the end of the chain.
 func suppressEOF(n int, err error) error {
 	if n > 0 && errors.Is(err, io.EOF) {
 		return nil
@@ -208,5 +205,5 @@ type emptyReader struct{}
 
 func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-// Close ends the log that is being read.
+// Close closes the log that is being read.
 func (c *logChain) Close() error { return c.current.Close() }

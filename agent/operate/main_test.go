@@ -80,7 +80,7 @@ func (b *testbed) mustExecute(args vedette.Args) vedette.Outcome {
 	b.Helper()
 	out := b.execute(args)
 	if out.State != vedette.Done {
-		b.Fatalf("%s: %s %d %s: %s", args.Verb(), out.State, out.Status, out.Reason, out.Message)
+		b.Fatalf("%s: got %s %d %s: %s", args.Verb(), out.State, out.Status, out.Reason, out.Message)
 	}
 	return out
 }
@@ -90,11 +90,11 @@ func (b *testbed) wantFailure(args vedette.Args, status int, words ...string) ve
 	b.Helper()
 	out := b.execute(args)
 	if out.State != vedette.Failed || out.Status != status {
-		b.Errorf("%s: %s %d %s: %s; want it to fail with %d", args.Verb(), out.State, out.Status, out.Reason, out.Message, status)
+		b.Errorf("%s: got %s %d %s: %s, want failed %d", args.Verb(), out.State, out.Status, out.Reason, out.Message, status)
 	}
 	for _, w := range words {
 		if !strings.Contains(out.Message, w) {
-			b.Errorf("%s: %q does not say %q", args.Verb(), out.Message, w)
+			b.Errorf("%s: got %q, want it to contain %q", args.Verb(), out.Message, w)
 		}
 	}
 	return out

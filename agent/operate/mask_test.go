@@ -25,14 +25,14 @@ func TestErrorsAreMasked(t *testing.T) {
 	}{
 		{denied, vedette.Failed, `403 *** admission webhook "w" denied the request: it is ***`},
 		{fmt.Errorf("apply: %w", &statusError{Status: 422, Reason: "aHVudGVyMg==", Message: "no"}), vedette.Failed, "422 *** apply: no"},
-		{&lostError{err: errors.New("hunter2 broke off")}, vedette.Lost, "504 Lost the request was sent and its answer did not come, so that it may have taken effect: *** broke off"},
+		{&lostError{err: errors.New("hunter2 broke off")}, vedette.Lost, "504 Lost the request was sent, but the response did not arrive, so it may have taken effect: *** broke off"},
 		{vedette.Errorf(vedette.NotFound, "no hunter2"), vedette.Failed, "404 NotFound no ***"},
 		{errors.New(`bad: "hunter2"`), vedette.Failed, `500 InternalError bad: "***"`},
 		{errors.New("nothing"), vedette.Failed, "500 InternalError nothing"},
 	} {
 		out := errorOutcome(testRun().maskManifestValues(m, tt.err))
 		if got := fmt.Sprintln(out.Status, out.Reason, out.Message); strings.TrimSpace(got) != tt.want || out.State != tt.state {
-			t.Errorf("it is %s: %swant %s: %s", out.State, got, tt.state, tt.want)
+			t.Errorf("got %s: %swant %s: %s", out.State, got, tt.state, tt.want)
 		}
 	}
 }

@@ -34,13 +34,13 @@ func TestMergeRulesMatchOpenAPI(t *testing.T) {
 			c := &rulesComparer{T: t, schemas: document.Components.Schemas, seen: map[*spec.Schema]bool{}}
 			for _, kind := range kinds {
 				if ours.Rules(kind) == nil {
-					t.Errorf("%s has no rules", kind)
+					t.Errorf("%s: got no rules", kind)
 					continue
 				}
 				c.compare(kind, ours.Rules(kind), strategicpatch.PatchMetaFromOpenAPIV3{Schema: c.findKind(kind), SchemaList: c.schemas})
 			}
 			if c.fields < 50 || apiVersion != "apiextensions.k8s.io/v1" && c.merged == 0 {
-				t.Errorf("only %d fields were compared, of which %d merge", c.fields, c.merged)
+				t.Errorf("compared only %d fields, of which %d merge", c.fields, c.merged)
 			}
 		})
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// metricsAPIVersion is what the metrics server serves.
+// metricsAPIVersion is the API of the metrics server.
 const metricsAPIVersion = "metrics.k8s.io/v1beta1"
 
-// metrics tells what the containers of one pod, or of many, use.
+// metrics returns the resource usage of the containers of one pod or of several.
 func (r *run) metrics(ctx context.Context, a vedette.MetricsArgs) result {
 	p, err := r.resolveTarget(ctx, vedette.Target{Kind: "PodMetrics", APIVersion: metricsAPIVersion, Namespace: a.Namespace, Name: a.Name})
 	switch vedette.KindOf(err) {
 	case "":
 	case vedette.NotFound:
-		return errorResult(vedette.Errorf(vedette.NotFound, "the cluster serves no metrics of pods: install its metrics server"))
+		return errorResult(vedette.Errorf(vedette.NotFound, "the cluster serves no pod metrics: install the metrics server in it"))
 	}
 	if err != nil {
 		return errorResult(err)

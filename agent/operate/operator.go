@@ -12,34 +12,34 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// Config is how operations are carried out. The zero value works.
+// Config is how operations are executed. The zero value is valid.
 type Config struct {
-	// Timeout is how long an operation without a deadline may take; 30 s.
+	// Timeout limits an operation without a deadline; default 30 s.
 	Timeout time.Duration
-	// ServerSideApply says when manifests are merged by the API server.
+	// ServerSideApply determines which manifests the API server merges.
 	ServerSideApply apply.Mode
-	// Manager is the field manager of applies, "kubectl" where empty. With another
-	// name than kubectl's, fields that kubectl applied stay kubectl's, and remain
-	// when a manifest drops them.
+	// Manager is the field manager of applies; default "kubectl". With any other name, fields
+	// that kubectl applied stay kubectl's, and remain if the manifest drops them.
 	Manager string
-	// FieldValidation is what becomes of fields of manifests that the API server does not
-	// know, strict where empty, as with kubectl.
+	// FieldValidation determines what the API server does with unknown fields of manifests;
+	// default strict, as in kubectl.
 	FieldValidation vedette.FieldValidation
-	// Redactor is what objects pass on their way out; nil for one that cuts no
-	// more than Secrets and managedFields.
+	// Redactor redacts the objects in outcomes. The default removes the data of Secrets and
+	// managedFields.
 	Redactor *redact.Redactor
-	// CoveredByFeed reports whether the account's feeds would tell an object, as
-	// watch.Watcher.Wants does; only then is it told as Fresh. Nil means all.
-	// It is called by many at once.
+	// CoveredByFeed reports whether the account's feeds report an object. Only such objects are
+	// stored from outcomes, because nothing would report the deletion of others. Nil means that
+	// all are covered. It must be safe for concurrent use.
 	CoveredByFeed func(vedette.Resource, *vedette.Object) bool
-	// Retry are which failed requests are made again.
+	// Retry determines which failed requests are retried.
 	Retry RetryPolicy
-	// InitialBackoff and MaxBackoff bound the pause before a request is made again,
-	// which doubles, where Retries name none; 100 ms, 3 s.
+	// InitialBackoff and MaxBackoff limit the delay before a retry, which doubles each time;
+	// default 100 ms and 3 s. Retry.Backoff replaces them.
 	InitialBackoff, MaxBackoff time.Duration
-	// MaxConflictAttempts bounds how often a conflict is answered by reading again; 5.
+	// MaxConflictAttempts limits the attempts to change an object that others change too;
+	// default 5.
 	MaxConflictAttempts int
-	// SchemaTTL is how long a schema is kept for the next client-side apply; 2 min.
+	// SchemaTTL is how long a schema is cached for the next client-side apply; default 2 min.
 	SchemaTTL time.Duration
 }
 
@@ -73,19 +73,18 @@ func (c Config) withDefaults() (Config, error) {
 	return c, err
 }
 
-// Operator carries out operations in one cluster. It is safe for use by many at
-// once.
+// Operator executes operations in one cluster. It is safe for concurrent use.
 type Operator struct {
 	cluster *kube.Cluster
 	cfg     Config
 	kinds   kindCache
 	schemas schemaCache
 	salts   artifact.SaltCache
-	// redactor is Config.Redactor, or what SetRedactor put in its place.
+	// redactor is Config.Redactor until SetRedactor replaces it.
 	redactor atomic.Pointer[redact.Redactor]
 }
 
-// New makes an Operator. It asks the cluster for nothing yet.
+// New returns an Operator. It sends no requests.
 func New(cluster *kube.Cluster, cfg Config) (*Operator, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -103,11 +102,11 @@ func New(cluster *kube.Cluster, cfg Config) (*Operator, error) {
 	return o, nil
 }
 
-// SetRedactor changes what objects pass on their way out, as when a server asks
-// for other fields. Operations under way may use either.
+// SetRedactor replaces the redactor, for example because the server requests other projections.
+// Operations in progress may use either one.
 func (o *Operator) SetRedactor(r *redact.Redactor) { o.redactor.Store(r) }
 
-// Execute carries out an operation. It returns at the operation's deadline, or when ctx ends, at
+// Execute executes an operation. It returns at the operation's deadline, or when ctx ends, at
 // the latest. A Stream in the outcome stays open until ctx ends.
 func (o *Operator) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	return newRun(o, op).outcome(ctx)

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// patch changes one object by a patch of one of three languages.
+// patch changes one object by a strategic merge patch, a JSON merge patch or a JSON patch.
 func (r *run) patch(ctx context.Context, a vedette.PatchArgs) result {
 	body, contentType, err := parsePatch(a)
 	if err != nil {
@@ -35,10 +35,8 @@ func (r *run) patch(ctx context.Context, a vedette.PatchArgs) result {
 	return r.objectResult(p, raw, status)
 }
 
-// patchObject sends a patch. Of a JSON patch, twice is not the same as once. A
-// conflict stands in the way of a patch that names a resourceVersion, which
-// trying again does not cure, and of one that lost a race in the API server,
-// which that tries again itself.
+// patchObject sends a patch. It does not retry conflicts: they occur if the patch has a
+// resourceVersion, which a retry does not help, or in a race that the API server has retried itself.
 func (r *run) patchObject(ctx context.Context, p resourcePath, contentType string, body []byte) ([]byte, int, error) {
 	return r.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
 		query: url.Values{"fieldManager": {"kubectl-patch"}}, nonIdempotent: contentType == contentTypeJSONPatch})
@@ -56,7 +54,7 @@ func parsePatch(a vedette.PatchArgs) ([]byte, string, error) {
 		body, err := parseMergePatch(a.Patch)
 		return body, contentTypeStrategicPatch, err
 	}
-	return nil, "", vedette.Errorf(vedette.Invalid, "%q is no type of patch: write strategic, merge or json", a.Type)
+	return nil, "", vedette.Errorf(vedette.Invalid, "%q is not a type of patch: write strategic, merge or json", a.Type)
 }
 
 func parseMergePatch(raw []byte) ([]byte, error) {
@@ -67,7 +65,8 @@ func parseMergePatch(raw []byte) ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// parseJSONPatch reads a JSON patch: a list, of whose steps the API server judges.
+// parseJSONPatch reads a JSON patch. It checks only that it is a list; the API server checks the
+// steps.
 func parseJSONPatch(raw []byte) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] != '[' && raw[0] != '{' {
@@ -78,7 +77,7 @@ func parseJSONPatch(raw []byte) ([]byte, error) {
 	}
 	var steps []json.RawMessage
 	if err := json.Unmarshal(raw, &steps); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the patch is no list of steps, as type json asks for%s", manifest.SyntaxErrorOffset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the patch is not a list of steps, as the type json requires%s", manifest.SyntaxErrorOffset(err))
 	}
 	return raw, nil
 }

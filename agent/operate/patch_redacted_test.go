@@ -45,7 +45,7 @@ func TestJSONPatchCannotRevealRedactedValues(t *testing.T) {
 		args := vedette.PatchArgs{Target: b.target(tt.kind, tt.name), Type: vedette.JSONPatch, Patch: []byte(tt.patch)}
 		for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
 			if accepted := out.State == vedette.Done; accepted != tt.accepted || !accepted && out.Status != 400 {
-				t.Errorf("%s: %s %d %s", tt.patch, out.State, out.Status, out.Message)
+				t.Errorf("%s: got %s %d %s", tt.patch, out.State, out.Status, out.Message)
 			}
 			b.wantNoneOf(tt.patch, encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 		}

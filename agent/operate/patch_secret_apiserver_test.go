@@ -33,7 +33,7 @@ func (b *testbed) wantNoneOf(what string, output []byte, values ...string) {
 	for _, value := range values {
 		for _, form := range encodings(value) {
 			if i := bytes.Index(output, form); i >= 0 {
-				b.Errorf("%s tells a value as %q: %s", what, form, output[max(0, i-200):min(len(output), i+60)])
+				b.Errorf("%s contains a value as %q: %s", what, form, output[max(0, i-200):min(len(output), i+60)])
 				return
 			}
 		}
@@ -95,14 +95,14 @@ func TestJSONPatchCannotRevealSecretData(t *testing.T) {
 			args.Kind = kind
 			for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
 				if out.State != vedette.Failed || out.Status != 400 {
-					t.Errorf("%s of %s: %s %d %s", patch, kind, out.State, out.Status, out.Message)
+					t.Errorf("%s of %s: got %s %d %s", patch, kind, out.State, out.Status, out.Message)
 				}
 				b.wantNoneOf(patch, encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 			}
 		}
 	}
 	if after := encode(t, b.live(core, "secrets", "s")); !bytes.Equal(before, after) {
-		t.Errorf("the Secret was %s and is %s", before, after)
+		t.Errorf("Secret: got %s before and %s after", before, after)
 	}
 }
 
@@ -122,10 +122,10 @@ func TestSafeSecretPatchesAreAccepted(t *testing.T) {
 	}
 	live := b.live(core, "secrets", "s")
 	if data, _ := dig(live, "data").(object); data["more"] != "bW9yZQ==" || data["password"] != "b3RoZXI=" || data["last"] != "aGFuZA==" {
-		t.Errorf("it holds %v", data)
+		t.Errorf("data: got %v", data)
 	}
 	if dig(live, "metadata", "labels", "tier") != "back" || dig(live, "metadata", "annotations", "example.com/note") != nil {
-		t.Errorf("its metadata is %v", live["metadata"])
+		t.Errorf("metadata: got %v", live["metadata"])
 	}
 	b.wantFailure(b.secretPatch("s", vedette.JSONPatch, `[{"op":"test","path":"/metadata/resourceVersion","value":"1"},{"op":"add","path":"/data/a","value":"YQ=="}]`), 422)
 }

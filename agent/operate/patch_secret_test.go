@@ -41,12 +41,12 @@ func FuzzSecretPatch(f *testing.F) {
 		}
 		patch, err := jsonpatch.DecodePatch(steps)
 		if err != nil {
-			t.Fatalf("%s was made of %s: %v", steps, raw, err)
+			t.Fatalf("got %s of %s: %v", steps, raw, err)
 		}
 		first, firstOK := patchAndRedact(patch, r, resource, "Zmlyc3Q=")
 		second, secondOK := patchAndRedact(patch, r, resource, "c2Vjb25kLWFuZC1sb25nZXI=")
 		if firstOK != secondOK || !bytes.Equal(first, second) {
-			t.Errorf("%s tells one Secret from another: %v %s, and %v %s", raw, firstOK, first, secondOK, second)
+			t.Errorf("%s distinguishes two Secrets: got %v %s and %v %s", raw, firstOK, first, secondOK, second)
 		}
 	})
 }

@@ -27,13 +27,13 @@ func TestNullsAreOmitted(t *testing.T) {
 		t.Helper()
 		limits := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers", 0, "resources", "limits")
 		if got := string(encode(t, limits)); got != `{"memory":"64Mi"}` {
-			t.Errorf("%s: the limits are %s", what, got)
+			t.Errorf("%s: got limits %s", what, got)
 		}
 		if got := string(encode(t, dig(b.live(core, "services", "s"), "spec", "selector"))); got != `{"a":"b"}` {
-			t.Errorf("%s: the selector is %s", what, got)
+			t.Errorf("%s: got selector %s", what, got)
 		}
 		if got := string(encode(t, b.live("/apis/"+b.customGroup()+"/v1", "things", "t")["spec"])); got != `{"list":[{"c":1},null]}` {
-			t.Errorf("%s: the custom resource holds %s", what, got)
+			t.Errorf("%s: got custom resource %s", what, got)
 		}
 	}
 	b.kubectlApply(manifestsWithNulls(), "--validate=false") // it can't validate nulls in a List
@@ -64,13 +64,13 @@ func TestPreconditionsOfMissingObjectsAreIgnored(t *testing.T) {
 		for _, o := range []object{withExportedMetadata(configMap(name, object{"k": "1"})), withExportedMetadata(serviceManifest(name))} {
 			out := b.apply(s, o)
 			if out.Status != 201 {
-				t.Errorf("%q of a missing %s: %d", s, o["kind"], out.Status)
+				t.Errorf("strategy %q of a missing %s: got %d", s, o["kind"], out.Status)
 			}
 			if s == vedette.StrategyRecreate || s == vedette.StrategyCreateOnly {
 				continue
 			}
 			if second := b.execute(vedette.ApplyArgs{Manifest: encode(t, o), Namespace: b.namespace, Strategy: s}); second.Status != 409 {
-				t.Errorf("%q of another version of a %s: %s %d %s", s, o["kind"], second.State, second.Status, second.Message)
+				t.Errorf("strategy %q of another version of a %s: got %s %d %s", s, o["kind"], second.State, second.Status, second.Message)
 			}
 		}
 	}

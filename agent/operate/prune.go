@@ -11,15 +11,15 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
-// defaultPruneKinds are those that kubectl prunes unless it is told which.
+// defaultPruneKinds are the kinds that kubectl prunes by default.
 var defaultPruneKinds = []string{
 	"core/v1/ConfigMap", "core/v1/Endpoints", "core/v1/PersistentVolumeClaim", "core/v1/Pod", "core/v1/ReplicationController", "core/v1/Secret",
 	"core/v1/Service", "batch/v1/Job", "batch/v1/CronJob", "networking.k8s.io/v1/Ingress", "apps/v1/DaemonSet", "apps/v1/Deployment",
 	"apps/v1/ReplicaSet", "apps/v1/StatefulSet", "core/v1/Namespace", "core/v1/PersistentVolume",
 }
 
-// prune deletes what was applied once and is not among what is kept. It does not
-// wait until that is gone, as kubectl does not.
+// prune deletes the objects that were applied client-side and are not in Keep. Like kubectl, it does
+// not wait until they are gone.
 func (r *run) prune(ctx context.Context, a vedette.PruneArgs) result {
 	collections, err := r.pruneCollections(ctx, a)
 	if err != nil {
@@ -44,14 +44,14 @@ func (r *run) prune(ctx context.Context, a vedette.PruneArgs) result {
 	return res
 }
 
-// pruneCollections are the lists to look through, namespaced kinds first: all of them are
-// found before anything is deleted.
+// pruneCollections returns the collections to search, namespaced kinds first. It resolves all kinds
+// before anything is deleted, so that a misspelled one deletes nothing.
 func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]resourcePath, error) {
 	switch hasSelector := a.LabelSelector != ""; {
 	case !hasSelector && !a.All, hasSelector && !hasLabelRequirements(a.LabelSelector):
-		return nil, vedette.Errorf(vedette.Invalid, "the prune has neither labels nor says all: it would delete whatever was applied and is not among what is kept")
+		return nil, vedette.Errorf(vedette.Invalid, "the prune has neither a labelSelector nor all: it would delete every applied object that is not kept")
 	case hasSelector && a.All:
-		return nil, vedette.Errorf(vedette.Invalid, "the prune means all objects, and some by labels: leave one out")
+		return nil, vedette.Errorf(vedette.Invalid, "the prune has both a labelSelector and all: remove one of them")
 	}
 	if _, err := parsePropagation(a.Propagation); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]reso
 				return nil, err
 			}
 			if p.namespace == "" {
-				return nil, vedette.Errorf(vedette.Invalid, "one of the namespaces to prune has no name: it would be all of them")
+				return nil, vedette.Errorf(vedette.Invalid, "a namespace to prune has an empty name, which would mean all namespaces")
 			}
 			namespaced = append(namespaced, p)
 		}
@@ -87,11 +87,11 @@ func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]reso
 	return append(namespaced, clusterScoped...), nil
 }
 
-// parsePruneKind reads a kind as kubectl's allowlist has it.
+// parsePruneKind reads a kind in the form of kubectl's --prune-allowlist.
 func parsePruneKind(kind string) (vedette.Target, error) {
 	parts := strings.Split(kind, "/")
 	if len(parts) != 3 || slices.Contains(parts[1:], "") {
-		return vedette.Target{}, vedette.Errorf(vedette.Invalid, "%q is no kind to prune: write group/version/kind, as in apps/v1/Deployment or core/v1/Pod", kind)
+		return vedette.Target{}, vedette.Errorf(vedette.Invalid, "%q is not a kind to prune: write group/version/kind, for example apps/v1/Deployment or core/v1/Pod", kind)
 	}
 	if parts[0] == "core" || parts[0] == "" {
 		return vedette.Target{Kind: parts[2], APIVersion: parts[1]}, nil
@@ -99,7 +99,7 @@ func parsePruneKind(kind string) (vedette.Target, error) {
 	return vedette.Target{Kind: parts[2], APIVersion: parts[0] + "/" + parts[1]}, nil
 }
 
-// listPrunable finds what of a list was applied and is not kept.
+// listPrunable returns the objects of a collection that were applied and are not in Keep.
 func (r *run) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneArgs) ([]deletion, error) {
 	items, err := r.listAll(ctx, p.collection(), a.LabelSelector, "")
 	if err != nil {
@@ -121,8 +121,7 @@ func (r *run) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneA
 	return found, nil
 }
 
-// pruneOne deletes the object that was found, and no other one of its name. It
-// reports whether that was there.
+// pruneOne deletes an object by its uid, and reports whether it existed.
 func (r *run) pruneOne(ctx context.Context, v deletion, a vedette.PruneArgs) (bool, error) {
 	_, err := r.deleteByUID(ctx, v, vedette.DeleteArgs{Propagation: a.Propagation, GraceSeconds: a.GraceSeconds, MissingOK: true})
 	if isConflict(err) {

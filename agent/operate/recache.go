@@ -6,8 +6,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// recache reads one object in the form in which feeds tell it. The key of one
-// that is gone stands in the outcome that says so.
+// recache reads one object in the form that feeds report. If it is gone, the outcome has its key, so
+// that the server can delete it.
 func (r *run) recache(ctx context.Context, t vedette.Target) result {
 	p, err := r.resolveObject(ctx, t)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 // replaceManager is kubectl's field manager of a replace.
 const replaceManager = "kubectl-replace"
 
-// replace puts a manifest in the place of what is there, or creates it. A
-// manifest that says a resourceVersion replaces that version only.
+// replace replaces an object by a manifest, or creates it. A manifest with a resourceVersion
+// replaces only that version.
 func (r *run) replace(ctx context.Context, p resourcePath, m manifest.Manifest) result {
 	delete(m.Meta(), "managedFields")
 	r.setDigest(ctx, p, m)
 	r.clearPreconditionsIfMissing(ctx, p, m)
-	hasVersion := m.Meta()["resourceVersion"] != nil // a uid alone says nothing of the version
+	hasVersion := m.Meta()["resourceVersion"] != nil // a uid does not restrict the version
 	var res result
 	try := func() error {
 		var existed bool
@@ -27,7 +27,7 @@ func (r *run) replace(ctx context.Context, p resourcePath, m manifest.Manifest) 
 		return asConflict(existed, res.err)
 	}
 	if hasVersion {
-		_ = try() // another version is there, and will be
+		_ = try() // a retry would conflict again
 		return res
 	}
 	if err := r.retryOnConflict(ctx, try); err != nil {
@@ -36,7 +36,7 @@ func (r *run) replace(ctx context.Context, p resourcePath, m manifest.Manifest) 
 	return res
 }
 
-// replaceOnce reports whether there was something to replace.
+// replaceOnce also reports whether the object existed.
 func (r *run) replaceOnce(ctx context.Context, p resourcePath, m manifest.Manifest, hasVersion bool) (existed bool, res result) {
 	if !hasVersion {
 		current, err := r.getLive(ctx, p)
@@ -58,8 +58,8 @@ func (r *run) replaceOnce(ctx context.Context, p resourcePath, m manifest.Manife
 	return true, r.objectResultSince(p, raw, status, previousVersion)
 }
 
-// recreate deletes what is there, waits until it is gone, and applies. A manifest that
-// no API server would take is refused before, while the object is still there.
+// recreate deletes an object, waits until it is gone, and applies the manifest. A manifest that the
+// API server would reject is rejected before, while the object still exists.
 func (r *run) recreate(ctx context.Context, p resourcePath, m manifest.Manifest) result {
 	m.ClearPreconditions()
 	toCreate := m
@@ -79,14 +79,14 @@ func (r *run) recreate(ctx context.Context, p resourcePath, m manifest.Manifest)
 	return r.applyByMode(ctx, p, m, defaultApplyArgs)
 }
 
-// defaultApplyArgs is how a manifest is applied where nobody says how.
+// defaultApplyArgs apply a manifest by the mode of its kind.
 var defaultApplyArgs = vedette.ApplyArgs{Strategy: vedette.StrategyDefault}
 
-// dryRunCreate has the API server judge the creation of an object that may be there
-// still, and returns what stands against the manifest itself.
+// dryRunCreate returns why the API server would reject the manifest, nil if it would not or if that
+// is unknown. The object may exist, so other errors are expected.
 func (r *run) dryRunCreate(ctx context.Context, p resourcePath, m manifest.Manifest) error {
 	if r.dryRun {
-		return nil // all of it is one
+		return nil // the operation itself is one
 	}
 	_, _, err := r.asDryRun().do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: m.Encode(),
 		query: url.Values{"fieldManager": {r.operator.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
@@ -96,16 +96,15 @@ func (r *run) dryRunCreate(ctx context.Context, p resourcePath, m manifest.Manif
 	return nil
 }
 
-// serviceKind is told as invalid, too, where another Service has its address or port.
+// serviceKind is also invalid if its address or port is in use, for example by the live object.
 var serviceKind = vedette.Kind{Name: "Service"}
 
-// isInvalidManifest reports whether a creation was refused for what the manifest says. That the
-// name is taken, a quota used up, or that the API server may not be asked, tells
-// nothing of what will be once the object is gone; nor does what a webhook says, which
-// may have looked at it.
-func (r *statusError) isInvalidManifest(k vedette.Kind) bool {
-	if strings.HasPrefix(r.Message, "admission webhook ") {
+// isInvalidManifest reports whether a creation failed because of the manifest. Other errors may
+// disappear with the live object: that its name exists, that a quota is used up, and those of
+// webhooks, which may have looked at it.
+func (e *statusError) isInvalidManifest(k vedette.Kind) bool {
+	if strings.HasPrefix(e.Message, "admission webhook ") {
 		return false
 	}
-	return r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity && k != serviceKind
+	return e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity && k != serviceKind
 }

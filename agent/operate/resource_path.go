@@ -9,17 +9,17 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// secretKind is asked for as metadata only, whatever is done to it.
+// secretKind is read as metadata only, by all verbs.
 var secretKind = vedette.Kind{Name: "Secret"}
 
-// resourcePath is where an object, or a list of them, is found.
+// resourcePath is the path of an object, or of a collection, in the API.
 type resourcePath struct {
 	vedette.Resource
 	namespace string // empty for cluster-scoped kinds, and for all namespaces
-	name      string // empty for a list
+	name      string // empty for a collection
 }
 
-// resolveObject resolves a target to the place of one object.
+// resolveObject returns the path of the one object that a target names.
 func (r *run) resolveObject(ctx context.Context, t vedette.Target) (resourcePath, error) {
 	if err := manifest.CheckName(t.Name); err != nil {
 		return resourcePath{}, err
@@ -31,10 +31,10 @@ func (r *run) resolveObject(ctx context.Context, t vedette.Target) (resourcePath
 	return p, err
 }
 
-// resolveTarget resolves a target to a place, whose name may be empty.
+// resolveTarget returns the path of a target whose name may be empty.
 func (r *run) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath, error) {
 	if t.Namespace != "" && !manifest.IsPathSegment(t.Namespace) {
-		return resourcePath{}, vedette.Errorf(vedette.Invalid, "%q is no name of a namespace", t.Namespace)
+		return resourcePath{}, vedette.Errorf(vedette.Invalid, "%q is not a valid name of a namespace", t.Namespace)
 	}
 	resource, err := r.resolveResource(ctx, t)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *run) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath
 	return p, nil
 }
 
-// urlPath is the path of the object, or of the list where there is no name.
+// urlPath returns the URL path of the object, or of the collection if there is no name.
 func (p resourcePath) urlPath() string {
 	path := groupVersionPath(p.APIVersion())
 	if p.namespace != "" {
@@ -64,7 +64,7 @@ func (p resourcePath) collection() resourcePath { p.name = ""; return p }
 
 func (p resourcePath) isSecret() bool { return p.Kind == secretKind }
 
-// acceptHeader is the form in which an object of the place is asked for.
+// acceptHeader returns the media type in which the object is requested.
 func (p resourcePath) acceptHeader() string {
 	if p.isSecret() {
 		return acceptMetadata
@@ -76,7 +76,8 @@ func (p resourcePath) key() vedette.Key {
 	return vedette.Key{Kind: p.Kind, Namespace: p.namespace, Name: p.name}
 }
 
-// do makes a request for one object of the place, or for its list.
+// do sends a request for an object or a collection. The path of req is that of a subresource. Errors
+// and warnings about Secrets do not quote their data.
 func (r *run) do(ctx context.Context, p resourcePath, req request) ([]byte, int, error) {
 	req.path = p.urlPath() + req.path
 	if req.accept == "" {
@@ -95,7 +96,8 @@ func (r *run) do(ctx context.Context, p resourcePath, req request) ([]byte, int,
 	return body, status, err
 }
 
-// isKindNotFound reports whether a 404 names no object: then the kind itself is gone.
+// isKindNotFound reports whether an error is the 404 of an unknown path: then the kind is gone, and
+// not the object.
 func isKindNotFound(err error) bool {
 	return strings.HasPrefix(err.Error(), "the server could not find the requested resource") || strings.HasPrefix(err.Error(), "404 page not found")
 }

@@ -12,7 +12,7 @@ func TestAPIVersionPathTraversalIsRejected(t *testing.T) {
 	for _, apiVersion := range []string{"..", "../v1", "a/..", "a/.", "./v1", "/", "/v1", "v1/", "a/b/c", "a/%2e%2e", "a?b/v1", "a/v1\n"} {
 		_, err := testRun().resolveInVersion(t.Context(), apiVersion, "Secret")
 		if vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("%q: %v", apiVersion, err)
+			t.Errorf("%q: got %v, want an error of kind Invalid", apiVersion, err)
 		}
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// rolloutManager is kubectl's field manager of a restart, a pause and a resume. It has no
-// name for an undo, nor for scaling, and API servers take that of its program then.
+// rolloutManager is kubectl's field manager for restart, pause and resume. For undo and scale it
+// sends none, and API servers use the name of the program.
 const rolloutManager = "kubectl-rollout"
 
-// restartedAtAnnotation is the annotation of a template whose change rolls pods out anew.
+// restartedAtAnnotation is changed in the template to restart the pods.
 const restartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-// getWorkload finds an object that rolls out pods, and reads it.
+// getWorkload reads an object of one of the kinds. The action is for the error of other kinds.
 func (r *run) getWorkload(ctx context.Context, t vedette.Target, action string, kinds ...string) (resourcePath, object, error) {
 	p, err := r.resolveObject(ctx, t)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *run) getWorkload(ctx context.Context, t vedette.Target, action string, 
 	return p, tree, err
 }
 
-// restart rolls the same pods out once more.
+// restart replaces the pods of a workload by equal ones.
 func (r *run) restart(ctx context.Context, t vedette.Target) result {
 	p, tree, err := r.getWorkload(ctx, t, "restarting", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
@@ -47,16 +47,15 @@ func (r *run) restart(ctx context.Context, t vedette.Target) result {
 	}
 	now := time.Now().Format(time.RFC3339)
 	if manifest.NestedString(tree, "spec", "template", "metadata", "annotations", restartedAtAnnotation) == now {
-		// Twice within a second would be once.
+		// The annotation has seconds, so a second restart within one would have no effect.
 		if !sleep(ctx, time.Second) {
-			return errorResult(vedette.Errorf(vedette.Unavailable, "%s was restarted within this second", p.key()))
+			return errorResult(vedette.Errorf(vedette.Unavailable, "%s was restarted less than a second ago: try again", p.key()))
 		}
 		now = time.Now().Format(time.RFC3339)
 	}
 	return r.patchSpec(ctx, p, object{"template": object{"metadata": object{"annotations": object{restartedAtAnnotation: now}}}})
 }
 
-// pause stops a rollout.
 func (r *run) pause(ctx context.Context, t vedette.Target) result {
 	p, tree, err := r.getWorkload(ctx, t, "pausing", "Deployment")
 	if err != nil {
@@ -68,7 +67,6 @@ func (r *run) pause(ctx context.Context, t vedette.Target) result {
 	return r.patchSpec(ctx, p, object{"paused": true})
 }
 
-// resume lets a paused rollout go on.
 func (r *run) resume(ctx context.Context, t vedette.Target) result {
 	p, tree, err := r.getWorkload(ctx, t, "resuming", "Deployment")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// status tells how far a rollout is, as kubectl rollout status judges it.
+// status returns the progress of a rollout, by the rules of kubectl rollout status.
 func (r *run) status(ctx context.Context, t vedette.Target) result {
 	p, tree, err := r.getWorkload(ctx, t, "status", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
@@ -31,7 +31,7 @@ func rolloutStatus(p resourcePath, tree object) vedette.RolloutStatus {
 	return w.statefulSet()
 }
 
-// workloadState reads numbers out of a workload; what is missing is 0.
+// workloadState reads the numbers of a workload; a missing one is 0.
 type workloadState struct {
 	name string
 	tree object

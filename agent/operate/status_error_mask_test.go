@@ -35,14 +35,14 @@ func TestErrorsDoNotQuoteSecrets(t *testing.T) {
 	} {
 		for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
 			if out.State != vedette.Failed || out.Message == "" {
-				t.Errorf("%s: %s %d %s", args.Patch, out.State, out.Status, out.Message)
+				t.Errorf("%s: got %s %d %s", args.Patch, out.State, out.Status, out.Message)
 			}
 			b.wantNoneOf(string(args.Patch), encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 		}
 	}
 	out := b.execute(b.secretPatch("s", vedette.MergePatch, `{"metadata":{"labels":{"a":"not a label!"}}}`))
 	if !strings.Contains(out.Message, `Secret "s" is invalid: metadata.labels: Invalid value: a valid label must be`) {
-		t.Errorf("it does not say what is wrong: %s", out.Message)
+		t.Errorf("the message has no reason: got %s", out.Message)
 	}
 }
 
@@ -90,14 +90,14 @@ func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 			`Secret "s" is invalid: patch: Invalid value`},
 		{"a value that is no string", status("x", `{"reason":"FieldValueInvalid","field":"data","message":`+string(encode(t, `Invalid value: `+document+`: bad`))+`}`),
 			`Secret "s" is invalid: data: Invalid value`},
-		{"without causes", status(`Secret "s" is invalid: `+document, ""), "its words are not shown, since they quote Secret"},
-		{"as Go prints", status(`bad: map[data:map[password:`+canaryInData+`]]`, ""), "its words are not shown"},
-		{"escaped", status(string(encode(t, document)), ""), "its words are not shown"},
-		{"laid out", "{\n  \"data\" : {\n \"password\": \"" + canaryInData + "\"}}", "its words are not shown"},
-		{"as YAML", "kind: Secret\ndata:\n  password: " + canaryInData, "its words are not shown"},
-		{"as YAML within JSON", status("bad:\n"+`"data:\\n  password: `+canaryInData+`"`, ""), "its words are not shown"},
-		{"a struct", status(`&Secret{Data:map[string][]uint8{"p": `+canaryInData+`}}`, ""), "its words are not shown"},
-		{"no Status", document, "its words are not shown"},
+		{"without causes", status(`Secret "s" is invalid: `+document, ""), "its message is not shown, because it quotes Secret"},
+		{"as Go prints", status(`bad: map[data:map[password:`+canaryInData+`]]`, ""), "its message is not shown"},
+		{"escaped", status(string(encode(t, document)), ""), "its message is not shown"},
+		{"laid out", "{\n  \"data\" : {\n \"password\": \"" + canaryInData + "\"}}", "its message is not shown"},
+		{"as YAML", "kind: Secret\ndata:\n  password: " + canaryInData, "its message is not shown"},
+		{"as YAML within JSON", status("bad:\n"+`"data:\\n  password: `+canaryInData+`"`, ""), "its message is not shown"},
+		{"a struct", status(`&Secret{Data:map[string][]uint8{"p": `+canaryInData+`}}`, ""), "its message is not shown"},
+		{"no Status", document, "its message is not shown"},
 		{"several", status("x", `{"reason":"FieldValueRequired","field":"data[a]","message":"Required value: say it"},{"reason":"FieldValueNotSupported","field":"type","message":`+
 			string(encode(t, `Unsupported value: "`+canaryInData+`": supported values: "A", "B"`))+`}`),
 			`Secret "s" is invalid: data[a]: Required value: say it, type: Unsupported value: supported values: "A", "B"`},
@@ -156,7 +156,7 @@ func TestWarningsDoNotQuoteSecrets(t *testing.T) {
 		b.secretPatch("s", vedette.MergePatch, `{"stringData":{"a":"other"}}`), vedette.DeleteArgs{Target: b.target("secret", "s")},
 	} {
 		out := b.mustExecute(args)
-		b.wantWarnings(out, "a warning is not shown, since it quotes a Secret", "of no data: it is old")
+		b.wantWarnings(out, "a warning is not shown, because it quotes a Secret", "of no data: it is old")
 		b.wantNoneOf(string(args.Verb()), encode(t, out), canaryInData)
 	}
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// preservedAnnotations are a Deployment's own; all others come from the ReplicaSet
-// that it goes back to.
+// preservedAnnotations keep the Deployment's value in an undo. All others get that of the ReplicaSet.
 var preservedAnnotations = []string{
 	apply.LastApplied, revisionAnnotation, "deployment.kubernetes.io/revision-history",
 	"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", "deprecated.deployment.rollback.to",
 }
 
-// undo rolls a workload back. It takes no effect, and says so, where the
-// workload is at that revision.
+// undo rolls a workload back to a revision. If it already has its template, nothing changes, and the
+// message says so.
 func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
 	p, tree, err := r.getWorkload(ctx, a.Target, "undoing", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
@@ -50,14 +49,14 @@ func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
 	return r.patchRollout(ctx, p, apply.KubectlManager, contentTypeStrategicPatch, body)
 }
 
-// warnIfClientSideApplied warns that an undo leaves the annotation of client-side applies as it is.
+// warnIfClientSideApplied warns that an undo does not change the last-applied annotation.
 func (r *run) warnIfClientSideApplied(p resourcePath, tree object) {
 	if manifest.NestedString(tree, "metadata", "annotations", apply.LastApplied) != "" {
-		r.warnings.add(fmt.Sprintf("%s was applied client-side: an undo leaves its annotation %s as it is, so that the next apply may not see what the undo brought back. Apply the earlier manifest instead", p.key(), apply.LastApplied))
+		r.warnings.add(fmt.Sprintf("%s was applied client-side, and an undo does not change its annotation %s: the next apply may keep fields that the undo restored. Apply the earlier manifest instead", p.key(), apply.LastApplied))
 	}
 }
 
-// targetRevision chooses the revision to go back to.
+// targetRevision returns the revision to roll back to.
 func targetRevision(p resourcePath, all []revision, a vedette.UndoArgs) (revision, error) {
 	switch {
 	case a.Revision < 0 || a.RevisionsBack < 0:
@@ -77,8 +76,7 @@ func targetRevision(p resourcePath, all []revision, a vedette.UndoArgs) (revisio
 	return all[len(all)-1-max(1, a.RevisionsBack)], nil
 }
 
-// undoDeployment puts the ReplicaSet's template and annotations in the place of
-// the Deployment's.
+// undoDeployment replaces the Deployment's template and annotations by those of the ReplicaSet.
 func (r *run) undoDeployment(ctx context.Context, p resourcePath, tree object, target revision) result {
 	annotations := object{}
 	replicaSetAnnotations, _ := manifest.Nested(target.tree, "metadata", "annotations").(object)

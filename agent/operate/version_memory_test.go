@@ -68,7 +68,7 @@ func TestVersionLeavesNoSecretInMemory(t *testing.T) {
 			t.Errorf("%s: found %d times, want more than %d: %v", kind, n, registers, wantFound)
 		}
 		if scanned < 5<<20 {
-			t.Errorf("only %d bytes were searched", scanned)
+			t.Errorf("searched only %d bytes", scanned)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func countInChildMemory(t *testing.T, manifest, text string) (n, scanned int) {
 	}()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || !strings.HasPrefix(lines.Text(), `done {"number":60,"exists":false,"latest":"s-v059"}`) {
-		t.Fatalf("the child said %q", lines.Text())
+		t.Fatalf("child process: got %q", lines.Text())
 	}
 	return searchMemory(t, cmd.Process.Pid, text)
 }

@@ -28,7 +28,7 @@ func (b *testbed) computeVersion(o object) vedette.Version {
 func (b *testbed) wantVersion(o object, want vedette.Version) {
 	b.Helper()
 	if got := b.computeVersion(o); got != want {
-		b.Errorf("the manifest becomes %+v, want %+v", got, want)
+		b.Errorf("version: got %+v, want %+v", got, want)
 	}
 }
 
@@ -152,10 +152,10 @@ func TestVersionsIgnoreOtherSeries(t *testing.T) {
 	b.wantVersion(configMap("c", object{"a": "1"}), vedette.Version{Latest: "c"}) // it has no version that could be reused
 	b.apply("", of("c-v1235", object{"artifact.spinnaker.io/version": "", "artifact.spinnaker.io/type": "kubernetes/CONFIGMAP"}))
 	if got := b.computeVersion(configMap("c", object{"a": "2"})); got.Number != 1236 {
-		t.Errorf("after a version that stands in the name only comes %+v", got)
+		t.Errorf("after a version that only the name has: got %+v", got)
 	}
 	if got := b.computeVersion(configMap("c", object{"a": "1"})); got.Number != 1235 || !got.Exists {
-		t.Errorf("the same manifest is %+v", got)
+		t.Errorf("same manifest: got %+v", got)
 	}
 	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"a-"}}`), Namespace: b.namespace}, 400, "metadata.name")
 	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"Pot","metadata":{"name":"a"}}`), Namespace: b.namespace}, 404, `no kind "Pot"`)
@@ -173,7 +173,7 @@ func TestVersionsOfCustomResources(t *testing.T) {
 	first["metadata"].(object)["annotations"].(object)["artifact.spinnaker.io/type"] = "kubernetes/Thing." + b.customGroup()
 	b.apply("", first)
 	if got := string(b.mustExecute(vedette.VersionArgs{Namespace: b.namespace, Manifest: bytes.Replace(encode(t, thing("one")), []byte(`"one"`), []byte("1.0"), 1)}).Result); !strings.Contains(got, `"exists":true`) {
-		t.Errorf("1.0 for 1 is %s", got)
+		t.Errorf("1.0 instead of 1: got %s", got)
 	}
 	b.wantVersion(thing(2), vedette.Version{Number: 1, Latest: "t-v000"})
 }
@@ -188,7 +188,7 @@ func TestReapplyChangesNothing(t *testing.T) {
 	b.op = b.newOperator(operate.Config{})
 	b.apply("", b.versionedManifest(secretManifest("a"), 0))
 	if after := dig(b.live(core, "secrets", "s-v000"), "metadata", "resourceVersion"); after != before {
-		t.Errorf("its version went from %v to %v", before, after)
+		t.Errorf("resourceVersion: got %v, then %v", before, after)
 	}
 	b.deploy("", secretManifest("b"))
 	salt := func(name string) string {
@@ -197,7 +197,7 @@ func TestReapplyChangesNothing(t *testing.T) {
 		return head
 	}
 	if a, c := salt("s-v000"), salt("s-v001"); a == "" || a != c {
-		t.Errorf("versions of one series have the salts %q and %q", a, c)
+		t.Errorf("salts of one series: got %q and %q", a, c)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestDigestComparisonEndsByDeadline(t *testing.T) {
 	out := b.op.Execute(context.Background(), vedette.Operation{Deadline: time.Now().Add(time.Second),
 		Args: vedette.VersionArgs{Manifest: encode(t, secretManifest("y")), Namespace: b.namespace}})
 	if out.State != vedette.Failed || out.Status != 504 || time.Since(start) > 10*time.Second {
-		t.Errorf("after %v: %+v", time.Since(start), out)
+		t.Errorf("after %v: got %+v", time.Since(start), out)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestVersionDoesNotReturnSecretData(t *testing.T) {
 		outcomes = append(outcomes, encode(t, b.apply(s, b.versionedManifest(o, i)))...)
 		live := b.live(core, "secrets", fmt.Sprintf("s-v%03d", i))
 		if has := dig(live, "metadata", "annotations", contentAnnotation) != nil; has == (s == vedette.StrategyClientSide) {
-			t.Errorf("by %q it has a digest: %v", s, has)
+			t.Errorf("strategy %q: got a digest: %v", s, has)
 		}
 		outcomes = append(outcomes, encode(t, b.mustExecute(vedette.GetArgs{Target: b.target("secret", fmt.Sprintf("s-v%03d", i))}))...)
 		outcomes = append(outcomes, encode(t, b.mustExecute(vedette.RecacheArgs{Target: b.target("secret", fmt.Sprintf("s-v%03d", i))}))...)
@@ -272,7 +272,7 @@ func TestVersionDoesNotReturnSecretData(t *testing.T) {
 		Manifest: encode(t, object{"apiVersion": canary, "kind": "Secret", "metadata": object{"name": "s"}, "data": object{"a": canary}})}))...)
 	for _, form := range []string{canary, "dHIwdWI0ZG9yLWFuZC03", contentAnnotation, "600000."} {
 		if i := bytes.Index(outcomes, []byte(form)); i >= 0 {
-			t.Errorf("%q is told: %s", form, outcomes[max(0, i-300):min(len(outcomes), i+80)])
+			t.Errorf("%q is in an outcome: %s", form, outcomes[max(0, i-300):min(len(outcomes), i+80)])
 		}
 	}
 }

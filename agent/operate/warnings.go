@@ -96,7 +96,7 @@ func (w *warningCollector) suppressSecrets() {
 	w.rewrite(func(texts []string) []string {
 		for i, text := range texts {
 			if secretDataPattern.MatchString(text) {
-				texts[i] = "a warning is not shown, since it quotes a Secret"
+				texts[i] = "a warning is not shown, because it quotes a Secret"
 			}
 		}
 		return texts

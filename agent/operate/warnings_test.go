@@ -19,7 +19,7 @@ import (
 func (b *testbed) wantWarnings(out vedette.Outcome, want ...string) {
 	b.Helper()
 	if !slices.Equal(out.Warnings, want) {
-		b.Errorf("%s %d %s warns %q, want %q", out.State, out.Status, out.Message, out.Warnings, want)
+		b.Errorf("%s %d %s: got warnings %q, want %q", out.State, out.Status, out.Message, out.Warnings, want)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestPodSecurityWarnings(t *testing.T) {
 		d := fullDeployment("d"+strings.ToLower(string(s)), "1")
 		out := b.apply(s, d)
 		if len(out.Warnings) != 1 || !strings.HasPrefix(out.Warnings[0], `would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false (containers "main", "sidecar"`) {
-			t.Errorf("it warns %q", out.Warnings)
+			t.Errorf("warnings: got %q", out.Warnings)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestWebhookWarningsAreMasked(t *testing.T) {
 	response.Store(&admissionResponse{Status: object{"message": "it is " + canary}, Warnings: warnings})
 	for _, args := range []vedette.Args{secret("Secret"), secret("secrets"), patch} {
 		if outcome := encode(t, b.wantFailure(args, 400, "denied the request: it is ***")); bytes.Contains(outcome, []byte("c4n4ry")) {
-			t.Errorf("%s tells the secret: %s", args.Verb(), outcome)
+			t.Errorf("%s: the outcome contains the secret: %s", args.Verb(), outcome)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestWarningsOfEveryRequestAreReported(t *testing.T) {
 			}
 		}
 		if b.wantWarnings(out, want...); len(want) == 0 {
-			t.Errorf("%s asked for nothing", args.Verb())
+			t.Errorf("%s: no requests were sent", args.Verb())
 		}
 	}
 }

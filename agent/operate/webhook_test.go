@@ -116,10 +116,10 @@ func TestWebhookTimeout(t *testing.T) {
 			b.op = b.newOperator(operate.Config{Retry: tt.retries, InitialBackoff: time.Millisecond})
 			out := b.execute(vedette.ApplyArgs{Manifest: encode(t, reviewedConfigMap("c")), Namespace: b.namespace})
 			if (out.State == vedette.Done) != tt.ok || requests.Load() != tt.requests {
-				t.Errorf("%s after %d questions: %d %s: %s", out.State, requests.Load(), out.Status, out.Reason, out.Message)
+				t.Errorf("got %s after %d requests: %d %s: %s", out.State, requests.Load(), out.Status, out.Reason, out.Message)
 			}
 			if !tt.ok && out.Status != 500 {
-				t.Errorf("the status is %d", out.Status)
+				t.Errorf("got status %d", out.Status)
 			}
 			if !tt.ok {
 				b.wantContains(out.Message, "failed calling webhook")

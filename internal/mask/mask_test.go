@@ -72,7 +72,7 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 		{"an empty value", "", "nothing", "nothing"},
 	} {
 		if got := mask.PatchValues("Secret", secretManifest(t, tt.value)).Mask(tt.text); got != tt.want {
-			t.Errorf("%s: %q is left of %q, want %q", tt.why, got, tt.text, tt.want)
+			t.Errorf("%s: got %q of %q, want %q", tt.why, got, tt.text, tt.want)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestMaskedMembers(t *testing.T) {
 		`{"data":`:    "(not shown: it may quote the Secret)",
 	} {
 		if got := mask.PatchValues("Secret", []byte(submitted)).Mask("hunter2"); got != want {
-			t.Errorf("of %s %q is left, want %q", submitted, got, want)
+			t.Errorf("%s: got %q, want %q", submitted, got, want)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestEmbeddedSecretsAreMasked(t *testing.T) {
 		`kind: Work`: "hunter2",
 	} {
 		if got := mask.PatchValues("Work", []byte(submitted)).Mask("hunter2"); got != want {
-			t.Errorf("of %s %q is left, want %q", submitted, got, want)
+			t.Errorf("%s: got %q, want %q", submitted, got, want)
 		}
 	}
 }
@@ -127,11 +127,11 @@ func TestTruncatedValuesAreMasked(t *testing.T) {
 	v := mask.PatchValues("Secret", secretManifest(t, "hunter2"))
 	texts := []mask.Text{{"it is hun", true}, {"it is hun", false}, {"", true}, {"hun", false}, {"ter2 it is hunter2 hunt", true}}
 	if got, want := v.MaskAll(texts), []string{"it is ***", "it is hun", "", "hun", "ter2 it is *** ***"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	long := strings.Repeat("x", 16<<10-3) + "hunter2"
 	if got := v.Mask(long); len(got) != 16<<10 || !strings.HasSuffix(got, "x***") {
-		t.Errorf("%d bytes, %q", len(got), got[len(got)-9:])
+		t.Errorf("got %d bytes, %q", len(got), got[len(got)-9:])
 	}
 }
 
@@ -143,10 +143,10 @@ func TestTooManyValuesWithholdTheText(t *testing.T) {
 	}
 	v := mask.PatchValues("Secret", []byte(`{"data":`+encode(t, many)+`}`))
 	if got := v.Mask("nothing"); got != "(not shown: it may quote the Secret)" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	if got := v.Mask(""); got != "" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestIsSecretKind(t *testing.T) {
 	for kind, want := range map[string]bool{"Secret": true, "secrets": true, "SECRET": true, "secret.": true, "Secret.v1": true, "SecretList": true,
 		"": false, "ConfigMap": false, "SealedSecret": false, "SecretStore": false} {
 		if got := mask.IsSecretKind(kind); got != want {
-			t.Errorf("%q: %v", kind, got)
+			t.Errorf("%q: got %v", kind, got)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestIsSecretManifest(t *testing.T) {
 	for manifest, want := range map[string]bool{`{"kind":"Secret"}`: true, `{"kind":"secrets","Kind":"ConfigMap"}`: true, `{"kind":"ConfigMap","kind":"Secret"}`: true,
 		`{"kind":"ConfigMap","Kind":"Secret"}`: false, `{}`: true, `[]`: true, "kind: ConfigMap": true, `{"kind":7}`: true} {
 		if got := mask.IsSecretManifest([]byte(manifest)); got != want {
-			t.Errorf("%s: %v", manifest, got)
+			t.Errorf("%s: got %v", manifest, got)
 		}
 	}
 }
@@ -226,10 +226,10 @@ func FuzzMask(f *testing.F) {
 			url.QueryEscape(value), fmt.Sprintf("%x", value), fmt.Sprint([]byte(value)), fmt.Sprintf("%#v", []byte(value))} {
 			got := v.Mask(before + form + after)
 			if strings.Contains(got, value) && !strings.Contains("***"+after, value) && !strings.Contains(before+"***", value) {
-				t.Errorf("of %q as %q this is left: %q", value, form, got)
+				t.Errorf("%q as %q: got %q", value, form, got)
 			}
 			if len(form) > 12 && strings.Contains(got, strings.Trim(form, `{}"[]`)) {
-				t.Errorf("of %q as %q this is left: %q", value, form, got)
+				t.Errorf("%q as %q: got %q", value, form, got)
 			}
 		}
 	})

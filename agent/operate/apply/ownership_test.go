@@ -27,7 +27,7 @@ func FuzzManagedFields(f *testing.F) {
 		owned := ownershipOf(tree, KubectlManager)
 		part, err := json.Marshal(owned.original(tree))
 		if err != nil || len(part) > len(full)+2 {
-			t.Errorf("of %s was picked %s (%v)", full, part, err)
+			t.Errorf("original of %s: got %s (%v)", full, part, err)
 		}
 		owned.keepOthers(manifest.Copy(tree), tree)
 		owned.keepOthers(object{}, tree)

@@ -36,10 +36,10 @@ func FuzzSameContent(f *testing.F) {
 			want = is && bytes.Equal(canonicalContent(m), canonicalContent(manifest.Manifest{Object: o}))
 		}
 		if got := sameContent(m.Object, written); got != want {
-			t.Errorf("%s and %s are the same: %v", raw, written, got)
+			t.Errorf("%s and %s: got same %v", raw, written, got)
 		}
 		if !sameContent(m.Object, m.Encode()) {
-			t.Errorf("%s is not the same as itself", raw)
+			t.Errorf("%s: got different from itself", raw)
 		}
 	})
 }
@@ -56,7 +56,7 @@ func FuzzParseCandidate(f *testing.F) {
 		s := Series{secretKind, "n", "s"}
 		x, is, err := s.ParseCandidate(raw)
 		if len(bytes.Trim(raw, "\x00")) > 0 {
-			t.Errorf("this is left: %q", raw)
+			t.Errorf("not cleared: %q", raw)
 		}
 		if (err != nil || !is) && (x.lastApplied != nil || x.digest != nil) || x.number < -1 {
 			t.Errorf("got %+v, %v, %v", x, is, err)
@@ -64,7 +64,7 @@ func FuzzParseCandidate(f *testing.F) {
 		if d, ok := parseDigest(x.digest); ok {
 			again, ok := parseDigest([]byte(d.encode()))
 			if !ok || again.rounds != d.rounds || !again.matches(d.tag) || d.rounds > maxRounds {
-				t.Errorf("%s is read as %+v", d.encode(), again)
+				t.Errorf("%s: got %+v", d.encode(), again)
 			}
 		}
 	})
@@ -94,14 +94,14 @@ func TestDigests(t *testing.T) {
 		{"other rounds", of(4, salt, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"x":"eA==","y":"eQ=="}}`), false},
 	} {
 		if one.matches(tt.d.tag) != tt.want {
-			t.Errorf("%s: equal is %v", tt.why, !tt.want)
+			t.Errorf("%s: got equal %v", tt.why, !tt.want)
 		}
 	}
 	tag := strings.Repeat("A", 43)
 	for _, bad := range []string{"", "1", "1..", "0.AAAAAAAAAAAAAAAAAAAAAA." + tag, "1000001.AAAAAAAAAAAAAAAAAAAAAA." + tag, "x.AAAAAAAAAAAAAAAAAAAAAA." + tag,
 		"1.AAAA." + tag, "1.AAAAAAAAAAAAAAAAAAAAAA.AAAA", "1.AAAAAAAAAAAAAAAAAAAAAA." + tag + ".", "1.!AAAAAAAAAAAAAAAAAAAAA." + tag} {
 		if _, ok := parseDigest([]byte(bad)); ok {
-			t.Errorf("%q is taken for a digest", bad)
+			t.Errorf("%q: got a digest, want none", bad)
 		}
 	}
 }
@@ -114,12 +114,12 @@ func TestSaltCacheIsBounded(t *testing.T) {
 		name := Series{Name: strconv.Itoa(i)}
 		s.put(name, content)
 		if s.get(name) == nil || len(s.bySeries) > maxSalts {
-			t.Fatalf("after %d it has %d", i, len(s.bySeries))
+			t.Fatalf("after %d: got %d salts", i, len(s.bySeries))
 		}
 	}
 	s.put(Series{Name: "bad"}, sensitiveBytes("x"))
 	if s.get(Series{Name: "bad"}) != nil {
-		t.Error("what is no digest has a salt")
+		t.Error("invalid digest: got a salt")
 	}
 }
 
