@@ -212,7 +212,7 @@ func (x *Executor) removeLocked(e *entry) {
 	}
 }
 
-// Cancel stops an operation for whose outcome nobody waits, if it is read-only. Others continue,
+// Cancel stops an operation whose outcome is no longer needed, if it is read-only. Others continue,
 // because stopping halfway would leave unknown what took effect.
 func (x *Executor) Cancel(id vedette.OperationID) {
 	x.mu.Lock()

@@ -74,8 +74,8 @@ func TestApplyLargeObjects(t *testing.T) {
 		"spec": object{"v": strings.Repeat("x", 300_000)}}), Namespace: b.namespace, Strategy: vedette.StrategyClientSide}, 422, "Too long", "262144")
 }
 
-// TestApplyLargeObjectsWithEveryStrategy writes 1.4 MB, which is near to what etcd
-// takes. Client-side there would be twice as much.
+// TestApplyLargeObjectsWithEveryStrategy writes 1.4 MB, which is near the limit of etcd. A client-side
+// apply would need twice as much.
 func TestApplyLargeObjectsWithEveryStrategy(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCustomKind("Blob", "blobs")
@@ -104,7 +104,7 @@ func TestApplyLargeObjectsWithEveryStrategy(t *testing.T) {
 
 func (b *testbed) customGroup() string { return b.namespace + ".example.com" }
 
-// createCustomKind defines a kind that takes anything, and waits until it is served.
+// createCustomKind creates a kind without a schema, and waits until it is served.
 func (b *testbed) createCustomKind(kind, plural string) {
 	b.Helper()
 	b.createCustomKindVersion(b.customGroup(), "v1", kind, plural, nil)
@@ -189,8 +189,8 @@ func TestImmutableFieldErrorIsPassedThrough(t *testing.T) {
 	}
 }
 
-// TestRecreateRejectsInvalidManifestBeforeDelete has manifests refused that no API server takes, and not
-// those that only what is there stands against.
+// TestRecreateRejectsInvalidManifestBeforeDelete checks that a manifest that the API server would reject
+// deletes nothing, and that errors that only the live object causes do not prevent a recreate.
 func TestRecreateRejectsInvalidManifestBeforeDelete(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	d := fullDeployment("d", "1")
@@ -347,8 +347,8 @@ func TestOperationEndsByDeadline(t *testing.T) {
 	}
 }
 
-// TestApplyReportsUnchanged holds whether an apply says that it changed nothing, and what it
-// asks for that.
+// TestApplyReportsUnchanged checks whether an apply reports that it changed nothing, and which
+// requests it needs for that.
 func TestApplyReportsUnchanged(t *testing.T) {
 	s := newRequestLog(t)
 	drift := func(plural, name string) {

@@ -114,8 +114,8 @@ func TestDeleteGracePeriod(t *testing.T) {
 	b.wantContains(out.Message, "grace period is")
 }
 
-// requestLog is a bench that notes what is asked of the API server, but for what it serves.
-// It breaks off the answers to as many deletions as breaks says.
+// requestLog is a testbed that records the requests to the API server, except discovery. It aborts
+// the responses to the first deletions.
 type requestLog struct {
 	*testbed
 	mu           sync.Mutex
@@ -161,8 +161,7 @@ func (s *requestLog) create(o object) (uid string) {
 	return dig(decode(s, out.Objects[0]), "metadata", "uid").(string)
 }
 
-// TestDeleteByUID holds what a known uid spares, and what becomes of one that is out
-// of date.
+// TestDeleteByUID checks which requests a known uid saves, and what happens if it is out of date.
 func TestDeleteByUID(t *testing.T) {
 	s := newRequestLog(t)
 	unknownUID := "00000000-0000-0000-0000-000000000000"
@@ -219,7 +218,7 @@ func TestDeleteByUID(t *testing.T) {
 	must(t, plane.Patch(t.Context(), s.path(core, "configmaps", "e"), object{"metadata": object{"finalizers": nil}}))
 }
 
-// TestDeleteByUIDRetriesLostAnswer breaks off the answer to a deletion that was done.
+// TestDeleteByUIDRetriesLostAnswer aborts the response to a deletion that took effect.
 func TestDeleteByUIDRetriesLostAnswer(t *testing.T) {
 	s := newRequestLog(t)
 	uid := s.create(configMap("a", nil))
@@ -230,8 +229,8 @@ func TestDeleteByUIDRetriesLostAnswer(t *testing.T) {
 	}
 }
 
-// TestDeleteByUIDSparesNewObject has an object made anew between a deletion whose
-// answer is lost and the next try.
+// TestDeleteByUIDSparesNewObject creates the object again between a deletion whose response is lost
+// and its retry.
 func TestDeleteByUIDSparesNewObject(t *testing.T) {
 	var b *testbed
 	lost := false
@@ -254,8 +253,8 @@ func TestDeleteByUIDSparesNewObject(t *testing.T) {
 	}
 }
 
-// TestDeleteBySelectorSparesNewObject has an object made anew, without the labels that it was
-// chosen by, before its deletion comes.
+// TestDeleteBySelectorSparesNewObject creates an object again, without the labels that selected it,
+// before its deletion is requested.
 func TestDeleteBySelectorSparesNewObject(t *testing.T) {
 	var b *testbed
 	swapped := false
@@ -279,7 +278,7 @@ func TestDeleteBySelectorSparesNewObject(t *testing.T) {
 	}
 }
 
-// TestDeleteOfRemovedKind holds that a 404 for a kind tells nothing of its object.
+// TestDeleteOfRemovedKind checks that the 404 of a kind is not taken for that of an object.
 func TestDeleteOfRemovedKind(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCustomKind("Thing", "things")

@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// dryRun carries out a dry run.
+// dryRun executes an operation as a dry run.
 func (b *testbed) dryRun(args vedette.Args) vedette.Outcome {
 	b.Helper()
 	out := b.op.Execute(b.Context(), vedette.Operation{ID: "01", Args: args, DryRun: true, Deadline: time.Now().Add(time.Minute)})
@@ -30,8 +30,8 @@ func (b *testbed) dryRun(args vedette.Args) vedette.Outcome {
 	return out
 }
 
-// resourceVersions are the resourceVersions of what stands in the namespace, but for what a
-// controller puts into every new one.
+// resourceVersions returns the resourceVersions of all objects in the namespace, except those that a
+// controller creates in every namespace.
 func (b *testbed) resourceVersions(lists ...string) map[string]any {
 	b.Helper()
 	all := map[string]any{}
@@ -51,8 +51,8 @@ func colorConfigMap(name, colour string) object {
 	return configMap(name, object{"colour": colour})
 }
 
-// TestDryRunChangesNothing holds of everything that changes something that its dry
-// run tells what would become of the object, and leaves all as it is.
+// TestDryRunChangesNothing checks for all verbs and strategies that the dry run returns the object as
+// it would become, and changes nothing.
 func TestDryRunChangesNothing(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	service := func(port int) object {
@@ -128,8 +128,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	}
 }
 
-// awaitObserved waits until the controllers have nothing more to say of objects of
-// apps.
+// awaitObserved waits until the controllers have observed the current generation of objects of apps.
 func (b *testbed) awaitObserved(names ...string) {
 	b.Helper()
 	for _, name := range names {
@@ -141,8 +140,7 @@ func (b *testbed) awaitObserved(names ...string) {
 	}
 }
 
-// TestDryRunDelete holds that what would be deleted is told and stays, and that
-// nobody waits for it to go.
+// TestDryRunDelete checks that the dry run of a delete names the objects, keeps them, and does not wait.
 func TestDryRunDelete(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for _, name := range []string{"a", "b"} {
@@ -209,8 +207,7 @@ func TestDryRunMatchesKubectl(t *testing.T) {
 	}
 }
 
-// TestDryRunDoesNotReturnSecretData holds that the data of a Secret does not leave by a
-// dry run, done or refused.
+// TestDryRunDoesNotReturnSecretData checks that no outcome of a dry run contains the data of a Secret.
 func TestDryRunDoesNotReturnSecretData(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	secret := func(value string) object {
@@ -229,9 +226,8 @@ func TestDryRunDoesNotReturnSecretData(t *testing.T) {
 	}
 }
 
-// TestDryRunIsRetriedAfterLostAnswer holds that a dry run whose answer is lost is asked
-// for again, whatever it would do, and that where all are lost it fails: nothing can
-// have become of it.
+// TestDryRunIsRetriedAfterLostAnswer checks that a dry run is retried whatever it does, and that it
+// fails, and is not lost, if all responses are lost: nothing can have taken effect.
 func TestDryRunIsRetriedAfterLostAnswer(t *testing.T) {
 	var aborts atomic.Int32 // that are still to come
 	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool {
@@ -269,7 +265,7 @@ func TestDryRunIsRetriedAfterLostAnswer(t *testing.T) {
 	}
 }
 
-// TestDryRunReportsErrors holds that a refusal comes through.
+// TestDryRunReportsErrors checks that the error of the API server is in the outcome.
 func TestDryRunReportsErrors(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	out := b.dryRun(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "a"}, "spec": object{"ports": []any{}}}), Namespace: b.namespace})

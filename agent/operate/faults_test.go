@@ -19,8 +19,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// newProxyTestbed is a bench whose requests go through a proxy that may take them, as
-// the way to an API server does on a bad day. take reports whether it did.
+// newProxyTestbed is a testbed whose requests pass a proxy. Intercept reports whether it handled a
+// request itself.
 func newProxyTestbed(t *testing.T, intercept func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *testbed {
 	t.Helper()
 	return newProxyTestbedWithConfig(t, operate.Config{InitialBackoff: time.Millisecond}, intercept)
@@ -94,8 +94,8 @@ func TestRetriedErrors(t *testing.T) {
 	}
 }
 
-// TestErrorBodyWithInvalidUTF8 tells what a proxy says in an encoding of its own. The wire
-// would not take it as it is, and the outcome would never arrive.
+// TestErrorBodyWithInvalidUTF8 returns the error of a proxy in another encoding. gRPC would reject it
+// unchanged, and the outcome would never arrive.
 func TestErrorBodyWithInvalidUTF8(t *testing.T) {
 	b := newProxyTestbed(t, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 		w.WriteHeader(http.StatusForbidden)
@@ -105,8 +105,8 @@ func TestErrorBodyWithInvalidUTF8(t *testing.T) {
 	b.wantFailure(vedette.GetArgs{Target: vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: "n", Name: "p"}}, 403, "acc\uFFFDs interdit")
 }
 
-// TestErrorsThatAreNotRetried is the caller's fault, and what would be done twice,
-// whatever the configuration says.
+// TestErrorsThatAreNotRetried checks errors of the caller, and requests that are not idempotent, with
+// all retry policies.
 func TestErrorsThatAreNotRetried(t *testing.T) {
 	create := vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"g-"}}`)}
 	apply := vedette.ApplyArgs{Manifest: encode(t, configMap("timeout", object{"a": "1"}))}
@@ -142,7 +142,7 @@ func TestErrorsThatAreNotRetried(t *testing.T) {
 	}
 }
 
-// TestRetryLimit counts requests to an API server that is never well.
+// TestRetryLimit counts the requests to an API server that always fails.
 func TestRetryLimit(t *testing.T) {
 	for _, tt := range []struct {
 		why     string
@@ -191,7 +191,7 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	}
 }
 
-// TestLostAnswer lets requests through and breaks off their answers.
+// TestLostAnswer forwards requests and aborts their responses.
 func TestLostAnswer(t *testing.T) {
 	var attempts atomic.Int32
 	b := newProxyTestbed(t, func(_ http.ResponseWriter, r *http.Request, backend http.Handler) bool {
@@ -220,8 +220,8 @@ func TestLostAnswer(t *testing.T) {
 	b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", "named")})
 }
 
-// TestUncertainOutcomeIsLost answers the first request that writes in a way that
-// leaves open whether it took effect, and all that follow with a no.
+// TestUncertainOutcomeIsLost answers the first write with an error that leaves open whether it took
+// effect, and all others with one that does not.
 func TestUncertainOutcomeIsLost(t *testing.T) {
 	apply := vedette.ApplyArgs{Manifest: encode(t, configMap("open", object{"a": "1"}))}
 	create := vedette.ApplyArgs{Manifest: apply.Manifest, Strategy: vedette.StrategyCreateOnly}

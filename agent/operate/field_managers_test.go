@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestFieldManagersMatchKubectl scales and rolls out by kubectl and by us, and holds that the
-// fields have the same managers then.
+// TestFieldManagersMatchKubectl scales and rolls out by kubectl and by the agent, and compares the
+// field managers.
 func TestFieldManagersMatchKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for _, name := range []string{"theirs", "ours"} {
@@ -40,7 +40,7 @@ func TestFieldManagersMatchKubectl(t *testing.T) {
 	}
 }
 
-// TestUndoWarnsOfClientSideApply holds that an undo warns of applies, as kubectl does.
+// TestUndoWarnsOfClientSideApply checks that an undo warns as kubectl does.
 func TestUndoWarnsOfClientSideApply(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for name, strategy := range map[string]vedette.Strategy{"client": vedette.StrategyClientSide, "server": vedette.StrategyServerSide} {
@@ -58,8 +58,8 @@ func TestUndoWarnsOfClientSideApply(t *testing.T) {
 	}
 }
 
-// TestTakeOverFailureIsWarned applies server-side what was applied client-side, where the
-// managed fields may not be moved. The apply itself is done, and says so.
+// TestTakeOverFailureIsWarned applies server-side what was applied client-side, while the managed
+// fields cannot be moved. The apply succeeds, with a warning.
 func TestTakeOverFailureIsWarned(t *testing.T) {
 	for _, refused := range []string{"the move", "the second apply"} {
 		t.Run(refused, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestTakeOverFailureIsWarned(t *testing.T) {
 	}
 }
 
-// TestApplyWarnsOfDeletion applies to what waits for a finalizer, as kubectl does.
+// TestApplyWarnsOfDeletion applies to an object that waits for a finalizer.
 func TestApplyWarnsOfDeletion(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	deleting := configMap("c", object{"a": "1"})

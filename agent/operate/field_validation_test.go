@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestUnknownFieldsAreRejected applies manifests with a field that no API server
-// knows, new ones and to what is there, and holds the words against kubectl's.
+// TestUnknownFieldsAreRejected applies manifests with an unknown field, to new and to existing objects,
+// and compares the message with kubectl's.
 func TestUnknownFieldsAreRejected(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	good := fullDeployment("d", "1")
@@ -64,9 +64,9 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldsCauseWarnings writes a manifest with two such fields in each way, new
-// and over what is there. The API server warns of each, and drops both; where it merges
-// by itself it takes none, as with kubectl.
+// TestUnknownFieldsCauseWarnings writes a manifest with two unknown fields by each strategy, to new and
+// existing objects. The API server warns of both and drops them, but rejects them in a server-side
+// apply, as with kubectl.
 func TestUnknownFieldsCauseWarnings(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	withUnknownFields := func(replicas int) vedette.ApplyArgs {

@@ -13,8 +13,7 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestFreshOnlyForObjectsOfFeeds writes objects that an account's feeds do and don't
-// tell.
+// TestFreshOnlyForObjectsOfFeeds writes objects that an account's feeds cover, and others.
 func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 	must(t, startPlane())
 	c, err := kube.Connect(kube.Access{KubeconfigFile: plane.Kubeconfig()}, kube.Options{})

@@ -20,8 +20,8 @@ import (
 // testRun returns a run without a cluster.
 func testRun() *run { return newRun(&Operator{}, vedette.Operation{}) }
 
-// FuzzParseManifest holds that no manifest makes anything panic, that what is taken
-// has what a path needs, and that a Secret's values never stand in an error.
+// FuzzParseManifest checks that no manifest causes a panic, that accepted ones can be requested by their
+// names, and that a Secret's values are not in errors.
 func FuzzParseManifest(f *testing.F) {
 	for _, seed := range []string{
 		"", "{", "[]", "null", "1", "a: [", "--- \n", "kind: A\n---\nkind: B", `{"metadata":null}`, `{"metadata":{"labels":[]}}`,
@@ -56,7 +56,7 @@ func FuzzParseManifest(f *testing.F) {
 	})
 }
 
-// FuzzLabelSelector holds that no selector of labels passes that fits every object.
+// FuzzLabelSelector checks that no selector that matches every object is accepted.
 func FuzzLabelSelector(f *testing.F) {
 	for _, seed := range []string{"", " ", "\t\n", "a", "a=b,c in (d)", "!a", ",", "\x00", "a=b\x00,c=d", "\u00a0", "a=,"} {
 		f.Add(seed)
@@ -68,8 +68,8 @@ func FuzzLabelSelector(f *testing.F) {
 	})
 }
 
-// FuzzWarnings holds that no header makes anything panic, and that what is told of it
-// is bounded, can be sent, stands on one line, and keeps what is secret.
+// FuzzWarnings checks that no header causes a panic, and that the warnings are limited, valid UTF-8,
+// on one line, and without secret values.
 func FuzzWarnings(f *testing.F) {
 	for _, seed := range []string{`299 - "text"`, `299 - "a \" b \\" "Thu, 01 Jan 1970 00:00:00 GMT", 299 proxy "c"`, `110 - "stale"`, `299 - ""`, `299 - "open`,
 		`299  "two spaces"`, `299 - "=?utf-8?q?caf=C3=A9?="`, "299 - \"\xff\"", "299 - \"a\nb\"", `299 - "a" 299 - "b"`, ",", `299 - "a",,299 - "b"`} {
@@ -102,7 +102,7 @@ func FuzzWarnings(f *testing.F) {
 	})
 }
 
-// TestWarningLimits holds that it is said where not all are told.
+// TestWarningLimits checks the notice that replaces warnings above the limits.
 func TestWarningLimits(t *testing.T) {
 	collect := func(texts ...string) []string {
 		r := testRun()
@@ -140,7 +140,7 @@ func TestWarningLimits(t *testing.T) {
 	}
 }
 
-// TestMaskOfUnreadablePatch tells nothing of what it can't look for.
+// TestMaskOfUnreadablePatch checks that texts are withheld if the values in a patch cannot be read.
 func TestMaskOfUnreadablePatch(t *testing.T) {
 	r := testRun()
 	r.warnings.addHeader(http.Header{"Warning": {`299 - "it is hunter2"`, `299 - "it was hunter1"`}})

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// TestErrorsAreMasked holds that neither the words nor the reason of a failure
-// tell a value, and that it stays the failure that it was.
+// TestErrorsAreMasked checks that message and reason of an error contain no value, and that it stays an
+// error of the same kind.
 func TestErrorsAreMasked(t *testing.T) {
 	m, err := manifest.Parse([]byte(`{"apiVersion":"v1","kind":"secrets","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`))
 	if err != nil {

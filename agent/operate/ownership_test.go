@@ -36,7 +36,7 @@ const (
 )
 
 // TestMapEntriesOfOtherManagersAreKept applies client-side what was applied server-side before, and
-// holds that what other managers own stays, whatever the manifest drops around it.
+// checks that fields of other managers stay, whatever the manifest drops around them.
 func TestMapEntriesOfOtherManagersAreKept(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	empty, filled := func() any { return object{} }, func() any { return object{"ours": "1", "both": "2"} }
@@ -134,8 +134,8 @@ func TestCustomResourceFieldsOfOtherManagersAreKept(t *testing.T) {
 	}
 }
 
-// TestRemovedSecretKeysAreDeleted drops keys of Secrets between applies of both ways, and holds that
-// they are gone, that others' keys stay, and that data is never read for it.
+// TestRemovedSecretKeysAreDeleted drops keys of Secrets between server-side and client-side applies,
+// and checks that they are gone, that others' keys stay, and that data is never read for it.
 func TestRemovedSecretKeysAreDeleted(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	secret := func(name string) object {

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// TestJSONPatchCannotRevealRedactedValues sends JSON patches that copy, move or guess Secrets
-// that other objects embed, and what rules redact, and such that do so with the rest.
+// TestJSONPatchCannotRevealRedactedValues sends JSON patches that copy, move or guess embedded Secrets
+// and values that rules redact, and patches that do so with other values.
 func TestJSONPatchCannotRevealRedactedValues(t *testing.T) {
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"*.key"}}, nil, nil)
 	must(t, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// encodings are the forms in which a value could leave: as it is, in base64, in
-// hexadecimal digits, and all of these backwards, each in two halves too.
+// encodings returns the forms in which a value could leave: unchanged, in base64, in hexadecimal, and
+// all of these reversed, each in two halves too.
 func encodings(value string) [][]byte {
 	var all [][]byte
 	for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value))} {
@@ -27,7 +27,7 @@ func encodings(value string) [][]byte {
 	return all
 }
 
-// wantNoneOf holds that none of the values stands in what was told.
+// wantNoneOf checks that the output contains none of the values.
 func (b *testbed) wantNoneOf(what string, output []byte, values ...string) {
 	b.Helper()
 	for _, value := range values {
@@ -40,7 +40,7 @@ func (b *testbed) wantNoneOf(what string, output []byte, values ...string) {
 	}
 }
 
-// The values of a Secret with canaries, and where they stand.
+// The values of a Secret with canaries, named by where they are.
 const (
 	canaryInData        = "qZ7-in-the-data-wK4"
 	canaryInLastApplied = "vB9-as-kubectl-applied-it-mX2"
@@ -62,8 +62,8 @@ func (b *testbed) secretPatch(name string, kind vedette.PatchType, patch string)
 	return vedette.PatchArgs{Target: b.target("secret", name), Type: kind, Patch: []byte(patch)}
 }
 
-// TestJSONPatchCannotRevealSecretData sends JSON patches that copy, move or guess what
-// a Secret holds, in all ways to write them, as dry runs and in earnest.
+// TestJSONPatchCannotRevealSecretData sends JSON patches that copy, move or guess the data of a Secret, in
+// all notations, with and without a dry run.
 func TestJSONPatchCannotRevealSecretData(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCanarySecret("s")
@@ -106,8 +106,7 @@ func TestJSONPatchCannotRevealSecretData(t *testing.T) {
 	}
 }
 
-// TestSafeSecretPatchesAreAccepted does with a Secret what patches with values of
-// their own can do.
+// TestSafeSecretPatchesAreAccepted changes a Secret by steps that write their own values.
 func TestSafeSecretPatchesAreAccepted(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCanarySecret("s")

@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// FuzzSecretPatch holds that what answers tell of a patch of a Secret does not depend
-// on the Secret's values: two Secrets that differ in nothing else are patched, as API
-// servers patch them, and both patches succeed with the same answer, or both fail.
+// FuzzSecretPatch checks that the response to a patch of a Secret does not depend on the Secret's values:
+// two Secrets that differ only in these are patched as API servers patch them, and both patches return
+// the same, or both fail.
 func FuzzSecretPatch(f *testing.F) {
 	for _, seed := range []string{
 		`[{"op":"add","path":"/data/x","value":"eA=="},{"op":"remove","path":"/data/password"}]`,
@@ -51,8 +51,8 @@ func FuzzSecretPatch(f *testing.F) {
 	})
 }
 
-// patchAndRedact is what is told of a Secret with a value after a patch, and whether the
-// patch could be applied. API servers recover from what panics, too.
+// patchAndRedact returns the redacted Secret with a value after a patch, and whether the patch succeeded.
+// Like API servers, it recovers from panics.
 func patchAndRedact(patch jsonpatch.Patch, r *redact.Redactor, resource vedette.Resource, value string) (output []byte, ok bool) {
 	defer func() {
 		if recover() != nil {

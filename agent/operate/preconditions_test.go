@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestNullsAreOmitted creates objects from manifests with nulls, which mean the same
-// in an object that is new as in one that is there: nothing.
+// TestNullsAreOmitted creates objects from manifests with nulls, which mean no value, in new objects as
+// in existing ones.
 func TestNullsAreOmitted(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCustomKind("Thing", "things")
@@ -47,15 +47,15 @@ func TestNullsAreOmitted(t *testing.T) {
 	check("recreated")
 }
 
-// withExportedMetadata is a manifest as it was written out of another cluster.
+// withExportedMetadata returns a manifest as it is exported from another cluster.
 func withExportedMetadata(o object) object {
 	o["metadata"].(object)["resourceVersion"] = "12345"
 	o["metadata"].(object)["uid"] = "b3b4ce1c-8f0b-4a6f-8d1b-0a34bd2b8a52"
 	return o
 }
 
-// TestPreconditionsOfMissingObjectsAreIgnored applies manifests that name a version and a uid. They
-// pin the object that is there; one that is missing is created.
+// TestPreconditionsOfMissingObjectsAreIgnored applies manifests with a resourceVersion and a uid. They
+// restrict the apply to the existing object; a missing one is created.
 func TestPreconditionsOfMissingObjectsAreIgnored(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	strategies := []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyForceConflicts, vedette.StrategyReplace, vedette.StrategyRecreate, vedette.StrategyCreateOnly}

@@ -22,8 +22,8 @@ func serviceManifest(name string) object {
 	return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": name}, "spec": object{"selector": object{"a": "b"}, "ports": []any{object{"port": 80}}}}
 }
 
-// createPruneObjects applies what a prune finds: by kubectl, by the agent, server-side,
-// and by nobody's apply.
+// createPruneObjects applies the objects that a prune finds, by kubectl, by the agent and server-side,
+// and creates others without an apply.
 func (b *testbed) createPruneObjects() {
 	b.Helper()
 	shop, other := object{"part": "shop"}, object{"part": "other"}
@@ -44,8 +44,8 @@ func prunedNames(out vedette.Outcome) []string {
 	return all
 }
 
-// TestPruneMatchesKubectl holds that the agent prunes what kubectl does, and that a dry
-// run tells it before.
+// TestPruneMatchesKubectl checks that the agent prunes the same objects as kubectl, and that a dry run
+// returns them.
 func TestPruneMatchesKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createPruneObjects()
@@ -112,8 +112,7 @@ func TestInvalidPruneIsRejected(t *testing.T) {
 	b.wantFailure(vedette.PruneArgs{All: true, Kinds: []string{"apps/v1/Pot"}, Namespaces: []string{"x"}}, 404, `no kind "Pot"`)
 }
 
-// TestDeleteBySelector holds what a delete chooses by fields, by nothing, and across
-// namespaces.
+// TestDeleteBySelector checks selections by fields, by nothing, and across namespaces.
 func TestDeleteBySelector(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	otherNamespace := b.namespace + "-2"

@@ -20,7 +20,7 @@ func (b *testbed) wantContains(text, words string) {
 	}
 }
 
-// workloadManifest is a workload of a kind with one pod.
+// workloadManifest is a workload with one pod.
 func workloadManifest(kind, name, tag string) object {
 	spec := object{"selector": object{"matchLabels": object{"app": name}},
 		"template": object{"metadata": object{"labels": object{"app": name}},
@@ -97,8 +97,7 @@ func TestRollouts(t *testing.T) {
 	}
 }
 
-// wantHistory compares the numbers of revisions with those that are wanted, and
-// returns the last.
+// wantHistory compares the numbers of the revisions with want, and returns the last revision.
 func (b *testbed) wantHistory(kind string, want ...int64) int64 {
 	b.Helper()
 	var revisions []vedette.Revision
@@ -175,8 +174,8 @@ func TestScaleAndPatch(t *testing.T) {
 	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "odd", Patch: []byte(`{}`)}, 400, "odd")
 }
 
-// TestScaleReadsFromWatchCache holds that what was scaled is read at the version that it
-// got, which needs no etcd, and anew where an API server can't tell that.
+// TestScaleReadsFromWatchCache checks that a scaled object is read at its new version, which needs no
+// etcd, and read again if the API server cannot serve that version.
 func TestScaleReadsFromWatchCache(t *testing.T) {
 	var versions []string
 	cacheIsBehind := false

@@ -12,9 +12,8 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// TestErrorsDoNotQuoteSecrets has the API server refuse what is made of a Secret
-// by patches that do not fit it. Of a patch that makes something that can't be
-// read, API servers tell the whole of it.
+// TestErrorsDoNotQuoteSecrets sends patches whose result is an invalid Secret. If the result cannot be
+// decoded, API servers quote all of it.
 func TestErrorsDoNotQuoteSecrets(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCanarySecret("s")
@@ -46,7 +45,7 @@ func TestErrorsDoNotQuoteSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretErrorsAreUseful holds that what is told says what is wrong.
+// TestSecretErrorsAreUseful checks that a masked message still has the reason.
 func TestSecretErrorsAreUseful(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCanarySecret("s")
@@ -62,8 +61,7 @@ func TestSecretErrorsAreUseful(t *testing.T) {
 	b.wantFailure(secret("t", object{"a": "not base64"}), 500, "illegal base64 data at input byte 3")
 }
 
-// TestErrorsDoNotQuoteRedactedValues does it for other kinds, of which rules redact
-// some values: what does not fit is told without the object.
+// TestErrorsDoNotQuoteRedactedValues does the same for other kinds of which rules redact values.
 func TestErrorsDoNotQuoteRedactedValues(t *testing.T) {
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"*.key"}}, nil, nil)
 	must(t, err)
@@ -76,8 +74,8 @@ func TestErrorsDoNotQuoteRedactedValues(t *testing.T) {
 	}
 }
 
-// TestErrorsOfOlderAPIServersAreMasked holds that words of older API servers, and of others
-// than API servers, are not shown where they hold data.
+// TestErrorsOfOlderAPIServersAreMasked checks that messages of older API servers, and of proxies, are
+// not shown if they quote data.
 func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 	status := func(message, causes string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":` + string(encode(t, message)) +
@@ -117,8 +115,8 @@ func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 	}
 }
 
-// TestErrorsDoNotQuoteEmbeddedSecrets has an API server refuse an object that embeds a
-// Secret, for a value in it.
+// TestErrorsDoNotQuoteEmbeddedSecrets has the API server reject an object because of a value in a Secret
+// that it embeds.
 func TestErrorsDoNotQuoteEmbeddedSecrets(t *testing.T) {
 	work := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "w"},
 		"spec": object{"manifests": []any{object{"kind": "Secret", "data": object{"password": canaryInData}}}, "ref": object{"kind": "Secret", "name": "open-name"}}}
@@ -140,8 +138,8 @@ func TestErrorsDoNotQuoteEmbeddedSecrets(t *testing.T) {
 	}
 }
 
-// TestWarningsDoNotQuoteSecrets has an API server quote a whole Secret in a warning, whose
-// values no operation holds.
+// TestWarningsDoNotQuoteSecrets has the API server quote a complete Secret in a warning, whose values the
+// operation does not know.
 func TestWarningsDoNotQuoteSecrets(t *testing.T) {
 	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if strings.Contains(r.URL.Path, "/secrets") {

@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
-// computeVersion asks which version a manifest becomes.
+// computeVersion requests the version of a manifest.
 func (b *testbed) computeVersion(o object) vedette.Version {
 	b.Helper()
 	var v vedette.Version
@@ -32,7 +32,7 @@ func (b *testbed) wantVersion(o object, want vedette.Version) {
 	}
 }
 
-// versionedManifest is a manifest as Spinnaker writes it in a version.
+// versionedManifest returns a manifest as Spinnaker writes it into a version.
 func (b *testbed) versionedManifest(o object, version int) object {
 	b.Helper()
 	o = decode(b, encode(b, o))
@@ -45,7 +45,7 @@ func (b *testbed) versionedManifest(o object, version int) object {
 	return o
 }
 
-// deploy asks for the version of a manifest and applies it, as Spinnaker does.
+// deploy requests the version of a manifest and applies it, as Spinnaker does.
 func (b *testbed) deploy(s vedette.Strategy, o object) vedette.Version {
 	b.Helper()
 	v := b.computeVersion(o)
@@ -62,8 +62,8 @@ func podManifest(image string) object {
 		"terminationGracePeriodSeconds": 0, "containers": []any{object{"name": "main", "image": image}}}}
 }
 
-// TestVersions deploys one manifest after the other, of each kind that has
-// versions and in each way that leaves something else to compare with.
+// TestVersions deploys manifests of each kind that has versions, in each way that leaves something else
+// to compare with.
 func TestVersions(t *testing.T) {
 	always := apply.Mode{Enabled: "always"}
 	replicaSet := func(v string) object {
@@ -110,7 +110,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestVersionsOfObjectsAppliedByKubectl finds the versions of what Clouddriver's kubectl applied.
+// TestVersionsOfObjectsAppliedByKubectl checks the versions of objects that Clouddriver's kubectl applied.
 func TestVersionsOfObjectsAppliedByKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	number := secretManifest("a")
@@ -126,8 +126,8 @@ func TestVersionsOfObjectsAppliedByKubectl(t *testing.T) {
 	}
 }
 
-// TestVersionsIgnoreOtherSeries ignores what is not of the series, and reads what is in
-// whatever form it stands.
+// TestVersionsIgnoreOtherSeries checks that objects of other series are ignored, and that versions are
+// read in all forms.
 func TestVersionsIgnoreOtherSeries(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	of := func(version string, annotations object) object {
@@ -162,7 +162,7 @@ func TestVersionsIgnoreOtherSeries(t *testing.T) {
 	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`[]`), Namespace: b.namespace}, 400, "not a JSON object")
 }
 
-// TestVersionsOfCustomResources has them by the whole name of the kind.
+// TestVersionsOfCustomResources checks that the type of the artifact is the kind with its group.
 func TestVersionsOfCustomResources(t *testing.T) {
 	b := newTestbed(t, operate.Config{ServerSideApply: apply.Mode{Enabled: "always"}})
 	b.createCustomKind("Thing", "things")
@@ -178,8 +178,7 @@ func TestVersionsOfCustomResources(t *testing.T) {
 	b.wantVersion(thing(2), vedette.Version{Number: 1, Latest: "t-v000"})
 }
 
-// TestReapplyChangesNothing applies a Secret again, by this operator and by
-// one that knows no salts.
+// TestReapplyChangesNothing applies a Secret again, by the same operator and by one without salts.
 func TestReapplyChangesNothing(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.deploy("", secretManifest("a"))
@@ -201,7 +200,7 @@ func TestReapplyChangesNothing(t *testing.T) {
 	}
 }
 
-// newOperator is one more operator on the same cluster.
+// newOperator returns another operator for the same cluster.
 func (b *testbed) newOperator(cfg operate.Config) *operate.Operator {
 	b.Helper()
 	c, err := kube.Connect(kube.Access{KubeconfigFile: plane.Kubeconfig()}, kube.Options{})
@@ -214,8 +213,8 @@ func (b *testbed) newOperator(cfg operate.Config) *operate.Operator {
 
 const contentAnnotation = "vedette.io/content"
 
-// TestVersionAmongThousandConfigMaps asks for a version among many objects, within a
-// bound that says that they were not read one by one.
+// TestVersionAmongThousandConfigMaps requests a version among many objects, within a time that is too
+// short to read them one by one.
 func TestVersionAmongThousandConfigMaps(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	big := strings.Repeat("x", 20_000)
@@ -232,8 +231,7 @@ func TestVersionAmongThousandConfigMaps(t *testing.T) {
 	t.Logf("two versions took %v", time.Since(start))
 }
 
-// TestDigestComparisonEndsByDeadline gives a series more salts than there is time
-// for.
+// TestDigestComparisonEndsByDeadline gives a series more salts than can be compared in time.
 func TestDigestComparisonEndsByDeadline(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for i := range 40 {
@@ -250,8 +248,8 @@ func TestDigestComparisonEndsByDeadline(t *testing.T) {
 	}
 }
 
-// TestVersionDoesNotReturnSecretData looks for the data and for its digest in all
-// that operations tell of a Secret with versions.
+// TestVersionDoesNotReturnSecretData searches for the data and its digest in all outcomes of operations
+// on a Secret with versions.
 func TestVersionDoesNotReturnSecretData(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	const canary = "tr0ub4dor-and-7"

@@ -27,7 +27,7 @@ func encode(t testing.TB, v any) string {
 	return string(raw)
 }
 
-// TestValuesAreMaskedInAllForms quotes values in all ways, and holds what is left.
+// TestValuesAreMaskedInAllForms masks values that are quoted in all forms.
 func TestValuesAreMaskedInAllForms(t *testing.T) {
 	const special = "p\"a\\s's<é>\n&w=?"
 	multi := "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n  9w0BAQEFAASC  \n-----END KEY-----\n"
@@ -77,7 +77,7 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 	}
 }
 
-// TestMaskedMembers holds what of a manifest or a patch counts as a value.
+// TestMaskedMembers checks which members of a manifest or a patch are values.
 func TestMaskedMembers(t *testing.T) {
 	for submitted, want := range map[string]string{
 		`{"data":{"a":"hunter2"}}`:                                                         "***",
@@ -102,7 +102,7 @@ func TestMaskedMembers(t *testing.T) {
 	}
 }
 
-// TestEmbeddedSecretsAreMasked holds what of a manifest of another kind counts as a value of a Secret.
+// TestEmbeddedSecretsAreMasked checks which values in manifests of other kinds are those of Secrets.
 func TestEmbeddedSecretsAreMasked(t *testing.T) {
 	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"a":"hunter2"}}`
 	for submitted, want := range map[string]string{
@@ -121,8 +121,8 @@ func TestEmbeddedSecretsAreMasked(t *testing.T) {
 	}
 }
 
-// TestTruncatedValuesAreMasked holds that the beginning of a value at the end of a text is hidden where the
-// text was cut, and only there.
+// TestTruncatedValuesAreMasked checks that the beginning of a value at the end of a text is masked if the
+// text was cut, and only then.
 func TestTruncatedValuesAreMasked(t *testing.T) {
 	v := mask.PatchValues("Secret", secretManifest(t, "hunter2"))
 	texts := []mask.Text{{"it is hun", true}, {"it is hun", false}, {"", true}, {"hun", false}, {"ter2 it is hunter2 hunt", true}}
@@ -135,7 +135,7 @@ func TestTruncatedValuesAreMasked(t *testing.T) {
 	}
 }
 
-// TestTooManyValuesWithholdTheText holds that nothing is told where there are too many to look for.
+// TestTooManyValuesWithholdTheText checks that a text is withheld if there are too many values.
 func TestTooManyValuesWithholdTheText(t *testing.T) {
 	many := make([]int, 30_000)
 	for i := range many {
@@ -192,8 +192,8 @@ func TestIsSecretManifest(t *testing.T) {
 	}
 }
 
-// BenchmarkMask hides what is in the largest Secrets that API servers take, in one value
-// or in many, in a long message.
+// BenchmarkMask masks the largest Secrets that API servers accept, with one value or many, in a long
+// message.
 func BenchmarkMask(b *testing.B) {
 	many := map[string]string{}
 	for i := range 9_000 {
@@ -211,7 +211,7 @@ func BenchmarkMask(b *testing.B) {
 	}
 }
 
-// FuzzMask holds that no value is left in a text that quotes it in some form.
+// FuzzMask checks that no value is left in a text that quotes it in some form.
 func FuzzMask(f *testing.F) {
 	f.Add("hunter2", "it is ", " or not")
 	f.Add("p\"a\\s's<é>\n", "\xff", "***")

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// FuzzManagedFields holds that no managed fields make anything panic, and that what
-// is picked of an object is part of it.
+// FuzzManagedFields checks that no managed fields cause a panic, and that what is picked is a part of the
+// object.
 func FuzzManagedFields(f *testing.F) {
 	f.Add([]byte(`{"spec":{"a":[{"name":"x","v":1},{"name":"y"}],"s":["p","q"]},"metadata":{"managedFields":[{"manager":"kubectl","operation":"Apply",
 		"fieldsV1":{"f:spec":{"f:a":{"k:{\"name\":\"x\"}":{".":{},"f:name":{},"f:v":{}}},"f:s":{"v:\"q\"":{}}}}}]}}`))

@@ -11,9 +11,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// FuzzSameContent holds that a manifest is compared with a written one as both
-// would be canonically, whatever stands there, and that of the written one
-// nothing is left where it was read from.
+// FuzzSameContent checks that a manifest is compared with a stored one as their canonical forms would be.
 func FuzzSameContent(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"a":"eA==","b":null}}`, `{"kind":"Secret","apiVersion":"v1","data":{"b":null,"a":"e\u0041=="}}`},
@@ -44,8 +42,8 @@ func FuzzSameContent(f *testing.F) {
 	})
 }
 
-// FuzzParseCandidate holds that no metadata makes anything panic, that it is cleared
-// where it was read, and that a digest is read as it is written.
+// FuzzParseCandidate checks that no metadata causes a panic, that it is cleared, and that a digest is read
+// as it is written.
 func FuzzParseCandidate(f *testing.F) {
 	const annotations = `"artifact.spinnaker.io/type":"kubernetes/secret","artifact.spinnaker.io/name":"s","artifact.spinnaker.io/location":"n"`
 	f.Add([]byte(`{"metadata":{"name":"s-v003","annotations":{` + annotations + `,"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":1}"}}}`))
@@ -70,7 +68,7 @@ func FuzzParseCandidate(f *testing.F) {
 	})
 }
 
-// TestDigests derives the same of the same content, and nothing else.
+// TestDigests derives the same digest from the same content only.
 func TestDigests(t *testing.T) {
 	of := func(rounds int, salt, raw string) digest {
 		m, err := manifest.Parse([]byte(raw))
@@ -106,7 +104,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// TestSaltCacheIsBounded keeps what is asked for, and forgets rather than grows.
+// TestSaltCacheIsBounded checks that salts are returned, and that the number of salts is limited.
 func TestSaltCacheIsBounded(t *testing.T) {
 	var s SaltCache
 	content := sensitiveBytes("1.AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 43))
@@ -123,7 +121,7 @@ func TestSaltCacheIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkDigest is what one comparison with a Secret costs.
+// BenchmarkDigest measures one comparison with a Secret.
 func BenchmarkDigest(b *testing.B) {
 	m, err := manifest.Parse([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"x":"eA=="}}`))
 	if err != nil {

@@ -31,7 +31,7 @@ type digest struct {
 const (
 	// secretRounds take 0.1 to 0.4 s: what OWASP asks of PBKDF2 with SHA-256.
 	secretRounds = 600_000
-	// nonSecretRounds are for objects that whoever reads the digest can read too.
+	// nonSecretRounds suffice because whoever can read the digest can read the object too.
 	nonSecretRounds = 1
 	// maxRounds limits the cost of an annotation that others wrote.
 	maxRounds = 1_000_000
