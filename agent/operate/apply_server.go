@@ -2,14 +2,12 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
@@ -85,18 +83,6 @@ func (r *run) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, m
 	return raw, status, err
 }
 
-// retryOnConflict calls try, which reads what it changes, until it does not end in a conflict.
-func (r *run) retryOnConflict(ctx context.Context, try func() error) error {
-	backoff := r.operator.cfg.InitialBackoff
-	for attempt := 1; ; attempt++ {
-		err := try()
-		if !isConflict(err) || attempt >= r.operator.cfg.MaxConflictAttempts || !sleep(ctx, backoff) {
-			return err
-		}
-		backoff = min(2*backoff, r.operator.cfg.MaxBackoff)
-	}
-}
-
 // takeOverFields moves the fields of client-side applies, or of all managers if opts says so, to the
 // manager of server-side applies. It reports whether there were any.
 func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, opts apply.Options) (bool, error) {
@@ -146,13 +132,6 @@ func (r *run) patchManagedFields(ctx context.Context, p resourcePath, meta *meta
 	return changed, err
 }
 
-// isConflict reports whether another writer was faster. Conflicts of field managers are excluded,
-// because to read again does not resolve them.
-func isConflict(err error) bool {
-	r := asStatusError(err)
-	return r != nil && r.Status == http.StatusConflict && r.Reason == string(metav1.StatusReasonConflict) && !r.isFieldManagerConflict()
-}
-
 // keepLastApplied gives the last-applied annotation its own manager if needed. It returns the
 // object's new metadata.
 func (r *run) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
@@ -165,14 +144,6 @@ func (r *run) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.
 		return nil, err
 	}
 	return parseMeta(raw)
-}
-
-func parseMeta(raw []byte) (*metav1.PartialObjectMetadata, error) {
-	var meta metav1.PartialObjectMetadata
-	if err := json.Unmarshal(raw, &meta); err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's response has invalid metadata: %w", err)
-	}
-	return &meta, nil
 }
 
 // clearPreconditionsIfMissing removes the preconditions of a manifest whose object does not

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/vedette-io/vedette"
 )
 
@@ -53,4 +55,12 @@ func (r *run) redactObject(resource vedette.Resource, raw []byte) (vedette.Objec
 		return obj, fmt.Errorf("redact a %s: %w", resource.Kind, err)
 	}
 	return obj, nil
+}
+
+func parseMeta(raw []byte) (*metav1.PartialObjectMetadata, error) {
+	var meta metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &meta); err != nil {
+		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's response has invalid metadata: %w", err)
+	}
+	return &meta, nil
 }

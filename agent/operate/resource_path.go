@@ -72,6 +72,15 @@ func (p resourcePath) acceptHeader() string {
 	return contentTypeJSON
 }
 
+// withFullObjectFallback accepts whole objects too, from API servers that cannot send metadata
+// alone, but not of Secrets.
+func withFullObjectFallback(p resourcePath, accept string) string {
+	if p.isSecret() {
+		return accept
+	}
+	return accept + "," + contentTypeJSON
+}
+
 func (p resourcePath) key() vedette.Key {
 	return vedette.Key{Kind: p.Kind, Namespace: p.namespace, Name: p.name}
 }

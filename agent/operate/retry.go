@@ -2,6 +2,7 @@ package operate
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -64,4 +65,16 @@ func isClientError(err error) bool {
 		return true
 	}
 	return false
+}
+
+// retryOnConflict calls try, which reads what it changes, until it does not end in a conflict.
+func (r *run) retryOnConflict(ctx context.Context, try func() error) error {
+	backoff := r.operator.cfg.InitialBackoff
+	for attempt := 1; ; attempt++ {
+		err := try()
+		if !isConflict(err) || attempt >= r.operator.cfg.MaxConflictAttempts || !sleep(ctx, backoff) {
+			return err
+		}
+		backoff = min(2*backoff, r.operator.cfg.MaxBackoff)
+	}
 }

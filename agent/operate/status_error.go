@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 )
@@ -76,6 +78,13 @@ func statusCode(err error) int {
 }
 
 func isNotFound(err error) bool { return statusCode(err) == http.StatusNotFound }
+
+// isConflict reports whether another writer was faster. Conflicts of field managers are excluded,
+// because to read again does not resolve them.
+func isConflict(err error) bool {
+	r := asStatusError(err)
+	return r != nil && r.Status == http.StatusConflict && r.Reason == string(metav1.StatusReasonConflict) && !r.isFieldManagerConflict()
+}
 
 // mayHaveTakenEffect reports whether a request that failed with err may have taken effect. Of such
 // an error the sender is a proxy, or an API server that got no response from etcd.

@@ -82,15 +82,6 @@ func (r *run) configMapReader(p resourcePath) func(context.Context, string) ([]b
 	}
 }
 
-// withFullObjectFallback accepts whole objects too, from API servers that cannot send metadata
-// alone, but not of Secrets.
-func withFullObjectFallback(p resourcePath, accept string) string {
-	if p.isSecret() {
-		return accept
-	}
-	return accept + "," + contentTypeJSON
-}
-
 // setDigest writes the digest of a manifest into it if its object needs one. The salt is that of
 // the live object, so that applying the same manifest again changes nothing, or else that of the
 // series, or else a new one.

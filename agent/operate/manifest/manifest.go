@@ -110,6 +110,8 @@ func ParseObject(raw []byte, what string) (map[string]any, error) {
 	}
 	var value any
 	if err := kjson.Unmarshal(raw, &value); err != nil {
+		var ignored json.RawMessage
+		err = json.Unmarshal(raw, &ignored) // because errors of kjson do not export the offset
 		return nil, vedette.Errorf(vedette.Invalid, "the %s is not JSON%s", what, SyntaxErrorOffset(err))
 	}
 	o, ok := value.(object)
