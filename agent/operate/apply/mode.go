@@ -19,8 +19,8 @@ const (
 )
 
 // Mode determines which manifests the API server merges (server-side apply). The policy for all
-// kinds takes precedence over that of one kind, and both over annotations, because Armory's agent,
-// whose configuration this is, does the same.
+// kinds takes precedence over that of one kind, and both over annotations, because the Armory Scale
+// Agent, whose configuration this is, does the same.
 type Mode struct {
 	Enabled            Policy
 	ClearManagedFields Policy
