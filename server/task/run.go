@@ -238,42 +238,47 @@ func (r *taskRun) row(task Task) (store.TaskRow, error) {
 	return row, err
 }
 
-// finish stores the end of a task, however long the database is away; while it
-// is, readers are told that the task goes on. A server that is stopped tries once
-// more: what it can't store then another one ends.
+// finish stores the end of a task, however long the database is unavailable.
+// Until then readers see the task as running. When the server stops, finish tries
+// once more; if that fails, another server ends the task.
 func (r *taskRun) finish(task Task) {
+	log := r.tasks.cfg.Log.With("task", r.id)
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 15*time.Second
-	finalAttempt := false
-	for {
-		err := r.saveEnd(task)
-		switch {
-		case err == nil:
-			r.mu.Lock()
-			r.task = task
-			r.mu.Unlock()
-			r.tasks.cfg.Log.Info("task ended", "task", r.id, "state", string(task.State))
-			return
-		case vedette.KindOf(err) == vedette.Conflict:
-			r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", r.id)
-			return
-		case finalAttempt:
-			r.tasks.cfg.Log.Error("the end of a task is not stored; another server will end it", "task", r.id, "error", err)
-			return
-		}
-		r.tasks.cfg.Log.Warn("the end of a task is not stored yet; tried again", "task", r.id, "error", err)
-		if errors.Is(err, store.ErrData) { // nothing else is better of a shorter one
-			task.trimForStorage()
-		}
-		timer := time.NewTimer(wait.NextBackOff())
-		select {
-		case <-timer.C:
-		case <-r.tasks.baseCtx.Done():
-			timer.Stop()
-			finalAttempt = true
-		}
+	attempt := func() (struct{}, error) { return struct{}{}, r.tryFinish(&task) }
+	_, err := backoff.Retry(r.tasks.baseCtx, attempt, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, _ time.Duration) { log.Warn("retrying to store the end of a task", "error", err) }))
+	if err != nil && r.tasks.baseCtx.Err() != nil && !isTakenOver(err) {
+		err = r.saveEnd(task)
+	}
+	switch {
+	case err == nil:
+		r.mu.Lock()
+		r.task = task
+		r.mu.Unlock()
+		log.Info("task ended", "state", string(task.State))
+	case isTakenOver(err):
+		log.Warn("another server took over a running task")
+	default:
+		log.Error("cannot store the end of a task, another server will end it", "error", err)
 	}
 }
+
+// tryFinish stores the end of a task. A task that the database rejects is trimmed
+// for the next attempt.
+func (r *taskRun) tryFinish(task *Task) error {
+	err := r.saveEnd(*task)
+	if isTakenOver(err) {
+		return backoff.Permanent(err)
+	}
+	if errors.Is(err, store.ErrData) { // trimming does not help against other errors
+		task.trimForStorage()
+	}
+	return err
+}
+
+// isTakenOver reports whether another server owns the task now.
+func isTakenOver(err error) bool { return vedette.KindOf(err) == vedette.Conflict }
 
 const finalStoreTimeout = 3 * time.Second
 
