@@ -174,12 +174,12 @@ func TestErrors(t *testing.T) {
 		{"a kind that is not cached", "/manifests/prod/shop/secret%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: secret z): the account's agent does not cache this kind"},
 		{"a kind that RBAC hides says nothing of what is there", "/manifests/prod/shop/service%20web", 500, "services is forbidden"},
 		{"an account whose agent is gone is not judged by what was", "/manifests/away/shop/pod%20web-0", 500, "no agent is connected for this account"},
-		{"nor a kind that is being read anew", "/manifests/prod/shop/job%20old", 500, "the agent does not follow this kind now: syncing"},
+		{"nor a kind that is being read anew", "/manifests/prod/shop/job%20old", 500, "the agent does not watch this kind now: syncing"},
 		{"a name without a kind", "/manifests/prod/shop/nope", 404, "(account: prod, location: shop, name: nope) not found: Expected a full resource name"},
 		{"credentials of nobody", "/credentials/nope", 404, "Account does not exist (name: nope)"},
 		{"credentials of an empty name", "/credentials/", 404, "Account does not exist (name: )"},
 		{"no path of ours", "/nope", 404, "No handler found for GET /nope"},
-		{"an account that has reported nothing yet", "/manifests/new/shop/pod%20nope", 500, "the account's agent has not said yet what it caches"},
+		{"an account that has reported nothing yet", "/manifests/new/shop/pod%20nope", 500, "the account's agent has not reported yet which kinds it caches"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			response, body := get(t, server+tt.path)
@@ -283,7 +283,7 @@ func TestInternalError(t *testing.T) {
 	if response.StatusCode != 500 || bytes.Contains(body, []byte("secret")) {
 		t.Errorf("%d: %s", response.StatusCode, body)
 	}
-	id := regexp.MustCompile(`under id (\w+)`).FindSubmatch(body)
+	id := regexp.MustCompile(`for id (\w+)`).FindSubmatch(body)
 	if id == nil || !strings.Contains(log.String(), "secret text of a driver") || !strings.Contains(log.String(), string(id[1])) {
 		t.Errorf("answer %s, log %s", body, log.String())
 	}

@@ -38,7 +38,7 @@ func TestReadiness(t *testing.T) {
 		{"a volume that failed without a word", "PersistentVolume", `{"status":{"phase":"Failed"}}`, failed("The persistent volume has failed")},
 
 		{"a namespace in use", "Namespace", `{"status":{"phase":"Active"}}`, stableText},
-		{"a namespace that goes", "Namespace", `{"status":{"phase":"Terminating"}}`, unstable("Waiting for the namespace to be gone: it is being deleted")},
+		{"a namespace that goes", "Namespace", `{"status":{"phase":"Terminating"}}`, unstable("Waiting for the namespace to be deleted")},
 		{"a namespace without a phase", "Namespace", `{}`, unstable("Waiting for the namespace to be active")},
 
 		{"a Service within the cluster", "Service", `{"spec":{"type":"ClusterIP"},"status":{"loadBalancer":{}}}`, stableText},
@@ -63,7 +63,7 @@ func TestReadiness(t *testing.T) {
 		{"under way", custom, conditions(`{"type":"Ready","status":"True"}`, `{"type":"Reconciling","status":"True","message":"step 2 of 3"}`), unstable("step 2 of 3")},
 		{"no longer under way", custom, conditions(`{"type":"Reconciling","status":"False"}`), stableText},
 		{"stuck", custom, conditions(`{"type":"Reconciling","status":"True"}`, `{"type":"Stalled","status":"True","reason":"QuotaExceeded"}`), failed("QuotaExceeded")},
-		{"a custom object that goes", custom, `{"metadata":{"deletionTimestamp":"2026-11-20T12:00:00Z"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, unstable("Waiting for the object to be gone: it is being deleted")},
+		{"a custom object that goes", custom, `{"metadata":{"deletionTimestamp":"2026-11-20T12:00:00Z"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, unstable("Waiting for the object to be deleted")},
 		{"a ConfigMap has nothing to wait for", "ConfigMap", `{"data":{"a":"b"}}`, stableText},
 	} {
 		t.Run(tt.why, func(t *testing.T) {

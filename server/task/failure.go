@@ -49,7 +49,7 @@ func (r *taskRun) toFailure(op validatedOp, err error) *failure {
 	case "":
 		id := rand.Text()[:10]
 		r.tasks.cfg.Log.Error("internal error in an operation", "id", id, "task", r.id, "operation", op.name, "error", err)
-		return &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id}
+		return &failure{class: "RuntimeException", message: "internal error; see the server's log for id " + id}
 	default:
 		return &failure{class: "IllegalStateException", message: err.Error()}
 	}

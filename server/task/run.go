@@ -176,7 +176,7 @@ func (r *taskRun) runOp(op validatedOp) (ok bool) {
 			// The value may hold what was submitted; the stack does not.
 			id := rand.Text()[:10]
 			r.tasks.cfg.Log.Error("an operation panicked", "id", id, "task", r.id, "operation", op.name, "stack", string(debug.Stack()))
-			r.fail(op, &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id})
+			r.fail(op, &failure{class: "RuntimeException", message: "internal error; see the server's log for id " + id})
 		}
 	}()
 	result, err := op.run(r.ctx, &opContext{taskRun: r, op: op})
