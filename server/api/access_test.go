@@ -71,7 +71,7 @@ func TestObjectsAreFilteredByPermission(t *testing.T) {
 		t.Run(tt.why, func(t *testing.T) {
 			response, body := w.get(tt.path, "X-SPINNAKER-USER", tt.user)
 			if response.StatusCode != tt.status || !strings.Contains(string(body), tt.want) {
-				t.Errorf("%d: %s", response.StatusCode, body)
+				t.Errorf("got %d %s, want %d and %q", response.StatusCode, body, tt.status, tt.want)
 			}
 		})
 	}

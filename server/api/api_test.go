@@ -528,7 +528,7 @@ func TestRoutesMatchOpenAPI(t *testing.T) {
 	}
 	for _, path := range []string{"/operations", "/accounts", "/accounts/dev", "/agents", "/feeds", "/kinds", "/objects", "/objects/dev/pods/shop/web-0", "/version", "/openapi.yaml", "/openapi.json"} {
 		if response, body := w.get(path); response.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, http.StatusOK)
 		}
 	}
 	for _, path := range served {
@@ -563,13 +563,13 @@ func TestInternalError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if response.StatusCode != 500 || got.Error.Kind != "internal" || got.Error.Message != "internal error" {
-		t.Errorf("%d %s", response.StatusCode, body)
+		t.Errorf("got %d %s, want %d", response.StatusCode, body, 500)
 	}
 	if !strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), got.Error.ID) {
 		t.Errorf("log %s", log.String())
 	}
 	cfg.Store = failingListStore{world.Store, vedette.Errorf(vedette.Unavailable, "the database does not answer")}
 	if response, body := serve(t, cfg).get("/objects"); response.StatusCode != 503 {
-		t.Errorf("%d %s", response.StatusCode, body)
+		t.Errorf("got %d %s, want %d", response.StatusCode, body, 503)
 	}
 }

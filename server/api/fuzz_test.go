@@ -25,7 +25,7 @@ func FuzzObjects(f *testing.F) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		if w.Code != 200 && w.Code != 400 && w.Code != 404 {
-			t.Errorf("%q: %d %s", query, w.Code, w.Body)
+			t.Errorf("%q: got %d %s, want %d", query, w.Code, w.Body, 200)
 		}
 	})
 }

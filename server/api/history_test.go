@@ -96,7 +96,7 @@ func TestGetOperation(t *testing.T) {
 		t.Errorf("dry runs: %v, %v", one.DryRun, real.DryRun)
 	}
 	if response, body := w.get("/operations/01J00000000000000000000009"); response.StatusCode != 404 {
-		t.Errorf("%d %s", response.StatusCode, body)
+		t.Errorf("got %d %s, want %d", response.StatusCode, body, 404)
 	}
 	cfg.Authorizer = staticAuthorizer{read: "prod-1", write: "dev"}
 	w = serve(t, cfg)
@@ -106,7 +106,7 @@ func TestGetOperation(t *testing.T) {
 	for path, want := range map[string]int{"/operations/01J00000000000000000000003": http.StatusForbidden, "/operations/01J00000000000000000000002": http.StatusOK,
 		"/operations?account=prod-3": http.StatusForbidden, "/operations?account=prod-*": http.StatusOK} {
 		if response, body := w.get(path); response.StatusCode != want {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, want)
 		}
 	}
 }

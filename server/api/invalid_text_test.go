@@ -33,7 +33,7 @@ func TestInvalidTextIsRejected(t *testing.T) {
 			cfg.Dispatch = dispatcher
 			status, body := send(t, api.New(cfg), tt.method, "/vedette/v1"+tt.path, tt.body, tt.header)
 			if status != http.StatusBadRequest || !strings.Contains(body, tt.want) || !strings.Contains(body, `"kind":"invalid"`) {
-				t.Errorf("%d %s", status, body)
+				t.Errorf("got %d %s, want %d and %q", status, body, http.StatusBadRequest, tt.want)
 			}
 			if received := dispatcher.operations(); len(received) > 0 {
 				t.Errorf("%+v reached an agent", received)
@@ -66,6 +66,6 @@ func TestSlowBodyTimesOut(t *testing.T) {
 	w := httptest.NewRecorder()
 	api.New(configOf(shopWorld(t))).ServeHTTP(w, r)
 	if w.Code != http.StatusRequestTimeout || !strings.Contains(w.Body.String(), "too slowly") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("got %d %s, want %d and %q", w.Code, w.Body, http.StatusRequestTimeout, "too slowly")
 	}
 }

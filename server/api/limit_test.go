@@ -90,7 +90,7 @@ func TestPageETagCoversManifests(t *testing.T) {
 	}
 	world.PutBody("prod", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c000","namespace":"n"}}`, `{"other":true}`)
 	if other, _ := w.get("/objects?include=body", "If-None-Match", first.Header.Get("ETag")); other.StatusCode != http.StatusOK {
-		t.Errorf("another page: %d", other.StatusCode)
+		t.Errorf("another page: got %d, want %d", other.StatusCode, http.StatusOK)
 	}
 }
 
@@ -106,17 +106,17 @@ func TestReadLimitReturnsUnavailable(t *testing.T) {
 	for _, path := range []string{"/objects?include=body", "/objects?as=table&kind=configmaps", "/objects", "/objects/prod/configmaps/n/c000", "/changes"} {
 		response, body := w.get(path)
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d and %q", path, response.StatusCode, body, http.StatusServiceUnavailable, "took all")
 		}
 	}
 	if response, body := w.get("/accounts"); response.StatusCode != http.StatusOK {
-		t.Errorf("what takes little: %d %s", response.StatusCode, body)
+		t.Errorf("what takes little: got %d %s, want %d", response.StatusCode, body, http.StatusOK)
 	}
 	free()
 	freeStreams()
 	for _, path := range []string{"/objects?include=body", "/objects/prod/configmaps/n/c000"} {
 		if response, body := w.get(path); response.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, http.StatusOK)
 		}
 	}
 	if freeAfter, _ := readtest.Exhaust(cfg.ReadLimiter); freeAfter != freeBefore {

@@ -83,7 +83,7 @@ func TestInvalidLogRequestsAreRejected(t *testing.T) {
 			Error struct{ Kind, Message string }
 		}
 		if err := json.Unmarshal(body, &got); err != nil || response.StatusCode != tt.status || got.Error.Kind != tt.kind || got.Error.Message != "the cluster's own words" {
-			t.Errorf("%d: %d %s", tt.status, response.StatusCode, body)
+			t.Errorf("%d: got %d %s, want %d", tt.status, response.StatusCode, body, tt.status)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestInterruptedLogAbortsResponse(t *testing.T) {
 	empty, broken := io.Pipe()
 	_ = broken.CloseWithError(errors.New("the kubelet is gone"))
 	if response, body := serveOperations(t, dispatcherWithLog(empty)).get("/logs?account=dev&pod=p"); response.StatusCode != 503 || !strings.Contains(string(body), "the kubelet is gone") {
-		t.Errorf("before the first byte: %d %s", response.StatusCode, body)
+		t.Errorf("before the first byte: got %d %s, want %d and %q", response.StatusCode, body, 503, "the kubelet is gone")
 	}
 }
 

@@ -363,7 +363,7 @@ func TestOperationAuthorization(t *testing.T) {
 	} {
 		status, _ := w.post(`{"account":"`+tt.account+`","verb":"`+tt.verb+`","kind":"deploy","name":"w"}`, "X-SPINNAKER-USER", tt.user)
 		if status != tt.status {
-			t.Errorf("%+v: %d", tt, status)
+			t.Errorf("%+v: got %d, want %d", tt, status, tt.status)
 		}
 	}
 	if n := len(a.operations()); n != 3 {
@@ -373,12 +373,12 @@ func TestOperationAuthorization(t *testing.T) {
 	for manifest, want := range map[string]int{`{"kind":"ConfigMap"}`: 200, `"kind: ConfigMap"`: 200, `{"kind":"Secret"}`: 403, `"kind: secrets"`: 403, `{"kind":"Secret","Kind":"ConfigMap","KIND":"ConfigMap"}`: 403} {
 		status, _ := w.post(`{"account":"prod-1","verb":"version","manifest":`+manifest+`}`, "X-SPINNAKER-USER", "ann")
 		if status != want {
-			t.Errorf("the version of %s: %d", manifest, status)
+			t.Errorf("the version of %s: got %d, want %d", manifest, status, want)
 		}
 	}
 	for account, want := range map[string]int{"prod-1": 200, "prod-3": 403} {
 		if response, _ := w.get("/logs?pod=p&account="+account, "X-SPINNAKER-USER", "ann"); response.StatusCode != want {
-			t.Errorf("logs of %s: %d", account, response.StatusCode)
+			t.Errorf("logs of %s: got %d, want %d", account, response.StatusCode, want)
 		}
 	}
 }
@@ -398,7 +398,7 @@ func TestDryRuns(t *testing.T) {
 		t.Errorf("the real thing under the same id: %d %+v", status, out)
 	}
 	if status, _ := w.post(`{"account":"prod-1","dryRun":true,"verb":"restart","kind":"deploy","name":"w"}`, "X-SPINNAKER-USER", "ann"); status != 403 {
-		t.Errorf("who may only read: %d", status)
+		t.Errorf("who may only read: got %d, want %d", status, 403)
 	}
 	if all := a.operations(); len(all) != 1 || !all[0].DryRun {
 		t.Errorf("%+v", all)
@@ -425,7 +425,7 @@ func TestLargeOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, _ := w.post(`{"account":"dev","verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"big"},"data":{"text":` + string(quoted) + `}}}`); status != 200 {
-		t.Fatalf("a manifest of %d bytes: %d", len(quoted), status)
+		t.Fatalf("a manifest of %d bytes: got %d, want %d", len(quoted), status, 200)
 	}
 	if got := a.operations()[0].Args.(vedette.ApplyArgs).Manifest; !bytes.Contains(got, quoted) {
 		t.Errorf("%d bytes arrived", len(got))
@@ -501,7 +501,7 @@ func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
 		t.Errorf("when it has ended: %d %+v", status, out)
 	}
 	if status, _ := w.post(`{"account":"prod-1","verb":"restart","kind":"deploy","name":"w","id":"` + oneID + `"}`); status != 409 {
-		t.Errorf("for another account: %d", status)
+		t.Errorf("for another account: got %d, want %d", status, 409)
 	}
 	if n := len(a.operations()); n != 0 {
 		t.Errorf("%d operations were carried out", n)

@@ -53,7 +53,7 @@ func encode(v any) ([]byte, error) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode a response:  %w", err)
+		return nil, fmt.Errorf("encode a response: %w", err)
 	}
 	return b.Bytes(), nil
 }

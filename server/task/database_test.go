@@ -112,7 +112,7 @@ func TestCancelAndRestartOnDatabase(t *testing.T) {
 	s.cluster.do = waitUntilCanceled
 	id := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 	if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
-		t.Fatalf("%d %s", code, response)
+		t.Fatalf("got %d %s, want %d", code, response, http.StatusOK)
 	}
 	if second := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id {
 		t.Errorf("task %s after %s", second, id)
@@ -122,6 +122,6 @@ func TestCancelAndRestartOnDatabase(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusConflict || !strings.Contains(response, "has ended already, as succeeded") {
-		t.Errorf("%d %s", code, response)
+		t.Errorf("got %d %s, want %d and %q", code, response, http.StatusConflict, "has ended already, as succeeded")
 	}
 }

@@ -140,7 +140,7 @@ func (s *testServer) post(t *testing.T, path, body string) string {
 	code, response := s.request(t, http.MethodPost, path, body)
 	var started struct{ ID, ResourceURI string }
 	if err := json.Unmarshal([]byte(response), &started); err != nil || code != http.StatusOK || started.ResourceURI != "/task/"+started.ID {
-		t.Fatalf("POST %s: %d %s", path, code, response)
+		t.Fatalf("POST %s: got %d %s, want %d", path, code, response, http.StatusOK)
 	}
 	return started.ID
 }
@@ -164,7 +164,7 @@ func (s *testServer) getTask(t *testing.T, id string) taskView {
 	code, response := s.request(t, http.MethodGet, "/task/"+id, "")
 	var v taskView
 	if err := json.Unmarshal([]byte(response), &v); err != nil || code != http.StatusOK {
-		t.Fatalf("GET /task/%s: %d %s", id, code, response)
+		t.Fatalf("GET /task/%s: got %d %s, want %d", id, code, response, http.StatusOK)
 	}
 	return v
 }

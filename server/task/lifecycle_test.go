@@ -176,7 +176,7 @@ func TestStopEndsLongTasks(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable {
-			t.Errorf("a stopped server takes tasks: %d %s", code, response)
+			t.Errorf("a stopped server takes tasks: got %d %s, want %d", code, response, http.StatusServiceUnavailable)
 		}
 	})
 }
@@ -232,7 +232,7 @@ func TestTaskEndsAfterDatabaseOutage(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusOK {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
 		}
 	})
 }
@@ -265,7 +265,7 @@ func TestLostCreateReply(t *testing.T) {
 		}
 		flaky.lostReplies = 2
 		if code, response := s.request(t, "POST", "/kubernetes/ops?clientRequestId=2", scaleWeb); code != http.StatusServiceUnavailable {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusServiceUnavailable)
 		}
 		id := s.post(t, "/kubernetes/ops?clientRequestId=2", scaleWeb) // Orca tries again, and finds it
 		time.Sleep(time.Minute)
@@ -284,17 +284,17 @@ func TestCancelAndRestart(t *testing.T) {
 		s.cluster.do = waitUntilCanceled
 		id := s.post(t, "/kubernetes/ops?clientRequestId=1", `[{"deleteManifest":{"account":"prod","manifestName":"pod web-0","location":"shop"}}]`)
 		if code, response := s.request(t, "POST", "/kubernetes/task/"+id+"/restart", scaleWeb); code != http.StatusBadRequest || !strings.Contains(response, "is not retryable") {
-			t.Errorf("restart of what runs: %d %s", code, response)
+			t.Errorf("restart of what runs: got %d %s, want %d and %q", code, response, http.StatusBadRequest, "is not retryable")
 		}
 		if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
 		}
 		v := other.getTask(t, id)
 		if !v.Status.Completed || !v.Status.Failed || !v.Status.Retryable {
 			t.Errorf("%+v", v.Status)
 		}
 		if code, response := other.request(t, "POST", "/kubernetes/task/"+id+"/restart", scaleWeb); code != http.StatusOK || !strings.Contains(response, `"id":"`+id+`"`) {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
 		}
 		synctest.Wait()
 		v = s.getTask(t, id)
@@ -321,7 +321,7 @@ func TestCancelOnOtherServer(t *testing.T) {
 		id := s.post(t, "/kubernetes/ops?clientRequestId=1", deployThree)
 		synctest.Wait()
 		if code, response := other.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
 		}
 		if second := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id { // which is another way to run it again
 			t.Errorf("task %s after %s", second, id)
@@ -393,7 +393,7 @@ func TestTaskLimit(t *testing.T) {
 		stop := s.startHousekeeping(t)
 		s.post(t, "/kubernetes/ops", scaleWeb)
 		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable || !strings.Contains(response, "1 tasks run on this server") {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d and %q", code, response, http.StatusServiceUnavailable, "1 tasks run on this server")
 		}
 		stop()
 	})
@@ -413,7 +413,7 @@ func TestPurge(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		for _, id := range ids {
 			if code, response := s.request(t, "GET", "/task/"+id, ""); code != http.StatusNotFound || !strings.Contains(response, `"message":"Task not found (id: `+id+`)"`) {
-				t.Fatalf("%d %s", code, response)
+				t.Fatalf("got %d %s, want %d", code, response, http.StatusNotFound)
 			}
 		}
 	})

@@ -84,7 +84,7 @@ func TestValidation(t *testing.T) {
 				Errors                    []string
 			}
 			if err := json.Unmarshal([]byte(response), &b); err != nil || code != http.StatusBadRequest || b.Status != code || b.Error != "Bad Request" {
-				t.Fatalf("%d %s", code, response)
+				t.Fatalf("got %d %s, want %d", code, response, http.StatusBadRequest)
 			}
 			if b.Exception != tt.exception {
 				t.Errorf("exception %s", b.Exception)
