@@ -73,7 +73,7 @@ func TestHistory(t *testing.T) {
 	if next := getJSON[operations](w, "/operations?limit=3&cursor="+first.Cursor); first.ids() != "432" || next.ids() != "1" || next.Cursor != "" {
 		t.Errorf("pages %s and %s", first.ids(), next.ids())
 	}
-	for query, want := range map[string]string{"account=prod-2": "did you mean prod-1 or prod-3?", "state=over": "may be pending", "verb=aply": "may be", "limit=0": "from 1 to",
+	for query, want := range map[string]string{"account=prod-2": "did you mean prod-1 or prod-3?", "state=over": "must be pending", "verb=aply": "must be", "limit=0": "from 1 to",
 		"status=done": "did you mean state?", "cursor=" + strings.Repeat("x", 30): "begin again"} {
 		if response, body := w.get("/operations?" + query); response.StatusCode < 400 || !strings.Contains(string(body), want) {
 			t.Errorf("%s: %d %s", query, response.StatusCode, body)

@@ -57,11 +57,11 @@ func TestInvalidLogRequestsAreRejected(t *testing.T) {
 		"account=nope&pod=p":                               "there is no account",
 		"account=dev&pod=p&tail=3":                         "did you mean tailLines?",
 		"account=dev&pod=p&tailLines=-1":                   "must be a number of lines",
-		"account=dev&pod=p&follow=yes":                     "may be true or false",
+		"account=dev&pod=p&follow=yes":                     "must be true or false",
 		"account=dev&pod=p&since=soon":                     "must be a duration",
 		"account=dev&pod=p&sinceTime=noon":                 "must be a time",
-		"account=dev&pod=p&since=1s&sinceTime=2026":        "leave one out",
-		"account=dev&pod=p&container=a&allContainers=true": "leave one out",
+		"account=dev&pod=p&since=1s&sinceTime=2026":        "cannot be combined",
+		"account=dev&pod=p&container=a&allContainers=true": "cannot be combined",
 	} {
 		response, body := w.get("/logs?" + query)
 		if response.StatusCode < 400 || !strings.Contains(string(body), want) {

@@ -223,13 +223,13 @@ func TestInvalidOperationsAreRejected(t *testing.T) {
 		{`{"account":"dev","verb":"apply","manifest":[]}`, 400, "must be one object"},
 		{`{"account":"dev","verb":"apply","manifest":""}`, 400, "needs the field manifest"},
 		{`{"account":"dev","verb":"apply","manifest":"# nothing"}`, 400, "the manifest is empty"},
-		{`{"account":"dev","verb":"apply","manifest":"a: b\n---\nc: d"}`, 400, "holds 2 documents: send one operation for each"},
+		{`{"account":"dev","verb":"apply","manifest":"a: b\n---\nc: d"}`, 400, "contains 2 documents; send one operation for each"},
 		{`{"account":"dev","verb":"apply","manifest":"kind: Secret\n  data: hunter2"}`, 400, "look at line 2"},
-		{`{"account":"dev","verb":"apply","manifest":{"kind":"List","items":[]}}`, 400, "send one operation for each of its items"},
-		{`{"account":"dev","verb":"apply","manifest":{"kind":"X","metadata":{"name":7}}}`, 400, "is no text"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"List","items":[]}}`, 400, "send one operation for each item"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X","metadata":{"name":7}}}`, 400, "must be strings"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"strategy":"often"}`, 400, "may be client-side"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldValidation":"often"}`, 400, "may be strict, warn, ignore"},
-		{`{"account":"dev","verb":"apply","manifest":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "more than 16777216 bytes"},
+		{`{"account":"dev","verb":"apply","manifest":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "limit of 16777216 bytes"},
 	} {
 		status, out := w.post(tt.body)
 		if status != tt.status || !strings.Contains(out.Error.Message, tt.want) || strings.Contains(out.Error.Message, "hunter2") {
@@ -239,7 +239,7 @@ func TestInvalidOperationsAreRejected(t *testing.T) {
 	if n := len(a.operations()); n > 0 {
 		t.Errorf("%d operations were carried out", n)
 	}
-	if status, out := serve(t, configOf(shopWorld(t))).post(`{"account":"dev","verb":"discover"}`); status != 503 || !strings.Contains(out.Error.Message, "carries out no operations") {
+	if status, out := serve(t, configOf(shopWorld(t))).post(`{"account":"dev","verb":"discover"}`); status != 503 || !strings.Contains(out.Error.Message, "does not execute operations") {
 		t.Errorf("without a dispatcher: %d %+v", status, out)
 	}
 }
@@ -463,7 +463,7 @@ func TestOperationIDRunsOnce(t *testing.T) {
 		})
 	}
 	<-started
-	if status, out := w.post(`{"account":"dev","verb":"restart","kind":"deploy","name":"other","id":"` + oneID + `"}`); status != 409 || !strings.Contains(out.Error.Message, "was given to another operation") {
+	if status, out := w.post(`{"account":"dev","verb":"restart","kind":"deploy","name":"other","id":"` + oneID + `"}`); status != 409 || !strings.Contains(out.Error.Message, "belongs to another operation") {
 		t.Errorf("another operation under the same id: %d %+v", status, out)
 	}
 	close(release)
@@ -490,7 +490,7 @@ func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
 	if err := world.Store.BeginOperation(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
-	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "is under way since") {
+	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "has been running since") {
 		t.Errorf("while another server is at it: %d %+v", status, out)
 	}
 	row.State, row.Status, row.Reason, row.Message, row.Ended = vedette.Failed, 422, "Invalid", "no", time.Now()
@@ -526,7 +526,7 @@ func TestConcurrentServersShareOutcome(t *testing.T) {
 	cfg := configOf(world)
 	cfg.Dispatch = a
 	w := serve(t, cfg)
-	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "is under way since") {
+	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "has been running since") {
 		t.Errorf("%d %+v", status, out)
 	}
 	end := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, State: vedette.Done, Status: 200, Ended: time.Now()}
@@ -564,7 +564,7 @@ func TestFailedOutcomeIsRepeated(t *testing.T) {
 	a.do = func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAlreadyAccepted, Message: "it was accepted before"}
 	}
-	if status, out := w.post(restart(twoID)); status != 409 || out.State != "" || out.Error.Kind != "conflict" || !strings.Contains(out.Error.Message, "tells how it ends") {
+	if status, out := w.post(restart(twoID)); status != 409 || out.State != "" || out.Error.Kind != "conflict" || !strings.Contains(out.Error.Message, "returns its outcome when it ends") {
 		t.Errorf("%d %+v", status, out)
 	}
 }
