@@ -41,8 +41,8 @@ func TestEveryRouteIsAuthorized(t *testing.T) {
 	authorizetest.CheckRoutes(t, api.Routes(), routes, sendRequest)
 }
 
-// sendRequest sends the request of a route to a server of its own. A stream is read
-// until it is ready.
+// sendRequest sends the request of a route to a server of its own. It reads streams until the
+// event "ready".
 func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authorizer) (authorizetest.Response, authorizetest.Route) {
 	t.Helper()
 	method, _, _ := strings.Cut(pattern, " ")
