@@ -25,8 +25,8 @@ func TestInvalidTextIsRejected(t *testing.T) {
 		{"a user", "GET", "/manifests/prod/shop/configMap%20x", "", "J\xfcrgen", "the header X-Spinnaker-User must not hold the byte 0xfc"},
 		{"a body", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment ` + "\xff" + `","location":"shop","replicas":3}}]`, "", "the body must not hold the byte 0xff"},
 		{"an escaped control character", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment a\u0000","location":"shop","replicas":3}}]`, "",
-			"manifestName of the description can't be read: it must not hold the control character U+0000"},
-		{"an element of a list", "POST", "/kubernetes/ops/deleteManifest", `{"account":"prod","location":"shop","kinds":["pod","a\n"],"options":{}}`, "", "kinds of the description can't be read"},
+			"manifestName of the description is invalid: it must not hold the control character U+0000"},
+		{"an element of a list", "POST", "/kubernetes/ops/deleteManifest", `{"account":"prod","location":"shop","kinds":["pod","a\n"],"options":{}}`, "", "kinds of the description is invalid"},
 		{"an artifact", "PUT", "/artifacts/fetch", `{"artifactAccount":"` + "\xff" + `"}`, "", "the body must not hold the byte 0xff"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {

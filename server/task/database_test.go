@@ -39,12 +39,12 @@ func (s *testServer) awaitEnd(t *testing.T, id string) taskView {
 			return v
 		}
 	}
-	t.Fatalf("task %s did not end: %+v", id, s.getTask(t, id))
+	t.Fatalf("task %s has not ended: %+v", id, s.getTask(t, id))
 	return taskView{}
 }
 
-// TestConcurrentSubmitsOnDatabase submits as Orca does, from several sides at once, to two
-// servers on one database.
+// TestConcurrentSubmitsOnDatabase submits requests concurrently, some of them twice, to two
+// servers with one database.
 func TestConcurrentSubmitsOnDatabase(t *testing.T) {
 	const n = 200
 	db := openStore(t)
@@ -58,11 +58,11 @@ func TestConcurrentSubmitsOnDatabase(t *testing.T) {
 	}
 	posts.Wait()
 	for _, s := range servers {
-		s.startHousekeeping(t)() // which waits for the tasks that run
+		s.startHousekeeping(t)() // waits for running tasks
 	}
 	for i, id := range ids {
 		if id[0] != id[1] {
-			t.Errorf("request %d is task %s and task %s", i, id[0], id[1])
+			t.Errorf("request %d: got task %s and task %s, want one task", i, id[0], id[1])
 		}
 		if v := servers[i%2].getTask(t, id[0]); !v.Status.Completed || v.Status.Failed || len(v.ResultObjects) != 1 ||
 			fmt.Sprint(v.ResultObjects[0].ManifestNamesByNamespace) != "map[shop:[service a service b service c]]" {
@@ -70,7 +70,7 @@ func TestConcurrentSubmitsOnDatabase(t *testing.T) {
 		}
 	}
 	if operations := servers[0].cluster.count() + servers[1].cluster.count(); operations != 3*n {
-		t.Errorf("%d operations for %d tasks of three", operations, n)
+		t.Errorf("got %d operations for %d tasks of three", operations, n)
 	}
 }
 
@@ -96,12 +96,12 @@ func TestTaskOfCrashedServerOnDatabase(t *testing.T) {
 		t.Errorf("%+v", v.Status)
 	}
 	close(release)
-	crashed.startHousekeeping(t)() // which waits until it has noticed
+	crashed.startHousekeeping(t)() // waits until it noticed
 	if later := other.getTask(t, id); fmt.Sprint(later) != fmt.Sprint(v) || crashed.cluster.count() != 2 {
-		t.Errorf("after %d operations: %+v", crashed.cluster.count(), later)
+		t.Errorf("after %d operations: got %+v", crashed.cluster.count(), later)
 	}
 	if second := other.post(t, "/kubernetes/ops?clientRequestId=1", deployThree); second != id || other.cluster.count() != 0 {
-		t.Errorf("task %s, %d operations", second, other.cluster.count())
+		t.Errorf("got task %s and %d operations", second, other.cluster.count())
 	}
 }
 
@@ -115,7 +115,7 @@ func TestCancelAndRestartOnDatabase(t *testing.T) {
 		t.Fatalf("got %d %s, want %d", code, response, http.StatusOK)
 	}
 	if second := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id {
-		t.Errorf("task %s after %s", second, id)
+		t.Errorf("got task %s, want %s", second, id)
 	}
 	v := other.awaitEnd(t, id)
 	if v.Status.Failed || len(v.ResultObjects) != 0 || !strings.Contains(fmt.Sprint(v.History), "Re-initializing Orchestration Task (failure is retryable)") {

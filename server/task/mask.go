@@ -5,9 +5,9 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
-// maskOutcome takes the values of Secrets that an operation writes out of what is told of its
-// end. A cluster may quote what it refuses, and the agent hides that by the same rules;
-// this is for agents that do not, or know fewer of them.
+// maskOutcome masks the values of Secrets that an operation writes, in its outcome. Clusters
+// can quote what they reject. Agents mask it by the same rules; this is for older agents with
+// fewer rules.
 func maskOutcome(args vedette.Args, out vedette.Outcome) vedette.Outcome {
 	if out.Message == "" && out.Reason == "" {
 		return out
@@ -17,8 +17,8 @@ func maskOutcome(args vedette.Args, out vedette.Outcome) vedette.Outcome {
 	return out
 }
 
-// secretValues returns the values of the Secret whose manifest or patch an operation has, or
-// of those that are embedded in it.
+// secretValues returns the values of the Secrets in the manifest or patch of an operation,
+// including embedded ones.
 func secretValues(args vedette.Args) mask.Values {
 	switch a := args.(type) {
 	case vedette.PatchArgs:
