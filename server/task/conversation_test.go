@@ -22,7 +22,7 @@ import (
 // ("== POST /kubernetes/ops", then the body) and the responses of the cluster in
 // order ("== answer apply", then an outcome; further operations are done). If its
 // first line is "== output of all", tasks keep outputs. The operations and the
-// resulting task are below "== told", which -update writes.
+// resulting task are below "== result", which -update writes.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -34,11 +34,11 @@ func TestConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			script, want, _ := strings.Cut(string(raw), "== told\n")
+			script, want, _ := strings.Cut(string(raw), "== result\n")
 			var got string
 			synctest.Test(t, func(t *testing.T) { got = play(t, script) })
 			if *update {
-				if err := os.WriteFile(file, []byte(script+"== told\n"+got), 0o600); err != nil {
+				if err := os.WriteFile(file, []byte(script+"== result\n"+got), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				return
