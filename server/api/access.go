@@ -17,7 +17,6 @@ type authorizer interface {
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
 }
 
-// allowAll grants everything to everyone.
 type allowAll struct{}
 
 func (allowAll) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {

@@ -42,8 +42,8 @@ func writePage(w http.ResponseWriter, r *http.Request, f freshness, page store.P
 	return nil
 }
 
-// pageETag hashes the content of a page. Manifests are represented by their resourceVersion;
-// the rest is small, so it is encoded once more for the hash.
+// pageETag hashes the content of a page. Manifests are hashed as they are stored. The rest is
+// small, so it is encoded once more for the hash.
 func pageETag(page store.Page, stableFreshness []byte) uint64 {
 	tag := xxhash.New() // hashing does not fail
 	var b []byte

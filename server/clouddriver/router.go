@@ -92,7 +92,6 @@ func (ro router) serveRoute(w http.ResponseWriter, r *http.Request, route route,
 	return route.handle(w, r, p)
 }
 
-// allowHeader formats methods for the header Allow.
 func allowHeader(methods []string) string {
 	if slices.Contains(methods, http.MethodGet) {
 		methods = append(methods, http.MethodHead)

@@ -25,7 +25,6 @@ func metadataObjects(m Manifest) []object {
 	return all
 }
 
-// annotateArtifact annotates a manifest with its artifact.
 func annotateArtifact(m Manifest, a Artifact) {
 	for _, meta := range metadataObjects(m) {
 		addAnnotation(meta, artifactPrefix+"type", &a.Type)
@@ -37,7 +36,6 @@ func annotateArtifact(m Manifest, a Artifact) {
 	}
 }
 
-// annotateMoniker annotates a manifest with its moniker.
 func annotateMoniker(m Manifest, moniker vedette.Moniker) {
 	for _, meta := range metadataObjects(m) {
 		for key, value := range map[string]string{

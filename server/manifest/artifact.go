@@ -88,7 +88,6 @@ func putArtifact(all []Artifact, a Artifact) []Artifact {
 	return append(all, a)
 }
 
-// appendNew adds the artifacts that are not in the list yet.
 func appendNew(all []Artifact, more ...Artifact) []Artifact {
 	for _, a := range more {
 		if !slices.ContainsFunc(all, func(b Artifact) bool { return reflect.DeepEqual(a, b) }) {

@@ -127,7 +127,6 @@ func (f optionalBool) orDefault(fallback bool) bool {
 	return *f.value
 }
 
-// nonNilArtifacts removes nulls.
 func nonNilArtifacts(all []*Artifact) []Artifact {
 	var kept []Artifact
 	for _, a := range all {

@@ -33,7 +33,6 @@ func Parse(raw []byte) ([]Manifest, error) {
 	return nonNilManifests(all), nil
 }
 
-// nonNilManifests removes nulls.
 func nonNilManifests(all []Manifest) []Manifest {
 	kept := make([]Manifest, 0, len(all))
 	for _, m := range all {

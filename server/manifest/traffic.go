@@ -55,7 +55,6 @@ func annotatedLoadBalancers(m Manifest) []string {
 	return names
 }
 
-// annotateTraffic annotates a manifest with its load balancers.
 func annotateTraffic(m Manifest, services []string) error {
 	if len(services) == 0 {
 		return nil

@@ -76,5 +76,4 @@ func encodePatch(patch []patchOperation) []byte {
 	return raw
 }
 
-// escapePointer escapes a key for a JSON pointer.
 func escapePointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }

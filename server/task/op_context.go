@@ -19,7 +19,6 @@ type opContext struct {
 	op validatedOp
 }
 
-// reportf adds a line to the task's history.
 func (t *opContext) reportf(format string, args ...any) {
 	t.taskRun.addHistory(t.op.phase, fmt.Sprintf(format, args...))
 }
@@ -70,7 +69,6 @@ func (t *opContext) execute(ctx context.Context, args vedette.Args, timeout time
 // outcomeGrace is the time after the deadline within which a dispatcher returns the outcome.
 const outcomeGrace = 5 * time.Second
 
-// get reads one object from the cluster.
 func (t *opContext) get(ctx context.Context, target vedette.Target) (manifest.Manifest, error) {
 	out, err := t.query(ctx, fmt.Sprintf("Failed to get: %s of kind: %s from namespace: %s: ", target.Name, target.Kind, target.Namespace),
 		vedette.GetArgs{Target: target})

@@ -36,7 +36,6 @@ const (
 	maxOutputBytes = 2 << 10
 )
 
-// recordOutput adds the output of a change.
 func (t *opContext) recordOutput(c clusterChange, out vedette.Outcome) {
 	policy := t.tasks.cfg.Output
 	if policy == OutputNone || policy == OutputDebug && !t.op.debug {
@@ -96,7 +95,6 @@ func describeFailure(out vedette.Outcome) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", out.Status, http.StatusText(out.Status))) + ": " + message
 }
 
-// truncate returns at most the first n bytes of a text.
 func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s

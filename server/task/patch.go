@@ -90,7 +90,6 @@ func patchSteps(body json.RawMessage) []byte {
 	return body
 }
 
-// bindArtifacts binds artifacts in the patch.
 func (d *patchOp) bindArtifacts(t *opContext, target objectRef, result *Result) (manifest.Manifest, error) {
 	var m manifest.Manifest
 	if err := m.UnmarshalJSON(d.PatchBody); err != nil {
@@ -106,7 +105,6 @@ func (d *patchOp) bindArtifacts(t *opContext, target objectRef, result *Result) 
 	return m, manifest.CheckBound(nonNilArtifacts(d.RequiredArtifacts), bound)
 }
 
-// nonNilArtifacts removes nulls.
 func nonNilArtifacts(all []*manifest.Artifact) []manifest.Artifact {
 	var artifacts []manifest.Artifact
 	for _, a := range all {
@@ -123,7 +121,6 @@ func (t objectRef) reference() manifest.Manifest {
 	return manifest.Manifest{"kind": t.displayKind, "metadata": map[string]any{"name": t.name, "namespace": t.namespace}}
 }
 
-// addManifest adds a manifest to the result.
 func (r *Result) addManifest(m manifest.Manifest) {
 	r.Manifests = append(r.Manifests, m)
 	r.Names[m.Namespace()] = union(r.Names[m.Namespace()], []string{m.FullName()})

@@ -62,7 +62,6 @@ func (t *Tasks) newRun(id string, ops []validatedOp, o Options) *taskRun {
 	return r
 }
 
-// start starts a registered run.
 func (t *Tasks) start(r *taskRun) {
 	r.started.Store(true)
 	t.cfg.Log.Info("task started", "task", r.id, "user", r.options.User, "operations", opNames(r.ops), "accounts", opAccounts(r.ops))
@@ -169,7 +168,6 @@ func (r *taskRun) interruptedTask(cause error) Task {
 	return task
 }
 
-// runOp executes one operation and reports whether it succeeded.
 func (r *taskRun) runOp(op validatedOp) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -195,7 +193,6 @@ func (r *taskRun) fail(op validatedOp, f *failure) {
 	r.addResult(f.exception(op.class))
 }
 
-// addResult adds a result to the task.
 func (r *taskRun) addResult(result any) {
 	raw, err := json.Marshal(result)
 	if err != nil { // results consist of decoded values

@@ -88,7 +88,6 @@ func (t Task) encodeBody() ([]byte, error) {
 	return raw, nil
 }
 
-// decodeTask decodes a stored task.
 func decodeTask(row store.TaskRow) (Task, error) {
 	b := storedBody{Results: []json.RawMessage{}}
 	if err := json.Unmarshal(row.Body, &b); err != nil {
