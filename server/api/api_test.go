@@ -422,7 +422,7 @@ func TestFeedIsStaleAfterStaleAfter(t *testing.T) {
 	cfg := configOf(world)
 	cfg.StaleAfter = time.Nanosecond
 	if got := getJSON[objectList](serve(t, cfg), "/objects?account=dev&kind=pods"); !got.Stale {
-		t.Errorf("%+v", got.Freshness)
+		t.Errorf("got %+v", got.Freshness)
 	}
 }
 
@@ -498,7 +498,7 @@ func TestGzip(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
 	response, body := w.get("/objects", "Accept-Encoding", "gzip")
 	if response.Header.Get("Content-Encoding") != "gzip" {
-		t.Fatalf("headers %v", response.Header)
+		t.Fatalf("got headers %v", response.Header)
 	}
 	reader, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
@@ -564,7 +564,7 @@ func TestInternalError(t *testing.T) {
 		t.Errorf("got %d %s, want %d", response.StatusCode, body, 500)
 	}
 	if !strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), got.Error.ID) {
-		t.Errorf("log %s", log.String())
+		t.Errorf("got log %s", log.String())
 	}
 	cfg.Store = failingListStore{world.Store, vedette.Errorf(vedette.Unavailable, "the database does not answer")}
 	if response, body := serve(t, cfg).get("/objects"); response.StatusCode != 503 {

@@ -154,7 +154,7 @@ func TestChangesAsTable(t *testing.T) {
 	e := <-s.events
 	var row client.Row
 	if err := json.Unmarshal(e.Data, &row); err != nil || row.Cells[1] != "CrashLoopBackOff" {
-		t.Errorf("%s %s", e.Type, e.Data)
+		t.Errorf("got %s %s", e.Type, e.Data)
 	}
 }
 
@@ -271,6 +271,6 @@ func TestStreamReportsInternalError(t *testing.T) {
 	e := <-s.events
 	s.validate(e)
 	if e.Type != "error" || strings.Contains(string(e.Data), "secret") || !strings.Contains(string(e.Data), `"internal"`) {
-		t.Errorf("%s %s", e.Type, e.Data)
+		t.Errorf("got %s %s", e.Type, e.Data)
 	}
 }

@@ -39,7 +39,7 @@ func TestCorpus(t *testing.T) {
 	for _, k := range corpus.Kinds {
 		got := getJSON[table](w, "/objects?limit=5000&as=table&kind="+k.Plural)
 		if len(got.Rows) == 0 {
-			t.Errorf("no %s", k.Plural)
+			t.Errorf("got no objects of %s", k.Plural)
 		}
 		for _, row := range got.Rows {
 			if len(row.Cells) != len(got.Columns) || slices.Contains(row.Cells, "<unknown>") || slices.Contains(row.Cells, "<invalid>") {

@@ -90,7 +90,7 @@ func TestGetOperation(t *testing.T) {
 	if one.Account != "prod-3" || one.Verb != "scale" || one.Target != "Deployment shop/web" || one.User != "ann" || one.Origin != "task 7" || one.Server != "s1" ||
 		one.Agent != "agent-1" || one.State != "failed" || one.Status != 403 || one.Reason != "Forbidden" || one.Message != "no" ||
 		one.Accepted.UnixMilli() != 3000 || one.Sent.UnixMilli() != 3001 || one.Ended.UnixMilli() != 3005 {
-		t.Errorf("%+v", one)
+		t.Errorf("got %+v", one)
 	}
 	if real := getJSON[operation](w, "/operations/01J00000000000000000000001"); !one.DryRun || real.DryRun {
 		t.Errorf("dry runs: got %v, %v", one.DryRun, real.DryRun)

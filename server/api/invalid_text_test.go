@@ -21,7 +21,7 @@ func TestInvalidTextIsRejected(t *testing.T) {
 		{"a namespace in the path", "GET", "/objects/dev/pods/%e8/web-0", "", "", "the path must not hold the byte 0xe8"},
 		{"a name with a new line", "GET", "/objects/dev/pods/shop/web%0A0", "", "", "U+000A"},
 		{"a user", "GET", "/objects?kind=pod", "", "J\xfcrgen", "the header X-Spinnaker-User must not hold the byte 0xfc"},
-		{"a body's name", "POST", "/operations", strings.Replace(operation, "web-0", "\xff", 1), "", "the operation must not hold the byte 0xff"},
+		{"a body's name", "POST", "/operations", strings.Replace(operation, "web-0", "\xff", 1), "", "the operation must not contain the byte 0xff"},
 		{"a body's manifest", "POST", "/operations", `{"account":"dev","verb":"apply","manifest":{"kind":"Pod","metadata":{"name":"` + "\xff" + `"}}}`, "", "0xff"},
 		{"an escaped control character", "POST", "/operations", strings.Replace(operation, "web-0", `a\u0000`, 1), "", "the field name must not hold the control character U+0000"},
 		{"a kind", "POST", "/operations", strings.Replace(operation, `"pod"`, `"po\td"`, 1), "", "the field kind must not hold"},

@@ -105,7 +105,7 @@ func TestLogIsStreamed(t *testing.T) {
 		}
 		n, err := io.ReadAtLeast(response.Body, buf, len(line))
 		if err != nil || string(buf[:n]) != line {
-			t.Fatalf("%q, %v", buf[:n], err)
+			t.Fatalf("got %q, %v", buf[:n], err)
 		}
 	}
 	if err := in.Close(); err != nil {
@@ -132,7 +132,7 @@ func TestInterruptedLogAbortsResponse(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if string(body) != "half a li" || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%q, %v", body, err)
+		t.Errorf("got %q, %v", body, err)
 	}
 	empty, broken := io.Pipe()
 	_ = broken.CloseWithError(errors.New("the kubelet is gone"))

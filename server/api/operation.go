@@ -83,7 +83,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	// encoding/json would silently replace invalid UTF-8, and the operation would mean another
 	// object.
 	if err := textcheck.UTF8(body); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the operation must not hold %w", err)
+		return nil, vedette.Errorf(vedette.Invalid, "the operation must not contain %w", err)
 	}
 	return body, nil
 }

@@ -23,11 +23,11 @@ func TestInvalidTextIsRejected(t *testing.T) {
 		{"a request's name", "POST", "/kubernetes/ops?clientRequestId=%ff", "[]", "", "the query must not hold"},
 		{"an incomplete escape in the query", "GET", "/credentials?expand=%f", "", "", "the query"},
 		{"a user", "GET", "/manifests/prod/shop/configMap%20x", "", "J\xfcrgen", "the header X-Spinnaker-User must not hold the byte 0xfc"},
-		{"a body", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment ` + "\xff" + `","location":"shop","replicas":3}}]`, "", "the body must not hold the byte 0xff"},
+		{"a body", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment ` + "\xff" + `","location":"shop","replicas":3}}]`, "", "the body must not contain the byte 0xff"},
 		{"an escaped control character", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment a\u0000","location":"shop","replicas":3}}]`, "",
 			"manifestName of the description is invalid: it must not hold the control character U+0000"},
 		{"an element of a list", "POST", "/kubernetes/ops/deleteManifest", `{"account":"prod","location":"shop","kinds":["pod","a\n"],"options":{}}`, "", "kinds of the description is invalid"},
-		{"an artifact", "PUT", "/artifacts/fetch", `{"artifactAccount":"` + "\xff" + `"}`, "", "the body must not hold the byte 0xff"},
+		{"an artifact", "PUT", "/artifacts/fetch", `{"artifactAccount":"` + "\xff" + `"}`, "", "the body must not contain the byte 0xff"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			w, c := prodWorld(t)

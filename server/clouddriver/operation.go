@@ -53,7 +53,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	// encoding/json would silently replace invalid UTF-8, and the manifest would name another
 	// object.
 	if err := textcheck.UTF8(raw); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the body must not hold %w", err)
+		return nil, vedette.Errorf(vedette.Invalid, "the body must not contain %w", err)
 	}
 	return raw, nil
 }

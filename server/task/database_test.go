@@ -66,7 +66,7 @@ func TestConcurrentSubmitsOnDatabase(t *testing.T) {
 		}
 		if v := servers[i%2].getTask(t, id[0]); !v.Status.Completed || v.Status.Failed || len(v.ResultObjects) != 1 ||
 			fmt.Sprint(v.ResultObjects[0].ManifestNamesByNamespace) != "map[shop:[service a service b service c]]" {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 	}
 	if operations := servers[0].cluster.count() + servers[1].cluster.count(); operations != 3*n {
@@ -93,7 +93,7 @@ func TestTaskOfCrashedServerOnDatabase(t *testing.T) {
 	other.startHousekeeping(t)
 	v := other.awaitEnd(t, id)
 	if !v.Status.Failed || !strings.Contains(v.Status.Status, "Done so far: Deploy manifest task completed successfully for manifest service a") {
-		t.Errorf("%+v", v.Status)
+		t.Errorf("got %+v", v.Status)
 	}
 	close(release)
 	crashed.startHousekeeping(t)() // waits until it noticed
@@ -119,7 +119,7 @@ func TestCancelAndRestartOnDatabase(t *testing.T) {
 	}
 	v := other.awaitEnd(t, id)
 	if v.Status.Failed || len(v.ResultObjects) != 0 || !strings.Contains(fmt.Sprint(v.History), "Re-initializing Orchestration Task (failure is retryable)") {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 	if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusConflict || !strings.Contains(response, "has ended already, as succeeded") {
 		t.Errorf("got %d %s, want %d and %q", code, response, http.StatusConflict, "has ended already, as succeeded")

@@ -105,7 +105,7 @@ func TestTaskOfCrashedServerIsEnded(t *testing.T) {
 			" Last step: Submitting manifest service b to kubernetes master. Check the cluster, then run the stage again."
 		if !v.Status.Completed || !v.Status.Failed || v.Status.Retryable || len(v.ResultObjects) != 1 ||
 			v.ResultObjects[0].Message != want || v.ResultObjects[0].Type != "EXCEPTION" || v.ResultObjects[0].Operation != "KubernetesDeployManifestOperation" {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 		// The server was only slow. What it does now does not change the stored end.
 		close(release)
@@ -134,11 +134,11 @@ func TestLongTaskOfLiveServerGoesOn(t *testing.T) {
 		id := s.post(t, "/kubernetes/ops", `[{"deleteManifest":{"account":"prod","manifestName":"pod web-0","location":"shop"}}]`)
 		time.Sleep(8 * time.Minute)
 		if v := other.getTask(t, id); v.Status.Completed {
-			t.Errorf("%+v", v.Status)
+			t.Errorf("got %+v", v.Status)
 		}
 		time.Sleep(2 * time.Minute)
 		if v := other.getTask(t, id); !v.Status.Completed || v.Status.Failed {
-			t.Errorf("%+v", v.Status)
+			t.Errorf("got %+v", v.Status)
 		}
 	})
 }
@@ -166,12 +166,12 @@ func TestStopEndsLongTasks(t *testing.T) {
 			t.Errorf("duration of the shutdown: got %s", elapsed)
 		}
 		if v := s.getTask(t, shortTask); !v.Status.Completed || v.Status.Failed {
-			t.Errorf("%+v", v.Status)
+			t.Errorf("got %+v", v.Status)
 		}
 		v := s.getTask(t, longTask)
 		if n := len(v.ResultObjects); !v.Status.Failed || n != 2 || !strings.HasPrefix(v.ResultObjects[1].Message, "The server that ran this task was stopped before it ended. Done so far: nothing") ||
 			!strings.Contains(v.ResultObjects[0].Message, "it is unknown whether this took effect: nobody answered") {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable {
 			t.Errorf("submit to a stopped server: got %d %s, want %d", code, response, http.StatusServiceUnavailable)
@@ -227,7 +227,7 @@ func TestTaskEndsAfterDatabaseOutage(t *testing.T) {
 		memory.setUnavailable(false)
 		time.Sleep(time.Minute)
 		if v := other.getTask(t, id); !v.Status.Completed || v.Status.Failed {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusOK {
 			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
@@ -259,7 +259,7 @@ func TestLostCreateReply(t *testing.T) {
 		s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 		synctest.Wait()
 		if s.cluster.count() != 1 {
-			t.Errorf("%d operations", s.cluster.count())
+			t.Errorf("got %d operations", s.cluster.count())
 		}
 		flaky.lostReplies = 2
 		if code, response := s.request(t, "POST", "/kubernetes/ops?clientRequestId=2", scaleWeb); code != http.StatusServiceUnavailable {
@@ -289,7 +289,7 @@ func TestCancelAndRestart(t *testing.T) {
 		}
 		v := other.getTask(t, id)
 		if !v.Status.Completed || !v.Status.Failed || !v.Status.Retryable {
-			t.Errorf("%+v", v.Status)
+			t.Errorf("got %+v", v.Status)
 		}
 		if code, response := other.request(t, "POST", "/kubernetes/task/"+id+"/restart", scaleWeb); code != http.StatusOK || !strings.Contains(response, `"id":"`+id+`"`) {
 			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
@@ -300,7 +300,7 @@ func TestCancelAndRestart(t *testing.T) {
 			t.Errorf("got %+v after %d operations", v, other.cluster.count())
 		}
 		if _, response := s.request(t, "GET", "/kubernetes/task/"+id+"/owner", ""); response != `{"name":"vedette-1"}`+"\n" {
-			t.Errorf("owner: %s", response)
+			t.Errorf("owner: got %s", response)
 		}
 	})
 }
@@ -322,7 +322,7 @@ func TestCancelOnOtherServer(t *testing.T) {
 			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
 		}
 		if second := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id { // submitting it again is another way to retry
-			t.Errorf("task %s after %s", second, id)
+			t.Errorf("got task %s, want %s", second, id)
 		}
 		close(release)
 		synctest.Wait()
@@ -427,10 +427,10 @@ func TestPanic(t *testing.T) {
 		v := s.getTask(t, id)
 		raw, err := json.Marshal(v)
 		if err != nil || !v.Status.Failed || !strings.Contains(string(raw), "RuntimeException: [internal error") {
-			t.Errorf("%s, %v", raw, err)
+			t.Errorf("got %s, %v", raw, err)
 		}
 		if strings.Contains(s.log.String(), "hunter2") || !strings.Contains(s.log.String(), "operation panicked") {
-			t.Errorf("log: %s", s.log)
+			t.Errorf("got log %s", s.log)
 		}
 	})
 }

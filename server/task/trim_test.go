@@ -48,7 +48,7 @@ func TestManifestsAreTrimmedOnlyOnDataErrors(t *testing.T) {
 				synctest.Wait()
 				row, err := failing.Task(t.Context(), id)
 				if err != nil || row.State != store.TaskSucceeded {
-					t.Fatalf("%s, %v", row.State, err)
+					t.Fatalf("got %s, %v", row.State, err)
 				}
 				if trimmed := strings.Contains(string(row.Body), `"manifests":[]`); trimmed != tt.trimmed {
 					t.Errorf("manifests trimmed: got %v, want %v: %.300s", trimmed, tt.trimmed, row.Body)

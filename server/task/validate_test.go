@@ -87,7 +87,7 @@ func TestValidation(t *testing.T) {
 				t.Fatalf("got %d %s, want %d", code, response, http.StatusBadRequest)
 			}
 			if b.Exception != tt.exception {
-				t.Errorf("exception %s", b.Exception)
+				t.Errorf("got exception %s", b.Exception)
 			}
 			if got := strings.Join(b.Errors, ", "); tt.exception == invalid && (got != tt.want || b.Message != "Validation Failed") {
 				t.Errorf("got %q and %q", b.Message, got)
@@ -154,13 +154,13 @@ func FuzzParseRequests(f *testing.F) {
 		}
 		for _, r := range requests {
 			if !json.Valid(r.Description) {
-				t.Errorf("description %q", r.Description)
+				t.Errorf("got description %q", r.Description)
 			}
 		}
 		// Parsed requests must be rejected with a public error.
 		_, err = newServer(task.Config{}).Submit(t.Context(), requests, task.Options{Provider: "kubernetes", MayWrite: denyAll})
 		if err != nil && vedette.KindOf(err) == "" {
-			t.Errorf("%s: %v", raw, err)
+			t.Errorf("%s: got %v, want a public error", raw, err)
 		}
 	})
 }
@@ -191,7 +191,7 @@ func TestRestartNeedsAccessToOriginalAccounts(t *testing.T) {
 			return vedette.Errorf(vedette.Denied, "not %s", account)
 		}}
 		if err := s.Restart(t.Context(), id, nil, options); vedette.KindOf(err) != vedette.Denied {
-			t.Errorf("restart: %v", err)
+			t.Errorf("restart: got %v", err)
 		}
 		if _, err := s.Submit(t.Context(), nil, options); vedette.KindOf(err) != vedette.Denied {
 			t.Errorf("submitted with its request ID: got %v", err)
