@@ -15,7 +15,7 @@ type Binding struct {
 	// or namespaces are not used.
 	Account   string
 	Namespace string
-	// MatchNameOnly replaces only images without tag and digest.
+	// MatchNameOnly replaces only images without tag or digest.
 	MatchNameOnly bool
 }
 

@@ -14,7 +14,7 @@ import (
 // kubectl. Here it is the agent's outcome in kubectl's form. It never contains the content of
 // objects.
 type Output struct {
-	Manifest string `json:"manifest"` // "deployment web" for deployments, otherwise "deployment/web"
+	Manifest string `json:"manifest"` // "deployment web" for deployManifest, otherwise "deployment/web"
 	Phase    string `json:"phase"`    // as in the history
 	StdOut   string `json:"stdOut"`   // what was done, and the operation's id
 	StdError string `json:"stdError"` // why it failed, or that this is unknown
