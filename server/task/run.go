@@ -106,8 +106,7 @@ func (r *taskRun) addHistory(phase, status string) {
 	r.task.History = append(r.task.History, HistoryEntry{phase, status})
 }
 
-// runAll executes the operations one after the other. If one fails, the next one still runs,
-// as in Clouddriver.
+// runAll executes the operations one after the other. If one fails, the next one still runs.
 func (r *taskRun) runAll() {
 	var failed, lastFailed bool
 	for i, op := range r.ops {
