@@ -53,8 +53,7 @@ func (p *planner) prepare(ctx context.Context, m Manifest) error {
 }
 
 // bind binds artifacts in a manifest. Unlike Clouddriver it reports nothing if there are no
-// artifacts, because the history is stored again
-// before each change.
+// artifacts, because the history is stored again before each change.
 func (p *planner) bind(m Manifest) {
 	bound := Bind(m.Kind(), m, Binding{p.available, p.Account, m.Namespace(), p.Rules.MatchNameOnly})
 	if bound == nil {
