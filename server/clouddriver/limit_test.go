@@ -22,8 +22,8 @@ func TestReadLimitReturnsUnavailable(t *testing.T) {
 	freeBefore, free := readtest.Exhaust(reads)
 	for _, path := range paths {
 		response, body := get(t, url+path)
-		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "have used all") {
+			t.Errorf("%s: got %d %s, want %d and %q", path, response.StatusCode, body, http.StatusServiceUnavailable, "have used all")
 		}
 	}
 	if response, body := get(t, url+"/credentials"); response.StatusCode != http.StatusOK {
