@@ -16,6 +16,8 @@ func maskOutcome(args vedette.Args, out vedette.Outcome) vedette.Outcome {
 	return out
 }
 
+// secretValues returns the values of the Secrets in the manifest or patch of an operation,
+// including embedded ones.
 func secretValues(args vedette.Args) mask.Values {
 	switch a := args.(type) {
 	case vedette.PatchArgs:
