@@ -168,7 +168,7 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 		return out
 	case <-ctx.Done():
 		return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Canceled",
-			Message: "the caller left before the operation ended; the operation continues, and GET /vedette/v1/operations/" + string(op.ID) + " shows how it ends"}
+			Message: "the caller left before the operation ended; the operation continues, and GET /vedette/v1/operations/" + string(op.ID) + " returns its outcome when it ends"}
 	}
 }
 
