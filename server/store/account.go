@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/vedette-io/vedette"
 )
-
-const maxAccountName = 255
 
 // lockAccountRow keeps others from writing the account until the transaction ends,
 // and says whether the writer is still the one who may. It returns the
@@ -334,17 +331,4 @@ func scanAccount(row scanner) (AccountRow, error) {
 		err = json.Unmarshal([]byte(namespaces.String), &a.Namespaces)
 	}
 	return a, err
-}
-
-// isValidText reports whether a database takes a key's part as it is.
-func isValidText(s string, maxBytes int) bool {
-	if len(s) > maxBytes || !utf8.ValidString(s) {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] == 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
 )
 
 // Commit writes a batch and returns what really changed. An object that is stored
@@ -196,38 +197,13 @@ func (s *Store) resolveRowKey(ctx context.Context, key vedette.Key, covered cove
 	return k, nil
 }
 
-// The longest that the narrowest database keeps. Kubernetes itself stops at 253
-// for nearly all names.
-const (
-	maxName    = 512
-	maxVersion = 255
-	maxUID     = 253
-)
-
-func checkKey(key vedette.Key) error {
-	if !isValidText(key.Name, maxName) || key.Name == "" || !isValidText(key.Namespace, 63) {
-		return dataErrorf("the name of %.600q cannot be stored: it must have 1 to %d bytes of UTF-8 and no NUL, and its namespace 63 at most", key.String(), maxName)
-	}
-	return nil
-}
-
-func checkObject(o *vedette.Object) error {
-	if err := checkKey(o.Key); err != nil {
-		return err
-	}
-	if !isValidText(o.ResourceVersion, maxVersion) || len(o.UID) > maxUID {
-		return dataErrorf("the uid or resourceVersion of %s is longer than %d bytes", o.Key, maxUID)
-	}
-	return nil
-}
-
 // diffUpserts keeps what differs from what is stored, as rows that lack their
 // compressed columns, and returns the objects in the order of these rows.
 func (p *plan) diffUpserts(upserts []rowKey) []*vedette.Object {
 	var changed []*vedette.Object
 	for i, key := range upserts {
 		o := &p.batch.Upserts[i]
-		r := objectRow{rowKey: key, uid: packUID(o.UID), version: o.ResourceVersion}
+		r := objectRow{rowKey: key, uid: codec.PackUID(o.UID), version: o.ResourceVersion}
 		previous, exists := p.baseline.existing[key]
 		if exists && previous.matches(o, r.uid) {
 			continue
@@ -247,8 +223,6 @@ func (p *plan) diffUpserts(upserts []rowKey) []*vedette.Object {
 	return changed
 }
 
-const maxApplication = 255
-
 func applicationOf(o *vedette.Object) string {
 	return sanitize(vedette.MonikerOf(o.Key, o.Annotations).App, maxApplication)
 }
@@ -259,7 +233,7 @@ func (p *plan) setLabelset(r *objectRow, o *vedette.Object, previous storedRow) 
 	if len(o.Labels) == 0 {
 		return
 	}
-	hash := hashLabels(o.Labels)
+	hash := codec.HashLabels(o.Labels)
 	if hash == previous.hash {
 		r.labelset = previous.labelset
 		return

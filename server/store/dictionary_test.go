@@ -34,16 +34,14 @@ func TestDictionaryMemoryIsBounded(t *testing.T) {
 		}
 	}
 	sampled, cached := 0, 0
-	for _, s := range w.dicts.samples {
-		for _, text := range append(s.texts, s.spare...) {
-			sampled += len(text)
-		}
+	for _, sample := range w.dicts.samples {
+		sampled += sample.Size()
 	}
 	for _, d := range w.dicts.byID {
-		cached += len(d.bytes)
+		cached += d.Size()
 	}
 	if sampled != w.dicts.sampleBytes || cached != w.dicts.cachedBytes || cached == 0 {
-		t.Errorf("%d bytes of samples and %d of dictionaries are counted as %d and %d", sampled, cached, w.dicts.sampleBytes, w.dicts.cachedBytes)
+		t.Errorf("got %d bytes of samples and %d of dictionaries counted, want %d and %d", w.dicts.sampleBytes, w.dicts.cachedBytes, sampled, cached)
 	}
 	for kind := range kinds {
 		page, err := w.Objects(t.Context(), Query{Kinds: []vedette.Kind{{Group: "example.org", Name: fmt.Sprint("Many", kind)}}, Bodies: true, Limit: 100})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
 )
 
 // feedKey is a vedette.Feed with its kind's number.
@@ -272,7 +273,7 @@ func (s *Store) feedRows(ctx context.Context, accountID int64, feed feedKey, aft
 		var uid []byte
 		var version string
 		err := r.Scan(&row.namespace, &row.name, &uid, &version)
-		row.digest = vedette.Digest(unpackUID(uid), version)
+		row.digest = vedette.Digest(codec.UnpackUID(uid), version)
 		rows = append(rows, row)
 		return err
 	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, s.dialect.keyHint, where, size), args...)
@@ -310,8 +311,6 @@ func updateFeed(ctx context.Context, tx *transaction, accountID int64, key feedK
 	}
 	return err
 }
-
-const maxMessage = 4096
 
 // DeclaredFeed is a feed that an agent wants to send, with its kind as the API
 // server serves it.

@@ -3,9 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,20 +13,6 @@ import (
 
 // Objects of one workload bear the same labels: each set is stored once per
 // account, and an object refers to it. Set 0 is the empty one.
-
-// hashLabels folds a set into 64 bits, never 0. The hash is a cryptographic one
-// so that nobody in a cluster can make a set that passes for another's.
-func hashLabels(labels map[string]string) int64 {
-	var b []byte
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		b = appendString(appendString(b, name), labels[name])
-	}
-	sum := sha256.Sum256(b)
-	if hash := int64(binary.LittleEndian.Uint64(sum[:8])); hash != 0 {
-		return hash
-	}
-	return 1
-}
 
 // ensureLabelsets returns the number of each set by its hash, and stores those that
 // the account does not have, of which it returns the count. The account's row is

@@ -64,20 +64,6 @@ var operationEndColumns = []string{"agent", "status", "reason", "message", "sent
 
 const wherePending = "operations.state = 'pending'"
 
-// The longest that the narrowest database keeps, in bytes.
-const (
-	maxID    = 26 // of a ULID
-	maxShort = 255
-	maxWord  = 63
-)
-
-func checkID(what, id string) error {
-	if id == "" || len(id) > maxID || !isValidText(id, maxID) {
-		return vedette.Errorf(vedette.Invalid, "the id %.60q of the %s is no ULID", id, what)
-	}
-	return nil
-}
-
 func (o *OperationRow) values() []any {
 	return []any{string(o.ID), sanitize(string(o.Account), maxShort), sanitize(string(o.Agent), maxShort), sanitize(string(o.Server), maxShort), sanitize(string(o.Verb), maxWord), int64(boolToInt(o.DryRun)),
 		sanitize(o.Target, maxMessage), sanitize(o.User, maxShort), sanitize(o.Origin, maxShort), sanitize(string(o.State), maxWord), int64(o.Status),

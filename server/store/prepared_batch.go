@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
 )
 
 // preparedBatch is a commit before its turns at the account's gate: what is stored under
@@ -70,7 +71,7 @@ func (s *Store) readAndCompress(ctx context.Context, d *preparedBatch) error {
 	var rows []objectRow
 	for i, key := range upserts {
 		o := &b.Upserts[i]
-		if previous, exists := d.baseline.existing[key]; !exists || !previous.matches(o, packUID(o.UID)) {
+		if previous, exists := d.baseline.existing[key]; !exists || !previous.matches(o, codec.PackUID(o.UID)) {
 			changed = append(changed, o)
 			rows = append(rows, objectRow{rowKey: key, application: applicationOf(o)})
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
 )
 
 // scannedRow is a row as it was read, its columns still compressed.
@@ -138,17 +139,17 @@ func (s *Store) decompressRows(ctx context.Context, scanned []scannedRow, budget
 // It may use buf, which it returns for the next row.
 func (s *Store) decompressRow(ctx context.Context, f *scannedRow, r *Row, buf []byte) ([]byte, int, error) {
 	r.Account, r.Key = vedette.AccountName(f.account), vedette.Key{Kind: f.objectKind, Namespace: f.namespace, Name: f.name}
-	r.UID, r.ResourceVersion, r.Labels, r.Stored = unpackUID(f.uid), f.version, f.set, fromMicros(f.stored)
+	r.UID, r.ResourceVersion, r.Labels, r.Stored = codec.UnpackUID(f.uid), f.version, f.set, fromMicros(f.stored)
 	buf, err := s.dicts.decompress(ctx, s, buf[:0], f.head)
 	if err == nil {
-		err = parseHead(buf, &r.Object)
+		err = codec.DecodeHead(buf, &r.Object)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
 	}
 	size := len(buf)
 	if buf, err = s.dicts.decompress(ctx, s, buf[:0], f.body); err == nil {
-		r.Body, err = unfold(bytes.Clone(buf), &r.Object)
+		r.Body, err = codec.UnfoldBody(bytes.Clone(buf), &r.Object)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the body of %s of account %s: %w", r.Key, r.Account, err)

@@ -111,7 +111,7 @@ func (t *TaskRow) setEnded() {
 func (s *Store) compressTaskBody(ctx context.Context, body []byte) (compressed []byte, err error) {
 	d, err := s.dicts.get(ctx, s, 0)
 	if err == nil {
-		err = d.compress(1, func(int) []byte { return body }, func(_ int, b []byte) { compressed = b })
+		err = d.Compress(1, func(int) []byte { return body }, func(_ int, b []byte) { compressed = b })
 	}
 	return compressed, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
 )
 
 // WriteThrough stores an object as an operation's result shows it, before its
@@ -52,7 +53,7 @@ func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, 
 		if uid == "" {
 			return
 		}
-		if state.row != nil && bytes.Equal(state.row.uid, packUID(uid)) {
+		if state.row != nil && bytes.Equal(state.row.uid, codec.PackUID(uid)) {
 			b.Deletes = []Deletion{{Key: key}}
 		}
 		s.overlays.addTombstone(account, uid, tombstone{key: key, createdAt: time.Now()})
@@ -73,7 +74,7 @@ func (s *Store) UID(ctx context.Context, account vedette.AccountName, key vedett
 	}
 	var packed []byte
 	err = s.dialect.lookup(ctx, s, id, []rowKey{{kindID, key.Namespace, key.Name}}, func(r storedRow) { packed = r.uid })
-	return unpackUID(packed), s.wrapError(action, err)
+	return codec.UnpackUID(packed), s.wrapError(action, err)
 }
 
 // objectState is what is known of an object when an operation tells of it.
