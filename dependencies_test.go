@@ -42,6 +42,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/manifest", module + "/server/store", "what becomes of manifests is rules; what they must know they ask a Cluster"},
 		{"./server/manifest", "google.golang.org/", "what becomes of manifests is rules; what they must know they ask a Cluster"},
 		{"./server/store", "google.golang.org/grpc", "the store speaks SQL and nothing else"},
+		{"./server/store/admission", "database/sql", "admission decides who may write; only the store itself uses SQL"},
 		{"./server/store/codec", "database/sql", "codec turns objects into bytes; only the store itself uses SQL"},
 	}
 	deps := map[string][]string{}

@@ -25,7 +25,7 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	if err != nil {
 		return nil, s.wrapError(action, err)
 	}
-	defer s.locks.release(b.Account, d.lock)
+	defer d.lock.Close()
 	var changes []Change
 	for more := true; more && err == nil; {
 		var written []Change
@@ -37,12 +37,12 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 
 // writeChunk writes the draft's next portion, and reports whether more is left.
 func (s *Store) writeChunk(ctx context.Context, d *preparedBatch) (changes []Change, more bool, err error) {
-	if err := d.lock.lock(ctx); err != nil {
+	if err := d.lock.Lock(ctx); err != nil {
 		return nil, false, err
 	}
-	defer d.lock.unlock()
-	b, more := d.nextChunk(s.chunkLimit(d.batch.Account))
-	stale := d.lock.generation.Load() != d.generation || s.locks.isUncertain(b.Account)
+	defer d.lock.Unlock()
+	b, more := d.nextChunk(s.priority.ChunkLimit(d.batch.Account))
+	stale := d.lock.Generation() != d.generation || s.locks.IsUncertain(b.Account)
 	if err := s.awaitOutcome(ctx, b.Account, b.Term); err != nil {
 		return nil, false, err
 	}
@@ -77,7 +77,7 @@ func (s *Store) executePlan(ctx context.Context, p *plan, compressed map[objectV
 		return nil, err
 	}
 	if err := write(ctx, p.apply); err != nil {
-		s.locks.markUncertain(p.batch.Account)
+		s.locks.MarkUncertain(p.batch.Account)
 		return nil, err
 	}
 	s.collectLabels(ctx, p)
@@ -95,12 +95,12 @@ func (s *Store) awaitOutcome(ctx context.Context, account vedette.AccountName, t
 }
 
 func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountName, lock func(ctx context.Context, tx *transaction) error) error {
-	if !s.locks.isUncertain(account) {
+	if !s.locks.IsUncertain(account) {
 		return nil
 	}
 	err := s.write(ctx, lock)
 	if err == nil {
-		s.locks.clearUncertain(account)
+		s.locks.ClearUncertain(account)
 	}
 	return err
 }

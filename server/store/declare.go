@@ -17,7 +17,7 @@ import (
 // no reason to forget them. It returns the objects that went.
 func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) ([]Change, error) {
 	action := "declare the feeds of account " + string(account)
-	unlock, err := s.locks.lock(ctx, account)
+	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", action, err)
 	}

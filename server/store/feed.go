@@ -47,7 +47,7 @@ func readCoverage(ctx context.Context, q querier, d *dialect, accountID int64) (
 // a crash means that the feed must be listed again.
 func (s *Store) BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {
 	action := fmt.Sprintf("begin feed %s of account %s", feed, account)
-	unlock, err := s.locks.lock(ctx, account)
+	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
@@ -209,7 +209,7 @@ func digestsOf(rows []indexRow) []uint64 {
 // holds the account's gate for as long as that takes, and no longer, since an
 // agent may be slow to take the portion.
 func (s *Store) readIndexChunk(ctx context.Context, account vedette.AccountName, id int64, feed vedette.Feed, kindID int64, last *indexRow) ([]indexRow, error) {
-	unlock, err := s.locks.lock(ctx, account)
+	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/admission"
 	"github.com/vedette-io/vedette/server/store/codec"
 )
 
@@ -17,7 +18,7 @@ import (
 // compressed depends on nothing but its object, and counts for ever.
 type preparedBatch struct {
 	batch      Batch // what is left to write
-	lock       *accountLock
+	lock       *admission.Handle
 	generation int64 // of the gate, when the holdings were read
 	baseline   *baseline
 	compressed map[objectVersion]compressedColumns
@@ -47,9 +48,9 @@ type baseline struct {
 
 // prepareBatch begins a commit. Whoever gets one calls s.gates.part for its gate.
 func (s *Store) prepareBatch(ctx context.Context, b Batch) (*preparedBatch, error) {
-	d := &preparedBatch{batch: b, lock: s.locks.retain(b.Account), compressed: make(map[objectVersion]compressedColumns, len(b.Upserts))}
+	d := &preparedBatch{batch: b, lock: s.locks.Handle(b.Account), compressed: make(map[objectVersion]compressedColumns, len(b.Upserts))}
 	if err := s.readAndCompress(ctx, d); err != nil {
-		s.locks.release(b.Account, d.lock)
+		d.lock.Close()
 		return nil, err
 	}
 	return d, nil
@@ -87,7 +88,7 @@ func (s *Store) readAndCompress(ctx context.Context, d *preparedBatch) error {
 
 // refreshBaseline reads the account's holdings anew.
 func (s *Store) refreshBaseline(ctx context.Context, d *preparedBatch) (err error) {
-	d.generation = d.lock.generation.Load()
+	d.generation = d.lock.Generation()
 	d.baseline, err = s.readBaseline(ctx, d.batch.Account, d.batch.Term)
 	return err
 }

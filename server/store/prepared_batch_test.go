@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/admission"
 )
 
 // TestPreparingDoesNotBlockOperations stops a commit after it has read what is stored.
@@ -70,7 +71,7 @@ func TestCommitsAreSplitForPriority(t *testing.T) {
 				end := w.Prioritize(tt.prioritized)
 				if tt.prioritized == "" {
 					end()
-					time.Sleep(priorityGrace + 1) // the bubble's
+					time.Sleep(admission.GracePeriod + 1) // the bubble's
 				}
 				begun, release := make(chan struct{}), make(chan struct{})
 				written := w.recordUpserts(begun, release)
@@ -84,7 +85,7 @@ func TestCommitsAreSplitForPriority(t *testing.T) {
 					t.Errorf("the feed has %d objects and the mark %s; want 201 and 7", feed.Objects, feed.Mark)
 				}
 				end()
-				time.Sleep(priorityGrace + 1)
+				time.Sleep(admission.GracePeriod + 1)
 				w.commit(8, podsAt(400, 200, 8)...)
 				if want := append(tt.want, "200 after 7"); !slices.Equal(*written, want) { // nobody hurries any more
 					t.Errorf("transactions of %q rows, want %q", *written, want)

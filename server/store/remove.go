@@ -61,7 +61,7 @@ const (
 // number, or 0 where none meets it. Terms go on where they ended, so that a
 // writer of the old account can't be taken for one of a new one of that name.
 func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, where string, args ...any) (int64, error) {
-	unlock, err := s.locks.lock(ctx, account)
+	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return 0, err
 	}

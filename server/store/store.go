@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/admission"
 )
 
 // Config says which database to use.
@@ -38,9 +39,9 @@ type Store struct {
 	kinds           kindTable
 	limits          limits
 	dicts           dictionaries
-	locks           accountLocks
-	priority        priority
-	writeSemaphore  prioritySemaphore
+	locks           admission.Locks
+	priority        *admission.Priority
+	writeSemaphore  *admission.Semaphore
 	overlays        overlays
 	labelGC         labelGC
 	writeStatements statements     // of db
@@ -87,7 +88,8 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	if err := connect(ctx, s, cfg); err != nil {
 		return err
 	}
-	s.writeSemaphore.free = s.dialect.maxWriters(cfg.MaxConns)
+	s.writeSemaphore = admission.NewSemaphore(s.dialect.maxWriters(cfg.MaxConns))
+	s.priority = admission.NewPriority(s.dialect.priorityChunkSize, s.dialect.singleWriter)
 	if err := s.withTimeout(ctx, s.db.PingContext); err != nil {
 		return err
 	}
@@ -153,20 +155,20 @@ type writeFunc func(ctx context.Context, do func(ctx context.Context, tx *transa
 // nobody's fault and is tried once more, so do must not keep anything from its
 // first run.
 func (s *Store) write(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
-	if err := s.writeSemaphore.acquire(ctx); err != nil {
+	if err := s.writeSemaphore.Acquire(ctx); err != nil {
 		return err
 	}
-	defer s.writeSemaphore.release()
+	defer s.writeSemaphore.Release()
 	return s.retryOnConflict(func() error { return s.writeOnce(ctx, do) })
 }
 
 // execWrite is write for a statement that is a transaction by itself, for which no other
 // way to the database is needed. It returns the number of rows that were affected.
 func (s *Store) execWrite(ctx context.Context, query string, args ...any) (n int64, err error) {
-	if err := s.writeSemaphore.acquire(ctx); err != nil {
+	if err := s.writeSemaphore.Acquire(ctx); err != nil {
 		return 0, err
 	}
-	defer s.writeSemaphore.release()
+	defer s.writeSemaphore.Release()
 	err = s.retryOnConflict(func() (err error) {
 		n, err = s.execute(ctx, query, args...)
 		return err
@@ -200,10 +202,10 @@ func (s *Store) writeLowPriority(ctx context.Context, do func(ctx context.Contex
 // writeBatch is writeLowPriority for what a source sent. Sources take turns, and so does
 // what the server itself has to write.
 func (s *Store) writeBatch(ctx context.Context, source string, do func(ctx context.Context, tx *transaction) error) error {
-	if err := s.writeSemaphore.acquireLow(ctx, source); err != nil {
+	if err := s.writeSemaphore.AcquireLow(ctx, source); err != nil {
 		return err
 	}
-	defer s.writeSemaphore.release()
+	defer s.writeSemaphore.Release()
 	return s.retryOnConflict(func() error { return s.writeOnce(ctx, do) })
 }
 

@@ -61,6 +61,14 @@ func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, 
 	return changes, ended, s.wrapError(action, err)
 }
 
+// Prioritize notes that an operation is in progress whose result will be written through
+// to an account, until end is called. Until a moment after that, commits to the account,
+// and to all accounts if the database takes one writer at a time, are split into small
+// transactions, so that the result need not wait for a large one.
+func (s *Store) Prioritize(account vedette.AccountName) (end func()) {
+	return s.priority.Begin(account)
+}
+
 // UID returns the uid of an object as it is stored, empty where none is.
 func (s *Store) UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error) {
 	action := fmt.Sprintf("look up the uid of %s of account %s", key, account)
@@ -129,7 +137,7 @@ func (state *objectState) feedPassed(version uint64) bool {
 // anything to write; it may be nil.
 func (s *Store) applyWriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
 	end *OperationRow, decide func(*objectState, *Batch)) (changes []Change, ended bool, err error) {
-	unlock, err := s.locks.lock(ctx, account)
+	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return nil, false, err
 	}
