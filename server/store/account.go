@@ -230,7 +230,7 @@ func storeAccountDetails(ctx context.Context, tx *transaction, id int64, h Holde
 // Release says that no agent serves the account. Where another has taken it
 // meanwhile, that stays as it is and there is no error.
 func (s *Store) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
-	s.overlays.markDisconnected(account, time.Now())
+	s.overlay.Disconnect(account)
 	_, err := s.execWrite(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
 		toMicros(time.Now()), string(account), int64(term))
 	return s.wrapError("release account "+string(account), err)

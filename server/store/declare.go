@@ -29,9 +29,11 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 	if err != nil {
 		return nil, s.wrapError(action, err)
 	}
-	s.overlays.prune(account, func(key vedette.Key) bool {
-		return slices.Contains(unknownGroups, key.Kind.Group) || slices.ContainsFunc(feeds, func(f DeclaredFeed) bool { return covers(f.Feed, key) })
-	})
+	declared := make([]vedette.Feed, len(feeds))
+	for i, f := range feeds {
+		declared[i] = f.Feed
+	}
+	s.overlay.Prune(account, declared, unknownGroups)
 	changes, err := s.removeWithdrawnFeeds(ctx, d)
 	return changes, s.wrapError(action, err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store/codec"
+	"github.com/vedette-io/vedette/server/store/overlay"
 )
 
 // feedKey is a vedette.Feed with its kind's number.
@@ -70,7 +71,7 @@ func (s *Store) BeginSnapshot(ctx context.Context, account vedette.AccountName, 
 	if err != nil {
 		return s.wrapError(action, err)
 	}
-	s.overlays.beginSnapshot(account, feed, vedette.Mark(mark))
+	s.overlay.BeginSnapshot(account, feed, vedette.Mark(mark))
 	return nil
 }
 
@@ -218,10 +219,16 @@ func (s *Store) readIndexChunk(ctx context.Context, account vedette.AccountName,
 		return nil, err
 	}
 	rows, err := s.feedRows(ctx, id, feedKey{kindID, feed.Namespace}, last, indexChunkSize)
-	if err == nil {
-		s.overlays.recordIndexed(account, feed, last == nil, rows)
+	if err != nil {
+		return nil, err
 	}
-	return rows, err
+	chunk := overlay.IndexChunk{First: last == nil, Last: len(rows) < indexChunkSize}
+	if !chunk.Last {
+		through := rows[len(rows)-1]
+		chunk.Through = vedette.Key{Kind: feed.Kind, Namespace: through.namespace, Name: through.name}
+	}
+	s.overlay.RecordIndex(account, feed, chunk)
+	return rows, nil
 }
 
 // accountID reads an account's number for a reader, which needs no lock.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store/admission"
+	"github.com/vedette-io/vedette/server/store/overlay"
 )
 
 // Config says which database to use.
@@ -42,7 +43,7 @@ type Store struct {
 	locks           admission.Locks
 	priority        *admission.Priority
 	writeSemaphore  *admission.Semaphore
-	overlays        overlays
+	overlay         overlay.Overlay
 	labelGC         labelGC
 	writeStatements statements     // of db
 	readStatements  statements     // of reader

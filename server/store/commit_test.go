@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -180,7 +181,7 @@ func TestConcurrentOperationsAndFeed(t *testing.T) {
 				end := w.Prioritize("prod")
 				pod := c.change(i*7 + o*100)
 				w.writeThrough(pod)
-				if row, err := w.Object(context.Background(), "prod", pod.Key); err != nil || olderThan(row.ResourceVersion, versionOf(pod)) {
+				if row, err := w.Object(context.Background(), "prod", pod.Key); err != nil || versionOf(row.Object) < versionOf(pod) {
 					t.Errorf("%s was written at %s and is read at %s, %v", pod.Key, pod.ResourceVersion, row.ResourceVersion, err)
 				}
 				end()
@@ -218,8 +219,8 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-func versionOf(o vedette.Object) uint64 {
-	n, _ := parseVersion(o.ResourceVersion)
+func versionOf(o vedette.Object) int {
+	n, _ := strconv.Atoi(o.ResourceVersion)
 	return n
 }
 
