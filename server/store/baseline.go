@@ -72,7 +72,7 @@ func (s *Store) compressChanged(ctx context.Context, compressed map[objectVersio
 	return nil
 }
 
-// baseline is what is stored of an account. It is valid while nobody else writes the account.
+// baseline is what is stored about an account. It is valid while nobody else writes the account.
 type baseline struct {
 	accountID int64
 	covered   coverage

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette/server/store/codec"
 )
 
-// columnPart says which column a dictionary is for. The values are stored.
+// columnPart is the column that a dictionary is for. The values are stored.
 type columnPart int64
 
 const (

@@ -29,7 +29,7 @@ type Drop struct {
 	Digests []uint64
 }
 
-// Progress says how far a feed is after a batch.
+// Progress is how far a feed is after a batch.
 type Progress struct {
 	Feed         vedette.Feed
 	Mark         *vedette.Mark // nil if it does not change

@@ -115,7 +115,7 @@ func (o *Overlay) BeginSnapshot(name vedette.AccountName, feed vedette.Feed, mar
 	a.snapshots[feed], a.disconnectedAt = &snapshot{previousMark: mark}, time.Time{}
 }
 
-// IndexChunk says how far the index of a feed has been read.
+// IndexChunk is how far the index of a feed has been read.
 type IndexChunk struct {
 	First   bool
 	Last    bool
