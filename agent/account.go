@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
@@ -61,7 +62,7 @@ func (a *account) run(ctx context.Context) error {
 	return nil
 }
 
-func (a *account) serveAndDeregister(ctx context.Context, cluster *watch.Cluster) {
+func (a *account) serveAndDeregister(ctx context.Context, cluster *kube.Cluster) {
 	defer cluster.Close()
 	defer a.agent.link.Deregister(a.cfg.Name)
 	defer a.agent.box.Forget(a.cfg.Name)
@@ -69,8 +70,8 @@ func (a *account) serveAndDeregister(ctx context.Context, cluster *watch.Cluster
 }
 
 // connect tries until the cluster has said who it is.
-func (a *account) connect(ctx context.Context) (*watch.Cluster, error) {
-	return backoff.Retry(ctx, func() (*watch.Cluster, error) {
+func (a *account) connect(ctx context.Context) (*kube.Cluster, error) {
+	return backoff.Retry(ctx, func() (*kube.Cluster, error) {
 		cluster, err := a.connectOnce(ctx)
 		if err != nil && ctx.Err() == nil {
 			a.setState("reaching", err)
@@ -86,8 +87,8 @@ func newBackoff() *backoff.ExponentialBackOff {
 	return b
 }
 
-func (a *account) connectOnce(ctx context.Context) (*watch.Cluster, error) {
-	cluster, err := watch.Connect(a.cfg.Access, a.agent.cfg.ConnectOptions)
+func (a *account) connectOnce(ctx context.Context) (*kube.Cluster, error) {
+	cluster, err := kube.Connect(a.cfg.Access, a.agent.cfg.ConnectOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (a *account) connectOnce(ctx context.Context) (*watch.Cluster, error) {
 }
 
 // identifyAndRegister registers a cluster that can be reached.
-func (a *account) identifyAndRegister(ctx context.Context, cluster *watch.Cluster) error {
+func (a *account) identifyAndRegister(ctx context.Context, cluster *kube.Cluster) error {
 	identity, namespaces, err := cluster.Identify(ctx)
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func (a *account) takeAssignment() *uplink.Assignment {
 
 // serve does what the server decides, until ctx ends or the cluster must be reached
 // in another way.
-func (a *account) serve(ctx context.Context, cluster *watch.Cluster) {
+func (a *account) serve(ctx context.Context, cluster *kube.Cluster) {
 	rereadTicker := time.NewTicker(a.agent.cfg.RereadInterval)
 	defer rereadTicker.Stop()
 	var r *watchRun
@@ -186,7 +187,7 @@ func (a *account) serve(ctx context.Context, cluster *watch.Cluster) {
 
 // accessChanged reports whether the cluster must be reached in another way. What can't be
 // used changes nothing, and is logged once.
-func (a *account) accessChanged(cluster *watch.Cluster) bool {
+func (a *account) accessChanged(cluster *kube.Cluster) bool {
 	changed, err := cluster.AccessChanged(a.cfg.Access)
 	if err != nil && (a.lastCredentialsErr == nil || a.lastCredentialsErr.Error() != err.Error()) {
 		a.log.Warn("credentials can't be read again; those that were read before go on", "error", err)
@@ -198,7 +199,7 @@ func (a *account) accessChanged(cluster *watch.Cluster) bool {
 	return changed
 }
 
-func (a *account) reregister(ctx context.Context, cluster *watch.Cluster) error {
+func (a *account) reregister(ctx context.Context, cluster *kube.Cluster) error {
 	identity, namespaces, err := cluster.Identify(ctx)
 	if err != nil {
 		a.setState("reaching", err)
@@ -248,7 +249,7 @@ func (r *watchRun) stop() {
 // ensureWatching makes the account report in the term it was given. A watcher that runs
 // goes on where the outbox can go on from the server's marks, so that a lost
 // connection costs the API server nothing.
-func (a *account) ensureWatching(ctx context.Context, cluster *watch.Cluster, r *watchRun, as uplink.Assignment) *watchRun {
+func (a *account) ensureWatching(ctx context.Context, cluster *kube.Cluster, r *watchRun, as uplink.Assignment) *watchRun {
 	settings := a.agent.serverSettings()
 	if r != nil && !reflect.DeepEqual(r.settings, settings) {
 		r.stop()
@@ -271,7 +272,7 @@ func (a *account) ensureWatching(ctx context.Context, cluster *watch.Cluster, r 
 	return r
 }
 
-func (a *account) startWatching(ctx context.Context, cluster *watch.Cluster, settings uplink.ServerSettings, as uplink.Assignment) *watchRun {
+func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, settings uplink.ServerSettings, as uplink.Assignment) *watchRun {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &watchRun{settings: settings, cancel: cancel, done: make(chan struct{}), announcements: feedAnnouncements{box: a.agent.box, account: a.cfg.Name}}
 	redactor, err := a.newRedactor(settings)

@@ -13,8 +13,8 @@ import (
 
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // apiServer says who asks /version, by his token.
@@ -47,7 +47,7 @@ func TestReplacedKubeconfigIsReloaded(t *testing.T) {
 	}
 	write(first.URL, "one")
 	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///127.0.0.1:1", Creds: insecure.NewCredentials(), Agent: "a"}, RereadInterval: time.Millisecond,
-		Accounts: []Account{{Name: "prod", Access: watch.Access{KubeconfigFile: file}}}}, slog.New(slog.DiscardHandler))
+		Accounts: []Account{{Name: "prod", Access: kube.Access{KubeconfigFile: file}}}}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()

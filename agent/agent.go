@@ -14,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/executor"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/redact"
@@ -31,7 +32,7 @@ type Config struct {
 	OutboxBytes int
 	Watch       watch.Config
 	// ConnectOptions says how to talk to clusters.
-	ConnectOptions watch.Options
+	ConnectOptions kube.Options
 	// RereadInterval is how often kubeconfigs and certificates are looked at, in case they
 	// have changed. Zero means 30 s.
 	RereadInterval time.Duration
@@ -42,7 +43,7 @@ type Config struct {
 // Account is one cluster and what to show of it.
 type Account struct {
 	Name       vedette.AccountName
-	Access     watch.Access
+	Access     kube.Access
 	Selection  watch.Selection
 	Properties vedette.Properties
 }

@@ -15,15 +15,15 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // newAgent has one account, of a cluster that nobody has.
 func newAgent(t *testing.T) *Agent {
 	t.Helper()
 	return New(Config{Uplink: uplink.Config{Target: "passthrough:///nowhere.invalid:1", Creds: insecure.NewCredentials(), Agent: "a"},
-		Accounts: []Account{{Name: "prod", Access: watch.Access{KubeconfigFile: "/nowhere/kubeconfig"}}}}, slog.New(slog.DiscardHandler))
+		Accounts: []Account{{Name: "prod", Access: kube.Access{KubeconfigFile: "/nowhere/kubeconfig"}}}}, slog.New(slog.DiscardHandler))
 }
 
 // TestHealthHidesDetailsFromUntrustedCallers holds that what is wrong with servers and clusters is

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -34,7 +35,7 @@ func failedOutcome(op vedette.Operation, status int, reason, message string) ved
 
 // initOperator makes the account's operator, which goes on working while the account
 // is another agent's to report.
-func (a *account) initOperator(cluster *watch.Cluster) error {
+func (a *account) initOperator(cluster *kube.Cluster) error {
 	cfg := a.agent.cfg.Operate
 	cfg.CoveredByFeed = a.covers
 	var err error

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
@@ -43,7 +44,7 @@ func watchInChild(kubeconfig string, kinds []string, accounts int) {
 	sink := &printingSink{}
 	var watchers sync.WaitGroup
 	for range accounts {
-		c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+		c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{})
 		if err != nil {
 			fmt.Println("failed", err)
 			return

@@ -5,6 +5,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // Config is how a Watcher goes about it. Zero values mean the defaults.
@@ -56,7 +59,7 @@ func (c Config) withDefaults() Config {
 		{&c.MinBackoff, time.Second}, {&c.MaxBackoff, 30 * time.Second},
 		{&c.MinDeniedBackoff, time.Minute}, {&c.MaxDeniedBackoff, 5 * time.Minute},
 		{&c.MinWatchTimeout, 5 * time.Minute}, {&c.MaxWatchTimeout, 10 * time.Minute},
-		{&c.RediscoverInterval, 10 * time.Minute}, {&c.SettleDelay, time.Second}, {&c.StreamIdleTimeout, 30 * time.Second}, {&c.IdleTimeout, defaultIdleTimeout}, {&c.PagePermitTimeout, 3 * time.Second}, {&c.LargeObjectTimeout, time.Minute},
+		{&c.RediscoverInterval, 10 * time.Minute}, {&c.SettleDelay, time.Second}, {&c.StreamIdleTimeout, 30 * time.Second}, {&c.IdleTimeout, kube.DefaultIdleTimeout}, {&c.PagePermitTimeout, 3 * time.Second}, {&c.LargeObjectTimeout, time.Minute},
 	} {
 		if *d.value <= 0 {
 			*d.value = d.fallback
@@ -74,7 +77,7 @@ type Limiter struct {
 	permits            chan struct{}
 	slowPermits        chan struct{} // turns of snapshots of slow API servers
 	largeObjectPermits chan struct{} // turns to read a big object
-	buffers            bufferPool
+	buffers            jsonstream.BufferPool
 }
 
 // NewLimiter allows a number of snapshots at a time; 8 where it is 0.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/test/controlplane"
 )
@@ -449,7 +450,7 @@ func TestFeedsSpreadOverConnections(t *testing.T) {
 		must(t, p.Create(t.Context(), "/api/v1/namespaces", object{"metadata": object{"name": name}}))
 	}
 	r := newRecorder()
-	c, err := watch.Connect(watch.Access{KubeconfigFile: p.Kubeconfig()}, watch.Options{StreamsPerConn: 15})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: p.Kubeconfig()}, kube.Options{StreamsPerConn: 15})
 	must(t, err)
 	t.Cleanup(c.Close)
 	w, stop := start(t, c, watch.Selection{Kinds: []string{"cm"}, Namespaces: namespaces}, r, fastConfig, nil)

@@ -1,14 +1,10 @@
 package watch_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
-	"encoding/pem"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,6 +20,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
@@ -169,7 +167,7 @@ func play(t *testing.T, c conversation) string {
 	l.host = server.URL
 	cfg := watch.Config{MinBackoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond, MinDeniedBackoff: time.Millisecond, MaxDeniedBackoff: 2 * time.Millisecond,
 		StreamSnapshots: c.streamed, Log: slog.New(slog.DiscardHandler)}
-	_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: c.kinds, OnlySpinnakerManaged: c.managed}, l, cfg, nil)
+	_, stop := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: c.kinds, OnlySpinnakerManaged: c.managed}, l, cfg, nil)
 	select {
 	case <-l.ended:
 	case <-time.After(30 * time.Second):
@@ -209,77 +207,7 @@ func newAPIServer(t *testing.T, handleObjects http.HandlerFunc) *httptest.Server
 		fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
 	})
 	mux.HandleFunc("/", handleObjects)
-	return newHTTP2Server(t, mux.ServeHTTP)
-}
-
-// newHTTP2Server is a server of HTTP/2 and TLS.
-func newHTTP2Server(t *testing.T, h http.HandlerFunc) *httptest.Server {
-	server := httptest.NewUnstartedServer(h)
-	server.EnableHTTP2 = true
-	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	server.StartTLS()
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return server
-}
-
-func connectTo(t testing.TB, server *httptest.Server) *watch.Cluster {
-	t.Helper()
-	return connectWith(t, server.URL, certOf(server), watch.Options{})
-}
-
-func connectWith(t testing.TB, url string, ca []byte, opts watch.Options) *watch.Cluster {
-	t.Helper()
-	c, err := watch.Connect(watch.Access{KubeconfigContents: makeKubeconfig(url, ca)}, opts)
-	must(t, err)
-	t.Cleanup(c.Close)
-	return c
-}
-
-func makeKubeconfig(url string, ca []byte) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n")
-	fmt.Fprintf(&b, "users: [{name: a, user: {token: t}}]\nclusters:\n- name: a\n  cluster:\n    server: %s\n", url)
-	if len(ca) > 0 {
-		fmt.Fprintf(&b, "    certificate-authority-data: %s\n", encode(ca))
-	}
-	return b.Bytes()
-}
-
-func encode(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
-
-func certOf(server *httptest.Server) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-}
-
-// parseProxyAuth reads the credentials that a client has for a proxy.
-func parseProxyAuth(r *http.Request) (user, password string, ok bool) {
-	copied := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
-	return copied.BasicAuth()
-}
-
-// proxyConnect is what a proxy does for CONNECT.
-func proxyConnect(w http.ResponseWriter, host string) {
-	to, err := net.Dial("tcp", host)
-	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	defer to.Close()
-	w.WriteHeader(http.StatusOK)
-	from, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer from.Close()
-	go func() {
-		_, _ = io.Copy(to, from)
-		to.Close()
-	}()
-	_, _ = io.Copy(from, to)
+	return kubetest.NewServer(t, mux.ServeHTTP)
 }
 
 // TestAllFeedsRetryOnceOneRecovers ends an outage that feeds wait out for an hour each,
@@ -312,7 +240,7 @@ func testFeedsRecoverTogether(t *testing.T, fail func(w http.ResponseWriter)) {
 	})
 	r := newRecorder()
 	cfg := watch.Config{MinBackoff: time.Hour, MaxBackoff: time.Hour, Log: slog.New(slog.DiscardHandler)}
-	w, _ := start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	w, _ := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	haveState := func(state vedette.FeedState) func() bool {
 		return func() bool { return r.state(configMapFeed) == state && r.state(secretFeed) == state }
 	}
@@ -351,7 +279,7 @@ func TestSecretWatchReconnectsAfterConnectionLoss(t *testing.T) {
 	})
 	r := newRecorder()
 	cfg := watch.Config{MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	r.await(t, "both feeds to be live", func() bool {
 		return r.state(configMapFeed) == vedette.FeedLive && r.state(secretFeed) == vedette.FeedLive
 	})
@@ -364,12 +292,10 @@ func TestSecretWatchReconnectsAfterConnectionLoss(t *testing.T) {
 	}
 }
 
-// connKey is the key of a request's net.Conn.
-type connKey struct{}
-
 // resetConnection ends the connection of a request by RST.
 func resetConnection(t *testing.T, r *http.Request) {
-	raw := r.Context().Value(connKey{}).(*tls.Conn).NetConn()
+	conn, _ := kubetest.Conn(r)
+	raw := conn.(*tls.Conn).NetConn()
 	if err := raw.(*net.TCPConn).SetLinger(0); err != nil {
 		t.Error(err)
 	}

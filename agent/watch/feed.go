@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -162,7 +163,7 @@ func (f *feed) put(ctx context.Context, e Event) error {
 // reportStatus says how the feed is, where that changed.
 func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, message string) error {
 	if state == vedette.FeedLive {
-		message = firstOf(message, f.warning)
+		message = cmp.Or(message, f.warning)
 		if err := f.w.clearStall(ctx, f); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // errIdleWatch says that two watches in a row said nothing, of which the API server
@@ -16,7 +17,7 @@ var errIdleWatch = errors.New("the watch is silent, though the API server answer
 // watchPlan is how long a watch shall last, and how long it may say nothing.
 type watchPlan struct {
 	duration time.Duration
-	timeouts timeouts
+	timeouts kube.Timeouts
 }
 
 // planWatch plans the next watch. An API server sends a bookmark each minute, so
@@ -30,9 +31,9 @@ type watchPlan struct {
 // half, and no list.
 func (f *feed) planWatch() watchPlan {
 	idleTimeout := f.w.cfg.IdleTimeout
-	plan := watchPlan{duration: randomDuration(f.w.cfg.MinWatchTimeout, f.w.cfg.MaxWatchTimeout), timeouts: timeouts{header: idleTimeout * 2 / 5, progress: idleTimeout}}
+	plan := watchPlan{duration: randomDuration(f.w.cfg.MinWatchTimeout, f.w.cfg.MaxWatchTimeout), timeouts: kube.Timeouts{Header: idleTimeout * 2 / 5, Progress: idleTimeout}}
 	if f.wasIdle {
-		plan.duration, plan.timeouts.progress = idleTimeout*2/15, idleTimeout/5
+		plan.duration, plan.timeouts.Progress = idleTimeout*2/15, idleTimeout/5
 	}
 	return plan
 }
@@ -40,8 +41,8 @@ func (f *feed) planWatch() watchPlan {
 // isIdleTimeout reports whether a watch ended because it said nothing. Watches of
 // Secrets are ended by their connections' deadlines too.
 func isIdleTimeout(err error) bool {
-	var stall *stallError
-	return errors.As(err, &stall) && !stall.big || errors.Is(err, os.ErrDeadlineExceeded)
+	var stall *kube.StallError
+	return errors.As(err, &stall) && !stall.LargeObject || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // handleIdleWatch decides what follows from silence: a short watch at once, or, where

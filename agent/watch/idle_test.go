@@ -11,6 +11,9 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/watch"
+
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
 // idleTestConfig are settings by which a watch is taken for lost after a second.
@@ -30,7 +33,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 		wantChange    bool // the change that the first watch did not tell
 		messagePrefix string
 	}{
-		"the way was lost and is back": {func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, changeOfA) }, vedette.FeedLive, true, ""},
+		"the way was lost and is back": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, changeOfA) }, vedette.FeedLive, true, ""},
 		"a proxy that holds answers back to their end": {func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, changeOfA)
 		}, vedette.FeedLive, true, ""},
@@ -40,7 +43,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		}, vedette.FeedLive, false, ""},
-		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, "") }, vedette.FeedFailing, false, "the watch is silent, though the API server answers"},
+		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, "") }, vedette.FeedFailing, false, "the watch is silent, though the API server answers"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +59,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 				n := watches
 				mu.Unlock()
 				if n == 1 {
-					writeAndHang(w, r, "")
+					kubetest.Hang(w, r, "")
 					return
 				}
 				w.WriteHeader(http.StatusOK)
@@ -64,7 +67,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 				tt.second(w, r)
 			})
 			r := newRecorder()
-			start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, idleTestConfig(), nil)
+			start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, idleTestConfig(), nil)
 			r.await(t, "the silence to be noticed", func() bool {
 				mu.Lock()
 				defer mu.Unlock()
@@ -96,7 +99,7 @@ func TestBookmarksKeepWatchAlive(t *testing.T) {
 	r := newRecorder()
 	cfg := idleTestConfig()
 	cfg.IdleTimeout = 10 * time.Second
-	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 	r.await(t, "bookmarks", func() bool { return r.feeds[configMapFeed] != nil && r.feeds[configMapFeed].mark == "30" })
 	if len(watches) != 1 {
 		t.Errorf("%d watches", len(watches))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // keepUnknownGroups keeps the feeds of groups of which nothing could be learned: that
@@ -117,7 +118,7 @@ func (w *Watcher) stopAll() {
 
 // syncTriggerFeeds keeps a metadata-only watch on what makes custom kinds come and go,
 // unless a feed of the account sees it anyway.
-func (w *Watcher) syncTriggerFeeds(ctx context.Context, cat Catalogue, specs []FeedSpec) {
+func (w *Watcher) syncTriggerFeeds(ctx context.Context, cat kube.Catalogue, specs []FeedSpec) {
 	for _, r := range cat.Resources {
 		if r.Kind != crdKind && r.Kind != apiServiceKind {
 			continue

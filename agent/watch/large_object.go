@@ -4,15 +4,13 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-const (
-	// largeBuffer is the largest read buffer that needs no turn.
-	largeBuffer = 2 << 20
-	// maxLargeObjects is how many feeds of all accounts may read a bigger object at a time.
-	// Each may take 32 MiB for it.
-	maxLargeObjects = 3
-)
+// maxLargeObjects is how many feeds of all accounts may read an object into a buffer
+// of more than 2 MiB at a time. Each such buffer may take 32 MiB.
+const maxLargeObjects = 3
 
 // largeObjectPermit is the right to a big read buffer. Objects of more than a megabyte are
 // rare, and bounded, but every feed of every account could be sent one at once, or
@@ -30,24 +28,30 @@ type largeObjectPermit struct {
 	timer     *time.Timer   // runs while the API server is waited for
 }
 
-func (t *largeObjectPermit) acquire() error {
+// canceler is a response body whose request can be canceled.
+type canceler interface {
+	Cancel(*kube.StallError)
+}
+
+// Acquire waits for the permit.
+func (t *largeObjectPermit) Acquire() error {
 	if err := acquirePermit(t.ctx, t.permits); err != nil {
 		return err
 	}
 	t.setHeld(true)
 	t.remaining = t.limit
 	t.timer = time.AfterFunc(t.remaining, func() {
-		if b, ok := t.body.(*timeoutBody); ok {
-			b.cancel(&stallError{during: "a big object did not end", limit: t.limit, big: true})
+		if b, ok := t.body.(canceler); ok {
+			b.Cancel(&kube.StallError{Phase: "a large object did not end", Limit: t.limit, LargeObject: true})
 		}
 	})
 	t.timer.Stop()
 	return nil
 }
 
-// startWait says that the API server is waited for until the function that it returns
+// StartWait says that the API server is waited for until the function that it returns
 // is called.
-func (t *largeObjectPermit) startWait() func() {
+func (t *largeObjectPermit) StartWait() func() {
 	began := time.Now()
 	t.timer.Reset(t.remaining)
 	return func() {
@@ -56,14 +60,14 @@ func (t *largeObjectPermit) startWait() func() {
 	}
 }
 
-// objectDone says that the big object is behind, and reports whether others may want the
+// ObjectDone says that the big object is behind, and reports whether others may want the
 // turn. Where not it begins anew.
-func (t *largeObjectPermit) objectDone() bool {
+func (t *largeObjectPermit) ObjectDone() bool {
 	t.remaining = t.limit
 	return len(t.permits) == cap(t.permits)
 }
 
-func (t *largeObjectPermit) release() {
+func (t *largeObjectPermit) Release() {
 	t.timer.Stop()
 	t.setHeld(false)
 	<-t.permits

@@ -17,7 +17,7 @@ func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 		for range maxLargeObjects {
 			snapshot := acquireTestPermit(t, watcher)
 			permit := &largeObjectPermit{ctx: t.Context(), permits: shared.largeObjectPermits, limit: time.Minute, snapshot: snapshot}
-			if err := permit.acquire(); err != nil {
+			if err := permit.Acquire(); err != nil {
 				t.Fatal(err)
 			}
 			permits = append(permits, permit)
@@ -28,19 +28,19 @@ func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 		}
 		waiting := &largeObjectPermit{ctx: t.Context(), permits: shared.largeObjectPermits, limit: time.Minute, snapshot: slowSnapshot}
 		done := make(chan error, 1)
-		go func() { done <- waiting.acquire() }()
+		go func() { done <- waiting.Acquire() }()
 		synctest.Wait()
 		began := time.Now()
 		for _, permit := range permits {
-			permit.snapshot.startWait()
+			permit.snapshot.StartWait()
 			time.Sleep(2 * time.Second) // the API server is slow, and the shared turn is gone
 			endWait(t, permit.snapshot, 1)
-			permit.release()
+			permit.Release()
 		}
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		waiting.release()
+		waiting.Release()
 		slowSnapshot.release(true)
 		for _, permit := range permits { // now that there are slow turns again
 			endWait(t, permit.snapshot, 1)

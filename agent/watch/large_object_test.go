@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/agent/watch"
+
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
 // TestStalledLargeObjectsDoNotBlockOtherClusters has clusters send the beginning of an object of three
@@ -30,7 +33,7 @@ func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 		})
 		r := newRecorder()
 		cfg := watch.Config{Limiter: sharedLimiter, LargeObjectTimeout: limit, MinBackoff: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-		start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+		start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 		return r
 	}
 	for range 4 {
@@ -46,10 +49,10 @@ func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 		})
 		r.await(t, "a big object to be given up", func() bool {
 			f := r.feeds[configMapFeed]
-			return f != nil && strings.Contains(f.message, "a big object did not end after 50ms")
+			return f != nil && strings.Contains(f.message, "a large object did not end after 50ms")
 		})
 	}
-	r := cluster(time.Minute, func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, `"}}}`+"\n") })
+	r := cluster(time.Minute, func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, `"}}}`+"\n") })
 	r.await(t, "the big object of the healthy cluster", func() bool { return r.has(configMapFeed, "n/a") })
 }
 
@@ -63,7 +66,7 @@ func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
 	largeValue := strings.Repeat("x", 1500<<10)
 	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("watch") {
-			writeAndHang(w, r, "")
+			kubetest.Hang(w, r, "")
 			return
 		}
 		fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[`)
@@ -75,7 +78,7 @@ func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
 	shared := watch.NewLimiter(0)
 	sink := &slowSink{recorder: newRecorder(), pause: 250 * time.Millisecond}
 	cfg := watch.Config{Limiter: shared, LargeObjectTimeout: 2 * time.Second, MinBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
 	sink.await(t, "the last of the big objects", func() bool {
 		f := sink.feeds[configMapFeed]
 		if f != nil && strings.Contains(f.message, "big object") {

@@ -72,8 +72,8 @@ func (t *snapshotPermit) acquireSlow(ctx context.Context) error {
 // startPage begins the account of another page.
 func (t *snapshotPermit) startPage() { t.remaining = t.w.cfg.PagePermitTimeout }
 
-// startWait says that the API server is waited for from now on.
-func (t *snapshotPermit) startWait() {
+// StartWait says that the API server is waited for from now on.
+func (t *snapshotPermit) StartWait() {
 	if t == nil {
 		return
 	}
@@ -83,10 +83,10 @@ func (t *snapshotPermit) startWait() {
 	}
 }
 
-// endWait says that n bytes came. It waits for a turn for slow API servers where
+// EndWait says that n bytes came. It waits for a turn for slow API servers where
 // the wait has cost the snapshot its own. One that reads a big object goes on without
 // until that is read: the one that has the turn may be waiting to read one.
-func (t *snapshotPermit) endWait(ctx context.Context, n int) error {
+func (t *snapshotPermit) EndWait(ctx context.Context, n int) error {
 	if t == nil {
 		return nil
 	}

@@ -32,11 +32,11 @@ func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 		slow     bool // it goes on in a slow turn
 		slowNext bool // and so does the account's next
 	}{
-		{"a quick page", func(t *testing.T, p *snapshotPermit) { p.startWait(); endWait(t, p, 1<<20) }, false, false},
-		{"a silent API server", func(t *testing.T, p *snapshotPermit) { p.startWait(); time.Sleep(2 * time.Second); endWait(t, p, 1) }, true, true},
+		{"a quick page", func(t *testing.T, p *snapshotPermit) { p.StartWait(); endWait(t, p, 1<<20) }, false, false},
+		{"a silent API server", func(t *testing.T, p *snapshotPermit) { p.StartWait(); time.Sleep(2 * time.Second); endWait(t, p, 1) }, true, true},
 		{"many short silences in one page", func(t *testing.T, p *snapshotPermit) {
 			for range 21 {
-				p.startWait()
+				p.StartWait()
 				time.Sleep(50 * time.Millisecond)
 				endWait(t, p, 1)
 			}
@@ -44,12 +44,12 @@ func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 		{"many pages, each in time", func(t *testing.T, p *snapshotPermit) {
 			for range 121 {
 				p.startPage()
-				p.startWait()
+				p.StartWait()
 				time.Sleep(time.Second / 2)
 				endWait(t, p, 1)
 			}
 		}, true, false},
-		{"a page that does not end", func(t *testing.T, p *snapshotPermit) { p.startWait(); endWait(t, p, maxSharedBytes+1) }, true, false},
+		{"a page that does not end", func(t *testing.T, p *snapshotPermit) { p.StartWait(); endWait(t, p, maxSharedBytes+1) }, true, false},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 
 func endWait(t *testing.T, p *snapshotPermit, n int) {
 	t.Helper()
-	if err := p.endWait(t.Context(), n); err != nil {
+	if err := p.EndWait(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -87,7 +87,7 @@ func TestSlowAccountReturnsToSharedPermits(t *testing.T) {
 			slow bool
 		}{{2 * time.Second, true}, {2 * time.Second, true}, {0, false}} {
 			permit := acquireTestPermit(t, w)
-			permit.startWait()
+			permit.StartWait()
 			time.Sleep(step.wait)
 			endWait(t, permit, 1)
 			permit.release(true)

@@ -20,7 +20,7 @@ func (w *Watcher) noteConnLost() {
 // reconnectIfStale makes the feed go on from its mark over a new connection where it can't
 // tell by itself that the old one is lost, and began before another one was found
 // so. HTTP/2 has pings; the connections of Secrets do not, and would wait for
-// defaultIdleTimeout. It costs one request. A list is left alone: it would begin anew each
+// kube.DefaultIdleTimeout. It costs one request. A list is left alone: it would begin anew each
 // time, and never end where connections are lost often, and it waits for
 // Options.Pause at most.
 func (f *feed) reconnectIfStale(connLostAt time.Time) {

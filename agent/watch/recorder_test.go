@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
@@ -222,7 +223,7 @@ func (r *recorder) marks() map[vedette.Feed]vedette.Mark {
 }
 
 // start runs a watcher until the test ends or stop is called, which waits.
-func start(t testing.TB, c *watch.Cluster, s watch.Selection, sink watch.Sink, cfg watch.Config, marks map[vedette.Feed]vedette.Mark) (w *watch.Watcher, stop func()) {
+func start(t testing.TB, c *kube.Cluster, s watch.Selection, sink watch.Sink, cfg watch.Config, marks map[vedette.Feed]vedette.Mark) (w *watch.Watcher, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w = watch.NewWatcher(c, s, sink, cfg)
@@ -240,9 +241,9 @@ func start(t testing.TB, c *watch.Cluster, s watch.Selection, sink watch.Sink, c
 	return w, stop
 }
 
-func connect(t testing.TB, kubeconfig string) *watch.Cluster {
+func connect(t testing.TB, kubeconfig string) *kube.Cluster {
 	t.Helper()
-	c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

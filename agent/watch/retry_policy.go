@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // errEmptyWatch says that a watch ended at once and told nothing.
@@ -45,27 +47,27 @@ const maxFailedResumes = 3
 
 // classify decides what follows from an error. It is the one table of this.
 func classify(err error) retryPolicy {
-	var status *statusError
+	var status *kube.StatusError
 	switch {
 	case errors.Is(err, errClusterRolledBack):
 		return retryPolicy{state: vedette.FeedSyncing, dropMark: true}
 	case errors.Is(err, errExpired), errors.Is(err, ErrUnreadable):
 		return retryPolicy{state: vedette.FeedSyncing, dropMark: true}
-	case errors.Is(err, errCannotWipe):
+	case errors.Is(err, kube.ErrCannotWipe):
 		return retryPolicy{state: vedette.FeedDenied, delay: delayLong}
 	case errors.As(err, &status):
 		return classifyStatus(status)
-	case errors.Is(err, errMalformed):
+	case errors.Is(err, jsonstream.ErrMalformed):
 		return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, countFailure: true}
-	case isInterrupted(err): // by what is in it, or by the way to the API server
+	case kube.IsInterrupted(err): // by what is in it, or by the way to the API server
 		return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, countFailure: true, unreachable: true}
 	}
-	return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, reloadCredentials: isCertificateError(err), unreachable: true}
+	return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, reloadCredentials: kube.IsCertificateError(err), unreachable: true}
 }
 
-func classifyStatus(s *statusError) retryPolicy {
+func classifyStatus(s *kube.StatusError) retryPolicy {
 	switch {
-	case s.isExpired():
+	case s.IsExpired():
 		return retryPolicy{state: vedette.FeedSyncing, dropMark: true}
 	case s.Code == http.StatusUnauthorized:
 		return retryPolicy{state: vedette.FeedDenied, delay: delayLong, reloadCredentials: true}
@@ -94,11 +96,11 @@ func (f *feed) handleAttemptEnd(ctx context.Context, err error) error {
 	}
 	policy := f.adjustPolicy(classify(err))
 	f.unreachable.Store(policy.unreachable)
-	if policy.unreachable && statusCodeOf(err) == 0 && !isInterrupted(err) { // proxies break watches off by the minute
+	if policy.unreachable && kube.StatusCode(err) == 0 && !kube.IsInterrupted(err) { // proxies break watches off by the minute
 		f.w.noteConnLost()
 	}
 	if policy.reloadCredentials {
-		f.w.c.reloadCredentials()
+		f.w.c.ReloadCredentials()
 	}
 	if policy.rediscover {
 		f.w.requestRediscovery()
@@ -153,7 +155,7 @@ func (f *feed) delayFor(v retryPolicy) time.Duration {
 
 // statusMessage are what a Status says of a failure.
 func (f *feed) statusMessage(err error) string {
-	switch code := statusCodeOf(err); {
+	switch code := kube.StatusCode(err); {
 	case errors.Is(err, errExpired), errors.Is(err, errClusterRolledBack), errors.Is(err, errEmptyWatch), errors.Is(err, errIdleWatch),
 		errors.Is(err, ErrUnreadable):
 		return err.Error()
@@ -162,5 +164,5 @@ func (f *feed) statusMessage(err error) string {
 	case code == http.StatusNotFound, code == http.StatusMethodNotAllowed:
 		return fmt.Sprintf("the API server no longer serves %s in version %s", f.Resource.Kind, f.Resource.Version)
 	}
-	return f.w.c.explain(err).Error()
+	return f.w.c.Explain(err).Error()
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // Selection says which part of a cluster an account wants.
@@ -42,7 +44,7 @@ var (
 //
 // A name without a group means the kinds of that name in the API groups of
 // Kubernetes itself; where these have none, those of all groups.
-func (s Selection) Feeds(cat Catalogue) (feeds []FeedSpec, unknown []string) {
+func (s Selection) Feeds(cat kube.Catalogue) (feeds []FeedSpec, unknown []string) {
 	resources, unknown := s.selectResources(cat)
 	omitted := s.omitted(cat)
 	namespaces := subtract(s.Namespaces, s.OmitNamespaces)
@@ -76,7 +78,7 @@ func (s Selection) feedSpec(r vedette.Resource, namespace string) FeedSpec {
 // cluster that serves cat: whether its kind and namespace are among those
 // chosen, in the version that feeds are read in, and whether Spinnaker manages
 // it, where that is asked for. Of the object it needs key and annotations.
-func (s Selection) Covers(cat Catalogue, r vedette.Resource, o *vedette.Object) bool {
+func (s Selection) Covers(cat kube.Catalogue, r vedette.Resource, o *vedette.Object) bool {
 	feeds, _ := s.Feeds(cat)
 	return slices.ContainsFunc(feeds, func(w FeedSpec) bool { return w.covers(r, o) })
 }
@@ -94,11 +96,11 @@ func (w FeedSpec) covers(r vedette.Resource, o *vedette.Object) bool {
 	case w.Namespace != "" && w.Namespace != o.Namespace || slices.Contains(w.Omit, namespace):
 		return false
 	}
-	return !w.managedOnly || o.Annotations[managedAnnotation] != ""
+	return !w.managedOnly || o.Annotations[jsonstream.ManagedAnnotation] != ""
 }
 
 // selectResources returns the resources that are named, each once.
-func (s Selection) selectResources(cat Catalogue) (resources []vedette.Resource, unknown []string) {
+func (s Selection) selectResources(cat kube.Catalogue) (resources []vedette.Resource, unknown []string) {
 	seen := map[vedette.Kind]bool{}
 	add := func(found []vedette.Resource) {
 		for _, r := range found {
@@ -135,7 +137,7 @@ func (s Selection) names() []string {
 	return vedette.DefaultKinds
 }
 
-func (s Selection) omitted(cat Catalogue) map[vedette.Kind]bool {
+func (s Selection) omitted(cat kube.Catalogue) map[vedette.Kind]bool {
 	omitted := map[vedette.Kind]bool{}
 	for _, name := range s.OmitKinds {
 		for _, r := range match(cat, name) {
@@ -146,7 +148,7 @@ func (s Selection) omitted(cat Catalogue) map[vedette.Kind]bool {
 }
 
 // match returns the resources that a name means.
-func match(cat Catalogue, name string) []vedette.Resource {
+func match(cat kube.Catalogue, name string) []vedette.Resource {
 	name = strings.TrimSpace(name)
 	if name == "*" || strings.EqualFold(name, "all") {
 		return filter(cat.Resources, func(r vedette.Resource) bool { return !isNeverWatched(r.Kind) && r.Kind != secretKind })

@@ -2,22 +2,22 @@ package watch
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // testCatalogue is a cluster with names that collide.
-func testCatalogue() Catalogue {
+func testCatalogue() kube.Catalogue {
 	r := func(kind, version, plural string, namespaced bool, short ...string) vedette.Resource {
 		k := vedette.ParseKind(kind)
 		return vedette.Resource{Kind: k, Version: version, Plural: plural, Singular: strings.ToLower(k.Name), Namespaced: namespaced, ShortNames: short}
 	}
-	return Catalogue{Resources: []vedette.Resource{
+	return kube.Catalogue{Resources: []vedette.Resource{
 		r("ConfigMap", "v1", "configmaps", true, "cm"), r("Event", "v1", "events", true, "ev"), r("Namespace", "v1", "namespaces", false, "ns"),
 		r("Node", "v1", "nodes", false, "no"), r("Pod", "v1", "pods", true, "po"), r("Secret", "v1", "secrets", true), r("Service", "v1", "services", true, "svc"),
 		r("CustomResourceDefinition.apiextensions.k8s.io", "v1", "customresourcedefinitions", false, "crd", "crds"),
@@ -105,46 +105,6 @@ func namesOf(t *testing.T, w FeedSpec) (names []string) {
 		names = append(names, m.Name)
 	}
 	return names
-}
-
-func TestCatalogueUsesPreferredVersionServingKind(t *testing.T) {
-	r := func(kind, version string) vedette.Resource {
-		return vedette.Resource{Kind: vedette.ParseKind(kind), Version: version, Plural: strings.ToLower(kind)}
-	}
-	cat := newCatalogue([]group{
-		{Name: "g", Versions: []groupVersion{{Version: "v2", Resources: []vedette.Resource{r("A.g", "v2")}}, {Version: "v1", Resources: []vedette.Resource{r("A.g", "v1"), r("B.g", "v1")}}}},
-		{Name: "stale", Versions: []groupVersion{{Version: "v1", Stale: true}, {Version: "v1beta1", Resources: []vedette.Resource{r("C.stale", "v1beta1")}}}},
-		{Name: "broken", Unknown: true},
-	})
-	var got []string
-	for _, r := range cat.Resources {
-		got = append(got, r.Kind.String()+"@"+r.Version)
-	}
-	if want := []string{"A.g@v2", "B.g@v1", "C.stale@v1beta1"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if want := []string{"broken", "stale"}; !slices.Equal(cat.UnknownGroups, want) {
-		t.Errorf("unknown: got %v, want %v", cat.UnknownGroups, want)
-	}
-}
-
-// FuzzReadGroups reads discovery documents as an API server of any sort might
-// send them.
-func FuzzReadGroups(f *testing.F) {
-	f.Add(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"deployments","responseKind":{"kind":"Deployment"},"scope":"Namespaced","verbs":["list","watch"]}]}]}]}`)
-	f.Add(`{"items":[{"metadata":{"name":"x"},"versions":[{"resources":[{"resource":"a","responseKind":null,"verbs":["list","watch"]}]}]}]}`)
-	f.Add(`{"items":[null]}`)
-	f.Fuzz(func(t *testing.T, doc string) {
-		groups, err := readGroups(strings.NewReader(doc))
-		if err == nil && !json.Valid([]byte(doc)) && len(groups) == 0 && strings.TrimSpace(doc)[0] != '{' {
-			t.Errorf("%q passed as discovery", doc)
-		}
-		for _, r := range newCatalogue(groups).Resources {
-			if r.Kind.Name == "" || r.Plural == "" {
-				t.Errorf("a resource without a name of %q", doc)
-			}
-		}
-	})
 }
 
 // TestSelectionCovers asks of single objects what feeds would tell.

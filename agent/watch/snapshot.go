@@ -11,10 +11,15 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // errNoWatchList says that the API server can't begin a watch with a snapshot.
 var errNoWatchList = errors.New("the API server does not stream snapshots; lists are used from now on")
+
+// defaultPageSize is how many objects a list requests at a time.
+const defaultPageSize = 500
 
 // maxPageSize bounds how far pages grow after lists that expired.
 const maxPageSize = 16 * defaultPageSize
@@ -77,19 +82,19 @@ func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
 func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 	first, err := f.readPageRetrying(ctx, "")
 	for next := first.Continue; err == nil && next != ""; {
-		var p page
+		var p jsonstream.ListMeta
 		p, err = f.readPageRetrying(ctx, next)
 		if err == nil && p.Continue == next {
-			err = errSamePage
+			err = kube.ErrSamePage
 		}
 		next = p.Continue
 	}
-	var status *statusError
+	var status *kube.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusGone {
 		f.pageSize = min(2*f.pageSize, maxPageSize)
 		return "", fmt.Errorf("%w: %w", errExpired, err)
 	}
-	return first.Version, err
+	return vedette.Mark(first.Version), err
 }
 
 // readPageRetrying reads one page. One that breaks off is read again, smaller each time,
@@ -97,11 +102,11 @@ func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 // must not keep a snapshot from ever ending. So objects can come twice: those of
 // a later page at the version that its token holds, and those of the first at
 // another one, which makes what its first try told void.
-func (f *feed) readPageRetrying(ctx context.Context, next string) (page, error) {
+func (f *feed) readPageRetrying(ctx context.Context, next string) (jsonstream.ListMeta, error) {
 	size := f.pageSize
 	for {
 		p, err := f.readPage(ctx, next, size)
-		if err == nil || statusCodeOf(err) != 0 || ctx.Err() != nil || size <= defaultPageSize/16 || !isInterrupted(err) {
+		if err == nil || kube.StatusCode(err) != 0 || ctx.Err() != nil || size <= defaultPageSize/16 || !kube.IsInterrupted(err) {
 			return p, err
 		}
 		size /= 4
@@ -111,31 +116,26 @@ func (f *feed) readPageRetrying(ctx context.Context, next string) (page, error) 
 	}
 }
 
-// isInterrupted reports whether an answer ended before its end.
-func isInterrupted(err error) bool {
-	return errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "stream error")
-}
-
-func (f *feed) readPage(ctx context.Context, next string, size int) (page, error) {
+func (f *feed) readPage(ctx context.Context, next string, size int) (jsonstream.ListMeta, error) {
 	q := f.query()
 	q.Set("limit", strconv.Itoa(size))
 	if next != "" {
 		q.Set("continue", next)
 	}
-	l := f.w.c.timeouts()
-	l.permit = f.permit
+	l := f.w.c.Timeouts()
+	l.Waiter = f.permit
 	f.permit.startPage()
-	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadataList)})
+	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadataList)})
 	if err != nil {
-		return page{}, err
+		return jsonstream.ListMeta{}, err
 	}
 	defer resp.Body.Close()
 	if err := f.beginSnapshot(ctx); err != nil {
-		return page{}, err
+		return jsonstream.ListMeta{}, err
 	}
 	s := f.newSplitter(ctx, resp.Body)
-	defer s.close()
-	return s.list(f.typeMeta, func(raw []byte) error {
+	defer s.Close()
+	return s.List(f.typeMeta, func(raw []byte) error {
 		return f.handleObject(ctx, Item, s, raw)
 	})
 }
@@ -144,14 +144,12 @@ func (f *feed) acceptHeader(metadata string) string {
 	if f.metadataOnly {
 		return metadata
 	}
-	return acceptJSON
+	return kube.AcceptJSON
 }
 
-func (f *feed) newSplitter(ctx context.Context, body io.Reader) *splitter {
-	s := newSplitter(body, &f.w.cfg.Limiter.buffers)
-	s.permit = &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body, snapshot: f.permit}
-	s.wipe = f.Kind == secretKind
-	return s
+func (f *feed) newSplitter(ctx context.Context, body io.Reader) *jsonstream.Splitter {
+	permit := &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body, snapshot: f.permit}
+	return jsonstream.NewSplitter(body, &f.w.cfg.Limiter.buffers, jsonstream.Options{Wipe: f.Kind == secretKind, Permit: permit})
 }
 
 // readWatchList reads a watch that begins with all objects and marks their end.
@@ -165,8 +163,8 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("timeoutSeconds", strconv.Itoa(int(f.w.cfg.MaxWatchTimeout/time.Second)))
 	// StreamIdleTimeout, which means that lists are tried instead, comes first.
-	l := timeouts{header: f.w.c.opts.HeaderTimeout, progress: 2 * f.w.cfg.StreamIdleTimeout, permit: f.permit}
-	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadata)})
+	l := kube.Timeouts{Header: f.w.c.Timeouts().Header, Progress: 2 * f.w.cfg.StreamIdleTimeout, Waiter: f.permit}
+	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 	if err != nil {
 		return "", f.noteNoWatchList(err)
 	}
@@ -177,7 +175,7 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	idleTimer := time.AfterFunc(f.w.cfg.StreamIdleTimeout, func() { cancel(errNoWatchList) })
 	defer idleTimer.Stop()
 	s := f.newSplitter(ctx, resp.Body)
-	defer s.close()
+	defer s.Close()
 	for {
 		mark, err := f.handleInitialEvent(ctx, s, idleTimer)
 		if context.Cause(ctx) == errNoWatchList {
@@ -191,15 +189,17 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 
 // handleInitialEvent handles one message of a stream. It returns the mark once the objects
 // have ended.
-func (f *feed) handleInitialEvent(ctx context.Context, s *splitter, idleTimer *time.Timer) (vedette.Mark, error) {
-	fr, err := s.frame()
+func (f *feed) handleInitialEvent(ctx context.Context, s *jsonstream.Splitter, idleTimer *time.Timer) (vedette.Mark, error) {
+	fr, err := s.Frame()
 	idleTimer.Stop()
 	defer idleTimer.Reset(f.w.cfg.StreamIdleTimeout)
 	switch {
-	case err == errTooBig:
+	case err == jsonstream.ErrTooLarge:
 		return "", f.handleObject(ctx, Item, s, nil)
+	case err == io.EOF:
+		return "", io.ErrUnexpectedEOF
 	case err != nil:
-		return "", unexpectedEOF(err)
+		return "", err
 	}
 	switch fr.Type {
 	case "ADDED", "MODIFIED":
@@ -207,20 +207,20 @@ func (f *feed) handleInitialEvent(ctx context.Context, s *splitter, idleTimer *t
 	case "DELETED":
 		return "", f.handleObject(ctx, Delete, s, fr.Object)
 	case "ERROR":
-		return "", parseStatus(fr.Object)
+		return "", kube.ParseStatus(fr.Object)
 	case "BOOKMARK":
-		m, err := metaOf(fr.Object)
+		m, err := jsonstream.ReadMeta(fr.Object)
 		if err == nil && !m.EndsInitialEvents {
 			err = errNoWatchList // an older API server, that took this for a plain watch
 		}
-		return m.Version, err
+		return vedette.Mark(m.Version), err
 	}
 	return "", errUnknownFrame(fr)
 }
 
 // noteNoWatchList remembers that an API group can't do this.
 func (f *feed) noteNoWatchList(err error) error {
-	switch code := statusCodeOf(err); {
+	switch code := kube.StatusCode(err); {
 	case err == errNoWatchList, code == http.StatusBadRequest, code == http.StatusUnprocessableEntity,
 		code == http.StatusForbidden && strings.Contains(err.Error(), "sendInitialEvents"):
 		f.w.noWatchList.Store(f.Kind.Group, true)
@@ -229,6 +229,12 @@ func (f *feed) noteNoWatchList(err error) error {
 	return err
 }
 
-func errUnknownFrame(fr frame) error {
-	return fmt.Errorf("%w: a watch event of type %.20q", errMalformed, fr.Type)
+// typeMetaOf returns what the items of a list lack: an opening brace, kind,
+// apiVersion and a comma.
+func typeMetaOf(r vedette.Resource) []byte {
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, r.Kind.Name, r.APIVersion())
+}
+
+func errUnknownFrame(fr jsonstream.Frame) error {
+	return fmt.Errorf("%w: a watch event of type %.20q", jsonstream.ErrMalformed, fr.Type)
 }

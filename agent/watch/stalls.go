@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // stalls are the feeds for which the API server stopped in the middle of an
@@ -18,7 +19,7 @@ type stalls struct {
 
 // noteStall tells the account of a feed's stall.
 func (w *Watcher) noteStall(ctx context.Context, f *feed, err error) error {
-	var stall *stallError
+	var stall *kube.StallError
 	if !errors.As(err, &stall) && !errors.Is(err, errIdleWatch) {
 		return nil
 	}

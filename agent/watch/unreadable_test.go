@@ -13,6 +13,9 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/watch"
+
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
 // TestTooLargeDeletionRemovesObject deletes an object in an event of 17 MiB.
@@ -29,14 +32,14 @@ func TestTooLargeDeletionRemovesObject(t *testing.T) {
 			gone.Store(true)
 			fmt.Fprint(w, `{"type":"DELETED","object":`+item+`,"data":{"x":"`)
 			_, _ = io.Copy(w, io.LimitReader(strings.NewReader(strings.Repeat("x", 17<<20)), 17<<20))
-			writeAndHang(w, r, `"}}}`+"\n")
+			kubetest.Hang(w, r, `"}}}`+"\n")
 		default:
-			writeAndHang(w, r, "")
+			kubetest.Hang(w, r, "")
 		}
 	})
 	r := newRecorder()
 	cfg := watch.Config{Log: slog.New(slog.DiscardHandler)}
-	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 	r.await(t, "the object to be there", func() bool { return r.has(configMapFeed, "n/a") })
 	r.await(t, "the object to be gone", func() bool { return r.state(configMapFeed) == vedette.FeedLive && !r.has(configMapFeed, "n/a") })
 }
@@ -72,7 +75,7 @@ func TestRepeatedListsBackOff(t *testing.T) {
 			})
 			r := newRecorder()
 			cfg := watch.Config{MinBackoff: time.Hour, MaxBackoff: time.Hour, Log: slog.New(slog.DiscardHandler)}
-			_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, unreadableDeletes{r}, cfg, nil)
+			_, stop := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, unreadableDeletes{r}, cfg, nil)
 			<-lists
 			<-lists // the second comes at once
 			r.await(t, "the feed to wait", func() bool {

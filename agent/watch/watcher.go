@@ -13,12 +13,13 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // Watcher follows the feeds of one account. It holds a goroutine per feed, two
 // for what custom kinds there are, and Run.
 type Watcher struct {
-	c                  *Cluster
+	c                  *kube.Cluster
 	selection          Selection
 	sink               Sink
 	cfg                Config
@@ -48,7 +49,7 @@ type Watcher struct {
 }
 
 // NewWatcher prepares a Watcher. Run starts it.
-func NewWatcher(c *Cluster, s Selection, sink Sink, cfg Config) *Watcher {
+func NewWatcher(c *kube.Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 	cfg = cfg.withDefaults()
 	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg, permits: make(chan struct{}, cfg.SnapshotsPerAccount), slowPermit: make(chan struct{}, 1), stalls: stalls{feeds: map[vedette.Feed]bool{}},
 		rediscoverRequests: make(chan struct{}, 1), reachable: make(chan struct{}, 1), feedsKnown: make(chan struct{}), feeds: map[vedette.Feed]*feed{}, triggerFeeds: map[vedette.Kind]*feed{}}
@@ -119,7 +120,7 @@ func runError(ctx context.Context) error {
 }
 
 func retryAfter(err error) time.Duration {
-	var status *statusError
+	var status *kube.StatusError
 	if errors.As(err, &status) {
 		return status.RetryAfter
 	}
@@ -249,8 +250,8 @@ func (w *Watcher) waitForFeeds() {
 
 // discoveryFailed tells that the account as a whole can't be read.
 func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
-	if statusCodeOf(err) == http.StatusUnauthorized || isCertificateError(err) {
-		w.c.reloadCredentials()
+	if kube.StatusCode(err) == http.StatusUnauthorized || kube.IsCertificateError(err) {
+		w.c.ReloadCredentials()
 	}
 	state := vedette.FeedFailing
 	if vedette.KindOf(err) == vedette.Denied {

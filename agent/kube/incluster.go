@@ -1,0 +1,33 @@
+package kube
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/vedette-io/vedette"
+)
+
+// serviceAccountDir is where Kubernetes mounts a pod's service account.
+const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// inCluster reads the service account of the pod that this runs in, as
+// rest.InClusterConfig does, but for the directory, which it takes as given.
+func inCluster(dir string) (*rest.Config, error) {
+	if dir == "" {
+		dir = serviceAccountDir
+	}
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if host == "" || port == "" {
+		return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod; serviceAccount works only inside of a cluster, elsewhere give a kubeconfigFile")
+	}
+	token := filepath.Join(dir, "token")
+	if _, err := os.Stat(token); err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: %w; is automountServiceAccountToken off?", err)
+	}
+	cfg := &rest.Config{Host: "https://" + net.JoinHostPort(host, port), BearerTokenFile: token}
+	cfg.CAFile = filepath.Join(dir, "ca.crt")
+	return cfg, nil
+}

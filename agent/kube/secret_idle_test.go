@@ -1,0 +1,45 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestIdleSecretWatchTimesOut holds that a watch of Secrets whose connection
+// is lost somewhere behind the next hop does not wait for ever, and that one which
+// gets its bookmarks stays.
+func TestIdleSecretWatchTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer near.Close()
+		go func() {
+			request := make([]byte, 4<<10)
+			_, _ = far.Read(request) // net.Pipe fails only when it is closed
+			fmt.Fprint(far, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+			for range 5 {
+				time.Sleep(time.Minute)
+				fmt.Fprint(far, "1\r\nx\r\n")
+			}
+		}()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://cluster/api/v1/secrets?watch=1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		resp, err := roundTripHTTP1(near, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		if len(got) != 5 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != 5*time.Minute+DefaultIdleTimeout {
+			t.Errorf("it read %q and ended after %v: %v", got, time.Since(began), err)
+		}
+	})
+}
