@@ -53,6 +53,10 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/manifest", module + "/server/store", "what becomes of manifests is rules; what they must know they ask a Cluster"},
 		{"./server/manifest", "google.golang.org/", "what becomes of manifests is rules; what they must know they ask a Cluster"},
 		{"./server/store", "google.golang.org/grpc", "the store speaks SQL and nothing else"},
+		{"./server/store/admission", "database/sql", "admission decides who may write; only the store itself uses SQL"},
+		{"./server/store/overlay", "database/sql", "the overlay decides which changes are stale; only the store itself uses SQL"},
+		{"./server/store/overlay", module + "/server/store/codec", "the overlay decides by versions and never looks into rows"},
+		{"./server/store/codec", "database/sql", "codec turns objects into bytes; only the store itself uses SQL"},
 	}
 	deps := map[string][]string{}
 	for _, rule := range rules {

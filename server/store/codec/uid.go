@@ -1,14 +1,14 @@
-package store
+package codec
 
 import (
 	"bytes"
 	"encoding/hex"
 )
 
-// packUID writes a UUID in 16 bytes. Kubernetes promises no form of uids, so
-// any other text is kept as it is behind a zero byte, or behind two where it
-// would come to 16 bytes and be taken for a UUID.
-func packUID(uid string) []byte {
+// PackUID returns a uid as it is stored: a UUID in 16 bytes. Kubernetes guarantees no format of
+// uids, so any other text is stored behind a zero byte, or behind two if it would
+// otherwise have 16 bytes and be read as a UUID.
+func PackUID(uid string) []byte {
 	if packed, ok := packUUID(uid); ok {
 		return packed
 	}
@@ -31,7 +31,7 @@ func packUUID(uid string) ([]byte, bool) {
 	for i := range len(uid) {
 		switch c := uid[i]; {
 		case i == 8 || i == 13 || i == 18 || i == 23:
-		case c >= '0' && c <= '9' || c >= 'a' && c <= 'f': // in capitals it would come back changed
+		case c >= '0' && c <= '9' || c >= 'a' && c <= 'f': // upper case would be read back as lower case
 			digits[n] = c
 			n++
 		default:
@@ -43,7 +43,8 @@ func packUUID(uid string) ([]byte, bool) {
 	return packed, err == nil
 }
 
-func unpackUID(packed []byte) string {
+// UnpackUID undoes PackUID.
+func UnpackUID(packed []byte) string {
 	if len(packed) != 16 {
 		return string(bytes.TrimLeft(packed, "\x00"))
 	}

@@ -1,4 +1,4 @@
-package store
+package admission
 
 import (
 	"context"
@@ -6,40 +6,44 @@ import (
 	"sync"
 )
 
-// prioritySemaphore lets so many transactions into the database at once, and short ones
-// that somebody waits for before those that bring much. Without it they would wait
-// in the pool of connections, whose queue knows no order.
-type prioritySemaphore struct {
+// Semaphore limits the number of concurrent transactions, and admits short ones with a waiting
+// caller before those that write much. Without it they would wait in the
+// pool of connections, which admits in any order. Use NewSemaphore to create one.
+type Semaphore struct {
 	mu       sync.Mutex
-	free     int             // of places; while there is one nobody waits
-	high     []chan struct{} // closed when who waits is let in
+	free     int             // permits; nobody waits while there is one
+	high     []chan struct{} // closed on admission
 	low      fairQueue
-	bypassed int // those let in since the last one of behind, while there were some
+	bypassed int // high waiters admitted since the last low one, while low ones waited
 }
 
-// maxBypassed is how many are let in before one that waits behind, so that a
-// feed goes on while operations never end.
+// maxBypassed is the number of high waiters that are admitted before a low one, so that
+// feeds make progress under a constant load of operations.
 const maxBypassed = 8
 
-// acquire waits for a place before those who entered behind. Whoever enters must
-// call leave.
-func (s *prioritySemaphore) acquire(ctx context.Context) error {
+// NewSemaphore returns a semaphore with that many permits.
+func NewSemaphore(permits int) *Semaphore { return &Semaphore{free: permits} }
+
+// Acquire waits for a permit, ahead of all callers of AcquireLow. The caller must call
+// Release. The error is that of ctx.
+func (s *Semaphore) Acquire(ctx context.Context) error {
 	return s.wait(ctx, func(admitted chan struct{}) { s.high = append(s.high, admitted) }, func(admitted chan struct{}) (waiting bool) {
 		s.high, waiting = removeWaiter(s.high, admitted)
 		return waiting
 	})
 }
 
-// acquireLow waits for a place that nobody else waits for. Sources take turns.
-func (s *prioritySemaphore) acquireLow(ctx context.Context, source string) error {
+// AcquireLow is Acquire at low priority. Sources take turns, so that a source with many
+// waiters delays only its own.
+func (s *Semaphore) AcquireLow(ctx context.Context, source string) error {
 	return s.wait(ctx, func(admitted chan struct{}) { s.low.push(source, admitted) }, func(admitted chan struct{}) bool {
 		return s.low.remove(source, admitted)
 	})
 }
 
-// wait queues, and waits until admitted. Whoever gives up is removed from the queue or,
-// if it was admitted in the meantime, leaves.
-func (s *prioritySemaphore) wait(ctx context.Context, push func(chan struct{}), remove func(chan struct{}) bool) error {
+// wait queues the caller and waits. A caller that gives up is removed from the queue
+// or, if it has been admitted meanwhile, returns its permit.
+func (s *Semaphore) wait(ctx context.Context, push func(chan struct{}), remove func(chan struct{}) bool) error {
 	admitted := s.enqueue(push)
 	select {
 	case <-admitted:
@@ -50,7 +54,7 @@ func (s *prioritySemaphore) wait(ctx context.Context, push func(chan struct{}), 
 	}
 }
 
-func (s *prioritySemaphore) enqueue(push func(chan struct{})) chan struct{} {
+func (s *Semaphore) enqueue(push func(chan struct{})) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	admitted := make(chan struct{})
@@ -63,7 +67,7 @@ func (s *prioritySemaphore) enqueue(push func(chan struct{})) chan struct{} {
 	return admitted
 }
 
-func (s *prioritySemaphore) cancel(admitted chan struct{}, remove func(chan struct{}) bool) {
+func (s *Semaphore) cancel(admitted chan struct{}, remove func(chan struct{}) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !remove(admitted) {
@@ -71,13 +75,14 @@ func (s *prioritySemaphore) cancel(admitted chan struct{}, remove func(chan stru
 	}
 }
 
-func (s *prioritySemaphore) release() {
+// Release returns a permit.
+func (s *Semaphore) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.releaseLocked()
 }
 
-func (s *prioritySemaphore) releaseLocked() {
+func (s *Semaphore) releaseLocked() {
 	hasLow := !s.low.isEmpty()
 	switch {
 	case hasLow && (len(s.high) == 0 || s.bypassed >= maxBypassed):
@@ -94,10 +99,9 @@ func (s *prioritySemaphore) releaseLocked() {
 	}
 }
 
-// fairQueue holds those who wait, in the order in which they came of each source.
-// Sources take turns: one with many that wait delays its own only.
+// fairQueue holds waiters, in order of arrival for each source. Sources take turns.
 type fairQueue struct {
-	sources []string // that have somebody waiting, the next one first
+	sources []string // those with waiters, the next one first
 	waiting map[string][]chan struct{}
 }
 
@@ -113,7 +117,7 @@ func (q *fairQueue) push(source string, admitted chan struct{}) {
 	q.waiting[source] = append(q.waiting[source], admitted)
 }
 
-// pop removes who is next. The queue must not be empty.
+// pop removes the next waiter. The queue must not be empty.
 func (q *fairQueue) pop() chan struct{} {
 	source := q.sources[0]
 	next := q.waiting[source][0]

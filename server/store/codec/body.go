@@ -1,4 +1,4 @@
-package store
+package codec
 
 import (
 	"bytes"
@@ -6,23 +6,23 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// A body repeats what stands in columns of its row, and of that the uids are
-// what compresses worst. Folding puts one byte in the place of each such value,
-// which takes some 60 bytes off a compressed Pod. The bytes are control
-// characters, which JSON knows as escapes only. A body that holds one all the
-// same is left as it is: whatever goes in comes out.
+// A body repeats values of other columns of its row, and the uids among them compress
+// worst. FoldBody replaces each of these values by one byte, which saves some 60 bytes of
+// a compressed Pod. The bytes are control characters, because JSON contains them only
+// escaped. A body that contains one of them anyway is stored unchanged.
 const (
-	unfoldedPrefix = 0 // the first byte of a body that was left as it is
-	foldedPrefix   = 1 // and of one that was folded
+	unfoldedPrefix = 0 // first byte of a body that is stored unchanged
+	foldedPrefix   = 1 // first byte of a body that is folded
 )
 
-// foldable are the values and the byte that stands for each, which is its index
-// plus one.
+// foldable returns the values that are replaced. The byte of a value is its index plus one.
 func foldable(o *vedette.Object) [5]string {
 	return [5]string{o.UID, o.Owner.UID, o.ResourceVersion, o.Name, o.Namespace}
 }
 
-func fold(o *vedette.Object) []byte {
+// FoldBody returns the body of an object without the values that the head and the key hold
+// too; nil if the object has no body.
+func FoldBody(o *vedette.Object) []byte {
 	if len(o.Body) == 0 {
 		return nil
 	}
@@ -50,8 +50,8 @@ func fold(o *vedette.Object) []byte {
 	return append(text, rest...)
 }
 
-// matchAtStart returns which of the values stands at the front, up to a quote; -1
-// for none.
+// matchAtStart returns the index of the value that text starts with, followed by a quote; -1 if
+// there is none.
 func matchAtStart(text []byte, values *[5]string) int {
 	for i, v := range values {
 		if n := len(v); n > 0 && n < len(text) && text[n] == '"' && string(text[:n]) == v {
@@ -61,8 +61,9 @@ func matchAtStart(text []byte, values *[5]string) int {
 	return -1
 }
 
-// unfold undoes it, for an object whose key, uids and version are known.
-func unfold(text []byte, o *vedette.Object) ([]byte, error) {
+// UnfoldBody undoes FoldBody. The object's key, uids and resourceVersion must be set. The
+// result may share memory with text.
+func UnfoldBody(text []byte, o *vedette.Object) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
@@ -79,7 +80,7 @@ func unfold(text []byte, o *vedette.Object) ([]byte, error) {
 		body = append(body, values[b-1]...)
 	}
 	if text[0] != foldedPrefix {
-		return nil, errDamagedColumn
+		return nil, ErrDamagedColumn
 	}
 	return body, nil
 }

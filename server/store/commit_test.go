@@ -4,16 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/admission"
 )
 
-// TestPreparingDoesNotBlockOperations stops a commit after it has read what is stored.
-// Operations write meanwhile, one of them what the commit has read about.
+// TestPreparingDoesNotBlockOperations stops a commit after it has read what is stored. Operations
+// write meanwhile, also to objects that the commit has read.
 func TestPreparingDoesNotBlockOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t)
@@ -34,10 +36,10 @@ func TestPreparingDoesNotBlockOperations(t *testing.T) {
 		w.dialect.lookup = lookup
 		close(release)
 		if got := describeChanges(<-result); !slices.Equal(got, []string{"pod-1 modified 12", "pod-3 added 5"}) {
-			t.Errorf("the commit changed %q", got)
+			t.Errorf("got changes %q, want pod-1 modified and pod-3 added", got)
 		}
 		if feed := w.feed(); feed.Objects != 4 || feed.Mark != "12" {
-			t.Errorf("the feed has %d objects and the mark %s; want 4 and 12", feed.Objects, feed.Mark)
+			t.Errorf("got %d objects and mark %s, want 4 and 12", feed.Objects, feed.Mark)
 		}
 		w.must(w.Close())
 	})
@@ -51,17 +53,17 @@ func describeChanges(changes []Change) (lines []string) {
 	return lines
 }
 
-// TestCommitsAreSplitForPriority stops a commit in its first transaction, until an operation
-// waits to write.
+// TestCommitsAreSplitForPriority stops a commit in its first transaction until an operation waits
+// to write.
 func TestCommitsAreSplitForPriority(t *testing.T) {
 	tests := []struct {
 		why         string
 		prioritized vedette.AccountName
-		want        []string // rows of each transaction, and the mark before it
+		want        []string // the rows of each transaction, and the mark before it
 	}{
-		{"nobody hurries", "", []string{"200", "1 after 7"}},
-		{"somebody hurries", "prod", []string{"64", "1", "64", "64", "8"}},
-		{"the one writer is hurried for another account", "other", []string{"64", "1", "64", "64", "8"}},
+		{"no operation is in progress", "", []string{"200", "1 after 7"}},
+		{"an operation is in progress", "prod", []string{"64", "1", "64", "64", "8"}},
+		{"an operation of another account waits for the only writer", "other", []string{"64", "1", "64", "64", "8"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -70,7 +72,7 @@ func TestCommitsAreSplitForPriority(t *testing.T) {
 				end := w.Prioritize(tt.prioritized)
 				if tt.prioritized == "" {
 					end()
-					time.Sleep(priorityGrace + 1) // the bubble's
+					time.Sleep(admission.GracePeriod + 1) // in the bubble's time
 				}
 				begun, release := make(chan struct{}), make(chan struct{})
 				written := w.recordUpserts(begun, release)
@@ -81,13 +83,13 @@ func TestCommitsAreSplitForPriority(t *testing.T) {
 				close(release)
 				synctest.Wait()
 				if feed := w.feed(); feed.Mark != "7" || feed.Objects != 201 {
-					t.Errorf("the feed has %d objects and the mark %s; want 201 and 7", feed.Objects, feed.Mark)
+					t.Errorf("got %d objects and mark %s, want 201 and 7", feed.Objects, feed.Mark)
 				}
 				end()
-				time.Sleep(priorityGrace + 1)
+				time.Sleep(admission.GracePeriod + 1)
 				w.commit(8, podsAt(400, 200, 8)...)
-				if want := append(tt.want, "200 after 7"); !slices.Equal(*written, want) { // nobody hurries any more
-					t.Errorf("transactions of %q rows, want %q", *written, want)
+				if want := append(tt.want, "200 after 7"); !slices.Equal(*written, want) { // the operation has ended
+					t.Errorf("got transactions of %q rows, want %q", *written, want)
 				}
 				w.must(w.Close())
 			})
@@ -95,8 +97,7 @@ func TestCommitsAreSplitForPriority(t *testing.T) {
 	}
 }
 
-// recordUpserts notes how many rows are written at once, and holds the first ones
-// back.
+// recordUpserts records the number of rows of each upsert, and blocks the first one.
 func (w *fixture) recordUpserts(begun, release chan struct{}) *[]string {
 	var written []string
 	upsert := w.dialect.upsert
@@ -122,10 +123,10 @@ func TestNextChunk(t *testing.T) {
 		limit int
 		want  []int // upserts of each
 	}{
-		{"nobody hurries", Batch{Upserts: podsAt(0, 200, 1)}, 0, []int{200}},
+		{"no limit", Batch{Upserts: podsAt(0, 200, 1)}, 0, []int{200}},
 		{"small enough", Batch{Upserts: podsAt(0, 64, 1)}, 64, []int{64}},
-		{"cut", Batch{Upserts: podsAt(0, 65, 1), Feeds: []FeedUpdate{{Feed: podFeed}}}, 64, []int{64, 1}},
-		{"what it writes must not be dropped by its own drops", Batch{Upserts: podsAt(0, 200, 1), Drops: drops}, 64, []int{200}},
+		{"too large", Batch{Upserts: podsAt(0, 65, 1), Feeds: []FeedUpdate{{Feed: podFeed}}}, 64, []int{64, 1}},
+		{"drops must not remove what the same batch writes", Batch{Upserts: podsAt(0, 200, 1), Drops: drops}, 64, []int{200}},
 	}
 	for _, tt := range tests {
 		d := &preparedBatch{batch: tt.batch}
@@ -135,16 +136,16 @@ func TestNextChunk(t *testing.T) {
 			b, more = d.nextChunk(tt.limit)
 			got = append(got, len(b.Upserts))
 			if more && (len(b.Feeds) > 0 || len(b.Deletes) > 0) {
-				t.Errorf("%s: what comes last is not in the last portion", tt.why)
+				t.Errorf("%s: got marks or deletions before the last chunk, want them in the last chunk", tt.why)
 			}
 		}
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: portions of %d, want %d", tt.why, got, tt.want)
+			t.Errorf("%s: got chunks of %d, want %d", tt.why, got, tt.want)
 		}
 	}
 }
 
-// TestOperationsWriteBetweenIndexChunks has an operation write between two portions of a feed's
+// TestOperationsWriteBetweenIndexChunks writes an object through between two chunks of a feed's
 // index.
 func TestOperationsWriteBetweenIndexChunks(t *testing.T) {
 	w := newFixture(t)
@@ -158,16 +159,16 @@ func TestOperationsWriteBetweenIndexChunks(t *testing.T) {
 		return nil
 	}))
 	if want := []int{indexChunkSize, 10}; !slices.Equal(chunks, want) || indexChunkSize > 5000 {
-		t.Errorf("the index came in portions of %d, want %d, and none of more than 5000", chunks, want)
+		t.Errorf("got index chunks of %d, want %d, and none larger than 5000", chunks, want)
 	}
 	row, err := w.Object(context.Background(), "prod", podAt(1, 0).Key)
 	if err != nil || row.ResourceVersion != "9" {
-		t.Errorf("what was written meanwhile is read as %q, %v", row.ResourceVersion, err)
+		t.Errorf("got version %q, %v, want 9, which was written meanwhile", row.ResourceVersion, err)
 	}
 }
 
-// TestConcurrentOperationsAndFeed has operations change a cluster and write through, while
-// its feed tells the same, late and in batches that are cut.
+// TestConcurrentOperationsAndFeed has operations change a cluster and write through, while its
+// feed reports the same changes late and in batches that are split.
 func TestConcurrentOperationsAndFeed(t *testing.T) {
 	const pods, operators, changesEach = 400, 4, 100
 	w := newFixture(t)
@@ -179,8 +180,8 @@ func TestConcurrentOperationsAndFeed(t *testing.T) {
 				end := w.Prioritize("prod")
 				pod := c.change(i*7 + o*100)
 				w.writeThrough(pod)
-				if row, err := w.Object(context.Background(), "prod", pod.Key); err != nil || olderThan(row.ResourceVersion, versionOf(pod)) {
-					t.Errorf("%s was written at %s and is read at %s, %v", pod.Key, pod.ResourceVersion, row.ResourceVersion, err)
+				if row, err := w.Object(context.Background(), "prod", pod.Key); err != nil || versionOf(row.Object) < versionOf(pod) {
+					t.Errorf("%s: got version %s, %v, want %s or newer", pod.Key, row.ResourceVersion, err, pod.ResourceVersion)
 				}
 				end()
 			}
@@ -201,10 +202,10 @@ func TestConcurrentOperationsAndFeed(t *testing.T) {
 		want[o.Name] = o.ResourceVersion
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("stored is %v\nthe cluster has %v", got, want)
+		t.Errorf("got %v\nwant %v", got, want)
 	}
 	if feed := w.feed(); feed.Objects != pods {
-		t.Errorf("the feed counts %d objects, want %d", feed.Objects, pods)
+		t.Errorf("got a count of %d objects, want %d", feed.Objects, pods)
 	}
 }
 
@@ -217,12 +218,12 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-func versionOf(o vedette.Object) uint64 {
-	n, _ := parseVersion(o.ResourceVersion)
+func versionOf(o vedette.Object) int {
+	n, _ := strconv.Atoi(o.ResourceVersion)
 	return n
 }
 
-// history is what happened in a cluster, in order.
+// history is the changes of a cluster, in order.
 type history struct {
 	mu      sync.Mutex
 	changes []vedette.Object
@@ -234,7 +235,7 @@ func (h *history) len() int {
 	return len(h.changes)
 }
 
-// change makes a new version of a pod.
+// change creates a new version of a pod.
 func (h *history) change(n int) vedette.Object {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -243,7 +244,7 @@ func (h *history) change(n int) vedette.Object {
 	return pod
 }
 
-// after returns the newest of at most n changes after the first so many.
+// after returns the newest versions in at most n changes, starting at an index.
 func (h *history) after(from, n int) (newest map[string]vedette.Object, to int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -254,7 +255,7 @@ func (h *history) after(from, n int) (newest map[string]vedette.Object, to int) 
 	return newest, to
 }
 
-// commitHistory commits some of what happened after what was told.
+// commitHistory commits some of the changes that have not been reported yet.
 func (w *fixture) commitHistory(h *history, reported int) int {
 	newest, to := h.after(reported, 150)
 	var pods []vedette.Object

@@ -1,29 +1,31 @@
-package store
+package codec
 
 import (
 	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/vedette-io/vedette"
 )
 
-// The head is what list views show of an object and no query filters by: its
-// apiVersion, creation, owner, annotations and summary, in one compressed
-// column. It is written as
+// The head holds what list views show of an object and no query filters by:
+// apiVersion, creation time, owner, annotations and summary. It is one column. Its format is
 //
-//	1, created, apiVersion, owner's group, kind, name and uid, count of
-//	annotations, their keys and values by key, summary
+//	1, created, apiVersion, the owner's group, kind, name and uid, the number of
+//	annotations, their keys and values sorted by key, summary
 //
-// where 1 is the version of this form, numbers are varints, and strings follow
-// their length. An owner's name is often the beginning of the object's own: it
-// is written as the number of bytes they share and the rest.
+// The leading 1 is the version of the format, numbers are varints, and strings are
+// preceded by their length. An owner's name is often a prefix of the object's own name, so it
+// is written as the length of the common prefix and the rest.
 const headVersion = 1
 
-func appendHead(b []byte, o *vedette.Object) []byte {
-	b = append(b, headVersion)
+// ErrDamagedHead means that a stored head cannot be decoded.
+var ErrDamagedHead = errors.New("the stored head of an object is damaged")
+
+// EncodeHead returns the head of an object.
+func EncodeHead(o *vedette.Object) []byte {
+	b := []byte{headVersion}
 	b = binary.AppendVarint(b, o.Created)
 	b = appendString(b, o.APIVersion)
 	b = appendString(b, o.Owner.Kind.Group)
@@ -31,7 +33,7 @@ func appendHead(b []byte, o *vedette.Object) []byte {
 	shared := sharedPrefix(o.Owner.Name, o.Name)
 	b = binary.AppendUvarint(b, uint64(shared))
 	b = appendString(b, o.Owner.Name[shared:])
-	b = appendString(b, string(packUID(o.Owner.UID)))
+	b = appendString(b, string(PackUID(o.Owner.UID)))
 	b = binary.AppendUvarint(b, uint64(len(o.Annotations)))
 	for _, name := range slices.Sorted(maps.Keys(o.Annotations)) {
 		b = appendString(appendString(b, name), o.Annotations[name])
@@ -53,13 +55,12 @@ func sharedPrefix(a, b string) int {
 	return n
 }
 
-var errDamagedHead = errors.New("the stored head of an object is damaged")
-
-// parseHead fills an object whose key is known.
-func parseHead(b []byte, o *vedette.Object) error {
+// DecodeHead sets the fields of an object that its head holds. The object's key must be set,
+// because the owner's name refers to it.
+func DecodeHead(b []byte, o *vedette.Object) error {
 	r := headReader{rest: string(b)}
 	if len(b) == 0 || b[0] != headVersion {
-		return errDamagedHead
+		return ErrDamagedHead
 	}
 	r.rest = r.rest[1:]
 	o.Created = r.varint()
@@ -68,22 +69,22 @@ func parseHead(b []byte, o *vedette.Object) error {
 	o.Owner.Kind.Name = r.string()
 	shared := r.uvarint()
 	if shared > uint64(len(o.Name)) {
-		return errDamagedHead
+		return ErrDamagedHead
 	}
 	o.Owner.Name = o.Name[:shared] + r.string()
-	o.Owner.UID = unpackUID([]byte(r.string()))
+	o.Owner.UID = UnpackUID([]byte(r.string()))
 	o.Annotations = r.annotations()
 	if summary := r.string(); summary != "" {
 		o.Summary = []byte(summary)
 	}
 	if r.damaged || r.rest != "" {
-		return errDamagedHead
+		return ErrDamagedHead
 	}
 	return nil
 }
 
-// headReader takes values off the front. After one that is not there it is
-// damaged and gives nothing but zero values.
+// headReader reads values from the front of rest. After the first value that is missing,
+// damaged is set and all further values are zero.
 type headReader struct {
 	rest    string
 	damaged bool
@@ -91,7 +92,7 @@ type headReader struct {
 
 func (r *headReader) annotations() map[string]string {
 	n := r.uvarint()
-	if n == 0 || n > uint64(len(r.rest)) { // each takes two bytes or more
+	if n == 0 || n > uint64(len(r.rest)) { // an annotation takes at least two bytes, so a larger count is not allocated
 		r.damaged = r.damaged || n > 0
 		return nil
 	}
@@ -126,22 +127,12 @@ func (r *headReader) varint() int64 {
 	return v
 }
 
-// ReadByte lets encoding/binary read varints.
+// ReadByte implements io.ByteReader, which encoding/binary needs to read varints.
 func (r *headReader) ReadByte() (byte, error) {
 	if r.rest == "" {
-		return 0, errDamagedHead
+		return 0, ErrDamagedHead
 	}
 	b := r.rest[0]
 	r.rest = r.rest[1:]
 	return b, nil
-}
-
-// sanitize makes text of unknown origin fit for a text column: valid UTF-8, no NUL
-// (PostgreSQL takes neither) and at most so many bytes.
-func sanitize(s string, maxBytes int) string {
-	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
-	if len(s) > maxBytes {
-		s = strings.ToValidUTF8(s[:maxBytes], "")
-	}
-	return s
 }
