@@ -90,6 +90,8 @@ type Kubernetes struct {
 	ServerSideApply ServerSideApply `config:"serverSideApply"`
 	// What becomes of fields of a manifest that the API server does not know: strict refuses the manifest, as kubectl does; warn drops them, and tells of them whoever asked (Spinnaker shows no warnings); ignore drops them. The API server's own merge (serverSideApply) takes none of them, whatever stands here.
 	FieldValidation string `config:"fieldValidation" default:"strict"`
+	// Zero the buffers of Go's crypto/tls that held the metadata of Secrets. Annotations in it may contain the data of a Secret, and without this setting parts of them stay in the agent's memory until something overwrites them. The setting relies on unexported fields of crypto/tls: an agent that is built with a Go release that changes them does not read Secrets.
+	WipeTLSBuffers bool `config:"wipeTLSBuffers" default:"false"`
 	// The clusters. They may also be copied from Clouddriver's kubernetes.accounts.
 	Accounts []Account `config:"accounts"`
 }

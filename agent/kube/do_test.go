@@ -61,7 +61,7 @@ func TestLargeResponseHeaderIsRejected(t *testing.T) {
 	if err == nil {
 		resp.Body.Close()
 	}
-	if err == nil || !strings.Contains(err.Error(), "the head of the answer is longer than 1048576 bytes") {
+	if err == nil || !strings.Contains(err.Error(), "the response header is longer than 1048576 bytes") {
 		t.Errorf("got %v", err)
 	}
 }

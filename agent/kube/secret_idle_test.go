@@ -33,7 +33,7 @@ func TestIdleSecretWatchTimesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		resp, err := roundTripHTTP1(near, req)
+		resp, err := secretTransport{}.roundTripHTTP1(near, req)
 		if err != nil {
 			t.Fatal(err)
 		}

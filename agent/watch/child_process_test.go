@@ -44,7 +44,7 @@ func watchInChild(kubeconfig string, kinds []string, accounts int) {
 	sink := &printingSink{}
 	var watchers sync.WaitGroup
 	for range accounts {
-		c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{})
+		c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{WipeTLSBuffers: true})
 		if err != nil {
 			fmt.Println("failed", err)
 			return
