@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxDiscoveryBytes bounds the documents that are read whole, and what is read of
-	// aggregated discovery: the biggest clusters have two or three megabytes.
+	// maxDiscoveryBytes bounds a discovery document. The largest clusters have two or three
+	// megabytes.
 	maxDiscoveryBytes = 8 << 20
-	// maxGroupVersions bounds the versions of groups that are asked for one by one.
+	// maxGroupVersions bounds the versions of groups, each of which takes a request.
 	maxGroupVersions = 2000
 )
 
-// legacyRoot is what an API server before 1.26 answers: APIVersions for /api and
-// an APIGroupList for /apis.
+// legacyRoot is the response of an API server before 1.26: APIVersions for /api and an
+// APIGroupList for /apis.
 type legacyRoot struct {
 	Kind     string
 	Versions []string
@@ -31,7 +31,7 @@ type legacyRoot struct {
 	}
 }
 
-// discoverLegacy reads each group and version by a request of its own.
+// discoverLegacy reads each group and version with a request of its own.
 func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reader) ([]group, error) {
 	var root legacyRoot
 	if err := decodeDocument(body, &root); err != nil {
@@ -42,7 +42,7 @@ func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reade
 		return []group{c.discoverGroup(ctx, "", path, root.Versions)}, nil
 	case "APIGroupList":
 	default:
-		return nil, fmt.Errorf("%w: a document of kind %q where the API groups were due", jsonstream.ErrMalformed, root.Kind)
+		return nil, fmt.Errorf("%w: got kind %q, want APIVersions or APIGroupList", jsonstream.ErrMalformed, root.Kind)
 	}
 	groups, requests := make([]group, 0, len(root.Groups)), 0
 	for _, g := range root.Groups {
@@ -60,8 +60,8 @@ func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reade
 	return groups, nil
 }
 
-// discoverGroup reads the versions of one group. A version that does not answer
-// makes the group unknown, and the others count.
+// discoverGroup reads the versions of one group. If one version cannot be read, the group
+// is unknown, and its other versions are used.
 func (c *Cluster) discoverGroup(ctx context.Context, name, path string, versions []string) group {
 	g := group{Name: name}
 	for _, version := range versions {
@@ -110,7 +110,7 @@ func (c *Cluster) discoverVersion(ctx context.Context, kind vedette.Kind, versio
 	return resources, nil
 }
 
-// decodeDocument reads one document whole.
+// decodeDocument reads and decodes a whole document.
 func decodeDocument(r io.Reader, into any) error {
 	body, err := io.ReadAll(limitReader(r, maxDiscoveryBytes))
 	if err != nil {
