@@ -43,7 +43,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		}, vedette.FeedLive, false, ""},
-		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, "") }, vedette.FeedFailing, false, "the watch is silent, though the API server answers"},
+		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, "") }, vedette.FeedFailing, false, "the watch receives nothing although the API server responds"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()
