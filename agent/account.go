@@ -298,14 +298,14 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 // newRedactor returns a redactor with the projections of the server. It skips projections
 // whose syntax this agent is too old for, so that only their fields are missing.
 func (a *account) newRedactor(settings uplink.ServerSettings) (*redact.Redactor, error) {
-	lifts := slices.DeleteFunc(slices.Clone(settings.Projections), func(l vedette.Projection) bool {
-		_, err := redact.New(redact.Config{}, []vedette.Projection{l}, nil)
+	projections := slices.DeleteFunc(slices.Clone(settings.Projections), func(p vedette.Projection) bool {
+		_, err := redact.New(redact.Config{}, []vedette.Projection{p}, nil)
 		if err != nil {
-			a.log.Warn("skipped a projection that this agent does not support, upgrade the agent", "kind", l.Kind.String(), "error", err)
+			a.log.Warn("skipped a projection that this agent does not support, upgrade the agent", "kind", p.Kind.String(), "error", err)
 		}
 		return err != nil
 	})
-	return redact.New(a.agent.cfg.Redact, lifts, settings.Annotations)
+	return redact.New(a.agent.cfg.Redact, projections, settings.Annotations)
 }
 
 // setAccountError sets the reason why no feed of the cluster is live. An empty message clears it.

@@ -15,8 +15,8 @@ import (
 var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 var jobs = vedette.Feed{Kind: vedette.Kind{Group: "batch", Name: "Job"}}
 
-func change(feed vedette.Feed, lane Priority, key, mark string) Change {
-	return Change{Account: "a", Feed: feed, Priority: lane, Key: key, Mark: vedette.Mark(mark), Record: []byte(key + "@" + mark)}
+func change(feed vedette.Feed, priority Priority, key, mark string) Change {
+	return Change{Account: "a", Feed: feed, Priority: priority, Key: key, Mark: vedette.Mark(mark), Record: []byte(key + "@" + mark)}
 }
 
 func records(changes []Change) string {
@@ -230,7 +230,7 @@ type simulation struct {
 	log      []Change // every change of the cluster, for a watch that begins again
 	stored   map[string]int
 	mark     int      // the server's
-	bookmark string   // what tells a mark of another agent's from ours
+	bookmark string   // distinguishes the marks of other agents from ours
 	inflight []Change // sent, not yet committed
 	commits  uint64
 }
@@ -330,7 +330,7 @@ func (w *simulation) open() {
 	marks := map[vedette.Feed]vedette.Mark{pods: vedette.Mark(fmt.Sprint(w.mark) + w.bookmark)}
 	from := w.mark
 	for feed, mark := range w.box.Open("a", 1, marks) {
-		if w.rnd.IntN(2) == 0 { // the reader has not heard yet
+		if w.rnd.IntN(2) == 0 { // the reader does not know yet
 			w.change()
 			w.send()
 			w.commit()
@@ -365,7 +365,7 @@ func TestPendingSinceCountsBlockedPuts(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
-		go func() { _ = b.Put(ctx, change(pods, Live, "given up", "2")) }()
+		go func() { _ = b.Put(ctx, change(pods, Live, "canceled", "2")) }()
 		time.Sleep(30 * time.Second)
 		go func() { _ = b.Put(t.Context(), change(pods, Live, "y", "3")) }()
 		time.Sleep(30 * time.Second)

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the expected outputs anew")
+var rewrite = flag.Bool("rewrite", false, "write the expected outputs")
 
 // fileFields are the projected fields of all files.
 var fileFields = []vedette.ProjectionField{

@@ -159,7 +159,7 @@ func TestNoCanaryFromSecrets(t *testing.T) {
 		if !json.Valid(raw) || !bytes.Contains(raw, []byte("4ry")) && !bytes.Contains(raw, []byte(`\u00`)) {
 			t.Fatalf("invalid sample: %s", raw)
 		}
-		resource := []int{0, 1, 3}[g.IntN(3)] // it need not be asked for as a Secret
+		resource := []int{0, 1, 3}[g.IntN(3)] // the requested resource may be another one
 		o, dst, err := r.Object(make([]byte, 0, g.IntN(2*len(raw))), resources[resource], raw)
 		if err != nil {
 			t.Fatalf("seed %d, %s: %v", seed, raw, err)

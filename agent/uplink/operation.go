@@ -67,7 +67,7 @@ func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, sessi
 	if err := o.stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Attach{Attach: &wire.Attach{
 		Session: session, Process: l.uplink.cfg.Process,
 	}}}); err != nil {
-		_, err = o.stream.Recv() // Send says EOF only; Recv says why
+		_, err = o.stream.Recv() // Send returns only io.EOF; Recv returns the reason
 		return fmt.Errorf("attach for operations: %w", err)
 	}
 	l.uplink.attach(o)

@@ -87,7 +87,7 @@ type Uplink struct {
 
 	mu              sync.Mutex
 	accounts        map[vedette.AccountName]*wire.Register     // to be registered on every connection
-	accountErrors   map[vedette.AccountName]*wire.AccountError // to be told on every connection
+	accountErrors   map[vedette.AccountName]*wire.AccountError // sent on every new connection
 	link            *link                                      // nil while not connected
 	status          atomic.Pointer[linkStatus]                 // changed with mu held, but never waited for
 	operationStream atomic.Pointer[operationStream]            // nil while the server takes no outcomes; never waited for

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// Config configures a Watcher. Each zero value means the default, which stands at the end
-// of the comment.
+// Config configures a Watcher. A zero value means the default, which is at the end of each
+// comment.
 type Config struct {
 	// Limiter bounds the snapshots of all watchers of an agent. Nil means one for this watcher.
 	Limiter *Limiter

@@ -30,7 +30,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 	for why, tt := range map[string]struct {
 		second        func(w http.ResponseWriter, r *http.Request) // the second watch and those after it
 		state         vedette.FeedState
-		wantChange    bool // the change that the first watch did not tell
+		wantChange    bool // the feed must know the change that the first watch missed
 		messagePrefix string
 	}{
 		"the way was lost and is back": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, changeOfA) }, vedette.FeedLive, true, ""},

@@ -156,7 +156,7 @@ func (r *recorder) identity(e watch.Event) (name, version string) {
 		r.addFault("%s of %s: %v: %s", e.Type, e.Feed, err, e.Raw)
 	}
 	if o.Kind != e.Kind.Name || o.APIVersion != e.Resource.APIVersion() {
-		r.addFault("%s of %s says it is %s %s", e.Type, e.Feed, o.APIVersion, o.Kind)
+		r.addFault("%s of %s: got %s %s", e.Type, e.Feed, o.APIVersion, o.Kind)
 	}
 	return o.Metadata.Namespace + "/" + o.Metadata.Name, o.Metadata.ResourceVersion
 }

@@ -55,7 +55,7 @@ func TestSelectionFeeds(t *testing.T) {
 		{"all of them omitted is none, not all", Selection{Kinds: []string{"pod"}, Namespaces: []string{"b"}, OmitNamespaces: []string{"b"}}, "", ""},
 		{"omitted namespaces alone are left to the API server", Selection{Kinds: []string{"pod", "ns", "node"}, OmitNamespaces: []string{"b", "a"}}, "Pod-[a b] Namespace-[a b] Node", ""},
 		{"declared custom kinds are watched too", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Job.armory.io", Namespaced: true}}}, "Pod Job.armory.io", ""},
-		{"and told where they are not there", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Gone.example.org"}}}, "Pod", "Gone.example.org"},
+		{"custom resources that are not served are reported", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Gone.example.org"}}}, "Pod", "Gone.example.org"},
 		{"only namespaced: the rest is made up", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node"}, Namespaces: []string{"a", "b"}, CustomResources: []CustomResource{{Kind: "Job.armory.io", Namespaced: true}, {Kind: "Policy.example.org"}}},
 			"Pod/a Pod/b Job.armory.io/a Job.armory.io/b Namespace(a,b) CustomResourceDefinition.apiextensions.k8s.io(jobs.armory.io,policies.example.org)", ""},
 		{"only namespaced, nothing declared", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node", "ns", "crd"}}, "Pod", ""},
