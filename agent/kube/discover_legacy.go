@@ -65,7 +65,7 @@ func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reade
 func (c *Cluster) discoverGroup(ctx context.Context, name, path string, versions []string) group {
 	g := group{Name: name}
 	for _, version := range versions {
-		resources, err := c.discoverVersion(ctx, vedette.Kind{Group: name}, version, path+"/"+version)
+		resources, err := c.discoverVersion(ctx, name, version, path+"/"+version)
 		if err != nil {
 			g.Unknown = true
 			continue
@@ -75,9 +75,21 @@ func (c *Cluster) discoverGroup(ctx context.Context, name, path string, versions
 	return g
 }
 
-// apiResourceList is an APIResourceList.
-type apiResourceList struct {
-	Kind      string
+func (c *Cluster) discoverVersion(ctx context.Context, group, version, path string) ([]vedette.Resource, error) {
+	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: path, Accept: AcceptJSON})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var list APIResourceList
+	if err := decodeDocument(resp.Body, &list); err != nil {
+		return nil, err
+	}
+	return list.Kinds(group, version, watchable), nil
+}
+
+// APIResourceList is the part of a metav1.APIResourceList that this agent reads.
+type APIResourceList struct {
 	Resources []struct {
 		Name         string
 		SingularName string
@@ -88,26 +100,18 @@ type apiResourceList struct {
 	}
 }
 
-func (c *Cluster) discoverVersion(ctx context.Context, kind vedette.Kind, version, path string) ([]vedette.Resource, error) {
-	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: path, Accept: AcceptJSON})
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	var list apiResourceList
-	if err := decodeDocument(resp.Body, &list); err != nil {
-		return nil, err
-	}
+// Kinds returns the kinds of the list whose verbs include accepts. It leaves out
+// subresources.
+func (l APIResourceList) Kinds(group, version string, include func(verbs []string) bool) []vedette.Resource {
 	var resources []vedette.Resource
-	for _, r := range list.Resources {
-		if strings.Contains(r.Name, "/") || !watchable(r.Verbs) {
+	for _, r := range l.Resources {
+		if strings.Contains(r.Name, "/") || !include(r.Verbs) {
 			continue
 		}
-		kind.Name = r.Kind
-		resources = append(resources, vedette.Resource{Kind: kind, Version: version, Plural: r.Name,
-			Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
+		resources = append(resources, vedette.Resource{Kind: vedette.Kind{Group: group, Name: r.Kind}, Version: version,
+			Plural: r.Name, Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
 	}
-	return resources, nil
+	return resources
 }
 
 // decodeDocument reads and decodes a whole document.
