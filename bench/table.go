@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -71,8 +72,9 @@ const (
 	remarksMarker  = "<!-- remarks, written by hand -->"
 )
 
-// write writes the table as Markdown. Parts of a former table that were not
-// measured this time stay, with the date that they have, and so do remarks.
+// write writes the table as Markdown. Parts that were not measured this time stay
+// as they are, with their dates, and so do remarks. A part that was measured
+// again shows the results of the last time beside the new ones.
 func (t *table) write(file string) error {
 	parts, after := map[string]string{}, ""
 	if old, err := os.ReadFile(file); err == nil {
@@ -82,7 +84,7 @@ func (t *table) write(file string) error {
 		}
 	}
 	for _, m := range benchmarks {
-		if text := t.markdown(m.name); text != "" {
+		if text := t.markdown(m.name, parsePart(parts[m.name])); text != "" {
 			parts[m.name] = text
 		}
 	}
@@ -98,11 +100,42 @@ func (t *table) write(file string) error {
 
 const introduction = `# Performance
 
-` + "`make bench`" + ` measures on the machine that it runs on and writes its table here. Everything in one part was
-measured side by side in one run, as the processes that users run. Compare ratios before figures: they depend less on
-the machine. The aims are the project's, for two cores that have nothing else to do; each part says what else they did.
+` + "`make bench`" + ` measures on the machine that it runs on, and writes its results here. Each part is one run, in which everything is
+measured side by side, as the processes that users run. *Before* is the previous run of the part. Compare ratios rather than
+figures, because ratios depend less on the machine. The aims are for two cores that are otherwise idle; each part states what
+other programs took.
 
 `
+
+// measurement is a part as it was written before.
+type measurement struct {
+	machine string            // "2026-11-21, 2 cores of AMD EPYC, ..."
+	results map[string]string // by measure
+}
+
+// parsePart reads what markdown has written.
+func parsePart(text string) measurement {
+	m := measurement{results: map[string]string{}}
+	column := -1
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			if m.machine == "" && line != "" && !strings.HasPrefix(line, "#") {
+				m.machine = line
+			}
+		case column < 0:
+			column = slices.Index(cells, "result")
+		case len(cells) > column:
+			m.results[cells[0]] = cells[column]
+		}
+	}
+	return m
+}
 
 func previousParts(text string) map[string]string {
 	parts := map[string]string{}
@@ -114,16 +147,20 @@ func previousParts(text string) map[string]string {
 	return parts
 }
 
-func (t *table) markdown(part string) string {
+func (t *table) markdown(part string, before measurement) string {
 	var b strings.Builder
 	for _, r := range t.rows {
 		if r.part != part {
 			continue
 		}
 		if b.Len() == 0 {
-			fmt.Fprintf(&b, "## %s\n\n%s\n\n| measure | aim | result | ratio | remark |\n|---|---|---|---|---|\n", title(part), strings.TrimSpace(describeMachine()+" "+t.loads[part]))
+			fmt.Fprintf(&b, "## %s\n\n%s\n", title(part), strings.TrimSpace(describeMachine()+" "+t.loads[part]))
+			if before.machine != "" {
+				fmt.Fprintf(&b, "\nBefore: %s\n", before.machine)
+			}
+			b.WriteString("\n| measure | aim | before | result | ratio | remark |\n|---|---|---|---|---|---|\n")
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.measure, r.target, r.result, r.ratio, r.remark)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.measure, r.target, before.results[r.measure], r.result, r.ratio, r.remark)
 	}
 	return b.String()
 }

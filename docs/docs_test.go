@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "follow the code: write the lines that functions stand at now")
+var update = flag.Bool("update", false, "write the current line numbers of functions into the links")
 
 // functionLinks are links to functions: click NAME href "FILE#LINE" "FUNCTION"
 // in a diagram, [FUNCTION](FILE#LINE) in text.
@@ -23,7 +23,7 @@ var functionLinks = []*regexp.Regexp{
 	regexp.MustCompile(`(?P<head>\[)(?P<name>[\w.]+)(?P<tail>\]\()(?P<file>\.\./[^)#]+\.go)#L(?P<line>\d+)(?P<end>\))`),
 }
 
-// TestFunctionLinks asks that every link to a function leads to its first line.
+// TestFunctionLinks checks that every link to a function leads to its first line.
 func TestFunctionLinks(t *testing.T) {
 	for _, file := range documents(t) {
 		text, err := os.ReadFile(file)
@@ -38,7 +38,7 @@ func TestFunctionLinks(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("%s links to lines that functions have left; go test ./docs -update mends it", file)
+			t.Errorf("%s has links with outdated line numbers; go test ./docs -update corrects them", file)
 			continue
 		}
 		if err := os.WriteFile(file, []byte(updated), 0o644); err != nil {
@@ -90,7 +90,7 @@ func nameOf(fn *ast.FuncDecl) string {
 
 var fileLink = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
-// TestFileLinks asks that what the documents link to exists.
+// TestFileLinks checks that the targets of links exist.
 func TestFileLinks(t *testing.T) {
 	for _, file := range documents(t) {
 		text, err := os.ReadFile(file)
@@ -99,15 +99,15 @@ func TestFileLinks(t *testing.T) {
 		}
 		for _, m := range fileLink.FindAllStringSubmatch(string(text), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", file, m[1])
+				t.Errorf("%s links to %s, which does not exist", file, m[1])
 			}
 		}
 	}
 }
 
-// TestNamedTestsExist asks that each test exists that the promises and the threat
-// model name. A name without a package is one of the package named before; package
-// vedette is that of the root.
+// TestNamedTestsExist checks that the tests exist that the guarantees and the threat
+// model name. A name without a package is in the package named before; package
+// vedette is the root package.
 func TestNamedTestsExist(t *testing.T) {
 	for file, minNamed := range map[string]int{"guarantees.md": 9, "security.md": 40} {
 		text, err := os.ReadFile(file)
@@ -116,7 +116,7 @@ func TestNamedTestsExist(t *testing.T) {
 		}
 		named := regexp.MustCompile("`([\\w/]*)\\.(Test\\w+)`").FindAllStringSubmatch(string(text), -1)
 		if len(named) < minNamed {
-			t.Errorf("%s names %d tests only", file, len(named))
+			t.Errorf("%s names %d tests, want at least %d", file, len(named), minNamed)
 		}
 		dir := ""
 		for _, m := range named {
@@ -124,7 +124,7 @@ func TestNamedTestsExist(t *testing.T) {
 				dir = strings.TrimPrefix(m[1], "vedette")
 			}
 			if !hasTest(t, filepath.Join("..", dir), m[2]) {
-				t.Errorf("%s names %q of %q, which is not there", file, m[2], dir)
+				t.Errorf("%s names %q of %q, which does not exist", file, m[2], dir)
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func hasTest(t *testing.T, dir, name string) bool {
 
 func documents(t *testing.T) []string {
 	t.Helper()
-	files := []string{"../README.md", "../SECURITY.md"}
+	files := []string{"../README.md", "../SECURITY.md", "../CONTRIBUTING.md", "../CHANGELOG.md"}
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") {
 			files = append(files, path)

@@ -9,8 +9,9 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// deferredAgentServer is the gate as gRPC knows it from the start, so that health is told while
-// the store is being opened. Agents that come before the gate is there wait for it.
+// deferredAgentServer is registered with gRPC from the start, so that gRPC's health service can
+// answer while the store is being opened. Agents that connect earlier than the agent server exists
+// wait for it.
 type deferredAgentServer struct {
 	wire.UnimplementedCachingServer
 	bound      chan struct{} // closed by bind
@@ -23,13 +24,13 @@ func newDeferredAgentServer() *deferredAgentServer {
 	return &deferredAgentServer{bound: make(chan struct{})}
 }
 
-// register adds the gate's services to a gRPC server.
+// register adds the agent server's services to a gRPC server.
 func (d *deferredAgentServer) register(srv *grpc.Server) {
 	wire.RegisterCachingServer(srv, d)
 	wire.RegisterOperationsServer(srv, deferredOperations{deferredAgentServer: d})
 }
 
-// bind lets agents in, to what serve registers.
+// bind sets the services that registerServices registers, and lets waiting agents continue.
 func (d *deferredAgentServer) bind(registerServices func(grpc.ServiceRegistrar)) {
 	d.once.Do(func() {
 		registerServices(d)
@@ -37,7 +38,8 @@ func (d *deferredAgentServer) bind(registerServices func(grpc.ServiceRegistrar))
 	})
 }
 
-// RegisterService implements grpc.ServiceRegistrar for the gate itself.
+// RegisterService implements grpc.ServiceRegistrar. bind passes d to the agent server, which
+// registers its services here.
 func (d *deferredAgentServer) RegisterService(desc *grpc.ServiceDesc, service any) {
 	switch desc.ServiceName {
 	case wire.Caching_ServiceDesc.ServiceName:
@@ -45,11 +47,11 @@ func (d *deferredAgentServer) RegisterService(desc *grpc.ServiceDesc, service an
 	case wire.Operations_ServiceDesc.ServiceName:
 		d.operations = service.(wire.OperationsServer)
 	default:
-		panic("the gate has a service that agents could not reach: " + desc.ServiceName)
+		panic("agent server registers an unknown service: " + desc.ServiceName)
 	}
 }
 
-// waitBound waits until the gate is there.
+// waitBound waits until bind was called.
 func (d *deferredAgentServer) waitBound(ctx context.Context) error {
 	select {
 	case <-d.bound:

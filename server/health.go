@@ -11,25 +11,25 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// readiness says whether a server can serve: it has started, is not going away, and
-// its database answers. Whoever balances load asks for it, over REST and over gRPC.
+// readiness says whether a server can serve: it has started, it is not stopping, and its database
+// answers. Load balancers ask for it over REST and gRPC.
 type readiness struct {
 	log *slog.Logger
 
 	mu                sync.Mutex
 	started           bool
 	draining          bool
-	databaseReachable bool // answers
+	databaseReachable bool // whether the database answers
 	services          []string
-	health            *health.Server // gRPC's
+	health            *health.Server // the gRPC health service
 }
 
 func newReadiness(log *slog.Logger) *readiness {
 	return &readiness{log: log, databaseReachable: true, health: health.NewServer(), services: []string{""}}
 }
 
-// register adds gRPC's health service to a server whose other services are there
-// already: each of them has the state of the whole.
+// register adds the gRPC health service to a server whose other services are registered already.
+// Each of them has the state of the whole server.
 func (r *readiness) register(srv *grpc.Server) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *readiness) publishLocked() {
 	}
 }
 
-// reason returns why the server is not ready; empty where it is.
+// reason returns why the server is not ready, or "" if it is ready.
 func (r *readiness) reason() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,24 +70,25 @@ func (r *readiness) reason() string {
 func (r *readiness) reasonLocked() string {
 	switch {
 	case r.draining:
-		return "the server is going away"
+		return "the server is stopping"
 	case !r.started:
 		return "the server is starting"
 	case !r.databaseReachable:
-		return "the database does not answer; the server's log tells why"
+		return "the database does not answer: see the server's log"
 	}
 	return ""
 }
 
-// How the database is watched. Two failures in a row make a server not ready, one
-// success makes it ready again: not to be ready restarts nothing.
+// Limits of the database check. Two failures in a row make a server not ready and one success makes
+// it ready again, because a server that is not ready for a moment costs little: it is not
+// restarted.
 const (
 	pingInterval = 5 * time.Second
 	pingTimeout  = 2 * time.Second
 	pingFailures = 2
 )
 
-// watchDatabase looks whether the database answers until ctx ends.
+// watchDatabase checks whether the database answers, until ctx ends.
 func (r *readiness) watchDatabase(ctx context.Context, ping func(context.Context) error) error {
 	ticker := time.NewTicker(pingInterval)
 	defer ticker.Stop()
@@ -119,10 +120,10 @@ func pingOnce(ctx context.Context, ping func(context.Context) error) error {
 func (r *readiness) setDatabaseReachable(reachable bool, err error) {
 	r.update(func() {
 		if r.databaseReachable && !reachable {
-			r.log.Warn("the server is not ready: the database does not answer", "error", err)
+			r.log.Warn("server not ready: database does not answer", "error", err)
 		}
 		if !r.databaseReachable && reachable {
-			r.log.Info("the server is ready again: the database answers")
+			r.log.Info("server ready again: database answers")
 		}
 		r.databaseReachable = reachable
 	})

@@ -22,7 +22,7 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// probe returns the status and the body of a path.
+// probe returns the status code and the body of a path.
 func probe(t *testing.T, s *Server, path string) (int, string) {
 	t.Helper()
 	response, err := http.Get("http://" + s.REST().String() + path)
@@ -47,7 +47,7 @@ func dialGRPC(t *testing.T, address string) *grpc.ClientConn {
 	return conn
 }
 
-// serviceStates asks gRPC's health of the whole and of each service that agents use.
+// serviceStates returns the gRPC health of the server and of each service that agents use.
 func serviceStates(t *testing.T, conn *grpc.ClientConn) map[string]string {
 	t.Helper()
 	servicesByState := map[string]string{}
@@ -63,8 +63,8 @@ func serviceStates(t *testing.T, conn *grpc.ClientConn) map[string]string {
 
 const allServices = ",vedette.wire.v1.Caching,vedette.wire.v1.Operations,"
 
-// TestProbesWhileServerStarts holds that nobody restarts a server for want of a
-// database, and nobody sends it anything.
+// TestProbesWhileServerStarts checks that a server without a database is alive, so that it is not
+// restarted, and not ready, so that it gets no requests.
 func TestProbesWhileServerStarts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,13 +74,13 @@ func TestProbesWhileServerStarts(t *testing.T) {
 	l.Close()
 	s, _ := startServer(t, config("postgres://me:hidden@"+address+"/vedette?sslmode=disable"))
 	if code, body := probe(t, s, "/health/liveness"); code != http.StatusOK || body != `{"status":"UP"}` {
-		t.Errorf("liveness: %d %s", code, body)
+		t.Errorf("liveness: got %d %s", code, body)
 	}
 	if code, body := probe(t, s, "/health/readiness"); code != http.StatusServiceUnavailable || !strings.Contains(body, `"status":"OUT_OF_SERVICE"`) || !strings.Contains(body, "the server is starting") {
-		t.Errorf("readiness: %d %s", code, body)
+		t.Errorf("readiness: got %d %s", code, body)
 	}
 	if got := serviceStates(t, dialGRPC(t, s.GRPC().String())); got["NOT_SERVING"] != allServices {
-		t.Errorf("gRPC: %v", got)
+		t.Errorf("gRPC health: got %v", got)
 	}
 }
 
@@ -93,11 +93,11 @@ func TestProbesWhenServerIsReady(t *testing.T) {
 		}
 	}
 	if got := serviceStates(t, dialGRPC(t, s.GRPC().String())); got["SERVING"] != allServices {
-		t.Errorf("gRPC: %v", got)
+		t.Errorf("gRPC health: got %v", got)
 	}
 }
 
-// TestReadinessTransitions goes through the states of a server.
+// TestReadinessTransitions steps through the states of a server.
 func TestReadinessTransitions(t *testing.T) {
 	r := newReadiness(discardLogger)
 	srv := grpc.NewServer()
@@ -112,10 +112,10 @@ func TestReadinessTransitions(t *testing.T) {
 	}{
 		{"starting", func() {}, false},
 		{"started", r.start, true},
-		{"without a database", func() { r.setDatabaseReachable(false, errors.New("gone")) }, false},
-		{"with one again", func() { r.setDatabaseReachable(true, nil) }, true},
-		{"going away", r.drain, false},
-		{"going away for good", func() { r.setDatabaseReachable(true, nil) }, false},
+		{"database unavailable", func() { r.setDatabaseReachable(false, errors.New("gone")) }, false},
+		{"database available", func() { r.setDatabaseReachable(true, nil) }, true},
+		{"draining", r.drain, false},
+		{"database available while draining", func() { r.setDatabaseReachable(true, nil) }, false},
 	} {
 		step.do()
 		response := httptest.NewRecorder()
@@ -126,22 +126,22 @@ func TestReadinessTransitions(t *testing.T) {
 		for _, service := range r.services {
 			got, err := r.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
 			if err != nil || (got.GetStatus() == healthpb.HealthCheckResponse_SERVING) != step.ready {
-				t.Errorf("%s: gRPC says %v of %q, %v", step.why, got, service, err)
+				t.Errorf("%s: got gRPC health %v of %q, error %v", step.why, got, service, err)
 			}
 		}
 		response = httptest.NewRecorder()
 		h.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, livenessPath, nil))
 		if response.Code != http.StatusOK {
-			t.Errorf("%s: it is said not to live", step.why)
+			t.Errorf("%s: got not alive, want alive", step.why)
 		}
 	}
 	if len(r.services) != 3 {
-		t.Errorf("services %q", r.services)
+		t.Errorf("got services %q", r.services)
 	}
 }
 
-// TestReadinessFollowsDatabasePings holds that one failure is passed over, that a database that
-// hangs counts as one that fails, and that the first answer counts.
+// TestReadinessFollowsDatabasePings checks that one failure is ignored, that a ping that hangs
+// counts as a failure, and that one success makes the server ready.
 func TestReadinessFollowsDatabasePings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReadiness(discardLogger)
@@ -168,7 +168,7 @@ func TestReadinessFollowsDatabasePings(t *testing.T) {
 		for i, want := range ready {
 			time.Sleep(pingTimeout + time.Second)
 			if got := r.reason() == ""; got != want {
-				t.Errorf("after %q: ready is %t (%s)", replies[i], got, r.reason())
+				t.Errorf("after %q: got ready %t (%s)", replies[i], got, r.reason())
 			}
 			time.Sleep(pingInterval - pingTimeout - time.Second)
 		}
@@ -179,7 +179,7 @@ func TestReadinessFollowsDatabasePings(t *testing.T) {
 	})
 }
 
-// denyingServer is a gate that lets nobody in, in words.
+// denyingServer is an agent server that denies all agents.
 type denyingServer struct {
 	wire.UnimplementedCachingServer
 }
@@ -188,8 +188,8 @@ func (denyingServer) Connect(grpc.BidiStreamingServer[wire.AgentMessage, wire.Se
 	return status.Error(codes.PermissionDenied, "not you")
 }
 
-// TestEarlyAgentWaitsForStore holds that an agent that comes while the store is being
-// opened is let in as soon as there is somebody to let it in.
+// TestEarlyAgentWaitsForStore checks that an agent that connects while the store is being opened
+// continues as soon as the agent server exists.
 func TestEarlyAgentWaitsForStore(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -210,7 +210,7 @@ func TestEarlyAgentWaitsForStore(t *testing.T) {
 	}
 	cancel()
 	if _, err := early.Recv(); status.Code(err) != codes.Canceled {
-		t.Errorf("who leaves: %v", err)
+		t.Errorf("agent that leaves: got %v", err)
 	}
 	deferred.bind(func(r grpc.ServiceRegistrar) {
 		wire.RegisterCachingServer(r, denyingServer{})

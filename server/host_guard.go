@@ -12,15 +12,14 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// hostGuard keeps pages of other sites away from a server that only its own
-// machine can reach. Such a page may have a name whose address becomes 127.0.0.1
-// once a browser has loaded it. To the browser the server is the page's own site
-// then, so that nothing is cross-origin, and the page may read and operate all
-// that the server may. What such a page can't help is that its name stands in the
-// Host header.
+// hostGuard protects a server that listens on a loopback address against DNS rebinding: a web page
+// whose host name resolves to 127.0.0.1 after the browser has loaded it. The browser treats the
+// server as the page's own origin then, so the page could read and operate everything. The page
+// cannot change the Host header, therefore hostGuard rejects requests for host names that are not
+// trusted.
 //
-// A server that others can reach is known by names that it can't know, of
-// Services and proxies, and is returned as it is.
+// A server that listens on other addresses is returned unchanged, because Services and proxies give
+// it names that it does not know.
 func hostGuard(next http.Handler, address net.Addr, hosts []string) http.Handler {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
@@ -45,8 +44,8 @@ func stripPort(hostport string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// isTrustedHost reports whether a name can't be of somebody else's making: browsers
-// never ask a name server for these. No browser leaves it out.
+// isTrustedHost reports whether an attacker cannot own a host name: browsers do not look up IP
+// addresses and localhost in DNS. An empty host is trusted because browsers always send one.
 func isTrustedHost(host string) bool {
 	if host == "" || strings.EqualFold(host, "localhost") {
 		return true
@@ -55,17 +54,17 @@ func isTrustedHost(host string) bool {
 	return err == nil
 }
 
-// rejectHost answers in the form that the errors of the path have.
+// rejectHost writes an error in the format of the path's API.
 func rejectHost(w http.ResponseWriter, r *http.Request, host string) {
-	message := fmt.Sprintf("the server was called %.100q, and may be called by an IP address or localhost: "+
-		"it listens on the loopback address only, where pages of other sites must not reach it. "+
-		"If that is its name, of a proxy on this machine perhaps, list it in server.hosts", host)
+	message := fmt.Sprintf("host name %.100q is not allowed, because this server listens on a loopback address only "+
+		"and web pages of other sites must not reach it: use an IP address or localhost. "+
+		"If a proxy on this machine uses that name, add it to server.hosts", host)
 	body := map[string]any{"status": http.StatusForbidden, "error": http.StatusText(http.StatusForbidden), "message": message}
 	if strings.HasPrefix(r.URL.Path, "/vedette/") {
 		body = map[string]any{"error": map[string]any{"kind": vedette.Denied, "message": message}}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusForbidden)
-	// The reader may be gone; there is no one else to tell.
+	// The client may have disconnected.
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -19,20 +19,20 @@ func TestHostGuard(t *testing.T) {
 	}{
 		{"an address", loopback, "127.0.0.1:7002", true},
 		{"an address without a port", loopback, "127.0.0.1", true},
-		{"an address of six", "[::1]:7002", "[::1]:7002", true},
-		{"an address of six without a port", "[::1]:7002", "[::1]", true},
-		{"as port-forward is called", loopback, "localhost:7002", true},
-		{"in any case", loopback, "LocalHost.:80", true},
-		{"no name, which no browser sends", loopback, "", true},
+		{"an IPv6 address", "[::1]:7002", "[::1]:7002", true},
+		{"an IPv6 address without a port", "[::1]:7002", "[::1]", true},
+		{"localhost, as with port-forward", loopback, "localhost:7002", true},
+		{"localhost in another case", loopback, "LocalHost.:80", true},
+		{"no name, which browsers never send", loopback, "", true},
 		{"a name that may resolve to 127.0.0.1", loopback, "evil.example:7002", false},
-		{"the same elsewhere", "127.0.0.9:7002", "evil.example", false},
-		{"a name that only looks like it", loopback, "localhost.evil.example:7002", false},
-		{"an address that is none", loopback, "127.0.0.1.evil.example", false},
+		{"the same on another loopback address", "127.0.0.9:7002", "evil.example", false},
+		{"a name that begins with localhost", loopback, "localhost.evil.example:7002", false},
+		{"a name that begins with an address", loopback, "127.0.0.1.evil.example", false},
 		{"a Service's name", loopback, "spin-clouddriver:7002", false},
-		{"a name that was listed", loopback, "Vedette.Intern:443", true},
-		{"with a port", loopback, "other.intern", true},
-		{"a Service's name where others can connect", all, "spin-clouddriver.spinnaker:7002", true},
-		{"on one address too", "10.0.0.1:7002", "anything.example", true},
+		{"a listed name", loopback, "Vedette.Intern:443", true},
+		{"a listed name with a port", loopback, "other.intern", true},
+		{"any name if the server listens on all addresses", all, "spin-clouddriver.spinnaker:7002", true},
+		{"any name if the server listens on one address", "10.0.0.1:7002", "anything.example", true},
 	} {
 		address, err := net.ResolveTCPAddr("tcp", tt.listenAddress)
 		if err != nil {
@@ -44,13 +44,13 @@ func TestHostGuard(t *testing.T) {
 		r.Host = tt.host
 		handler.ServeHTTP(httptest.NewRecorder(), r)
 		if called != tt.allowed {
-			t.Errorf("%s: %q on %s: passed %t", tt.why, tt.host, tt.listenAddress, called)
+			t.Errorf("%s: %q on %s: got passed %t", tt.why, tt.host, tt.listenAddress, called)
 		}
 	}
 }
 
-// TestDNSRebindingIsRejected sends to a server that runs what a browser would send for a
-// page whose name has become 127.0.0.1: to the browser nothing is cross-origin.
+// TestDNSRebindingIsRejected sends the requests that a browser sends for a page whose name resolves
+// to 127.0.0.1. For the browser they are same-origin.
 func TestDNSRebindingIsRejected(t *testing.T) {
 	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
 	cfg.RESTHosts = []string{"mine.example"}
@@ -65,12 +65,12 @@ func TestDNSRebindingIsRejected(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 		if code, body := postWithHost(t, s, "mine.example:"+port, path); code == http.StatusForbidden {
-			t.Errorf("%s by a name that was listed: %d %s", path, code, body)
+			t.Errorf("%s by a listed name: got %d %s", path, code, body)
 		}
 	}
 }
 
-// postWithHost returns the message of an error, in whichever form it is.
+// postWithHost returns the message of an error in either API's format.
 func postWithHost(t *testing.T, s *Server, host, path string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.REST().String()+path, strings.NewReader("[]"))
@@ -100,7 +100,7 @@ func postWithHost(t *testing.T, s *Server, host, path string) (int, string) {
 		err = json.Unmarshal(raw, &clouddriverBody)
 	}
 	if err != nil {
-		t.Errorf("%s: %v in %s", path, err, raw)
+		t.Errorf("%s: got error %v in %s", path, err, raw)
 	}
 	return response.StatusCode, vedetteBody.Error.Message + clouddriverBody.Message
 }

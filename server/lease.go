@@ -6,22 +6,22 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// heldLease is the time in which the database is this server's alone.
+// heldLease is the lease of the database while this server holds it.
 type heldLease struct {
-	ctx    context.Context // ends with it
+	ctx    context.Context // ends when the lease is lost or released
 	cancel context.CancelFunc
 	done   chan error
 }
 
-// holdLease renews the database's lease until end is called, or another server has
-// taken the database over. It goes on while the server stops, which writes too.
+// holdLease renews the database's lease until release is called or another server takes the
+// database over. It continues while the server stops, because stopping also writes.
 func (s *Server) holdLease(ctx context.Context, st *store.Store) *heldLease {
 	leaseCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l := &heldLease{ctx: leaseCtx, cancel: cancel, done: make(chan error, 1)}
 	go func() {
 		err := st.KeepLease(leaseCtx)
 		if err != nil {
-			s.log.Error("the server ends: another one uses its database", "error", err)
+			s.log.Error("stopping: another server uses this database", "error", err)
 		}
 		cancel()
 		l.done <- err
@@ -29,13 +29,13 @@ func (s *Server) holdLease(ctx context.Context, st *store.Store) *heldLease {
 	return l
 }
 
-// release returns why the tenancy ended before, if it did.
+// release gives up the lease. It returns the reason if the lease was lost before.
 func (l *heldLease) release() error {
 	l.cancel()
 	return <-l.done
 }
 
-// withContext returns a context that ends with the tenancy too.
+// withContext returns a context that also ends when the lease ends.
 func (l *heldLease) withContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(l.ctx, cancel)

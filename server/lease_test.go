@@ -38,13 +38,13 @@ func TestSecondServerRefusesToStart(t *testing.T) {
 	_, done := startServer(t, other)
 	err := awaitEnd(t, "the second server", done)
 	if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "used by another server: s1") {
-		t.Errorf("the second server ended with %v", err)
+		t.Errorf("second server: got %v, want a conflict that names s1", err)
 	}
 	awaitHealth(t, first, isHealthy)
 }
 
-// TestServerEndsWhenLeaseIsLost takes the lease away, as another server does after
-// the first has been frozen for a while.
+// TestServerEndsWhenLeaseIsLost takes the lease away, as another server does if this one was frozen
+// for too long.
 func TestServerEndsWhenLeaseIsLost(t *testing.T) {
 	url := databases.PostgreSQL(t)
 	s, done := startServer(t, config(url))
@@ -58,6 +58,6 @@ func TestServerEndsWhenLeaseIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := awaitEnd(t, "the server", done); !errors.Is(err, store.ErrLeaseLost) || !strings.Contains(err.Error(), "thief") {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("got %v, want ErrLeaseLost that names the thief", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// readinessHandler is what REST callers see: the views once the store is there, and before
-// that an honest answer.
+// readinessHandler passes requests to the REST handler once the store is open. Before that it
+// answers with the reason why the server is not available.
 type readinessHandler struct {
 	log     *slog.Logger
 	ready   *readiness
@@ -23,16 +23,15 @@ func newReadinessHandler(log *slog.Logger, ready *readiness) *readinessHandler {
 	return h
 }
 
-// setReady answers with the views from now on.
+// setReady makes handler answer all requests from now on.
 func (h *readinessHandler) setReady(handler http.Handler) { h.handler.Store(&handler) }
 
-// setUnavailable says why there are no views yet.
+// setUnavailable sets the reason why the REST handler is not available yet.
 func (h *readinessHandler) setUnavailable(err error) {
 	reason := err.Error()
 	h.reason.Store(&reason)
 }
 
-// ServeHTTP implements http.Handler.
 func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == livenessPath || r.URL.Path == readinessPath {
 		h.probe(w, r)
@@ -53,7 +52,7 @@ func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(w, http.StatusServiceUnavailable, body)
 }
 
-// The paths and the states that Spring Boot has for probes, and with it Clouddriver.
+// The paths and states of Spring Boot's probes, which Clouddriver has.
 const (
 	livenessPath  = "/health/liveness"
 	readinessPath = "/health/readiness"
@@ -62,13 +61,12 @@ const (
 	stateOutOfService = "OUT_OF_SERVICE"
 )
 
-// probe answers what decides whether the server is restarted, and whether it is
-// sent requests. As long as it can answer it lives: no restart brings a database
-// back.
+// probe answers liveness and readiness probes. A server that can answer is alive, because
+// restarting it would not bring a database back.
 func (h *readinessHandler) probe(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		h.write(w, http.StatusMethodNotAllowed, map[string]string{"message": r.URL.Path + " is read only"})
+		h.write(w, http.StatusMethodNotAllowed, map[string]string{"message": r.URL.Path + " is read-only"})
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
@@ -86,6 +84,6 @@ func (h *readinessHandler) write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
-		h.log.Debug("answer not sent", "error", err)
+		h.log.Debug("response not sent", "error", err)
 	}
 }

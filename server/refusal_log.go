@@ -16,16 +16,14 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// loggingCredentials is transport credentials that tell operators which connections came to
-// nothing, and why: gRPC itself is silent about them, and an agent that is refused
-// can say so in its own log only.
+// loggingCredentials is transport credentials that log which handshakes failed and why. gRPC itself
+// does not log them, and an agent can log its refusal only on its own side.
 type loggingCredentials struct {
 	credentials.TransportCredentials
 	refusals    *refusalLog
-	isPlaintext bool // whether they are plaintext
+	isPlaintext bool // whether the credentials are plaintext
 }
 
-// ServerHandshake implements credentials.TransportCredentials.
 func (c loggingCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secured, info, err := c.TransportCredentials.ServerHandshake(conn)
 	if err != nil {
@@ -38,24 +36,23 @@ func (c loggingCredentials) ServerHandshake(conn net.Conn) (net.Conn, credential
 	return secured, info, nil
 }
 
-// Clone implements credentials.TransportCredentials.
 func (c loggingCredentials) Clone() credentials.TransportCredentials {
 	return loggingCredentials{c.TransportCredentials.Clone(), c.refusals, c.isPlaintext}
 }
 
-// tlsDetectingConn is a plaintext connection that tells when the other side begins with
-// TLS. gRPC calls Read from one goroutine.
+// tlsDetectingConn is a plaintext connection that fails if the client starts a TLS handshake. gRPC
+// calls Read from one goroutine.
 type tlsDetectingConn struct {
 	net.Conn
 	refusals *refusalLog
 	hasRead  bool
 }
 
-const tlsHandshake = 0x16 // first byte of TLS
+const tlsHandshake = 0x16 // first byte of a TLS handshake record
 
-var errSpeaksTLS = errors.New("it speaks TLS, and this port is plaintext: set grpc.server.security.enabled, or clouddriver.insecure to true in the agent's configuration")
+var errSpeaksTLS = errors.New("the agent speaks TLS, but this port is plaintext: set grpc.server.security.enabled to true, or clouddriver.insecure to true in the agent's configuration")
 
-// Read implements net.Conn.
+// Read fails with errSpeaksTLS if the first byte starts a TLS handshake.
 func (c *tlsDetectingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.hasRead {
@@ -67,8 +64,8 @@ func (c *tlsDetectingConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// refusalLog logs connections that were refused: each reason of each host once in a
-// while, with how often it was seen meanwhile.
+// refusalLog logs refused connections: each kind of reason of each host once per refusalInterval,
+// with the number of refusals since.
 type refusalLog struct {
 	log *slog.Logger
 
@@ -85,7 +82,7 @@ type refusalEntry struct {
 
 const (
 	refusalInterval = time.Minute
-	maxRefusals     = 1000 // that are remembered; hosts beyond share one entry
+	maxRefusals     = 1000 // maximum number of entries; further hosts share one
 )
 
 func newRefusalLog(log *slog.Logger) *refusalLog {
@@ -94,7 +91,7 @@ func newRefusalLog(log *slog.Logger) *refusalLog {
 
 func (r *refusalLog) report(peer net.Addr, err error) {
 	if isClosedByPeer(err) {
-		r.log.Debug("connection closed before it was secured, as health checks of load balancers do", "peer", peer.String(), "error", err)
+		r.log.Debug("connection closed before the handshake", "peer", peer.String(), "error", err)
 		return
 	}
 	host, _, splitErr := net.SplitHostPort(peer.String())
@@ -103,12 +100,12 @@ func (r *refusalLog) report(peer net.Addr, err error) {
 	}
 	kind, reason := classifyHandshakeError(err)
 	if suppressed, ok := r.shouldLog(refusalKey{host, kind}, time.Now()); ok {
-		r.log.Warn("connection of an agent refused", "peer", peer.String(), "reason", reason, "unsaid", suppressed)
+		r.log.Warn("agent connection refused", "peer", peer.String(), "reason", reason, "unsaid", suppressed)
 	}
 }
 
-// shouldLog reports whether to log a refusal now, and how many were not logged since the
-// last time.
+// shouldLog reports whether to log a refusal now, and how many refusals were not logged since the
+// last one.
 func (r *refusalLog) shouldLog(key refusalKey, now time.Time) (suppressed int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,13 +138,14 @@ func (r *refusalLog) entryLocked(key refusalKey, now time.Time) *refusalEntry {
 	return r.entries[key]
 }
 
-// isClosedByPeer reports whether the other side left without a word.
+// isClosedByPeer reports whether the client closed the connection.
 func isClosedByPeer(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// classifyHandshakeError says what was wrong in words that lead to the setting, and of which kind
-// that is: the words may hold what the other side has chosen.
+// classifyHandshakeError returns the kind of an error, and a reason for operators that names the
+// setting to change. Refusals are counted by kind and not by reason, because the reason may contain
+// text that the client chose.
 func classifyHandshakeError(err error) (kind, reason string) {
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError
@@ -157,27 +155,27 @@ func classifyHandshakeError(err error) (kind, reason string) {
 	case errors.As(err, &certificate):
 		return "certificate", describeCertificateError(certificate)
 	case errors.As(err, &record):
-		return "plaintext", "it does not speak TLS, which this port does: set clouddriver.insecure to false in the agent's configuration"
+		return "plaintext", "the agent does not speak TLS, but this port requires it: set clouddriver.insecure to false in the agent's configuration"
 	case strings.Contains(err.Error(), "didn't provide a certificate"):
-		return "none", "it showed no client certificate: set clouddriver.tls.clientCertFile and clouddriver.tls.clientKeyFile in the agent's configuration"
+		return "none", "the agent sent no client certificate: set clouddriver.tls.clientCertFile and clouddriver.tls.clientKeyFile in the agent's configuration"
 	case strings.Contains(err.Error(), "remote error"):
-		return "remote", fmt.Sprintf("it ended the handshake, most likely as it does not trust this server's certificate: %s", err)
+		return "remote", fmt.Sprintf("the agent ended the handshake, probably because it does not trust this server's certificate: %s", err)
 	}
 	return "other", fmt.Sprintf("the TLS handshake failed: %.300s", err)
 }
 
 func describeCertificateError(err *tls.CertificateVerificationError) string {
-	subject := "its certificate"
+	subject := "the agent's certificate"
 	if len(err.UnverifiedCertificates) > 0 {
-		subject = fmt.Sprintf("its certificate %.200q", err.UnverifiedCertificates[0].Subject.String())
+		subject = fmt.Sprintf("the agent's certificate %.200q", err.UnverifiedCertificates[0].Subject.String())
 	}
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return subject + " was not signed by an authority of grpc.server.security.trustCertCollection"
+		return subject + " was not signed by an authority in grpc.server.security.trustCertCollection"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("%s is valid from %s to %s only", subject, invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s is valid only from %s to %s", subject, invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("%s was refused: %.300s", subject, err.Err)
+	return fmt.Sprintf("%s is invalid: %.300s", subject, err.Err)
 }

@@ -26,20 +26,19 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// logBuffer is a log that tests read while it is written.
+// logBuffer is a log that tests can read while it is written.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write implements io.Writer.
 func (l *logBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(b)
 }
 
-// matching returns the lines that hold all the parts.
+// matching returns the lines that contain all parts.
 func (l *logBuffer) matching(parts ...string) (lines []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,8 +54,8 @@ func (l *logBuffer) matching(parts ...string) (lines []string) {
 	return lines
 }
 
-// awaitLine returns the first line that holds all the parts. The server may say it a
-// little after the other side has noticed.
+// awaitLine returns the first line that contains all parts. It waits, because the server may log a
+// refusal shortly after the client has noticed it.
 func (l *logBuffer) awaitLine(t *testing.T, parts ...string) string {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
@@ -64,11 +63,11 @@ func (l *logBuffer) awaitLine(t *testing.T, parts ...string) string {
 			return lines[0]
 		}
 	}
-	t.Fatalf("the log never says %q:\n%s", parts, strings.Join(l.matching(), ""))
+	t.Fatalf("no log line with %q:\n%s", parts, strings.Join(l.matching(), ""))
 	return ""
 }
 
-// testCA is an authority for certificates.
+// testCA is a certificate authority.
 type testCA struct {
 	t    *testing.T
 	cert *x509.Certificate
@@ -81,7 +80,7 @@ func newTestCA(t *testing.T, name string) testCA {
 	return s
 }
 
-// issue makes a certificate that ends at a time.
+// issue returns a new certificate that expires at end.
 func (s testCA) issue(name string, end time.Time, authority bool) (tls.Certificate, *x509.Certificate, *ecdsa.PrivateKey) {
 	s.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -117,7 +116,7 @@ func (s testCA) pool() *x509.CertPool {
 	return pool
 }
 
-// startLoggedServer runs a server whose log can be read.
+// startLoggedServer starts a server whose log can be read.
 func startLoggedServer(t *testing.T, cfg Config) (*Server, *logBuffer) {
 	t.Helper()
 	logs := &logBuffer{}
@@ -138,7 +137,7 @@ func startLoggedServer(t *testing.T, cfg Config) (*Server, *logBuffer) {
 	return s, logs
 }
 
-// checkHealth asks over gRPC how the server is.
+// checkHealth calls the gRPC health service.
 func checkHealth(t *testing.T, s *Server, creds credentials.TransportCredentials) error {
 	t.Helper()
 	conn, err := grpc.NewClient(s.GRPC().String(), grpc.WithTransportCredentials(creds))
@@ -152,8 +151,8 @@ func checkHealth(t *testing.T, s *Server, creds credentials.TransportCredentials
 	return err
 }
 
-// TestRefusedAgentsAreLogged connects agents that a server with TLS must refuse,
-// and reads what its log says of each.
+// TestRefusedAgentsAreLogged connects agents that a server with TLS must refuse, and checks the log
+// line of each.
 func TestRefusedAgentsAreLogged(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	ca, foreign := newTestCA(t, "ca"), newTestCA(t, "foreign")
@@ -162,7 +161,8 @@ func TestRefusedAgentsAreLogged(t *testing.T) {
 	}
 	untrusting := client(ca.leaf("agent", later))
 	untrusting.RootCAs = foreign.pool()
-	// As its library would leave out a certificate that the server can't check.
+	// Send the certificate even though the server's list of authorities does not contain its
+	// issuer.
 	foreignClient := client()
 	foreignCert := foreign.leaf("stranger", later)
 	foreignClient.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &foreignCert, nil }
@@ -171,14 +171,14 @@ func TestRefusedAgentsAreLogged(t *testing.T) {
 			for _, tt := range []struct {
 				why    string
 				creds  credentials.TransportCredentials
-				reason []string // none where it gets in
+				reason []string // empty if the agent is accepted
 			}{
 				{"a good certificate", credentials.NewTLS(client(ca.leaf("agent", later))), nil},
-				{"no certificate", credentials.NewTLS(client()), []string{"it showed no client certificate", "clouddriver.tls.clientCertFile"}},
+				{"no certificate", credentials.NewTLS(client()), []string{"sent no client certificate", "clouddriver.tls.clientCertFile"}},
 				{"a foreign certificate", credentials.NewTLS(foreignClient), []string{"CN=stranger", "grpc.server.security.trustCertCollection"}},
-				{"an expired certificate", credentials.NewTLS(client(ca.leaf("old", time.Now().Add(-time.Hour)))), []string{"CN=old", "is valid from"}},
+				{"an expired certificate", credentials.NewTLS(client(ca.leaf("old", time.Now().Add(-time.Hour)))), []string{"CN=old", "is valid only from"}},
 				{"plaintext", insecure.NewCredentials(), []string{"does not speak TLS", "clouddriver.insecure"}},
-				{"one that does not trust the server", credentials.NewTLS(untrusting), []string{"does not trust this server's certificate"}},
+				{"a client that does not trust the server", credentials.NewTLS(untrusting), []string{"does not trust this server's certificate"}},
 			} {
 				t.Run(tt.why, func(t *testing.T) {
 					cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
@@ -187,17 +187,17 @@ func TestRefusedAgentsAreLogged(t *testing.T) {
 					s, logs := startLoggedServer(t, cfg)
 					err := checkHealth(t, s, tt.creds)
 					if (err == nil) != (tt.reason == nil) {
-						t.Errorf("got %v", err)
+						t.Errorf("got error %v", err)
 					}
 					if tt.reason == nil {
 						if refused := logs.matching("level=WARN"); len(refused) > 0 {
-							t.Errorf("the log says %q", refused)
+							t.Errorf("unexpected log lines %q", refused)
 						}
 						return
 					}
-					line := logs.awaitLine(t, append(tt.reason, "level=WARN", "connection of an agent refused", "peer=127.0.0.1:")...)
-					if refused := logs.matching("connection of an agent refused"); len(refused) != 1 {
-						t.Errorf("the log says %q besides %q", refused, line)
+					line := logs.awaitLine(t, append(tt.reason, "level=WARN", "agent connection refused", "peer=127.0.0.1:")...)
+					if refused := logs.matching("agent connection refused"); len(refused) != 1 {
+						t.Errorf("got log lines %q, want only %q", refused, line)
 					}
 				})
 			}
@@ -211,9 +211,9 @@ func TestTLSAgentAtPlaintextPort(t *testing.T) {
 		t.Error(err)
 	}
 	if err := checkHealth(t, s, credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})); err == nil {
-		t.Error("TLS was taken by a plaintext port")
+		t.Error("a plaintext port accepted TLS")
 	}
-	logs.awaitLine(t, "level=WARN", "it speaks TLS, and this port is plaintext")
+	logs.awaitLine(t, "level=WARN", "the agent speaks TLS, but this port is plaintext")
 }
 
 // TestHealthChecksAreNotLogged opens and closes connections, as load balancers do.
@@ -233,7 +233,7 @@ func TestHealthChecksAreNotLogged(t *testing.T) {
 		t.Error(err)
 	}
 	if found := logs.matching("level=WARN"); len(found) > 0 {
-		t.Errorf("the log says %q", found)
+		t.Errorf("unexpected log lines %q", found)
 	}
 }
 
@@ -246,13 +246,13 @@ func TestRefusalLogIsRateLimited(t *testing.T) {
 		}
 	}
 	if logged != 1 {
-		t.Errorf("one host was told of %d times at once", logged)
+		t.Errorf("one host was logged %d times at once", logged)
 	}
 	if _, ok := r.shouldLog(refusalKey{"10.0.0.1", "plaintext"}, now); !ok {
-		t.Error("another reason of the host was not told")
+		t.Error("another reason of the same host was not logged")
 	}
 	if suppressed, ok := r.shouldLog(refusalKey{"10.0.0.1", "none"}, now.Add(refusalInterval)); !ok || suppressed != 999 {
-		t.Errorf("after a minute: told %v, with %d not told before", ok, suppressed)
+		t.Errorf("after a minute: got logged %v with %d suppressed", ok, suppressed)
 	}
 	logged = 0
 	for i := range 5 * maxRefusals {
@@ -261,9 +261,9 @@ func TestRefusalLogIsRateLimited(t *testing.T) {
 		}
 	}
 	if logged > maxRefusals+1 || len(r.entries) > maxRefusals+1 {
-		t.Errorf("%d hosts made %d lines and %d entries", 5*maxRefusals, logged, len(r.entries))
+		t.Errorf("%d hosts: got %d lines and %d entries", 5*maxRefusals, logged, len(r.entries))
 	}
 	if _, ok := r.shouldLog(refusalKey{"host-late", "none"}, now.Add(2*refusalInterval)); !ok {
-		t.Error("a new host was not told of when the others were quiet")
+		t.Error("a new host was not logged after the other hosts were quiet")
 	}
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// streamBytes bounds the streams of changes, of which each takes 512 KiB while it
-// waits. A stream lasts, so that who finds no room is told so soon.
+// streamBytes limits the memory of change streams. Each takes 512 KiB while it is open. A stream
+// that finds no memory is rejected soon, because streams last long and waiting would not help.
 const streamBytes = 128 << 20
 
-// newRESTHandler are all that readers can ask for.
+// newRESTHandler returns the handler of both REST APIs.
 func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *assignment.Registry, agentServer *agentserver.Server, dispatcher *dispatch.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
@@ -50,8 +50,8 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 	}
 	clouddriverHandler := clouddriver.New(cfg)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A ServeMux redirects paths with two slashes, which Orca sends for
-		// cluster-scoped objects, so only our own paths go through one.
+		// Only our own paths go through a ServeMux, because it redirects paths with two slashes,
+		// which Orca sends for cluster-scoped objects.
 		if strings.HasPrefix(r.URL.Path, "/vedette/v1/") {
 			mux.ServeHTTP(w, r)
 			return
@@ -60,13 +60,13 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 	}), nil
 }
 
-// fleet shows the roster as the API has it.
+// fleet implements api's view of the connected agents.
 type fleet struct {
 	assignments *assignment.Registry
 	server      vedette.ServerID
 }
 
-// Agents implements what the API asks for.
+// Agents returns the connected agents, ordered by ID.
 func (f fleet) Agents() []api.Agent {
 	var agents []api.Agent
 	for _, m := range f.assignments.Members() {
@@ -81,7 +81,8 @@ func (f fleet) Agents() []api.Agent {
 	return agents
 }
 
-// Freshness implements what the API asks for.
+// Freshness returns the time up to which an account is complete, and whether an agent reports it
+// now.
 func (f fleet) Freshness(account vedette.AccountName) (time.Time, bool) {
 	return f.assignments.Freshness(account)
 }

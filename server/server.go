@@ -1,6 +1,5 @@
-// Package server puts the server's stations together: agents come in through
-// the gate, what they report goes through ingest into the store, and readers
-// are answered from there.
+// Package server assembles the server. Agents connect to the agent server, their changes go through
+// ingest into the store, and the REST APIs answer from the store.
 package server
 
 import (
@@ -33,32 +32,31 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// Config is all that a server must know.
+// Config configures a server.
 type Config struct {
 	ID      vedette.ServerID
-	Host    string // that it runs on
+	Host    string // host name of this machine
 	Version string
 
 	REST    string // address to listen on, host:port
 	RESTTLS *tls.Config
-	// RESTHosts are names that REST may be called by where it listens on a loopback
-	// address, besides addresses and localhost.
+	// RESTHosts are additional host names that REST accepts if it listens on a loopback address. IP
+	// addresses and localhost are always accepted.
 	RESTHosts []string
-	// ReadBytes is the memory that answers to readers may take together; 0 means 64 MiB.
+	// ReadBytes is the memory that all REST responses may take together; 0 means 64 MiB.
 	ReadBytes int64
 	GRPC      string
-	GRPCTLS   *tls.Config // nil speaks plain text
+	GRPCTLS   *tls.Config // nil means plaintext
 
 	Store       store.Config
 	Accounts    accounts.Config
 	Ingest      ingest.Config
-	AgentServer agentserver.Config // its Server and Version are filled in
-	Dispatch    dispatch.Config    // its Server is filled in
-	Tasks       task.Config        // what they reach is filled in
-	// Fiat knows what users may do; nil where there is none.
+	AgentServer agentserver.Config // Run fills in ServerID and Version
+	Dispatch    dispatch.Config    // Run fills in Server
+	Tasks       task.Config        // Run fills in the store and what else tasks use
+	// Fiat configures authorization; nil if there is no Fiat.
 	Fiat *authorize.FiatConfig
-	// Clouddriver is how accounts are shown to Spinnaker; what it reads from is
-	// filled in.
+	// Clouddriver configures Clouddriver's API. Run fills in what it reads from.
 	Clouddriver clouddriver.Config
 }
 
@@ -70,12 +68,12 @@ type Server struct {
 	grpc        net.Listener
 	handler     *readinessHandler
 	agentServer *deferredAgentServer
-	// ready is told over REST and gRPC.
+	// ready is reported over REST and gRPC.
 	ready *readiness
 }
 
-// Listen takes the ports, so that whoever starts a server knows at once whether
-// it can. Nothing is served before Run.
+// Listen opens the ports, so that a start fails at once if a port is taken. Nothing is served
+// before Run.
 func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	rest, err := listen("REST", cfg.REST)
 	if err != nil {
@@ -92,19 +90,19 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 func listen(what, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "listen for %s on %s: %w; is another server running, or must the port be another one?", what, address, err)
+		return nil, vedette.Errorf(vedette.Invalid, "listen for %s on %s: %w: stop the program that uses the port, or configure another one", what, address, err)
 	}
 	return l, nil
 }
 
-// REST returns the address that REST is served on.
+// REST returns the address of the REST API.
 func (s *Server) REST() net.Addr { return s.rest.Addr() }
 
 // GRPC returns the address that agents connect to.
 func (s *Server) GRPC() net.Addr { return s.grpc.Addr() }
 
-// Run serves until ctx ends. While the database does not answer, health says so
-// and agents are not let in.
+// Run serves until ctx ends. While the database does not answer, the health endpoints report it and
+// agents wait.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	defer context.AfterFunc(ctx, s.ready.drain)()
@@ -115,7 +113,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// run opens the store and works while it is this server's.
+// run opens the store, and serves while this server holds the lease.
 func (s *Server) run(ctx context.Context) error {
 	st, err := s.openStore(ctx)
 	if err != nil {
@@ -125,12 +123,12 @@ func (s *Server) run(ctx context.Context) error {
 	lease := s.holdLease(ctx, st)
 	err = s.runServices(ctx, lease, st)
 	if lost := lease.release(); lost != nil {
-		return lost // what else went wrong went wrong because of that
+		return lost // any other error is a consequence of that
 	}
 	return err
 }
 
-// runServices runs what stands on the store, in the order of the flow.
+// runServices runs everything that needs the store, in the order of the flow of changes.
 func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.Store) error {
 	ctx, cancel := lease.withContext(ctx)
 	defer cancel()
@@ -156,8 +154,8 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return accountRules.Run(ctx) })
 	group.Go(func() error { return assignments.Run(ctx) })
-	// Agents stay until the tasks have ended, which reach clusters through them. Others
-	// go elsewhere at once.
+	// New agents are rejected at once and connect elsewhere. Connected agents stay until the tasks
+	// have ended, because tasks reach clusters through them.
 	stopDrain := context.AfterFunc(ctx, agentServer.StopAccepting)
 	defer stopDrain()
 	serveCtx, stopServing := context.WithCancel(lease.ctx)
@@ -168,8 +166,8 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	return group.Wait()
 }
 
-// openStore waits for a database that does not answer, and gives up on one that
-// answers with what waiting can't cure.
+// openStore opens the store. It retries while the database does not answer, and fails if retrying
+// would not help.
 func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 	var st *store.Store
 	cfg := s.cfg.Store
@@ -181,19 +179,20 @@ func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 	return st, err
 }
 
-// recoverState releases the accounts of the last run, and ends its operations. The
-// database may have gone again since it was opened.
+// recoverState releases the accounts and ends the operations of the last run. It retries, because
+// the database may be unavailable again.
 func (s *Server) recoverState(ctx context.Context, assignments *assignment.Registry, dispatcher *dispatch.Dispatcher) error {
 	if err := s.retryWhileUnavailable(ctx, func() error { return assignments.Recover(ctx) }); err != nil {
-		return fmt.Errorf("release accounts of the last run: %w", err)
+		return fmt.Errorf("release the accounts of the last run: %w", err)
 	}
 	if err := s.retryWhileUnavailable(ctx, func() error { return dispatcher.Recover(ctx) }); err != nil {
-		return fmt.Errorf("end operations of the last run: %w", err)
+		return fmt.Errorf("end the operations of the last run: %w", err)
 	}
 	return nil
 }
 
-// retryWhileUnavailable tries what needs the database until that answers.
+// retryWhileUnavailable calls do until it succeeds or fails with an error other than
+// vedette.Unavailable.
 func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 500*time.Millisecond, 3*time.Second
@@ -204,7 +203,7 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 		}
 		if err != nil {
 			s.handler.setUnavailable(err)
-			s.log.Warn("database does not answer; tried again", "error", err)
+			s.log.Warn("retrying: database does not answer", "error", err)
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
@@ -243,7 +242,7 @@ func (s *Server) credentials() credentials.TransportCredentials {
 	return loggingCredentials{credentials.NewTLS(s.cfg.GRPCTLS), refusals, false}
 }
 
-// newGRPC makes the gRPC server, which says that it is not ready from the start.
+// newGRPC returns the gRPC server, which reports that it is not ready.
 func (s *Server) newGRPC() *grpc.Server {
 	srv := grpc.NewServer(append(agentserver.ServerOptions(), grpc.Creds(s.credentials()))...)
 	s.agentServer.register(srv)
@@ -252,7 +251,7 @@ func (s *Server) newGRPC() *grpc.Server {
 	return srv
 }
 
-// serveGRPC serves until the server is stopped.
+// serveGRPC serves until srv is stopped.
 func (s *Server) serveGRPC(srv *grpc.Server) error {
 	if err := srv.Serve(s.grpc); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve agents on %s: %w", s.grpc.Addr(), err)
@@ -260,13 +259,13 @@ func (s *Server) serveGRPC(srv *grpc.Server) error {
 	return nil
 }
 
-// serveAgents lets agents in. When ctx ends it asks them to leave, so that they go
-// elsewhere before the connection breaks.
+// serveAgents accepts agents. When ctx ends it asks them to leave, so that they connect elsewhere
+// before their connection breaks.
 func (s *Server) serveAgents(ctx context.Context, agentServer *agentserver.Server) error {
 	s.agentServer.bind(agentServer.Register)
 	<-ctx.Done()
 	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	agentServer.Drain(drainCtx, "the server is going away")
+	agentServer.Drain(drainCtx, "the server is stopping")
 	return nil
 }

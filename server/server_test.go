@@ -25,7 +25,7 @@ func config(url string) Config {
 
 var discardLogger = slog.New(slog.DiscardHandler)
 
-// startServer runs a server until the test ends and returns what Run will return.
+// startServer runs a server until the test ends, and returns a channel with the result of Run.
 func startServer(t *testing.T, cfg Config) (*Server, <-chan error) {
 	t.Helper()
 	s, err := Listen(cfg, discardLogger)
@@ -45,7 +45,7 @@ func startServer(t *testing.T, cfg Config) (*Server, <-chan error) {
 	return s, done
 }
 
-// awaitHealth asks until the answer fits, and returns it.
+// awaitHealth requests the health endpoint until the response matches, and returns it.
 func awaitHealth(t *testing.T, s *Server, matches func(code int, body string) bool) {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -60,13 +60,13 @@ func awaitHealth(t *testing.T, s *Server, matches func(code int, body string) bo
 			}
 		}
 		if deadline.Err() != nil {
-			t.Fatalf("health never fitted; the last was %s", last)
+			t.Fatalf("health never matched; the last response was %s", last)
 		}
 	}
 }
 
-// TestUnreachableDatabaseIsReported asks that the server starts, says what is wrong, and
-// lets nobody take its answers for the truth.
+// TestUnreachableDatabaseIsReported checks that the server starts without a database, reports the
+// reason, and does not return empty lists.
 func TestUnreachableDatabaseIsReported(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -77,7 +77,7 @@ func TestUnreachableDatabaseIsReported(t *testing.T) {
 	s, _ := startServer(t, config("postgres://me:hidden@"+address+"/vedette?sslmode=disable"))
 	awaitHealth(t, s, func(code int, body string) bool {
 		if strings.Contains(body, "hidden") {
-			t.Fatalf("health tells the password: %s", body)
+			t.Fatalf("health contains the password: %s", body)
 		}
 		return code == http.StatusServiceUnavailable && strings.Contains(body, "DOWN") && strings.Contains(body, address)
 	})
@@ -90,7 +90,7 @@ func TestUnreachableDatabaseIsReported(t *testing.T) {
 		Error struct{ Kind vedette.ErrorKind }
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&response); err != nil || response.Error.Kind != vedette.Unavailable || resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("accounts answered %s, %+v, %v", resp.Status, response, err)
+		t.Errorf("accounts: got %s, %+v, %v", resp.Status, response, err)
 	}
 }
 
@@ -100,10 +100,10 @@ func TestInvalidDatabaseEndsServer(t *testing.T) {
 		select {
 		case err := <-done:
 			if vedette.KindOf(err) == "" || vedette.KindOf(err) == vedette.Unavailable {
-				t.Errorf("%s: ended with %v, want an error that waiting can't cure", url, err)
+				t.Errorf("%s: got %v, want a permanent error", url, err)
 			}
 		case <-time.After(20 * time.Second):
-			t.Errorf("%s: the server waits for what will never be", url)
+			t.Errorf("%s: the server retries a permanent error", url)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestFiatGovernsBothAPIs holds that what Fiat says counts for both APIs.
+// TestFiatGovernsBothAPIs checks that Fiat's permissions apply to both APIs.
 func TestFiatGovernsBothAPIs(t *testing.T) {
 	fiat := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/authorize/admin" {
@@ -164,13 +164,13 @@ func TestFiatGovernsBothAPIs(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != tt.status {
-			t.Errorf("%s by %q: %d, want %d", tt.path, tt.user, response.StatusCode, tt.status)
+			t.Errorf("%s by %q: got %d, want %d", tt.path, tt.user, response.StatusCode, tt.status)
 		}
 	}
 }
 
-// TestOperationsAreValidated submits an operation to a server that runs as it does
-// in earnest: its path is there, and the accounts are those of the database.
+// TestOperationsAreValidated submits an operation to a real server, to check that the path exists
+// and that the accounts come from the database.
 func TestOperationsAreValidated(t *testing.T) {
 	s, _ := startServer(t, config("sqlite:"+filepath.Join(t.TempDir(), "vedette.db")))
 	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })

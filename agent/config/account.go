@@ -7,126 +7,125 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// Account is one cluster under the name that users know it by. It has the keys
-// of the predecessor and of Clouddriver, so that an entry can be copied from
-// either.
+// Account is one cluster, under the name that users know. Entries may be copied
+// from the predecessor's file or from Clouddriver's.
 type Account struct {
 	// Name of the account, unique in the whole installation.
 	Name string `config:"name"`
-	// File with the kubeconfig. It is read again when it changes, with the certificates that it names. Without it, serviceAccount and kubeconfigContents, the default kubeconfig is used, as by kubectl.
+	// Kubeconfig file. The agent reads it again when it, or a certificate that it names, changes. If kubeconfigFile, kubeconfigContents and serviceAccount are all unset, the agent uses the default kubeconfig, as kubectl does.
 	KubeconfigFile string `config:"kubeconfigFile"`
-	// The kubeconfig itself.
+	// The kubeconfig itself, in place of a file.
 	KubeconfigContents configfile.Secret `config:"kubeconfigContents"`
-	// Context within the kubeconfig; by default its current one.
+	// Context in the kubeconfig. Default: the current context.
 	Context string `config:"context"`
-	// Use the pod's own service account and cluster. It wins over a kubeconfig, as in Clouddriver.
+	// Use the pod's service account and cluster. Takes precedence over a kubeconfig, as in Clouddriver.
 	ServiceAccount bool `config:"serviceAccount" default:"false"`
-	// Accept any certificate of the API server.
+	// Do not verify the API server's certificate. Anyone on the network path can then read and change what the agent sends.
 	Insecure bool `config:"insecure" default:"false"`
-	// Ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY towards this cluster.
+	// Connect to this cluster directly: ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 	NoProxy bool `config:"noProxy" default:"false"`
 
-	// Kinds to cache, for example deployment; by default those that the server names. Not together with omitKinds.
+	// Kinds to cache, for example deployment or CronTab.stable.example.com. Default: the kinds of the server's cache.kinds. Cannot be combined with omitKinds.
 	Kinds []string `config:"kinds"`
 	// Kinds not to cache.
 	OmitKinds []string `config:"omitKinds"`
-	// Namespaces to watch, each with watches of its own; by default all. Not together with omitNamespaces.
+	// Namespaces to watch. Default: all. Each kind costs one watch per namespace. Cannot be combined with omitNamespaces.
 	Namespaces []string `config:"namespaces"`
 	// Namespaces not to watch.
 	OmitNamespaces []string `config:"omitNamespaces"`
-	// Ask for nothing that is not in a namespace; namespaces and customResourceDefinitions then say what there is.
+	// Never request cluster-scoped resources, for agents without cluster-wide rights. Set namespaces and customResourceDefinitions too, because the agent cannot list them then.
 	OnlyNamespacedResources bool `config:"onlyNamespacedResources" default:"false"`
-	// Cache only what Spinnaker deployed.
+	// Cache only objects that Spinnaker deployed.
 	OnlySpinnakerManaged bool `config:"onlySpinnakerManaged" default:"false"`
-	// Custom kinds, where onlyNamespacedResources keeps the agent from asking for them.
+	// Custom kinds of the cluster. Needed only with onlyNamespacedResources.
 	CustomResourceDefinitions []CustomResourceDefinition `config:"customResourceDefinitions"`
 	// How Spinnaker treats custom kinds.
 	CustomResources []CustomResource `config:"customResources"`
-	// Milliseconds for which a resourceVersion may be resumed from without a list: the API server says itself which ones it still knows, and whatever it knows is resumed from.
-	MaxResumableResourceAgeMs int `config:"maxResumableResourceAgeMs,unused" default:"300000"`
+	// The API server decides which resourceVersions it still knows; the agent resumes from each of them.
+	MaxResumableResourceAgeMs int `config:"maxResumableResourceAgeMs,ignored" default:"300000"`
 
-	// Roles that may use the account: a list of READ, WRITE and EXECUTE with roles each, or one map of them. Left out, the account is open to everyone.
+	// Roles that may use the account: a list of READ, WRITE and EXECUTE with roles each, or one map of them. If unset, everyone may use the account. An account with unreadable permissions is left out.
 	Permissions Permissions `config:"permissions"`
-	// Roles that may read and write, where there are no permissions: Clouddriver's older form.
+	// Roles that may read and write, if permissions is unset. An older form of Clouddriver's.
 	RequiredGroupMembership []string `config:"requiredGroupMembership"`
-	// Environment as Spinnaker shows it; by default the account's name.
+	// Environment that Spinnaker shows. Default: the account's name.
 	Environment string `config:"environment"`
-	// Sort of account as Spinnaker shows it; by default the account's name.
+	// Account type that Spinnaker shows. Default: the account's name.
 	AccountType string `config:"accountType"`
 	// Kinds in Spinnaker's view of raw resources.
 	RawResources *RawResources `config:"rawResourcesEndpointConfig"`
 	// Show the relationships of all objects of an application.
 	CacheAllApplicationRelationships bool `config:"cacheAllApplicationRelationships" default:"false"`
 
-	// Show the CPU and memory that a pod's containers use with its manifest. The cluster's metrics server is asked when somebody looks.
+	// Show CPU and memory of a pod's containers with its manifest. Costs one request to the cluster's metrics server per view.
 	Metrics bool `config:"metrics" default:"true"`
-	// Let a deployment wait for kinds that Clouddriver calls stable as soon as they are there: until a CustomResourceDefinition is established, an APIService available, a PersistentVolumeClaim bound, a Namespace active, a Service of type LoadBalancer or an Ingress has an address, a PodDisruptionBudget was seen, and custom resources are ready by their conditions (Ready, Available, Reconciling, Stalled). A claim that is bound with its first pod only must not be deployed in a stage before that pod's.
+	// Make deployments wait for kinds that Clouddriver calls stable at once: until a CustomResourceDefinition is established, an APIService is available, a PersistentVolumeClaim is bound, a Namespace is active, a LoadBalancer Service or an Ingress has an address, a PodDisruptionBudget is observed, and custom resources are ready by their conditions (Ready, Available, Reconciling, Stalled). Do not use it if a stage deploys a claim that is bound only when its first pod, deployed by a later stage, starts.
 	CheckReadiness bool `config:"checkReadiness" default:"false"`
-	// Keep with Spinnaker's tasks what became of each change of the cluster, where the server has tasks.persistOutput.
+	// Keep the output of each change with Spinnaker's tasks, if the server has tasks.persistOutput set.
 	Debug bool `config:"debug" default:"false"`
-	// OAuth scopes, for Google's clusters.
-	OAuthScopes []string `config:"oAuthScopes,unused"`
+	// OAuth scopes to request, for clusters of Google.
+	OAuthScopes []string `config:"oAuthScopes,planned,warn"`
 	// File with an OAuth service account.
-	OAuthServiceAccount string `config:"oAuthServiceAccount,unused"`
-	// Service account of the agent's pod, in samples.
-	ServiceAccountName string `config:"serviceAccountName,unused"`
+	OAuthServiceAccount string `config:"oAuthServiceAccount,planned,warn"`
+	// Appears in the predecessor's samples only; the pod's specification decides.
+	ServiceAccountName string `config:"serviceAccountName,ignored"`
 	ClouddriverAccount
 }
 
-// ClouddriverAccount are keys of Clouddriver that mean nothing to an agent.
+// ClouddriverAccount holds keys of Clouddriver that an agent does not need.
 type ClouddriverAccount struct {
-	// kubectl to run: none is run.
-	KubectlExecutable string `config:"kubectlExecutable,unused"`
-	// Its time limit in seconds.
-	KubectlRequestTimeoutSeconds int `config:"kubectlRequestTimeoutSeconds,unused"`
-	// Most objects to cache of a kind.
-	CachingPolicies configfile.Ignored `config:"cachingPolicies,unused"`
-	// Polling threads: nothing is polled.
-	CacheThreads int `config:"cacheThreads,unused"`
-	// Seconds between polls.
-	CacheIntervalSeconds int `config:"cacheIntervalSeconds,unused"`
-	// Ask for permissions at start.
-	CheckPermissionsOnStartup bool `config:"checkPermissionsOnStartup,unused"`
-	// How names become applications: by annotations, always.
-	NamingStrategy string `config:"namingStrategy,unused"`
-	// Version of Clouddriver's provider: the second is the only one left.
-	ProviderVersion string `config:"providerVersion,unused"`
-	// Docker registries of the first version.
-	DockerRegistries configfile.Ignored `config:"dockerRegistries,unused"`
-	// Whether the first version set up pull secrets.
-	ConfigureImagePullSecrets bool `config:"configureImagePullSecrets,unused"`
-	// Read manifests from the cluster: manifests always are.
-	LiveManifestCalls bool `config:"liveManifestCalls,unused"`
+	// The agent does not run kubectl.
+	KubectlExecutable string `config:"kubectlExecutable,ignored"`
+	// The agent does not run kubectl.
+	KubectlRequestTimeoutSeconds int `config:"kubectlRequestTimeoutSeconds,ignored"`
+	// Memory and traffic do not depend on how many objects of a kind there are, so no limit is needed.
+	CachingPolicies configfile.Ignored `config:"cachingPolicies,ignored"`
+	// The agent watches and does not poll.
+	CacheThreads int `config:"cacheThreads,ignored"`
+	// The agent watches and does not poll.
+	CacheIntervalSeconds int `config:"cacheIntervalSeconds,ignored"`
+	// The agent reports each kind that it may not read, and tries again.
+	CheckPermissionsOnStartup bool `config:"checkPermissionsOnStartup,ignored"`
+	// Applications always come from annotations and names.
+	NamingStrategy string `config:"namingStrategy,ignored"`
+	// Only version 2 of Clouddriver's provider still exists.
+	ProviderVersion string `config:"providerVersion,ignored"`
+	// Belonged to version 1 of Clouddriver's provider.
+	DockerRegistries configfile.Ignored `config:"dockerRegistries,ignored"`
+	// Belonged to version 1 of Clouddriver's provider.
+	ConfigureImagePullSecrets bool `config:"configureImagePullSecrets,ignored"`
+	// The store answers while the kind's feed is live; otherwise the server reads the manifest from the cluster.
+	LiveManifestCalls bool `config:"liveManifestCalls,ignored,warn"`
 }
 
 // CustomResourceDefinition declares a custom kind.
 type CustomResourceDefinition struct {
-	// Kind and group, as in CronTab.stable.example.com.
+	// Kind and group, for example CronTab.stable.example.com.
 	Kind string `config:"kind"`
 	// Namespaced or Cluster.
 	Scope string `config:"scope" default:"Namespaced"`
 }
 
-// CustomResource is how Spinnaker treats a custom kind.
+// CustomResource defines how Spinnaker treats a custom kind.
 type CustomResource struct {
-	// Kind and group, as in CronTab.stable.example.com.
+	// Kind and group, for example CronTab.stable.example.com.
 	KubernetesKind string `config:"kubernetesKind"`
 	// Spinnaker's kind: unclassified, instances, serverGroups, serverGroupManagers, loadBalancers, securityGroups or configs.
 	SpinnakerKind string `config:"spinnakerKind" default:"unclassified"`
-	// Place in the order of a deployment: lower is earlier.
+	// Position in the order of a deployment; lower is earlier.
 	DeployPriority string `config:"deployPriority" default:"100"`
-	// Give each version a name of its own.
+	// Give each version an object name of its own.
 	Versioned bool `config:"versioned" default:"false"`
-	// Whether objects are in namespaces.
+	// Whether objects of the kind are in namespaces.
 	Namespaced *bool `config:"namespaced"`
 }
 
-// RawResources says which kinds the view of raw resources shows. Entries are
+// RawResources selects the kinds in the view of raw resources. Entries are
 // regular expressions.
 type RawResources struct {
 	// Kinds to show.
 	KindExpressions []string `config:"kindExpressions" json:"kindExpressions,omitempty"`
-	// Kinds not to show.
+	// Kinds to hide.
 	OmitKindExpressions []string `config:"omitKindExpressions" json:"omitKindExpressions,omitempty"`
 }
 

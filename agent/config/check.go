@@ -21,7 +21,7 @@ func (c *Config) check() {
 		c.addProblem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)
 	}
 	if c.Server.SSL.Enabled && c.Server.SSL.CertFile == "" {
-		c.addProblem("server.ssl.enabled", "%q is true, and %q is missing", "server.ssl.enabled", "server.ssl.certFile")
+		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing", "server.ssl.enabled", "server.ssl.certFile")
 	}
 	if c.Outbox.MaxBytes < 64<<10 {
 		c.addProblem("outbox.maxBytes", "%q must be 64KiB or more, or a big object would never fit", "outbox.maxBytes")
@@ -73,7 +73,7 @@ func (c *Config) checkLogging() {
 func (c *Config) checkClouddriver() {
 	cd := c.Clouddriver
 	if host, _, err := net.SplitHostPort(cd.GRPC); err != nil || host == "" {
-		c.addProblem("clouddriver.grpc", "%q must be a host and a port such as spin-clouddriver-grpc:9091, and %q stands there", "clouddriver.grpc", cd.GRPC)
+		c.addProblem("clouddriver.grpc", "%q must be a host and a port such as spin-clouddriver-grpc:9091, got %q", "clouddriver.grpc", cd.GRPC)
 	}
 	if cd.TLS.ClientKeyFile != "" && cd.TLS.ClientCertFile == "" {
 		c.addProblem("clouddriver.tls.clientKeyFile", "%q is set, and %q is missing", "clouddriver.tls.clientKeyFile", "clouddriver.tls.clientCertFile")
@@ -104,20 +104,20 @@ func (c *Config) checkBackoff(path string, b Backoff) {
 
 func (c *Config) checkPort(path string, port int) {
 	if port < 0 || port > 65535 {
-		c.addProblem(path, "%q must be a port from 0 to 65535, and %d stands there", path, port)
+		c.addProblem(path, "%q must be a port from 0 to 65535, got %d", path, port)
 	}
 }
 
 func (c *Config) checkNotNegative(path string, n int) {
 	if n < 0 {
-		c.addProblem(path, "%q must not be negative, and %d stands there", path, n)
+		c.addProblem(path, "%q must not be negative, got %d", path, n)
 	}
 }
 
 // checkOneOf checks a word in any case.
 func (c *Config) checkOneOf(path, value string, allowed ...string) {
 	if !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, value) }) {
-		c.addProblem(path, "%q must be one of %s, and %q stands there", path, strings.Join(allowed, ", "), value)
+		c.addProblem(path, "%q must be one of %s, got %q", path, strings.Join(allowed, ", "), value)
 	}
 }
 

@@ -8,46 +8,49 @@ import (
 	"github.com/vedette-io/vedette/internal/keypair"
 )
 
-// Clouddriver is the server and how to reach it. It has the predecessor's name.
+// Clouddriver configures the connection to the server. The key keeps the
+// predecessor's name.
 type Clouddriver struct {
-	// Host and port of the server, or of a gRPC proxy before it.
+	// Host and port of the server, or of a gRPC proxy in front of it. HTTP/2 must work on the whole path.
 	GRPC string `config:"grpc" default:"spin-clouddriver-grpc:9091"`
-	// Connect without TLS. By default true only while nothing is set below clouddriver.tls.
+	// Connect without TLS. Default: true if nothing below clouddriver.tls is set, otherwise false.
 	Insecure *bool `config:"insecure"`
-	// Ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY towards the server.
-	NoProxy bool    `config:"noProxy" default:"false"`
-	TLS     TLS     `config:"tls"`
+	// Connect to the server directly: ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+	NoProxy bool `config:"noProxy" default:"false"`
+	// Security of the connection to the server.
+	TLS TLS `config:"tls"`
+	// Credentials for a proxy in front of the server.
 	Auth    Auth    `config:"auth"`
-	Backoff Backoff `config:"backoff,unused"`
-	// Seconds between two signs of life; 0 for what the server asks for.
-	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,unused" default:"20"`
-	// Seconds to wait for the answer to one before the connection counts as lost; 0 for three times the above.
-	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,unused" default:"0"`
-	// Seconds without an operation after which to connect anew; 0 for never.
-	KeepAliveOperationSeconds int `config:"keepAliveOperationSeconds,unused" default:"0"`
-	// How results of operations were sent again: they are resumed with the connection now.
-	ResponseRetries ResponseRetries `config:"responseRetries,unused"`
-	// The predecessor's undocumented twin of responseRetries.
-	Retries ClouddriverRetries `config:"retries,unused"`
-	// Seconds between attempts to be given an account to cache.
-	CacheRetryIntervalSeconds int `config:"cacheRetryIntervalSeconds,unused" default:"0"`
+	Backoff Backoff `config:"backoff,planned"`
+	// The server's agents.pulseSeconds decides.
+	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,ignored" default:"20"`
+	// Three missed heartbeats end a connection.
+	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,ignored" default:"0"`
+	// Heartbeats detect a dead connection, with or without operations.
+	KeepAliveOperationSeconds int `config:"keepAliveOperationSeconds,ignored" default:"0"`
+	// Outcomes are sent again until the server acknowledges them.
+	ResponseRetries ResponseRetries `config:"responseRetries,ignored"`
+	// Outcomes are sent again until the server acknowledges them.
+	Retries ClouddriverRetries `config:"retries,ignored"`
+	// The server assigns a free account to a waiting agent at once.
+	CacheRetryIntervalSeconds int `config:"cacheRetryIntervalSeconds,ignored" default:"0"`
 	// Accept accounts that the server sends.
-	DynamicAccountsEnabled bool `config:"dynamicAccountsEnabled,unused" default:"true"`
+	DynamicAccountsEnabled bool `config:"dynamicAccountsEnabled,planned" default:"true"`
 }
 
-// TLS is how the connection to the server is secured.
+// TLS secures the connection to the server.
 type TLS struct {
-	// Name on the server's certificate, where it differs from the host in clouddriver.grpc.
+	// Name on the server's certificate, if it is not the host in clouddriver.grpc.
 	ServerName string `config:"serverName"`
-	// Accept any certificate of the server.
+	// Do not verify the server's certificate. Anyone on the network path can then read what the agent sends and send operations to it.
 	InsecureSkipVerify bool `config:"insecureSkipVerify" default:"false"`
-	// PEM file with the agent's certificate and its intermediates, for mTLS. It is read again when it changes.
+	// PEM file with the agent's certificate and its intermediates, for mTLS. The agent reads it again when it changes.
 	ClientCertFile string `config:"clientCertFile"`
-	// PEM file with the key; by default the key stands in clientCertFile. PKCS#8, PKCS#1 or EC.
+	// PEM file with the private key: PKCS#8, PKCS#1 or EC. Default: the key is in clientCertFile.
 	ClientKeyFile string `config:"clientKeyFile"`
-	// Password of the key, where it is encrypted PKCS#8.
+	// Password of the private key, if it is encrypted PKCS#8.
 	ClientKeyFilePassword configfile.Secret `config:"clientKeyFilePassword,alias=clientKeyPassword"`
-	// PEM file with the authorities that may have signed the server's certificate; by default the system's. It is read again for each connection.
+	// PEM file with the certificate authorities of the server. Default: the system's. The agent reads it again for each connection.
 	CACertFile string `config:"cacertFile"`
 }
 
@@ -103,36 +106,37 @@ func (c Clouddriver) HeartbeatTimeout() time.Duration {
 	return seconds(c.KeepAliveTimeOutSeconds)
 }
 
-// Auth is what the agent shows to a proxy before the server.
+// Auth holds what the agent presents to a proxy in front of the server.
 type Auth struct {
-	// Bearer token sent with each request. It may end at a proxy: the predecessor's server did not look at it.
-	Token        configfile.Secret `config:"token"`
-	TokenCommand TokenCommand      `config:"tokenCommand,unused"`
-	// Seconds before a token of the hub is renewed.
-	RefreshIntervalSeconds int `config:"refreshIntervalSeconds,unused" default:"0"`
+	// Bearer token, sent with each request. Only a proxy checks it; the server does not.
+	Token configfile.Secret `config:"token"`
+	// Command that prints a bearer token.
+	TokenCommand TokenCommand `config:"tokenCommand,planned"`
+	// Was for tokens of the predecessor's cloud service, which no longer exists.
+	RefreshIntervalSeconds int `config:"refreshIntervalSeconds,ignored" default:"0"`
 }
 
 // TokenCommand is a program that prints a bearer token.
 type TokenCommand struct {
-	// The program.
-	Command string `config:"command"`
-	// Its arguments. They are not shown, as one may be a secret.
+	// Program that prints a bearer token.
+	Command string `config:"command,warn"`
+	// Arguments of the program. They are masked in output, because one may be a secret.
 	Args []configfile.Secret `config:"args"`
-	// What it prints: the token itself (raw), or a JSON object with a field "token" (json).
+	// Format of the output: raw (the token itself) or json (an object with a field token).
 	Format string `config:"format" default:"json"`
-	// Seconds between two calls; 0 to call it once.
+	// Time between two calls, in seconds; 0 to call it once.
 	RefreshIntervalSeconds int `config:"refreshIntervalSeconds" default:"0"`
 }
 
-// Backoff is how long to wait between attempts to connect.
+// Backoff configures the pauses between attempts to connect.
 type Backoff struct {
-	// Wait after the first failure, in nanoseconds.
+	// Pause after the first failure, in nanoseconds.
 	BaseDelay int64 `config:"baseDelay" default:"1000000000"`
-	// Factor from each wait to the next.
+	// Factor between two pauses.
 	Multiplier float64 `config:"multiplier" default:"1.6"`
-	// Share of a wait that chance adds or takes.
+	// Random share that is added to a pause or taken from it.
 	Jitter float64 `config:"jitter" default:"0.2"`
-	// Longest wait, in nanoseconds.
+	// Longest pause, in nanoseconds.
 	MaxDelay int64 `config:"maxDelay" default:"120000000000"`
 }
 

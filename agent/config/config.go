@@ -1,10 +1,10 @@
-// Package config is what a user writes in armory-agent.yml. It knows every key
-// of the predecessor's agent, with the predecessor's defaults, and those that
-// Vedette adds. Keys that have no effect yet are accepted and told of by
-// Config.Unused.
+// Package config reads armory-agent.yml. It accepts every key of the
+// predecessor's agent, with the predecessor's defaults, and the keys that
+// Vedette adds. Config.Unused lists the keys of a file that have no effect.
 //
-// One bad account never harms the good ones: it is left out and told of in
-// Config.Refused. What is wrong anywhere else refuses the whole file.
+// An invalid account does not affect the valid ones: it is left out, and
+// Config.RejectedAccounts has the reason. Any other problem rejects the whole
+// file.
 package config
 
 import (
@@ -14,124 +14,144 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// Config is all that an agent can be told. Make one with Load.
+// Config is the configuration of an agent. Load returns one.
 type Config struct {
-	// Name of this agent, unique among all that connect. By default HOSTNAME, which in a pod is the pod's name; else the host's name and a random suffix.
+	// Name of this agent, unique among all agents of the server. Default: HOSTNAME, which is the pod's name in a pod; otherwise the host name and a random suffix.
 	AgentID vedette.AgentID `config:"agentId"`
-	// Zone of this agent: agents of one zone can reach the same clusters. By default the Deployment's name and the namespace.
+	// Zone of this agent. Agents of one zone can reach the same clusters. Default: the Deployment's name and the namespace, joined by an underscore.
 	ZoneID string `config:"zoneId"`
-	// Longest time in seconds to wait for an answer of an API server; 0 waits for ever.
-	TimeoutSeconds int `config:"timeoutSeconds,unused" default:"0"`
-	// Spread connections over servers by the agent: the servers do that now.
-	BalanceConnection bool `config:"balanceConnection,unused" default:"false"`
-	// Namespace of the servers among which balanceConnection chose.
-	ClouddriverNamespace string `config:"clouddriverNamespace,unused"`
-	// DNS domain of the servers among which balanceConnection chose.
-	DomainName string `config:"domainName,unused"`
-	// Engines that resolve encrypted: references. Such a reference is refused until they exist.
-	Secrets configfile.Ignored `config:"secrets,unused"`
+	// Longest time to wait for an answer of an API server, in seconds; 0 for no limit.
+	TimeoutSeconds int `config:"timeoutSeconds,planned,warn" default:"0"`
+	// One server runs per database, so there is nothing to balance between servers.
+	BalanceConnection bool `config:"balanceConnection,ignored" default:"false"`
+	// Was used by balanceConnection only.
+	ClouddriverNamespace string `config:"clouddriverNamespace,ignored"`
+	// Was used by balanceConnection only.
+	DomainName string `config:"domainName,ignored"`
+	// Engines that resolve encrypted: and encryptedFile: references. Until then, a file with such a reference is rejected.
+	Secrets configfile.Ignored `config:"secrets,planned"`
 
 	Clouddriver Clouddriver `config:"clouddriver"`
 	Kubernetes  Kubernetes  `config:"kubernetes"`
 	Redact      Redact      `config:"redact"`
 	Outbox      Outbox      `config:"outbox"`
 	Server      Server      `config:"server"`
-	Prometheus  Prometheus  `config:"prometheus,unused"`
-	Pprof       Pprof       `config:"pprof,unused"`
+	Prometheus  Prometheus  `config:"prometheus,planned"`
+	Pprof       Pprof       `config:"pprof,planned"`
 	Logging     Logging     `config:"logging"`
 	Tasks       Tasks       `config:"tasks"`
 
-	DynamicAccounts DynamicAccounts `config:"dynamicAccounts,unused"`
-	Local           Local           `config:"local,unused"`
-	Hub             Hub             `config:"hub,unused"`
-	Spring          Spring          `config:"spring"`
+	DynamicAccounts DynamicAccounts `config:"dynamicAccounts,planned"`
+	// An undocumented mode of the predecessor.
+	Local Local `config:"local,ignored"`
+	// The predecessor's cloud service no longer exists.
+	Hub    Hub    `config:"hub,ignored"`
+	Spring Spring `config:"spring"`
 
-	// RejectedAccounts are the accounts that are not in Kubernetes.Accounts, and why.
+	// RejectedAccounts are the accounts that are not in Kubernetes.Accounts, with the reasons.
 	RejectedAccounts []RejectedAccount
-	// Path is the file that was read; empty where none was found.
+	// Path is the file that was read; empty if none was found.
 	Path string
 
 	report      *configfile.Report
-	allAccounts []Account // all accounts, refused ones too, so that indexes are those of the file
+	allAccounts []Account // with the rejected ones, so that indexes are those of the file
 	notices     []string
 }
 
-// Unused tells of each key that was set and has no effect in this version, as
+// Unused lists the keys that are set and have no effect in this version, as
 // "armory-agent.yml:7:3: hub.auth.token".
 func (c *Config) Unused() []string { return c.report.Unused() }
 
-// Notices are things about the configuration that an operator should know and
-// that are no errors.
-func (c *Config) Notices() []string { return c.notices }
-
-// Effective lists all settings as they count, secrets masked. Refused accounts
-// are among them.
-func (c *Config) Effective() []configfile.KeyValue {
-	all := *c
-	all.Kubernetes.Accounts = c.allAccounts
-	return configfile.Effective(&all, c.report)
+// InactiveSettings lists those of the unused keys whose missing effect a user may
+// rely on, as "kubernetes.accounts[].oAuthScopes".
+func (c *Config) InactiveSettings() []string {
+	return configfile.InactiveSettings(c.withAllAccounts(), c.report)
 }
 
-// Kubernetes are the clusters to watch and how to treat their API servers.
+// Notices are facts about the configuration that an operator should know and
+// that are not errors.
+func (c *Config) Notices() []string { return c.notices }
+
+// Effective lists all settings with their effective values, secrets masked.
+// Rejected accounts are included.
+func (c *Config) Effective() []configfile.KeyValue {
+	return configfile.Effective(c.withAllAccounts(), c.report)
+}
+
+// withAllAccounts includes the rejected accounts, so that the indexes of accounts
+// are those of the file.
+func (c *Config) withAllAccounts() *Config {
+	all := *c
+	all.Kubernetes.Accounts = c.allAccounts
+	return &all
+}
+
+// Kubernetes configures the clusters to watch and the requests to their API
+// servers.
 type Kubernetes struct {
-	// Ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY towards all clusters.
+	// Connect to all clusters directly: ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 	NoProxy bool `config:"noProxy" default:"false"`
-	// Milliseconds to wait before a lost connection to the server is made anew, at the least.
-	ReconnectTimeoutMs int `config:"reconnectTimeoutMs,unused" default:"5000"`
-	// Accounts that start to watch together; 0 for all at once.
-	CacheGroupSize int `config:"cacheGroupSize,unused" default:"0"`
-	// Milliseconds between two such groups.
-	CacheGroupDelayMs int `config:"cacheGroupDelayMs,unused" default:"0"`
-	// Take accounts from the server only, none from this file.
-	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,unused" default:"false"`
-	// Clouddriver's switch for the provider, which may have been copied along.
-	Enabled         bool            `config:"enabled,unused" default:"true"`
-	Retries         Retries         `config:"retries"`
+	// Shortest time to wait before connecting to the server again, in milliseconds.
+	ReconnectTimeoutMs int `config:"reconnectTimeoutMs,planned" default:"5000"`
+	// Number of accounts that start to watch at the same time; 0 for all.
+	CacheGroupSize int `config:"cacheGroupSize,planned,warn" default:"0"`
+	// Pause between two such groups, in milliseconds.
+	CacheGroupDelayMs int `config:"cacheGroupDelayMs,planned" default:"0"`
+	// Use only accounts that the server sends; ignore those of this file.
+	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,planned,warn" default:"false"`
+	// A switch of Clouddriver that users copy along; the agent always watches its accounts.
+	Enabled bool `config:"enabled,ignored,warn" default:"true"`
+	// Retries of failed requests of operations. With any of these settings except enabled: false, requests that throttling, an overloaded API server or the network failed are retried, unless they could take effect twice. Errors of the operation itself are never retried.
+	Retries Retries `config:"retries"`
+	// Which manifests are applied server-side.
 	ServerSideApply ServerSideApply `config:"serverSideApply"`
-	// What becomes of fields of a manifest that the API server does not know: strict refuses the manifest, as kubectl does; warn drops them, and tells of them whoever asked (Spinnaker shows no warnings); ignore drops them. The API server's own merge (serverSideApply) takes none of them, whatever stands here.
+	// What to do with manifest fields that the API server does not know. `strict` rejects the manifest, as kubectl does. `warn` drops the fields and returns warnings, which Spinnaker does not show. `ignore` drops the fields. Server-side applies always reject such fields.
 	FieldValidation string `config:"fieldValidation" default:"strict"`
-	// Zero the buffers of Go's crypto/tls that held the metadata of Secrets. Annotations in it may contain the data of a Secret, and without this setting parts of them stay in the agent's memory until something overwrites them. The setting relies on unexported fields of crypto/tls: an agent that is built with a Go release that changes them does not read Secrets.
+	// Zero the buffers of Go's crypto/tls that held metadata of Secrets. Annotations in it may contain data of a Secret, and without this setting parts of them stay in the agent's memory until something overwrites them. The setting relies on unexported fields of crypto/tls: an agent that was built with a Go release with other fields does not read Secrets.
 	WipeTLSBuffers bool `config:"wipeTLSBuffers" default:"false"`
-	// The clusters. They may also be copied from Clouddriver's kubernetes.accounts.
+	// The clusters. Entries may be copied from Clouddriver's kubernetes.accounts.
 	Accounts []Account `config:"accounts"`
 }
 
 // ReconnectTimeout is ReconnectTimeoutMs.
 func (k Kubernetes) ReconnectTimeout() time.Duration { return milliseconds(k.ReconnectTimeoutMs) }
 
-// Redact is what may not leave the cluster beside the data of Secrets, which
-// never does. All entries are globs: * stands for any run of characters.
+// Redact configures what must not leave the cluster in addition to the data of
+// Secrets, which never leaves it. All entries are globs, in which * matches any
+// characters. A change of these settings makes the agent send all objects of its
+// accounts again.
 type Redact struct {
-	// Annotations whose values are cut.
+	// Annotations whose values are removed.
 	Annotations []string `config:"annotations"`
-	// Keys of ConfigMaps whose values are cut.
+	// Keys of ConfigMaps whose values are removed.
 	ConfigMapKeys []string `config:"configMapKeys"`
-	// Names of environment variables whose values are cut from containers.
+	// Names of environment variables whose values are removed from containers.
 	Environment []string `config:"environment"`
-	// Keys of annotations that Secrets keep, beside those of Spinnaker, Helm and others that hold names only. No other annotation of a Secret leaves, and none that is longer than 256 bytes or could hold a manifest.
+	// Annotations that Secrets keep, in addition to a built-in list (Spinnaker, Helm and others, whose values are names). All other annotations of Secrets are removed, and so is each value that is longer than 256 bytes or could be a manifest.
 	SecretAnnotations []string `config:"secretAnnotations"`
 }
 
-// Outbox holds what the server has not acknowledged.
+// Outbox configures the queue of changes that the server has not acknowledged.
 type Outbox struct {
-	// Memory that unacknowledged changes may take. When it is full the agent stops to read from API servers.
+	// Memory for unacknowledged changes. When it is full, the agent stops reading from the API servers until the server acknowledges some. A larger queue keeps more changes through an outage of the server; the rest is read again afterwards.
 	MaxBytes configfile.Bytes `config:"maxBytes" default:"8MiB"`
 }
 
-// Tasks bound how much is listed at once, which is what takes memory at start.
+// Tasks limits how many first lists run at the same time.
 type Tasks struct {
-	// Lists of one kind each that may run at once over all accounts; 0 for no limit.
-	TotalBudget int `config:"totalBudget,unused" default:"1000"`
-	// The same for each account.
-	BudgetPerAccount int `config:"budgetPerAccount,unused" default:"50"`
-	// Milliseconds between looks at the queue: there is none to look at.
-	QueueCheckFrequencyMs int `config:"queueCheckFrequencyMs,unused" default:"2000"`
+	// Lists of one kind that may run at the same time, over all accounts; 0 for no limit. Today at most 8 run at the same time.
+	TotalBudget int `config:"totalBudget,planned,warn" default:"1000"`
+	// Lists of one kind that may run at the same time in one account.
+	BudgetPerAccount int `config:"budgetPerAccount,planned,warn" default:"50"`
+	// Waiting lists start as soon as they may; nothing polls the queue.
+	QueueCheckFrequencyMs int `config:"queueCheckFrequencyMs,ignored" default:"2000"`
 }
 
-// Spring are keys of Spring that must not be passed over.
+// Spring holds keys of Spring that are rejected, because ignoring them would
+// change what the file means.
 type Spring struct {
 	Config struct {
-		// Another file to read: not supported, and refused, as its accounts would be missing.
+		// Another file to read. Not supported: a file with this key is rejected, because the accounts of the other file would be missing.
 		Import string `config:"import"`
 	} `config:"config"`
 }

@@ -172,10 +172,19 @@ kubernetes.accounts: [{name: a, kubeconfigContents: hunter2}]`), testEnv)
 // TestReference keeps the page that users read in step with the structs.
 func TestReference(t *testing.T) {
 	page, err := reference.Markdown(reference.Page{
-		Title: "Configuration of vedette-agent",
-		Dir:   ".",
-		Intro: `The agent reads one YAML file: the one that it is told, or the first with something in it of
-` + "`/opt/armory/config/armory-agent.yaml`, `/opt/armory/config/armory-agent.yml`, `/opt/spinnaker/config/kubesvc.yaml` and\n`/opt/spinnaker/config/kubesvc.yml`" + `. Keys may be nested or written with dots. An environment variable wins over the file: ` + "`" + EnvPrefix + "CLOUDDRIVER_GRPC` sets\n`clouddriver.grpc`." + ` Values may hold ` + "`${NAME:default}`" + `, which names another key or an environment variable.`,
+		Title:   "Configuration of vedette-agent",
+		Program: "vedette-agent",
+		Dir:     ".",
+		Intro: "`vedette-agent` reads one YAML file: the one that `--config` names, or the first of these that is not empty:\n" +
+			"`/opt/armory/config/armory-agent.yaml`, `/opt/armory/config/armory-agent.yml`, `/opt/spinnaker/config/kubesvc.yaml`,\n" +
+			"`/opt/spinnaker/config/kubesvc.yml`. It accepts all keys of the predecessor.\n\n" +
+			"- `vedette-agent check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
+			"- Keys may be nested (`server: {port: 8082}`) or written with dots (`server.port: 8082`). Unknown keys are errors.\n" +
+			"- Environment variables override the file: `" + EnvPrefix + "CLOUDDRIVER_GRPC` sets `clouddriver.grpc`.\n" +
+			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
+			"- The agent reads its file once, at start: restart it after a change.\n" +
+			"- Overlays (`armory-agent-local.yml`), profiles and imports of other files are not supported yet. An overlay is not read.\n\n" +
+			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024).",
 	}, Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,8 @@ package config
 
 import "github.com/vedette-io/vedette/internal/configfile"
 
-// Hub was the connection to the predecessor's cloud, which is gone.
+// Hub configured the connection to the predecessor's cloud service, which no
+// longer exists.
 type Hub struct {
 	Connection HubConnection `config:"connection"`
 	Auth       HubAuth       `config:"auth"`
@@ -11,19 +12,19 @@ type Hub struct {
 // HubConnection mirrors Clouddriver.
 type HubConnection struct {
 	// Host and port.
-	GRPC string `config:"grpc"`
+	GRPC string `config:"grpc,warn"`
 	// Connect without TLS.
 	Insecure bool `config:"insecure" default:"false"`
 	// Ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 	NoProxy bool `config:"noProxy" default:"false"`
 	TLS     TLS  `config:"tls"`
-	// Seconds between two signs of life.
+	// Time between two heartbeats, in seconds.
 	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds"`
-	// Seconds to wait for the answer to one.
+	// Time to wait for the answer to a heartbeat, in seconds.
 	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds"`
 }
 
-// HubAuth is how the agent proved who it was.
+// HubAuth identified the agent to the cloud service.
 type HubAuth struct {
 	// Bearer token.
 	Token        configfile.Secret `config:"token"`
@@ -31,17 +32,17 @@ type HubAuth struct {
 	Armory       struct {
 		// Client of the OAuth service.
 		ClientID string `config:"clientId"`
-		// Its secret.
+		// Secret of the client.
 		Secret configfile.Secret `config:"secret"`
-		// Where tokens came from.
+		// URL that issued tokens.
 		TokenIssuerURL string `config:"tokenIssuerUrl" default:"https://auth.cloud.armory.io/oauth/token"`
-		// Whom they were for.
+		// Audience of the tokens.
 		Audience string `config:"audience" default:"https://api.cloud.armory.io"`
-		// Check them.
+		// Verify tokens.
 		Verify bool `config:"verify" default:"true"`
 	} `config:"armory"`
-	// Seconds before a token is renewed.
+	// Time before a token is renewed, in seconds.
 	RefreshIntervalSeconds int `config:"refreshIntervalSeconds"`
-	// Seconds left on a token at which it is renewed.
+	// Remaining lifetime at which a token is renewed, in seconds.
 	ExpirationLeewaySeconds int `config:"expirationLeewaySeconds" default:"30"`
 }

@@ -1,100 +1,98 @@
 package config
 
-// Retries is how often a failed request of an operation is made again to an API
-// server. What throttling, an overloaded API server or the network failed is
-// made again in any case, unless it could take effect twice; what is the
-// operation's own fault never is.
+// Retries configures how often a failed request of an operation to an API server
+// is tried again.
 type Retries struct {
-	// Make failed requests again.
+	// Retry failed requests. If false, no request is retried.
 	Enabled bool `config:"enabled" default:"true"`
-	// How often, at the most. By default until the operation's deadline, and 3 times what only retryAnyError or retryableErrors ask for.
+	// Maximum number of retries. Default: no limit until the operation's deadline, and 3 for failures that only retryAnyError or retryableErrors select.
 	MaxRetries *int `config:"maxRetries"`
-	// Milliseconds in between. By default 100, doubled each time up to 3000.
+	// Pause between two attempts, in milliseconds. Default: 100, doubled each time up to 3000.
 	BackOffMs *int `config:"backOffMs"`
-	// Whatever the cluster's failure is.
+	// Retry every failure of the cluster.
 	RetryAnyError bool `config:"retryAnyError" default:"false"`
-	// Failures of the cluster whose text holds one of these, in any case.
+	// Retry failures of the cluster whose text contains one of these strings, ignoring case.
 	RetryableErrors []string `config:"retryableErrors" default:"timeout,deadline exceeded"`
 }
 
-// ResponseRetries is how often the result of an operation is sent again.
+// ResponseRetries configured how often the outcome of an operation was sent
+// again.
 type ResponseRetries struct {
-	// Send results again.
+	// Send outcomes again.
 	Enabled bool `config:"enabled" default:"true"`
-	// How often.
+	// Maximum number of retries.
 	MaxRetries int `config:"maxRetries" default:"3"`
-	// Milliseconds in between.
+	// Pause between two attempts, in milliseconds.
 	BackOffMs int `config:"backOffMs" default:"3000"`
 }
 
-// ClouddriverRetries are ResponseRetries under their older name.
+// ClouddriverRetries is an older name of ResponseRetries.
 type ClouddriverRetries struct {
-	// Send results again.
+	// Send outcomes again.
 	Enabled bool `config:"enabled" default:"true"`
-	// How often.
+	// Maximum number of retries.
 	MaxRetries int `config:"maxRetries" default:"3"`
-	// Milliseconds in between.
+	// Pause between two attempts, in milliseconds.
 	BackOffMs int `config:"backOffMs" default:"3000"`
-	// Whatever the error is.
+	// Retry every error.
 	RetryAnyError bool `config:"retryAnyError" default:"true"`
-	// Else only where the error's text holds one of these.
+	// Retry errors whose text contains one of these strings.
 	RetryableErrors []string `config:"retryableErrors"`
 }
 
-// ServerSideApply says when manifests are applied by the API server. Each value
-// is always, never, or allowed, which leaves it to the manifest's annotations.
+// ServerSideApply decides which manifests are applied server-side.
 type ServerSideApply struct {
-	// Apply on the API server.
+	// `always`, `never` or `allowed`: apply server-side. With `allowed`, ConfigMaps and Secrets are applied server-side, and other kinds client-side, unless the manifest's annotation `agent-k8s.armory.io/serverside-apply` is true.
 	Enabled string `config:"enabled" default:"allowed"`
-	// Delete managed fields, so that the agent is the only manager.
+	// `always`, `never` or `allowed`: remove managed fields, so that the agent is the only manager. With `allowed`, the annotation `agent-k8s.armory.io/ssa-clear-managed-fields` decides.
 	ClearManagedFields string `config:"clearManagedFields" default:"allowed"`
-	// Write the API server's defaults into manifests: the predecessor needed that to remove fields, which works without.
-	ManifestDefaults string `config:"manifestDefaults,unused" default:"allowed"`
-	// Other values for some kinds.
+	// Removed fields are removed from the object without this help.
+	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`
+	// Values for single kinds. They apply if the value above is `allowed`.
 	Kinds []ServerSideApplyKind `config:"kinds"`
 }
 
 // ServerSideApplyKind is ServerSideApply for one kind.
 type ServerSideApplyKind struct {
-	// The kind, as in a manifest.
+	// Kind, as in a manifest.
 	Kind string `config:"kind"`
-	// Apply on the API server.
+	// As serverSideApply.enabled, for this kind.
 	Enabled string `config:"enabled" default:"allowed"`
-	// Delete managed fields, so that the agent is the only manager.
+	// As serverSideApply.clearManagedFields, for this kind.
 	ClearManagedFields string `config:"clearManagedFields" default:"allowed"`
-	// Write the API server's defaults into manifests: see above.
-	ManifestDefaults string `config:"manifestDefaults,unused" default:"allowed"`
+	// Removed fields are removed from the object without this help.
+	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`
 }
 
-// DynamicAccounts are the predecessor's settings for accounts that the server
-// takes from elsewhere. Its samples put them into the server's file.
+// DynamicAccounts configures accounts that the server takes from other sources.
+// The predecessor's samples put these keys into the server's file.
 type DynamicAccounts struct {
 	// Accept dynamic accounts.
-	Enabled bool `config:"enabled" default:"false"`
-	// Attempts at an account that failed.
+	Enabled bool `config:"enabled,warn" default:"false"`
+	// Attempts to activate an account that failed.
 	MaxRetries int `config:"maxRetries" default:"3"`
-	// Seconds in between.
+	// Time between two attempts, in seconds.
 	RetryFrequencySeconds int `config:"retryFrequencySeconds" default:"5"`
 	Interceptor           struct {
-		// Take accounts that are added through Gate.
+		// Take accounts that users add through Gate.
 		Enabled bool `config:"enabled" default:"true"`
 	} `config:"interceptor"`
-	// Accounts sent at once.
+	// Accounts per message.
 	ScanBatchSize int `config:"scanBatchSize" default:"572"`
-	// Seconds between two scans.
+	// Time between two scans, in seconds.
 	ScanFrequencySeconds int `config:"scanFrequencySeconds" default:"120"`
-	// Regular expressions of names in the accounts table.
+	// Regular expressions of account names in the accounts table.
 	NamePatterns []string `config:"namePatterns"`
-	// Regular expressions of names in any credential source.
+	// Regular expressions of account names in any credential source.
 	CredentialScanNamePatterns []string `config:"credentialScanNamePatterns"`
 }
 
-// Local is the predecessor's undocumented local mode.
+// Local configured an undocumented mode of the predecessor.
 type Local struct {
 	// Serve locally.
 	Enabled bool `config:"enabled" default:"false"`
-	// Gather events before serving them.
+	// Collect events before serving them.
 	Aggregate bool `config:"aggregate" default:"false"`
-	// Port to serve on.
+	// Port to serve.
 	Port int `config:"port" default:"0"`
 }

@@ -15,6 +15,9 @@ type Permissions struct {
 	parsed *vedette.Permissions // nil where there are none
 }
 
+// ConfigTypeName implements configfile's name of a type.
+func (Permissions) ConfigTypeName() string { return "list or map of roles" }
+
 // String returns "READ [dev], WRITE [ops]", or "open to everyone".
 func (p *Permissions) String() string {
 	if p.parsed == nil {
@@ -70,14 +73,14 @@ func permissionFields(v configfile.Value) ([]configfile.Field, bool) {
 	}
 	items, ok := v.Items()
 	if !ok {
-		v.AddProblem("%q must be a list such as \"- READ: [role]\" or a map of READ, WRITE and EXECUTE, and %s stands there", v.Path(), v)
+		v.AddProblem("%q must be a list such as \"- READ: [role]\" or a map of READ, WRITE and EXECUTE, got %s", v.Path(), v)
 		return nil, false
 	}
 	var all []configfile.Field
 	for _, item := range items {
 		fields, ok := item.Fields()
 		if !ok {
-			item.AddProblem("%q must be READ, WRITE or EXECUTE with a list of roles, and %s stands there", item.Path(), item)
+			item.AddProblem("%q must be READ, WRITE or EXECUTE with a list of roles, got %s", item.Path(), item)
 			return nil, false
 		}
 		all = append(all, fields...)
@@ -107,7 +110,7 @@ func rolesOf(v configfile.Value) (roles []string, ok bool) {
 	for _, item := range items {
 		role, isText := item.Text()
 		if !isText {
-			item.AddProblem("%q must be a role, and %s stands there", item.Path(), item)
+			item.AddProblem("%q must be a role, got %s", item.Path(), item)
 			return nil, false
 		}
 		roles = append(roles, role)

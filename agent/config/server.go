@@ -9,28 +9,29 @@ import (
 	"github.com/vedette-io/vedette/internal/keypair"
 )
 
-// Server is the agent's own HTTP port, for health checks and a look inside.
+// Server configures the agent's HTTP port for health checks.
 type Server struct {
-	// Address to listen on; empty for all.
+	// Address to listen on. Empty for all addresses.
 	Host string `config:"host"`
-	// Port of /health, /health/liveness and /health/readiness. Answers include account names and errors only for requests from the loopback address, or with a client certificate that server.ssl.cacertFile signed.
+	// Port of /health, /health/liveness and /health/readiness. Answers contain account names and errors only for requests from the loopback address or with a client certificate that server.ssl.cacertFile signed.
 	Port int `config:"port" default:"8082"`
-	SSL  SSL `config:"ssl"`
+	// Security of the port.
+	SSL SSL `config:"ssl"`
 }
 
 // SSL secures the agent's HTTP port.
 type SSL struct {
 	// Serve HTTPS.
 	Enabled bool `config:"enabled" default:"false"`
-	// PEM file with the certificate and its intermediates. It is read again when it changes.
+	// PEM file with the certificate and its intermediates. The agent reads it again when it changes.
 	CertFile string `config:"certFile"`
-	// PEM file with the key; by default the key stands in certFile.
+	// PEM file with the private key. Default: the key is in certFile.
 	KeyFile string `config:"keyFile"`
-	// Password of the key, where it is encrypted PKCS#8.
+	// Password of the private key, if it is encrypted PKCS#8.
 	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
-	// PEM file with those who sign client certificates.
+	// PEM file with the certificate authorities of client certificates.
 	CACertFile string `config:"cacertFile"`
-	// Client certificates: none, request (ask), any (insist on one, whoever signed it), want (check one that comes), need (insist on a good one).
+	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify one if it is sent), need (require and verify).
 	ClientAuth string `config:"clientAuth" default:"none"`
 }
 
@@ -54,44 +55,44 @@ func (s Server) TLSConfig() (*tls.Config, error) {
 	}.TLSConfig()
 }
 
-// Prometheus is where metrics are served.
+// Prometheus configures the port for metrics.
 type Prometheus struct {
 	// Serve /metrics and /prometheus_metrics.
-	Enabled bool `config:"enabled" default:"false"`
-	// Port to serve them on.
+	Enabled bool `config:"enabled,warn" default:"false"`
+	// Port for metrics.
 	Port int `config:"port" default:"8008"`
 }
 
-// Pprof is where Go's profiles are served.
+// Pprof configures the port for Go's profiles.
 type Pprof struct {
 	// Serve /debug/pprof, on the loopback address only.
 	Enabled bool `config:"enabled" default:"false"`
-	// Port to serve them on.
+	// Port for profiles.
 	Port int `config:"port" default:"6060"`
 }
 
-// Logging is what is logged, and how. Lines go to standard output.
+// Logging configures the log. Lines go to standard output.
 type Logging struct {
-	// Least severe level to log: trace, debug, info, warn, error, fatal or panic, in any case.
+	// Lowest level to log: trace, debug, info, warn, error, fatal or panic, ignoring case.
 	Level string `config:"level" default:"info" env:"LOG_LEVEL"`
 	// text or json.
 	Format string `config:"format" default:"text"`
 	// File to log to.
-	File string `config:"file,unused"`
-	// Log to standard output as well as to the file.
-	MultiWrite bool `config:"multiWrite,unused" default:"false"`
-	// Size in MB at which a new file is begun.
-	MaxSizeMB int `config:"maxSizeMb,unused" default:"1"`
-	// Days that old files are kept.
-	MaxAgeDays int `config:"maxAgeDays,unused" default:"10"`
-	// Old files that are kept.
-	MaxBackups int `config:"maxBackups,unused" default:"10"`
-	// Stamp lines with local time.
-	LocalTime bool `config:"localTime,unused" default:"true"`
+	File string `config:"file,planned,warn" default:"stdout"`
+	// Log to standard output in addition to the file.
+	MultiWrite bool `config:"multiWrite,planned" default:"false"`
+	// Size at which a new file is started, in MB.
+	MaxSizeMB int `config:"maxSizeMb,planned" default:"1"`
+	// Time for which old files are kept, in days.
+	MaxAgeDays int `config:"maxAgeDays,planned" default:"10"`
+	// Number of old files that are kept.
+	MaxBackups int `config:"maxBackups,planned" default:"10"`
+	// Use local time in log lines.
+	LocalTime bool `config:"localTime,planned" default:"true"`
 	// Compress old files.
-	Compress bool `config:"compress,unused" default:"false"`
-	// Pairs to add to each line.
-	Fields map[string]string `config:"fields,unused"`
-	// Sending of log lines to the predecessor's maker.
-	Remote configfile.Ignored `config:"remote,unused"`
+	Compress bool `config:"compress,planned" default:"false"`
+	// Attributes to add to each line.
+	Fields map[string]string `config:"fields,planned,warn"`
+	// Sent log lines to the vendor of the predecessor.
+	Remote configfile.Ignored `config:"remote,ignored"`
 }

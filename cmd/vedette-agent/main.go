@@ -20,6 +20,7 @@ import (
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/version"
 )
@@ -121,9 +122,7 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 	for _, notice := range cfg.Notices() {
 		log.Warn(notice)
 	}
-	for _, key := range cfg.Unused() {
-		log.Info("setting without effect in this version", "key", key)
-	}
+	configfile.LogUnused(log, cfg, "docs/config-agent.md")
 	for _, r := range cfg.RejectedAccounts {
 		log.Error("account left out", "account", r.Name, "at", r.At.String(), "error", r.Reason)
 	}

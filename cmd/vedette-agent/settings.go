@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -72,10 +73,10 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 // newOperateConfig turns what the user wrote of operations into how they are carried
 // out. No retries are none at all.
 func newOperateConfig(k config.Kubernetes) operate.Config {
-	mode := operate.ApplyMode{Enabled: operate.Policy(k.ServerSideApply.Enabled), ClearManagedFields: operate.Policy(k.ServerSideApply.ClearManagedFields)}
+	mode := apply.Mode{Enabled: apply.Policy(k.ServerSideApply.Enabled), ClearManagedFields: apply.Policy(k.ServerSideApply.ClearManagedFields)}
 	for _, kind := range k.ServerSideApply.Kinds {
-		mode.Kinds = append(mode.Kinds, operate.KindApplyMode{Kind: kind.Kind,
-			Enabled: operate.Policy(kind.Enabled), ClearManagedFields: operate.Policy(kind.ClearManagedFields)})
+		mode.Kinds = append(mode.Kinds, apply.KindMode{Kind: kind.Kind,
+			Enabled: apply.Policy(kind.Enabled), ClearManagedFields: apply.Policy(kind.ClearManagedFields)})
 	}
 	retries := operate.RetryPolicy{Disabled: !k.Retries.Enabled, AnyError: k.Retries.RetryAnyError, ErrorSubstrings: k.Retries.RetryableErrors}
 	if maxRetries := k.Retries.MaxRetries; maxRetries != nil {

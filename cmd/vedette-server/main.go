@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
@@ -104,9 +105,7 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	for _, notice := range cfg.Notices() {
 		log.Info(notice)
 	}
-	for _, key := range cfg.Unused() {
-		log.Info("setting without effect in this version", "key", key)
-	}
+	configfile.LogUnused(log, cfg, "docs/config-server.md")
 	srv, err := server.Listen(settings, log)
 	if err != nil {
 		return err

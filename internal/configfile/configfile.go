@@ -1,16 +1,13 @@
-// Package configfile reads one YAML file into a struct and remembers where
-// each setting stands.
+// Package configfile reads a YAML file into a struct and remembers the position of each setting.
 //
-// It works in layers, each a function on the result of the one before: bytes
-// become a tree of nodes with positions (tree.go), old paths are moved to new
-// ones (rename.go), and the tree is decoded into the struct (decode.go), where
-// placeholders are filled in (placeholder.go) as values are needed. What a
-// struct accepts is told by its field tags (schema.go). The environment comes
-// last and wins (environ.go).
+// It works in layers: the bytes are parsed into a tree of nodes with positions (tree.go), old paths
+// are renamed (rename.go), and the tree is decoded into the struct (decode.go). Decoding expands
+// placeholders (placeholder.go). Field tags define which keys a struct accepts (schema.go).
+// Environment variables come last and override the file (environment.go).
 //
-// All that is wrong with a file is reported together, each problem with its
-// file, line, column and path, so that a caller can tell a problem inside of
-// one list entry from a problem of the whole.
+// All problems of a file are reported together, each with file, line, column and path, because
+// callers must distinguish a problem in one list entry, which they can skip, from a problem of the
+// whole file.
 package configfile
 
 import (
@@ -26,20 +23,20 @@ import (
 	"strings"
 )
 
-// maxFileBytes bounds what Load reads: a ConfigMap holds 1 MiB at most, so a
-// file of more is not a configuration.
+// maxFileBytes limits the size of a file. A ConfigMap is at most 1 MiB, so a larger file is not a
+// configuration.
 const maxFileBytes = 8 << 20
 
-// Options say how a file is read. The zero value is usable.
+// Options configures how a file is read. The zero value is usable.
 type Options struct {
 	// Env looks up an environment variable; nil means that there are none.
 	Env func(string) (string, bool)
-	// EnvPrefix, "VEDETTE_AGENT_", makes VEDETTE_AGENT_CLOUDDRIVER_GRPC set
-	// clouddriver.grpc. Empty switches this off. Without a prefix of its own a
-	// Service called "server" would set server.port by the variables that
-	// Kubernetes injects.
+	// EnvPrefix is the prefix of environment variables that set keys. With "VEDETTE_AGENT_",
+	// VEDETTE_AGENT_CLOUDDRIVER_GRPC sets clouddriver.grpc. If it is "", variables set no keys:
+	// Kubernetes injects variables for each Service, so that a Service called "server" would set
+	// server.port.
 	EnvPrefix string
-	// Renames are applied in their order before decoding.
+	// Renames are applied in order before decoding.
 	Renames []Rename
 }
 
@@ -50,26 +47,26 @@ func (o Options) lookup(name string) (string, bool) {
 	return o.Env(name)
 }
 
-// Report is what was found out while reading a file.
+// Report holds the results of reading a file besides the settings.
 type Report struct {
 	Problems []*Problem
 
-	settings map[string]setting  // each leaf that was set, by its path
-	entries  map[string]Position // each entry of a list, by its path
+	settings map[string]setting  // settings with a value, by path
+	entries  map[string]Position // entries of lists, by path
 }
 
-// setting is where a leaf was set, by the file or by the environment.
+// setting records where a setting was set, in the file or the environment.
 type setting struct {
 	at     Position
 	unused bool
 }
 
-// Err joins all problems, or returns nil where there are none.
+// Err returns all problems as one error, or nil.
 func (r *Report) Err() error {
 	return Join(r.Problems)
 }
 
-// Join makes one error of several problems in the order of the file, nil of none.
+// Join returns several problems as one error in the order of the file, or nil if there are none.
 func Join(problems []*Problem) error {
 	problems = slices.SortedStableFunc(slices.Values(problems), byPosition)
 	errs := make([]error, len(problems))
@@ -79,8 +76,8 @@ func Join(problems []*Problem) error {
 	return errors.Join(errs...)
 }
 
-// Unused tells of each key that was set and has no effect, as
-// "agent.yml:7:3: hub.auth.token", in the order of the file.
+// Unused returns each key that is set and has no effect, as "agent.yml:7:3: hub.auth.token", in the
+// order of the file.
 func (r *Report) Unused() []string {
 	var paths []string
 	for path, s := range r.settings {
@@ -97,8 +94,8 @@ func (r *Report) Unused() []string {
 	return paths
 }
 
-// PositionOf returns where a setting or an entry of a list stands, or the zero Position
-// where it wasn't given.
+// PositionOf returns the position of a setting or a list entry, or the zero Position if it is not
+// set.
 func (r *Report) PositionOf(path string) Position {
 	if at, ok := r.entries[path]; ok {
 		return at
@@ -106,7 +103,7 @@ func (r *Report) PositionOf(path string) Position {
 	return r.settings[path].at
 }
 
-// IsSet reports whether a path that holds no settings of its own was given.
+// IsSet reports whether the setting at a path is set.
 func (r *Report) IsSet(path string) bool {
 	_, ok := r.settings[path]
 	return ok
@@ -117,14 +114,14 @@ func (r *Report) HasProblem(path string) bool {
 	return slices.ContainsFunc(r.Problems, func(p *Problem) bool { return p.IsWithin(path) })
 }
 
-// Add appends a problem that the caller found after decoding.
+// Add adds a problem that the caller found after decoding.
 func (r *Report) Add(at Position, path, format string, args ...any) {
 	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// Find returns the first of some paths below a root with a file that is not empty; ""
-// where there is none. A file that is there and can't be read is an error: to go on
-// without it would drop all that it says.
+// Find returns the first of several paths below root whose file is not empty, or "" if there is
+// none. A file that exists and cannot be read is an error, because ignoring it would lose its
+// settings.
 func Find(root string, paths []string) (string, error) {
 	for _, p := range paths {
 		path := filepath.Join(root, p)
@@ -133,16 +130,16 @@ func Find(root string, paths []string) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", fmt.Errorf("look for a configuration file: %w", err)
+			return "", fmt.Errorf("find the configuration file: %w", err)
 		}
 		return path, nil
 	}
 	return "", nil
 }
 
-// Load reads the file at path into the struct that into points to, which first
-// gets the defaults of its tags. It fills in what it can, whatever the report
-// says, so that good entries of a list survive bad ones.
+// Load reads the file at path into the struct that into points to, after it set the defaults of the
+// struct's tags. It decodes everything that it can even if there are problems, so that valid
+// entries of a list are not lost.
 func Load(path string, o Options, into any) *Report {
 	data, err := read(path)
 	if err != nil {
@@ -153,7 +150,8 @@ func Load(path string, o Options, into any) *Report {
 	return Parse(path, data, o, into)
 }
 
-// read returns a file's bytes. Its errors don't repeat the path.
+// read returns a file's bytes. Its errors do not contain the path, because the position already
+// does.
 func read(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -165,12 +163,12 @@ func read(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read the file: %w", withoutPath(err))
 	}
 	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("read the file: it is bigger than %d MiB", maxFileBytes>>20)
+		return nil, fmt.Errorf("read the file: it is larger than %d MiB", maxFileBytes>>20)
 	}
 	return data, nil
 }
 
-// withoutPath takes the deed and the path off an error of package os.
+// withoutPath removes the operation and the path from an error of package os.
 func withoutPath(err error) error {
 	var pathErr *os.PathError
 	if errors.As(err, &pathErr) {
@@ -179,8 +177,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// Parse does what Load does, with bytes that were read already. The name stands
-// for the file in positions.
+// Parse is like Load for data that was read already. Positions use name as the file.
 func Parse(name string, data []byte, o Options, into any) *Report {
 	r := &Report{settings: map[string]setting{}, entries: map[string]Position{}}
 	root := parseTree(shortName(name), data, r)
@@ -198,8 +195,8 @@ func Parse(name string, data []byte, o Options, into any) *Report {
 	return r
 }
 
-// shortName keeps messages short: the folder is the same for all of them and
-// stands in the log line that names the file.
+// shortName returns the file name without the folder, to keep messages short. The log names the
+// whole path once.
 func shortName(path string) string {
 	return filepath.Base(strings.TrimSpace(path))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-io/vedette/internal/golden"
 )
 
-// sample has a field of every sort that a configuration may have.
+// sample has a field of every type that a configuration may have.
 type sample struct {
 	Name    string            `config:"name" default:"nobody"`
 	Level   string            `config:"level" default:"info" env:"LOG_LEVEL"`
@@ -28,8 +28,8 @@ type sample struct {
 	Labels  map[string]string `config:"labels"`
 	Server  sampleServer      `config:"server"`
 	Entries []sampleEntry     `config:"entries"`
-	Future  sampleFuture      `config:"future,unused"`
-	Other   Ignored           `config:"other,unused"`
+	Future  sampleFuture      `config:"future,planned,warn"`
+	Other   Ignored           `config:"other,ignored,warn"`
 }
 
 type sampleServer struct {
@@ -78,12 +78,12 @@ var sampleOptions = Options{
 	Renames:   []Rename{{"old.server", "server"}, {"older.server", "server"}, {"old.cache.words", "words"}},
 }
 
-// TestGoldenFiles reads each testdata/*.yml and compares problems, settings and unused
-// keys with the .txt beside it.
+// TestGoldenFiles reads each testdata/*.yml and compares problems, settings and unused keys with
+// the .txt file beside it.
 func TestGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yml")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
+		t.Fatal("no test files", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestGoldenFiles(t *testing.T) {
 	}
 }
 
-// describe prints all that came of a file but settings left at their defaults.
+// describe prints the result of reading a file, without settings that have their defaults.
 func describe(config any, r *Report) string {
 	var out strings.Builder
 	slices.SortStableFunc(r.Problems, byPosition)
@@ -135,12 +135,12 @@ func TestMissingFileIsReported(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", path, err, want)
 		}
 		if s.Server.Port != 7002 {
-			t.Errorf("%s: defaults are missing: %+v", path, s)
+			t.Errorf("%s: got %+v, want the defaults", path, s)
 		}
 	}
 }
 
-// TestSecretsAreNotPrinted prints a secret in every way that could reach a log.
+// TestSecretsAreNotPrinted prints a secret in every way in which it could reach a log.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	var s sample
 	report := Parse("s.yml", []byte("server: {password: hunter2}\nfuture: {token: hunter2}\nother: {x: hunter2}"), sampleOptions, &s)
@@ -158,7 +158,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	printed += string(encoded) + logged.String()
 	printed += fmt.Sprint(Effective(&s, report), report.Unused(), report.Err())
 	if strings.Contains(printed, "hunter2") || strings.Contains(printed, fmt.Sprintf("%x", "hunter2")) {
-		t.Errorf("the secret shows: %s", printed)
+		t.Errorf("the output contains the secret: %s", printed)
 	}
 }
 
@@ -184,7 +184,7 @@ func FuzzParse(f *testing.F) {
 		var s sample
 		report := Parse("fuzz.yml", data, sampleOptions, &s)
 		if strings.Contains(describe(&s, report), "hunter2") && !strings.Contains(string(data), "hunter2") && !strings.Contains(string(data), "SECRET") {
-			t.Error("the environment shows though nothing refers to it")
+			t.Error("the output contains an environment variable that no setting refers to")
 		}
 	})
 }

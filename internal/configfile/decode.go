@@ -8,27 +8,30 @@ import (
 	"github.com/vedette-io/vedette/internal/nearest"
 )
 
-// decoder fills structs from nodes.
+// decoder decodes nodes into structs.
 type decoder struct {
 	report   *Report
 	options  Options
-	original *node // the tree before renames, in which placeholders look
+	original *node // the tree before renames, in which placeholders are looked up
 }
 
-// location is where the decoder stands.
+// location is the path that is being decoded.
 type location struct {
 	path   string
-	unused bool
+	status Status
+	warn   bool // of the key itself, or of a group that holds it
 }
 
 func (p location) key(s keySpec) location {
-	return location{joinPath(p.path, s.name), p.unused || s.unused}
+	return location{joinPath(p.path, s.name), max(p.status, s.status), p.warn || s.warn}
 }
-func (p location) withKey(k string) location { return location{joinPath(p.path, k), p.unused} }
-func (p location) item(i int) location       { return location{indexPath(p.path, i), p.unused} }
+func (p location) withKey(k string) location { return p.at(joinPath(p.path, k)) }
+func (p location) item(i int) location       { return p.at(indexPath(p.path, i)) }
+func (p location) at(path string) location   { return location{path, p.status, p.warn} }
+func (p location) isInactive() bool          { return p.status != ActiveKey }
 
-// decodeStruct fills a struct from the keys of several mappings: nested and dotted
-// keys of one group come as several.
+// decodeStruct fills a struct from the keys of several mappings, because the nested and dotted keys
+// of one group are separate mappings.
 func (d *decoder) decodeStruct(p location, nodes []*node, target reflect.Value) {
 	specs := keySpecs(target.Type())
 	values := make([][]field, len(specs))
@@ -64,7 +67,7 @@ func (d *decoder) reportUnknownKey(p location, f field, target reflect.Type) {
 	d.report.Add(f.at, path, "unknown key %q: did you mean %q?", path, hints[0])
 }
 
-// decodeField fills one struct field from all that was given for it.
+// decodeField fills one struct field from all values that were given for it.
 func (d *decoder) decodeField(p location, values []field, target reflect.Value) {
 	values = d.dropDuplicates(p, values, isMergeable(target.Type()))
 	switch {
@@ -85,8 +88,8 @@ func isMergeable(t reflect.Type) bool {
 	return !isLeaf(t) && t.Kind() == reflect.Struct || t.Kind() == reflect.Map
 }
 
-// dropDuplicates drops what is null, and all but the first of what was given twice.
-// Groups of keys may come in several parts.
+// dropDuplicates removes nulls, and reports and removes all but the first of several values.
+// Mappings may be merged instead.
 func (d *decoder) dropDuplicates(p location, values []field, merge bool) []field {
 	var kept []field
 	for _, f := range values {
@@ -103,10 +106,10 @@ func (d *decoder) dropDuplicates(p location, values []field, merge bool) []field
 }
 
 func (d *decoder) reportDuplicate(path string, at, first Position) {
-	d.report.Add(at, path, "%q is given twice: here and at %s", path, first)
+	d.report.Add(at, path, "%q is set twice, here and at %s: remove one of them", path, first)
 }
 
-// decodeValue fills any target from one node.
+// decodeValue fills a target of any type from one node.
 func (d *decoder) decodeValue(p location, n *node, target reflect.Value) {
 	if n.kind == nullNode {
 		return
@@ -138,7 +141,7 @@ func (d *decoder) decodePointer(p location, n *node, target reflect.Value) {
 	target.Set(element)
 }
 
-// decodeGroup fills a struct or a map, which may come in several parts.
+// decodeGroup fills a struct or a map from one or more mappings.
 func (d *decoder) decodeGroup(p location, parts []*node, target reflect.Value) {
 	for _, n := range parts {
 		if n.kind != mappingNode {
@@ -160,7 +163,7 @@ func (d *decoder) decodeGroup(p location, parts []*node, target reflect.Value) {
 	d.decodeStruct(p, parts, target)
 }
 
-// decodeMap fills a map, whose keys the user chooses: dots have no meaning.
+// decodeMap fills a map. The user chooses its keys, so dots in them have no meaning.
 func (d *decoder) decodeMap(p location, parts []*node, target reflect.Value) {
 	target.Set(reflect.MakeMap(target.Type()))
 	seen := map[string]Position{}
@@ -180,8 +183,8 @@ func (d *decoder) decodeMap(p location, parts []*node, target reflect.Value) {
 	}
 }
 
-// decodeList fills a slice: from a list, or from one value that holds several joined
-// by commas, as Spring has it. What stood in the slice as default is gone.
+// decodeList fills a slice from a list, or from one value with commas as in Spring. It replaces the
+// default.
 func (d *decoder) decodeList(p location, n *node, target reflect.Value) {
 	leaf := isLeaf(target.Type())
 	if leaf {
@@ -211,7 +214,7 @@ func (d *decoder) decodeList(p location, n *node, target reflect.Value) {
 	target.Set(out)
 }
 
-// splitList makes a list of "a, b"; nil where the text could not be had.
+// splitList splits a value like "a, b" into a list, or returns nil if the value has a problem.
 func (d *decoder) splitList(p location, n *node) *node {
 	text, ok := d.expandText(p, n)
 	if !ok {
@@ -226,29 +229,29 @@ func (d *decoder) splitList(p location, n *node) *node {
 	return out
 }
 
-// expandText returns a scalar's text with its placeholders filled in.
+// expandText returns a scalar's text with its placeholders expanded.
 func (d *decoder) expandText(p location, n *node) (string, bool) {
 	text := n.text
 	if !n.literal && strings.Contains(text, "${") {
 		e := expander{root: d.original, env: d.options.lookup, remaining: maxExpansions}
 		expanded, err := e.expand(text)
 		if err != nil {
-			if !p.unused {
+			if !p.isInactive() {
 				d.report.Add(n.at, p.path, "%q: %s", p.path, err)
 			}
 			return "", false
 		}
 		text = expanded
 	}
-	if reference := secretReferencePrefix(text); reference != "" && !p.unused {
-		d.report.Add(n.at, p.path, "%q holds an %s reference, which this version can't resolve: give the value or a ${PLACEHOLDER}", p.path, reference)
+	if reference := secretReferencePrefix(text); reference != "" && !p.isInactive() {
+		d.report.Add(n.at, p.path, "%q is an %s reference, which this version cannot resolve: use the value itself or a ${PLACEHOLDER}", p.path, reference)
 		return "", false
 	}
 	return text, true
 }
 
-// secretReferencePrefix returns the prefix of a reference to a secret, or "". Passed on
-// as it stands, the reference itself would be used as a password or a path.
+// secretReferencePrefix returns the prefix of a reference to a secret, or "". References are
+// rejected, because otherwise the reference itself would be used as a password or a path.
 func secretReferencePrefix(text string) string {
 	for _, prefix := range []string{"encrypted:", "encryptedFile:"} {
 		if strings.HasPrefix(text, prefix) {
@@ -258,21 +261,21 @@ func secretReferencePrefix(text string) string {
 	return ""
 }
 
-// recordSetting notes that a path was given. Who gives it last is remembered.
+// recordSetting records that a path is set. A later call overrides an earlier one.
 func (d *decoder) recordSetting(p location, n *node) {
-	d.report.settings[p.path] = setting{at: n.at, unused: p.unused}
+	d.report.settings[p.path] = setting{at: n.at, unused: p.isInactive()}
 }
 
-// reportKind reports that something of another type stands in a place.
+// reportKind reports a node of the wrong kind.
 func (d *decoder) reportKind(p location, n *node, want string) {
-	d.report.Add(n.at, p.path, "%q must be %s, and %s stands there", p.path, want, n)
+	d.report.Add(n.at, p.path, "%q must be %s, got %s", p.path, want, n)
 }
 
 func (d *decoder) reportText(p location, n *node, want, text string) {
-	d.report.Add(n.at, p.path, "%q must be %s, and %s stands there", p.path, want, quote(text))
+	d.report.Add(n.at, p.path, "%q must be %s, got %s", p.path, want, quote(text))
 }
 
-// quote shortens what a user wrote for a message.
+// quote quotes and shortens a value for a message.
 func quote(text string) string {
 	if len(text) > 60 {
 		return fmt.Sprintf("%.60q…", text)

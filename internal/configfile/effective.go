@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// KeyValue is one setting as it counts, and where it comes from. A secret's
-// value is masked.
+// KeyValue is the effective value of one setting, and where it comes from. The
+// values of secrets are masked.
 type KeyValue struct {
 	Key   string
 	Value string
@@ -19,22 +20,63 @@ type KeyValue struct {
 // String returns "server.port = 7002 (default)".
 func (kv KeyValue) String() string { return fmt.Sprintf("%s = %s (%s)", kv.Key, kv.Value, kv.From) }
 
-// Effective lists all settings of a struct that Load filled, in the order of its
-// fields, but for unused ones that nobody set.
+// Effective lists the settings of a struct that Load filled, in the order of its
+// fields. Keys without an effect are listed only if they are set.
 func Effective(config any, r *Report) []KeyValue {
+	return listSettings(config, r).all
+}
+
+// InactiveSettings lists the keys that were set to something other than their
+// default, have no effect in this version, and are marked with warn,
+// because users may rely on the missing effect. Entries of lists share one path
+// ("kubernetes.accounts[].oAuthScopes"), because a file with 100 accounts must
+// not make 100 entries.
+func InactiveSettings(config any, r *Report) []string {
+	return listSettings(config, r).inactive
+}
+
+func listSettings(config any, r *Report) *settingLister {
 	e := &settingLister{report: r}
 	e.listStruct(location{}, reflect.Indirect(reflect.ValueOf(config)))
-	return e.all
+	return e
 }
 
 type settingLister struct {
-	report *Report
-	all    []KeyValue
+	report   *Report
+	all      []KeyValue
+	inactive []string
 }
 
 func (e *settingLister) listStruct(p location, v reflect.Value) {
+	defaults := reflect.New(v.Type()).Elem()
+	setDefaults(defaults)
 	for _, s := range keySpecs(v.Type()) {
-		e.listValue(p.key(s), v.FieldByIndex(s.index))
+		location, field := p.key(s), v.FieldByIndex(s.index)
+		isSet := e.report.IsSet(location.path) || field.Kind() == reflect.Map // the report has the entries of a map
+		if location.warn && location.isInactive() && isSet && !isSame(field, defaults.FieldByIndex(s.index)) {
+			e.addInactive(location.path)
+		}
+		e.listValue(location, field)
+	}
+}
+
+// isSame reports whether two values of a leaf mean the same. An empty list means
+// the same as none.
+func isSame(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Slice, reflect.Map:
+		if a.Len() == 0 && b.Len() == 0 {
+			return true
+		}
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+var listIndex = regexp.MustCompile(`\[\d+\]`)
+
+func (e *settingLister) addInactive(path string) {
+	if path = listIndex.ReplaceAllString(path, "[]"); !slices.Contains(e.inactive, path) {
+		e.inactive = append(e.inactive, path)
 	}
 }
 
@@ -65,13 +107,13 @@ func (e *settingLister) listMap(p location, v reflect.Value) {
 }
 
 func (e *settingLister) addSetting(p location, value string) {
-	if p.unused && !e.report.IsSet(p.path) {
+	if p.isInactive() && !e.report.IsSet(p.path) {
 		return
 	}
 	e.all = append(e.all, KeyValue{Key: p.path, Value: value, From: e.report.PositionOf(p.path).String()})
 }
 
-// formatValue prints a leaf. Types with secrets mask themselves when printed.
+// formatValue formats a value. Types with secrets mask themselves.
 func formatValue(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// applyEnvironment lets variables override what the file says: for each key that
-// takes a single value or a list of them, the prefix and its path in capitals
-// with underscores for dots. Entries of lists can't be reached that way.
+// applyEnvironment sets keys from environment variables, which override the file. A variable's name
+// is the prefix and the key's path in capitals, with underscores for dots. Keys in entries of lists
+// cannot be set this way.
 func (d *decoder) applyEnvironment(target reflect.Value) {
 	d.walkLeaves(location{}, target, func(p location, _ keySpec, leaf reflect.Value) {
 		d.applyVariable(p, d.options.EnvPrefix+variableName(p.path), leaf)
 	})
 }
 
-// variableName turns clouddriver.tls.serverName into CLOUDDRIVER_TLS_SERVERNAME,
-// by Spring's rule: dots become underscores, dashes go.
+// variableName converts clouddriver.tls.serverName to CLOUDDRIVER_TLS_SERVERNAME. As in Spring,
+// dots become underscores and dashes are removed.
 func variableName(path string) string {
 	return strings.ToUpper(strings.NewReplacer(".", "_", "-", "").Replace(path))
 }
 
-// applyFallbackVariables reads the variables that count where nothing else was said.
+// applyFallbackVariables reads the variables of keys that nothing else has set.
 func (d *decoder) applyFallbackVariables(target reflect.Value) {
 	d.walkLeaves(location{}, target, func(p location, s keySpec, leaf reflect.Value) {
 		if s.env != "" && !d.report.IsSet(p.path) {
@@ -38,7 +38,7 @@ func (d *decoder) applyVariable(p location, name string, leaf reflect.Value) {
 	d.decodeValue(p, &node{kind: scalarNode, at: at, text: value, literal: true}, leaf)
 }
 
-// walkLeaves visits each key that one variable can hold.
+// walkLeaves visits each key that one variable can set.
 func (d *decoder) walkLeaves(p location, target reflect.Value, visit func(location, keySpec, reflect.Value)) {
 	for _, s := range keySpecs(target.Type()) {
 		f := target.FieldByIndex(s.index)

@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// Key describes one key of a configuration, for its reference.
+// Key describes one key of a configuration, for the reference.
 type Key struct {
-	Path    string // "kubernetes.accounts[].name"
+	Path    string // for example "kubernetes.accounts[].name"
 	Aliases []string
-	Type    string // "text", "whole number", "list of text", …; empty for a group of keys
+	Type    string // "string", "integer", "list of strings", ...; empty for a group of keys
 	Default string
-	Env     string // the variable that counts where nothing else sets the key
-	Unused  bool
-	GoType  string // the struct that holds the field, for its comments
-	GoField string // "Armory.Secret" where the struct of Armory has no name
+	Env     string // the variable that applies if nothing else sets the key
+	Status  Status
+	Warn    bool   // users may rely on the effect that it does not have
+	GoType  string // the struct that contains the field, to find its comment
+	GoField string // for example "Armory.Secret" if the struct of Armory has no name
 	Group   string // the type of a group of keys; empty for a leaf or a struct without a name
 }
 
-// Keys lists all keys of a struct type, groups before what is in them.
+// Keys returns all keys of a struct type, each group before its keys.
 func Keys(config any) []Key {
 	t := indirect(reflect.TypeOf(config))
 	return keysOf(t, location{}, t.Name(), "")
@@ -28,7 +29,7 @@ func keysOf(t reflect.Type, p location, goType, goPrefix string) (keys []Key) {
 	for _, s := range keySpecs(t) {
 		f := t.FieldByIndex(s.index)
 		location := p.key(s)
-		key := Key{Path: location.path, Aliases: s.aliases, Default: s.defaultValue, Env: s.env, Unused: location.unused, GoType: goType, GoField: goPrefix + f.Name}
+		key := Key{Path: location.path, Aliases: s.aliases, Default: s.defaultValue, Env: s.env, Status: location.status, Warn: location.warn, GoType: goType, GoField: goPrefix + f.Name}
 		if len(s.index) > 1 {
 			key.GoType = t.Field(s.index[0]).Type.Name()
 		}
@@ -52,34 +53,37 @@ func keysOf(t reflect.Type, p location, goType, goPrefix string) (keys []Key) {
 	return keys
 }
 
-// typeName says what a user may write.
+// typeName returns the name of a type as a user knows it.
 func typeName(t reflect.Type) string {
+	if named, ok := reflect.Zero(t).Interface().(interface{ ConfigTypeName() string }); ok {
+		return named.ConfigTypeName()
+	}
 	switch t {
 	case reflect.TypeFor[Secret]():
-		return "secret text"
+		return "secret string"
 	case reflect.TypeFor[Bytes]():
 		return "size"
 	case reflect.TypeFor[Duration]():
-		return "span of time"
+		return "duration"
 	case reflect.TypeFor[Ignored]():
-		return "anything"
+		return "any"
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return "true or false"
+		return "boolean"
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		return "whole number"
+		return "integer"
 	case reflect.Float64:
 		return "number"
 	case reflect.Slice:
-		return "list of " + typeName(t.Elem())
+		return "list of " + typeName(t.Elem()) + "s"
 	case reflect.Map:
 		if isLeaf(t.Elem()) {
-			return "map of " + typeName(t.Elem())
+			return "map of " + typeName(t.Elem()) + "s"
 		}
 		return "map of groups"
 	case reflect.Struct:
 		return strings.ToLower(t.Name())
 	}
-	return "text"
+	return "string"
 }

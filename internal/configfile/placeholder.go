@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	maxExpansions = 10_000  // of placeholders within one value
-	maxExpanded   = 1 << 20 // bytes of a value that holds placeholders
+	maxExpansions = 10_000  // placeholders in one value
+	maxExpanded   = 1 << 20 // bytes of an expanded value
 )
 
-// expander fills in ${name:default}. The name is looked up as a path in the
-// file, then as an environment variable; then the default counts, which ends at
-// the closing brace and may hold colons and placeholders. What the file gives is
-// expanded in turn; what the environment gives is taken as it is.
+// expander expands ${name:default}. The name is looked up as a path in the file, then as an
+// environment variable. If neither exists, the default is used, which ends at the closing brace and
+// may contain colons and placeholders. Values from the file are expanded too, values from the
+// environment are not.
 type expander struct {
 	root      *node
 	env       func(string) (string, bool)
 	remaining int
-	resolving []string // names that are being looked up
+	resolving []string // names whose expansion is in progress
 }
 
 func (e *expander) expand(text string) (string, error) {
@@ -40,14 +40,14 @@ func (e *expander) expand(text string) (string, error) {
 			return "", err
 		}
 		if out.Len()+len(value) > maxExpanded {
-			return "", fmt.Errorf("its placeholders grow to more than %d MiB", maxExpanded>>20)
+			return "", fmt.Errorf("its placeholders expand to more than %d MiB", maxExpanded>>20)
 		}
 		out.WriteString(value)
 		text = after[length+1:]
 	}
 }
 
-// closingBrace returns where the brace stands that ends a placeholder, or -1.
+// closingBrace returns the index of the brace that ends a placeholder, or -1.
 func closingBrace(text string) int {
 	depth := 1
 	for i := range len(text) {
@@ -63,10 +63,10 @@ func closingBrace(text string) int {
 	return -1
 }
 
-// resolvePlaceholder returns the value of what stands between the braces.
+// resolvePlaceholder returns the value for the text between the braces.
 func (e *expander) resolvePlaceholder(inner string) (string, error) {
 	if e.remaining--; e.remaining < 0 {
-		return "", fmt.Errorf("it takes more than %d placeholders to fill it in", maxExpansions)
+		return "", fmt.Errorf("it expands more than %d placeholders", maxExpansions)
 	}
 	name, defaultText, hasDefault := cutDefault(inner)
 	name, err := e.expand(name)
@@ -80,7 +80,7 @@ func (e *expander) resolvePlaceholder(inner string) (string, error) {
 		return value, nil
 	}
 	if !hasDefault {
-		return "", fmt.Errorf("${%s} names neither a key of this file nor an environment variable, and has no default: write ${%s:default} or set it", name, name)
+		return "", fmt.Errorf("${%s} is neither a key of this file nor an environment variable and has no default: set it or use ${%s:default}", name, name)
 	}
 	return e.expand(defaultText)
 }
@@ -90,14 +90,14 @@ func (e *expander) resolveReference(name string, n *node) (string, error) {
 		return "", fmt.Errorf("${%s} refers to itself", name)
 	}
 	if n.kind != scalarNode {
-		return "", fmt.Errorf("${%s} names %s, and only single values can be filled in", name, n)
+		return "", fmt.Errorf("${%s} refers to %s, but a placeholder must refer to a single value", name, n)
 	}
 	e.resolving = append(e.resolving, name)
 	defer func() { e.resolving = e.resolving[:len(e.resolving)-1] }()
 	return e.expand(n.text)
 }
 
-// cutDefault splits at the first colon that is not within an inner placeholder.
+// cutDefault cuts at the first colon that is not in an inner placeholder.
 func cutDefault(inner string) (name, defaultText string, found bool) {
 	depth := 0
 	for i := range len(inner) {
@@ -113,8 +113,7 @@ func cutDefault(inner string) (name, defaultText string, found bool) {
 	return inner, "", false
 }
 
-// lookup finds a path among keys that may be nested or dotted in any mix; nil
-// where nothing stands there.
+// lookup returns the node at a path, whose keys may be nested or dotted in any mix, or nil.
 func (n *node) lookup(path string) *node {
 	for _, f := range n.fields {
 		rest, ok := cutFold(path, f.key)
@@ -131,7 +130,7 @@ func (n *node) lookup(path string) *node {
 	return nil
 }
 
-// clone copies the mappings of a tree, so that a Rename of one leaves the other.
+// clone copies the mappings of a tree, so that a Rename in one tree does not change the other.
 func (n *node) clone() *node {
 	copied := *n
 	copied.fields = slices.Clone(n.fields)

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Position says where a setting comes from.
+// Position is the origin of a setting.
 type Position struct {
-	File   string // its name without the folder, or "environment variable X"
-	Line   int    // from 1; 0 where there is no line to name
-	Column int    // from 1
+	File   string // file name without the folder, or "environment variable X"
+	Line   int    // starting at 1; 0 if unknown
+	Column int    // starting at 1
 }
 
-// String returns "agent.yml:7:3", or less where less is known.
+// String returns "agent.yml:7:3", or less if less is known.
 func (p Position) String() string {
 	switch {
 	case p.File == "":
@@ -30,17 +30,17 @@ func (p Position) compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
-// Problem is one thing wrong with a file. It is an error that may be shown.
+// Problem is one problem of a file. It is an error that may be shown to users.
 type Problem struct {
 	At      Position
-	Path    string // "kubernetes.accounts[0].name"; empty for the file as a whole
-	Message string // says which key, what is wrong and what to do
+	Path    string // for example "kubernetes.accounts[0].name"; "" for the file as a whole
+	Message string // names the key, what is wrong and what to do
 }
 
-// Error returns "agent.yml:7:3: unknown key …".
+// Error returns the position and the message, for example "agent.yml:7:3: unknown key …".
 func (p *Problem) Error() string { return p.At.String() + ": " + p.Message }
 
-// IsWithin reports whether the problem lies at a path or below it.
+// IsWithin reports whether the problem is at a path or below it.
 func (p *Problem) IsWithin(path string) bool {
 	rest, found := strings.CutPrefix(p.Path, path)
 	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -2,13 +2,13 @@ package configfile
 
 import "strings"
 
-// Rename makes a path mean another one, for keys that other products gave a
-// different place: {"kubesvc.grpc.server", "grpc.server"}. Both may be in use
-// in one file; a setting that is given under both is reported as given twice.
+// Rename renames a path, for keys that have another place in other products:
+// {"kubesvc.grpc.server", "grpc.server"}. A file may use both, and a setting that is given under
+// both is reported as set twice.
 type Rename struct{ From, To string }
 
-// apply takes all values at From out of the tree and hangs them in at the root
-// under To, as a dotted key. Positions stay those of the file.
+// apply moves all values at From to the root of the tree under the dotted key To. Positions do not
+// change.
 func (r Rename) apply(root *node) {
 	for _, f := range root.removePath(r.From) {
 		f.key = r.To
@@ -16,8 +16,8 @@ func (r Rename) apply(root *node) {
 	}
 }
 
-// removePath removes the fields at a path, which may be nested or dotted in any mix,
-// and returns them. A group that is empty then goes too.
+// removePath removes and returns the fields at a path, whose keys may be nested or dotted in any
+// mix. It also removes groups that become empty.
 func (n *node) removePath(path string) (removed []field) {
 	if n.kind != mappingNode {
 		return nil
@@ -47,8 +47,8 @@ func (n *node) removePath(path string) (removed []field) {
 	return removed
 }
 
-// cutFold takes a leading key and the dot that follows it off a path, in any
-// case. It reports false where the path does not start with the key.
+// cutFold removes a leading key and the dot after it from a path, ignoring case. It reports false
+// if the path does not start with the key.
 func cutFold(path, key string) (rest string, ok bool) {
 	if len(path) < len(key) || !strings.EqualFold(path[:len(key)], key) {
 		return "", false

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// decodeScalar fills a target that takes a single value. Whatever YAML makes of a
-// text, the target decides: a role may be called 007 and a password 1e3.
+// decodeScalar fills a target from a single value. The target's type decides, not YAML's
+// interpretation, because a role may be called 007 and a password 1e3.
 func (d *decoder) decodeScalar(p location, n *node, target reflect.Value) {
 	if n.kind != scalarNode {
 		d.reportKind(p, n, expectedKind(target))
@@ -21,20 +21,19 @@ func (d *decoder) decodeScalar(p location, n *node, target reflect.Value) {
 	}
 	if err := parseScalar(text, target); err != nil {
 		if _, isSensitive := target.Interface().(Sensitive); isSensitive {
-			d.report.Add(n.at, p.path, "%q must be %s; what stands there is not shown, for it may hold a secret", p.path, err)
+			d.report.Add(n.at, p.path, "%q must be %s (the value is not shown, because it may contain a secret)", p.path, err)
 			return
 		}
 		d.reportText(p, n, err.Error(), text)
 	}
 }
 
-// expectedError is an error that says what would have been right.
+// expectedError is an error that describes the expected value.
 type expectedError string
 
 func (w expectedError) Error() string { return string(w) }
 
-// parseScalar sets target to what text means to it. Its error says what is
-// expected.
+// parseScalar parses text into target. Its error describes what is expected.
 func parseScalar(text string, target reflect.Value) error {
 	if u, ok := target.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
@@ -54,12 +53,12 @@ func parseScalar(text string, target reflect.Value) error {
 		}
 		target.SetFloat(f)
 	default:
-		return expectedError("of a type that can be configured")
+		return expectedError("of a supported type")
 	}
 	return nil
 }
 
-// parseBool knows the words of YAML 1.1, quoted or not, in any case.
+// parseBool accepts the booleans of YAML 1.1 in any case, quoted or not.
 func parseBool(text string, target reflect.Value) error {
 	switch strings.ToLower(text) {
 	case "true", "yes", "on", "y", "t", "1":
@@ -72,7 +71,7 @@ func parseBool(text string, target reflect.Value) error {
 	return nil
 }
 
-// parseInt takes 300000, 300_000 and 3e+05, which is what Helm makes of it.
+// parseInt accepts 300000, 300_000 and 3e+05. Helm writes the last form.
 func parseInt(text string, target reflect.Value) error {
 	text = strings.ReplaceAll(text, "_", "")
 	i, err := strconv.ParseInt(text, 10, 64)
@@ -102,7 +101,7 @@ func expectedKind(target reflect.Value) string {
 	return "a single value"
 }
 
-// setDefaults gives a struct and all structs in it what their tags say.
+// setDefaults sets the defaults of a struct's tags, recursively.
 func setDefaults(target reflect.Value) {
 	if target.Kind() != reflect.Struct {
 		return
@@ -118,8 +117,8 @@ func setDefaults(target reflect.Value) {
 	}
 }
 
-// setDefault reads a default. One that can't be read is a mistake of ours that
-// every test meets, as every Load sets all defaults.
+// setDefault sets a default. An invalid default is a bug, which every test finds because every Load
+// sets all defaults.
 func setDefault(f reflect.Value, text string) {
 	if f.Kind() == reflect.Slice {
 		for part := range strings.SplitSeq(text, ",") {

@@ -6,25 +6,38 @@ import (
 	"strings"
 )
 
-// keySpec is what a struct field's tags say of a key:
+// Status says whether a key has an effect in this version.
+type Status int
+
+// A key of a group is at least as inactive as its group.
+const (
+	ActiveKey  Status = iota
+	PlannedKey        // accepted; a later version will use it
+	IgnoredKey        // accepted so that files of other products load; no version will use it
+)
+
+// keySpec holds what the tags of a struct field define for a key:
 //
-//	config:"clientKeyFilePassword,alias=clientKeyPassword,unused" default:"x" env:"LOG_LEVEL"
+//	config:"clientKeyFilePassword,alias=clientKeyPassword" default:"x" env:"LOG_LEVEL"
+//	config:"fields,planned,warn"
 //
-// alias may stand several times. unused marks a key that is accepted and has no
-// effect; for a group it holds for all below. default is written as in YAML.
-// env names a variable that counts where nothing else sets the key. A field
-// without a config tag is not part of the file; an embedded struct without one
-// lends its keys to the struct that holds it.
+// alias may be repeated. planned and ignored mark keys without an effect; on a
+// group they apply to all keys in it. warn marks such a key if users may rely on
+// its effect, so that programs warn at start (see InactiveSettings). default is
+// written as in YAML. env names a variable that applies if nothing else sets
+// the key. A field without a config tag is not part of the file. An embedded
+// struct without one adds its keys to the struct that embeds it.
 type keySpec struct {
 	name         string
 	aliases      []string
-	unused       bool
+	status       Status
+	warn         bool
 	defaultValue string // "" for none
 	env          string
 	index        []int
 }
 
-// keySpecs lists the keys of a struct type in the order of its fields.
+// keySpecs returns the keys of a struct type in the order of its fields.
 func keySpecs(t reflect.Type) []keySpec {
 	var specs []keySpec
 	for i := range t.NumField() {
@@ -53,14 +66,21 @@ func (s *keySpec) parseTag(tag string) {
 		if alias, ok := strings.CutPrefix(part, "alias="); ok {
 			s.aliases = append(s.aliases, alias)
 		}
-		s.unused = s.unused || part == "unused"
+		switch part {
+		case "planned":
+			s.status = PlannedKey
+		case "ignored":
+			s.status = IgnoredKey
+		case "warn":
+			s.warn = true
+		}
 	}
 }
 
 func (s keySpec) names() []string { return append([]string{s.name}, s.aliases...) }
 
-// matchKey finds the spec that a key means: by its exact name, then in any case,
-// then by the first words of a dotted key, whose rest it returns.
+// matchKey finds the spec for a key: by its exact name, ignoring case, or by the first words of a
+// dotted key. It returns the rest of a dotted key.
 func matchKey(specs []keySpec, key string) (found int, rest string) {
 	for i, s := range specs {
 		for _, name := range s.names() {
@@ -80,7 +100,7 @@ func matchKey(specs []keySpec, key string) (found int, rest string) {
 	return found, rest
 }
 
-// names lists what may stand in a group, for suggestions.
+// keyNames returns the keys of a group, for suggestions.
 func keyNames(specs []keySpec) []string {
 	var names []string
 	for _, s := range specs {
@@ -89,8 +109,8 @@ func keyNames(specs []keySpec) []string {
 	return names
 }
 
-// uniquePathOf finds the one path below a type at which a key does exist, for
-// whoever indented it wrongly; nil where there is none or more than one.
+// uniquePathOf returns the only path below a type with the given key, to suggest it if a key is
+// indented wrongly. It returns nil if there is none or more than one.
 func uniquePathOf(t reflect.Type, key string) []string {
 	var found []string
 	walkKeys(t, "", func(path string, s keySpec) {
@@ -104,11 +124,11 @@ func uniquePathOf(t reflect.Type, key string) []string {
 	return found
 }
 
-// walkKeys visits each key below a struct type, but for those without effect.
-// Entries of lists have "[]" in their path.
+// walkKeys visits each key below a struct type, except unused ones. Paths have "[]" for entries of
+// lists.
 func walkKeys(t reflect.Type, path string, visit func(path string, s keySpec)) {
 	for _, s := range keySpecs(t) {
-		if s.unused {
+		if s.status != ActiveKey {
 			continue
 		}
 		keyPath := joinPath(path, s.name)
@@ -135,8 +155,7 @@ func indirect(t reflect.Type) reflect.Type {
 	return t
 }
 
-// isLeaf reports whether a type is read in one piece, so that nothing below it
-// has keys that we know.
+// isLeaf reports whether a type is decoded as a whole, so that there are no keys below it.
 func isLeaf(t reflect.Type) bool {
 	if p := reflect.PointerTo(t); p.Implements(unmarshalerType) || p.Implements(textUnmarshalerType) {
 		return true

@@ -11,43 +11,43 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes bounds what aliases may blow a file up to.
+// maxNodes limits the size of the tree, because aliases can make it much larger than the file.
 const maxNodes = 200_000
 
 type nodeKind int
 
 const (
-	nullNode nodeKind = iota // null, or an empty document
+	nullNode nodeKind = iota // null or an empty document
 	scalarNode
 	listNode
 	mappingNode
 )
 
-// node is a YAML value with its position. Aliases and merge keys are gone: what
-// they stood for stands in their place.
+// node is a YAML value with its position. Aliases and merge keys have been replaced by their
+// values.
 type node struct {
 	kind    nodeKind
 	at      Position
-	text    string // of a scalar, as written
-	literal bool   // text is taken as it is: no placeholders
+	text    string // of a scalar, as in the file
+	literal bool   // whether text contains no placeholders
 	items   []*node
 	fields  []field
 }
 
-// field is one key of a mapping with its value.
+// field is one key of a mapping and its value.
 type field struct {
-	key   string // as written, dots included
+	key   string // as in the file, including dots
 	at    Position
 	value *node
 }
 
-// String names what stands in a place, for messages. It never tells a value.
+// String returns the kind of a node for messages, never its value.
 func (n *node) String() string {
 	return [...]string{"nothing", "a single value", "a list", "a group of keys"}[n.kind]
 }
 
-// parseTree turns a document into a tree and reports what is not YAML. It returns
-// an empty mapping where there is nothing to be had.
+// parseTree parses a document into a tree. It reports invalid YAML and returns an empty mapping
+// then.
 func parseTree(name string, data []byte, r *Report) *node {
 	empty := &node{kind: mappingNode, at: Position{File: name}}
 	var doc, second yaml.Node
@@ -65,7 +65,7 @@ func parseTree(name string, data []byte, r *Report) *node {
 		return empty
 	}
 	if err == nil && !isEmpty(&second) {
-		r.Add(Position{name, second.Line, second.Column}, "", "a second YAML document starts here: only one is allowed in a file")
+		r.Add(Position{name, second.Line, second.Column}, "", "a second YAML document starts here: a file must contain only one")
 	}
 	root := (&treeBuilder{file: name, report: r}).build(&doc, "")
 	switch root.kind {
@@ -74,7 +74,7 @@ func parseTree(name string, data []byte, r *Report) *node {
 	case nullNode:
 		return empty
 	}
-	r.Add(root.at, "", "the file must hold keys with values, and holds %s", root)
+	r.Add(root.at, "", "the file must contain keys with values, got %s", root)
 	return empty
 }
 
@@ -84,7 +84,7 @@ func isEmpty(doc *yaml.Node) bool {
 
 var yamlError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntaxError takes the line out of the library's message.
+// syntaxError extracts the line from the YAML library's message.
 func syntaxError(name string, err error) (Position, string) {
 	at := Position{File: name}
 	m := yamlError.FindStringSubmatch(err.Error())
@@ -93,17 +93,17 @@ func syntaxError(name string, err error) (Position, string) {
 	}
 	at.Line, _ = strconv.Atoi(m[1])
 	if at.Line == 0 && !strings.Contains(m[2], "character") {
-		at.Line = 1 // the library tells no line where it is the first one
+		at.Line = 1 // the library omits the line if it is the first one
 	}
 	return at, m[2]
 }
 
-// treeBuilder copies the library's nodes into ours.
+// treeBuilder converts the YAML library's nodes to ours.
 type treeBuilder struct {
 	file        string
 	report      *Report
 	nodes       int
-	openAliases []*yaml.Node // aliases that are being followed
+	openAliases []*yaml.Node // aliases that are being expanded
 }
 
 func (b *treeBuilder) position(n *yaml.Node) Position { return Position{b.file, n.Line, n.Column} }
@@ -112,7 +112,7 @@ func (b *treeBuilder) build(n *yaml.Node, path string) *node {
 	out := &node{at: b.position(n)}
 	if b.nodes++; b.nodes > maxNodes {
 		if b.nodes == maxNodes+1 {
-			b.report.Add(out.at, "", "the file holds more than %d values, aliases counted as often as they are used", maxNodes)
+			b.report.Add(out.at, "", "the file has more than %d values, counting each use of an alias", maxNodes)
 		}
 		return out
 	}
@@ -139,7 +139,7 @@ func (b *treeBuilder) build(n *yaml.Node, path string) *node {
 
 func (b *treeBuilder) scalar(n *yaml.Node, out *node, path string) {
 	if tag := n.ShortTag(); !strings.HasPrefix(tag, "!!") || tag == "!!binary" {
-		b.report.Add(out.at, path, "%s has the YAML tag %s, which has no meaning here", path, tag)
+		b.report.Add(out.at, path, "%s has the YAML tag %s, which is not supported: remove the tag", path, tag)
 		return
 	}
 	if n.ShortTag() == "!!null" {
@@ -151,7 +151,7 @@ func (b *treeBuilder) scalar(n *yaml.Node, out *node, path string) {
 func (b *treeBuilder) alias(n *yaml.Node, path string) *node {
 	for _, ancestor := range b.openAliases {
 		if ancestor == n.Alias {
-			b.report.Add(b.position(n), path, "the alias *%s stands inside of what it stands for", n.Value)
+			b.report.Add(b.position(n), path, "the alias *%s refers to itself", n.Value)
 			return &node{at: b.position(n)}
 		}
 	}
@@ -160,8 +160,8 @@ func (b *treeBuilder) alias(n *yaml.Node, path string) *node {
 	return b.build(n.Alias, path)
 }
 
-// mapping copies keys. A key is what was written, whatever YAML takes it for:
-// y, on, 7 and null are names like any other.
+// mapping converts the keys of a mapping. A key is its text, whatever YAML's interpretation: y, on,
+// 7 and null are ordinary keys.
 func (b *treeBuilder) mapping(n *yaml.Node, out *node, path string) {
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -171,7 +171,7 @@ func (b *treeBuilder) mapping(n *yaml.Node, out *node, path string) {
 		}
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			b.report.Add(b.position(n.Content[i]), path, "a key must be a single word, and this one is not")
+			b.report.Add(b.position(n.Content[i]), path, "a key must be a single value, not a list or a group")
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, value)
 		default:
@@ -183,7 +183,7 @@ func (b *treeBuilder) mapping(n *yaml.Node, out *node, path string) {
 	}
 }
 
-// merge adds the fields of a "<<" whose keys the mapping has not itself.
+// merge adds the fields of a "<<" whose keys the mapping does not have itself.
 func (b *treeBuilder) merge(value *yaml.Node, out *node, path string) {
 	source := b.build(value, path)
 	parts := []*node{source}
@@ -192,7 +192,7 @@ func (b *treeBuilder) merge(value *yaml.Node, out *node, path string) {
 	}
 	for _, part := range parts {
 		if part.kind != mappingNode {
-			b.report.Add(part.at, path, "<< must name a group of keys")
+			b.report.Add(part.at, path, "<< must refer to a group of keys")
 			continue
 		}
 		for _, f := range part.fields {

@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// mask is what is shown in place of a secret.
+// mask is printed instead of a secret.
 const mask = "********"
 
-// Sensitive marks types whose text must not be quoted in a message.
+// Sensitive is implemented by types whose text must not be quoted in messages.
 type Sensitive interface{ Hidden() }
 
-// Secret is a password or a token. However it is printed, logged or encoded,
-// only a mask comes out; Reveal gives the text. The text is behind a pointer
-// because fmt asks no method of a value in an unexported field, and would print
-// a string there. The zero value is empty.
+// Secret is a password or a token. It is printed, logged and encoded as a mask; Reveal returns the
+// text. The text is behind a pointer because fmt does not call methods of values in unexported
+// fields and would print a string. The zero value is empty.
 type Secret struct{ text *string }
 
-// NewSecret hides a text.
+// NewSecret returns a Secret with the given text.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -28,7 +27,7 @@ func NewSecret(text string) Secret {
 	return Secret{&text}
 }
 
-// Reveal returns the text itself.
+// Reveal returns the text.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -47,24 +46,23 @@ func (s Secret) String() string {
 	return mask
 }
 
-// Format prints the mask for every verb: %q, %x and %#v too.
+// Format prints the mask for every verb, including %q, %x and %#v.
 func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
-// LogValue logs the mask.
+// LogValue returns the mask.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText encodes the mask.
+// MarshalText returns the mask.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText takes the text as it is, white space included.
+// UnmarshalText sets the text, including its white space.
 func (s *Secret) UnmarshalText(text []byte) error {
 	*s = NewSecret(string(text))
 	return nil
 }
 
-// Bytes is a size. It is written as a number of bytes or with a unit: 8MiB,
-// 256Mi, 4MB. Units are powers of 1024, as in Spring, whether or not there is
-// an i in them.
+// Bytes is a size in bytes. It is written as a number or with a unit: 8MiB, 256Mi, 4MB. As in
+// Spring, units are powers of 1024 with or without an i.
 type Bytes int64
 
 var units = []struct {
@@ -72,9 +70,9 @@ var units = []struct {
 	shift  uint
 }{{"k", 10}, {"m", 20}, {"g", 30}, {"t", 40}}
 
-// UnmarshalText reads a size.
+// UnmarshalText parses a size.
 func (b *Bytes) UnmarshalText(text []byte) error {
-	const expected = expectedError("a size such as 8MiB or a number of bytes")
+	const expected = expectedError("a size like 8MiB or a number of bytes")
 	s := strings.ToLower(strings.TrimSpace(string(text)))
 	s = strings.TrimSuffix(strings.TrimSuffix(s, "b"), "i")
 	shift := uint(0)
@@ -92,7 +90,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the size in the biggest unit that leaves a whole number.
+// String returns the size in the largest unit that gives a whole number.
 func (b Bytes) String() string {
 	for i := len(units) - 1; i >= 0; i-- {
 		if size := Bytes(1) << units[i].shift; b >= size && b%size == 0 {
@@ -102,10 +100,10 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// Duration is a span of time, written as 10m, 1h30m or a number of seconds.
+// Duration is a duration, written as 10m, 1h30m or a number of seconds.
 type Duration time.Duration
 
-// UnmarshalText reads a span of time.
+// UnmarshalText parses a duration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
@@ -113,11 +111,11 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	}
 	v, err := time.ParseDuration(s)
 	if err != nil || v < 0 {
-		return expectedError("a span of time such as 10m, or a number of seconds")
+		return expectedError("a duration like 10m or a number of seconds")
 	}
 	*d = Duration(v)
 	return nil
 }
 
-// String returns "10m0s".
+// String returns for example "10m0s".
 func (d Duration) String() string { return time.Duration(d).String() }

@@ -1,18 +1,21 @@
 package configfile
 
-// Unmarshaler is a type that reads a value of several forms by itself.
+import "slices"
+
+// Unmarshaler is implemented by types that decode a value themselves, because they accept several
+// forms.
 type Unmarshaler interface {
 	UnmarshalConfig(v Value)
 }
 
-// Value is what stands at one place of a file.
+// Value is the value at one place in a file.
 type Value struct {
 	decoder  *decoder
 	node     *node
 	location location
 }
 
-// Field is one key of a group and what stands there.
+// Field is one key of a group and its value.
 type Field struct {
 	Key   string
 	Value Value
@@ -23,14 +26,13 @@ func (v Value) AddProblem(format string, args ...any) {
 	v.decoder.report.Add(v.node.at, v.location.path, format, args...)
 }
 
-// Path is where the value stands, "kubernetes.accounts[0].permissions".
+// Path returns the path of the value, for example "kubernetes.accounts[0].permissions".
 func (v Value) Path() string { return v.location.path }
 
-// String names what stands there: "a list", "a group of keys", "a single
-// value" or "nothing".
+// String returns the kind of the value: "a list", "a group of keys", "a single value" or "nothing".
 func (v Value) String() string { return v.node.String() }
 
-// Items returns the entries of a list; false where it is none.
+// Items returns the entries of a list; false if the value is not a list.
 func (v Value) Items() ([]Value, bool) {
 	items := make([]Value, len(v.node.items))
 	for i, n := range v.node.items {
@@ -39,8 +41,8 @@ func (v Value) Items() ([]Value, bool) {
 	return items, v.node.kind == listNode
 }
 
-// Fields returns the keys of a group in the order of the file; false where it is
-// none. Keys that are given twice are reported and come once.
+// Fields returns the keys of a group in the order of the file; false if the value is not a group.
+// Keys that are set twice are reported and returned once.
 func (v Value) Fields() ([]Field, bool) {
 	var fields []Field
 	seen := map[string]Position{}
@@ -56,8 +58,15 @@ func (v Value) Fields() ([]Field, bool) {
 	return fields, v.node.kind == mappingNode
 }
 
-// Text returns a single value with placeholders filled in; false where it is
-// none, or where they could not be filled in, which is then reported.
+// HasEntries reports whether a key of a group holds a list with entries. Unlike
+// Fields it reports no problems, because other products decide what may be in
+// their groups.
+func (v Value) HasEntries(key string) bool {
+	return slices.ContainsFunc(v.node.fields, func(f field) bool { return f.key == key && len(f.value.items) > 0 })
+}
+
+// Text returns a single value with its placeholders expanded. It returns false if the value is not
+// a single one, or if expanding failed, which it reports.
 func (v Value) Text() (string, bool) {
 	if v.node.kind != scalarNode {
 		return "", false
@@ -65,12 +74,31 @@ func (v Value) Text() (string, bool) {
 	return v.decoder.expandText(v.location, v.node)
 }
 
-// Ignored takes whatever stands there and keeps nothing of it. It is for groups of
-// other products' keys that have no effect here.
-type Ignored struct{}
+// Ignored accepts any value and keeps none of it. It is for groups of other
+// products' keys that have no effect here.
+type Ignored struct {
+	on bool // something in the group is switched on, so that it differs from its default
+}
 
-// String says that the keys are there and not shown: secrets may be among them.
+// String returns a placeholder, because the group may hold secrets.
 func (Ignored) String() string { return "(not shown)" }
 
-// UnmarshalConfig takes everything.
-func (*Ignored) UnmarshalConfig(Value) {}
+// UnmarshalConfig accepts everything.
+func (i *Ignored) UnmarshalConfig(v Value) { i.on = v.node.isOn() }
+
+// isOn reports whether a value sets anything: generated files are full of groups
+// like "bitbucket: {enabled: false, accounts: []}".
+func (n *node) isOn() bool {
+	for _, f := range n.fields {
+		if f.key == "enabled" && f.value.kind == scalarNode {
+			return f.value.text != "false"
+		}
+	}
+	switch n.kind {
+	case mappingNode:
+		return slices.ContainsFunc(n.fields, func(f field) bool { return f.value.isOn() })
+	case listNode:
+		return len(n.items) > 0
+	}
+	return n.kind == scalarNode
+}

@@ -1,5 +1,5 @@
-// Package golden compares what a test made with a file beside it. Only tests
-// import it. With -update the files are written instead.
+// Package golden compares test results with files. With the flag -update, tests write the files
+// instead. Only tests import it.
 package golden
 
 import (
@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write what came out to the files that hold what is expected")
+var update = flag.Bool("update", false, "write the test results to the golden files")
 
-// Compare fails a test where a file does not hold what the test got.
+// Compare fails the test if the content of file is not got. With -update it writes the file.
 func Compare(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
@@ -24,6 +24,6 @@ func Compare(t *testing.T, file, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs (write it anew with -update); got\n%s\nwant\n%s", file, got, want)
+		t.Errorf("%s differs (update it with -update): got\n%s\nwant\n%s", file, got, want)
 	}
 }

@@ -2,17 +2,17 @@ package keypair
 
 import "crypto/tls"
 
-// ClientTLS says how to check a server's identity and show our own. The zero value
-// trusts the system's authorities and shows no certificate.
+// ClientTLS configures a TLS client. The zero value trusts the system's authorities and sends no
+// certificate.
 type ClientTLS struct {
-	ServerName string // on the server's certificate; empty for the host that is dialled
-	SkipVerify bool   // accept any certificate
-	CAFile     string // PEM file; empty for the system's
-	KeyPair    Files  // zero to show none
+	ServerName string // expected in the server's certificate; "" means the host that is dialed
+	SkipVerify bool   // accept any server certificate
+	CAFile     string // PEM file; "" means the system's authorities
+	KeyPair    Files  // the zero value sends no certificate
 }
 
-// TLSConfig makes a client's TLS configuration. Its own certificate follows the
-// files; authorities are read once, so whoever dials anew makes a new one.
+// TLSConfig returns a client's TLS configuration. Its certificate is reloaded when the files
+// change. The authorities are read once, so create a new configuration for each dial.
 func (c ClientTLS) TLSConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName, InsecureSkipVerify: c.SkipVerify}
 	if c.CAFile != "" {

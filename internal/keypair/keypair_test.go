@@ -22,7 +22,7 @@ import (
 	"github.com/youmark/pkcs8"
 )
 
-// authority signs certificates for tests.
+// authority is a certificate authority for tests.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
@@ -60,7 +60,7 @@ func sign(t *testing.T, template, parent *x509.Certificate, public crypto.Public
 	return cert
 }
 
-// leaf makes a certificate for a name that ends at a time.
+// leaf returns a certificate that expires at end.
 func (a authority) leaf(t *testing.T, name string, key crypto.Signer, end time.Time) *x509.Certificate {
 	t.Helper()
 	return sign(t, &x509.Certificate{
@@ -94,7 +94,8 @@ func write(t *testing.T, path string, data []byte) string {
 	return path
 }
 
-// touch makes sure that a file looks younger, whatever the clock's grain.
+// touch moves the modification time of files ahead, because the clock of the file system may be
+// coarse.
 func touch(t *testing.T, ahead time.Duration, paths ...string) {
 	t.Helper()
 	at := time.Now().Add(ahead)
@@ -105,7 +106,7 @@ func touch(t *testing.T, ahead time.Duration, paths ...string) {
 	}
 }
 
-// writePair writes a certificate and its key into a folder.
+// writePair writes a certificate and its key to a folder.
 func (a authority) writePair(t *testing.T, dir, name string) Files {
 	t.Helper()
 	key := newKey(t)
@@ -145,15 +146,15 @@ func TestPrivateKeyFormats(t *testing.T) {
 		{"PKCS#8", ec, keyPEM(t, ec), "", ""},
 		{"PKCS#8 with RSA", rsaKey, keyPEM(t, rsaKey), "", ""},
 		{"PKCS#1", rsaKey, block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey)), "", ""},
-		{"EC after its parameters, as openssl writes it", ec, append(params, block("EC PRIVATE KEY", ecDER)...), "", ""},
+		{"EC with parameters, as written by openssl", ec, append(params, block("EC PRIVATE KEY", ecDER)...), "", ""},
 		{"encrypted PKCS#8", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "hunter2", ""},
-		{"a wrong password", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "hunter3", "can't be decrypted with the configured password"},
-		{"no password", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "", "it is encrypted, and no password is configured"},
-		{"the old encryption", rsaKey, legacy, "hunter2", "convert it with openssl pkcs8 -topk8"},
-		{"no PEM", ec, []byte("nonsense"), "", "holds no private key in PEM"},
+		{"wrong password", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "hunter3", "cannot be decrypted with the configured password"},
+		{"no password", ec, block("ENCRYPTED PRIVATE KEY", encrypted), "", "it is encrypted, but no password is configured"},
+		{"legacy encryption", rsaKey, legacy, "hunter2", "convert it with openssl pkcs8 -topk8"},
+		{"not PEM", ec, []byte("nonsense"), "", "contains no private key in PEM format"},
 		{"damaged", ec, block("PRIVATE KEY", []byte("x")), "", "read the key in"},
-		{"another one's key", ec, keyPEM(t, newKey(t)), "", "does not belong to the first certificate in"},
-		{"another sort of key", ec, keyPEM(t, rsaKey), "", "does not belong to the first certificate in"},
+		{"key of another certificate", ec, keyPEM(t, newKey(t)), "", "does not belong to the first certificate in"},
+		{"key of another type", ec, keyPEM(t, rsaKey), "", "does not belong to the first certificate in"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -183,17 +184,17 @@ func TestCertificateErrors(t *testing.T) {
 		files Files
 		want  string
 	}{
-		"no certificate":      {Files{Cert: filepath.Join(dir, "absent"), Key: files.Key}, "absent does not exist"},
-		"no key":              {Files{Cert: files.Cert, Key: filepath.Join(dir, "absent")}, "absent does not exist"},
-		"not PEM":             {Files{Cert: junk, Key: files.Key}, "junk holds no certificate in PEM"},
-		"a key beside nobody": {Files{Cert: files.Cert}, "x.crt holds no private key in PEM"},
+		"no certificate":          {Files{Cert: filepath.Join(dir, "absent"), Key: files.Key}, "absent does not exist"},
+		"no key":                  {Files{Cert: files.Cert, Key: filepath.Join(dir, "absent")}, "absent does not exist"},
+		"not PEM":                 {Files{Cert: junk, Key: files.Key}, "junk contains no certificate in PEM format"},
+		"key missing in one file": {Files{Cert: files.Cert}, "x.crt contains no private key in PEM format"},
 	} {
 		if _, err := Open(tt.files); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", why, err, tt.want)
 		}
 	}
-	if _, err := LoadCertPool(junk); err == nil || !strings.Contains(err.Error(), "holds no certificate in PEM") {
-		t.Errorf("got %v", err)
+	if _, err := LoadCertPool(junk); err == nil || !strings.Contains(err.Error(), "contains no certificate in PEM format") {
+		t.Errorf("LoadCertPool: got %v", err)
 	}
 }
 
@@ -218,19 +219,19 @@ func TestRotationIsNoticed(t *testing.T) {
 	copyFile(t, next.Cert, files.Cert)
 	touch(t, time.Minute, files.Cert)
 	if pair.Certificate() != first || pair.ReloadError() == nil {
-		t.Errorf("half of a rotation counted, or no failure: %v", pair.ReloadError())
+		t.Errorf("after half a rotation: got the new certificate or no error: %v", pair.ReloadError())
 	}
 	copyFile(t, next.Key, files.Key)
 	touch(t, time.Minute, files.Key)
 	if got := pair.Certificate(); got == first || pair.ReloadError() != nil {
-		t.Errorf("the rotation went unnoticed: %v", pair.ReloadError())
+		t.Errorf("after the rotation: got the old certificate, error %v", pair.ReloadError())
 	}
 	second := pair.Certificate()
 	if err := os.Remove(files.Key); err != nil {
 		t.Fatal(err)
 	}
 	if pair.Certificate() != second || pair.ReloadError() == nil {
-		t.Errorf("a file that is gone took the last good certificate along: %v", pair.ReloadError())
+		t.Errorf("after a file was removed: got no certificate or no error: %v", pair.ReloadError())
 	}
 }
 
@@ -264,13 +265,12 @@ func TestWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := pair.Warning(now); !strings.Contains(got, tt.want) || (tt.want == "") != (got == "") {
-			t.Errorf("end %s: got %q, want %q", tt.end, got, tt.want)
+			t.Errorf("expiring %s: got %q, want %q", tt.end, got, tt.want)
 		}
 	}
 }
 
-// handshake lets a client and a server meet, and says what the client's name is
-// to the server.
+// handshake connects a client to a server, and returns the client's name as the server sees it.
 func handshake(t *testing.T, client, server *tls.Config) (string, error) {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", server)
@@ -297,7 +297,7 @@ func handshake(t *testing.T, client, server *tls.Config) (string, error) {
 	}()
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", listener.Addr().String(), client)
 	if err == nil {
-		_, err = io.ReadFull(conn, make([]byte, 1)) // in TLS 1.3 a refused client learns it on its first read
+		_, err = io.ReadFull(conn, make([]byte, 1)) // with TLS 1.3 a rejected client gets the error on its first read
 		conn.Close()
 	}
 	return <-name, err
@@ -319,12 +319,12 @@ func TestMutualTLS(t *testing.T) {
 		name     string
 		accepted bool
 	}{
-		{"both known", ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: agent}, "agent", true},
+		{"both certificates valid", ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: agent}, "agent", true},
 		{"no client certificate", ClientTLS{ServerName: "server", CAFile: caFile}, "", false},
 		{"a stranger", ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: otherAgent}, "", false},
-		{"another server", ClientTLS{ServerName: "elsewhere", CAFile: caFile, KeyPair: agent}, "", false},
-		{"a server that nobody vouches for", ClientTLS{ServerName: "server", CAFile: otherFile, KeyPair: agent}, "", false},
-		{"which may be accepted", ClientTLS{SkipVerify: true, KeyPair: agent}, "agent", true},
+		{"another server name", ClientTLS{ServerName: "elsewhere", CAFile: caFile, KeyPair: agent}, "", false},
+		{"unknown authority of the server", ClientTLS{ServerName: "server", CAFile: otherFile, KeyPair: agent}, "", false},
+		{"unknown authority with SkipVerify", ClientTLS{SkipVerify: true, KeyPair: agent}, "agent", true},
 	} {
 		config, err := tt.client.TLSConfig()
 		if err != nil {
@@ -332,11 +332,11 @@ func TestMutualTLS(t *testing.T) {
 		}
 		name, err := handshake(t, config, server)
 		if (err == nil) != tt.accepted || tt.accepted && name != tt.name {
-			t.Errorf("%s: got %q, %v", tt.why, name, err)
+			t.Errorf("%s: got %q, error %v", tt.why, name, err)
 		}
 	}
 
-	t.Run("another authority from now on", func(t *testing.T) {
+	t.Run("the authority is replaced", func(t *testing.T) {
 		write(t, clientCAs, certPEM(other.cert))
 		touch(t, time.Minute, clientCAs)
 		config, err := ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: otherAgent}.TLSConfig()
@@ -344,17 +344,17 @@ func TestMutualTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name, err := handshake(t, config, server); err != nil || name != "stranger" {
-			t.Errorf("got %q, %v", name, err)
+			t.Errorf("got %q, error %v", name, err)
 		}
 		if config, err = (ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: agent}).TLSConfig(); err != nil {
 			t.Fatal(err)
 		}
 		if name, err := handshake(t, config, server); err == nil {
-			t.Errorf("%q got in with a certificate of the authority that is gone", name)
+			t.Errorf("%q was accepted with a certificate of the removed authority", name)
 		}
 	})
 
-	t.Run("the client's certificate follows its file", func(t *testing.T) {
+	t.Run("the client's certificate is reloaded", func(t *testing.T) {
 		write(t, clientCAs, append(certPEM(other.cert), certPEM(ca.cert)...))
 		touch(t, 2*time.Minute, clientCAs)
 		config, err := ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: agent}.TLSConfig()
@@ -365,7 +365,7 @@ func TestMutualTLS(t *testing.T) {
 		copyFile(t, otherAgent.Key, agent.Key)
 		touch(t, time.Minute, agent.Cert, agent.Key)
 		if name, err := handshake(t, config, server); err != nil || name != "stranger" {
-			t.Errorf("got %q, %v", name, err)
+			t.Errorf("got %q, error %v", name, err)
 		}
 	})
 }
@@ -376,11 +376,11 @@ func TestParseClientAuth(t *testing.T) {
 		"want": tls.VerifyClientCertIfGiven, "need": tls.RequireAndVerifyClientCert, "any": tls.RequireAnyClientCert, "request": tls.RequestClientCert,
 	} {
 		if got, err := ParseClientAuth(word); err != nil || got != want {
-			t.Errorf("%q: got %v, %v", word, got, err)
+			t.Errorf("%q: got %v, error %v", word, got, err)
 		}
 	}
 	if _, err := ParseClientAuth("sure"); err == nil {
-		t.Error("an unknown word passed")
+		t.Error("an unknown word was accepted")
 	}
 }
 
@@ -393,7 +393,7 @@ func FuzzParseKey(f *testing.F) {
 			t.Errorf("got %v, %v", key, err)
 		}
 		if chain, err := parseChain("c", data); err == nil && len(chain) == 0 {
-			t.Error("an empty chain passed")
+			t.Error("an empty chain was accepted")
 		}
 	})
 }

@@ -1,6 +1,5 @@
-// Package keypair reads certificates and private keys from files for TLS, and
-// reads them again when the files change, so that a rotated certificate counts
-// from the next handshake on and nobody restarts anything.
+// Package keypair reads certificates and private keys for TLS from files, and reloads them when the
+// files change, so that a rotated certificate is used without a restart.
 package keypair
 
 import (
@@ -14,11 +13,11 @@ import (
 	"time"
 )
 
-// Files names a certificate and its key.
+// Files names the files of a certificate and its key.
 type Files struct {
 	Cert     string // PEM: the certificate, then its intermediates
-	Key      string // PEM: PKCS#8, PKCS#1 or EC; empty where it stands in Cert
-	Password string // of a PKCS#8 key that is encrypted; empty for none
+	Key      string // PEM: PKCS#8, PKCS#1 or EC; "" if the key is in Cert
+	Password string // of an encrypted PKCS#8 key; "" if it is not encrypted
 }
 
 func (f Files) key() string {
@@ -28,25 +27,25 @@ func (f Files) key() string {
 	return f.Key
 }
 
-// Pair is a certificate with its key that follows its files. It is safe for
-// concurrent use.
+// Pair is a certificate and its key, reloaded when their files change. It is safe for concurrent
+// use.
 type Pair struct {
 	files Files
 
 	mu        sync.Mutex
 	current   *tls.Certificate
 	fileState fileState
-	reloadErr error // why the files that now stand there are not used; nil where they are
+	reloadErr error // why the current files are not used; nil if they are
 }
 
-// fileState tells whether files have changed. Kubernetes replaces mounted files by
-// a link, so that size and time of what the link leads to both change.
+// fileState detects changes of files. Kubernetes updates mounted files by replacing a symbolic
+// link, which changes the size and the modification time of the link's target.
 type fileState struct {
 	cert, key         time.Time
 	certSize, keySize int64
 }
 
-// Open reads a pair. Its errors name the file and say what is wrong with it.
+// Open reads a certificate and its key. Its errors name the file and the problem.
 func Open(files Files) (*Pair, error) {
 	p := &Pair{files: files}
 	state, err := p.readState()
@@ -61,9 +60,8 @@ func Open(files Files) (*Pair, error) {
 	return p, nil
 }
 
-// Certificate returns the pair that the files hold now. While they can't be
-// read, or hold a key that does not belong to the certificate, as happens in the
-// midst of a rotation, it returns the last good one.
+// Certificate returns the certificate and key in the files. If they cannot be read or do not match,
+// which happens in the middle of a rotation, it returns the last valid ones.
 func (p *Pair) Certificate() *tls.Certificate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,23 +80,24 @@ func (p *Pair) Certificate() *tls.Certificate {
 	return p.current
 }
 
-// ReloadError returns why the files were not usable when they were last looked at;
-// nil where they were. Certificate then goes on with what it had.
+// ReloadError returns why the files could not be used when they were last read, or nil. Certificate
+// returns the last valid certificate then.
 func (p *Pair) ReloadError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reloadErr
 }
 
-// Warning tells of a certificate that is expired, not valid yet, or ends within
-// a week; "" otherwise. The other side decides whether it accepts it.
+// Warning returns a message if the certificate has expired, is not valid yet, or expires within a
+// week, and "" otherwise. It is only a warning, because the peer decides whether it accepts the
+// certificate.
 func (p *Pair) Warning(now time.Time) string {
 	leaf := p.Certificate().Leaf
 	switch {
 	case now.After(leaf.NotAfter):
 		return fmt.Sprintf("the certificate in %s expired on %s", p.files.Cert, leaf.NotAfter.UTC().Format(time.DateTime))
 	case now.Before(leaf.NotBefore):
-		return fmt.Sprintf("the certificate in %s is valid only from %s on", p.files.Cert, leaf.NotBefore.UTC().Format(time.DateTime))
+		return fmt.Sprintf("the certificate in %s is valid only from %s", p.files.Cert, leaf.NotBefore.UTC().Format(time.DateTime))
 	case now.Add(7 * 24 * time.Hour).After(leaf.NotAfter):
 		return fmt.Sprintf("the certificate in %s expires on %s", p.files.Cert, leaf.NotAfter.UTC().Format(time.DateTime))
 	}
@@ -127,7 +126,7 @@ func read(path string) ([]byte, error) {
 	return data, describeNotExist(path, err)
 }
 
-// describeNotExist says which file is not there in words; other errors name it already.
+// describeNotExist describes a missing file. Other errors of package os already name the file.
 func describeNotExist(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the file %s does not exist: %w", path, fs.ErrNotExist)
@@ -135,7 +134,7 @@ func describeNotExist(path string, err error) error {
 	return err
 }
 
-// LoadCertPool reads the authorities in a PEM file.
+// LoadCertPool reads authorities from a PEM file.
 func LoadCertPool(path string) (*x509.CertPool, error) {
 	data, err := read(path)
 	if err != nil {
@@ -143,7 +142,7 @@ func LoadCertPool(path string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("the file %s holds no certificate in PEM", path)
+		return nil, fmt.Errorf("the file %s contains no certificate in PEM format", path)
 	}
 	return pool, nil
 }

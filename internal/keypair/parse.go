@@ -12,7 +12,7 @@ import (
 	"github.com/youmark/pkcs8"
 )
 
-// load reads both files and checks that the key belongs to the certificate.
+// load reads both files, and checks that the key belongs to the certificate.
 func load(files Files) (*tls.Certificate, error) {
 	data, err := read(files.Cert)
 	if err != nil {
@@ -40,8 +40,8 @@ func load(files Files) (*tls.Certificate, error) {
 	return cert, nil
 }
 
-// parseChain returns all certificates in a file: the intermediates are sent
-// along, or the other side could not build the chain.
+// parseChain returns all certificates in a file. The intermediates are sent too, because the peer
+// may need them to verify the chain.
 func parseChain(path string, data []byte) ([]*x509.Certificate, error) {
 	var chain []*x509.Certificate
 	for _, block := range pemBlocks(data) {
@@ -55,7 +55,7 @@ func parseChain(path string, data []byte) ([]*x509.Certificate, error) {
 		chain = append(chain, c)
 	}
 	if len(chain) == 0 {
-		return nil, fmt.Errorf("the file %s holds no certificate in PEM", path)
+		return nil, fmt.Errorf("the file %s contains no certificate in PEM format", path)
 	}
 	return chain, nil
 }
@@ -82,17 +82,17 @@ func parseKey(path string, data []byte, password string) (crypto.Signer, error) 
 		}
 		signer, ok := key.(crypto.Signer)
 		if !ok {
-			return nil, fmt.Errorf("read the key in %s: a %T can't be used for TLS", path, key)
+			return nil, fmt.Errorf("read the key in %s: a %T cannot be used for TLS", path, key)
 		}
 		return signer, nil
 	}
-	return nil, fmt.Errorf("the file %s holds no private key in PEM", path)
+	return nil, fmt.Errorf("the file %s contains no private key in PEM format", path)
 }
 
 var (
-	errOldEncryption = errors.New("it is encrypted in an outdated form (Proc-Type: 4,ENCRYPTED): convert it with openssl pkcs8 -topk8")
-	errNoPassword    = errors.New("it is encrypted, and no password is configured")
-	errPassword      = errors.New("it can't be decrypted with the configured password")
+	errOldEncryption = errors.New("it uses a legacy encryption (Proc-Type: 4,ENCRYPTED): convert it with openssl pkcs8 -topk8")
+	errNoPassword    = errors.New("it is encrypted, but no password is configured")
+	errPassword      = errors.New("it cannot be decrypted with the configured password")
 )
 
 func parseBlock(block *pem.Block, password string) (any, error) {
@@ -109,11 +109,11 @@ func parseBlock(block *pem.Block, password string) (any, error) {
 	case "ENCRYPTED PRIVATE KEY":
 		return decrypt(block.Bytes, password)
 	}
-	return nil, fmt.Errorf("a %s is not supported", block.Type)
+	return nil, fmt.Errorf("a PEM block of type %s is not supported", block.Type)
 }
 
-// decrypt opens a PKCS#8 key. The library's error may quote what it decrypted
-// to, so it is not passed on.
+// decrypt decrypts a PKCS#8 key. It does not return the library's error, because that may quote
+// decrypted bytes.
 func decrypt(data []byte, password string) (any, error) {
 	if password == "" {
 		return nil, errNoPassword

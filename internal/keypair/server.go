@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// ServerTLS says how a server shows its identity and whom it lets in.
+// ServerTLS configures a TLS server.
 type ServerTLS struct {
 	KeyPair    Files
 	ClientAuth tls.ClientAuthType
-	CAFile     string // PEM file with those who sign client certificates; needed where ClientAuth checks them
-	MinVersion uint16 // 0 for TLS 1.2
+	CAFile     string // PEM file with the authorities of client certificates; required if ClientAuth verifies them
+	MinVersion uint16 // 0 means TLS 1.2
 }
 
-// ParseClientAuth reads how to treat client certificates, in any case: none, request
-// (ask), any (insist on one, whoever signed it), want or optional (check one
-// that comes), need or require (insist on a good one). Empty means none.
+// ParseClientAuth parses how a server treats client certificates, in any case: none; request; any
+// (required, not verified); want or optional (verified if sent); need or require (required and
+// verified). "" means none.
 func ParseClientAuth(word string) (tls.ClientAuthType, error) {
 	switch strings.ToLower(word) {
 	case "none", "":
@@ -35,18 +35,19 @@ func ParseClientAuth(word string) (tls.ClientAuthType, error) {
 	case "need", "require":
 		return tls.RequireAndVerifyClientCert, nil
 	}
-	return tls.NoClientCert, fmt.Errorf("client certificates are treated as none, request, any, want, need, optional or require say, and %q stands there", word)
+	return tls.NoClientCert, fmt.Errorf("the mode of client certificates must be none, request, any, want, optional, need or require, got %q", word)
 }
 
-// VerifiesClientCert reports whether client certificates are checked, for which there must be
-// authorities. Those of the system sign certificates for anyone who has a host.
+// VerifiesClientCert reports whether client certificates are verified. This requires a file with
+// authorities, because the system's authorities sign certificates for everyone who owns a host
+// name.
 func VerifiesClientCert(auth tls.ClientAuthType) bool { return auth >= tls.VerifyClientCertIfGiven }
 
-// TLSConfig makes a server's TLS configuration. Certificate and authorities follow
-// their files: each handshake sees what stands there then.
+// TLSConfig returns a server's TLS configuration. The certificate and the authorities are reloaded
+// when their files change, with effect from the next handshake.
 func (s ServerTLS) TLSConfig() (*tls.Config, error) {
 	if VerifiesClientCert(s.ClientAuth) && s.CAFile == "" {
-		return nil, errors.New("client certificates are to be checked, and no file with the authorities that sign them is configured")
+		return nil, errors.New("client certificates must be verified, but no file with their authorities is configured")
 	}
 	pair, err := Open(s.KeyPair)
 	if err != nil {
@@ -64,7 +65,7 @@ func (s ServerTLS) TLSConfig() (*tls.Config, error) {
 		return nil, err
 	}
 	config.ClientCAs = pool.current
-	config.SessionTicketsDisabled = true // a resumed session would outlive an authority that was taken away
+	config.SessionTicketsDisabled = true // because a resumed session would outlive the removal of an authority
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		updated := config.Clone()
 		updated.GetConfigForClient = nil
@@ -74,17 +75,17 @@ func (s ServerTLS) TLSConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// poolFile is a pool of authorities that follows its file.
+// poolFile is a pool of authorities, reloaded when its file changes.
 type poolFile struct {
 	path string
 
 	mu      sync.Mutex
 	current *x509.CertPool
-	modTime time.Time // modification time of what current came from; zero at first
+	modTime time.Time // modification time of the file that current was read from; zero at first
 }
 
-// reload returns the pool that the file holds, or the last one that it held. It
-// never falls back to the system's authorities.
+// reload returns the pool in the file, or the last valid one. It never falls back to the system's
+// authorities.
 func (p *poolFile) reload() *x509.CertPool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

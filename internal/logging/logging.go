@@ -1,4 +1,4 @@
-// Package logging makes the logger that both programs use.
+// Package logging creates the logger of both programs.
 package logging
 
 import (
@@ -14,33 +14,33 @@ const (
 	JSON = "json"
 )
 
-// Levels beyond those of slog, for the predecessor's words.
+// Levels that slog does not have, for the Scale Agent's level names.
 const (
 	LevelTrace = slog.LevelDebug - 4
 	LevelFatal = slog.LevelError + 4
 )
 
-// levels are the words for levels. Fatal and panic let fewer lines pass than
-// error does; nothing is logged at them that ends the program by itself.
+// levels maps names to levels. Nothing is logged at fatal and panic, so these levels disable errors
+// too.
 var levels = map[string]slog.Level{
 	"trace": LevelTrace, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "warning": slog.LevelWarn,
 	"error": slog.LevelError, "fatal": LevelFatal, "panic": LevelFatal,
 }
 
-// ParseLevel reads a level's name in any case. Empty means info.
+// ParseLevel parses the name of a level in any case. "" means info.
 func ParseLevel(name string) (slog.Level, error) {
 	if name == "" {
 		return slog.LevelInfo, nil
 	}
 	level, ok := levels[strings.ToLower(name)]
 	if !ok {
-		return slog.LevelInfo, fmt.Errorf("a log level is one of trace, debug, info, warn, error, fatal and panic, and %q stands there", name)
+		return slog.LevelInfo, fmt.Errorf("the log level must be trace, debug, info, warn, error, fatal or panic, got %q", name)
 	}
 	return level, nil
 }
 
-// New makes a logger that writes lines of a format, text or json in any case, at
-// a level or above to w. Level and format may be empty: info and text.
+// New returns a logger that writes lines to w. level is the least severe level to log, "" means
+// info. format is text or json in any case, "" means text.
 func New(level, format string, w io.Writer) (*slog.Logger, error) {
 	minLevel, err := ParseLevel(level)
 	if err != nil {
@@ -53,10 +53,10 @@ func New(level, format string, w io.Writer) (*slog.Logger, error) {
 	case JSON:
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
-	return nil, fmt.Errorf("a log format is one of text and json, and %q stands there", format)
+	return nil, fmt.Errorf("the log format must be text or json, got %q", format)
 }
 
-// replaceLevelName writes TRACE where slog would write DEBUG-4.
+// replaceLevelName prints TRACE instead of slog's DEBUG-4.
 func replaceLevelName(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.LevelKey {
 		if level, ok := a.Value.Any().(slog.Level); ok && level == LevelTrace {

@@ -9,7 +9,7 @@ import (
 func TestNew(t *testing.T) {
 	for _, tt := range []struct {
 		level, format string
-		want          []string // a mark of each line, of the four at trace, info, warn and error
+		want          []string // the last word of each of the four lines at trace, info, warn and error that is logged
 	}{
 		{"", "", []string{"level=INFO", "level=WARN", "level=ERROR"}},
 		{"Trace", "TEXT", []string{"level=TRACE", "level=INFO", "level=WARN", "level=ERROR"}},
@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 		}
 		for i, substring := range tt.want {
 			if !strings.Contains(lines[i], substring) {
-				t.Errorf("%s %s: line %q lacks %s", tt.level, tt.format, lines[i], substring)
+				t.Errorf("%s %s: line %q does not contain %s", tt.level, tt.format, lines[i], substring)
 			}
 		}
 	}

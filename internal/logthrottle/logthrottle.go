@@ -1,5 +1,5 @@
-// Package logthrottle limits how often something is logged, so that nobody who
-// causes it can fill the log.
+// Package logthrottle limits how often an event is logged, so that whoever causes the events cannot
+// fill the log.
 package logthrottle
 
 import (
@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Limiter lets one event pass per interval, and counts the others. The zero value
-// with an Interval is ready. It is safe for concurrent use.
+// Limiter allows one event per interval and counts the others. The zero value with an Interval is
+// ready to use. It is safe for concurrent use.
 type Limiter struct {
 	Interval time.Duration
 
 	mu       sync.Mutex
 	nextPass time.Time
-	count    int64 // since the last that passed
+	count    int64 // since the last allowed event
 	total    int64
 }
 
-// Allow counts an event. It reports whether to tell of it, and how many have been
-// counted since the last that was told of, this one included.
+// Allow counts an event and reports whether to log it. If so, count is the number of events since
+// the last one that was logged, including this one.
 func (l *Limiter) Allow() (count int64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,4 @@
-// Package nearest finds what somebody may have meant by a name that does not
-// exist.
+// Package nearest suggests names that are similar to a name that does not exist.
 package nearest
 
 import (
@@ -8,9 +7,9 @@ import (
 	"strings"
 )
 
-// Matches returns up to three of the candidates, the nearest first: those that begin
-// with the word or hold it, those that are the greater part of it and its
-// beginning, and those that are a typing error or two away. Case does not count.
+// Matches returns up to three candidates, the most similar first: those within an edit or two of
+// word, those that begin with word or contain it, and those with which word begins if they are most
+// of it. It ignores case.
 func Matches(word string, candidates []string) []string {
 	type scored struct {
 		name  string
@@ -31,7 +30,7 @@ func Matches(word string, candidates []string) []string {
 	return names
 }
 
-// Hint returns ": did you mean a, b or c?", or "" where nothing is near.
+// Hint returns ": did you mean a, b or c?", or "" if no candidate is similar.
 func Hint(word string, candidates []string) string {
 	names := Matches(word, candidates)
 	switch len(names) {
@@ -45,7 +44,7 @@ func Hint(word string, candidates []string) string {
 	}
 }
 
-// truncate bounds the work: edit distance takes the product of both lengths.
+// truncate shortens s, because the time for an edit distance is the product of both lengths.
 func truncate(s string) string { return s[:min(len(s), 64)] }
 
 func distance(word, candidate string) (int, bool) {
@@ -66,14 +65,14 @@ func distance(word, candidate string) (int, bool) {
 	}
 }
 
-// editDistance counts the bytes to insert, delete or replace.
+// editDistance returns the number of bytes to insert, delete or replace.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		above := row[0] // of the left neighbour, before it was overwritten
+		above := row[0] // the upper left neighbor, before it was overwritten
 		row[0] = i + 1
 		for j := range len(b) {
 			cost := above

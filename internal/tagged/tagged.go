@@ -1,5 +1,5 @@
-// Package tagged answers HTTP requests with an entity tag, and with 304 those
-// who have the same answer already.
+// Package tagged writes HTTP responses with an ETag, and 304 Not Modified if the client already has
+// the response.
 package tagged
 
 import (
@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// Write answers with a body of the Content-Type that is set, JSON where none is,
-// and the tag of what it says. The tag is a weak one: what is compressed on its
-// way is not the same bytes.
+// Write writes a response with an ETag for tag. The Content-Type is JSON unless it is set. The ETag
+// is a weak one, because the compressed response has other bytes.
 func Write(w http.ResponseWriter, r *http.Request, body []byte, tag uint64) {
 	if Begin(w, r, tag) {
-		_, _ = w.Write(body) // a reader that is gone is no failure of ours
+		_, _ = w.Write(body) // the client may have disconnected
 	}
 }
 
-// Begin is Write for a body that the caller writes itself, piece by piece, if it
-// returns true. Else the answer is complete.
+// Begin is like Write, for a caller that writes the body itself if Begin returns true. If it
+// returns false, the response is complete.
 func Begin(w http.ResponseWriter, r *http.Request, tag uint64) bool {
 	h := w.Header()
 	h.Set("ETag", formatTag(tag))
-	h.Set("Cache-Control", "no-cache") // keep it, but ask each time
+	h.Set("Cache-Control", "no-cache") // cache it, but revalidate each time
 	if matchesTag(r, tag) {
 		h.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)

@@ -12,20 +12,20 @@ func TestWrite(t *testing.T) {
 		why, header string
 		want        int
 	}{
-		{"nothing is known", "", 200},
-		{"the same is known", `W/"2a"`, 304},
-		{"a strong tag means the same", `"2a"`, 304},
+		{"no tag", "", 200},
+		{"same tag", `W/"2a"`, 304},
+		{"same tag, strong", `"2a"`, 304},
 		{"one of several", `"1", W/"2a" , "3"`, 304},
-		{"anything will do", "*", 304},
-		{"another is known", `W/"2b"`, 200},
-		{"a tag without quotes is none", "2a", 200},
+		{"any tag", "*", 304},
+		{"another tag", `W/"2b"`, 200},
+		{"tag without quotes", "2a", 200},
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("If-None-Match", tt.header)
 		w := httptest.NewRecorder()
 		tagged.Write(w, r, []byte("{}"), 42)
 		if w.Code != tt.want || w.Header().Get("ETag") != `W/"2a"` || (w.Body.Len() == 0) != (tt.want == 304) {
-			t.Errorf("%s: %d %v %q, want %d", tt.why, w.Code, w.Header(), w.Body, tt.want)
+			t.Errorf("%s: got %d %v %q, want %d", tt.why, w.Code, w.Header(), w.Body, tt.want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
-// Package textcheck finds what a text from outside must not hold if it is to
-// become a name, a selector or a user: bytes that are not UTF-8, which gRPC
-// can't carry and databases refuse, and control characters, which no name in
-// Kubernetes or Spinnaker has.
+// Package textcheck checks text from outside that is to become a name, a selector or a user. It
+// rejects bytes that are not UTF-8, because gRPC cannot send them and databases reject them, and
+// control characters, because names in Kubernetes and Spinnaker do not contain any.
 package textcheck
 
 import (
@@ -10,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// Error says what is wrong with a text, and where. It does not repeat the text.
+// Error describes the first invalid character of a text, without repeating the text.
 type Error struct {
-	Problem string // "byte 0xff is not UTF-8"
+	Problem string // for example "the control character U+0000"
 	Offset  int    // in bytes
 }
 
-// Error continues a sentence about the text: "must not hold …".
+// Error returns the end of a sentence: "the name must not contain …".
 func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.Problem, e.Offset) }
 
-// UTF8 returns an *Error where a text is not UTF-8 throughout.
+// UTF8 returns an *Error if text is not valid UTF-8.
 func UTF8[T ~string | ~[]byte](text T) error {
 	if utf8.ValidString(string(text)) {
 		return nil
@@ -27,7 +26,7 @@ func UTF8[T ~string | ~[]byte](text T) error {
 	return firstInvalid(string(text))
 }
 
-// Name is UTF8 for texts that must not hold control characters either.
+// Name returns an *Error if text is not valid UTF-8 or contains control characters.
 func Name(text string) error {
 	for i, r := range text {
 		if unicode.IsControl(r) {

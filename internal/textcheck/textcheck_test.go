@@ -9,7 +9,7 @@ func TestName(t *testing.T) {
 		{"letters of any script", "größe-日本-🚀", ""},
 		{"the replacement character itself", "\uFFFD", ""},
 		{"Latin-1", "Acc\xe8s", "the byte 0xe8, which is not UTF-8, at byte 3"},
-		{"half a rune at the end", "a\xe6\x97", "the byte 0xe6, which is not UTF-8, at byte 1"},
+		{"truncated rune at the end", "a\xe6\x97", "the byte 0xe6, which is not UTF-8, at byte 1"},
 		{"a surrogate", "\xed\xa0\x80", "the byte 0xed, which is not UTF-8, at byte 0"},
 		{"NUL", "a\x00", "the control character U+0000 at byte 1"},
 		{"a new line", "a\nb", "the control character U+000A at byte 1"},
@@ -21,7 +21,7 @@ func TestName(t *testing.T) {
 		}
 	}
 	if err := UTF8([]byte("a\x00\n")); err != nil {
-		t.Errorf("control characters are UTF-8: %v", err)
+		t.Errorf("UTF8 of control characters: got %v, want nil", err)
 	}
 }
 

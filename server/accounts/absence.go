@@ -8,23 +8,23 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// absence is for how long an account has been seen without an agent.
+// absence records for how long an account has had no agent.
 type absence struct {
-	term     vedette.Term // of the last agent: another one begins another absence
+	term     vedette.Term // of the last agent; a new term starts a new absence
 	duration time.Duration
 }
 
-// absenceTracker are those of all accounts. They are kept in memory and not as times in
-// the database: no clock but that of this process decides what is deleted, and
-// what happened before it started counts for nothing.
+// absenceTracker holds the absences of all accounts. They are durations in memory, not times in the
+// database, because only this process's clock may decide what is deleted, and time before its start
+// does not count.
 type absenceTracker struct {
 	mu        sync.Mutex
 	byAccount map[vedette.AccountName]absence
 }
 
-// observe adds a span of time to the absences of accounts that have no agent, and
-// returns those that have been absent for the grace period. The first time that
-// an account is seen without an agent its absence begins.
+// observe adds elapsed to the absence of each account that has no agent, and returns the accounts
+// whose absence has reached the grace period. An absence starts at zero when observe first sees the
+// account without an agent.
 func (a *absenceTracker) observe(rows []store.AccountRow, elapsed, grace time.Duration) (expired []store.AccountRow) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,23 +46,22 @@ func (a *absenceTracker) observe(rows []store.AccountRow, elapsed, grace time.Du
 	return expired
 }
 
-// reset says that an agent has spoken for an account.
+// reset ends an account's absence, because an agent has registered it.
 func (a *absenceTracker) reset(account vedette.AccountName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.byAccount, account)
 }
 
-// pollClock measures the time between two looks at the accounts. It counts no
-// more than two intervals at once: in a longer one this process was frozen, or
-// waited for the database, and no agent could have come back.
+// pollClock measures the time between two polls of the accounts. It counts at most two intervals at
+// once, because a longer gap means that this process was frozen or waited for the database, so no
+// agent could have come back.
 type pollClock struct {
 	interval time.Duration
-	lastOK   time.Time // of a look that succeeded; zero where the last one failed
+	lastOK   time.Time // time of the last poll; zero if it failed
 }
 
-// elapsed returns the time that counts since the last look, and nothing where one
-// of the two failed.
+// elapsed returns the time since the last poll, or 0 if this poll or the last one failed.
 func (o *pollClock) elapsed(ok bool) time.Duration {
 	last, now := o.lastOK, time.Now()
 	o.lastOK = now

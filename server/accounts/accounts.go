@@ -1,5 +1,5 @@
-// Package accounts decides what an account is: who may register it, whether
-// what it says of itself is sound, and when it is forgotten.
+// Package accounts registers accounts: it validates what agents report about them, and removes
+// accounts that no agent has served for the grace period.
 package accounts
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// accountStore is where accounts are kept.
+// accountStore is the part of the store that Accounts uses.
 type accountStore interface {
 	Register(ctx context.Context, a vedette.Account) (store.AccountRow, error)
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
@@ -20,18 +20,18 @@ type accountStore interface {
 	Sweep(ctx context.Context) error
 }
 
-// Config is the life of accounts.
+// Config configures the lifetime of accounts.
 type Config struct {
-	// Grace is how long an account without any agent is kept, with its data. Zero
-	// means 10 minutes, as the predecessor has it: shorter, and a rolling restart
-	// would empty what users see.
+	// Grace is how long an account without an agent is kept, with its data. Zero means 10 minutes,
+	// as in the Scale Agent. With a much shorter period, a rolling restart of the agents would
+	// remove accounts that users look at.
 	Grace time.Duration
-	// KeepData keeps the data of an account that is forgotten. It is there again
-	// when an agent of the same cluster registers the account anew.
+	// KeepData keeps the data of removed accounts. The data becomes visible again when an agent of
+	// the same cluster registers the account again.
 	KeepData bool
 }
 
-// Accounts is safe for concurrent use.
+// Accounts validates, registers and removes accounts. It is safe for concurrent use.
 type Accounts struct {
 	cfg      Config
 	store    accountStore
@@ -39,7 +39,7 @@ type Accounts struct {
 	absences absenceTracker
 }
 
-// New returns the rules over a book.
+// New returns Accounts that uses b as its store.
 func New(cfg Config, b accountStore, log *slog.Logger) *Accounts {
 	if cfg.Grace == 0 {
 		cfg.Grace = 10 * time.Minute
@@ -47,16 +47,16 @@ func New(cfg Config, b accountStore, log *slog.Logger) *Accounts {
 	return &Accounts{cfg: cfg, store: b, log: log, absences: absenceTracker{byAccount: map[vedette.AccountName]absence{}}}
 }
 
-// Register takes an account in, or refuses it: vedette.Invalid for properties
-// that can't be trusted, vedette.Conflict where the name is another cluster's.
-// An account that is there already stays as it is; the row is what is stored.
+// Register registers an account and returns the stored row. An account that exists already is not
+// changed. The error is vedette.Invalid if the properties are not valid, and vedette.Conflict if
+// the name belongs to another cluster.
 func (a *Accounts) Register(ctx context.Context, account vedette.Account) (store.AccountRow, error) {
 	if err := validate(&account); err != nil {
 		return store.AccountRow{}, err
 	}
 	row, err := a.store.Register(ctx, account)
 	if vedette.KindOf(err) != vedette.Conflict {
-		a.absences.reset(account.Name) // also where the database is away: an agent is there
+		a.absences.reset(account.Name) // even if the database is unavailable, because an agent is there
 	}
 	return row, err
 }
@@ -64,21 +64,21 @@ func (a *Accounts) Register(ctx context.Context, account vedette.Account) (store
 func validate(a *vedette.Account) error {
 	switch {
 	case a.Name == "":
-		return vedette.Errorf(vedette.Invalid, "an account without a name was registered for %s; give it a name in the agent's configuration", a.Cluster)
+		return vedette.Errorf(vedette.Invalid, "the account that was registered for cluster %s has no name: set its name in the agent's configuration", a.Cluster)
 	case len(a.Name) > 255:
-		return vedette.Errorf(vedette.Invalid, "the account name %.40q… has %d characters; 255 are the most", a.Name, len(a.Name))
+		return vedette.Errorf(vedette.Invalid, "account name %.40q… has %d bytes, the maximum is 255: choose a shorter name in the agent's configuration", a.Name, len(a.Name))
 	case !a.Cluster.Identifiable():
-		return vedette.Errorf(vedette.Invalid, "account %s can't be told from another cluster of that name: its agent may not read the uid of namespace kube-system, "+
-			"and knows no certificate of the API server. Allow the agent to get that namespace, or connect it to the API server by TLS", a.Name)
+		return vedette.Errorf(vedette.Invalid, "the cluster of account %s cannot be identified, because its agent may not read the uid of namespace kube-system "+
+			"and has no certificate of the API server: allow the agent to get that namespace, or connect it to the API server over TLS", a.Name)
 	case a.Properties.Permissions == nil:
 		return nil
 	}
 	return a.Properties.Permissions.Normalize()
 }
 
-// Run forgets accounts that no agent has spoken for during the grace period,
-// until ctx ends. Only time in which this server runs and could have served an
-// agent counts, so that an outage of any length takes nothing away.
+// Run removes accounts that no agent has served for the grace period. It returns when ctx ends.
+// Only time during which this server runs and can reach its database counts, so that no outage
+// removes accounts.
 func (a *Accounts) Run(ctx context.Context) error {
 	interval := min(a.cfg.Grace/4+time.Second, 10*time.Second)
 	tick := time.NewTicker(interval)
@@ -95,17 +95,17 @@ func (a *Accounts) Run(ctx context.Context) error {
 				err = a.removeExpired(ctx, a.absences.observe(rows, elapsed, a.cfg.Grace))
 			}
 			if err != nil && ctx.Err() == nil {
-				a.log.Warn("accounts without agents could not be removed; tried again", "error", err)
+				a.log.Warn("retrying removal of accounts without agents", "error", err)
 			}
 		}
 	}
 }
 
-// removeExpired removes accounts, and what earlier removals have left.
+// removeExpired removes accounts, and then the data that earlier removals left.
 func (a *Accounts) removeExpired(ctx context.Context, rows []store.AccountRow) error {
-	remove, message := a.store.RemoveOrphan, "account removed with its data: no agent spoke for it during the grace period"
+	remove, message := a.store.RemoveOrphan, "account removed with its data: no agent served it during the grace period"
 	if a.cfg.KeepData {
-		remove, message = a.store.RetireOrphan, "account removed and its data kept: no agent spoke for it during the grace period"
+		remove, message = a.store.RetireOrphan, "account removed, data kept: no agent served it during the grace period"
 	}
 	for _, row := range rows {
 		removed, err := remove(ctx, row.Name, row.Term)

@@ -16,18 +16,18 @@ import (
 
 var discardLogger = slog.New(slog.DiscardHandler)
 
-// memoryStore is a book in memory.
+// memoryStore is an accountStore in memory.
 type memoryStore struct {
 	mu          sync.Mutex
 	rows        map[vedette.AccountName]store.AccountRow
-	unavailable bool          // the database does not answer
-	delay       time.Duration // what the next look at the accounts takes
+	unavailable bool          // calls fail with errUnavailable
+	delay       time.Duration // how long the next call of Accounts takes
 	removed     []vedette.AccountName
 	retired     []vedette.AccountName
 	sweeps      int
 }
 
-var errUnavailable = vedette.Errorf(vedette.Unavailable, "the database is away")
+var errUnavailable = vedette.Errorf(vedette.Unavailable, "the database is unavailable")
 
 func (s *memoryStore) Register(_ context.Context, a vedette.Account) (store.AccountRow, error) {
 	s.mu.Lock()
@@ -99,7 +99,7 @@ func (s *memoryStore) exists(name vedette.AccountName) bool {
 	return ok
 }
 
-// orphanRow is an account that no agent has served for the time.
+// orphanRow returns an account that has had no agent since the given time ago.
 func orphanRow(name vedette.AccountName, since time.Duration) store.AccountRow {
 	return store.AccountRow{Account: testAccount(name), Term: 1, Orphaned: time.Now().Add(-since)}
 }
@@ -108,7 +108,7 @@ func testAccount(name vedette.AccountName) vedette.Account {
 	return vedette.Account{Name: name, Cluster: vedette.Cluster{UID: "uid-" + string(name)}}
 }
 
-// runAccounts runs Accounts over a book that holds rows, within a bubble.
+// runAccounts runs Accounts over a store that holds rows, in a synctest bubble.
 func runAccounts(t *testing.T, cfg Config, rows func() []store.AccountRow, test func(*memoryStore, *Accounts)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &memoryStore{rows: map[vedette.AccountName]store.AccountRow{}}
@@ -126,22 +126,22 @@ func runAccounts(t *testing.T, cfg Config, rows func() []store.AccountRow, test 
 	})
 }
 
-// TestGraceCountsFromServerStart starts a server after an outage that was far longer
-// than the grace period, whichever clock noted when it began.
+// TestGraceCountsFromServerStart starts a server after an outage that was much longer than the
+// grace period. The start of the outage was recorded by clocks that are right, ahead or behind.
 func TestGraceCountsFromServerStart(t *testing.T) {
 	for why, since := range map[string]time.Duration{
-		"stopped for a day": 24 * time.Hour, "a clock that was ahead": -24 * time.Hour, "just now": 0, "in 1970": time.Since(time.Unix(1, 0)),
+		"stopped for a day": 24 * time.Hour, "clock ahead by a day": -24 * time.Hour, "just now": 0, "in 1970": time.Since(time.Unix(1, 0)),
 	} {
 		rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", since)} }
 		runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, _ *Accounts) {
 			time.Sleep(10*time.Minute - time.Second)
 			if !s.exists("prod") {
-				t.Errorf("%s: removed within the grace period", why)
+				t.Errorf("%s: account was removed before the grace period ended", why)
 			}
 			time.Sleep(time.Minute)
 			s.update(func(s *memoryStore) {
 				if !slices.Equal(s.removed, []vedette.AccountName{"prod"}) {
-					t.Errorf("%s: after the grace period %v are removed", why, s.removed)
+					t.Errorf("%s: after the grace period, got %v removed", why, s.removed)
 				}
 			})
 		})
@@ -156,13 +156,13 @@ func TestGraceRestartsWithEachAgent(t *testing.T) {
 			s.update(func(s *memoryStore) { row := orphanRow("prod", 0); row.Term = term + 2; s.rows["prod"] = row })
 		}
 		if !s.exists("prod") {
-			t.Error("removed though an agent served it all nine minutes")
+			t.Error("account was removed, but an agent served it every nine minutes")
 		}
 	})
 }
 
-// TestRegistrationResetsGraceWithoutDatabase has an agent register while the database is away, in
-// the last moment of the grace period.
+// TestRegistrationResetsGraceWithoutDatabase registers an account while the database is
+// unavailable, just before the grace period ends.
 func TestRegistrationResetsGraceWithoutDatabase(t *testing.T) {
 	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
 	runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, a *Accounts) {
@@ -170,36 +170,37 @@ func TestRegistrationResetsGraceWithoutDatabase(t *testing.T) {
 		s.update(func(s *memoryStore) { s.unavailable = true })
 		time.Sleep(time.Hour)
 		if _, err := a.Register(t.Context(), testAccount("prod")); !errors.Is(err, errUnavailable) {
-			t.Errorf("got %v", err)
+			t.Errorf("Register: got %v, want errUnavailable", err)
 		}
 		s.update(func(s *memoryStore) { s.unavailable = false })
 		time.Sleep(9 * time.Minute)
 		if !s.exists("prod") {
-			t.Error("removed though an agent was there nine minutes ago")
+			t.Error("account was removed, but an agent registered it nine minutes ago")
 		}
 	})
 }
 
-// TestOtherClusterDoesNotResetGrace asks that a stranger does not keep an account.
+// TestOtherClusterDoesNotResetGrace checks that a registration for another cluster does not keep an
+// account.
 func TestOtherClusterDoesNotResetGrace(t *testing.T) {
 	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
 	runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, a *Accounts) {
 		time.Sleep(9 * time.Minute)
 		if _, err := a.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "another"}}); vedette.KindOf(err) != vedette.Conflict {
-			t.Errorf("got %v", err)
+			t.Errorf("Register: got %v, want a conflict", err)
 		}
 		time.Sleep(2 * time.Minute)
 		if s.exists("prod") {
-			t.Error("kept by a stranger")
+			t.Error("account was kept because of a registration for another cluster")
 		}
 	})
 }
 
-// TestDowntimeDoesNotCountTowardsGrace lets the database be away, and the process be frozen,
-// for longer than the grace period.
+// TestDowntimeDoesNotCountTowardsGrace makes the database unavailable, or freezes the process, for
+// longer than the grace period.
 func TestDowntimeDoesNotCountTowardsGrace(t *testing.T) {
 	for why, elapse := range map[string]func(*memoryStore){
-		"database away": func(s *memoryStore) {
+		"database unavailable": func(s *memoryStore) {
 			s.update(func(s *memoryStore) { s.unavailable = true })
 			time.Sleep(time.Hour)
 			s.update(func(s *memoryStore) { s.unavailable = false })
@@ -215,27 +216,27 @@ func TestDowntimeDoesNotCountTowardsGrace(t *testing.T) {
 			elapse(s)
 			time.Sleep(4 * time.Minute)
 			if !s.exists("prod") {
-				t.Errorf("%s: time counted in which no agent could have come", why)
+				t.Errorf("%s: downtime counted towards the grace period", why)
 			}
 			time.Sleep(2 * time.Minute)
 			if s.exists("prod") {
-				t.Errorf("%s: not removed any more", why)
+				t.Errorf("%s: account was not removed after the grace period", why)
 			}
 		})
 	}
 }
 
-// TestKeepData holds what accounts.removeData: false means.
+// TestKeepData tests accounts.removeData: false.
 func TestKeepData(t *testing.T) {
 	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
 	runAccounts(t, Config{Grace: 10 * time.Minute, KeepData: true}, rows, func(s *memoryStore, _ *Accounts) {
 		time.Sleep(11 * time.Minute)
 		s.update(func(s *memoryStore) {
 			if !slices.Equal(s.retired, []vedette.AccountName{"prod"}) || len(s.removed) > 0 {
-				t.Errorf("retired %v, removed %v", s.retired, s.removed)
+				t.Errorf("got retired %v and removed %v, want all retired", s.retired, s.removed)
 			}
 			if s.sweeps == 0 {
-				t.Error("what earlier removals have left was not swept")
+				t.Error("Sweep was not called")
 			}
 		})
 	})
@@ -245,7 +246,7 @@ func TestUnidentifiableClusters(t *testing.T) {
 	a := New(Config{}, &memoryStore{rows: map[vedette.AccountName]store.AccountRow{}}, discardLogger)
 	for _, cluster := range []vedette.Cluster{{}, {Host: "http://localhost:8001"}, {Fingerprint: "AA"}} {
 		if _, err := a.Register(t.Context(), vedette.Account{Name: "prod", Cluster: cluster}); vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("%+v: got %v", cluster, err)
+			t.Errorf("%+v: got error %v", cluster, err)
 		}
 	}
 	if _, err := a.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{Host: "https://10.0.0.1", Fingerprint: "AA"}}); err != nil {

@@ -15,16 +15,16 @@ import (
 func TestInvalidTextIsRejected(t *testing.T) {
 	const operation = `{"account":"dev","verb":"get","kind":"pod","namespace":"shop","name":"web-0"}`
 	for _, tt := range []struct{ why, method, path, body, header, want string }{
-		{"a pod of a log", "GET", "/logs?account=dev&namespace=default&pod=%ff", "", "", "the query must not hold the byte 0xff"},
+		{"a pod of a log", "GET", "/logs?account=dev&namespace=default&pod=%ff", "", "", "the query must not contain the byte 0xff"},
 		{"a container", "GET", "/logs?account=dev&namespace=default&pod=web-0&container=a%00", "", "", "U+0000"},
 		{"a parameter's name", "GET", "/objects?kind=pod&%ff=1", "", "", "0xff"},
-		{"a namespace in the path", "GET", "/objects/dev/pods/%e8/web-0", "", "", "the path must not hold the byte 0xe8"},
+		{"a namespace in the path", "GET", "/objects/dev/pods/%e8/web-0", "", "", "the path must not contain the byte 0xe8"},
 		{"a name with a new line", "GET", "/objects/dev/pods/shop/web%0A0", "", "", "U+000A"},
-		{"a user", "GET", "/objects?kind=pod", "", "J\xfcrgen", "the header X-Spinnaker-User must not hold the byte 0xfc"},
-		{"a body's name", "POST", "/operations", strings.Replace(operation, "web-0", "\xff", 1), "", "the operation must not hold the byte 0xff"},
+		{"a user", "GET", "/objects?kind=pod", "", "J\xfcrgen", "the header X-Spinnaker-User must not contain the byte 0xfc"},
+		{"a body's name", "POST", "/operations", strings.Replace(operation, "web-0", "\xff", 1), "", "the operation must not contain the byte 0xff"},
 		{"a body's manifest", "POST", "/operations", `{"account":"dev","verb":"apply","manifest":{"kind":"Pod","metadata":{"name":"` + "\xff" + `"}}}`, "", "0xff"},
-		{"an escaped control character", "POST", "/operations", strings.Replace(operation, "web-0", `a\u0000`, 1), "", "the field name must not hold the control character U+0000"},
-		{"a kind", "POST", "/operations", strings.Replace(operation, `"pod"`, `"po\td"`, 1), "", "the field kind must not hold"},
+		{"an escaped control character", "POST", "/operations", strings.Replace(operation, "web-0", `a\u0000`, 1), "", "the field name must not contain the control character U+0000"},
+		{"a kind", "POST", "/operations", strings.Replace(operation, `"pod"`, `"po\td"`, 1), "", "the field kind must not contain"},
 		{"a selector", "POST", "/operations", `{"account":"dev","verb":"list","kind":"pod","labelSelector":"a=\u007f"}`, "", "the field labelSelector"},
 		{"one of several", "POST", "/operations", `{"account":"dev","verb":"prune","all":true,"namespaces":["shop","\u0001"]}`, "", "the field namespaces"},
 	} {

@@ -105,7 +105,7 @@ func TestReadLimitReturnsUnavailable(t *testing.T) {
 	_, freeStreams := readtest.Exhaust(cfg.StreamLimiter)
 	for _, path := range []string{"/objects?include=body", "/objects?as=table&kind=configmaps", "/objects", "/objects/prod/configmaps/n/c000", "/changes"} {
 		response, body := w.get(path)
-		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "have used all") {
 			t.Errorf("%s: %d %s", path, response.StatusCode, body)
 		}
 	}

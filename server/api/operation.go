@@ -83,7 +83,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	// encoding/json would replace what is not UTF-8, and another object be meant.
 	if err := textcheck.UTF8(body); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the operation must not hold %w", err)
+		return nil, vedette.Errorf(vedette.Invalid, "the operation must not contain %w", err)
 	}
 	return body, nil
 }

@@ -142,7 +142,7 @@ func (b operationBody) checkText() error {
 		}
 		for _, text := range texts {
 			if err := textcheck.Name(text); err != nil {
-				return vedette.Errorf(vedette.Invalid, "the field %s must not hold %w", fields.Type().Field(i).Tag.Get("json"), err)
+				return vedette.Errorf(vedette.Invalid, "the field %s must not contain %w", fields.Type().Field(i).Tag.Get("json"), err)
 			}
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// describeDifferences says in which properties what an agent brings differs from what
-// counts: "permissions (READ [dev] counts, not open to everyone), kinds". It is
-// empty where they are equal.
+// describeDifferences names the properties in which the registered properties differ from the
+// effective ones, for example "permissions (READ [dev] is in effect, not open to everyone), kinds".
+// It returns "" if they are equal.
 func describeDifferences(effective, registered vedette.Properties) string {
 	a, b := propertiesByName(effective), propertiesByName(registered)
 	maps.Copy(a, missing(b, a))
@@ -21,7 +21,7 @@ func describeDifferences(effective, registered vedette.Properties) string {
 		switch {
 		case a[name] == b[name]:
 		case name == "permissions":
-			names = append(names, fmt.Sprintf("permissions (%s counts, not %s)", formatPermissions(effective.Permissions), formatPermissions(registered.Permissions)))
+			names = append(names, fmt.Sprintf("permissions (%s is in effect, not %s)", formatPermissions(effective.Permissions), formatPermissions(registered.Permissions)))
 		default:
 			names = append(names, name)
 		}
@@ -29,11 +29,11 @@ func describeDifferences(effective, registered vedette.Properties) string {
 	return strings.Join(names, ", ")
 }
 
-// propertiesByName returns the properties by name as they are stored.
+// propertiesByName returns each property's stored JSON by its name.
 func propertiesByName(p vedette.Properties) map[string]string {
 	var raw map[string]json.RawMessage
 	if text, err := json.Marshal(p); err != nil || json.Unmarshal(text, &raw) != nil {
-		return map[string]string{} // it came as JSON
+		return map[string]string{} // cannot happen: it was decoded from JSON
 	}
 	all := make(map[string]string, len(raw))
 	for name, value := range raw {
@@ -42,7 +42,7 @@ func propertiesByName(p vedette.Properties) map[string]string {
 	return all
 }
 
-// missing returns the names of b that a does not have, without values.
+// missing returns the names in b that are not in a, with empty values.
 func missing(b, a map[string]string) map[string]string {
 	result := map[string]string{}
 	for name := range b {

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestFreshnessIsStoredInOneBatch holds that the freshness of all accounts is stored at
-// once, and only of those that have got fresher.
+// TestFreshnessIsStoredInOneBatch checks that one call stores the freshness of all accounts, and
+// only of those whose freshness has changed.
 func TestFreshnessIsStoredInOneBatch(t *testing.T) {
 	withFixture(t, func(t *testing.T, w fixture) {
 		first, _ := w.connect("a1")
@@ -27,22 +27,22 @@ func TestFreshnessIsStoredInOneBatch(t *testing.T) {
 			do   func()
 			want []int // accounts in each call so far
 		}{
-			{"nothing was heard of any yet", func() {}, nil},
-			{"both agents are heard", func() { first.SetFreshness(time.Now()); second.SetFreshness(time.Now()) }, []int{4}},
-			{"nothing is heard", func() {}, []int{4}},
-			{"one is heard", func() { first.SetFreshness(time.Now()) }, []int{4, 3}},
-			{"one of its accounts is stalled", func() {
+			{"no freshness yet", func() {}, nil},
+			{"both agents report", func() { first.SetFreshness(time.Now()); second.SetFreshness(time.Now()) }, []int{4}},
+			{"no agent reports", func() {}, []int{4}},
+			{"one agent reports", func() { first.SetFreshness(time.Now()) }, []int{4, 3}},
+			{"one account is stalled", func() {
 				first.Stall("two", vedette.Errorf(vedette.Unavailable, "locked"))
 				first.SetFreshness(time.Now())
 			}, []int{4, 3, 2}},
-			{"it goes on", func() { first.Resume("two"); first.SetFreshness(time.Now()) }, []int{4, 3, 2, 3}},
+			{"the account resumes", func() { first.Resume("two"); first.SetFreshness(time.Now()) }, []int{4, 3, 2, 3}},
 		} {
 			tt.do()
-			time.Sleep(15 * time.Second) // the bubble's
+			time.Sleep(15 * time.Second) // bubble time
 			synctest.Wait()
 			w.memoryStore.mu.Lock()
 			if !slices.Equal(w.seenCounts, tt.want) {
-				t.Errorf("%s: accounts were stored by calls of %v, want %v", tt.why, w.seenCounts, tt.want)
+				t.Errorf("%s: got calls with %v accounts, want %v", tt.why, w.seenCounts, tt.want)
 			}
 			w.memoryStore.mu.Unlock()
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Agent is what an agent says of itself when it connects.
+// Agent describes an agent, as it introduced itself when it connected.
 type Agent struct {
 	ID        vedette.AgentID
 	Version   string
@@ -23,24 +23,24 @@ type Agent struct {
 type Member struct {
 	Agent
 	registry *Registry
-	assign   func(Assignment) // does not wait; for one account one call at a time
+	assign   func(Assignment) // must not block; calls for one account do not overlap
 
 	mu         sync.Mutex
 	freshAt    time.Time
 	roles      map[vedette.AccountName]Assignment
-	registered map[vedette.AccountName]vedette.Account // as the agent last said, without namespaces
-	stalls     map[vedette.AccountName]stall           // of accounts whose changes wait for the database
+	registered map[vedette.AccountName]vedette.Account // as last registered, without namespaces
+	stalls     map[vedette.AccountName]stall           // accounts whose changes wait for the database
 	gone       bool
 }
 
-// stall is what is known of an account while its changes wait.
+// stall describes an account whose changes wait for the database.
 type stall struct {
-	freshAt time.Time // up to when it was complete before
+	freshAt time.Time // the account's freshness when it stalled
 	message string
 }
 
-// Join takes a connected agent in. assign is called, from any goroutine, with
-// each role that the agent gets; for one account never twice at once.
+// Join adds a connected agent. It calls assign, from any goroutine, with each role that the agent
+// gets. Calls for one account do not overlap.
 func (r *Registry) Join(a Agent, assign func(Assignment)) *Member {
 	m := &Member{Agent: a, registry: r, assign: assign, roles: map[vedette.AccountName]Assignment{},
 		registered: map[vedette.AccountName]vedette.Account{}, stalls: map[vedette.AccountName]stall{}}
@@ -50,13 +50,13 @@ func (r *Registry) Join(a Agent, assign func(Assignment)) *Member {
 	return m
 }
 
-// Leave takes the agent out: its accounts go to those that stand by.
+// Leave removes the agent and hands its accounts over to the standby agents.
 func (m *Member) Leave(ctx context.Context) {
 	m.mu.Lock()
 	m.gone = true
 	accounts := maps.Clone(m.roles)
 	m.mu.Unlock()
-	var vacated []*slot // all are left before the store is asked about any
+	var vacated []*slot // leave all slots before waiting for the store
 	for name := range accounts {
 		if s := m.registry.findSlot(name); s != nil && s.removeMember(m) {
 			vacated = append(vacated, s)
@@ -70,8 +70,8 @@ func (m *Member) Leave(ctx context.Context) {
 	delete(m.registry.members, m)
 }
 
-// Register asks for a role in an account. The answer comes through assign; an
-// error is the store's, and the caller tries again.
+// Register requests a role in an account. The role is passed to the function that Join got. An
+// error comes from the store; the caller retries.
 func (m *Member) Register(ctx context.Context, a vedette.Account) error {
 	namespaces := a.Namespaces
 	a.Namespaces = nil
@@ -86,14 +86,14 @@ func (m *Member) Register(ctx context.Context, a vedette.Account) error {
 	}
 }
 
-// registration is what the agent last said of an account.
+// registration returns the account as the agent last registered it.
 func (m *Member) registration(name vedette.AccountName) vedette.Account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.registered[name]
 }
 
-// Deregister gives the role in an account back.
+// Deregister gives up the agent's role in an account.
 func (m *Member) Deregister(ctx context.Context, name vedette.AccountName) {
 	if s := m.registry.findSlot(name); s != nil {
 		s.remove(ctx, m)
@@ -104,15 +104,15 @@ func (m *Member) Deregister(ctx context.Context, name vedette.AccountName) {
 	delete(m.registered, name)
 }
 
-// Revoke says that the store takes nothing more of an account in a term, and why:
-// the account was given to another agent by another server, or removed, or what
-// this agent said of it makes no sense. The agent registers again after a while.
+// Revoke removes the agent as cacher because the store rejects its writes of an account in this
+// term: another server assigned the account to another agent, the account was removed, or what the
+// agent reports is invalid. The agent registers again later.
 func (m *Member) Revoke(ctx context.Context, name vedette.AccountName, term vedette.Term, reason error) {
 	m.registry.getOrCreateSlot(name).revoke(ctx, m, term, reason)
 }
 
-// SetAccountError notes what keeps the agent from reporting an account. An account that
-// it has not registered is shown as one that it can't reach.
+// SetAccountError records what prevents the agent from reporting an account, or clears it if
+// message is "". An account that the agent has not registered gets the role Unreachable.
 func (m *Member) SetAccountError(name vedette.AccountName, message string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,8 +128,8 @@ func (m *Member) SetAccountError(name vedette.AccountName, message string) {
 	m.roles[name] = a
 }
 
-// SetFreshness says that all that the agent knew at that time, by this server's clock,
-// is stored. A time to come counts as now.
+// SetFreshness records that everything that the agent knew at that time is stored. The time is by
+// this server's clock; a time in the future counts as now.
 func (m *Member) SetFreshness(at time.Time) {
 	if now := time.Now(); at.After(now) {
 		at = now
@@ -141,16 +141,16 @@ func (m *Member) SetFreshness(at time.Time) {
 	}
 }
 
-// Freshness returns the last time given to SetFresh.
+// Freshness returns the latest time that was passed to SetFreshness.
 func (m *Member) Freshness() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.freshAt
 }
 
-// Stall says that an account's changes wait for the database, and why, while those of
-// the agent's other accounts are stored: the account gets no fresher. It may be said
-// again.
+// Stall records that an account's changes wait for the database, and why. Changes of the agent's
+// other accounts are still stored, so only this account's freshness stops. Stall may be called
+// again to change the reason.
 func (m *Member) Stall(name vedette.AccountName, reason error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,14 +162,15 @@ func (m *Member) Stall(name vedette.AccountName, reason error) {
 	m.stalls[name] = s
 }
 
-// Resume ends Stall.
+// Resume ends what Stall started.
 func (m *Member) Resume(name vedette.AccountName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.stalls, name)
 }
 
-// AccountFreshness is Fresh for one account.
+// AccountFreshness returns the freshness of one account: the agent's, unless the account is
+// stalled.
 func (m *Member) AccountFreshness(name vedette.AccountName) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,9 +180,8 @@ func (m *Member) AccountFreshness(name vedette.AccountName) time.Time {
 	return m.freshAt
 }
 
-// Roles returns the agent's roles by account, for operators: a Message has what
-// the agent says of the account, what it was not told itself, or else what keeps
-// the account from being stored.
+// Roles returns the agent's roles by account, for operators. A role's Message holds the agent's
+// account error, the notice for operators, or else the reason why the account is stalled.
 func (m *Member) Roles() map[vedette.AccountName]Assignment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,7 +196,7 @@ func (m *Member) Roles() map[vedette.AccountName]Assignment {
 	return roles
 }
 
-// displayMessage is the Message for operators.
+// displayMessage returns the message for operators.
 func (a Assignment) displayMessage() string {
 	switch {
 	case a.Notice == "":
@@ -207,7 +207,7 @@ func (a Assignment) displayMessage() string {
 	return a.Message + "; " + a.Notice
 }
 
-// setAssignment gives the agent a role. What it says of its trouble outlives that.
+// setAssignment gives the agent a role. The agent's account error is kept.
 func (m *Member) setAssignment(a Assignment) {
 	shown := Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Notice: a.Notice}
 	if a.Notice == "" {
@@ -219,16 +219,16 @@ func (m *Member) setAssignment(a Assignment) {
 	m.assign(a)
 }
 
-// lastNotice is what operators were last told of the agent's registration of an account.
-// It is logged when it changes: an agent may register as often as it likes.
+// lastNotice returns the last notice about the agent's registration of an account. A notice is
+// logged only when it changes, because an agent may register as often as it likes.
 func (m *Member) lastNotice(name vedette.AccountName) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.roles[name].Notice
 }
 
-// setStandby notes that the agent has asked for an account, and reports whether it is
-// still there.
+// setStandby records that the agent has registered an account, and reports whether the agent is
+// still connected.
 func (m *Member) setStandby(name vedette.AccountName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

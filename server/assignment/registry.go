@@ -1,12 +1,10 @@
-// Package roster knows which agent serves which account: all that may, and the
-// one that does. The one is the account's cacher; the others stand by, in the
-// order in which they came, and the first of them takes over as soon as the
-// cacher is gone.
+// Package assignment decides which agent reports which account. Of the agents that may report an
+// account, one is its cacher. The others are standbys, in the order in which they registered. The
+// first standby takes over as soon as the cacher is gone.
 //
-// Guarantee: at most one agent writes an account's changes. The roster gives
-// each cacher a term that is higher than all before it, and the store refuses
-// whoever writes with another; the roster itself may be wrong, late or twice
-// there, and nothing is harmed.
+// Guarantee: at most one agent writes an account's changes. Each new cacher gets a term that is
+// higher than all earlier terms of the account, and the store rejects writes of any other term.
+// Therefore a registry that is wrong, late or duplicated does no harm.
 package assignment
 
 import (
@@ -21,7 +19,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// termStore is where terms are kept.
+// termStore is the part of the store that keeps terms and freshness.
 type termStore interface {
 	Acquire(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error)
 	Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error
@@ -30,67 +28,65 @@ type termStore interface {
 	ReleaseAll(ctx context.Context) error
 }
 
-// registrar decides who may register an account. It returns what is stored of it,
-// which a registration does not change.
+// registrar decides who may register an account. It returns the stored account, which an existing
+// registration does not change.
 type registrar interface {
 	Register(ctx context.Context, a vedette.Account) (store.AccountRow, error)
 }
 
-// Role is what an agent is to an account.
+// Role is an agent's role in an account.
 type Role string
 
-// The roles. They are part of the API.
+// The roles. These values are part of the API.
 const (
 	Cacher  Role = "cacher"
 	Standby Role = "standby"
 	Refused Role = "refused"
-	// Unreachable is an agent that is configured with an account and can't reach its
-	// cluster. It is no role that an Assignment gives.
+	// Unreachable means that the agent is configured with the account but cannot reach its cluster.
+	// No Assignment has this role.
 	Unreachable Role = "reaching"
 )
 
-// Assignment tells an agent its role.
+// Assignment is an agent's role in one account.
 type Assignment struct {
 	Account vedette.AccountName
 	Role    Role
-	Term    vedette.Term                  // of a Cacher
-	Marks   map[vedette.Feed]vedette.Mark // of a Cacher: how far each feed is stored
-	Message string                        // of Refused: why
-	Notice  string                        // what operators should know and the agent is not told; may be more than Message
+	Term    vedette.Term                  // only with role Cacher
+	Marks   map[vedette.Feed]vedette.Mark // only with role Cacher: up to where each feed is stored
+	Message string                        // only with role Refused: the reason
+	Notice  string                        // for operators, not sent to the agent; may say more than Message
 }
 
-// Registry is safe for concurrent use.
+// Registry assigns accounts to the agents of one server. It is safe for concurrent use.
 type Registry struct {
 	server    vedette.ServerID
 	store     termStore
 	registrar registrar
 	log       *slog.Logger
 
-	storedFreshness map[vedette.AccountName]store.LastSeen // what is stored of freshness; storeFreshness's own
+	storedFreshness map[vedette.AccountName]store.LastSeen // freshness as stored; used by storeFreshness only
 
 	mu         sync.Mutex
 	slots      map[vedette.AccountName]*slot
 	members    map[*Member]bool
-	onAssigned []func() // called when an account has a new holder
+	onAssigned []func() // called when an account has a new cacher
 }
 
-// New returns an empty roster of one server.
+// New returns an empty registry of one server.
 func New(server vedette.ServerID, b termStore, r registrar, log *slog.Logger) *Registry {
 	return &Registry{server: server, store: b, registrar: r, log: log,
 		slots: map[vedette.AccountName]*slot{}, members: map[*Member]bool{}}
 }
 
-// Recover releases the accounts that a former process of this store held when
-// it ended: none of their agents is connected to this one yet. It is called
-// once, before the first agent is let in.
+// Recover releases the accounts that an earlier process held when it ended, because none of their
+// agents is connected to this process. Call it once, before the first agent connects.
 func (r *Registry) Recover(ctx context.Context) error { return r.store.ReleaseAll(ctx) }
 
-// Run gives seats that the store would not give when they fell vacant to those
-// who wait for them, and keeps in the store how fresh each account is, so that
-// it is known after a restart. It returns when ctx ends.
+// Run fills empty slots that the store could not fill earlier, and stores each account's freshness
+// so that it survives a restart. It returns when ctx ends.
 func (r *Registry) Run(ctx context.Context) error {
 	var group errgroup.Group
-	group.Go(func() error { // apart, because it may wait for the database
+	group.Go(func() error { // in its own goroutine because it may wait for the database
 		runEvery(ctx, 15*time.Second, func() { r.storeFreshness(ctx) })
 		return nil
 	})
@@ -98,7 +94,7 @@ func (r *Registry) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// runEvery does something again and again, until ctx ends.
+// runEvery calls do at each interval until ctx ends.
 func runEvery(ctx context.Context, interval time.Duration, do func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -112,7 +108,7 @@ func runEvery(ctx context.Context, interval time.Duration, do func()) {
 	}
 }
 
-// storeFreshness stores the freshness of those accounts that have got fresher.
+// storeFreshness stores the freshness of the accounts for which it has changed.
 func (r *Registry) storeFreshness(ctx context.Context) {
 	var changed []store.LastSeen
 	stored := map[vedette.AccountName]store.LastSeen{}
@@ -132,18 +128,18 @@ func (r *Registry) storeFreshness(ctx context.Context) {
 	}
 	if err := r.store.RecordLastSeen(ctx, changed); err != nil {
 		if ctx.Err() == nil {
-			r.log.Warn("freshness could not be stored; tried again", "accounts", len(changed), "error", err)
+			r.log.Warn("retrying to store freshness", "accounts", len(changed), "error", err)
 		}
 		return
 	}
 	r.storedFreshness = stored
 }
 
-// maxConcurrentFills is how many seats are looked after at once: an account that is locked
-// in the database must not hold up all others.
+// maxConcurrentFills is how many slots are filled at once, because an account that is locked in the
+// database must not delay the others.
 const maxConcurrentFills = 8
 
-// fillSlots looks after the seats of which there is something to do.
+// fillSlots fills the slots that need it.
 func (r *Registry) fillSlots(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(maxConcurrentFills)
@@ -152,7 +148,7 @@ func (r *Registry) fillSlots(ctx context.Context) {
 			group.Go(func() error { s.fill(ctx); return nil })
 		}
 	}
-	_ = group.Wait() // none of them fails
+	_ = group.Wait() // no function returns an error
 }
 
 func (r *Registry) allSlots() []*slot {
@@ -176,17 +172,17 @@ func (r *Registry) getOrCreateSlot(name vedette.AccountName) *slot {
 	return s
 }
 
-// findSlot returns an account's seat, or nil where no agent ever registered it: agents
-// may speak of accounts that they can't reach, and of any that they make up.
+// findSlot returns an account's slot, or nil if no agent has registered the account. It does not
+// create one, because agents may report account errors for any name, including invented ones.
 func (r *Registry) findSlot(name vedette.AccountName) *slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.slots[name]
 }
 
-// discard forgets a seat that nobody has to do with, so that names that were asked
-// for once cost nothing. It needs the seat's turn. Who has found the seat before
-// and asks for it now is told to look again.
+// discard removes a slot that no agent uses, so that names that were registered once take no
+// memory. The caller must hold the slot's lock. Callers that found the slot earlier get
+// errDiscarded and look it up again.
 func (r *Registry) discard(s *slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,8 +194,8 @@ func (r *Registry) discard(s *slot) {
 	}
 }
 
-// Freshness returns up to when an account is known to be complete, and whether an
-// agent is reporting it now.
+// Freshness returns the time up to which an account is known to be complete, and whether an agent
+// reports it now.
 func (r *Registry) Freshness(account vedette.AccountName) (at time.Time, live bool) {
 	r.mu.Lock()
 	s := r.slots[account]
@@ -214,8 +210,7 @@ func (r *Registry) Freshness(account vedette.AccountName) (at time.Time, live bo
 	return m.AccountFreshness(account), true
 }
 
-// Cacher returns the agent that serves an account, and its term; nil where none
-// does.
+// Cacher returns the agent that reports an account and its term, or nil if there is none.
 func (r *Registry) Cacher(account vedette.AccountName) (*Member, vedette.Term) {
 	r.mu.Lock()
 	s := r.slots[account]
@@ -226,7 +221,7 @@ func (r *Registry) Cacher(account vedette.AccountName) (*Member, vedette.Term) {
 	return s.current()
 }
 
-// OnAssigned has f called whenever an account has got a new holder. f must not wait.
+// OnAssigned registers f to be called whenever an account has a new cacher. f must not block.
 func (r *Registry) OnAssigned(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +237,7 @@ func (r *Registry) notifyAssigned() {
 	}
 }
 
-// Members returns the agents that are connected.
+// Members returns the connected agents.
 func (r *Registry) Members() []*Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()

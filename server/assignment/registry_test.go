@@ -20,12 +20,12 @@ import (
 type memoryStore struct {
 	mu         sync.Mutex
 	rows       map[vedette.AccountName]*store.AccountRow
-	seenCounts []int         // how many accounts each call of Seen told of
-	failTake   func() error  // fails Take, if it is there, after what it does
+	seenCounts []int         // number of accounts in each call of Seen
+	failTake   func() error  // if set, makes Acquire fail after it took effect
 	hung       chan struct{} // closed when the store answers again; nil while it answers
 }
 
-// waitWhileHung waits while the store hangs.
+// waitWhileHung waits until the store answers.
 func (m *memoryStore) waitWhileHung(ctx context.Context) error {
 	m.mu.Lock()
 	hung := m.hung
@@ -66,7 +66,7 @@ func (m *memoryStore) Register(ctx context.Context, a vedette.Account) (store.Ac
 		m.rows[a.Name] = row
 	}
 	if !row.Cluster.Same(a.Cluster) {
-		return store.AccountRow{}, vedette.Errorf(vedette.Conflict, "it belongs to %s", row.Cluster)
+		return store.AccountRow{}, vedette.Errorf(vedette.Conflict, "the name belongs to %s", row.Cluster)
 	}
 	return *row, nil
 }
@@ -128,7 +128,7 @@ func (m *memoryStore) row(name vedette.AccountName) store.AccountRow {
 	return *m.rows[name]
 }
 
-// roleRecorder are the roles that an agent was told, in order.
+// roleRecorder records the roles that an agent was given, in order.
 type roleRecorder struct {
 	mu    sync.Mutex
 	roles []Role
@@ -149,20 +149,19 @@ func (r *roleRecorder) last() Role {
 	return r.roles[len(r.roles)-1]
 }
 
-// logBuffer is a log that tests read.
+// logBuffer is a log that tests can read.
 type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-// Write implements io.Writer.
 func (l *logBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(b)
 }
 
-// hasLine reports whether a line holds all the parts.
+// hasLine reports whether one line contains all parts.
 func (l *logBuffer) hasLine(parts ...string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +173,7 @@ func (l *logBuffer) hasLine(parts ...string) bool {
 	return false
 }
 
-// fixture is a roster that runs within a bubble.
+// fixture is a registry that runs in a synctest bubble.
 type fixture struct {
 	*Registry
 	*memoryStore
@@ -216,19 +215,19 @@ func prodAccount(permissions *vedette.Permissions) vedette.Account {
 
 var devPermissions = &vedette.Permissions{Read: []string{"dev"}}
 
-// TestReadsDoNotWaitForStore lets the store hang in each of the moments in which an
-// account changes hands, and asks who serves it meanwhile.
+// TestReadsDoNotWaitForStore hangs the store at each moment in which an account changes hands, and
+// checks that readers do not wait.
 func TestReadsDoNotWaitForStore(t *testing.T) {
 	for why, hang := range map[string]func(ctx context.Context, w fixture, first, second *Member){
 		"a registration": func(ctx context.Context, _ fixture, _, second *Member) {
 			_ = second.Register(ctx, prodAccount(devPermissions))
 		},
-		"a registration anew": func(ctx context.Context, _ fixture, first, _ *Member) {
+		"an agent that registers again": func(ctx context.Context, _ fixture, first, _ *Member) {
 			_ = first.Register(ctx, prodAccount(devPermissions))
 		},
-		"an agent that leaves":     func(ctx context.Context, _ fixture, first, _ *Member) { first.Leave(ctx) },
-		"an agent that gives back": func(ctx context.Context, _ fixture, first, _ *Member) { first.Deregister(ctx, "prod") },
-		"an agent that is refused": func(ctx context.Context, _ fixture, first, _ *Member) { first.Revoke(ctx, "prod", 1, errors.New("x")) },
+		"an agent that leaves":      func(ctx context.Context, _ fixture, first, _ *Member) { first.Leave(ctx) },
+		"an agent that deregisters": func(ctx context.Context, _ fixture, first, _ *Member) { first.Deregister(ctx, "prod") },
+		"an agent that is revoked":  func(ctx context.Context, _ fixture, first, _ *Member) { first.Revoke(ctx, "prod", 1, errors.New("x")) },
 	} {
 		t.Run(why, func(t *testing.T) {
 			withFixture(t, func(t *testing.T, w fixture) {
@@ -253,21 +252,21 @@ func TestReadsDoNotWaitForStore(t *testing.T) {
 				case <-time.After(10 * time.Second):
 				}
 				if waited := time.Since(start); waited > 0 {
-					t.Errorf("readers waited for the store, for %v or more", waited)
+					t.Errorf("readers waited for the store for at least %v", waited)
 				}
 				w.resume()
 				w.register(second, devPermissions)
 				time.Sleep(5 * time.Second)
 				if m, _ := w.Cacher("prod"); m == nil || recorder.last() == "" {
-					t.Error("nobody serves the account in the end")
+					t.Error("the account has no cacher at the end")
 				}
 			})
 		})
 	}
 }
 
-// TestLeaveWhileStoreHangs asks that an agent that is gone is never taken for
-// the cacher, and that the next gets the account when the store is back.
+// TestLeaveWhileStoreHangs checks that an agent that has left is never shown as the cacher, and
+// that the next agent gets the account when the store answers again.
 func TestLeaveWhileStoreHangs(t *testing.T) {
 	withFixture(t, func(t *testing.T, w fixture) {
 		first, _ := w.connect("a1")
@@ -281,22 +280,22 @@ func TestLeaveWhileStoreHangs(t *testing.T) {
 		w.resume()
 		synctest.Wait()
 		if m, _ := w.Cacher("prod"); m != nil {
-			t.Errorf("%s is the cacher, and gone", m.ID)
+			t.Errorf("%s is the cacher, but has left", m.ID)
 		}
 		w.register(second, devPermissions)
 		if recorder.last() != Cacher {
-			t.Errorf("the next was told %q", recorder.last())
+			t.Errorf("the next agent got role %q", recorder.last())
 		}
 	})
 }
 
-// TestLostStoreResponse has the store not say whether an agent was made the cacher,
-// and the agent leave: the store must not take it for the cacher for ever.
+// TestLostStoreResponse hides from the registry whether the store made an agent the cacher, and
+// lets the agent leave. The store must not keep it as the cacher.
 func TestLostStoreResponse(t *testing.T) {
 	for _, tt := range []struct {
 		why               string
 		wasCacher, stored bool
-	}{{"a cacher, in vain", true, false}, {"a cacher, done", true, true}, {"a newcomer, done", false, true}} {
+	}{{"cacher, no effect", true, false}, {"a cacher, done", true, true}, {"a newcomer, done", false, true}} {
 		t.Run(tt.why, func(t *testing.T) {
 			withFixture(t, func(t *testing.T, w fixture) {
 				m, _ := w.connect("a1")
@@ -311,20 +310,20 @@ func TestLostStoreResponse(t *testing.T) {
 					return context.Canceled
 				}
 				if err := m.Register(t.Context(), prodAccount(devPermissions)); err == nil {
-					t.Error("it is registered")
+					t.Error("Register succeeded, want an error")
 				}
 				m.Leave(t.Context())
-				time.Sleep(3 * time.Second) // the bubble's
+				time.Sleep(3 * time.Second) // bubble time
 				if row := w.row("prod"); row.Holder != "" {
-					t.Errorf("%q is stored as the cacher, and gone", row.Holder)
+					t.Errorf("%q is stored as the cacher, but has left", row.Holder)
 				}
 			})
 		})
 	}
 }
 
-// TestSlotsAreIndependent locks one account in the database, and has the agent of
-// another one go: the next must get that account soon.
+// TestSlotsAreIndependent locks one account in the database and lets the cacher of another account
+// leave. The next agent must get the other account soon.
 func TestSlotsAreIndependent(t *testing.T) {
 	withFixture(t, func(t *testing.T, w fixture) {
 		first, _ := w.connect("a1")
@@ -337,15 +336,15 @@ func TestSlotsAreIndependent(t *testing.T) {
 		other, recorder := w.connect("a2")
 		s := w.getOrCreateSlot("other")
 		other.registered["other"] = vedette.Account{Name: "other", Cluster: vedette.Cluster{UID: "o"}}
-		s.enqueue(other) // as it stands when the store would not give the account
+		s.enqueue(other) // as when the store could not assign the account
 		time.Sleep(3 * time.Second)
 		if recorder.last() != Cacher {
-			t.Errorf("the agent of the other account was told %q", recorder.last())
+			t.Errorf("the agent of the other account got role %q", recorder.last())
 		}
 	})
 }
 
-// TestWiderPermissionsWait has an agent without permissions take over.
+// TestWiderPermissionsWait lets an agent without permissions take over.
 func TestWiderPermissionsWait(t *testing.T) {
 	withFixture(t, func(t *testing.T, w fixture) {
 		first, _ := w.connect("a1")
@@ -353,41 +352,41 @@ func TestWiderPermissionsWait(t *testing.T) {
 		w.register(first, devPermissions)
 		w.register(second, nil)
 		if p := w.row("prod").Properties.Permissions; p.AllowsMoreThan(devPermissions) {
-			t.Errorf("a standby made them %s", p)
+			t.Errorf("a standby changed the permissions to %s", p)
 		}
-		if notice := second.Roles()["prod"].Message; !strings.Contains(notice, "READ [dev] counts, not open to everyone") {
-			t.Errorf("operators are shown %q", notice)
+		if notice := second.Roles()["prod"].Message; !strings.Contains(notice, "READ [dev] is in effect, not open to everyone") {
+			t.Errorf("notice for operators: got %q", notice)
 		}
-		if !w.hasLine("level=WARN", "stands by", "agent=a2", "open to everyone") {
-			t.Errorf("the log says nothing of the standby:\n%s", w.text.String())
+		if !w.hasLine("level=WARN", "standby registers other account properties", "agent=a2", "open to everyone") {
+			t.Errorf("the log does not name the standby:\n%s", w.text.String())
 		}
 		first.Leave(t.Context())
 		if recorder.last() != Cacher {
-			t.Fatal("the second did not take over")
+			t.Fatal("the second agent did not take over")
 		}
-		if !w.hasLine("level=WARN", "security: an agent wants to widen", "agent=a2", "author=a1") || w.hasLine("have become wider") {
-			t.Errorf("the log says of what waits:\n%s", w.text.String())
+		if !w.hasLine("level=WARN", "security: wider permissions pending", "agent=a2", "author=a1") || w.hasLine("permissions widened") {
+			t.Errorf("log of the pending permissions:\n%s", w.text.String())
 		}
-		w.register(second, nil) // once more does not help
+		w.register(second, nil) // registering again must not end the wait
 		time.Sleep(maxWideningTicks*time.Second - 10*time.Second)
 		if p := w.row("prod").Properties.Permissions; p.AllowsMoreThan(devPermissions) {
-			t.Errorf("before the patience was over they were %s", p)
+			t.Errorf("the permissions were changed to %s before the wait ended", p)
 		}
-		if notice := second.Roles()["prod"].Notice; !strings.Contains(notice, "wait") {
-			t.Errorf("operators are shown %q", notice)
+		if notice := second.Roles()["prod"].Notice; !strings.Contains(notice, "pending") {
+			t.Errorf("notice for operators: got %q", notice)
 		}
 		time.Sleep(20 * time.Second)
 		if p := w.row("prod").Properties.Permissions; p != nil {
-			t.Errorf("they are still %s though the first agent is gone for good", p)
+			t.Errorf("the permissions are still %s, but the first agent has not come back", p)
 		}
-		if !w.hasLine("level=WARN", "security: the permissions of an account have become wider", "agent=a2", `before="READ [dev]"`, `after="open to everyone"`) {
-			t.Errorf("the log says of what became wider:\n%s", w.text.String())
+		if !w.hasLine("level=WARN", "security: account permissions widened", "agent=a2", `before="READ [dev]"`, `after="open to everyone"`) {
+			t.Errorf("log of the widened permissions:\n%s", w.text.String())
 		}
 	})
 }
 
-// TestNoticesAreLoggedOnce has an agent register what is not to its taste again and
-// again.
+// TestNoticesAreLoggedOnce lets agents repeat a registration that is refused or differs from the
+// stored one.
 func TestNoticesAreLoggedOnce(t *testing.T) {
 	withFixture(t, func(t *testing.T, w fixture) {
 		first, _ := w.connect("a1")
@@ -399,17 +398,17 @@ func TestNoticesAreLoggedOnce(t *testing.T) {
 		for range 50 {
 			w.register(second, nil)
 			if err := otherCluster.Register(t.Context(), other); err != nil || recorder.last() != Refused {
-				t.Fatalf("the stranger was told %q, %v", recorder.last(), err)
+				t.Fatalf("the agent of another cluster got role %q, error %v", recorder.last(), err)
 			}
 		}
 		if n := strings.Count(w.text.String(), "level=WARN"); n != 2 {
-			t.Errorf("%d warnings, want one of each agent:\n%s", n, w.text.String())
+			t.Errorf("got %d warnings, want one for each agent:\n%s", n, w.text.String())
 		}
 	})
 }
 
-// TestUnusedSlotsAreDiscarded registers names that nobody asks for again, while others
-// come and go at the same time.
+// TestUnusedSlotsAreDiscarded registers names that are not used again, while other agents come and
+// go.
 func TestUnusedSlotsAreDiscarded(t *testing.T) {
 	withFixture(t, func(t *testing.T, w fixture) {
 		var agents sync.WaitGroup
@@ -420,7 +419,7 @@ func TestUnusedSlotsAreDiscarded(t *testing.T) {
 					account := prodAccount(devPermissions)
 					account.Name = vedette.AccountName(fmt.Sprint("name-", (n+i)%5))
 					if err := m.Register(t.Context(), account); err != nil || recorder.last() == "" {
-						t.Errorf("%v after %q", err, recorder.last())
+						t.Errorf("got error %v after role %q", err, recorder.last())
 					}
 					time.Sleep(time.Duration(i%3) * time.Second)
 					m.Leave(t.Context())
@@ -431,12 +430,12 @@ func TestUnusedSlotsAreDiscarded(t *testing.T) {
 		agents.Wait()
 		time.Sleep(3 * time.Second)
 		if n := len(w.allSlots()); n != 0 {
-			t.Errorf("%d seats are left of which nobody asks", n)
+			t.Errorf("got %d slots that no agent uses, want 0", n)
 		}
 	})
 }
 
-// TestNamespacesAreStoredNotCached asks that they are stored and not held in memory.
+// TestNamespacesAreStoredNotCached checks that namespaces are stored and not kept in memory.
 func TestNamespacesAreStoredNotCached(t *testing.T) {
 	withFixture(t, func(t *testing.T, w fixture) {
 		first, _ := w.connect("a1")
@@ -448,18 +447,18 @@ func TestNamespacesAreStoredNotCached(t *testing.T) {
 				t.Fatal(err)
 			}
 			if kept := m.registration("prod").Namespaces; kept != nil {
-				t.Errorf("%s's are kept: %q", m.ID, kept)
+				t.Errorf("namespaces of %s are in memory: %q", m.ID, kept)
 			}
 		}
 		first.Leave(t.Context())
 		if recorder.last() != Cacher || len(w.row("prod").Namespaces) != 2 {
-			t.Errorf("got %q and the namespaces %q", recorder.last(), w.row("prod").Namespaces)
+			t.Errorf("got role %q and namespaces %q", recorder.last(), w.row("prod").Namespaces)
 		}
 	})
 }
 
-// TestWideningNeedsAllAgents widens the permissions in the configuration of two agents,
-// one after the other.
+// TestWideningNeedsAllAgents widens the permissions in the configuration of two agents, one after
+// the other.
 func TestWideningNeedsAllAgents(t *testing.T) {
 	withFixture(t, func(t *testing.T, w fixture) {
 		wide := &vedette.Permissions{Read: []string{"dev", "ops"}}
@@ -470,30 +469,30 @@ func TestWideningNeedsAllAgents(t *testing.T) {
 		w.register(first, wide)
 		time.Sleep(20 * time.Minute)
 		if p := w.row("prod").Properties.Permissions; p.AllowsMoreThan(devPermissions) {
-			t.Errorf("they are %s though the second agent asks for less", p)
+			t.Errorf("the permissions are %s, but the second agent asks for narrower ones", p)
 		}
 		w.register(second, wide)
 		time.Sleep(3 * time.Second)
 		if p := w.row("prod").Properties.Permissions; wide.AllowsMoreThan(p) {
-			t.Errorf("they are %s though both agents agree", p)
+			t.Errorf("the permissions are %s, but both agents agree on wider ones", p)
 		}
 	})
 }
 
-// TestUnregisteredAccountsGetNoSlot holds that accounts which an agent makes up take no
-// memory beyond its connection.
+// TestUnregisteredAccountsGetNoSlot checks that account names that an agent invents take no memory
+// after the agent has left.
 func TestUnregisteredAccountsGetNoSlot(t *testing.T) {
 	withFixture(t, func(t *testing.T, w fixture) {
 		m, _ := w.connect("a")
 		w.register(m, nil)
 		for i := range 1000 {
-			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), "it can't be reached")
+			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), "unreachable")
 			m.Deregister(t.Context(), vedette.AccountName(fmt.Sprint("made-up-", i)))
-			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), "it can't be reached")
+			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), "unreachable")
 		}
 		m.Leave(t.Context())
 		if got := len(w.allSlots()); got != 1 {
-			t.Errorf("%d seats are kept, want that of the one account that was registered", got)
+			t.Errorf("got %d slots, want 1 for the one registered account", got)
 		}
 	})
 }

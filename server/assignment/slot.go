@@ -11,24 +11,24 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// slot is one account's place: the agents that may serve it, in the order in
-// which they came, and the one that does.
+// slot holds the agents of one account in the order in which they registered, and which of them is
+// the cacher.
 //
-// The store is asked under turn, so that an account changes hands one at a time.
-// Readers need only mu, which is never held while anything is waited for: a store
-// that hangs keeps nobody from learning who serves the account.
+// The store is called only by the holder of sem, so that changes of the cacher happen one at a
+// time. Readers need only mu. It is never held while waiting, so a store that hangs does not block
+// readers.
 type slot struct {
 	registry *Registry
 	account  vedette.AccountName
-	sem      chan struct{} // holds a token while somebody has the turn
+	sem      chan struct{} // holds a token while the slot is locked
 
 	mu             sync.Mutex
 	queue          []*Member
 	cacher         *Member
 	term           vedette.Term
-	releasePending bool // the store has not been told that nobody holds the term any more
-	termUncertain  bool // the term after it may have been given too: the store has not said
-	discarded      bool // the account has another seat, or none
+	releasePending bool // the store does not know yet that no agent holds the term
+	termUncertain  bool // the next term may also be assigned; the store did not answer
+	discarded      bool // the account has another slot, or none
 	pending        *widening
 }
 
@@ -38,14 +38,14 @@ func (s *slot) current() (*Member, vedette.Term) {
 	return s.cacher, s.term
 }
 
-// needsFill reports whether fill has something to do.
+// needsFill reports whether fill has work to do.
 func (s *slot) needsFill() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cacher == nil || s.pending.isWaiting()
 }
 
-var errDiscarded = errors.New("the seat was discarded meanwhile")
+var errDiscarded = errors.New("the slot was discarded concurrently")
 
 func (s *slot) isDiscarded() bool {
 	s.mu.Lock()
@@ -53,7 +53,7 @@ func (s *slot) isDiscarded() bool {
 	return s.discarded
 }
 
-// lock waits for the turn. Whoever gets it calls unlock.
+// lock locks the slot. It fails if ctx ends first.
 func (s *slot) lock(ctx context.Context) error {
 	select {
 	case s.sem <- struct{}{}:
@@ -63,7 +63,7 @@ func (s *slot) lock(ctx context.Context) error {
 	}
 }
 
-// tryLock takes the turn if nobody has it.
+// tryLock locks the slot if it is not locked.
 func (s *slot) tryLock() bool {
 	select {
 	case s.sem <- struct{}{}:
@@ -75,13 +75,12 @@ func (s *slot) tryLock() bool {
 
 func (s *slot) unlock() { <-s.sem }
 
-// register puts an agent at the end of the queue, unless the account is not its
-// to serve. One that holds the seat already gets it anew: it has registered again
-// because it starts over, or because its configuration has changed.
+// register adds an agent to the end of the queue, unless it may not serve the account. An agent
+// that is the cacher already is assigned again, because it restarted or its configuration changed.
 //
-// Namespaces are those of the account's cluster. They are as many as that likes, and
-// not kept for later: who takes over leaves those that are stored. The error is
-// errDiscarded where the account's seat is another one by now.
+// namespaces are the namespaces of the account's cluster. They are stored now and not kept in
+// memory, because there may be very many. An agent that takes over later uses the stored ones. The
+// error is errDiscarded if the account has another slot by now.
 func (s *slot) register(ctx context.Context, m *Member, namespaces []string) error {
 	if err := s.lock(ctx); err != nil {
 		return err
@@ -97,7 +96,7 @@ func (s *slot) register(ctx context.Context, m *Member, namespaces []string) err
 		return err
 	}
 	if !s.enqueue(m) {
-		return nil // it has left
+		return nil // the agent has left
 	}
 	if cacher, _ := s.current(); cacher == nil || cacher == m {
 		return s.assignCacher(ctx, m, row, store.Holder{Account: &account})
@@ -106,8 +105,8 @@ func (s *slot) register(ctx context.Context, m *Member, namespaces []string) err
 	return nil
 }
 
-// takeOver lets an agent of the queue have the seat, by what it registered earlier.
-// It needs the turn.
+// takeOver makes an agent of the queue the cacher, with the account as it registered it earlier.
+// The caller must hold the lock.
 func (s *slot) takeOver(ctx context.Context, m *Member) error {
 	account := m.registration(s.account)
 	row, err := s.admit(ctx, m, account)
@@ -117,8 +116,8 @@ func (s *slot) takeOver(ctx context.Context, m *Member) error {
 	return s.assignCacher(ctx, m, row, store.Holder{Account: &account, KeepNamespaces: true})
 }
 
-// admit asks whether an agent may serve the account. The row is nil where it may
-// not; it has been told so then, and holds the seat no more.
+// admit checks whether an agent may serve the account. If it may not, admit refuses it and returns
+// a nil row.
 func (s *slot) admit(ctx context.Context, m *Member, account vedette.Account) (*store.AccountRow, error) {
 	row, err := s.registry.registrar.Register(ctx, account)
 	switch vedette.KindOf(err) {
@@ -132,8 +131,8 @@ func (s *slot) admit(ctx context.Context, m *Member, account vedette.Account) (*
 	return &row, nil
 }
 
-// refuse takes an agent out and says why: to operators everything, to the agent
-// nothing of what is stored.
+// refuse removes an agent and reports the reason: all of it to operators, but nothing about stored
+// accounts to the agent.
 func (s *slot) refuse(ctx context.Context, m *Member, reason error) {
 	if m.lastNotice(s.account) != reason.Error() {
 		s.registry.log.Warn("account refused", "account", s.account, "agent", m.ID, "error", reason)
@@ -145,22 +144,22 @@ func (s *slot) refuse(ctx context.Context, m *Member, reason error) {
 	}
 }
 
-// refusalMessage is what an agent may know of the reason. Whoever knows the identity of
-// the cluster that has a name could register under it.
+// refusalMessage returns the reason that the agent gets. It does not name the other cluster,
+// because anyone who knows the identity of a cluster could register under it.
 func refusalMessage(a vedette.Account, reason error) string {
 	if vedette.KindOf(reason) != vedette.Conflict {
 		return reason.Error()
 	}
-	message := fmt.Sprintf("the account name %s belongs to another cluster than %s: choose another name, or stop the agents of the other until its grace period has removed it. "+
-		"The server's log and its list of agents tell operators which cluster has the name", a.Name, a.Cluster)
+	message := fmt.Sprintf("the account name %s belongs to another cluster than %s: choose another name, or stop the agents of the other cluster and wait until the grace period has removed its account. "+
+		"The server's log and its list of agents show which cluster has the name", a.Name, a.Cluster)
 	if a.Cluster.UID == "" {
-		message += ". The agent may not read the uid of namespace kube-system, so that the cluster is known by its address and certificate only: " +
-			"if one of these has changed, allow the agent to get that namespace"
+		message += ". The agent may not read the uid of namespace kube-system, so the cluster is identified by its address and certificate only: " +
+			"if one of these changed, allow the agent to get that namespace"
 	}
 	return message
 }
 
-// enqueue reports whether the agent is still connected.
+// enqueue adds an agent to the queue and reports whether the agent is still connected.
 func (s *slot) enqueue(m *Member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,22 +172,22 @@ func (s *slot) enqueue(m *Member) bool {
 	return true
 }
 
-// assignStandby tells an agent that another one serves the account. What it would change
-// is shown, and changes nothing.
+// assignStandby makes an agent a standby. Properties in which its registration differs are shown to
+// operators and have no effect.
 func (s *slot) assignStandby(m *Member, row *store.AccountRow) {
 	notice := describeDifferences(row.Properties, m.registration(s.account).Properties)
 	if notice != "" {
-		notice = "its configuration of the account differs from what counts: " + notice
+		notice = "its account properties differ from those in effect: " + notice
 	}
 	if notice != "" && notice != m.lastNotice(s.account) {
-		s.registry.log.Warn("an agent that stands by registers an account with other properties", "account", s.account, "agent", m.ID, "cacher", row.Holder, "notice", notice)
+		s.registry.log.Warn("standby registers other account properties", "account", s.account, "agent", m.ID, "cacher", row.Holder, "notice", notice)
 	}
 	m.setAssignment(Assignment{Account: s.account, Role: Standby, Notice: notice})
 }
 
-// assignCacher makes an agent the cacher, in a new term. It needs the turn. An agent that
-// left while the store was asked is not made one; the error says so. What h lacks is
-// filled in.
+// assignCacher makes an agent the cacher in a new term, and fills in the rest of h. The caller must
+// hold the lock. An agent that left while the store was asked does not become the cacher, and
+// assignCacher fails.
 func (s *slot) assignCacher(ctx context.Context, m *Member, row *store.AccountRow, h store.Holder) error {
 	s.clearCacher()
 	change := s.checkWidening(m, row)
@@ -205,7 +204,7 @@ func (s *slot) assignCacher(ctx context.Context, m *Member, row *store.AccountRo
 	}
 	previousNotice := m.lastNotice(s.account)
 	if !s.setCacher(m, Assignment{Account: s.account, Role: Cacher, Term: term, Marks: marks, Notice: change.notice()}, change) {
-		return fmt.Errorf("agent %s left before it became the cacher of %s", m.ID, s.account)
+		return fmt.Errorf("make agent %s the cacher of %s: the agent has left", m.ID, s.account)
 	}
 	s.registry.log.Info("account has a cacher", "account", s.account, "agent", m.ID, "term", term)
 	if !change.isWaiting() || change.notice() != previousNotice {
@@ -218,7 +217,7 @@ func (s *slot) assignCacher(ctx context.Context, m *Member, row *store.AccountRo
 func (s *slot) marks(ctx context.Context) (map[vedette.Feed]vedette.Mark, error) {
 	feeds, err := s.registry.store.Marks(ctx, s.account)
 	if err != nil {
-		return nil, fmt.Errorf("read marks of %s: %w", s.account, err)
+		return nil, fmt.Errorf("read the marks of %s: %w", s.account, err)
 	}
 	marks := make(map[vedette.Feed]vedette.Mark, len(feeds))
 	for _, f := range feeds {
@@ -227,16 +226,15 @@ func (s *slot) marks(ctx context.Context) (map[vedette.Feed]vedette.Mark, error)
 	return marks, nil
 }
 
-// clearCacher takes the seat from its holder for as long as the store is asked to give
-// it anew.
+// clearCacher leaves the slot without a cacher while the store is asked for a new term.
 func (s *slot) clearCacher() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cacher = nil
 }
 
-// setCacher seats an agent that the store has made the cacher, and tells it so,
-// unless it has left.
+// setCacher makes an agent the cacher, as the store has done already, and sends it the assignment.
+// It reports false if the agent has left.
 func (s *slot) setCacher(m *Member, a Assignment, pending *widening) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,30 +247,30 @@ func (s *slot) setCacher(m *Member, a Assignment, pending *widening) bool {
 	return true
 }
 
-// markReleasePending notes a term that the store gave and nobody holds.
+// markReleasePending records a term that the store assigned and no agent holds.
 func (s *slot) markReleasePending(term vedette.Term) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.term, s.releasePending, s.termUncertain = term, true, false
 }
 
-// markTermUncertain notes that the store failed to give the term after one. It may have done so all
-// the same, and the former holder of that one, if it had one, was taken the seat from.
+// markTermUncertain records that assigning the term after the given one failed. The store may have
+// assigned it all the same, so that the given term may no longer be valid.
 func (s *slot) markTermUncertain(term vedette.Term) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.term, s.releasePending, s.termUncertain = term, true, true
 }
 
-// remove takes an agent out of the queue, and gives the seat on if it was its. The
-// agent is out when it returns, though ctx may end before the seat is given on.
+// remove removes an agent from the queue, and hands the slot over if the agent was the cacher. The
+// agent is removed when remove returns, even if ctx ends before the handover.
 func (s *slot) remove(ctx context.Context, m *Member) {
 	if s.removeMember(m) {
 		s.handOver(ctx)
 	}
 }
 
-// handOver gives a seat on whose holder was dismissed. Where ctx ends before, fill does.
+// handOver assigns a slot whose cacher was removed. If ctx ends before, fill does it later.
 func (s *slot) handOver(ctx context.Context) {
 	if err := s.lock(ctx); err != nil {
 		return
@@ -283,7 +281,7 @@ func (s *slot) handOver(ctx context.Context) {
 	}
 }
 
-// revoke is remove for an agent that the store has refused.
+// revoke removes an agent whose writes the store rejects.
 func (s *slot) revoke(ctx context.Context, m *Member, term vedette.Term, reason error) {
 	s.mu.Lock()
 	wasCacher := s.cacher == m && s.term == term
@@ -293,21 +291,20 @@ func (s *slot) revoke(ctx context.Context, m *Member, term vedette.Term, reason 
 	}
 	s.mu.Unlock()
 	if wasCacher {
-		s.registry.log.Warn("account taken from its cacher", "account", s.account, "agent", m.ID, "term", term, "error", reason)
+		s.registry.log.Warn("cacher revoked", "account", s.account, "agent", m.ID, "term", term, "error", reason)
 		s.handOver(ctx)
 	}
 }
 
-// publicMessage is what an agent may be told of an error.
+// publicMessage returns the text of an error that may be shown to agents.
 func publicMessage(err error) string {
 	if vedette.KindOf(err) == "" {
-		return "internal error; the server's log has the details"
+		return "internal error: see the server's log"
 	}
 	return err.Error()
 }
 
-// removeMember takes an agent out of the queue and from the seat, and reports whether
-// it held that.
+// removeMember removes an agent from the queue, and reports whether it was the cacher.
 func (s *slot) removeMember(m *Member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -323,17 +320,17 @@ func (s *slot) removeMemberLocked(m *Member) bool {
 	return true
 }
 
-// replaceCacher tells the store that the holder is gone, and gives the seat to the next.
-// It needs the turn.
+// replaceCacher releases the account in the store and assigns the next agent. The caller must hold
+// the lock.
 func (s *slot) replaceCacher(ctx context.Context) {
 	if err := s.release(ctx); err != nil {
-		s.registry.log.Warn("account could not be released; tried again", "account", s.account, "error", err)
+		s.registry.log.Warn("retrying to release account", "account", s.account, "error", err)
 	}
 	s.promoteNext(ctx)
 }
 
-// release tells the store that nobody holds the account, from when on its grace
-// period counts. A next cacher's term makes it needless. It needs the turn.
+// release records in the store that no agent holds the account, which starts its grace period. It
+// is not needed if a next cacher has been assigned. The caller must hold the lock.
 func (s *slot) release(ctx context.Context) error {
 	s.mu.Lock()
 	term, releasePending, termUncertain := s.term, s.releasePending, s.termUncertain
@@ -355,9 +352,8 @@ func (s *slot) release(ctx context.Context) error {
 	return nil
 }
 
-// fill gives a seat that nobody holds to the first who waits for it, and tells
-// the store where that could not be told in time. While somebody has the turn
-// there is nothing to do.
+// fill assigns an empty slot to the first agent in the queue, and completes a release that failed
+// earlier. It does nothing while the slot is locked.
 func (s *slot) fill(ctx context.Context) {
 	if !s.tryLock() {
 		return
@@ -369,23 +365,23 @@ func (s *slot) fill(ctx context.Context) {
 	}
 	s.promoteNext(ctx)
 	if err := s.release(ctx); err != nil && ctx.Err() == nil {
-		s.registry.log.Debug("account can't be released yet", "account", s.account, "error", err)
+		s.registry.log.Debug("retrying to release account", "account", s.account, "error", err)
 	}
 	s.registry.discard(s)
 }
 
-// promoteNext gives the seat to the first in the queue that can be given it. A store that
-// does not answer leaves it empty, and Run tries again. It needs the turn.
+// promoteNext assigns the slot to the first agent in the queue that the store accepts. If the store
+// does not answer, the slot stays empty and Run tries again. The caller must hold the lock.
 func (s *slot) promoteNext(ctx context.Context) {
 	for _, m := range s.queued() {
 		if cacher, _ := s.current(); cacher != nil {
 			return
 		}
 		if !slices.Contains(s.queued(), m) {
-			continue // it has left meanwhile
+			continue // the agent has left
 		}
 		if err := s.takeOver(ctx, m); err != nil {
-			s.registry.log.Warn("account waits for a cacher", "account", s.account, "agent", m.ID, "error", err)
+			s.registry.log.Warn("retrying to assign cacher", "account", s.account, "agent", m.ID, "error", err)
 		}
 	}
 }

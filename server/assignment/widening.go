@@ -9,25 +9,23 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// widening is what an agent that becomes an account's cacher would do to its
-// permissions: let in somebody whom those in force keep out. It is nil for an
-// agent that would not.
+// widening describes wider permissions that an agent brings when it becomes the cacher: they let in
+// users whom the permissions in effect keep out. It is nil if the agent brings none.
 //
-// It counts at once if the permissions in force came from that agent, since then
-// its configuration has changed. Another agent may be misconfigured, or be a
-// stranger that stood by until the cacher was gone: its widening waits until no
-// agent that is connected asks for less, and the agent that the permissions came
-// from has not come back for the patience of the roster.
+// A widening takes effect at once if the permissions in effect came from the same agent, because
+// then its configuration has changed. Another agent may be misconfigured or hostile. Its widening
+// waits until no connected agent asks for narrower permissions, and until the agent that set the
+// permissions has been absent for maxWideningTicks.
 type widening struct {
 	from, to    *vedette.Permissions
-	author      vedette.AgentID // of from
-	reason      string          // why it waits; empty where it does not
-	waitedTicks int             // for which it has waited
+	author      vedette.AgentID // the agent that set from
+	reason      string          // why it waits; empty if it does not
+	waitedTicks int             // how many ticks it has waited
 }
 
 func (w *widening) isWaiting() bool { return w != nil && w.reason != "" }
 
-// checkWidening judges what an agent brings.
+// checkWidening returns the widening that an agent brings, or nil.
 func (s *slot) checkWidening(m *Member, row *store.AccountRow) *widening {
 	requested := m.registration(s.account).Properties.Permissions
 	if !requested.AllowsMoreThan(row.Properties.Permissions) {
@@ -41,12 +39,12 @@ func (s *slot) checkWidening(m *Member, row *store.AccountRow) *widening {
 	case s.hasNarrowerAgent(m, requested):
 		w.reason = "another agent of the account asks for narrower permissions"
 	case w.author != m.ID && w.waitedTicks < maxWideningTicks:
-		w.reason = "they came from another agent, which may come back"
+		w.reason = "the permissions in effect came from another agent, which may come back"
 	}
 	return w
 }
 
-// matchingPending returns the widening that waits, if it is the same.
+// matchingPending returns the pending widening if it is the same.
 func (s *slot) matchingPending(m *Member, w *widening) *widening {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,20 +54,19 @@ func (s *slot) matchingPending(m *Member, w *widening) *widening {
 	return nil
 }
 
-// hasNarrowerAgent reports whether another agent of the account asks for less.
+// hasNarrowerAgent reports whether another agent of the account asks for narrower permissions.
 func (s *slot) hasNarrowerAgent(m *Member, requested *vedette.Permissions) bool {
 	return slices.ContainsFunc(s.queued(), func(other *Member) bool {
 		return other != m && requested.AllowsMoreThan(other.registration(s.account).Properties.Permissions)
 	})
 }
 
-// maxWideningTicks is for how many ticks of Run, of a second each, a widening waits for
-// the agent that the permissions came from: ten minutes, the grace period of an
-// account that nobody serves.
+// maxWideningTicks is how many ticks of Run, one second each, a widening waits for the agent that
+// set the permissions: ten minutes, the default grace period of an account without an agent.
 const maxWideningTicks = 600
 
-// widen lets a widening count that has waited for long enough, by giving the seat
-// to its holder anew. It needs the turn.
+// widen lets a widening that has waited long enough take effect, by assigning the cacher again. The
+// caller must hold the lock.
 func (s *slot) widen(ctx context.Context, cacher *Member) {
 	s.mu.Lock()
 	w := s.pending
@@ -82,32 +79,33 @@ func (s *slot) widen(ctx context.Context, cacher *Member) {
 		return
 	}
 	if err := s.takeOver(ctx, cacher); err != nil {
-		s.registry.log.Warn("permissions could not be changed; tried again", "account", s.account, "agent", cacher.ID, "error", err)
+		s.registry.log.Warn("retrying to widen permissions", "account", s.account, "agent", cacher.ID, "error", err)
 	}
 }
 
-// log tells operators of a widening: it decides who may read and change a cluster.
+// log reports a widening to operators, because it decides who may read and change a cluster.
 func (w *widening) log(log *slog.Logger, account vedette.AccountName, agent vedette.AgentID) {
 	if w == nil {
 		return
 	}
 	log = log.With("account", account, "agent", agent, "before", formatPermissions(w.from), "after", formatPermissions(w.to), "author", w.author)
 	if w.isWaiting() {
-		log.Warn("security: an agent wants to widen the permissions of an account; they stay as they are", "because", w.reason)
+		log.Warn("security: wider permissions pending", "because", w.reason)
 		return
 	}
-	log.Warn("security: the permissions of an account have become wider")
+	log.Warn("security: account permissions widened")
 }
 
-// notice is what operators are shown while a widening waits.
+// notice returns the text that operators see while a widening waits.
 func (w *widening) notice() string {
 	if !w.isWaiting() {
 		return ""
 	}
-	return "its permissions (" + formatPermissions(w.to) + ") are wider than those that count (" + formatPermissions(w.from) + ") and wait: " + w.reason
+	return "its permissions (" + formatPermissions(w.to) + ") are wider than those in effect (" + formatPermissions(w.from) + ") and are pending: " + w.reason
 }
 
-// formatPermissions returns permissions for people. An agent may name thousands of roles.
+// formatPermissions formats permissions for people. It limits the length, because an agent may name
+// thousands of roles.
 func formatPermissions(p *vedette.Permissions) string {
 	text, maxLength := p.String(), 500
 	if len(text) <= maxLength {

@@ -1,7 +1,6 @@
-// Package authorize decides who may read and change which account and which
-// application: by what Fiat says of a user or, where there is no Fiat, by the
-// accounts that Gate found the user entitled to. What can't be found out is
-// denied.
+// Package authorize decides which accounts and applications a caller may read and change. It asks
+// Fiat. If Fiat is not configured, it uses the accounts that Gate has found the user entitled to.
+// If a permission cannot be determined, access is denied.
 package authorize
 
 import (
@@ -12,24 +11,22 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Config is whom to ask.
+// Config configures an Authorizer.
 type Config struct {
-	Fiat *FiatConfig // nil: there is none
-	// Properties returns what is known of an account; its error is
-	// vedette.NotFound where there is none of that name. It is asked only without
-	// Fiat.
+	Fiat *FiatConfig // nil if Fiat is not used
+	// Properties returns the properties of an account. Its error is vedette.NotFound if the account
+	// does not exist. It is called only if Fiat is not used.
 	Properties func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error)
-	Log        *slog.Logger // nil: nothing is logged
+	Log        *slog.Logger // nil disables logging
 }
 
-// Authorizer is safe for concurrent use.
+// Authorizer decides what callers may do. It is safe for concurrent use.
 type Authorizer struct {
 	cfg         Config
-	permissions *permissionCache // nil without Fiat
+	permissions *permissionCache // nil if Fiat is not used
 }
 
-// New returns an authority. The error is vedette.Invalid where the
-// configuration makes no sense.
+// New returns an Authorizer. The error is vedette.Invalid if the configuration is invalid.
 func New(cfg Config) (*Authorizer, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -45,16 +42,16 @@ func New(cfg Config) (*Authorizer, error) {
 	return a, nil
 }
 
-// CheckAccount says whether a caller may use an account. The error is vedette.Denied
-// with Clouddriver's words where not; vedette.NotFound or vedette.Unavailable
-// where the account is not there or can't be looked up just now.
+// CheckAccount checks whether a caller may use an account. The error is vedette.Denied with
+// Clouddriver's message if it may not, vedette.NotFound if the account does not exist, and
+// vedette.Unavailable if it cannot be looked up now.
 func (a *Authorizer) CheckAccount(ctx context.Context, c Caller, account vedette.AccountName, access Access) error {
 	allowed, err := a.isAccountAllowed(ctx, c, account, access)
 	return a.toError(ctx, allowed, err, c, slog.String("account", string(account)), access)
 }
 
-// CheckApplication says whether a caller may use an application. Without Fiat
-// everyone may. A name that is empty is nobody's: it is denied.
+// CheckApplication checks whether a caller may use an application. If Fiat is not used, every
+// caller may. The empty name is always denied, because it belongs to no application.
 func (a *Authorizer) CheckApplication(ctx context.Context, c Caller, application string, access Access) error {
 	if a.permissions == nil {
 		return nil
@@ -64,8 +61,8 @@ func (a *Authorizer) CheckApplication(ctx context.Context, c Caller, application
 	return a.toError(ctx, allowed, err, c, slog.String("application", application), access)
 }
 
-// Readable returns which accounts a caller may read, for those who choose among
-// many. It is nil where everyone may read all of them.
+// Readable returns a function that reports whether the caller may read an account, for callers that
+// filter many accounts. The function is nil if the caller may read all of them.
 func (a *Authorizer) Readable(ctx context.Context, c Caller) (func(vedette.AccountName) bool, error) {
 	if a.permissions == nil {
 		return nil, nil
@@ -77,8 +74,8 @@ func (a *Authorizer) Readable(ctx context.Context, c Caller) (func(vedette.Accou
 	return func(account vedette.AccountName) bool { return p.isAccountAllowed(string(account), Read) }, nil
 }
 
-// DenialMessage is how Clouddriver words among the errors of an operation that a
-// caller may not change an account.
+// DenialMessage returns Clouddriver's error message for an operation on an account that the caller
+// may not change.
 func (a *Authorizer) DenialMessage(c Caller, account vedette.AccountName) string {
 	if a.permissions == nil {
 		return fmt.Sprintf("%s is not authorized (account: %s)", c.User, account)
@@ -94,27 +91,27 @@ func (a *Authorizer) isAccountAllowed(ctx context.Context, c Caller, account ved
 	if access == Read || c.hasAccount(string(account)) {
 		return true, nil
 	}
-	// Clouddriver's requiredGroupMembership comes as permissions, too.
+	// Includes Clouddriver's requiredGroupMembership, which agents send as permissions.
 	properties, err := a.cfg.Properties(ctx, account)
 	return err == nil && properties.Permissions == nil, err
 }
 
-// toError makes an error of what was found out. Only two failures are told as
-// such, which let nobody in either: that the account is not there, and that the
-// database is away.
+// toError returns the error for a decision, and logs a denial. Every err denies access. Only two
+// are returned to the caller, because they do not reveal permissions: the account does not exist,
+// or the database is unavailable.
 func (a *Authorizer) toError(ctx context.Context, allowed bool, err error, c Caller, subject slog.Attr, access Access) error {
 	kind := vedette.KindOf(err)
 	switch {
 	case allowed && err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("look up what %s may do: %w", c.User, context.Cause(ctx))
+		return fmt.Errorf("look up the permissions of %s: %w", c.User, context.Cause(ctx))
 	case a.permissions == nil && (kind == vedette.NotFound || kind == vedette.Unavailable):
 		return err
 	case err == nil:
 		a.cfg.Log.Info("access denied", "caller", c, subject, "access", access)
 	default:
-		a.cfg.Log.Warn("access denied, for it could not be found out whether it is allowed", "caller", c, subject, "access", access, "error", err)
+		a.cfg.Log.Warn("access denied: permissions could not be determined", "caller", c, subject, "access", access, "error", err)
 	}
 	return &vedette.Error{Kind: vedette.Denied, Message: "Access is denied", Err: err}
 }

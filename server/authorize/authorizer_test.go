@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// testProperties are accounts whose properties can be looked up, or not.
+// testProperties returns the properties of test accounts, or an error for some of them.
 func testProperties(_ context.Context, account vedette.AccountName) (vedette.Properties, error) {
 	switch account {
 	case "open":
@@ -23,9 +23,9 @@ func testProperties(_ context.Context, account vedette.AccountName) (vedette.Pro
 	case "nobody":
 		return vedette.Properties{Permissions: &vedette.Permissions{}}, nil
 	case "broken":
-		return vedette.Properties{}, errors.New("read the properties of account broken: permissions are no object")
+		return vedette.Properties{}, errors.New("read the properties of account broken: permissions are not an object")
 	case "away":
-		return vedette.Properties{}, vedette.Errorf(vedette.Unavailable, "the database is away")
+		return vedette.Properties{}, vedette.Errorf(vedette.Unavailable, "the database is unavailable")
 	}
 	return vedette.Properties{}, vedette.Errorf(vedette.NotFound, "no account %s", account)
 }
@@ -36,19 +36,19 @@ func TestWithoutFiat(t *testing.T) {
 		access               Access
 		want                 vedette.ErrorKind
 	}{
-		{"everyone reads", "closed", "", Read, ""},
-		{"even what can't be looked up", "broken", "", Read, ""},
-		{"an open account is open", "open", "", Write, ""},
-		{"a restricted one is not", "closed", "", Write, vedette.Denied},
-		{"unless Gate names it", "closed", "other, Closed", Write, ""},
-		{"to run things is no less", "closed", "other", Execute, vedette.Denied},
-		{"a role to read restricts writing too", "read-only", "", Write, vedette.Denied},
-		{"permissions without a role open nothing", "nobody", "", Write, vedette.Denied},
-		{"permissions that can't be read deny", "broken", "", Write, vedette.Denied},
-		{"and need not be read where Gate names the account", "broken", "broken", Write, ""},
-		{"an account that is not there is told as such", "missing", "", Write, vedette.NotFound},
-		{"so is a database that is away", "away", "", Write, vedette.Unavailable},
-		{"a part of a name is no name", "closed", "close", Write, vedette.Denied},
+		{"everyone may read", "closed", "", Read, ""},
+		{"everyone may read, even if the lookup fails", "broken", "", Read, ""},
+		{"an account without permissions", "open", "", Write, ""},
+		{"an account with permissions", "closed", "", Write, vedette.Denied},
+		{"an account with permissions that Gate names", "closed", "other, Closed", Write, ""},
+		{"execute is checked like write", "closed", "other", Execute, vedette.Denied},
+		{"read permissions restrict writing too", "read-only", "", Write, vedette.Denied},
+		{"permissions without a role deny", "nobody", "", Write, vedette.Denied},
+		{"permissions that cannot be read deny", "broken", "", Write, vedette.Denied},
+		{"permissions are not read if Gate names the account", "broken", "broken", Write, ""},
+		{"a missing account is reported", "missing", "", Write, vedette.NotFound},
+		{"an unavailable database is reported", "away", "", Write, vedette.Unavailable},
+		{"a prefix of a name does not match", "closed", "close", Write, vedette.Denied},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			a, err := New(Config{Properties: testProperties})
@@ -62,13 +62,13 @@ func TestWithoutFiat(t *testing.T) {
 			r.Header.Set("X-SPINNAKER-ACCOUNTS", tt.header)
 			err = a.CheckAccount(t.Context(), CallerOf(r), vedette.AccountName(tt.account), tt.access)
 			if vedette.KindOf(err) != tt.want || (err == nil) != (tt.want == "") {
-				t.Errorf("got %v, want %q", err, tt.want)
+				t.Errorf("CheckAccount: got %v, want %q", err, tt.want)
 			}
 			if err := a.CheckApplication(t.Context(), CallerOf(r), "any", Write); err != nil {
-				t.Errorf("application: %v", err)
+				t.Errorf("CheckApplication: got %v, want nil", err)
 			}
 			if filter, err := a.Readable(t.Context(), CallerOf(r)); filter != nil || err != nil {
-				t.Errorf("a choice of accounts, %v", err)
+				t.Errorf("Readable: got a filter and error %v, want neither", err)
 			}
 		})
 	}
@@ -81,12 +81,12 @@ func TestDenialsAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Caller{User: "dev", Header: http.Header{"X-Spinnaker-Execution-Id": {"01J"}}}
-	if err := a.CheckAccount(t.Context(), c, "broken", Write); err == nil || strings.Contains(err.Error(), "no object") {
-		t.Errorf("the caller is told %v", err)
+	if err := a.CheckAccount(t.Context(), c, "broken", Write); err == nil || strings.Contains(err.Error(), "not an object") {
+		t.Errorf("got %v, want an error without details", err)
 	}
-	for _, want := range []string{"caller.user=dev", "caller.execution=01J", "account=broken", "access=WRITE", "permissions are no object"} {
+	for _, want := range []string{"caller.user=dev", "caller.execution=01J", "account=broken", "access=WRITE", "permissions are not an object"} {
 		if !strings.Contains(log.String(), want) {
-			t.Errorf("%s is missing in %s", want, log.String())
+			t.Errorf("the log does not contain %s: %s", want, log.String())
 		}
 	}
 }

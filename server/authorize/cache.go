@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// permissionCache knows what users may do: for as long as an answer counts without asking
-// again, and with one question for all who want to know at once.
+// permissionCache caches the permissions of users. Concurrent requests for one user share one
+// request to Fiat.
 type permissionCache struct {
 	client *fiatClient
 	log    *slog.Logger
@@ -21,7 +21,7 @@ type permissionCache struct {
 
 	mu      sync.Mutex
 	entries map[string]*list.Element
-	order   *list.List // of *entry: the oldest first, which is the first to expire
+	order   *list.List // of *entry, oldest first, which is also the first to expire
 }
 
 type entry struct {
@@ -34,17 +34,17 @@ func newPermissionCache(cfg FiatConfig, log *slog.Logger) *permissionCache {
 	return &permissionCache{client: newFiatClient(cfg), log: log, entries: map[string]*list.Element{}, order: list.New()}
 }
 
-// get returns what a caller may do. A failure is not kept: who comes
-// next asks again.
+// get returns the permissions of a caller. A failure is not cached, so the next caller asks again.
 func (c *permissionCache) get(ctx context.Context, caller Caller) (*permissions, error) {
 	if p := c.lookUp(caller.User); p != nil {
 		return p, nil
 	}
 	result := c.flight.DoChan(caller.User, func() (any, error) {
-		if p := c.lookUp(caller.User); p != nil { // learnt while this was on its way here
+		if p := c.lookUp(caller.User); p != nil { // fetched meanwhile
 			return p, nil
 		}
-		// The one who asks first may leave while others wait; Fiat.RetryMaxElapsed ends it.
+		// Do not cancel when this caller leaves, because others may wait for the same answer.
+		// Fiat.RetryMaxElapsed limits the time.
 		p, err := c.client.fetch(context.WithoutCancel(ctx), caller)
 		if err == nil {
 			c.add(caller.User, p)
@@ -62,14 +62,14 @@ func (c *permissionCache) get(ctx context.Context, caller Caller) (*permissions,
 	}
 }
 
-// onFailure is what is known of a caller when Fiat can't be asked. It depends on
-// what this caller says and not on the user alone, so it is not kept.
+// onFailure returns the permissions of a caller if Fiat is unreachable. They depend on the request
+// and not only on the user, so they are not cached.
 func (c *permissionCache) onFailure(caller Caller, err error) (*permissions, error) {
 	var permanent *finalError
 	if !c.client.LegacyFallback || errors.As(err, &permanent) {
 		return nil, err
 	}
-	c.log.Warn("Fiat can't be asked: the accounts that the request names count", "caller", caller, "accounts", caller.Accounts, "error", err)
+	c.log.Warn("Fiat unreachable, using the accounts in the request", "caller", caller, "accounts", caller.Accounts, "error", err)
 	return fallbackPermissions(caller), nil
 }
 

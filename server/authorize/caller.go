@@ -6,35 +6,34 @@ import (
 	"strings"
 )
 
-// Access is what somebody wants to do, as Fiat names it.
+// Access is a kind of access, by Fiat's names.
 type Access string
 
-// The sorts of access.
+// The kinds of access.
 const (
 	Read    Access = "READ"
 	Write   Access = "WRITE"
 	Execute Access = "EXECUTE"
 )
 
-// Anonymous is who calls where nobody says.
+// Anonymous is the user of requests that name none.
 const Anonymous = "anonymous"
 
-// Caller is who asks for something, as Spinnaker's services tell it from one to
-// the other. It is believed: whoever can reach the server can say it.
+// Caller is the sender of a request, as Spinnaker's services pass it on in headers. It is not
+// verified: every client that can reach the server can claim any user.
 type Caller struct {
-	User string // Anonymous where nobody said
-	// Accounts are those that Gate found the user's roles to allow. They count
-	// where there is no Fiat, and where it can't be asked and
-	// Fiat.LegacyFallback is on.
+	User string // Anonymous if the request names none
+	// Accounts are the accounts that Gate found the user entitled to. They are used if Fiat is not
+	// configured, or if it is unreachable and Fiat.LegacyFallback is on.
 	Accounts []string
-	// Header holds the X-SPINNAKER headers of the request, which are passed on to
-	// whoever is asked for its sake.
+	// Header holds the X-SPINNAKER headers of the request. They are sent along with requests to
+	// other services.
 	Header http.Header
 }
 
 const headerPrefix = "X-Spinnaker-"
 
-// CallerOf reads who sent a request.
+// CallerOf returns the sender of a request.
 func CallerOf(r *http.Request) Caller {
 	c := Caller{User: strings.TrimSpace(r.Header.Get(headerPrefix + "User")), Header: http.Header{}}
 	if c.User == "" {
@@ -55,7 +54,7 @@ func CallerOf(r *http.Request) Caller {
 	return c
 }
 
-// LogValue says who calls and within which execution.
+// LogValue returns the user and the execution.
 func (c Caller) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("user", c.User)}
 	for key, header := range map[string]string{"execution": "Execution-Id", "request": "Request-Id", "application": "Application"} {

@@ -15,40 +15,40 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// FiatConfig is Spinnaker's service that knows what users may do, and how it is asked.
-// Zero durations and numbers mean what Clouddriver has.
+// FiatConfig configures requests to Fiat, Spinnaker's authorization service. Zero values mean
+// Clouddriver's defaults, given at each field.
 type FiatConfig struct {
-	BaseURL string // "http://spin-fiat:7003"
+	BaseURL string // for example "http://spin-fiat:7003"
 
-	CacheTTL  time.Duration // how long an answer counts; 20 s
-	CacheSize int           // how many users' answers are kept; 1000
+	CacheTTL  time.Duration // how long an answer is cached; 20 s
+	CacheSize int           // how many users are cached; 1000
 
 	RetryInitialInterval time.Duration // wait after the first failure; 500 ms
-	RetryMultiplier      float64       // by which each further wait is longer; 1.5
-	RetryMaxElapsed      time.Duration // after which it is given up; 10 s
+	RetryMultiplier      float64       // factor between two waits; 1.5
+	RetryMaxElapsed      time.Duration // total time before giving up; 10 s
 
-	// LegacyFallback lets a caller whom Fiat can't be asked about use the accounts
-	// that Caller.Accounts names, and every application.
+	// LegacyFallback allows callers the accounts in Caller.Accounts, and all applications, if Fiat
+	// is unreachable.
 	LegacyFallback bool
 
-	Transport http.RoundTripper // nil: Go's own
+	Transport http.RoundTripper // nil means Go's default
 }
 
-// attemptTimeout is how long one question may take. What hangs is asked again.
+// attemptTimeout limits one request. A request that takes longer is retried.
 const attemptTimeout = 4 * time.Second
 
-// Validate says what is wrong with it.
+// Validate checks the configuration.
 func (f *FiatConfig) Validate() error {
 	base, err := url.Parse(f.BaseURL)
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https":
-		return vedette.Errorf(vedette.Invalid, "the address of Fiat must be a URL such as http://spin-fiat:7003, and is %q", f.BaseURL)
+		return vedette.Errorf(vedette.Invalid, "the address of Fiat must be a URL like http://spin-fiat:7003, got %q", f.BaseURL)
 	case base.RawQuery != "" || base.Fragment != "":
-		return vedette.Errorf(vedette.Invalid, "the address of Fiat must end with its host or a path, and is %q", f.BaseURL)
+		return vedette.Errorf(vedette.Invalid, "the address of Fiat must not have a query or a fragment, got %q", f.BaseURL)
 	case f.RetryMultiplier != 0 && f.RetryMultiplier < 1:
-		return vedette.Errorf(vedette.Invalid, "waits for Fiat must not become shorter: the factor is %g and must be 1 or more", f.RetryMultiplier)
+		return vedette.Errorf(vedette.Invalid, "the retry multiplier for Fiat must be 1 or more, got %g", f.RetryMultiplier)
 	case f.CacheTTL < 0 || f.CacheSize < 0 || f.RetryInitialInterval < 0 || f.RetryMaxElapsed < 0:
-		return vedette.Errorf(vedette.Invalid, "times and numbers for asking Fiat must not be negative")
+		return vedette.Errorf(vedette.Invalid, "the durations and sizes for Fiat must not be negative")
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func orDefault[T comparable](value, fallback T) T {
 	return value
 }
 
-// fiatClient asks.
+// fiatClient sends requests to Fiat.
 type fiatClient struct {
 	FiatConfig
 	client *http.Client
@@ -80,13 +80,13 @@ type fiatClient struct {
 func newFiatClient(cfg FiatConfig) *fiatClient {
 	return &fiatClient{cfg, &http.Client{
 		Transport: cfg.Transport,
-		// A page to log in at is no answer.
+		// A redirect, for example to a login page, is not an answer.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// fetch asks until there is an answer, or until it is given up. What Fiat says of
-// the question itself (that it does not know the user, for one) is final.
+// fetch requests the permissions of a caller. It retries until RetryMaxElapsed. An answer about the
+// request itself, for example that Fiat does not know the user, is final.
 func (f *fiatClient) fetch(ctx context.Context, c Caller) (*permissions, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.RetryMaxElapsed)
 	defer cancel()
@@ -105,7 +105,7 @@ func (f *fiatClient) fetchOnce(ctx context.Context, c Caller) (*permissions, err
 	}
 	response, err := f.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask Fiat about %s: %w", c.User, err)
+		return nil, fmt.Errorf("request the permissions of %s from Fiat: %w", c.User, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -113,25 +113,25 @@ func (f *fiatClient) fetchOnce(ctx context.Context, c Caller) (*permissions, err
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes))
 	if err != nil {
-		return nil, fmt.Errorf("read what Fiat says of %s: %w", c.User, err)
+		return nil, fmt.Errorf("read Fiat's answer about %s: %w", c.User, err)
 	}
 	var parsed fiatResponse
 	if err := json.Unmarshal(body, &parsed); err != nil {
-		return nil, fmt.Errorf("read what Fiat says of %s: %w", c.User, err)
+		return nil, fmt.Errorf("decode Fiat's answer about %s: %w", c.User, err)
 	}
 	return parsed.permissions(), nil
 }
 
-// maxResponseBytes is far above what the user with the most applications has.
+// maxResponseBytes is much more than the permissions of a user with very many applications take.
 const maxResponseBytes = 64 << 20
 
 func (f *fiatClient) newRequest(ctx context.Context, c Caller) (*http.Request, error) {
 	if c.User == "." || c.User == ".." {
-		return nil, vedette.Errorf(vedette.Invalid, "%q is no user: it would mean another path at Fiat", c.User)
+		return nil, vedette.Errorf(vedette.Invalid, "%q is not a valid user: it would change the path of the request to Fiat", c.User)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.BaseURL+"/authorize/"+url.PathEscape(c.User), nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask Fiat about %s: %w", c.User, err)
+		return nil, fmt.Errorf("request the permissions of %s from Fiat: %w", c.User, err)
 	}
 	for name, values := range c.Header {
 		request.Header[name] = values
@@ -141,13 +141,13 @@ func (f *fiatClient) newRequest(ctx context.Context, c Caller) (*http.Request, e
 	return request, nil
 }
 
-// finalError is an answer that asking again would not change.
+// finalError wraps an error that retrying would not fix.
 type finalError struct{ error }
 
-// statusError says what an answer that is no success means.
+// statusError returns the error for a response that is not a success.
 func statusError(c Caller, response *http.Response) error {
-	message, _ := io.ReadAll(io.LimitReader(response.Body, 300)) // for the log: what came is enough
-	err := fmt.Errorf("ask Fiat about %s: it answered %s: %s", c.User, response.Status, strings.TrimSpace(string(message)))
+	message, _ := io.ReadAll(io.LimitReader(response.Body, 300)) // for the log; what was read is enough
+	err := fmt.Errorf("request the permissions of %s from Fiat: got %s: %s", c.User, response.Status, strings.TrimSpace(string(message)))
 	switch code := response.StatusCode; {
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// fakeFiat is a Fiat that speaks HTTP over pipes, so that the clock of a
-// synctest bubble goes on while it is waited for.
+// fakeFiat is a Fiat that speaks HTTP over pipes, because network connections do not advance the
+// clock of a synctest bubble.
 type fakeFiat struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -27,12 +27,12 @@ type fakeFiat struct {
 }
 
 type recordedRequest struct {
-	at     time.Duration // since the double was started
-	path   string        // as it stood in the request
+	at     time.Duration // since the fake was started
+	path   string        // as sent
 	header http.Header
 }
 
-// newFakeFiat starts a Fiat that answers by a handler.
+// newFakeFiat starts a Fiat that answers with handler.
 func newFakeFiat(t *testing.T, handler http.HandlerFunc) *fakeFiat {
 	f := &fakeFiat{conns: make(chan net.Conn), closed: make(chan struct{}), start: time.Now()}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,6 @@ func newFakeFiat(t *testing.T, handler http.HandlerFunc) *fakeFiat {
 	return f
 }
 
-// Accept, Close and Addr make it a net.Listener.
 func (f *fakeFiat) Accept() (net.Conn, error) {
 	select {
 	case c := <-f.conns:
@@ -88,7 +87,7 @@ func (f *fakeFiat) recorded() []recordedRequest {
 	return append([]recordedRequest(nil), f.requests...)
 }
 
-// newAuthorizer asks the double.
+// newAuthorizer returns an Authorizer that uses the fake.
 func (f *fakeFiat) newAuthorizer(t *testing.T, change ...func(*FiatConfig)) *Authorizer {
 	t.Helper()
 	transport := &http.Transport{DialContext: f.dial, DisableKeepAlives: true}
@@ -124,7 +123,7 @@ func serveStatus(status int) http.HandlerFunc {
 
 func serveNothing(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// devCaller asks as somebody whom Gate found entitled to "prod".
+// devCaller is a user whom Gate found entitled to "prod".
 var devCaller = Caller{User: "dev@example.com", Accounts: []string{"Prod"}}
 
 func TestFiatPermissions(t *testing.T) {
@@ -134,24 +133,24 @@ func TestFiatPermissions(t *testing.T) {
 		access                    Access
 		allowed                   bool
 	}{
-		{"what is granted", "", "account", "prod", Read, true},
-		{"what is not granted", "", "account", "prod", Write, false},
-		{"in another case", "", "account", "TEST", Execute, true},
-		{"without authorizations", "", "account", "seen", Read, false},
-		{"that Fiat does not name", "", "account", "other", Read, false},
-		{"what is granted", "", "application", "web", Execute, true},
-		{"in another case", "", "application", "WEB", Read, true},
-		{"what is not granted", "", "application", "web", Write, false},
-		{"with no authorizations", "", "application", "secret", Read, false},
-		{"that Fiat does not know", "", "application", "new", Read, false},
-		{"without a name", "", "application", "", Read, false},
-		{"an administrator may read what is not named", `{"admin":true}`, "account", "other", Write, true},
-		{"and applications", `{"admin":true}`, "application", "other", Write, true},
-		{"unknown ones are open where Fiat says so", unknown, "application", "new", Write, true},
-		{"known ones are not, then", unknown, "application", "web", Write, false},
-		{"nor those that nobody may use", unknown, "application", "mute", Read, false},
-		{"nor what has no name", unknown, "application", "", Read, false},
-		{"an account that Fiat does not know is closed all the same", unknown, "account", "new", Read, false},
+		{"granted", "", "account", "prod", Read, true},
+		{"not granted", "", "account", "prod", Write, false},
+		{"granted, name in another case", "", "account", "TEST", Execute, true},
+		{"account without authorizations", "", "account", "seen", Read, false},
+		{"account that Fiat does not name", "", "account", "other", Read, false},
+		{"granted", "", "application", "web", Execute, true},
+		{"granted, name in another case", "", "application", "WEB", Read, true},
+		{"not granted", "", "application", "web", Write, false},
+		{"application without authorizations", "", "application", "secret", Read, false},
+		{"application that Fiat does not name", "", "application", "new", Read, false},
+		{"empty name", "", "application", "", Read, false},
+		{"an administrator may write any account", `{"admin":true}`, "account", "other", Write, true},
+		{"an administrator may write any application", `{"admin":true}`, "application", "other", Write, true},
+		{"unknown applications allowed", unknown, "application", "new", Write, true},
+		{"unknown applications allowed, known application", unknown, "application", "web", Write, false},
+		{"unknown applications allowed, application without authorizations", unknown, "application", "mute", Read, false},
+		{"unknown applications allowed, empty name", unknown, "application", "", Read, false},
+		{"unknown applications allowed, unknown account", unknown, "account", "new", Read, false},
 	} {
 		t.Run(tt.resource+" "+tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,37 +174,37 @@ func TestFiatPermissions(t *testing.T) {
 func checkDecision(t *testing.T, err error, allowed bool) {
 	t.Helper()
 	if allowed && err != nil {
-		t.Errorf("refused: %v", err)
+		t.Errorf("got %v, want access", err)
 	}
 	if !allowed && (vedette.KindOf(err) != vedette.Denied || err.Error() != "Access is denied") {
 		t.Errorf("got %v, want a denial", err)
 	}
 }
 
-// TestUnreadableAnswersDeny holds guarantee 8.
+// TestUnreadableAnswersDeny tests guarantee 8.
 func TestUnreadableAnswersDeny(t *testing.T) {
 	for _, tt := range []struct {
 		why         string
 		handler     http.HandlerFunc
 		user        string
-		requests    int           // how often
-		deniedAfter time.Duration // the denial
+		requests    int           // number of requests
+		deniedAfter time.Duration // time until the denial
 	}{
-		{"the user is not known", serveStatus(404), "dev", 1, 0},
+		{"unknown user", serveStatus(404), "dev", 1, 0},
 		{"Fiat refuses", serveStatus(403), "dev", 1, 0},
-		{"a page to log in at", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, "dev", 1, 0},
-		// Waits of 0.5, 0.75, 1.125, 1.6875, 2.53125 s; the next would end after 10 s.
+		{"redirect to a login page", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, "dev", 1, 0},
+		// Waits of 0.5, 0.75, 1.125, 1.6875 and 2.53125 s; another one would end after 10 s.
 		{"Fiat fails", serveStatus(500), "dev", 6, 6593750 * time.Microsecond},
 		{"Fiat is overloaded", serveStatus(429), "dev", 6, 6593750 * time.Microsecond},
-		{"what comes is no JSON", serveBody("<html>admin</html>"), "dev", 6, 6593750 * time.Microsecond},
-		{"what comes has an end that is none", serveBody(`{"admin":true}}`), "dev", 6, 6593750 * time.Microsecond},
-		{"what comes is cut off", serveBody(`{"admin":true,"accounts":[`), "dev", 6, 6593750 * time.Microsecond},
-		{"what comes is of another type", serveBody(`{"admin":"true"}`), "dev", 6, 6593750 * time.Microsecond},
-		{"what comes is a list", serveBody(`[{"admin":true}]`), "dev", 6, 6593750 * time.Microsecond},
-		{"what comes says nothing", serveBody(`{}`), "dev", 1, 0},
-		{"what comes is nothing", serveBody(`null`), "dev", 1, 0},
+		{"not JSON", serveBody("<html>admin</html>"), "dev", 6, 6593750 * time.Microsecond},
+		{"data after the JSON", serveBody(`{"admin":true}}`), "dev", 6, 6593750 * time.Microsecond},
+		{"truncated JSON", serveBody(`{"admin":true,"accounts":[`), "dev", 6, 6593750 * time.Microsecond},
+		{"wrong type", serveBody(`{"admin":"true"}`), "dev", 6, 6593750 * time.Microsecond},
+		{"a list", serveBody(`[{"admin":true}]`), "dev", 6, 6593750 * time.Microsecond},
+		{"an empty object", serveBody(`{}`), "dev", 1, 0},
+		{"null", serveBody(`null`), "dev", 1, 0},
 		{"Fiat hangs", serveNothing, "dev", 3, 10 * time.Second},
-		{"a name that is a path", serveBody(`{"admin":true}`), "..", 0, 0},
+		{"a user name that is a path", serveBody(`{"admin":true}`), "..", 0, 0},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,7 +212,7 @@ func TestUnreadableAnswersDeny(t *testing.T) {
 				a, start := f.newAuthorizer(t), time.Now()
 				checkDecision(t, a.CheckAccount(t.Context(), Caller{User: tt.user, Accounts: []string{"prod"}}, "prod", Read), false)
 				if elapsed := time.Since(start); elapsed != tt.deniedAfter || len(f.recorded()) != tt.requests {
-					t.Errorf("denied after %s and %d questions; want %s and %d", elapsed, len(f.recorded()), tt.deniedAfter, tt.requests)
+					t.Errorf("got denied after %s and %d requests, want %s and %d", elapsed, len(f.recorded()), tt.deniedAfter, tt.requests)
 				}
 			})
 		})
@@ -245,7 +244,7 @@ func TestFailedRequestsAreRetried(t *testing.T) {
 		checkDecision(t, f.newAuthorizer(t).CheckAccount(t.Context(), devCaller, "prod", Write), true)
 		for i, want := range []time.Duration{0, 500 * time.Millisecond, 1250 * time.Millisecond} {
 			if got := f.recorded()[i].at; got != want {
-				t.Errorf("question %d came at %s, want %s", i, got, want)
+				t.Errorf("request %d: got at %s, want %s", i, got, want)
 			}
 		}
 	})
@@ -259,7 +258,7 @@ func TestAnswersAreCached(t *testing.T) {
 			t.Helper()
 			checkDecision(t, a.CheckAccount(t.Context(), Caller{User: user}, "prod", Read), true)
 			if got := len(f.recorded()); got != requests {
-				t.Fatalf("%d questions, want %d", got, requests)
+				t.Fatalf("got %d requests, want %d", got, requests)
 			}
 		}
 		check("one", 1)
@@ -282,7 +281,7 @@ func TestCacheIsBounded(t *testing.T) {
 		}{{"one", 1}, {"two", 2}, {"one", 2}, {"three", 3}, {"two", 3}, {"one", 4}, {"three", 4}, {"two", 5}} {
 			checkDecision(t, a.CheckAccount(t.Context(), Caller{User: step.user}, "prod", Read), true)
 			if got := len(f.recorded()); got != step.requests {
-				t.Errorf("step %d, %s: %d questions, want %d", i, step.user, got, step.requests)
+				t.Errorf("step %d, %s: got %d requests, want %d", i, step.user, got, step.requests)
 			}
 		}
 	})
@@ -300,7 +299,7 @@ func TestConcurrentRequestsAreMerged(t *testing.T) {
 		first, leave := context.WithCancelCause(t.Context())
 		all.Go(func() {
 			if err := a.CheckAccount(first, devCaller, "prod", Read); !errors.Is(err, context.Canceled) {
-				t.Errorf("who left got %v", err)
+				t.Errorf("caller that left: got %v", err)
 			}
 		})
 		synctest.Wait()
@@ -308,7 +307,7 @@ func TestConcurrentRequestsAreMerged(t *testing.T) {
 			all.Go(func() { checkDecision(t, a.CheckAccount(t.Context(), devCaller, "prod", Read), true) })
 		}
 		synctest.Wait()
-		leave(context.Canceled) // who asked first
+		leave(context.Canceled) // the first caller
 		synctest.Wait()
 		close(release)
 		all.Wait()
@@ -329,7 +328,7 @@ func TestLegacyFallbackIsPerCaller(t *testing.T) {
 		checkDecision(t, a.CheckApplication(t.Context(), devCaller, "", Read), false)
 		checkDecision(t, a.CheckAccount(t.Context(), Caller{User: devCaller.User}, "prod", Read), false) // the same user without the header
 		status = 404
-		checkDecision(t, a.CheckAccount(t.Context(), devCaller, "prod", Write), false) // Fiat did answer
+		checkDecision(t, a.CheckAccount(t.Context(), devCaller, "prod", Write), false) // Fiat has answered
 	})
 }
 
@@ -349,13 +348,13 @@ func TestCallerHeadersAreForwarded(t *testing.T) {
 		}
 		first, second := f.recorded()[0], f.recorded()[1]
 		if first.path != "/authorize/a%2Fb%20c" || second.path != "/authorize/anonymous" {
-			t.Errorf("asked for %s and %s", first.path, second.path)
+			t.Errorf("got requests for %s and %s", first.path, second.path)
 		}
 		if h := first.header; h.Get("X-SPINNAKER-EXECUTION-ID") != "01J" || h.Get("X-SPINNAKER-USER") != "a/b c" || h.Get("Authorization") != "" {
-			t.Errorf("passed on %v", h)
+			t.Errorf("got headers %v", h)
 		}
 		if h := second.header; h.Get("X-SPINNAKER-USER") != Anonymous {
-			t.Errorf("passed on %v", h)
+			t.Errorf("got headers %v", h)
 		}
 	})
 }
@@ -368,7 +367,7 @@ func TestReadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !isReadable("prod") || !isReadable("test") || isReadable("seen") || isReadable("other") {
-			t.Errorf("prod %t, test %t, seen %t, other %t", isReadable("prod"), isReadable("test"), isReadable("seen"), isReadable("other"))
+			t.Errorf("got prod %t, test %t, seen %t, other %t", isReadable("prod"), isReadable("test"), isReadable("seen"), isReadable("other"))
 		}
 	})
 }

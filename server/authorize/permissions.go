@@ -2,7 +2,7 @@ package authorize
 
 import "strings"
 
-// fiatResponse is what Fiat answers at /authorize/{user}, as far as it is looked at.
+// fiatResponse holds the fields of Fiat's /authorize/{user} that are used.
 type fiatResponse struct {
 	Admin                            bool
 	Accounts                         []grant
@@ -15,12 +15,12 @@ type grant struct {
 	Authorizations []Access
 }
 
-// permissions are what one user may do. They are not changed once they are made.
+// permissions are what one user may do. They are immutable.
 type permissions struct {
 	admin               bool
-	accounts            map[string][]Access // by name in lower case
+	accounts            map[string][]Access // by lower-case name
 	applications        map[string][]Access
-	unknownApplications bool // those that Fiat does not know are open
+	unknownApplications bool // whether applications that Fiat does not know are allowed
 }
 
 func (r fiatResponse) permissions() *permissions {
@@ -36,8 +36,7 @@ func byName(grants []grant) map[string][]Access {
 	return m
 }
 
-// fallbackPermissions is what a caller may do whom Fiat can't be asked about, where that
-// is trusted.
+// fallbackPermissions returns a caller's permissions if Fiat is unreachable and the fallback is on.
 func fallbackPermissions(c Caller) *permissions {
 	p := &permissions{accounts: map[string][]Access{}, unknownApplications: true}
 	for _, account := range c.Accounts {

@@ -15,19 +15,19 @@ import (
 // holds: it must not reach an agent, whose stream can't carry it.
 func TestInvalidTextIsRejected(t *testing.T) {
 	for _, tt := range []struct{ why, method, path, body, user, want string }{
-		{"a manifest", "GET", "/manifests/prod/default/secret%20%ff", "", "", "the path must not hold the byte 0xff"},
+		{"a manifest", "GET", "/manifests/prod/default/secret%20%ff", "", "", "the path must not contain the byte 0xff"},
 		{"a cluster", "GET", "/manifests/prod/shop/configMap/cluster/web/%e8", "", "", "0xe8"},
 		{"a container", "GET", "/applications/web/kubernetes/pods/prod/shop/web-0/a%00", "", "", "U+0000"},
 		{"a pod", "GET", "/instances/prod/shop/pod%20%ff/console", "", "", "0xff"},
 		{"a job to delete", "DELETE", "/applications/web/jobs/prod/shop/job%20%ff", "", "", "0xff"},
-		{"a request's name", "POST", "/kubernetes/ops?clientRequestId=%ff", "[]", "", "the query must not hold"},
+		{"a request's name", "POST", "/kubernetes/ops?clientRequestId=%ff", "[]", "", "the query must not contain"},
 		{"a query that breaks off", "GET", "/credentials?expand=%f", "", "", "the query"},
-		{"a user", "GET", "/manifests/prod/shop/configMap%20x", "", "J\xfcrgen", "the header X-Spinnaker-User must not hold the byte 0xfc"},
-		{"a body", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment ` + "\xff" + `","location":"shop","replicas":3}}]`, "", "the body must not hold the byte 0xff"},
+		{"a user", "GET", "/manifests/prod/shop/configMap%20x", "", "J\xfcrgen", "the header X-Spinnaker-User must not contain the byte 0xfc"},
+		{"a body", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment ` + "\xff" + `","location":"shop","replicas":3}}]`, "", "the body must not contain the byte 0xff"},
 		{"an escaped control character", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment a\u0000","location":"shop","replicas":3}}]`, "",
-			"manifestName of the description can't be read: it must not hold the control character U+0000"},
+			"manifestName of the description can't be read: it must not contain the control character U+0000"},
 		{"one of several", "POST", "/kubernetes/ops/deleteManifest", `{"account":"prod","location":"shop","kinds":["pod","a\n"],"options":{}}`, "", "kinds of the description can't be read"},
-		{"an artifact", "PUT", "/artifacts/fetch", `{"artifactAccount":"` + "\xff" + `"}`, "", "the body must not hold the byte 0xff"},
+		{"an artifact", "PUT", "/artifacts/fetch", `{"artifactAccount":"` + "\xff" + `"}`, "", "the body must not contain the byte 0xff"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			w, c := prodWorld(t)

@@ -22,7 +22,7 @@ func TestReadLimitReturnsUnavailable(t *testing.T) {
 	freeBefore, free := readtest.Exhaust(reads)
 	for _, path := range paths {
 		response, body := get(t, url+path)
-		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "took all") {
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "have used all") {
 			t.Errorf("%s: %d %s", path, response.StatusCode, body)
 		}
 	}

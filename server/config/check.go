@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
-// validate reports what is wrong with values that have the right type.
+// validate checks values whose types are right already.
 func (c *Config) validate() {
 	c.checkPort("server.port", c.Server.Port)
 	c.checkPort("grpc.server.port", c.GRPC.Server.Port)
@@ -22,22 +22,22 @@ func (c *Config) validate() {
 		c.addProblem("logging.level", "%q: %s", "logging.level", err)
 	}
 	if f := c.Logging.Format; !strings.EqualFold(f, logging.Text) && !strings.EqualFold(f, logging.JSON) {
-		c.addProblem("logging.format", "%q must be text or json, and %q stands there", "logging.format", f)
+		c.addProblem("logging.format", "%q must be text or json, got %q", "logging.format", f)
 	}
 	if c.GRPC.Auth.X509.Enabled {
-		c.addProblem("grpc.auth.x509.enabled", "%q is not supported: without it every certificate that grpc.server.security.trustCertCollection signed would get in, so the server does not start with it", "grpc.auth.x509.enabled")
+		c.addProblem("grpc.auth.x509.enabled", "%q is not supported, and ignoring it would accept every certificate that grpc.server.security.trustCertCollection has signed: remove it, and let that authority sign only certificates of agents", "grpc.auth.x509.enabled")
 	}
 	if c.Spring.Config.Import != "" {
-		c.addProblem("spring.config.import", "%q is not supported, and without that file its settings would be missing: put all into one file", "spring.config.import")
+		c.addProblem("spring.config.import", "%q is not supported, and ignoring it would lose the settings of that file: put all settings into one file", "spring.config.import")
 	}
 }
 
 func (c *Config) checkREST(s SSL) {
 	if s.Enabled && s.CertFile == "" {
-		c.addProblem("server.ssl.enabled", "%q is true, and %q is missing", "server.ssl.enabled", "server.ssl.certFile")
+		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing", "server.ssl.enabled", "server.ssl.certFile")
 	}
 	if !s.Enabled && s.CertFile != "" {
-		c.addNotice("server.ssl.certFile", "server.ssl.certFile is set and server.ssl.enabled is not: the REST API is plain HTTP")
+		c.addNotice("server.ssl.certFile", "server.ssl.certFile is set, but server.ssl.enabled is not true: the REST API is plain HTTP")
 	}
 	c.checkClientAuth(clientAuthKeys{key: "server.ssl.clientAuth", value: s.ClientAuth,
 		enabledKey: "server.ssl.enabled", enabled: s.Enabled, trustKey: "server.ssl.cacertFile", trust: s.CACertFile})
@@ -49,24 +49,25 @@ func (c *Config) checkREST(s SSL) {
 func (c *Config) checkGRPC(s Security) {
 	const prefix = "grpc.server.security."
 	if s.Enabled && s.CertificateChain == "" {
-		c.addProblem(prefix+"enabled", "%q is true, and %q is missing", prefix+"enabled", prefix+"certificateChain")
+		c.addProblem(prefix+"enabled", "%q is true, but %q is missing", prefix+"enabled", prefix+"certificateChain")
 	}
 	if s.Enabled && s.PrivateKey == "" {
-		c.addProblem(prefix+"enabled", "%q is true, and %q is missing", prefix+"enabled", prefix+"privateKey")
+		c.addProblem(prefix+"enabled", "%q is true, but %q is missing", prefix+"enabled", prefix+"privateKey")
 	}
 	c.checkFile(prefix+"certificateChain", s.CertificateChain)
 	c.checkFile(prefix+"privateKey", s.PrivateKey)
 	c.checkFile(prefix+"trustCertCollection", s.TrustCertCollection)
 	c.checkProtocols(prefix+"protocols", s.Protocols)
 	if !s.Enabled && s.CertificateChain != "" {
-		c.addNotice(prefix+"certificateChain", "grpc.server.security.certificateChain is set and grpc.server.security.enabled is not: agents connect in plaintext")
+		c.addNotice(prefix+"certificateChain", "grpc.server.security.certificateChain is set, but grpc.server.security.enabled is not true: agents connect in plaintext")
 	}
 	c.checkClientAuth(clientAuthKeys{key: prefix + "clientAuth", value: s.ClientAuth,
 		enabledKey: prefix + "enabled", enabled: s.Enabled, trustKey: prefix + "trustCertCollection", trust: s.TrustCertCollection})
 	c.checkOpenPort()
 }
 
-// checkOpenPort refuses to let anyone register accounts by oversight.
+// checkOpenPort rejects a configuration in which any client may register accounts, unless the user
+// has asked for it.
 func (c *Config) checkOpenPort() {
 	s, l := c.GRPC.Server, c.GRPCListen()
 	if l.Warning == "" || s.AllowUnauthenticated {
@@ -76,8 +77,8 @@ func (c *Config) checkOpenPort() {
 	if s.Address == "" {
 		key = "grpc.server.security.enabled"
 	}
-	c.addProblem(key, "%q lets agents connect to %s from other machines, and nothing asks who they are. Set %q to REQUIRE with %q, "+
-		"or, where the network keeps strangers from the port, %q to true; docs/securing.md says more",
+	c.addProblem(key, "%q lets agents connect to %s from other machines without authentication: set %q to REQUIRE and %q to the agents' authorities, "+
+		"or set %q to true if the network protects the port (see docs/securing.md)",
 		key, l.Address, "grpc.server.security.clientAuth", "grpc.server.security.trustCertCollection", "grpc.server.allowUnauthenticated")
 }
 
@@ -86,21 +87,21 @@ func (c *Config) checkProtocols(key string, protocols []string) {
 		switch strings.ToLower(protocol) {
 		case "tlsv1.2", "tlsv1.3":
 		case "tlsv1", "tlsv1.1":
-			c.addNotice(key, fmt.Sprintf("%s is not safe and never accepted", protocol))
+			c.addNotice(key, fmt.Sprintf("%s is insecure and is not accepted", protocol))
 		default:
-			c.addProblem(key, "%q must name TLSv1.2 or TLSv1.3, and %q stands there", key, protocol)
+			c.addProblem(key, "%q must name TLSv1.2 or TLSv1.3, got %q", key, protocol)
 		}
 	}
 }
 
-// checkFile refuses what only Spring could load.
+// checkFile rejects locations that only Spring can load.
 func (c *Config) checkFile(key, file string) {
 	if strings.HasPrefix(file, "classpath:") || strings.HasPrefix(file, "configserver:") {
-		c.addProblem(key, "%q must be a path of a file, with or without file: before it", key)
+		c.addProblem(key, "%q must be the path of a file, optionally with the prefix file:", key)
 	}
 }
 
-// clientAuthKeys is what a port asks of its clients' certificates.
+// clientAuthKeys are the settings of one port that concern client certificates.
 type clientAuthKeys struct {
 	key, value      string
 	enabledKey      string
@@ -108,48 +109,48 @@ type clientAuthKeys struct {
 	trustKey, trust string
 }
 
-// checkClientAuth refuses what would let in more than it says.
+// checkClientAuth rejects settings that would accept more clients than they seem to.
 func (c *Config) checkClientAuth(a clientAuthKeys) {
 	auth, err := keypair.ParseClientAuth(a.value)
 	switch {
 	case err != nil:
 		c.addProblem(a.key, "%q: %s", a.key, err)
 	case auth != tls.NoClientCert && !a.enabled:
-		c.addProblem(a.key, "%q is %s, and %q is not true: without TLS no certificate is asked for", a.key, a.value, a.enabledKey)
+		c.addProblem(a.key, "%q is %s, but %q is not true: client certificates require TLS", a.key, a.value, a.enabledKey)
 	case auth == tls.NoClientCert && a.enabled && a.trust != "":
-		c.addNotice(a.trustKey, fmt.Sprintf("%s is set and %s is not: clients are not asked for certificates", a.trustKey, a.key))
+		c.addNotice(a.trustKey, fmt.Sprintf("%s is set, but %s is not: client certificates are not requested", a.trustKey, a.key))
 	case keypair.VerifiesClientCert(auth) && a.trust == "":
-		c.addProblem(a.key, "%q is %s, and %q is missing: name the file with the authorities that sign the clients' certificates", a.key, a.value, a.trustKey)
+		c.addProblem(a.key, "%q is %s, but %q is missing: set it to the file with the authorities that sign client certificates", a.key, a.value, a.trustKey)
 	}
 }
 
 func (c *Config) checkAgents(a Agents) {
 	if a.HeartbeatSeconds < 1 || a.HeartbeatSeconds > 300 {
-		c.addProblem("agents.pulseSeconds", "%q must be from 1 to 300, and %d stands there", "agents.pulseSeconds", a.HeartbeatSeconds)
+		c.addProblem("agents.pulseSeconds", "%q must be from 1 to 300, got %d", "agents.pulseSeconds", a.HeartbeatSeconds)
 	}
 	if a.CreditBytes < 64<<10 || a.CreditBytes > 1<<30 {
-		c.addProblem("agents.creditBytes", "%q must be from 64KiB to 1GiB, and %s stands there", "agents.creditBytes", a.CreditBytes)
+		c.addProblem("agents.creditBytes", "%q must be from 64KiB to 1GiB, got %s", "agents.creditBytes", a.CreditBytes)
 	}
 	if a.IngestBytes < a.CreditBytes {
-		c.addProblem("agents.ingestBytes", "%q must not be below agents.creditBytes, and %s stands there", "agents.ingestBytes", a.IngestBytes)
+		c.addProblem("agents.ingestBytes", "%q must be at least agents.creditBytes, got %s", "agents.ingestBytes", a.IngestBytes)
 	}
 	if a.MemoryBytes != 0 && a.MemoryBytes < 80<<20 {
-		c.addProblem("agents.memoryBytes", "%q must be 0 or at least 80MiB, which one large object may take, and %s stands there", "agents.memoryBytes", a.MemoryBytes)
+		c.addProblem("agents.memoryBytes", "%q must be 0, or at least 80MiB because one large object may take that much, got %s", "agents.memoryBytes", a.MemoryBytes)
 	}
 }
 
 func (c *Config) checkPort(path string, port int) {
 	if port < 0 || port > 65535 {
-		c.addProblem(path, "%q must be a port from 0 to 65535, and %d stands there", path, port)
+		c.addProblem(path, "%q must be a port from 0 to 65535, got %d", path, port)
 	}
 }
 
-// addProblem reports what is wrong with a setting.
+// addProblem adds an error about a setting.
 func (c *Config) addProblem(path, format string, args ...any) {
 	c.report.Add(c.report.PositionOf(path), path, format, args...)
 }
 
-// addNotice tells of a setting that is odd and no error.
+// addNotice adds a notice about a setting that is valid but unusual.
 func (c *Config) addNotice(path, text string) {
 	c.notices = append(c.notices, fmt.Sprintf("%s: %s", c.report.PositionOf(path), text))
 }

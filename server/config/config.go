@@ -1,6 +1,5 @@
-// Package config is what a user writes in vedette-server.yml. It takes over what
-// the predecessor's plugin and Clouddriver itself were told about gRPC, the
-// cache and the database, under the names that they have there.
+// Package config reads and validates vedette-server.yml. It accepts the keys that the Scale Agent's
+// plugin and Clouddriver use for gRPC, the cache and the database.
 package config
 
 import (
@@ -10,9 +9,9 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// Config is all that a server can be told. Make one with Load.
+// Config is the configuration of a server. Load returns one.
 type Config struct {
-	// Folder for the embedded database.
+	// Directory of the embedded database. It needs about 1 KB per object.
 	DataDir string `config:"dataDir" default:"/var/lib/vedette"`
 
 	Server      Server      `config:"server"`
@@ -29,9 +28,9 @@ type Config struct {
 	Logging     Logging     `config:"logging"`
 	Kubesvc     Kubesvc     `config:"kubesvc"`
 	Spring      Spring      `config:"spring"`
-	Clouddriver             // its other groups
+	Clouddriver             // Clouddriver's other groups
 
-	// Path is the file that was read; empty where none was found.
+	// Path is the file that was read; empty if none was found.
 	Path string
 
 	report   *configfile.Report
@@ -39,17 +38,21 @@ type Config struct {
 	notices  []string
 }
 
-// Unused tells of each key that was set and has no effect in this version, as
+// Unused lists the keys that are set and have no effect in this version, as
 // "vedette-server.yml:7:3: redis".
 func (c *Config) Unused() []string { return c.report.Unused() }
 
-// Notices are things about the configuration that an operator should know and
-// that are no errors.
+// InactiveSettings lists those of the unused keys whose missing effect a user may
+// rely on, as "kubesvc.dynamicAccounts".
+func (c *Config) InactiveSettings() []string { return configfile.InactiveSettings(c, c.report) }
+
+// Notices are facts about the configuration that an operator should know and
+// that are not errors.
 func (c *Config) Notices() []string {
 	return slices.Concat(c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice))
 }
 
-// Warnings are things about the configuration that leave a door open.
+// Warnings are settings that weaken security.
 func (c *Config) Warnings() []string {
 	return nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning)
 }
@@ -58,69 +61,70 @@ func nonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
-// Effective lists all settings as they count, secrets masked.
+// Effective lists all settings with their effective values, secrets masked.
 func (c *Config) Effective() []configfile.KeyValue { return configfile.Effective(c, c.report) }
 
-// Cache is which kinds of objects agents report.
+// Cache selects the kinds that agents report.
 type Cache struct {
-	// Kinds to cache where an account says nothing else.
+	// Kinds to cache in accounts that do not set kinds. Each kind costs one watch per account, and about 1 KB of database per object. Operations work on all kinds.
 	Kinds []string `config:"kinds" default:"ReplicaSet,Service,Ingress,DaemonSet,Deployment,Pod,StatefulSet,Job,CronJob,NetworkPolicy,Namespace,CustomResourceDefinition"`
-	// Kinds not to cache where an account says nothing else, by the names that stand in kinds, with or without a group.
+	// Kinds not to cache in such accounts: names as in kinds, with or without a group.
 	OmitKinds []string `config:"omitKinds"`
 	// Cache all kinds.
-	All bool `config:"all,unused" default:"false"`
+	All bool `config:"all,planned,warn" default:"false"`
 }
 
-// Accounts is the life of an account.
+// Accounts configures how long accounts are kept.
 type Accounts struct {
-	// How long an account stays after its last agent has gone. Only time counts in which this server runs and its database answers, so that no outage takes accounts away.
+	// Time until an account is removed after its last agent has disconnected. Only time in which this server runs and its database answers counts, so that an outage does not remove accounts.
 	GracePeriod configfile.Duration `config:"gracePeriod" default:"10m"`
-	// Remove its objects with it. Otherwise they are kept where nobody sees them, and are there again when an agent of the same cluster registers the account anew.
+	// Remove the account's objects with it. Otherwise the objects stay hidden, and show again when an agent of the same cluster registers the account.
 	RemoveData bool `config:"removeData" default:"true"`
 }
 
-// Grace is GracePeriod.
+// Grace returns GracePeriod.
 func (a Accounts) Grace() time.Duration { return time.Duration(a.GracePeriod) }
 
-// Agents is how agents are treated.
+// Agents limits what agents cost the server.
 type Agents struct {
-	// Seconds between two signs of life, in both directions. Three missed ones end a connection.
+	// Time between two heartbeats, in seconds, in both directions. Three missed heartbeats end a connection.
 	HeartbeatSeconds int `config:"pulseSeconds" default:"3"`
-	// Bytes of changes that one agent may have on the way unacknowledged.
+	// Unacknowledged changes that one agent may send.
 	CreditBytes configfile.Bytes `config:"creditBytes" default:"4MiB"`
-	// Bytes of changes that the server holds for all agents together before they are stored; for those of one host, a quarter of it.
+	// Memory for changes of all agents that wait for the database. The agents of one host get a quarter of it.
 	IngestBytes configfile.Bytes `config:"ingestBytes" default:"64MiB"`
-	// Bytes that all agents together may make the server hold besides: 32 KiB for each that is connected, 1 MiB for each that sends changes, and large objects and answers on their way. Where there is no more, agents of the host that takes the most must connect again. 0 stands for a quarter of the memory that the server may use, and at least 128MiB.
+	// Memory for everything else that agents make the server hold: 32 KiB for each agent, 1 MiB for each that sends changes, and large objects and answers in transit. If it is used up, agents of the host that uses the most must reconnect. 0 means a quarter of the memory that the server may use, and at least 128MiB.
 	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"0"`
 }
 
-// HeartbeatInterval is PulseSeconds.
+// HeartbeatInterval returns the interval between two heartbeats.
 func (a Agents) HeartbeatInterval() time.Duration {
 	return time.Duration(a.HeartbeatSeconds) * time.Second
 }
 
-// Credentials is how accounts are shown to Spinnaker.
+// Credentials configures how Spinnaker sees accounts.
 type Credentials struct {
-	// Values of accountType that make an account a primary one.
+	// Account types that make an account a primary account.
 	PrimaryAccountTypes []string `config:"primaryAccountTypes" default:"default"`
-	// Values of environment in which Spinnaker asks before it destroys.
+	// Environments in which Spinnaker asks for confirmation before destructive actions.
 	ChallengeDestructiveActionsEnvironments []string `config:"challengeDestructiveActionsEnvironments" default:"default"`
-	// How often Clouddriver looked for new accounts: they are there at once now.
-	Poller configfile.Ignored `config:"poller,unused"`
+	// New accounts are visible at once; nothing polls for them.
+	Poller configfile.Ignored `config:"poller,ignored"`
 }
 
-// Logging is what is logged, and how. Lines go to standard output.
+// Logging configures the log. Lines go to standard output.
 type Logging struct {
-	// Least severe level to log: trace, debug, info, warn, error, fatal or panic, in any case.
+	// Lowest level to log: trace, debug, info, warn, error, fatal or panic, ignoring case.
 	Level string `config:"level" default:"info" env:"LOG_LEVEL"`
 	// text or json.
 	Format string `config:"format" default:"text"`
 }
 
-// Spring are keys of Spring that must not be passed over.
+// Spring holds keys of Spring that are rejected, because ignoring them would
+// change what the file means.
 type Spring struct {
 	Config struct {
-		// Another file to read: not supported, and refused, as its settings would be missing.
+		// Another file to read. Not supported: a file with this key is rejected, because the settings of the other file would be missing.
 		Import string `config:"import"`
 	} `config:"config"`
 }

@@ -19,22 +19,22 @@ func testEnv(name string) (string, bool) {
 	return value, ok
 }
 
-// TestFiles loads each testdata/*.yml and compares what came of it with the .txt
-// beside it. No password may show there.
+// TestFiles loads each testdata/*.yml and compares the result with the .txt file beside it. The
+// result must not contain a password.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yml")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
+		t.Fatal("no test files", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			c, err := Load(file, testEnv)
 			got := describe(c, err)
 			if strings.Contains(got, "hunter2") {
-				t.Errorf("a password shows:\n%s", got)
+				t.Errorf("the result contains a password:\n%s", got)
 			}
 			if printed := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(printed, "hunter2") {
-				t.Errorf("a password shows:\n%s", printed)
+				t.Errorf("the result contains a password:\n%s", printed)
 			}
 			golden.Compare(t, strings.TrimSuffix(file, ".yml")+".txt", got)
 		})
@@ -70,13 +70,13 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(c.Cache.Kinds, vedette.DefaultKinds) {
-		t.Errorf("the tag of cache.kinds and vedette.DefaultKinds differ: %v", c.Cache.Kinds)
+		t.Errorf("the default of cache.kinds differs from vedette.DefaultKinds: %v", c.Cache.Kinds)
 	}
 	if c.Database().Reveal() != "sqlite:/var/lib/vedette/vedette.db" || c.Accounts.Grace() != 10*time.Minute || c.Agents.HeartbeatInterval() != 3*time.Second {
 		t.Errorf("got %s, %s, %s", c.Database(), c.Accounts.Grace(), c.Agents.HeartbeatInterval())
 	}
 	if len(c.Notices()) != 3 || len(c.Warnings()) != 0 {
-		t.Errorf("got notices %q and warnings %q, want one that there is no file, and one of each port", c.Notices(), c.Warnings())
+		t.Errorf("got notices %q and warnings %q, want a notice about the missing file and one about each port", c.Notices(), c.Warnings())
 	}
 }
 
@@ -114,12 +114,12 @@ func TestListen(t *testing.T) {
 		why, file, rest, grpc string
 		notices, warnings     int
 	}{
-		{"safe by default", "", "127.0.0.1:7002", "127.0.0.1:9091", 2, 0},
+		{"loopback by default", "", "127.0.0.1:7002", "127.0.0.1:9091", 2, 0},
 		{"TLS opens all addresses", unauthenticated + restTLS + grpcTLS, ":7002", ":9091", 0, 2},
-		{"a star means all", unauthenticated + "server.address: '*'\ngrpc.server.address: '*'", ":7002", ":9091", 0, 2},
-		{"an address counts", "server.address: 10.0.0.1\ngrpc.server.address: ::1", "10.0.0.1:7002", "[::1]:9091", 0, 1},
-		{"this machine by name", "server.address: localhost\ngrpc.server.address: LOCALHOST", "localhost:7002", "LOCALHOST:9091", 0, 0},
-		{"one of both", "server: {address: '[::1]', port: 1}\ngrpc.server.port: 2", "[::1]:1", "127.0.0.1:2", 1, 0},
+		{"* means all addresses", unauthenticated + "server.address: '*'\ngrpc.server.address: '*'", ":7002", ":9091", 0, 2},
+		{"one address", "server.address: 10.0.0.1\ngrpc.server.address: ::1", "10.0.0.1:7002", "[::1]:9091", 0, 1},
+		{"localhost", "server.address: localhost\ngrpc.server.address: LOCALHOST", "localhost:7002", "LOCALHOST:9091", 0, 0},
+		{"REST and gRPC differ", "server: {address: '[::1]', port: 1}\ngrpc.server.port: 2", "[::1]:1", "127.0.0.1:2", 1, 0},
 		{"TLS on the loopback address", "server.address: 127.0.0.1\ngrpc.server.address: 127.0.0.1\n" + restTLS + grpcTLS, "127.0.0.1:7002", "127.0.0.1:9091", 0, 0},
 	} {
 		c, err := parse("c.yml", []byte(tt.file), nil)
@@ -134,7 +134,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestOpenPorts asks that nobody lets strangers register accounts by oversight.
+// TestOpenPorts checks that a configuration does not let any client register accounts by mistake.
 func TestOpenPorts(t *testing.T) {
 	const tls = "grpc.server.security: {enabled: true, certificateChain: c, privateKey: k, "
 	for _, tt := range []struct {
@@ -144,42 +144,42 @@ func TestOpenPorts(t *testing.T) {
 		{"plaintext on all addresses", "grpc.server.address: '*'", true},
 		{"plaintext on one address", "grpc.server.address: 10.0.0.1", true},
 		{"a name that may be any address", "grpc.server.address: vedette.example.com", true},
-		{"the predecessor's form", "kubesvc.grpc.server.address: '*'", true},
+		{"the Scale Agent's key", "kubesvc.grpc.server.address: '*'", true},
 		{"TLS without client certificates", tls + "clientAuth: NONE}", true},
-		{"certificates that nobody checks", tls + "clientAuth: any}", true},
-		{"certificates that may be left out", tls + "clientAuth: OPTIONAL, trustCertCollection: t}", true},
-		{"certificates that are checked", tls + "clientAuth: REQUIRE, trustCertCollection: t}", false},
-		{"on demand", "grpc.server: {address: '*', allowUnauthenticated: true}", false},
-		{"on demand, in the predecessor's form", "armory.kubesvc.grpc.server: {address: '*', allowUnauthenticated: true}", false},
+		{"certificates that are not verified", tls + "clientAuth: any}", true},
+		{"optional certificates", tls + "clientAuth: OPTIONAL, trustCertCollection: t}", true},
+		{"required certificates", tls + "clientAuth: REQUIRE, trustCertCollection: t}", false},
+		{"explicitly allowed", "grpc.server: {address: '*', allowUnauthenticated: true}", false},
+		{"explicitly allowed by the Scale Agent's key", "armory.kubesvc.grpc.server: {address: '*', allowUnauthenticated: true}", false},
 		{"the loopback address", "grpc.server.address: 127.0.0.1", false},
 	} {
 		_, err := parse("c.yml", []byte(tt.file), nil)
 		if refused := err != nil && strings.Contains(err.Error(), "grpc.server.allowUnauthenticated"); refused != tt.refused || !refused && err != nil {
-			t.Errorf("%s: got %v", tt.why, err)
+			t.Errorf("%s: got error %v", tt.why, err)
 		}
 	}
 }
 
 func TestDatabaseURL(t *testing.T) {
 	tests := []struct{ why, raw, want, printed, err string }{
-		{"ours stays", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:********@h:5432/d?********", ""},
-		{"what is missing is filled in", "mysql://h/d", "mysql://user:p%40ss@h/d", "mysql://user:********@h/d", ""},
+		{"our form is unchanged", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:********@h:5432/d?********", ""},
+		{"user and password are added", "mysql://h/d", "mysql://user:p%40ss@h/d", "mysql://user:********@h/d", ""},
 		{"MariaDB speaks MySQL", "jdbc:mariadb://h:3306/d", "mysql://user:p%40ss@h:3306/d", "mysql://user:********@h:3306/d", ""},
 		{"SQLite", "sqlite:/data/v.db", "sqlite:/data/v.db", "sqlite:/data/v.db", ""},
-		{"useSSL alone prefers TLS", "jdbc:mysql://h/d?useSSL=true&serverTimezone=UTC", "mysql://user:p%40ss@h/d?tls=preferred", "mysql://user:********@h/d?********", ""},
-		{"useSSL with a check", "jdbc:mysql://h/d?useSSL=true&verifyServerCertificate=true", "mysql://user:p%40ss@h/d?tls=true", "mysql://user:********@h/d?********", ""},
+		{"useSSL prefers TLS", "jdbc:mysql://h/d?useSSL=true&serverTimezone=UTC", "mysql://user:p%40ss@h/d?tls=preferred", "mysql://user:********@h/d?********", ""},
+		{"useSSL with verification", "jdbc:mysql://h/d?useSSL=true&verifyServerCertificate=true", "mysql://user:p%40ss@h/d?tls=true", "mysql://user:********@h/d?********", ""},
 		{"no TLS", "jdbc:mysql://h/d?useSSL=false", "mysql://user:p%40ss@h/d?tls=false", "mysql://user:********@h/d?********", ""},
 		{"sslMode wins", "jdbc:mysql://h/d?useSSL=false&sslMode=verify-full", "mysql://user:p%40ss@h/d?tls=true", "mysql://user:********@h/d?********", ""},
-		{"PostgreSQL's ssl is a full check", "jdbc:postgresql://h/d?ssl=true&currentSchema=s", "postgres://user:p%40ss@h/d?search_path=s&sslmode=verify-full", "postgres://user:********@h/d?********", ""},
+		{"PostgreSQL's ssl is verify-full", "jdbc:postgresql://h/d?ssl=true&currentSchema=s", "postgres://user:p%40ss@h/d?search_path=s&sslmode=verify-full", "postgres://user:********@h/d?********", ""},
 		{"user and password as parameters", "jdbc:postgresql://h/d?user=x&password=hunter2", "postgres://user:p%40ss@h/d", "postgres://user:********@h/d", ""},
-		{"an unknown way to secure it", "jdbc:mysql://h/d?sslMode=hunter2", "", "", "the value of sslMode is not known"},
+		{"an unknown sslMode", "jdbc:mysql://h/d?sslMode=hunter2", "", "", "unknown value of sslMode"},
 		{"another database", "jdbc:oracle:thin:hunter2@h", "", "", errVariant.Error()},
 		{"many hosts", "jdbc:mysql://h1,h2/d", "", "", errVariant.Error()},
 		{"a driver's variant", "jdbc:mysql:aurora://h/d", "", "", errVariant.Error()},
-		{"no URL", "hunter2", "", "", errInvalidURL.Error()},
+		{"not a URL", "hunter2", "", "", errInvalidURL.Error()},
 		{"a broken URL", "postgres://u:hunter2%zz@h/d", "", "", errInvalidURL.Error()},
 		{"no host", "mysql:///d", "", "", errNoHost.Error()},
-		{"no name", "mysql://u:hunter2@h", "", "", errNoName.Error()},
+		{"no database name", "mysql://u:hunter2@h", "", "", errNoName.Error()},
 		{"SQLite without a file", "sqlite:", "", "", errNoName.Error()},
 	}
 	for _, tt := range tests {
@@ -187,12 +187,12 @@ func TestDatabaseURL(t *testing.T) {
 			got, _, err := databaseURL(tt.raw, "user", "p@ss")
 			if tt.err != "" {
 				if err == nil || err.Error() != tt.err {
-					t.Errorf("got %s, %v", got, err)
+					t.Errorf("got %s, error %v", got, err)
 				}
 				return
 			}
 			if err != nil || got.Reveal() != tt.want || got.String() != tt.printed {
-				t.Errorf("got %s shown as %s, %v", got.Reveal(), got, err)
+				t.Errorf("got %s, masked %s, error %v", got.Reveal(), got, err)
 			}
 		})
 	}
@@ -205,18 +205,27 @@ func FuzzDatabaseURL(f *testing.F) {
 		const secret = "qZxV-7k"
 		got, _, err := databaseURL(raw, "user", secret)
 		if strings.Contains(got.String(), secret) || err != nil && strings.Contains(err.Error(), secret) {
-			t.Errorf("the password shows: %s, %v", got, err)
+			t.Errorf("the result contains the password: %s, %v", got, err)
 		}
 		_ = NewDatabaseURL(raw).String()
 	})
 }
 
-// TestReference keeps the page that users read in step with the structs.
+// TestReference checks that docs/config-server.md matches the structs.
 func TestReference(t *testing.T) {
 	page, err := reference.Markdown(reference.Page{
-		Title: "Configuration of vedette-server",
-		Dir:   ".",
-		Intro: "The server reads one YAML file: the one that it is told, or the first with something in it of\n`/opt/vedette/config/vedette-server.yaml` and `/opt/vedette/config/vedette-server.yml`. Keys may be nested or written\nwith dots. An environment variable wins over the file: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`. Values may hold\n`${NAME:default}`, which names another key or an environment variable.",
+		Title:   "Configuration of vedette-server",
+		Program: "vedette-server",
+		Dir:     ".",
+		Intro: "`vedette-server` reads one YAML file: the one that `--config` names, or the first of these that is not empty:\n" +
+			"`/opt/vedette/config/vedette-server.yaml`, `/opt/vedette/config/vedette-server.yml`. Without a file, the defaults apply.\n\n" +
+			"- `vedette-server check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
+			"- Keys may be nested (`server: {port: 7002}`) or written with dots (`server.port: 7002`). Unknown keys are errors.\n" +
+			"- Environment variables override the file: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
+			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
+			"- The server reads its file once, at start: restart it after a change.\n" +
+			"- The file may be one of the predecessor's plugin or of Clouddriver. If `check` reports unknown keys of Clouddriver, remove them.\n\n" +
+			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`) or are seconds.",
 	}, Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,50 +7,52 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
-// Fiat is Spinnaker's service that knows what users may do.
+// Fiat is Spinnaker's service for users' permissions.
 type Fiat struct {
-	// Ask Fiat what each user may do. Without it everyone may read, and an account with permissions takes changes only from requests that name it in X-SPINNAKER-ACCOUNTS.
+	// Ask Fiat for the permissions of each user. If false, everyone may read, and an account with permissions accepts changes only from requests that name it in X-SPINNAKER-ACCOUNTS.
 	Enabled bool `config:"enabled" default:"false"`
-	// Address of Fiat, such as http://spin-fiat:7003.
+	// URL of Fiat, for example http://spin-fiat:7003. Required if enabled.
 	BaseURL string `config:"baseUrl"`
-	// Where Fiat does not answer, let a request use the accounts that it names in X-SPINNAKER-ACCOUNTS, and all applications. Otherwise it is denied.
-	LegacyFallback bool      `config:"legacyFallback" default:"false"`
-	Cache          FiatCache `config:"cache"`
-	Retry          FiatRetry `config:"retry"`
+	// If Fiat does not answer, allow requests to use the accounts that they name in X-SPINNAKER-ACCOUNTS, and all applications. If false, they are denied.
+	LegacyFallback bool `config:"legacyFallback" default:"false"`
+	// Cache of users' permissions.
+	Cache FiatCache `config:"cache"`
+	// Retries of requests to Fiat.
+	Retry FiatRetry `config:"retry"`
 
-	// Host, as Halyard writes it: baseUrl counts.
-	Host string `config:"host,unused"`
-	// Port, as Halyard writes it: baseUrl counts.
-	Port int `config:"port,unused"`
-	// Reread the address.
-	Refreshable bool `config:"refreshable,unused"`
-	// HTTP client's patience in milliseconds: retry counts.
-	ConnectTimeoutMs int `config:"connectTimeoutMs,unused"`
-	// HTTP client's patience in milliseconds: retry counts.
-	ReadTimeoutMs int `config:"readTimeoutMs,unused"`
-	// Spring's authorities.
-	GrantedAuthorities configfile.Ignored `config:"grantedAuthorities,unused"`
+	// baseUrl is used instead.
+	Host string `config:"host,ignored"`
+	// baseUrl is used instead.
+	Port int `config:"port,ignored"`
+	// A new address needs a restart.
+	Refreshable bool `config:"refreshable,ignored"`
+	// services.fiat.retry limits the time instead.
+	ConnectTimeoutMs int `config:"connectTimeoutMs,ignored"`
+	// services.fiat.retry limits the time instead.
+	ReadTimeoutMs int `config:"readTimeoutMs,ignored"`
+	// Belongs to Spring Security, which the server does not use.
+	GrantedAuthorities configfile.Ignored `config:"grantedAuthorities,ignored"`
 }
 
-// FiatCache is how long what Fiat said counts.
+// FiatCache configures the cache of users' permissions.
 type FiatCache struct {
-	// Users whose permissions are kept at most.
+	// Maximum number of users whose permissions are cached.
 	MaxEntries int `config:"maxEntries" default:"1000"`
-	// Seconds for which they count. A user whose roles change has the old ones for so long.
+	// Time for which permissions are cached, in seconds. A user whose roles change keeps the old permissions for this time.
 	ExpiresAfterWriteSeconds int `config:"expiresAfterWriteSeconds" default:"20"`
 }
 
-// FiatRetry is how often Fiat is asked again when it fails.
+// FiatRetry configures retries of requests to Fiat.
 type FiatRetry struct {
-	// Milliseconds after which it is given up, and the request denied.
+	// Time after which the server stops trying and denies the request, in milliseconds.
 	MaxBackoffMillis int `config:"maxBackoffMillis" default:"10000"`
-	// Milliseconds to wait after the first failure.
+	// Pause after the first failure, in milliseconds.
 	InitialBackoffMillis int `config:"initialBackoffMillis" default:"500"`
-	// Factor by which each further wait is longer.
+	// Factor between two pauses.
 	RetryMultiplier float64 `config:"retryMultiplier" default:"1.5"`
 }
 
-// AuthorizeConfig is how Fiat is asked; nil where it is not.
+// AuthorizeConfig returns the configuration of package authorize; nil if Fiat is disabled.
 func (f Fiat) AuthorizeConfig() *authorize.FiatConfig {
 	if !f.Enabled {
 		return nil
@@ -73,20 +75,20 @@ func (c *Config) checkFiat(f Fiat) {
 		"retry.maxBackoffMillis": f.Retry.MaxBackoffMillis, "retry.initialBackoffMillis": f.Retry.InitialBackoffMillis,
 	} {
 		if n < 1 || n > 1<<31-1 {
-			c.addProblem(prefix+key, "%q must be 1 or more, and %d stands there", prefix+key, n)
+			c.addProblem(prefix+key, "%q must be 1 or more, got %d", prefix+key, n)
 		}
 	}
 	if f.Retry.RetryMultiplier < 1 {
-		c.addProblem(prefix+"retry.retryMultiplier", "%q must be 1 or more, and %g stands there", prefix+"retry.retryMultiplier", f.Retry.RetryMultiplier)
+		c.addProblem(prefix+"retry.retryMultiplier", "%q must be 1 or more, got %g", prefix+"retry.retryMultiplier", f.Retry.RetryMultiplier)
 	}
 	switch fiat := f.AuthorizeConfig(); {
 	case f.Enabled && f.BaseURL == "":
-		c.addProblem(prefix+"enabled", "%q is true, and %q is missing", prefix+"enabled", prefix+"baseUrl")
+		c.addProblem(prefix+"enabled", "%q is true, but %q is missing", prefix+"enabled", prefix+"baseUrl")
 	case f.Enabled:
 		if err := fiat.Validate(); err != nil {
 			c.addProblem(prefix+"baseUrl", "%q: %s", prefix+"baseUrl", err)
 		}
 	case f.BaseURL != "":
-		c.addNotice(prefix+"baseUrl", "services.fiat.baseUrl is set and services.fiat.enabled is not: Fiat is not asked, everyone may read, and accounts with permissions are kept by X-SPINNAKER-ACCOUNTS alone")
+		c.addNotice(prefix+"baseUrl", "services.fiat.baseUrl is set, but services.fiat.enabled is not true: everyone may read, and only the header X-SPINNAKER-ACCOUNTS protects accounts with permissions")
 	}
 }

@@ -9,15 +9,15 @@ import (
 )
 
 var (
-	errInvalidURL = errors.New("this is no URL of a database: it must look like sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name")
-	errNoHost     = errors.New("the URL names no host")
-	errNoName     = errors.New("the URL names no database: it must end in one, as in mysql://host:3306/name")
-	errVariant    = errors.New("this variant of a JDBC URL is not supported: jdbc:mysql://host:3306/name, jdbc:mariadb:// and jdbc:postgresql:// are")
+	errInvalidURL = errors.New("this is not the URL of a database: use sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name")
+	errNoHost     = errors.New("the URL has no host: use for example mysql://host:3306/name")
+	errNoName     = errors.New("the URL has no database name: use for example mysql://host:3306/name")
+	errVariant    = errors.New("this form of a JDBC URL is not supported: use jdbc:mysql://host:3306/name, jdbc:mariadb://host:3306/name or jdbc:postgresql://host:5432/name")
 )
 
-// databaseURL turns a URL in our form or in JDBC's into ours, with user and
-// password filled in where it has none, and names the parameters of JDBC that it
-// had to drop. Its errors quote nothing: a password may stand anywhere.
+// databaseURL converts a URL in our form or in JDBC's to our form. It adds user and password if the
+// URL has none, and returns the names of the JDBC parameters that it dropped. Its errors do not
+// quote the URL, because any part of it may be a password.
 func databaseURL(raw, user, password string) (_ DatabaseURL, dropped []string, _ error) {
 	if strings.HasPrefix(raw, "sqlite:") {
 		if strings.TrimPrefix(raw, "sqlite:") == "" {
@@ -61,7 +61,7 @@ var schemes = map[string]string{
 	"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql",
 }
 
-// userinfo fills in what a URL does not say itself.
+// userinfo adds user and password if the URL has none.
 func userinfo(existing *url.Userinfo, user, password string) *url.Userinfo {
 	user = cmp.Or(existing.Username(), user)
 	if p, ok := existing.Password(); ok {
@@ -76,8 +76,8 @@ func userinfo(existing *url.Userinfo, user, password string) *url.Userinfo {
 	return nil
 }
 
-// translate turns JDBC's parameters into those of our drivers. What secures the
-// connection is never dropped in silence: a value that we don't know is an error.
+// translate converts JDBC's parameters to those of our drivers. Parameters that secure the
+// connection are never dropped: an unknown value is an error.
 func translate(scheme string, from url.Values) (to url.Values, dropped []string, err error) {
 	to = url.Values{}
 	tls := mysqlTLS
@@ -100,17 +100,16 @@ func translate(scheme string, from url.Values) (to url.Values, dropped []string,
 	return to, dropped, nil
 }
 
-// handledParameters are parameters that other functions have dealt with.
+// handledParameters are the parameters that other functions handle.
 var handledParameters = []string{"user", "password", "useSSL", "requireSSL", "verifyServerCertificate", "sslMode", "ssl", "sslmode"}
 
-// postgresParameters are parameters that have another name with pgx, or the same.
+// postgresParameters maps parameters to their names in pgx.
 var postgresParameters = map[string]string{
 	"currentSchema": "search_path", "ApplicationName": "application_name", "connectTimeout": "connect_timeout",
 	"sslrootcert": "sslrootcert", "sslcert": "sslcert", "sslkey": "sslkey",
 }
 
-// mysqlTLS sets go-sql-driver's tls by Connector/J's sslMode, or by the three
-// older switches.
+// mysqlTLS sets go-sql-driver's tls from Connector/J's sslMode, or from its three older parameters.
 func mysqlTLS(from, to url.Values) error {
 	mode := strings.ToUpper(strings.ReplaceAll(from.Get("sslMode"), "-", "_"))
 	isTrue := func(name string) bool { return strings.EqualFold(from.Get(name), "true") }
@@ -132,14 +131,14 @@ func mysqlTLS(from, to url.Values) error {
 		"VERIFY_CA": "true", "VERIFY_IDENTITY": "true", "VERIFY_FULL": "true",
 	}[mode]
 	if !ok {
-		return errors.New("the value of sslMode is not known")
+		return errors.New("unknown value of sslMode")
 	}
 	to.Set("tls", tls)
 	return nil
 }
 
-// postgresTLS sets sslmode, which pgx knows by the same words. ssl=true means a
-// full check, as in the JDBC driver.
+// postgresTLS sets sslmode, for which pgx accepts the same values. As in the JDBC driver, ssl=true
+// means verify-full.
 func postgresTLS(from, to url.Values) error {
 	mode := from.Get("sslmode")
 	if mode == "" {
@@ -155,7 +154,7 @@ func postgresTLS(from, to url.Values) error {
 		return nil
 	}
 	if !slices.Contains([]string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}, mode) {
-		return errors.New("the value of sslmode is not known")
+		return errors.New("unknown value of sslmode")
 	}
 	to.Set("sslmode", mode)
 	return nil

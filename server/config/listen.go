@@ -12,115 +12,119 @@ import (
 	"github.com/vedette-io/vedette/internal/keypair"
 )
 
-// Server is the REST API.
+// Server configures the REST API.
 type Server struct {
 	// Port of the REST API.
 	Port int `config:"port" default:"7002"`
-	// Address to listen on; * for all. By default all with server.ssl.enabled, and only the loopback address without.
+	// Address to listen on; * for all. Default: all addresses if server.ssl.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
-	// Names that the REST API may be called by while it listens on the loopback address only, those of a proxy on the same machine: an IP address or localhost always may. Another name is refused then, as it may be that of a web page whose name server says 127.0.0.1.
+	// Host names under which clients may call a server that listens on a loopback address, for example those of a proxy on the same machine. IP addresses and localhost always work. Other names are rejected, because a web page could use them (DNS rebinding).
 	Hosts []string `config:"hosts"`
-	// Memory that answers to readers may take together. One caller may have half of it; whoever finds none for 10 seconds is refused with 503.
+	// Memory for all answers to readers. One caller may use half of it. A request that gets none within 10 seconds fails with status 503.
 	ReadBytes configfile.Bytes `config:"readBytes" default:"64MiB"`
-	SSL       SSL              `config:"ssl"`
+	// Security of the REST API.
+	SSL SSL `config:"ssl"`
 }
 
-// SSL secures the REST API.
+// SSL configures TLS of the REST API.
 type SSL struct {
 	// Serve HTTPS.
 	Enabled bool `config:"enabled" default:"false"`
-	// PEM file with the certificate and its intermediates. It is read again when it changes.
+	// PEM file with the certificate and its intermediates. The server reads it again when it changes.
 	CertFile string `config:"certFile"`
-	// PEM file with the key; by default the key stands in certFile. PKCS#8, PKCS#1 or EC.
+	// PEM file with the private key: PKCS#8, PKCS#1 or EC. Default: the key is in certFile.
 	KeyFile string `config:"keyFile"`
-	// Password of the key, where it is encrypted PKCS#8.
+	// Password of the private key, if it is encrypted PKCS#8.
 	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
-	// PEM file with those who sign client certificates, needed for want and need. It is read again when it changes.
+	// PEM file with the certificate authorities of client certificates, required for want and need. The server reads it again when it changes.
 	CACertFile string `config:"cacertFile"`
-	// Client certificates: none, request (ask), any (insist on one, whoever signed it), want (check one that comes), need (insist on a good one).
+	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify one if it is sent), need (require and verify).
 	ClientAuth string `config:"clientAuth" default:"none"`
 }
 
-// GRPC is where agents connect.
+// GRPC configures the port to which agents connect.
 type GRPC struct {
+	// Port for agents.
 	Server GRPCServer `config:"server"`
-	Auth   GRPCAuth   `config:"auth"`
+	// Agents that may connect.
+	Auth GRPCAuth `config:"auth"`
 }
 
-// GRPCServer is the port for agents.
+// GRPCServer configures the port for agents.
 type GRPCServer struct {
 	// Port for agents.
 	Port int `config:"port" default:"9091"`
-	// Address to listen on; * for all. By default all with grpc.server.security.enabled, and only the loopback address without.
+	// Address to listen on; * for all. Default: all addresses if grpc.server.security.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
-	// Let agents connect from other machines without a certificate: whoever can reach the port may register accounts then. Without it, the server does not start with such a port.
-	AllowUnauthenticated bool     `config:"allowUnauthenticated" default:"false"`
-	Security             Security `config:"security"`
-	// Serve gRPC's health service: it always is served.
-	HealthServiceEnabled bool `config:"healthServiceEnabled,unused" default:"true"`
-	// Biggest message: agents cut what is bigger into pieces.
-	MaxInboundMessageSize configfile.Bytes `config:"maxInboundMessageSize,unused" default:"4MB"`
+	// Let agents connect from other machines without a certificate. Anyone who can reach the port can then register accounts. If false, the server does not start with such a port.
+	AllowUnauthenticated bool `config:"allowUnauthenticated" default:"false"`
+	// Security of the port for agents. Files may be written as file:/path.
+	Security Security `config:"security"`
+	// gRPC's health service is always served.
+	HealthServiceEnabled bool `config:"healthServiceEnabled,ignored" default:"true"`
+	// Agents split large messages; no limit needs to be raised.
+	MaxInboundMessageSize configfile.Bytes `config:"maxInboundMessageSize,ignored" default:"4MB"`
 }
 
-// Security secures the port for agents. Files may be written as file:/path.
+// Security configures TLS of the port for agents. File names may have the prefix file:.
 type Security struct {
 	// Use TLS.
 	Enabled bool `config:"enabled" default:"false"`
-	// PEM file with the certificate and its intermediates. It is read again when it changes.
+	// PEM file with the certificate and its intermediates. The server reads it again when it changes.
 	CertificateChain string `config:"certificateChain"`
-	// PEM file with the key. PKCS#8, PKCS#1 or EC.
+	// PEM file with the private key: PKCS#8, PKCS#1 or EC.
 	PrivateKey string `config:"privateKey"`
-	// Password of the key, where it is encrypted PKCS#8.
+	// Password of the private key, if it is encrypted PKCS#8.
 	PrivateKeyPassword configfile.Secret `config:"privateKeyPassword"`
-	// Certificates of agents: NONE, OPTIONAL (check one that comes) or REQUIRE. The latter two need trustCertCollection.
+	// Certificates of agents: NONE, OPTIONAL (verify one if it is sent) or REQUIRE. OPTIONAL and REQUIRE need trustCertCollection.
 	ClientAuth string `config:"clientAuth" default:"NONE"`
-	// PEM file with those who sign agents' certificates. It is read again when it changes.
+	// PEM file with the certificate authorities of agents. The server reads it again when it changes.
 	TrustCertCollection string `config:"trustCertCollection"`
-	// Versions of TLS to accept: TLSv1.2 and TLSv1.3. Older ones never are.
+	// TLS versions to accept: TLSv1.2 and TLSv1.3. Older versions are never accepted.
 	Protocols []string `config:"protocols"`
-	// Cipher suites: Go's own choice counts.
-	Ciphers []string `config:"ciphers,unused"`
-	// Seconds between pings: agents.pulseSeconds counts.
-	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,unused"`
-	// Seconds to wait for the answer to one.
-	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,unused"`
+	// Go chooses the cipher suites; none of them is known to be weak.
+	Ciphers []string `config:"ciphers,ignored,warn"`
+	// agents.pulseSeconds is used instead.
+	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,ignored"`
+	// Three missed heartbeats end a connection.
+	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,ignored"`
 }
 
-// GRPCAuth is which agents may connect.
+// GRPCAuth decides which agents may connect.
 type GRPCAuth struct {
 	X509 struct {
-		// Accept only certificates whose subject a filter matches: not supported, and refused, as everyone would get in.
+		// Accept only certificates whose subject matches a filter. Not supported: a file that sets it to true is rejected, because every certificate would be accepted.
 		Enabled bool `config:"enabled" default:"false"`
-		// Regular expressions of subjects.
-		Filters []string `config:"filters,unused"`
+		// Regular expressions of certificate subjects.
+		Filters []string `config:"filters,planned"`
 	} `config:"x509"`
 }
 
-// ListenAddress is an address to listen on.
+// ListenAddress is an address to listen on, with remarks about it.
 type ListenAddress struct {
-	Address string // "127.0.0.1:9091"
-	Notice  string // says that only this machine can connect, and what to do; empty where that was not decided for the user
-	Warning string // says who can connect without showing who they are; empty where nobody can
+	Address string // for example "127.0.0.1:9091"
+	Notice  string // set if only this machine can connect because of a default; says how to change it
+	Warning string // set if clients can connect without authentication
 }
 
-// GRPCListen is where agents connect.
+// GRPCListen returns the address for agents.
 func (c *Config) GRPCListen() ListenAddress {
 	s := c.GRPC.Server
 	l := listen(s.Address, s.Port, s.Security.Enabled, "grpc.server.address", "grpc.server.security.enabled")
 	if !l.isLoopback() && !s.Security.authenticates() {
-		l.Warning = fmt.Sprintf("agents that connect to %s need not show who they are: whoever can reach the port may register accounts and is sent what is deployed to them. "+
-			"Set grpc.server.security.clientAuth to REQUIRE, as docs/securing.md says", l.Address)
+		l.Warning = fmt.Sprintf("agents on %s are not authenticated: every client that can reach the port may register accounts and receives what is deployed to them. "+
+			"Set grpc.server.security.clientAuth to REQUIRE (see docs/securing.md)", l.Address)
 	}
 	return l
 }
 
-// RESTListen is where the REST API is.
+// RESTListen returns the address of the REST API.
 func (c *Config) RESTListen() ListenAddress {
 	s := c.Server
 	l := listen(s.Address, s.Port, s.SSL.Enabled, "server.address", "server.ssl.enabled")
 	if !l.isLoopback() && !s.SSL.authenticates() {
-		l.Warning = fmt.Sprintf("the REST API on %s does not ask callers who they are: whoever can reach the port may read all accounts, and change them by a request that names a user and accounts in its headers. "+
-			"Let only Spinnaker's services reach it, or set server.ssl.clientAuth to need, as docs/securing.md says", l.Address)
+		l.Warning = fmt.Sprintf("callers of the REST API on %s are not authenticated: every client that can reach the port may read all accounts, and change them by naming a user and accounts in headers. "+
+			"Allow only Spinnaker's services to reach the port, or set server.ssl.clientAuth to need (see docs/securing.md)", l.Address)
 	}
 	return l
 }
@@ -131,33 +135,33 @@ func (l ListenAddress) isLoopback() bool {
 	return err == nil && (strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback())
 }
 
-// authenticates reports whether everyone who connects has shown a good certificate.
+// authenticates reports whether every client must present a valid certificate.
 func (s Security) authenticates() bool {
 	auth, err := keypair.ParseClientAuth(s.ClientAuth)
 	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
 }
 
-// authenticates reports whether everyone who connects has shown a good certificate.
+// authenticates reports whether every client must present a valid certificate.
 func (s SSL) authenticates() bool {
 	auth, err := keypair.ParseClientAuth(s.ClientAuth)
 	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
 }
 
-// listen is safe by default: without TLS and without a word of the user about
-// the address nobody else can connect.
+// listen chooses the address. Without TLS and without a configured address only this machine can
+// connect, so that the default is safe.
 func listen(address string, port int, isTLS bool, addressKey, securityKey string) ListenAddress {
 	switch {
 	case address == "" && !isTLS:
 		loopback := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		return ListenAddress{Address: loopback, Notice: fmt.Sprintf("listening on %s only: set %s (\"*\" for all addresses) or %s to let others connect", loopback, addressKey, securityKey)}
+		return ListenAddress{Address: loopback, Notice: fmt.Sprintf("listening on %s only: to let other machines connect, set %s (\"*\" for all addresses) or %s", loopback, addressKey, securityKey)}
 	case address == "*":
 		address = ""
 	}
 	return ListenAddress{Address: net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(port))}
 }
 
-// TLSConfig makes the TLS configuration of the REST API, nil where it is plain
-// HTTP. Certificates and authorities follow their files.
+// TLSConfig returns the TLS configuration of the REST API, or nil for plain HTTP. Certificates and
+// authorities are reloaded when their files change.
 func (s Server) TLSConfig() (*tls.Config, error) {
 	if !s.SSL.Enabled {
 		return nil, nil
@@ -173,8 +177,8 @@ func (s Server) TLSConfig() (*tls.Config, error) {
 	}.TLSConfig()
 }
 
-// TLSConfig makes the TLS configuration of the port for agents, nil where it is
-// plaintext. Certificates and authorities follow their files.
+// TLSConfig returns the TLS configuration of the port for agents, or nil for plaintext.
+// Certificates and authorities are reloaded when their files change.
 func (s GRPCServer) TLSConfig() (*tls.Config, error) {
 	if !s.Security.Enabled {
 		return nil, nil
@@ -191,7 +195,7 @@ func (s GRPCServer) TLSConfig() (*tls.Config, error) {
 	}.TLSConfig()
 }
 
-// minVersion is TLS 1.3 where the user names nothing older.
+// minVersion returns TLS 1.3, unless the user lists TLS 1.2.
 func (s Security) minVersion() uint16 {
 	older := func(p string) bool { return !strings.EqualFold(p, "TLSv1.3") }
 	if len(s.Protocols) > 0 && !slices.ContainsFunc(s.Protocols, older) {
@@ -200,5 +204,5 @@ func (s Security) minVersion() uint16 {
 	return tls.VersionTLS12
 }
 
-// filePath takes Spring's prefix off a file name.
+// filePath removes Spring's prefix from a file name.
 func filePath(name string) string { return strings.TrimPrefix(name, "file:") }

@@ -7,19 +7,18 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// EnvPrefix is what stands before a key's name in the environment:
-// VEDETTE_SERVER_SQL_PASSWORD sets sql.password.
+// EnvPrefix is the prefix of environment variables: VEDETTE_SERVER_SQL_PASSWORD sets sql.password.
 const EnvPrefix = "VEDETTE_SERVER_"
 
-// defaultPaths are where a file is looked for, in this order.
+// defaultPaths are the configuration files that Load looks for, in this order.
 var defaultPaths = [...]string{
 	"opt/vedette/config/vedette-server.yaml",
 	"opt/vedette/config/vedette-server.yml",
 }
 
-// Load reads the file at path. An empty path means the first of the default
-// paths at which a file with something in it stands; without any, defaults
-// count, and a notice says so. The error joins all that is wrong.
+// Load reads the file at path. If path is "", it reads the first of the default paths whose file is
+// not empty. If there is none, it uses the defaults and adds a notice. The error joins all
+// problems.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	return loadFrom("/", path, env)
 }
@@ -36,7 +35,7 @@ func loadFrom(root, path string, env func(string) (string, bool)) (*Config, erro
 	if path == "" {
 		c, err := parse("", nil, env)
 		if err == nil {
-			c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": defaults count")
+			c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": using the defaults")
 		}
 		return c, err
 	}
@@ -49,7 +48,7 @@ func options(env func(string) (string, bool)) configfile.Options {
 	return configfile.Options{Env: env, EnvPrefix: EnvPrefix, Renames: renames[:]}
 }
 
-// parse configures from bytes.
+// parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
 	c.report = configfile.Parse(name, data, options(env), c)

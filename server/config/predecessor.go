@@ -2,8 +2,8 @@ package config
 
 import "github.com/vedette-io/vedette/internal/configfile"
 
-// renames move the predecessor's keys to ours, in this order: since Armory CD
-// 2.38 all of them stand below armory.
+// renames moves the Scale Agent's keys to ours, in this order. Since Armory CD 2.38 they are all
+// below armory.
 var renames = [...]configfile.Rename{
 	{From: "armory.kubesvc", To: "kubesvc"},
 	{From: "kubesvc.grpc.server", To: "grpc.server"},
@@ -13,7 +13,7 @@ var renames = [...]configfile.Rename{
 	{From: "kubesvc.cache.cacheAll", To: "cache.all"},
 	{From: "kubesvc.cache.accountCleanupFrequencySeconds", To: "accounts.gracePeriod"},
 	{From: "kubesvc.cache.cleanDataWithUnusedAccounts", To: "accounts.removeData"},
-	{From: "services.fiat", To: "services.fiat"}, // apart from the other services, which mean nothing here
+	{From: "services.fiat", To: "services.fiat"}, // separate from the other services, which have no effect
 	{From: "kubernetes.v2.applyAppLabels", To: "manifests.appLabels"},
 	{From: "kubernetes.v2.apply-app-labels", To: "manifests.appLabels"},
 	{From: "kubernetes.v2.managedBySuffix", To: "manifests.managedBySuffix"},
@@ -28,128 +28,143 @@ var renames = [...]configfile.Rename{
 	{From: "kubernetes.jobs.detailed-pod-status", To: "jobs.detailedPodStatus"},
 }
 
-// Kubesvc are the keys of the predecessor's plugin that have no place of their
-// own here. Others are accepted too: kubesvc.grpc.server as grpc.server,
+// Kubesvc holds the keys of the predecessor's plugin that have no other name
+// here. Others are read too: kubesvc.grpc.server as grpc.server,
 // kubesvc.grpc.auth as grpc.auth, kubesvc.cache.cacheKinds as cache.kinds,
 // cacheOmitKinds as cache.omitKinds, accountCleanupFrequencySeconds as
 // accounts.gracePeriod, cleanDataWithUnusedAccounts as accounts.removeData. All
-// may stand below armory.
+// of them may also be below armory.
 type Kubesvc struct {
-	// Switch of the plugin.
-	Enabled bool `config:"enabled,unused" default:"true"`
-	// How servers find each other: local, redis, kubernetes or database.
-	Cluster           string            `config:"cluster,unused"`
-	ClusterKubernetes ClusterKubernetes `config:"cluster-kubernetes,unused"`
-	// Queue of operations in the database.
-	ClusterDatabase configfile.Ignored `config:"cluster-database,unused"`
-	Cache           KubesvcCache       `config:"cache,unused"`
-	// Signs of life between servers and the database.
-	Heartbeat configfile.Ignored `config:"heartbeat,unused"`
-	// Algorithm to spread accounts.
-	LoadBalancer string `config:"loadBalancer,unused"`
-	// Leases of the cacher.
-	Locks configfile.Ignored `config:"locks,unused"`
-	// Polling of accounts.
-	Credentials configfile.Ignored `config:"credentials,unused"`
-	// Switch Clouddriver's own provider off.
-	DisableV2Provider bool `config:"disableV2Provider,unused" default:"false"`
-	// Accounts that are taken from elsewhere.
-	DynamicAccounts configfile.Ignored `config:"dynamicAccounts,unused"`
-	// How long operations are kept.
-	Jobs configfile.Ignored `config:"jobs,unused"`
+	// The server is always enabled.
+	Enabled bool `config:"enabled,ignored" default:"true"`
+	// How servers find each other: local, redis, kubernetes or database. Today one server runs per database.
+	Cluster           string            `config:"cluster,planned,warn" default:"local"`
+	ClusterKubernetes ClusterKubernetes `config:"cluster-kubernetes,planned"`
+	// Queue of operations in the database, for cluster: database.
+	ClusterDatabase configfile.Ignored `config:"cluster-database,planned"`
+	Cache           KubesvcCache       `config:"cache"`
+	// Heartbeats between servers.
+	Heartbeat configfile.Ignored `config:"heartbeat,planned"`
+	// Algorithm that spreads accounts over servers.
+	LoadBalancer string `config:"loadBalancer,planned"`
+	// One row of the database decides which agent is the cacher.
+	Locks configfile.Ignored `config:"locks,ignored"`
+	// New accounts are visible at once; nothing polls for them.
+	Credentials configfile.Ignored `config:"credentials,ignored"`
+	// The server has no other provider of Kubernetes accounts.
+	DisableV2Provider bool `config:"disableV2Provider,ignored" default:"false"`
+	// Accounts that the server takes from other sources.
+	DynamicAccounts configfile.Ignored `config:"dynamicAccounts,planned,warn"`
+	// Time for which the history of operations is kept. Today: 14 days.
+	Jobs configfile.Ignored `config:"jobs,planned"`
 	// Search for an agent, and metrics of operations.
-	Operations configfile.Ignored `config:"operations,unused"`
+	Operations configfile.Ignored `config:"operations,planned"`
 	// Metrics of operations.
-	Ops configfile.Ignored `config:"ops,unused"`
-	// Settings of accounts given at the server.
-	Runtime configfile.Ignored `config:"runtime,unused"`
-	// Removal of Clouddriver's cache on migration.
-	V2CacheEviction configfile.Ignored `config:"v2-cache-eviction,unused"`
+	Ops configfile.Ignored `config:"ops,planned"`
+	// Settings of accounts, given at the server: onlySpinnakerManaged and customResources.
+	Runtime configfile.Ignored `config:"runtime,planned,warn"`
+	// There is no cache of Clouddriver to empty.
+	V2CacheEviction configfile.Ignored `config:"v2-cache-eviction,ignored"`
 }
 
-// ClusterKubernetes is how servers find each other by the Kubernetes API.
+// ClusterKubernetes configures how servers find each other through the
+// Kubernetes API.
 type ClusterKubernetes struct {
-	// File with the kubeconfig; by default the pod's service account.
+	// Kubeconfig file. Default: the pod's service account.
 	KubeconfigFile string `config:"kubeconfigFile"`
-	// Check the API server's certificate.
+	// Verify the API server's certificate.
 	VerifySSL bool `config:"verifySsl" default:"true"`
-	// Namespace of the servers; by default the pod's.
+	// Namespace of the servers. Default: the pod's.
 	Namespace string `config:"namespace"`
-	// Name of the port of their REST API.
+	// Name of the port of the REST API.
 	HTTPPortName string `config:"httpPortName" default:"http"`
-	// Start of the name of their Services.
+	// Prefix of the names of the servers' Services.
 	ServiceNamePrefix string `config:"clouddriverServiceNamePrefix" default:"spin-clouddriver"`
-	// Name servers by DNS.
+	// Address servers by DNS names.
 	UseDNS bool `config:"useDNS" default:"false"`
-	// Domain for that.
+	// Domain of the DNS names.
 	DomainName string `config:"domainName" default:"cluster.local"`
-	// Fail to start where no server is found.
+	// Fail to start if no server is found.
 	FailFast bool `config:"failFast" default:"true"`
 }
 
-// KubesvcCache are settings of the predecessor's cache.
+// KubesvcCache holds settings of the predecessor's cache.
 type KubesvcCache struct {
-	// Kinds that were cached in any case.
-	CacheDefaults []string `config:"cacheDefaults"`
-	// Writing threads at least.
-	CacheStreamingPoolCoreSize int `config:"cacheStreamingPoolCoreSize" default:"10"`
-	// Writing threads at most.
-	CacheStreamingPoolMaxSize int `config:"cacheStreamingPoolMaxSize" default:"100"`
-	// Milliseconds to wait for a forced refresh.
-	OnDemandQuickWaitMs int `config:"onDemandQuickWaitMs" default:"10000"`
-	// Milliseconds to wait for an operation.
-	OperationWaitMs int `config:"operationWaitMs" default:"30000"`
-	// Seconds for which Kubernetes events are kept.
-	EventsCleanupFrequencySeconds int `config:"eventsCleanupFrequencySeconds" default:"7200"`
-	// Seconds after which an agent without a sign of life is dropped.
-	AgentCleanupFrequencySeconds int `config:"agentCleanupFrequencySeconds"`
-	// Minutes for which namespaces were kept in memory.
-	NamespaceExpiryMinutes int `config:"namespaceExpiryMinutes" default:"0"`
+	// Kinds that are cached in every account.
+	CacheDefaults []string `config:"cacheDefaults,planned,warn"`
+	// Batches are written in one queue per agent, not by a pool of threads.
+	CacheStreamingPoolCoreSize int `config:"cacheStreamingPoolCoreSize,ignored" default:"10"`
+	// Batches are written in one queue per agent, not by a pool of threads.
+	CacheStreamingPoolMaxSize int `config:"cacheStreamingPoolMaxSize,ignored" default:"100"`
+	// A forced refresh returns at once, because objects are up to date already.
+	OnDemandQuickWaitMs int `config:"onDemandQuickWaitMs,ignored" default:"10000"`
+	// Maximum time of an operation, in milliseconds. Today: tasks.timeout.
+	OperationWaitMs int `config:"operationWaitMs,planned,warn" default:"30000"`
+	// Events are read from the cluster on request, and not kept.
+	EventsCleanupFrequencySeconds int `config:"eventsCleanupFrequencySeconds,ignored" default:"7200"`
+	// Three missed heartbeats end a connection.
+	AgentCleanupFrequencySeconds int `config:"agentCleanupFrequencySeconds,ignored"`
+	// Namespaces are read from the database.
+	NamespaceExpiryMinutes int `config:"namespaceExpiryMinutes,ignored" default:"0"`
 }
 
-// Clouddriver are groups of Clouddriver's own file, so that it can be used as it
-// is. They have no effect here.
+// Clouddriver holds groups of Clouddriver's own file, so that the file loads
+// unchanged.
 type Clouddriver struct {
-	// Other settings of Armory.
-	Armory configfile.Ignored `config:"armory,unused"`
-	// Other services of Spinnaker.
-	Services configfile.Ignored `config:"services,unused"`
-	// Redis: none is needed.
-	Redis configfile.Ignored `config:"redis,unused"`
-	// Defaults of names in AWS.
-	Default configfile.Ignored `config:"default,unused"`
-	// Accounts of Clouddriver's own Kubernetes provider. What it says of manifests, jobs and the output of tasks counts as manifests, jobs and tasks.
-	Kubernetes configfile.Ignored `config:"kubernetes,unused"`
-	// Another provider.
-	DockerRegistry configfile.Ignored `config:"dockerRegistry,unused"`
-	// Another provider.
-	AWS configfile.Ignored `config:"aws,unused"`
-	// Another provider.
-	ECS configfile.Ignored `config:"ecs,unused"`
-	// Another provider.
-	Lambda configfile.Ignored `config:"lambda,unused"`
-	// Another provider.
-	Google configfile.Ignored `config:"google,unused"`
-	// Another provider.
-	Appengine configfile.Ignored `config:"appengine,unused"`
-	// Another provider.
-	Azure configfile.Ignored `config:"azure,unused"`
-	// Another provider.
-	Cloudfoundry configfile.Ignored `config:"cloudfoundry,unused"`
-	// Another provider.
-	Oracle configfile.Ignored `config:"oracle,unused"`
-	// Artifact accounts.
-	Artifacts configfile.Ignored `config:"artifacts,unused"`
-	// Account storage.
-	Account configfile.Ignored `config:"account,unused"`
-	// HTTP client.
-	OkHTTPClient configfile.Ignored `config:"ok-http-client,alias=okHttpClient,unused"`
-	// Health and metrics of Spring.
-	Management configfile.Ignored `config:"management,unused"`
-	// Metrics.
-	Spectator configfile.Ignored `config:"spectator,unused"`
-	// Plugins and other extensions.
-	Spinnaker configfile.Ignored `config:"spinnaker,unused"`
-	// Engines that resolve encrypted: references. Such a reference is refused until they exist.
-	Secrets configfile.Ignored `config:"secrets,unused"`
+	// Only armory.kubesvc is used.
+	Armory configfile.Ignored `config:"armory,ignored"`
+	// Only services.fiat is used.
+	Services configfile.Ignored `config:"services,ignored"`
+	// The server does not use Redis.
+	Redis configfile.Ignored `config:"redis,ignored"`
+	// Names of objects in AWS.
+	Default configfile.Ignored `config:"default,ignored"`
+	// Kubernetes accounts belong into agents' files. The keys for manifests, jobs and task output are read as manifests, jobs and tasks.
+	Kubernetes KubernetesProvider `config:"kubernetes,ignored,warn"`
+	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
+	DockerRegistry configfile.Ignored `config:"dockerRegistry,ignored,warn"`
+	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
+	AWS configfile.Ignored `config:"aws,ignored,warn"`
+	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
+	ECS configfile.Ignored `config:"ecs,ignored,warn"`
+	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
+	Lambda configfile.Ignored `config:"lambda,ignored,warn"`
+	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
+	Google configfile.Ignored `config:"google,ignored,warn"`
+	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
+	Appengine configfile.Ignored `config:"appengine,ignored,warn"`
+	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
+	Azure configfile.Ignored `config:"azure,ignored,warn"`
+	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
+	Cloudfoundry configfile.Ignored `config:"cloudfoundry,ignored,warn"`
+	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
+	Oracle configfile.Ignored `config:"oracle,ignored,warn"`
+	// Artifact accounts. Today only embedded artifacts are fetched.
+	Artifacts configfile.Ignored `config:"artifacts,planned,warn"`
+	// Storage of accounts that users add through Spinnaker.
+	Account configfile.Ignored `config:"account,planned,warn"`
+	// The server does not use OkHttp.
+	OkHTTPClient configfile.Ignored `config:"ok-http-client,alias=okHttpClient,ignored"`
+	// The server does not use Spring's endpoints; its probes are below /health.
+	Management configfile.Ignored `config:"management,ignored"`
+	// The server does not use Spectator.
+	Spectator configfile.Ignored `config:"spectator,ignored"`
+	// The server does not load plugins.
+	Spinnaker configfile.Ignored `config:"spinnaker,ignored"`
+	// Engines that resolve encrypted: and encryptedFile: references. Until then, a file with such a reference is rejected.
+	Secrets configfile.Ignored `config:"secrets,planned"`
+}
+
+// KubernetesProvider is the configuration of Clouddriver's own Kubernetes
+// provider. Only the presence of accounts is kept: the predecessor required
+// kubernetes.enabled, so that the group alone does not mean that accounts are
+// missing.
+type KubernetesProvider struct{ hasAccounts bool }
+
+// String returns a placeholder, because accounts may hold secrets.
+func (KubernetesProvider) String() string { return "(not shown)" }
+
+// UnmarshalConfig accepts everything.
+func (k *KubernetesProvider) UnmarshalConfig(v configfile.Value) {
+	k.hasAccounts = v.HasEntries("accounts")
 }

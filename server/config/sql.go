@@ -13,80 +13,84 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// SQL is the database.
+// SQL configures the database.
 type SQL struct {
-	// sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name; MariaDB is mysql too. By default SQLite in dataDir.
+	// URL of the database: sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name (MySQL and MariaDB). Default: SQLite in dataDir.
 	URL DatabaseURL `config:"url"`
-	// User, where the URL names none.
+	// User, if the URL does not contain one.
 	User string `config:"user"`
-	// Password, where the URL holds none.
+	// Password, if the URL does not contain one.
 	Password configfile.Secret `config:"password"`
-	// Clouddriver's form: the pool called default counts, or the one that has default: true.
+	// Clouddriver's form. The pool named default is used, or the one with default: true. Keys of a pool: jdbcUrl, user, password, default. Its other keys have no effect.
 	ConnectionPools map[string]ConnectionPool `config:"connectionPools"`
-	// Clouddriver's switch: there always is a database.
-	Enabled bool `config:"enabled,unused" default:"true"`
-	// Another user for changes of the schema.
-	Migration configfile.Ignored `config:"migration,unused"`
-	// Clouddriver's cache.
-	Cache configfile.Ignored `config:"cache,unused"`
-	// Clouddriver's scheduler.
-	Scheduler configfile.Ignored `config:"scheduler,unused"`
-	// Clouddriver's tasks.
-	TaskRepository configfile.Ignored `config:"taskRepository,unused"`
-	// Clouddriver's cleaning.
-	UnknownAgentCleanupAgent configfile.Ignored `config:"unknown-agent-cleanup-agent,unused"`
-	// Transactions are tried again as needed.
-	TransactionRetry configfile.Ignored `config:"transactionRetry,unused"`
-	// Clouddriver's retries.
-	Retries configfile.Ignored `config:"retries,unused"`
+	// The server always uses a database.
+	Enabled bool `config:"enabled,ignored" default:"true"`
+	// sql.user changes the schema and needs the rights for it.
+	Migration configfile.Ignored `config:"migration,ignored"`
+	// The server has no cache beside the database.
+	Cache configfile.Ignored `config:"cache,ignored"`
+	// The server watches; nothing needs a schedule.
+	Scheduler configfile.Ignored `config:"scheduler,ignored"`
+	// Tasks are always kept in the database.
+	TaskRepository configfile.Ignored `config:"taskRepository,ignored"`
+	// accounts.gracePeriod removes accounts without agents.
+	UnknownAgentCleanupAgent configfile.Ignored `config:"unknown-agent-cleanup-agent,ignored"`
+	// Failed transactions are always retried.
+	TransactionRetry configfile.Ignored `config:"transactionRetry,ignored"`
+	// Failed transactions are always retried.
+	Retries configfile.Ignored `config:"retries,ignored"`
 }
 
-// ConnectionPool is one of Clouddriver's connections to a database.
+// ConnectionPool is one of Clouddriver's connection pools.
 type ConnectionPool struct {
-	// Use this one where none is named.
+	// Use this pool if none is named default.
 	Default bool `config:"default" default:"false"`
-	// jdbc:mysql://host:3306/name, jdbc:mariadb:… or jdbc:postgresql:….
+	// jdbc:mysql://host:3306/name, jdbc:mariadb:... or jdbc:postgresql:...
 	JDBCURL DatabaseURL `config:"jdbcUrl"`
-	// User.
+	// User of the database.
 	User string `config:"user"`
-	// Password.
+	// Password of the user.
 	Password configfile.Secret `config:"password"`
-	// SQL dialect: the URL tells.
-	Dialect string `config:"dialect,unused"`
-	// JDBC driver.
-	Driver string `config:"driver,unused"`
-	// Connections at most.
-	MaxPoolSize int `config:"maxPoolSize,unused"`
-	// Idle connections.
-	MinIdle int `config:"minIdle,unused"`
-	// Milliseconds that a connection lives.
-	MaxLifetimeMs int `config:"maxLifetimeMs,unused"`
-	// Milliseconds to wait for a connection.
-	ConnectionTimeoutMs int `config:"connectionTimeoutMs,unused"`
-	// Milliseconds after which an unused connection is closed.
-	IdleTimeoutMs int `config:"idleTimeoutMs,unused"`
-	// Milliseconds to wait for a check of a connection.
-	ValidationTimeoutMs int `config:"validationTimeoutMs,unused"`
+	// The URL contains the dialect.
+	Dialect string `config:"dialect,ignored"`
+	// The server does not use JDBC.
+	Driver string `config:"driver,ignored"`
+	// The server chooses the number of connections.
+	MaxPoolSize int `config:"maxPoolSize,ignored"`
+	// The server chooses the number of connections.
+	MinIdle int `config:"minIdle,ignored"`
+	// The server replaces connections that fail.
+	MaxLifetimeMs int `config:"maxLifetimeMs,ignored"`
+	// The server has limits of its own.
+	ConnectionTimeoutMs int `config:"connectionTimeoutMs,ignored"`
+	// The server has limits of its own.
+	IdleTimeoutMs int `config:"idleTimeoutMs,ignored"`
+	// The server has limits of its own.
+	ValidationTimeoutMs int `config:"validationTimeoutMs,ignored"`
 }
 
-// DatabaseURL names a database and may hold a password, which never shows when
-// it is printed or logged; Reveal gives the whole. The zero value names none.
+// DatabaseURL is the URL of a database, which may contain a password. It is printed and logged with
+// the password masked; Reveal returns all of it. The zero value is empty.
 type DatabaseURL struct{ secret configfile.Secret }
 
-// NewDatabaseURL hides the password of a URL.
+// NewDatabaseURL returns a DatabaseURL for a URL.
 func NewDatabaseURL(url string) DatabaseURL { return DatabaseURL{configfile.NewSecret(url)} }
 
 // Reveal returns the URL with its password.
 func (u DatabaseURL) Reveal() string { return u.secret.Reveal() }
 
-// UnmarshalText takes any text: what is wrong with it is told without quoting it.
+// UnmarshalText accepts any text. The URL is checked later, by code that does not quote it in
+// errors.
 func (u *DatabaseURL) UnmarshalText(text []byte) error {
 	*u = NewDatabaseURL(strings.TrimSpace(string(text)))
 	return nil
 }
 
-// Hidden keeps the URL out of messages.
+// Hidden keeps the URL out of configfile's messages.
 func (DatabaseURL) Hidden() {}
+
+// ConfigTypeName implements configfile's name of a type.
+func (DatabaseURL) ConfigTypeName() string { return "URL" }
 
 // String returns the URL with its password masked, and only a mask where the
 // URL is no URL.
@@ -114,7 +118,7 @@ func (u DatabaseURL) String() string {
 	}
 	masked += parsed.Host + parsed.Path
 	if parsed.RawQuery != "" {
-		masked += "?" + mask // a parameter may be a password, under a name that we don't know
+		masked += "?" + mask // any parameter may be a password
 	}
 	return masked
 }
@@ -122,14 +126,14 @@ func (u DatabaseURL) String() string {
 // Format prints the masked form for every verb.
 func (u DatabaseURL) Format(f fmt.State, _ rune) { fmt.Fprint(f, u.String()) }
 
-// LogValue logs the masked form.
+// LogValue returns the masked form.
 func (u DatabaseURL) LogValue() slog.Value { return slog.StringValue(u.String()) }
 
-// MarshalText encodes the masked form.
+// MarshalText returns the masked form.
 func (u DatabaseURL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UseDataDir puts the embedded database elsewhere, as a flag asks for. It means
-// nothing where another database is configured.
+// UseDataDir sets the folder of the embedded database, for a command-line flag. It has no effect if
+// another database is configured.
 func (c *Config) UseDataDir(dir string) {
 	c.DataDir = dir
 	if _, pool := c.SQL.pool(); pool == "" && c.SQL.URL.Reveal() == "" {
@@ -137,19 +141,19 @@ func (c *Config) UseDataDir(dir string) {
 	}
 }
 
-// Database is the database to use: "sqlite:/var/lib/vedette/vedette.db",
+// Database returns the database to use, for example "sqlite:/var/lib/vedette/vedette.db",
 // "postgres://user:password@host:5432/name?sslmode=require" or
-// "mysql://user:password@host:3306/name?tls=true". Parameters are those of pgx
-// and of go-sql-driver.
+// "mysql://user:password@host:3306/name?tls=true". Its parameters are those of pgx or
+// go-sql-driver.
 func (c *Config) Database() DatabaseURL { return c.database }
 
-// chooseDatabase turns whichever form the user chose into ours. It reports what
-// is wrong without quoting any of it.
+// chooseDatabase sets the database from the form that the user has chosen. Problems do not quote
+// the URL.
 func (c *Config) chooseDatabase() {
 	key, raw, user, password := "sql.url", c.SQL.URL.Reveal(), c.SQL.User, c.SQL.Password.Reveal()
 	if pool, name := c.SQL.pool(); name != "" {
 		if raw != "" {
-			c.addProblem("sql.url", "%q and %q both name a database: leave one of them out", "sql.url", "sql.connectionPools."+name+".jdbcUrl")
+			c.addProblem("sql.url", "%q and %q both name a database: remove one of them", "sql.url", "sql.connectionPools."+name+".jdbcUrl")
 			return
 		}
 		key, raw = "sql.connectionPools."+name+".jdbcUrl", pool.JDBCURL.Reveal()
@@ -166,11 +170,11 @@ func (c *Config) chooseDatabase() {
 	}
 	c.database = found
 	if len(dropped) > 0 {
-		c.notices = append(c.notices, fmt.Sprintf("%s: parameters of JDBC without a counterpart were left out: %s", c.report.PositionOf(key), strings.Join(dropped, ", ")))
+		c.notices = append(c.notices, fmt.Sprintf("%s: JDBC parameters without a counterpart are ignored: %s", c.report.PositionOf(key), strings.Join(dropped, ", ")))
 	}
 }
 
-// pool returns Clouddriver's default pool; no name where there is none.
+// pool returns Clouddriver's default pool and its name; "" if there is none.
 func (s SQL) pool() (ConnectionPool, string) {
 	if pool, ok := s.ConnectionPools["default"]; ok && pool.JDBCURL.Reveal() != "" {
 		return pool, "default"

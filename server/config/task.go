@@ -7,40 +7,40 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// Tasks is how Spinnaker's operations run.
+// Tasks configures Spinnaker's tasks.
 type Tasks struct {
-	// How long one operation in a cluster may take.
+	// Maximum time of one operation in a cluster.
 	Timeout configfile.Duration `config:"timeout" default:"30s"`
-	// How long a deletion may take until the object is gone, besides the grace period that it is given.
+	// Maximum time until a deleted object is gone, in addition to its grace period.
 	DeleteTimeout configfile.Duration `config:"deleteTimeout" default:"10m"`
-	// How long the end of a task can be read.
+	// Time for which finished tasks can be read.
 	Retention configfile.Duration `config:"keep" default:"96h"`
-	// How many tasks may run on one server at once. Each holds the manifests that it was given. What is beyond is refused, and Orca tries again.
+	// Maximum number of tasks that run at the same time. Each keeps its manifests in memory. Further tasks are rejected, and Orca tries them again.
 	MaxTasks int `config:"most" default:"2000"`
-	// Keep with a task what became of each change of a cluster, as the outputs of kubectl that Clouddriver keeps: of accounts that have debug set. The newest 500 are kept, 2 KiB each, and nothing of what objects hold.
+	// Keep the output of each change with its task, as Clouddriver keeps the output of kubectl, for accounts with debug: true. Costs up to 1 MiB per task: the newest 500 outputs, 2 KiB each. Outputs do not contain objects.
 	PersistOutput bool `config:"persistOutput" default:"false"`
-	// Keep it of all accounts.
+	// With persistOutput, keep the output of all accounts.
 	PersistOutputForAllAccounts bool `config:"persistOutputForAllAccounts" default:"false"`
 }
 
-// Durations are Timeout, DeleteTimeout and Keep.
+// Durations returns Timeout, DeleteTimeout and Retention.
 func (t Tasks) Durations() (timeout, deleteTimeout, retention time.Duration) {
 	return time.Duration(t.Timeout), time.Duration(t.DeleteTimeout), time.Duration(t.Retention)
 }
 
-// Manifests is what deployments do to manifests.
+// Manifests configures how deployments change manifests.
 type Manifests struct {
-	// Write the labels app.kubernetes.io/name and app.kubernetes.io/managed-by.
+	// Set the labels app.kubernetes.io/name and app.kubernetes.io/managed-by.
 	AppLabels bool `config:"appLabels" default:"true"`
-	// What follows "spinnaker-" in the label app.kubernetes.io/managed-by.
+	// Text after "spinnaker-" in the label app.kubernetes.io/managed-by.
 	ManagedBySuffix string `config:"managedBySuffix"`
-	// Which images an artifact replaces: those of its name, whatever their tag (match-name-and-tag), or only those that have none (match-name-only).
+	// Images that an artifact replaces: match-name-and-tag replaces all images of its name, whatever their tag; match-name-only replaces only those without a tag.
 	DockerImages string `config:"dockerImages" default:"match-name-and-tag"`
 }
 
-// Jobs is what is told of Jobs that stages run.
+// Jobs configures how Spinnaker sees Jobs that stages run.
 type Jobs struct {
-	// Tell the status of a Job's pods with it. Without, an execution's context stays small where Jobs have many pods; why a Job failed is told nonetheless.
+	// Include the status of a Job's pods. If false, the execution context of Jobs with many pods stays small; the reason of a failure is included in any case.
 	DetailedPodStatus bool `config:"detailedPodStatus" default:"true"`
 }
 
@@ -55,13 +55,13 @@ func (c *Config) checkTasks(t Tasks, m Manifests) {
 		value configfile.Duration
 	}{{"tasks.timeout", t.Timeout}, {"tasks.deleteTimeout", t.DeleteTimeout}, {"tasks.keep", t.Retention}} {
 		if time.Duration(d.value) < time.Second {
-			c.addProblem(d.path, "%q must be a second or more, and %s stands there", d.path, time.Duration(d.value))
+			c.addProblem(d.path, "%q must be 1s or more, got %s", d.path, time.Duration(d.value))
 		}
 	}
 	if t.MaxTasks < 1 {
-		c.addProblem("tasks.most", "%q must be 1 or more, and %d stands there", "tasks.most", t.MaxTasks)
+		c.addProblem("tasks.most", "%q must be 1 or more, got %d", "tasks.most", t.MaxTasks)
 	}
 	if !m.MatchNameOnly() && !strings.EqualFold(m.DockerImages, "match-name-and-tag") {
-		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, and %q stands there", "manifests.dockerImages", m.DockerImages)
+		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, got %q", "manifests.dockerImages", m.DockerImages)
 	}
 }

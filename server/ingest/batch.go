@@ -10,20 +10,20 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// taskSet is what a lane does at once, in order: batches of changes, and between
-// them the steps that no batch may reach across.
+// taskSet is what a pipeline takes at once: batches of changes, in order, separated by steps that
+// no batch may be moved across.
 type taskSet struct {
 	tasks         []*task
-	openTasks     map[vedette.AccountName]*task // the account's last task, while it may still grow
-	snapshotBytes map[vedette.AccountName]int   // bytes of snapshots
-	records       uint64                        // how many numbered records are in it
+	openTasks     map[vedette.AccountName]*task // each account's last task, while steps can still be added to it
+	snapshotBytes map[vedette.AccountName]int   // bytes of snapshot objects by account
+	records       uint64                        // number of numbered records
 	rows          int
 	bytes         int
-	weight        int64 // of the budget that its steps hold
-	remaining     int   // tasks that are not done, once it was taken; guarded by Lane.mu
+	weight        int64 // bytes of the budget that the steps hold
+	remaining     int   // tasks that are not finished, once the set was taken; guarded by Pipeline.mu
 }
 
-// task is a batch, or else a step of its own.
+// task is a batch, or a single step of another type.
 type task struct {
 	set    *taskSet
 	batch  *batch
@@ -54,8 +54,8 @@ func newTaskSet() *taskSet {
 	return &taskSet{openTasks: map[vedette.AccountName]*task{}, snapshotBytes: map[vedette.AccountName]int{}}
 }
 
-// add puts a step, which holds so much of the budget, where its account's order asks
-// for it.
+// add adds a step that holds weight bytes of the budget. The step keeps its place in the order of
+// its account.
 func (w *taskSet) add(s Step, weight int64) {
 	t := w.assign(s)
 	t.bytes += s.Size
@@ -64,7 +64,7 @@ func (w *taskSet) add(s Step, weight int64) {
 	w.weight += weight
 }
 
-// assign puts a step into a task, and returns that.
+// assign adds a step to a task and returns the task.
 func (w *taskSet) assign(s Step) *task {
 	if s.Type == Upsert && s.Mark == "" {
 		w.snapshotBytes[s.Account] += s.Size
@@ -98,10 +98,9 @@ func (w *taskSet) append(t *task) *task {
 	return t
 }
 
-// prioritized returns the tasks so that accounts with little of a snapshot come
-// first, since somebody may be waiting for what else changed in them. Each
-// account keeps its own order; pulses tell of all that came before them, so they
-// stay behind it.
+// prioritized returns the tasks with accounts first that have few bytes of snapshots, because
+// somebody may be waiting for other changes of these accounts. Each account keeps its order. A
+// heartbeat covers everything before it, so it stays behind all of that.
 func (w *taskSet) prioritized() []*task {
 	slices.SortStableFunc(w.tasks, func(a, b *task) int { return cmp.Compare(w.snapshotBytesOf(a), w.snapshotBytesOf(b)) })
 	return w.tasks
@@ -114,15 +113,15 @@ func (w *taskSet) snapshotBytesOf(t *task) int {
 	return w.snapshotBytes[t.account()]
 }
 
-// batch gathers the net result of an account's steps.
+// batch collects the net result of an account's steps.
 type batch struct {
 	account vedette.AccountName
 	term    vedette.Term
 	upserts map[vedette.Key]vedette.Object
-	deletes map[vedette.Key]string // with their versions
+	deletes map[vedette.Key]string // with the versions at which they were deleted
 	drops   []store.Drop
 	feeds   map[vedette.Feed]*store.FeedUpdate
-	touched map[vedette.Feed]bool // whose objects it writes or deletes
+	touched map[vedette.Feed]bool // feeds of the objects that the batch writes or deletes
 }
 
 func newBatch(account vedette.AccountName, term vedette.Term) *batch {
@@ -167,7 +166,7 @@ func (b *batch) feed(feed vedette.Feed) *store.FeedUpdate {
 	return u
 }
 
-// build returns the batch as the store takes it.
+// build returns the batch for the store.
 func (b *batch) build() store.Batch {
 	out := store.Batch{Account: b.account, Term: b.term, Drops: b.drops}
 	for _, o := range b.upserts {

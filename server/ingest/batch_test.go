@@ -26,9 +26,9 @@ func TestTaskPriority(t *testing.T) {
 		{"an account keeps its order",
 			[]Step{upsert("a", "x", ""), {Type: Begin, Account: "a"}, upsert("a", "y", ""), {Type: Begin, Account: "b"}, upsert("b", "z", "7")},
 			"begin b, batch b, batch a, begin a, batch a"},
-		{"a pulse stays behind what came before it",
+		{"a heartbeat stays behind what came before it",
 			[]Step{upsert("big", "x", ""), {Type: Heartbeat}, upsert("small", "y", "7")}, "batch small, batch big, heartbeat"},
-		{"nothing moves without a snapshot",
+		{"without a snapshot, the order is kept",
 			[]Step{upsert("b", "x", "1"), upsert("a", "y", "2"), {Type: Declare, Account: "c"}}, "batch b, batch a, declare c"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -55,8 +55,8 @@ func taskName(t *task) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s", names[t.step.Type], t.step.Account))
 }
 
-// TestBatchHoldsVersions asks that the store learns at which version an object
-// went, and at which a snapshot was read, though its feed has gone on since.
+// TestBatchHoldsVersions checks that a batch contains the version at which an object was deleted,
+// and the version at which a snapshot was read even if its feed has advanced since.
 func TestBatchHoldsVersions(t *testing.T) {
 	b := newBatch("prod", 1)
 	key := vedette.Key{Kind: pods.Kind, Namespace: "n", Name: "web"}
@@ -69,9 +69,9 @@ func TestBatchHoldsVersions(t *testing.T) {
 	}
 	out := b.build()
 	if len(out.Upserts) != 0 || !slices.Equal(out.Deletes, []store.Deletion{{Key: key, Version: "7"}}) {
-		t.Errorf("upserts %v, deletes %v", out.Upserts, out.Deletes)
+		t.Errorf("got upserts %v, deletes %v", out.Upserts, out.Deletes)
 	}
 	if u := out.Feeds[0]; u.SnapshotMark != "5" || *u.Mark != "7" || u.Synced.IsZero() {
-		t.Errorf("the feed: %+v", u)
+		t.Errorf("feed: got %+v", u)
 	}
 }

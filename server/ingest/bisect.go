@@ -8,9 +8,9 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// commit stores a batch. Objects that the database can't keep are left out, each
-// after it was tried alone, with a line in the log, a counter, and a message on their
-// feed: one of them can't hold up its whole cluster.
+// commit stores a batch. Objects that the database cannot store are omitted, each after it was
+// tried alone, so that one of them does not block its whole cluster. An omission is logged, counted
+// and named in the feed's message.
 func (p *Pipeline) commit(ctx context.Context, q *queue, b *batch) error {
 	built := b.build()
 	p.omissions.removeStored(&built, b.touched)
@@ -23,7 +23,7 @@ func (p *Pipeline) commit(ctx context.Context, q *queue, b *batch) error {
 	})
 }
 
-// store commits, and tells those who follow what was stored, before an error too.
+// store commits a batch and publishes what was stored, even if it returns an error.
 func (p *Pipeline) store(ctx context.Context, b store.Batch) error {
 	b.Source = p.source
 	changes, err := p.ingest.store.Commit(ctx, b)
@@ -31,8 +31,9 @@ func (p *Pipeline) store(ctx context.Context, b store.Batch) error {
 	return err
 }
 
-// commitBisecting stores a batch without the objects that can't be stored. What a snapshot
-// drops goes first, since what is written after it must stay, and the marks last.
+// commitBisecting stores a batch without the objects that cannot be stored. Digests that a snapshot
+// drops are stored first, because later writes of the same objects must remain. Marks are stored
+// last, because they cover everything else.
 func (p *Pipeline) commitBisecting(ctx context.Context, b store.Batch, touched map[vedette.Feed]bool) error {
 	if len(b.Drops) > 0 {
 		if err := p.store(ctx, store.Batch{Account: b.Account, Term: b.Term, Drops: b.Drops}); err != nil {
@@ -45,8 +46,8 @@ func (p *Pipeline) commitBisecting(ctx context.Context, b store.Batch, touched m
 	}
 	for _, o := range omitted {
 		p.ingest.omitted.Add(1)
-		if n, ok := p.ingest.omissionLog.Allow(); ok { // their feeds' messages say so too
-			p.log.Error("object left out: the database can't keep it", "account", b.Account, "object", o.key.String(), "error", o.reason, "count", n)
+		if n, ok := p.ingest.omissionLog.Allow(); ok { // omissions that are not logged are still named in the feeds' messages
+			p.log.Error("object left out: the database cannot store it", "account", b.Account, "object", o.key.String(), "error", o.reason, "count", n)
 		}
 	}
 	b.Upserts, b.Drops = nil, nil
@@ -54,14 +55,14 @@ func (p *Pipeline) commitBisecting(ctx context.Context, b store.Batch, touched m
 	return p.store(ctx, b)
 }
 
-// omittedObject is an object that the database can't keep.
+// omittedObject is an object that the database cannot store.
 type omittedObject struct {
 	key    vedette.Key
 	reason error
 }
 
-// commitObjects stores objects by halves, until those that can't be stored are alone,
-// and returns these.
+// commitObjects stores objects. If that fails because of their data, it stores each half
+// separately, until the objects that cannot be stored are alone. It returns these.
 func (p *Pipeline) commitObjects(ctx context.Context, b store.Batch) ([]omittedObject, error) {
 	err := p.store(ctx, b)
 	if !errors.Is(err, store.ErrData) || ctx.Err() != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestLockedAccountDoesNotBlockOthers has somebody hold the row of an account in the database. The
-// agent's other account is stored meanwhile.
+// TestLockedAccountDoesNotBlockOthers locks the row of an account in the database. Changes of the
+// agent's other account must be stored meanwhile.
 func TestLockedAccountDoesNotBlockOthers(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) {
 		url := databases.PostgreSQL(t)
@@ -57,16 +57,16 @@ func testLock(t *testing.T, url, driver, dsn string) {
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
 	putAll(t, p, upsert(term, "held", 1))
-	eventually(t, "nothing is begun", func() bool { return p.hasQueue("prod") })
+	eventually(t, "the task has not started", func() bool { return p.hasQueue("prod") })
 	putAll(t, p, forOtherAccount(upsert(0, "free", 1), otherTerm, 100))
-	eventually(t, "the other account is not stored while the first is locked", func() bool { return storedVersions(t, st)["free"] == "1" })
+	eventually(t, "the other account is not stored while the first one is locked", func() bool { return storedVersions(t, st)["free"] == "1" })
 	if responses.current().acked != 0 || storedVersions(t, st)["held"] != "" {
-		t.Errorf("%v are stored and %d acknowledged while the account is locked", storedVersions(t, st), responses.current().acked)
+		t.Errorf("got %v stored and %d acknowledged while the account is locked", storedVersions(t, st), responses.current().acked)
 	}
 	if err := lock.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the account is not stored when it is free", func() bool { return storedVersions(t, st)["held"] == "1" && responses.current().acked == 2 })
+	eventually(t, "the account is not stored after it was unlocked", func() bool { return storedVersions(t, st)["held"] == "1" && responses.current().acked == 2 })
 	cancel()
 	<-done
 }

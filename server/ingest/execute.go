@@ -12,10 +12,10 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// errRevoked ends a task whose account is void.
-var errRevoked = errors.New("nothing more is taken of the account")
+// errRevoked ends the tasks of a revoked account.
+var errRevoked = errors.New("the account was revoked")
 
-// executeTask brings a task to its end, however often it must be tried.
+// executeTask executes a task, and retries it until it succeeds or its account is revoked.
 func (p *Pipeline) executeTask(ctx context.Context, q *queue, t *task) error {
 	switch {
 	case t.batch != nil:
@@ -42,12 +42,12 @@ func (p *Pipeline) begin(ctx context.Context, q *queue, s Step) error {
 	if err != nil {
 		return err
 	}
-	p.omissions.reset(s.Account, s.Feed) // the snapshot tells them again
+	p.omissions.reset(s.Account, s.Feed) // the snapshot contains them again
 	return p.retry(ctx, q, s.Term, "read index", func() error { return p.index(ctx, s) })
 }
 
-// index sends what the store holds of a feed. Where reading breaks off it is
-// read again from the start: the agent may hear of a digest twice.
+// index sends the digests that the store holds of a feed. After an error it starts over, so the
+// agent may get a digest twice.
 func (p *Pipeline) index(ctx context.Context, s Step) error {
 	err := p.ingest.store.Index(ctx, s.Account, s.Feed, func(digests []uint64) error {
 		return p.responder.Index(s.Account, s.Feed, digests, false)
@@ -58,9 +58,9 @@ func (p *Pipeline) index(ctx context.Context, s Step) error {
 	return p.responder.Index(s.Account, s.Feed, nil, true)
 }
 
-// isPermanent reports whether an error says that what was asked for will never be
-// done: the account is another's or gone, what the agent says makes no sense, or what
-// it goes on from does not count any more. All else may pass.
+// isPermanent reports whether retrying cannot help: the account belongs to another agent or does
+// not exist, the agent's data is invalid, or the snapshot that it continues is not current. All
+// other errors may be temporary.
 func isPermanent(err error) bool {
 	for _, permanent := range []error{store.ErrTerm, store.ErrNoAccount, store.ErrNoFeed, store.ErrRewound} {
 		if errors.Is(err, permanent) {
@@ -70,9 +70,9 @@ func isPermanent(err error) bool {
 	return vedette.KindOf(err) == vedette.Invalid
 }
 
-// retry repeats a deed until it is done: meanwhile its account's changes wait, then the
-// agent does, and in the end its API server. A deed that is refused makes its account
-// void, of which the agent hears, and no other account.
+// retry calls attempt until it succeeds. Meanwhile the account's changes wait, then the agent
+// waits, and finally its API server does. After a permanent error it revokes the account, and no
+// other account of the agent.
 func (p *Pipeline) retry(ctx context.Context, q *queue, term vedette.Term, action string, attempt func() error) error {
 	retryDelay := backoff.NewExponentialBackOff()
 	retryDelay.InitialInterval, retryDelay.MaxInterval = 100*time.Millisecond, 5*time.Second
@@ -98,17 +98,17 @@ func (p *Pipeline) retry(ctx context.Context, q *queue, term vedette.Term, actio
 	}
 }
 
-// retryStopped tells why a deed is tried no more.
+// retryStopped returns the reason why an attempt is not retried.
 func (p *Pipeline) retryStopped(ctx context.Context, q *queue, term vedette.Term, action string, lastErr error) error {
 	cause := context.Cause(ctx)
 	if !errors.Is(cause, errBlocking) {
 		return cause
 	}
-	return p.revoke(q, term, vedette.Errorf(vedette.Unavailable, "%s of %s: the database has not done it for more than %v: %w: %v", action, q.account, maxStall, errBlocking, lastErr))
+	return p.revoke(q, term, vedette.Errorf(vedette.Unavailable, "%s of %s: not completed for more than %v: %w: %v", action, q.account, maxStall, errBlocking, lastErr))
 }
 
-// revoke makes an account void: what was put of it in this term and is not stored
-// will not be, or its mark would pass what is missing.
+// revoke revokes an account: steps of this term that are not stored yet are discarded, because
+// storing a later mark would skip the missing changes.
 func (p *Pipeline) revoke(q *queue, term vedette.Term, reason error) error {
 	p.mu.Lock()
 	p.revoked[q.account] = max(p.revoked[q.account], term)

@@ -6,9 +6,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// Hub tells subscribers what was committed. It never waits for them: one that
-// falls behind loses its subscription and is told so, and must read the store
-// anew.
+// Hub publishes committed changes to subscribers. It never waits for them. A subscriber that falls
+// behind loses its subscription, can see that with Lagged, and must read the store again.
 type Hub struct {
 	mu   sync.Mutex
 	subs map[*Subscription]bool
@@ -17,7 +16,7 @@ type Hub struct {
 // NewHub returns a hub without subscribers.
 func NewHub() *Hub { return &Hub{subs: map[*Subscription]bool{}} }
 
-// Subscription is one reader of changes.
+// Subscription receives the changes that one subscriber wants.
 type Subscription struct {
 	hub     *Hub
 	filter  func(store.Change) bool
@@ -25,10 +24,11 @@ type Subscription struct {
 	lagged  bool
 }
 
-// subscriptionBuffer is how many changes a subscriber may be behind. A hundred bytes each.
+// subscriptionBuffer is how many changes a subscriber may be behind. A change takes about 100
+// bytes.
 const subscriptionBuffer = 4096
 
-// Subscribe begins to gather the changes that want accepts.
+// Subscribe starts a subscription to the changes that filter accepts.
 func (h *Hub) Subscribe(filter func(store.Change) bool) *Subscription {
 	s := &Subscription{hub: h, filter: filter, changes: make(chan store.Change, subscriptionBuffer)}
 	h.mu.Lock()
@@ -37,11 +37,11 @@ func (h *Hub) Subscribe(filter func(store.Change) bool) *Subscription {
 	return s
 }
 
-// Changes returns the channel of changes. It is closed by Close, and when the
-// subscriber has fallen too far behind.
+// Changes returns the channel of changes. It is closed by Close, or when the subscriber has fallen
+// too far behind.
 func (s *Subscription) Changes() <-chan store.Change { return s.changes }
 
-// Lagged reports, after the channel was closed, whether changes were lost.
+// Lagged reports, once the channel is closed, whether changes were lost.
 func (s *Subscription) Lagged() bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *Subscription) closeLocked() {
 	}
 }
 
-// Publish hands committed changes to those who want them.
+// Publish sends committed changes to the subscribers that want them.
 func (h *Hub) Publish(changes []store.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,10 +2,10 @@ package ingest
 
 import "maps"
 
-// mergeNext adds to a queue's first task the batches that follow it, as far as they fit
-// into one. While an account is stalled each of its records may come as a batch of its
-// own; stored one by one, a second's worth of changes would take minutes to catch up.
-// It returns the tasks whose batches were added. Lane.mu must be held.
+// mergeNext adds the batches that follow a queue's first task to it, as far as they fit, and
+// returns the tasks whose batches it added. While an account is stalled, each of its records may
+// arrive as a batch of its own, and storing a second's worth of changes one by one would take
+// minutes. The caller must hold Pipeline.mu.
 func (q *queue) mergeNext(first *task) (merged []*task) {
 	if first.batch == nil {
 		return nil
@@ -27,10 +27,10 @@ func (q *queue) mergeNext(first *task) (merged []*task) {
 	return merged
 }
 
-// rows counts what a batch writes.
+// rows returns the number of rows that a batch writes.
 func (b *batch) rows() int { return len(b.upserts) + len(b.deletes) + len(b.drops) + len(b.feeds) }
 
-// merge adds a later batch of the same account and term, as if its steps had been added
+// merge adds a later batch of the same account and term, with the same result as adding its steps
 // one by one.
 func (b *batch) merge(later *batch) {
 	for key, object := range later.upserts {

@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// slowFirstCommitStore is a store whose first commit lasts until it is released.
+// slowFirstCommitStore is a store whose first commit blocks until it is released.
 type slowFirstCommitStore struct {
 	*store.Store
 	release chan struct{}
@@ -31,8 +31,8 @@ func (s *slowFirstCommitStore) Commit(ctx context.Context, b store.Batch) ([]sto
 	return s.Store.Commit(ctx, b)
 }
 
-// TestWaitingChangesAreMerged has changes come one by one while their account
-// is stalled: they are stored in few batches, and all are acknowledged.
+// TestWaitingChangesAreMerged sends changes one by one while their account is stalled. They must be
+// stored in few batches, and all acknowledged.
 func TestWaitingChangesAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := &slowFirstCommitStore{release: make(chan struct{})}
@@ -43,27 +43,27 @@ func TestWaitingChangesAreMerged(t *testing.T) {
 		go func() { done <- p.Run(ctx) }()
 		const changes = 2*maxBatchRows + 10
 		putAll(t, p, upsert(term, "o0", 1))
-		time.Sleep(2 * maxTaskWait) // the bubble's
+		time.Sleep(2 * maxTaskWait) // bubble time
 		for i := 1; i < changes; i++ {
 			putAll(t, p, upsert(term, fmt.Sprint("o", i), i+1))
-			synctest.Wait() // the lane has taken it
+			synctest.Wait() // the pipeline has taken it
 		}
 		close(blocked.release)
-		time.Sleep(time.Minute) // the bubble's
+		time.Sleep(time.Minute) // bubble time
 		synctest.Wait()
 		if n := blocked.commits.Load(); n > 6 {
-			t.Errorf("%d commits for %d changes that waited, want 6 at most", n, changes)
+			t.Errorf("got %d commits for %d waiting changes, want at most 6", n, changes)
 		}
 		if got := feedRow(t, st); got.Objects != changes || responses.current().acked != changes || got.Mark != vedette.Mark(fmt.Sprint(changes)) {
-			t.Errorf("%d are stored, %d acknowledged, the mark is %s; want %d of each", got.Objects, responses.current().acked, got.Mark, changes)
+			t.Errorf("got %d stored, %d acknowledged, mark %s, want %d of each", got.Objects, responses.current().acked, got.Mark, changes)
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestMergedBatchEqualsSingleBatch holds that a batch that is merged from two says what one says to
-// which all steps were added.
+// TestMergedBatchEqualsSingleBatch checks that merging two batches gives the same result as adding
+// all steps to one.
 func TestMergedBatchEqualsSingleBatch(t *testing.T) {
 	object := func(name string) vedette.Object {
 		return vedette.Object{Key: vedette.Key{Kind: pods.Kind, Namespace: "default", Name: name}}
@@ -75,12 +75,12 @@ func TestMergedBatchEqualsSingleBatch(t *testing.T) {
 		{Type: Upsert, Feed: pods, Object: object("b")},
 		{Type: Drop, Feed: pods, Digests: []uint64{1}},
 		{Type: End, Feed: pods, Mark: "4"},
-		{Type: Status, Feed: pods, State: vedette.FeedFailing, Message: "it fails"},
+		{Type: Status, Feed: pods, State: vedette.FeedFailing, Message: "broken"},
 		{Type: Bookmark, Feed: pods, Mark: "5"},
 		{Type: Delete, Feed: pods, Object: object("b"), Mark: "6"},
 		{Type: Drop, Feed: pods, Digests: []uint64{2}},
 	}
-	synctest.Test(t, func(t *testing.T) { // so that time stands still
+	synctest.Test(t, func(t *testing.T) { // because the clock stands still in a bubble
 		whole := newBatch("prod", 1)
 		for _, s := range steps {
 			whole.add(s)
@@ -95,7 +95,7 @@ func TestMergedBatchEqualsSingleBatch(t *testing.T) {
 				}
 			}
 			if first.merge(second); !reflect.DeepEqual(first, whole) {
-				t.Errorf("cut before step %d: %+v, want %+v", cut, first, whole)
+				t.Errorf("cut before step %d: got %+v, want %+v", cut, first, whole)
 			}
 		}
 	})

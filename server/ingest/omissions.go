@@ -8,9 +8,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// omissions knows which objects of an agent's feeds are left out, so that the feeds'
-// messages say so until the objects are stored after all, are gone, or are told
-// again by a snapshot.
+// omissions records which objects of an agent's feeds are omitted. The feeds' messages name these
+// objects until they are stored, are deleted, or a new snapshot begins.
 type omissions struct {
 	mu    sync.Mutex
 	feeds map[accountFeed]*feedOmissions
@@ -21,10 +20,10 @@ type accountFeed struct {
 	feed    vedette.Feed
 }
 
-// feedOmissions is what one feed lacks.
+// feedOmissions records the omitted objects of one feed.
 type feedOmissions struct {
-	keys   map[vedette.Key]bool // the first maxNamedOmissions of them
-	others int                  // others
+	keys   map[vedette.Key]bool // at most maxNamedOmissions
+	others int                  // how many more
 	last   omittedObject
 }
 
@@ -35,21 +34,21 @@ func (o *feedOmissions) message() string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("an object is left out, because the database can't keep it: %s: %v", o.last.key, o.last.reason)
+		return fmt.Sprintf("1 object is left out because the database cannot store it: %s: %v", o.last.key, o.last.reason)
 	default:
-		return fmt.Sprintf("%d objects are left out, because the database can't keep them; the last is %s: %v", n, o.last.key, o.last.reason)
+		return fmt.Sprintf("%d objects are left out because the database cannot store them; the last one is %s: %v", n, o.last.key, o.last.reason)
 	}
 }
 
-// reset is called when a feed's snapshot begins.
+// reset forgets the omissions of a feed. It is called when a snapshot of the feed begins.
 func (l *omissions) reset(account vedette.AccountName, feed vedette.Feed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.feeds, accountFeed{account, feed})
 }
 
-// removeStored drops what a batch writes or deletes from what is left out, and has the
-// batch write the messages that follow from that.
+// removeStored removes objects that a batch writes or deletes from the omissions, and adds the
+// changed messages to the batch.
 func (l *omissions) removeStored(b *store.Batch, touched map[vedette.Feed]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +70,7 @@ func (l *omissions) removeLocked(account vedette.AccountName, touched map[vedett
 	}
 }
 
-// add notes objects that are left out of a batch, and has it write the messages.
+// add records objects that are omitted from a batch, and adds the changed messages to the batch.
 func (l *omissions) add(b *store.Batch, touched map[vedette.Feed]bool, omitted []omittedObject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +94,8 @@ func (l *omissions) add(b *store.Batch, touched map[vedette.Feed]bool, omitted [
 	l.writeNotesLocked(b, touched)
 }
 
-// writeNotesLocked writes into a batch what its feeds lack. A message of the agent's own
-// goes before.
+// writeNotesLocked adds the messages of the feeds to a batch. It does not replace the agent's own
+// messages.
 func (l *omissions) writeNotesLocked(b *store.Batch, touched map[vedette.Feed]bool) {
 	hasMessage := map[vedette.Feed]bool{}
 	for i := range b.Feeds {
@@ -122,8 +121,8 @@ func (l *omissions) writeNotesLocked(b *store.Batch, touched map[vedette.Feed]bo
 	}
 }
 
-// feedOf returns the feed of those that a batch told of which an object is part: the
-// one of its namespace, or else the one of all.
+// feedOf returns the feed that an object belongs to: the feed of its namespace if touched contains
+// it, or else the feed of all namespaces.
 func feedOf(touched map[vedette.Feed]bool, key vedette.Key) vedette.Feed {
 	if namespaced := (vedette.Feed{Kind: key.Kind, Namespace: key.Namespace}); touched[namespaced] {
 		return namespaced

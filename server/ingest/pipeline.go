@@ -13,43 +13,42 @@ import (
 )
 
 const (
-	maxBatchRows  = 500     // of a batch: the dialects' statements gain little beyond
-	maxBatchBytes = 1 << 20 // of a batch: what a live change may have to wait behind
-	// maxUnfinishedBytes bounds what a lane has taken and not done. An agent that keeps to its
-	// credit has less under way.
+	maxBatchRows  = 500     // per batch; more rows make the statements hardly faster
+	maxBatchBytes = 1 << 20 // per batch; a live change may have to wait for that much
+	// maxUnfinishedBytes limits what a pipeline has taken and not finished. An agent that respects
+	// its credit sends less than that.
 	maxUnfinishedBytes = 8 << 20
 )
 
-// responder is what a lane tells its agent. No method may wait, but Void.
+// responder sends a pipeline's answers to its agent. Only Revoke may block.
 type responder interface {
-	// Ack says that the first n numbered records are stored.
+	// Ack reports that the first n numbered records are stored.
 	Ack(n uint64) error
-	// Index answers a Begin, in one or more calls. The digests are the callee's from
-	// then on: they may wait to be sent for as long as the link is slow.
+	// Index answers a Begin, in one or more calls. The callee owns digests, because they may wait
+	// for a slow connection.
 	Index(account vedette.AccountName, feed vedette.Feed, digests []uint64, last bool) error
-	// Revoke says that nothing more is taken of the account in this term: it was
-	// given to another cacher, is gone, or what was said of it can't be stored.
+	// Revoke reports that no more changes of the account are accepted in this term: another agent
+	// is the cacher, the account does not exist, or its changes cannot be stored.
 	Revoke(account vedette.AccountName, term vedette.Term, reason error)
-	// SetFresh says that what the agent knew at that time is stored, but for the accounts
-	// that are stalled.
+	// SetFresh reports that everything that the agent knew at that time is stored, except for
+	// stalled accounts.
 	SetFresh(at time.Time)
-	// Stalled says that an account's changes wait, and why, while those of others go
-	// on. It may be said again with another reason.
+	// Stalled reports that an account's changes wait, and why, while other accounts continue. It
+	// may be called again with another reason.
 	Stalled(account vedette.AccountName, reason error)
-	// Resumed says that all that was put of an account that had stalled is stored.
+	// Resumed reports that all changes of a stalled account are stored.
 	Resumed(account vedette.AccountName)
 }
 
-// Pipeline is one agent's way into the store. While a batch is being committed the
-// next one fills; as soon as the commit is done it follows, so that a batch is
-// as large as the database is slow, and nothing lingers.
+// Pipeline is one agent's way into the store. While a batch is committed, the next one fills. It is
+// committed as soon as the previous commit ends, so batches grow if the database is slow and
+// nothing waits if it is fast.
 //
-// An account whose batch takes long is left to a goroutine of its own, and the lane
-// goes on with the others: what keeps one account from being written, such as a lock
-// that somebody holds, is no reason for the others to wait. Records are acknowledged
-// in their order all the same. So where such an account holds up what others may
-// have under way, it is given up: its agent asks for it again, and goes on from the
-// marks that are stored.
+// If a batch of an account takes long, a goroutine of its own continues with the account, and the
+// pipeline continues with the others. A lock on one account in the database, for example, does not
+// delay the other accounts. Records are still acknowledged in order. Therefore, if a stalled
+// account uses up what the agent may have in flight, it is revoked: its agent registers it again
+// and continues from the stored marks.
 type Pipeline struct {
 	ingest    *Ingest
 	source    string
@@ -62,22 +61,21 @@ type Pipeline struct {
 	spaceFreed      chan struct{} // closed and replaced when next was taken
 	ready           chan struct{} // holds one token while next has work
 	closed          bool
-	inProgress      []*taskSet                           // taken and not done, oldest first
-	unfinishedBytes int                                  // bytes of the tasks of inProgress that are not done
-	weight          int64                                // that they hold of the budget
-	workFinished    chan struct{}                        // closed and replaced when held has shrunk
-	queues          map[vedette.AccountName]*queue       // of accounts that have tasks
-	revoked         map[vedette.AccountName]vedette.Term // of which nothing more is taken
-	lastStored      time.Time                            // when something was last stored
-	reviewing       bool                                 // stalled accounts are looked at
-	lastWarning     time.Time                            // when it was last logged that changes wait
+	inProgress      []*taskSet                           // taken and not finished, oldest first
+	unfinishedBytes int                                  // bytes of unfinished tasks in inProgress
+	weight          int64                                // bytes of the budget that these hold
+	workFinished    chan struct{}                        // closed and replaced when unfinishedBytes has decreased
+	queues          map[vedette.AccountName]*queue       // by account, only accounts with tasks
+	revoked         map[vedette.AccountName]vedette.Term // terms of which no more changes are accepted
+	lastStored      time.Time                            // time of the last successful store
+	reviewing       bool                                 // whether a goroutine reviews stalled accounts
+	lastWarning     time.Time                            // time of the last warning that changes wait
 	acked           uint64
 }
 
-var errClosed = errors.New("the agent's lane has ended")
+var errClosed = errors.New("the agent's pipeline has ended")
 
-// Put adds a step, and waits while the batch that fills is full or the server's
-// ingest budget is used up.
+// Put adds a step. It waits while the next batch is full or the server's ingest budget is used up.
 func (p *Pipeline) Put(ctx context.Context, s Step) error {
 	if err := p.ingest.budget.Acquire(ctx, p.ingest.weight(s.Size)); err != nil {
 		return context.Cause(ctx)
@@ -96,7 +94,7 @@ func (p *Pipeline) Put(ctx context.Context, s Step) error {
 	}
 }
 
-// put returns what to wait for where the step does not fit now.
+// put adds a step, or returns a channel to wait for if the step does not fit now.
 func (p *Pipeline) put(s Step) (wait <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +113,7 @@ func (p *Pipeline) put(s Step) (wait <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// Run commits what is put until ctx ends or the agent can't be answered.
+// Run commits what Put adds, until ctx ends or the agent cannot be answered.
 func (p *Pipeline) Run(ctx context.Context) error {
 	defer p.shutDown()
 	group, ctx := errgroup.WithContext(ctx)
@@ -141,7 +139,7 @@ func (p *Pipeline) run(ctx context.Context, group *errgroup.Group) error {
 	}
 }
 
-// awaitCapacity waits while accounts that stalled hold too much.
+// awaitCapacity waits while stalled accounts hold too many bytes.
 func (p *Pipeline) awaitCapacity(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -173,7 +171,7 @@ func (p *Pipeline) take() *taskSet {
 	return w
 }
 
-// shutDown gives back what the lane holds of the budget, and lets no more in.
+// shutDown returns the pipeline's bytes to the budget and rejects further steps.
 func (p *Pipeline) shutDown() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,8 +180,8 @@ func (p *Pipeline) shutDown() {
 	p.weight, p.pending.weight = 0, 0
 }
 
-// startTask does a task, or has it done after those before it of the same account. It
-// waits for it, but not long.
+// startTask executes a task, or queues it behind earlier tasks of the same account. It waits for it
+// at most maxTaskWait.
 func (p *Pipeline) startTask(ctx context.Context, group *errgroup.Group, t *task) error {
 	if t.isHeartbeat() {
 		p.responder.SetFresh(t.step.Time)
@@ -209,8 +207,8 @@ func (p *Pipeline) startTask(ctx context.Context, group *errgroup.Group, t *task
 	return nil
 }
 
-// finishTask notes that a task is done, and acknowledges what is stored up to where
-// nothing is missing.
+// finishTask marks a task as finished, and acknowledges all records before the first unfinished
+// one.
 func (p *Pipeline) finishTask(t *task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

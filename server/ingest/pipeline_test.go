@@ -17,7 +17,7 @@ import (
 
 var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 
-// fakeResponder hears what a lane replies.
+// fakeResponder records the answers of a pipeline.
 type fakeResponder struct {
 	mu    sync.Mutex
 	state response
@@ -28,10 +28,10 @@ type response struct {
 	revoked error
 	fresh   time.Time
 
-	stalled error // nil once it goes on
+	stalled error // nil after Resumed
 }
 
-// current returns what was heard so far.
+// current returns the answers so far.
 func (a *fakeResponder) current() response {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,8 +58,8 @@ func (a *fakeResponder) Stalled(_ vedette.AccountName, reason error) {
 }
 func (a *fakeResponder) Resumed(vedette.AccountName) { a.update(func(h *response) { h.stalled = nil }) }
 
-// newTestPipeline is a store with an account whose Pods are declared, and a lane to it
-// through whatever stands before it.
+// newTestPipeline returns a store with an account that has declared Pods, and a pipeline that
+// writes to it through wrap.
 func newTestPipeline(t *testing.T, wrap func(*store.Store) feedStore) (*store.Store, *Pipeline, *fakeResponder, vedette.Term) {
 	t.Helper()
 	ctx := context.Background()
@@ -73,7 +73,7 @@ func newTestPipeline(t *testing.T, wrap func(*store.Store) feedStore) (*store.St
 	return st, New(Config{}, wrap(st), NewHub(), log).NewPipeline("host", a, log), a, term
 }
 
-// registerAccount registers an account whose Pods are declared.
+// registerAccount registers an account that has declared Pods.
 func registerAccount(t *testing.T, st *store.Store) vedette.Term {
 	t.Helper()
 	ctx := context.Background()
@@ -99,7 +99,7 @@ func upsert(term vedette.Term, name string, version int) Step {
 	}}
 }
 
-// run commits what was put, and ends.
+// run commits what was put, and ends the pipeline.
 func run(t *testing.T, p *Pipeline) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -108,7 +108,7 @@ func run(t *testing.T, p *Pipeline) {
 	synctest.Wait()
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("the lane ended with %v", err)
+		t.Errorf("Run: got %v", err)
 	}
 }
 
@@ -147,19 +147,19 @@ func TestUnstorableObjectIsOmittedFromItsBatch(t *testing.T) {
 		}
 		run(t, p)
 		if got := storedVersions(t, st); len(got) != 19 || responses.current().acked != 20 || responses.current().revoked != nil {
-			t.Errorf("%d objects are stored, %d records acknowledged, void: %v; want 19, 20 and no void", len(got), responses.current().acked, responses.current().revoked)
+			t.Errorf("got %d objects stored, %d records acknowledged, revoked: %v, want 19, 20 and not revoked", len(got), responses.current().acked, responses.current().revoked)
 		}
 		if n := p.ingest.Omitted(); n != 1 {
-			t.Errorf("%d objects were counted as left out", n)
+			t.Errorf("got %d objects counted as omitted", n)
 		}
 		feeds, err := st.Feeds(context.Background(), "prod")
 		if err != nil || feeds[0].Mark != "20" {
-			t.Errorf("the mark is %+v, %v; want 20", feeds, err)
+			t.Errorf("got mark %+v, error %v, want mark 20", feeds, err)
 		}
 	})
 }
 
-// unavailableStore is a store whose database does not answer the first few times.
+// unavailableStore is a store whose database does not answer the first calls.
 type unavailableStore struct {
 	*store.Store
 	mu    sync.Mutex
@@ -172,7 +172,7 @@ func (w *unavailableStore) Commit(ctx context.Context, b store.Batch) ([]store.C
 	unavailable := w.times >= 0
 	w.mu.Unlock()
 	if unavailable {
-		return nil, vedette.Errorf(vedette.Unavailable, "the database is away")
+		return nil, vedette.Errorf(vedette.Unavailable, "the database is unavailable")
 	}
 	return w.Store.Commit(ctx, b)
 }
@@ -187,12 +187,12 @@ func TestChangesWaitWhileTheDatabaseIsUnavailable(t *testing.T) {
 		go func() { done <- p.Run(ctx) }()
 		synctest.Wait()
 		if responses.current().acked != 0 || len(storedVersions(t, st)) != 0 {
-			t.Errorf("%d records are acknowledged while the database is away", responses.current().acked)
+			t.Errorf("got %d records acknowledged while the database is unavailable, want 0", responses.current().acked)
 		}
-		time.Sleep(time.Minute) // the bubble's
+		time.Sleep(time.Minute) // bubble time
 		synctest.Wait()
 		if responses.current().acked != 1 || storedVersions(t, st)["web"] != "1" || responses.current().revoked != nil {
-			t.Errorf("%d records acknowledged, %v stored, void %v after the database is back", responses.current().acked, storedVersions(t, st), responses.current().revoked)
+			t.Errorf("got %d records acknowledged, %v stored, revoked %v after the database is back", responses.current().acked, storedVersions(t, st), responses.current().revoked)
 		}
 		cancel()
 		<-done
@@ -209,13 +209,13 @@ func TestTakenOverAccountIsRevoked(t *testing.T) {
 		putAll(t, p, upsert(term, "late", 1))
 		run(t, p)
 		if len(storedVersions(t, st)) != 0 || !errors.Is(responses.current().revoked, store.ErrTerm) || responses.current().acked != 1 {
-			t.Errorf("%v stored, void %v, %d acknowledged; want nothing, ErrTerm and 1", storedVersions(t, st), responses.current().revoked, responses.current().acked)
+			t.Errorf("got %v stored, revoked %v, %d acknowledged, want none, ErrTerm and 1", storedVersions(t, st), responses.current().revoked, responses.current().acked)
 		}
 	})
 }
 
-// TestFreshnessIsSetAfterTheCommit asks that a pulse counts only once what stood
-// before it is stored.
+// TestFreshnessIsSetAfterTheCommit checks that a heartbeat counts only after everything before it
+// is stored.
 func TestFreshnessIsSetAfterTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { return &unavailableStore{Store: st, times: 1} })
@@ -227,23 +227,23 @@ func TestFreshnessIsSetAfterTheCommit(t *testing.T) {
 		go func() { done <- p.Run(ctx) }()
 		synctest.Wait()
 		if !responses.current().fresh.IsZero() {
-			t.Error("the account is called fresh before its change is stored")
+			t.Error("freshness was set before the change was stored")
 		}
-		time.Sleep(10 * time.Second) // the bubble's
+		time.Sleep(10 * time.Second) // bubble time
 		synctest.Wait()
 		if !responses.current().fresh.Equal(at) {
-			t.Errorf("fresh at %v, want %v", responses.current().fresh, at)
+			t.Errorf("got fresh at %v, want %v", responses.current().fresh, at)
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestUpsertAfterDropIsKept has a batch that holds an object which can't be stored,
-// so that it is stored in pieces. It tells of another one that a snapshot had not
-// found, and the watch did, as it was.
+// TestUpsertAfterDropIsKept stores a batch in pieces, because it contains an object that cannot be
+// stored. The batch drops an object that a snapshot had not found, and then adds it again unchanged
+// because the watch reported it.
 func TestUpsertAfterDropIsKept(t *testing.T) {
-	for range 10 { // the pieces differ
+	for range 10 { // the pieces vary
 		synctest.Test(t, func(t *testing.T) {
 			st, p, _, term := newTestPipeline(t, passThrough)
 			defer st.Close()
@@ -260,13 +260,13 @@ func TestUpsertAfterDropIsKept(t *testing.T) {
 			putAll(t, p, drop, upsert(term, "web", 1), upsert(term, "bad\x00name", 2), upsert(term, "new", 3))
 			run(t, p)
 			if got := storedVersions(t, st); fmt.Sprint(got) != "map[new:3 web:1]" {
-				t.Errorf("stored are %v; want web at 1 and new at 3", got)
+				t.Errorf("got %v stored, want web at 1 and new at 3", got)
 			}
 		})
 	}
 }
 
-// partialStore is a store that stops to answer when it has stored a part.
+// partialStore is a store that fails after it has stored a part.
 type partialStore struct {
 	*store.Store
 	stopped bool
@@ -278,11 +278,11 @@ func (w *partialStore) Commit(ctx context.Context, b store.Batch) ([]store.Chang
 	}
 	w.stopped = true
 	changes, err := w.Store.Commit(ctx, store.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:1]})
-	return changes, errors.Join(err, vedette.Errorf(vedette.Unavailable, "the database is away"))
+	return changes, errors.Join(err, vedette.Errorf(vedette.Unavailable, "the database is unavailable"))
 }
 
-// TestPartialCommitIsPublished holds that what was stored before the database went away is told to
-// those who follow, who would not hear of it when the rest is.
+// TestPartialCommitIsPublished checks that changes that were stored before an error are published
+// at once, because the retry does not report them again.
 func TestPartialCommitIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, p, _, term := newTestPipeline(t, func(st *store.Store) feedStore { return &partialStore{Store: st} })
@@ -292,10 +292,10 @@ func TestPartialCommitIsPublished(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- p.Run(ctx) }()
-		time.Sleep(time.Second) // the bubble's
+		time.Sleep(time.Second) // bubble time
 		synctest.Wait()
 		if got := len(subscription.Changes()); got != 2 {
-			t.Errorf("%d changes were told, want 2", got)
+			t.Errorf("got %d changes published, want 2", got)
 		}
 		cancel()
 		<-done

@@ -9,37 +9,36 @@ import (
 )
 
 const (
-	// maxTaskWait is how long an account's task may keep the other accounts of its
-	// agent waiting.
+	// maxTaskWait is how long an account's task may delay the other accounts of its agent.
 	maxTaskWait = time.Second
-	// maxStall is how long an account may be stalled while others may want room, and
-	// minBlockedBytes how many bytes that are not acknowledged, its own included, say that
-	// they may: an agent has 512 KiB of snapshots under way, or more where that goes
-	// well, and some MiB of all. Once that is used up nothing tells that others wait.
-	// An agent counts a small record as more than the server does.
+	// maxStall is how long an account may be stalled while other accounts need capacity. They need
+	// it if at least minBlockedBytes are not acknowledged, including the account's own: an agent
+	// sends 512 KiB of snapshots ahead, or more if that goes well, and a few MiB in total. Once an
+	// agent has used that up, it cannot send anything that would show that others wait. The limit
+	// is low because an agent counts small records as larger than the server does.
 	maxStall        = 10 * time.Second
 	minBlockedBytes = 256 << 10
 )
 
-// queue holds an account's tasks that are not done, in their order. One goroutine
-// works it off, and is gone with the queue when that is empty.
+// queue holds an account's unfinished tasks in order. One goroutine executes them and ends when the
+// queue is empty.
 type queue struct {
 	account vedette.AccountName
-	idle    chan struct{} // closed when the queue is empty and gone
+	idle    chan struct{} // closed when the queue is empty and removed
 
-	// Guarded by Lane.mu.
+	// The fields below are guarded by Pipeline.mu.
 	tasks       []*task
-	stalled     bool      // the lane goes on meanwhile
-	taskStarted time.Time // when the task that is being done was begun
+	stalled     bool      // whether the pipeline continues without waiting
+	taskStarted time.Time // start of the current task
 	abort       context.CancelCauseFunc
 	logged      bool
 }
 
-// errBlocking ends the tries of an account that others have waited for long enough.
-var errBlocking = errors.New("it held up other accounts of its agent, and is begun again from what is stored")
+// errBlocking ends the retries of an account that has blocked others for too long.
+var errBlocking = errors.New("the account blocked other accounts of its agent, so it restarts from what is stored")
 
-// enqueue puts a task into its account's queue, and reports whether that has stalled;
-// else it is a new one, which is to be worked off.
+// enqueue adds a task to its account's queue, and reports whether that queue has stalled. If it has
+// not, the queue is new and the caller must run it.
 func (p *Pipeline) enqueue(t *task) (q *queue, stalled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,8 +52,8 @@ func (p *Pipeline) enqueue(t *task) (q *queue, stalled bool) {
 	return q, stalled
 }
 
-// runQueue does a queue's tasks until there are none. Its error is ctx's, or that the
-// agent can't be answered.
+// runQueue executes a queue's tasks until it is empty. It fails if ctx ends or the agent cannot be
+// answered.
 func (p *Pipeline) runQueue(ctx context.Context, q *queue) error {
 	for {
 		t, merged := p.nextTask(q)
@@ -72,8 +71,8 @@ func (p *Pipeline) runQueue(ctx context.Context, q *queue) error {
 	}
 }
 
-// nextTask takes a queue's next task, and those that were merged into it. Where there is
-// none the queue is gone.
+// nextTask returns a queue's next task, and the tasks that were merged into it. If there is none,
+// it removes the queue.
 func (p *Pipeline) nextTask(q *queue) (next *task, merged []*task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +90,7 @@ func (p *Pipeline) nextTask(q *queue) (next *task, merged []*task) {
 	return nil, nil
 }
 
-// runTask does a task, unless its account is void.
+// runTask executes a task, unless its account is revoked.
 func (p *Pipeline) runTask(ctx context.Context, q *queue, t *task) error {
 	if p.isRevoked(q.account, t.term()) {
 		return nil
@@ -108,8 +107,7 @@ func (p *Pipeline) runTask(ctx context.Context, q *queue, t *task) error {
 	return err
 }
 
-// isRevoked reports whether nothing more is taken of an account in a term. A later term
-// ends that.
+// isRevoked reports whether an account is revoked in a term. A later term ends the revocation.
 func (p *Pipeline) isRevoked(account vedette.AccountName, term vedette.Term) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +118,7 @@ func (p *Pipeline) isRevoked(account vedette.AccountName, term vedette.Term) boo
 	return ok && term <= revokedTerm
 }
 
-// stall lets the lane go on without a queue, if that is not empty by now.
+// stall lets the pipeline continue without waiting for a queue, unless the queue has become empty.
 func (p *Pipeline) stall(q *queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,14 +126,14 @@ func (p *Pipeline) stall(q *queue) {
 		return
 	}
 	q.stalled = true
-	p.responder.Stalled(q.account, vedette.Errorf(vedette.Unavailable, "its changes wait for the database, which takes long over them"))
+	p.responder.Stalled(q.account, vedette.Errorf(vedette.Unavailable, "the account's changes wait for the database, which takes long to store them"))
 	if !p.reviewing {
 		p.reviewing = true
 		time.AfterFunc(maxStall, p.reviewStalled)
 	}
 }
 
-// reviewStalled gives accounts up that hold up others.
+// reviewStalled revokes accounts that block others.
 func (p *Pipeline) reviewStalled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +143,7 @@ func (p *Pipeline) reviewStalled() {
 	}
 	for _, q := range p.queues {
 		stalled = stalled || q.stalled
-		// Where nothing at all is done, it is not this account that is in the way.
+		// If nothing at all is stored, the cause is not this account.
 		if q.stalled && q.abort != nil && time.Since(q.taskStarted) >= maxStall && total >= minBlockedBytes && p.lastStored.After(q.taskStarted) {
 			q.abort(errBlocking)
 		}
@@ -155,15 +153,15 @@ func (p *Pipeline) reviewStalled() {
 	}
 }
 
-// waitingError says why changes wait, in words that may be shown.
+// waitingError returns the reason why changes wait, as it may be shown to users.
 func waitingError(err error) error {
 	if vedette.KindOf(err) == "" {
-		return vedette.Errorf(vedette.Unavailable, "its changes wait, and are tried again: the database fails with an error that this server does not know, which is in the server's log")
+		return vedette.Errorf(vedette.Unavailable, "the account's changes wait and are retried: unknown error of the database, see the server's log")
 	}
-	return vedette.Errorf(vedette.Unavailable, "its changes wait, and are tried again: %w", err)
+	return vedette.Errorf(vedette.Unavailable, "the account's changes wait and are retried: %w", err)
 }
 
-// reportWaiting notes why a queue's task is not done yet.
+// reportWaiting reports why a queue's task is not finished.
 func (p *Pipeline) reportWaiting(q *queue, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,10 +172,10 @@ func (p *Pipeline) reportWaiting(q *queue, err error) {
 		return
 	}
 	q.logged = true
-	if time.Since(p.lastWarning) < maxStall { // all accounts may wait at once
+	if time.Since(p.lastWarning) < maxStall { // limited, because all accounts may wait at once
 		p.log.Debug("changes wait for the database", "account", q.account, "error", err)
 		return
 	}
 	p.lastWarning = time.Now()
-	p.log.Warn("changes wait for the database; tried again", "account", q.account, "error", err)
+	p.log.Warn("retrying: changes wait for the database", "account", q.account, "error", err)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// failingStore is a store whose database fails, until it is mended, over each batch that has
-// an object called bad.
+// failingStore is a store that fails, until it is fixed, on each batch that contains an object
+// called bad.
 type failingStore struct {
 	*store.Store
 	err      error
@@ -34,8 +34,8 @@ func (w *failingStore) Commit(ctx context.Context, b store.Batch) ([]store.Chang
 	return w.Store.Commit(ctx, b)
 }
 
-// TestOnlyUnstorableDataIsOmitted holds that an object is left out for an error that names its
-// data, and for no other: all else is tried until it is done, and the mark waits.
+// TestOnlyUnstorableDataIsOmitted checks that an object is omitted only for an error about its
+// data. After any other error it is retried, and the mark does not advance.
 func TestOnlyUnstorableDataIsOmitted(t *testing.T) {
 	for _, tt := range []struct {
 		err    error
@@ -46,8 +46,8 @@ func TestOnlyUnstorableDataIsOmitted(t *testing.T) {
 		{fmt.Errorf("upsert 3 rows: %w", sql.ErrTxDone), false},
 		{driver.ErrBadConn, false},
 		{io.ErrUnexpectedEOF, false},
-		{errors.New("an error that nobody knows"), false},
-		{vedette.Errorf(vedette.Unavailable, "the database is away"), false},
+		{errors.New("an unknown error"), false},
+		{vedette.Errorf(vedette.Unavailable, "the database is unavailable"), false},
 	} {
 		t.Run(tt.err.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,25 +58,25 @@ func TestOnlyUnstorableDataIsOmitted(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error, 1)
 				go func() { done <- p.Run(ctx) }()
-				time.Sleep(time.Minute) // the bubble's
+				time.Sleep(time.Minute) // bubble time
 				synctest.Wait()
 				if tt.isData {
 					if got := storedVersions(t, st); len(got) != 2 || responses.current().acked != 3 || feedMark(t, st) != "3" {
-						t.Errorf("%v are stored, %d acknowledged, the mark is %s; want 2, 3 and 3", got, responses.current().acked, feedMark(t, st))
+						t.Errorf("got %v stored, %d acknowledged, mark %s, want 2, 3 and 3", got, responses.current().acked, feedMark(t, st))
 					}
 				} else {
 					if responses.current().acked != 0 || feedMark(t, st) != "" || responses.current().revoked != nil || p.ingest.Omitted() != 0 {
-						t.Errorf("%+v, the mark is %q, %d are left out; want all to wait", responses.current(), feedMark(t, st), p.ingest.Omitted())
+						t.Errorf("got %+v, mark %q, %d omitted, want all to wait", responses.current(), feedMark(t, st), p.ingest.Omitted())
 					}
 					if responses.current().stalled == nil || vedette.KindOf(responses.current().stalled) != vedette.Unavailable {
-						t.Errorf("nobody is told why the account waits, but %v", responses.current().stalled)
+						t.Errorf("got reason %v for the wait", responses.current().stalled)
 					}
 				}
 				failing.repaired.Store(true)
-				time.Sleep(time.Minute) // the bubble's
+				time.Sleep(time.Minute) // bubble time
 				synctest.Wait()
 				if got := storedVersions(t, st); !tt.isData && (len(got) != 3 || responses.current().acked != 3 || feedMark(t, st) != "3" || responses.current().stalled != nil) {
-					t.Errorf("when the database is well: %v stored, %+v, the mark is %s", got, responses.current(), feedMark(t, st))
+					t.Errorf("after the database was fixed: got %v stored, %+v, mark %s", got, responses.current(), feedMark(t, st))
 				}
 				cancel()
 				<-done
@@ -91,16 +91,16 @@ func feedRow(t *testing.T, st *store.Store) store.FeedStatus {
 	t.Helper()
 	feeds, err := st.Feeds(context.Background(), "prod")
 	if err != nil || len(feeds) != 1 {
-		t.Fatalf("feeds %v, %v", feeds, err)
+		t.Fatalf("got feeds %v, error %v", feeds, err)
 	}
 	return feeds[0]
 }
 
-// TestFeedMessageNamesOmittedObjects follows the message of a feed with an object that can't
-// be stored, until it can be.
+// TestFeedMessageNamesOmittedObjects checks the message of a feed while an object cannot be stored,
+// and afterwards.
 func TestFeedMessageNamesOmittedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failing := &failingStore{err: fmt.Errorf("%w: it is too long", store.ErrData)}
+		failing := &failingStore{err: fmt.Errorf("%w: value too long", store.ErrData)}
 		st, p, _, term := newTestPipeline(t, func(st *store.Store) feedStore { failing.Store = st; return failing })
 		defer st.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -110,36 +110,36 @@ func TestFeedMessageNamesOmittedObjects(t *testing.T) {
 		for _, tt := range []struct {
 			why  string
 			step Step
-			want string // of the message, in part; empty for none
+			want string // part of the message; "" means no message
 		}{
-			{"the object comes", upsert(term, "bad", 1), "an object is left out, because the database can't keep it: Pod default/bad: "},
-			{"another comes", upsert(term, "good", 2), "Pod default/bad: the database can't keep this data: it is too long"},
-			{"the snapshot ends", end, "Pod default/bad"},
-			{"a snapshot begins", Step{Type: Begin, Account: "prod", Term: term, Feed: pods}, ""},
-			{"it tells the object again", upsert(term, "bad", 3), "Pod default/bad"},
-			{"it ends", end, "Pod default/bad"},
-			{"the object goes", Step{Type: Delete, Account: "prod", Term: term, Feed: pods, Object: vedette.Object{Key: upsert(term, "bad", 4).Object.Key}}, ""},
-			{"it comes back", upsert(term, "bad", 5), "Pod default/bad"},
+			{"object added", upsert(term, "bad", 1), "1 object is left out because the database cannot store it: Pod default/bad: "},
+			{"another object added", upsert(term, "good", 2), "Pod default/bad: " + store.ErrData.Error() + ": value too long"},
+			{"snapshot ended", end, "Pod default/bad"},
+			{"snapshot begun", Step{Type: Begin, Account: "prod", Term: term, Feed: pods}, ""},
+			{"object in the snapshot", upsert(term, "bad", 3), "Pod default/bad"},
+			{"second snapshot ended", end, "Pod default/bad"},
+			{"object deleted", Step{Type: Delete, Account: "prod", Term: term, Feed: pods, Object: vedette.Object{Key: upsert(term, "bad", 4).Object.Key}}, ""},
+			{"object added again", upsert(term, "bad", 5), "Pod default/bad"},
 		} {
 			putAll(t, p, tt.step)
 			synctest.Wait()
 			if got := feedRow(t, st).Message; !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
-				t.Errorf("%s: the feed says %q, want %q", tt.why, got, tt.want)
+				t.Errorf("%s: got message %q, want %q", tt.why, got, tt.want)
 			}
 		}
 		failing.repaired.Store(true)
 		putAll(t, p, upsert(term, "bad", 6))
 		synctest.Wait()
 		if got := feedRow(t, st); got.Message != "" || storedVersions(t, st)["bad"] != "6" {
-			t.Errorf("the object is stored after all, and the feed says %q", got.Message)
+			t.Errorf("after the object was stored: got message %q, want none", got.Message)
 		}
 		cancel()
 		<-done
 	})
 }
 
-// blockedStore is a store with an account that can't be written, as when somebody holds its
-// row, until it is open.
+// blockedStore is a store whose account prod cannot be written until open is called, as if its row
+// were locked.
 type blockedStore struct {
 	*store.Store
 	unblock chan struct{}
@@ -177,9 +177,8 @@ func forOtherAccount(s Step, term vedette.Term, size int) Step {
 	return s
 }
 
-// TestStalledAccountDoesNotBlockOthers has an account that can't be written. The other one of
-// its agent goes on, and is fresh; when the first can be written again nothing is
-// missing.
+// TestStalledAccountDoesNotBlockOthers makes one account unwritable. The agent's other account must
+// be stored and be fresh. Once the first account is writable again, nothing may be missing.
 func TestStalledAccountDoesNotBlockOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := &blockedStore{unblock: make(chan struct{})}
@@ -193,23 +192,23 @@ func TestStalledAccountDoesNotBlockOthers(t *testing.T) {
 		synctest.Wait()
 		at := time.Now()
 		putAll(t, p, forOtherAccount(upsert(0, "free", 1), otherTerm, 100), upsert(term, "held", 2), Step{Type: Heartbeat, Time: at})
-		time.Sleep(2 * maxTaskWait) // the bubble's
+		time.Sleep(2 * maxTaskWait) // bubble time
 		synctest.Wait()
 		if got := storedVersions(t, st); got["free"] != "1" || got["held"] != "" || !responses.current().fresh.Equal(at) || responses.current().stalled == nil || responses.current().acked != 0 {
-			t.Errorf("%v are stored and the agent hears %+v; want the free one stored, and no more acknowledged than is stored", got, responses.current())
+			t.Errorf("got %v stored and responses %+v, want the free account stored and only stored records acknowledged", got, responses.current())
 		}
 		close(blocked.unblock)
 		synctest.Wait()
 		if got := storedVersions(t, st); got["held"] != "2" || responses.current().acked != 3 || responses.current().stalled != nil || responses.current().revoked != nil {
-			t.Errorf("%v are stored and the agent hears %+v when the account is free", got, responses.current())
+			t.Errorf("after the account was unblocked: got %v stored and responses %+v", got, responses.current())
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestBlockingAccountIsRevoked has one that can't be written while others have more
-// to send than an agent may have under way.
+// TestBlockingAccountIsRevoked makes an account unwritable while other accounts send more than an
+// agent may have in flight.
 func TestBlockingAccountIsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := &blockedStore{unblock: make(chan struct{})}
@@ -220,18 +219,18 @@ func TestBlockingAccountIsRevoked(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- p.Run(ctx) }()
 		putAll(t, p, upsert(term, "held", 1))
-		time.Sleep(2 * maxTaskWait) // the bubble's
+		time.Sleep(2 * maxTaskWait) // bubble time
 		putAll(t, p, forOtherAccount(upsert(0, "free", 1), otherTerm, minBlockedBytes), upsert(term, "held", 2))
-		time.Sleep(2 * maxStall) // the bubble's
+		time.Sleep(2 * maxStall) // bubble time
 		synctest.Wait()
-		if responses.current().acked != 3 || responses.current().revoked == nil || !strings.Contains(responses.current().revoked.Error(), "it held up other accounts of its agent") {
-			t.Errorf("the agent hears %+v; want all acknowledged, and the account void", responses.current())
+		if responses.current().acked != 3 || responses.current().revoked == nil || !strings.Contains(responses.current().revoked.Error(), "the account blocked other accounts of its agent") {
+			t.Errorf("got responses %+v, want all acknowledged and the account revoked", responses.current())
 		}
 		close(blocked.unblock)
 		putAll(t, p, upsert(term, "held", 3))
 		synctest.Wait()
 		if got := storedVersions(t, st); got["held"] != "" || feedMark(t, st) != "" {
-			t.Errorf("%v are stored at the mark %s of an account that was given up: what was before is missing", got, feedMark(t, st))
+			t.Errorf("revoked account: got %v stored at mark %s, so changes before the mark are missing", got, feedMark(t, st))
 		}
 		nextTerm, err := st.Acquire(ctx, "prod", store.Holder{Agent: "a", Server: "s"})
 		if err != nil {
@@ -240,15 +239,15 @@ func TestBlockingAccountIsRevoked(t *testing.T) {
 		putAll(t, p, upsert(nextTerm, "held", 3))
 		synctest.Wait()
 		if got := storedVersions(t, st); got["held"] != "3" || responses.current().acked != 5 {
-			t.Errorf("%v are stored in the next term, %d are acknowledged", got, responses.current().acked)
+			t.Errorf("in the next term: got %v stored, %d acknowledged", got, responses.current().acked)
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestBlockingAccountThatUsesTheWholeBudgetIsRevoked has one that can't be written, and has used up
-// what its agent may have under way: that of the others can't even be sent.
+// TestBlockingAccountThatUsesTheWholeBudgetIsRevoked makes an account unwritable that has used up
+// what its agent may have in flight, so that the other accounts cannot even send.
 func TestBlockingAccountThatUsesTheWholeBudgetIsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := &blockedStore{unblock: make(chan struct{})}
@@ -259,22 +258,22 @@ func TestBlockingAccountThatUsesTheWholeBudgetIsRevoked(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- p.Run(ctx) }()
 		putAll(t, p, upsert(term, "held", 1))
-		time.Sleep(2 * maxTaskWait) // the bubble's
+		time.Sleep(2 * maxTaskWait) // bubble time
 		large := upsert(term, "held", 2)
-		large.Size = 512 << 10 // as little as agents let of snapshots be under way
+		large.Size = 512 << 10 // the least that agents send ahead of a snapshot
 		putAll(t, p, forOtherAccount(upsert(0, "free", 1), otherTerm, 100), large)
-		time.Sleep(2 * maxStall) // the bubble's
+		time.Sleep(2 * maxStall) // bubble time
 		synctest.Wait()
 		if responses.current().acked != 3 || responses.current().revoked == nil {
-			t.Errorf("the agent hears %+v; want all acknowledged, and the account void", responses.current())
+			t.Errorf("got responses %+v, want all acknowledged and the account revoked", responses.current())
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestUnavailableDatabaseRevokesNoAccount has nothing be written at all, for long: no
-// account is in the way of another then.
+// TestUnavailableDatabaseRevokesNoAccount checks that no account is revoked if nothing at all can
+// be stored, even for long.
 func TestUnavailableDatabaseRevokesNoAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unavailable := &unavailableStore{times: 1000}
@@ -285,21 +284,21 @@ func TestUnavailableDatabaseRevokesNoAccount(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- p.Run(ctx) }()
 		putAll(t, p, upsert(term, "one", 1), forOtherAccount(upsert(0, "two", 1), otherTerm, minBlockedBytes))
-		time.Sleep(10 * time.Minute) // the bubble's
+		time.Sleep(10 * time.Minute) // bubble time
 		synctest.Wait()
 		if responses.current().revoked != nil || responses.current().acked != 0 {
-			t.Errorf("the agent hears %+v", responses.current())
+			t.Errorf("got responses %+v", responses.current())
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestNothingIsStoredAfterARevocation holds that what an account's agent sent before it heard of
-// the refusal is not stored: its mark would be beyond what was refused.
+// TestNothingIsStoredAfterARevocation checks that nothing is stored that the agent sent before it
+// received the revocation, because a later mark would skip the rejected changes.
 func TestNothingIsStoredAfterARevocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failing := &failingStore{err: vedette.Errorf(vedette.Invalid, "this makes no sense")}
+		failing := &failingStore{err: vedette.Errorf(vedette.Invalid, "invalid data")}
 		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { failing.Store = st; return failing })
 		defer st.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -310,7 +309,7 @@ func TestNothingIsStoredAfterARevocation(t *testing.T) {
 		putAll(t, p, upsert(term, "good", 2))
 		synctest.Wait()
 		if got := storedVersions(t, st); responses.current().revoked == nil || len(got) != 0 || feedMark(t, st) != "" || responses.current().acked != 2 {
-			t.Errorf("%v are stored at the mark %q, and the agent hears %+v", got, feedMark(t, st), responses.current())
+			t.Errorf("got %v stored at mark %q, responses %+v", got, feedMark(t, st), responses.current())
 		}
 		cancel()
 		<-done

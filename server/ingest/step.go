@@ -14,8 +14,8 @@ type Step struct {
 	Term    vedette.Term
 	Feed    vedette.Feed
 
-	Object  vedette.Object // of an Upsert; its key of a Delete
-	Mark    vedette.Mark   // that the feed has reached; empty where the step moves none
+	Object  vedette.Object // of an Upsert; only the key of a Delete
+	Mark    vedette.Mark   // that the feed has reached; empty if the step does not move it
 	Digests []uint64       // of a Drop
 	State   vedette.FeedState
 	Message string
@@ -24,10 +24,10 @@ type Step struct {
 	Feeds         []store.DeclaredFeed // of a Declare
 	UnknownGroups []string
 
-	Size int // bytes that the record took before compression
+	Size int // size of the record in bytes before compression
 }
 
-// StepType says what a step is.
+// StepType is the type of a step.
 type StepType int
 
 // The types of a Step.
@@ -41,5 +41,5 @@ const (
 	Bookmark
 	Status
 	Heartbeat
-	Skip // changes nothing, and is acknowledged like any other
+	Skip // changes nothing, and is acknowledged like the others
 )

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// How fast the other side must be. A line at these rates takes hours for what is
-// large, but it gets there; what is slower only keeps memory and a connection.
+// Limits for slow clients. A client at these rates needs hours for a large body but completes. A
+// slower one only occupies memory and a connection.
 const (
-	idleTimeout  = 30 * time.Second // without a byte of a body, and before rates count
-	minReadRate  = 1 << 10          // bytes of a body per second
-	minWriteRate = 64 << 10         // bytes of an answer per second
+	idleTimeout  = 30 * time.Second // maximum time without a byte of a body, and before rates apply
+	minReadRate  = 1 << 10          // bytes of a request body per second
+	minWriteRate = 64 << 10         // bytes of a response per second
 )
 
-// ErrSlowBody is the error of reading a body that comes too slowly.
-var ErrSlowBody = errors.New("it came too slowly: 1 KiB a second is the least, and 30 s without a byte the most")
+// ErrSlowBody is the error of reading a request body that arrives too slowly.
+var ErrSlowBody = errors.New("the body arrived too slowly: the minimum is 1 KiB per second, without a gap of more than 30 s")
 
-// Deadlines ends requests whose bodies come too slowly, with ErrSlowBody to whoever
-// reads them, and breaks the connection of those who take their answers too slowly.
-// A handler that begins to write should have all that it writes. One that sends as
-// things happen sets write deadlines of its own, and is left alone.
+// Deadlines ends requests whose bodies arrive too slowly, by failing reads with ErrSlowBody, and
+// closes connections whose clients read responses too slowly. It expects a handler that begins to
+// write to have the whole response ready. Handlers that stream must set their own write deadlines,
+// which Deadlines then leaves alone.
 func Deadlines(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		_ = control.SetWriteDeadline(time.Time{}) // the one of the connection's last request may stand
+		_ = control.SetWriteDeadline(time.Time{}) // the deadline of the connection's last request may still be set
 		if r.Body != nil && r.Body != http.NoBody {
 			b := &deadlineBody{ReadCloser: r.Body, control: control, start: time.Now()}
 			b.extend()
@@ -36,7 +36,7 @@ func Deadlines(next http.Handler) http.Handler {
 	})
 }
 
-// deadlineBody is a request's body with a deadline that progress moves.
+// deadlineBody is a request body whose read deadline moves with progress.
 type deadlineBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -44,7 +44,6 @@ type deadlineBody struct {
 	read    int64
 }
 
-// Read implements io.Reader.
 func (b *deadlineBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
@@ -54,8 +53,8 @@ func (b *deadlineBody) Read(p []byte) (int, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = ErrSlowBody
 	default:
-		// From here on the server reads, to see whether the caller leaves: that must
-		// not end at a deadline.
+		// From here on net/http reads from the connection to detect that the client leaves, which
+		// must not end at a deadline.
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
@@ -66,28 +65,28 @@ func (b *deadlineBody) extend() {
 	if next := time.Now().Add(idleTimeout); next.Before(deadline) {
 		deadline = next
 	}
-	_ = b.control.SetReadDeadline(deadline) // where deadlines are not supported there are none
+	_ = b.control.SetReadDeadline(deadline) // an error means that deadlines are not supported
 }
 
-// deadlineWriter is an answer with a deadline that grows with what is written.
+// deadlineWriter is a response whose write deadline grows with the bytes written.
 type deadlineWriter struct {
 	http.ResponseWriter
 	control        *http.ResponseController
-	start          time.Time // of writing
+	start          time.Time // of the response
 	written        int64
-	hasOwnDeadline bool // the handler sets deadlines
+	hasOwnDeadline bool // whether the handler sets deadlines itself
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is called by http.ResponseController.
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// SetWriteDeadline is for http.ResponseController.
+// SetWriteDeadline is called by http.ResponseController.
 func (w *deadlineWriter) SetWriteDeadline(t time.Time) error {
 	w.hasOwnDeadline = true
 	return w.control.SetWriteDeadline(t)
 }
 
-// Write implements io.Writer.
+// Write extends the deadline by the time that b may take.
 func (w *deadlineWriter) Write(p []byte) (int, error) {
 	if !w.hasOwnDeadline {
 		if w.start.IsZero() {

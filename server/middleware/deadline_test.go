@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-// pipeListener is a listener of connections in memory, which time in a bubble goes for.
+// pipeListener listens for in-memory connections, which work with the clock of a synctest bubble.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -34,7 +34,7 @@ func (p *pipeListener) Accept() (net.Conn, error) {
 func (p *pipeListener) Close() error   { close(p.done); return nil }
 func (p *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// dial returns a connection to a server of a handler that runs until the test ends.
+// dial returns a connection to a server that serves handler until the test ends.
 func dial(t *testing.T, handler http.HandlerFunc) net.Conn {
 	l := &pipeListener{make(chan net.Conn), make(chan struct{})}
 	srv := &http.Server{Handler: middleware.Deadlines(handler)}
@@ -45,7 +45,7 @@ func dial(t *testing.T, handler http.HandlerFunc) net.Conn {
 	return client
 }
 
-// upload answers how much of a body came, and why it ended.
+// upload responds with the number of bytes in the body, and the error that ended it.
 func upload(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(r.Body)
 	if errors.Is(err, middleware.ErrSlowBody) {
@@ -73,9 +73,9 @@ func TestSlowBodies(t *testing.T) {
 		code         int
 		elapsed      time.Duration
 	}{
-		{"at once", 100, 1, 0, 200, 0},
-		{"a line of 2 KiB a second, for an hour", 40 << 10, 180, 20 * time.Second, 200, 179 * 20 * time.Second},
-		{"long after the first half", 2 << 20, 2, 29 * time.Second, 200, 29 * time.Second},
+		{"one byte per chunk, no pause", 100, 1, 0, 200, 0},
+		{"2 KiB per second for an hour", 40 << 10, 180, 20 * time.Second, 200, 179 * 20 * time.Second},
+		{"29 s after the first half", 2 << 20, 2, 29 * time.Second, 200, 29 * time.Second},
 		{"nothing after the first half", 2 << 20, 2, time.Hour, 408, 30 * time.Second},
 		{"a byte every ten seconds", 1, 1000, 10 * time.Second, 408, 30 * time.Second},
 	} {
@@ -97,7 +97,7 @@ func TestSlowBodies(t *testing.T) {
 				}()
 				code, text := readResponse(t, bufio.NewReader(conn))
 				if elapsed := time.Since(start).Round(time.Second); code != tt.code || elapsed != tt.elapsed {
-					t.Errorf("%d %s after %v, want %d after %v", code, text, elapsed, tt.code, tt.elapsed)
+					t.Errorf("got %d %s after %v, want %d after %v", code, text, elapsed, tt.code, tt.elapsed)
 				}
 				_ = conn.Close()
 				<-sent
@@ -106,8 +106,8 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// TestLongHandlers holds that a handler may take its time once a body is there, and
-// that its caller's leaving is still seen then.
+// TestLongHandlers checks that a handler may take long once the body has arrived, and that it still
+// notices when its client leaves.
 func TestLongHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		causes := make(chan error, 1)
@@ -121,12 +121,12 @@ func TestLongHandlers(t *testing.T) {
 			select {
 			case <-time.After(time.Hour):
 			case <-r.Context().Done():
-				t.Error("the request ended by itself")
+				t.Error("the request's context ended, but the client has not left")
 			}
 			fmt.Fprintf(w, "%d %v", len(b), err)
 		})
 		responses := bufio.NewReader(conn)
-		for range 2 { // the second one on the same connection
+		for range 2 { // the second request on the same connection
 			go func() { _, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab") }()
 			if code, text := readResponse(t, responses); code != 200 || text != "2 <nil>" {
 				t.Errorf("%d %s", code, text)
@@ -143,20 +143,20 @@ func TestLongHandlers(t *testing.T) {
 	})
 }
 
-// TestSlowReaders has readers that take an answer of 4 MiB: one at 128 KiB a second
-// gets it, one that stops loses the connection, unless the handler decides itself.
+// TestSlowReaders sends a response of 4 MiB to slow clients. A client at 128 KiB per second gets
+// all of it. A client that stops loses its connection, unless the handler sets its own deadlines.
 func TestSlowReaders(t *testing.T) {
 	for _, tt := range []struct {
 		why         string
-		rate        int // bytes a second
+		rate        int // bytes per second
 		ownDeadline bool
-		elapsed     time.Duration // until the handler was done
+		elapsed     time.Duration // until the handler ended
 		complete    bool
 	}{
-		{"a slow line", 128 << 10, false, 32 * time.Second, true},
-		{"hardly anything", 1 << 10, false, 31 * time.Second, false},
+		{"a slow client", 128 << 10, false, 32 * time.Second, true},
+		{"a very slow client", 1 << 10, false, 31 * time.Second, false},
 		{"nothing", 0, false, 31 * time.Second, false},
-		{"nothing of what a handler sends as it happens", 0, true, 5 * time.Second, false},
+		{"a client that stops reading a stream", 0, true, 5 * time.Second, false},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestSlowReaders(t *testing.T) {
 				_ = conn.Close()
 				<-readerDone
 				if elapsed := time.Since(start).Round(time.Second); (err == nil) != tt.complete || elapsed-tt.elapsed > time.Second || tt.elapsed-elapsed > time.Second {
-					t.Errorf("the handler was done after %v, with %v", elapsed, err)
+					t.Errorf("got handler done after %v with error %v", elapsed, err)
 				}
 			})
 		})

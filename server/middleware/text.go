@@ -1,5 +1,4 @@
-// Package middleware is what both REST APIs do with each request before they
-// look at what it asks for.
+// Package middleware holds what both REST APIs do with each request before they handle it.
 package middleware
 
 import (
@@ -11,17 +10,16 @@ import (
 	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
-// RefuseFunc answers a request that is refused, in the form in which an API
-// answers all its errors.
+// RefuseFunc writes the response for a rejected request in the error format of an API.
 type RefuseFunc func(w http.ResponseWriter, r *http.Request, err error)
 
-// headerPrefixes begin the names of headers that we read, in canonical form.
+// headerPrefixes are the prefixes of the headers that we read, in canonical form.
 var headerPrefixes = [...]string{"X-Spinnaker-", "X-Vedette-"}
 
-// CheckText refuses requests whose path, query or headers hold text that can't
-// be a name: see textcheck.Name. They become names of objects and users all over
-// the server, and a single byte that is not UTF-8 would end an agent's stream.
-// The error is vedette.Invalid.
+// CheckText rejects requests whose path, query or headers contain text that is not valid in names,
+// as textcheck.Name defines it. These texts become names of objects and users throughout the
+// server, and a single byte that is not UTF-8 would end an agent's stream. The error is
+// vedette.Invalid.
 func CheckText(next http.Handler, refuse RefuseFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := checkText(r); err != nil {
@@ -34,14 +32,14 @@ func CheckText(next http.Handler, refuse RefuseFunc) http.Handler {
 
 func checkText(r *http.Request) error {
 	if err := textcheck.Name(r.URL.Path); err != nil {
-		return vedette.Errorf(vedette.Invalid, "the path must not hold %w", err)
+		return vedette.Errorf(vedette.Invalid, "the path must not contain %w", err)
 	}
 	query, err := url.QueryUnescape(r.URL.RawQuery)
 	if err != nil {
 		return vedette.Errorf(vedette.Invalid, "the query %.200q cannot be read: %w", r.URL.RawQuery, err)
 	}
 	if err := textcheck.Name(query); err != nil {
-		return vedette.Errorf(vedette.Invalid, "the query must not hold %w", err)
+		return vedette.Errorf(vedette.Invalid, "the query must not contain %w", err)
 	}
 	return checkHeaders(r.Header)
 }
@@ -53,7 +51,7 @@ func checkHeaders(header http.Header) error {
 		}
 		for _, value := range values {
 			if err := textcheck.Name(value); err != nil {
-				return vedette.Errorf(vedette.Invalid, "the header %s must not hold %w", name, err)
+				return vedette.Errorf(vedette.Invalid, "the header %s must not contain %w", name, err)
 			}
 		}
 	}

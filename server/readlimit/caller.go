@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// CallerKey names who sent a request, for limits: the user that it names and the
-// address that it comes from. Who claims to be many users is many callers; the
-// header is believed here as everywhere.
+// CallerKey returns the caller of a request, for limits: its user and its address. The user comes
+// from an unverified header, so one client can claim to be several callers.
 func CallerKey(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

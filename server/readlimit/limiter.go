@@ -1,6 +1,5 @@
-// Package readlimit bounds the memory that answers to readers take together, and
-// shares it among them fairly: a caller who asks for much waits for its own
-// answers, not others for them.
+// Package readlimit limits the memory that all REST responses take together, and shares it fairly:
+// a caller that requests much waits itself and does not delay others.
 package readlimit
 
 import (
@@ -11,34 +10,34 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Config says how much there is to share. Zero values mean the defaults.
+// Config configures a Limiter. Zero values mean the defaults.
 type Config struct {
-	Bytes int64         // for all readers together; 64 MiB
-	Wait  time.Duration // how long a reader waits for its turn; 10 s
-	Queue int           // how many readers of one caller may wait; 100
+	Bytes int64         // for all requests together; 64 MiB
+	Wait  time.Duration // how long a request waits for memory; 10 s
+	Queue int           // how many requests of one caller may wait; 100
 }
 
-// Limiter is a semaphore that counts bytes. Callers take turns; of one caller's
-// readers the first to come is the first to be served. A quarter is kept for who
-// asks for little, so that nobody who asks for one object waits for those who read
-// whole clusters, slowly perhaps. Nil limits nothing. It is safe for concurrent use.
+// Limiter is a semaphore that counts bytes. Callers take turns, and the requests of one caller are
+// served in order. A quarter of the bytes is reserved for small requests, so that they do not wait
+// for requests that read whole clusters, perhaps slowly. A nil Limiter limits nothing. It is safe
+// for concurrent use.
 type Limiter struct{ small, large *pool }
 
-// maxSmallBytes is how many bytes are little.
+// maxSmallBytes is the largest size of a small request.
 const maxSmallBytes = 1 << 20
 
-// pool is what readers of one size share.
+// pool is the memory that requests of one size class share.
 type pool struct {
 	cfg   Config
-	share int64 // of one caller
+	share int64 // maximum of one caller
 
 	mu      sync.Mutex
 	used    int64
 	callers map[string]*caller
-	queue   []*caller // those with readers that wait, whose turn is next first
+	queue   []*caller // callers with waiting requests, in the order of their turns
 }
 
-// caller is somebody who holds bytes or waits for some.
+// caller is a caller that holds bytes or waits for some.
 type caller struct {
 	name    string
 	held    int64
@@ -47,10 +46,10 @@ type caller struct {
 
 type waiter struct {
 	bytes   int64
-	granted chan struct{} // closed when it has them
+	granted chan struct{} // closed when the bytes are granted
 }
 
-// New returns a limiter.
+// New returns a Limiter with a reserve for small requests.
 func New(cfg Config) *Limiter {
 	cfg = cfg.withDefaults()
 	small, large := cfg, cfg
@@ -59,8 +58,7 @@ func New(cfg Config) *Limiter {
 	return &Limiter{newPool(small), newPool(large)}
 }
 
-// NewUniform is New for readers who all ask for the same: nothing is kept for who
-// asks for less.
+// NewUniform returns a Limiter without a reserve, for requests of about the same size.
 func NewUniform(cfg Config) *Limiter {
 	all := newPool(cfg.withDefaults())
 	return &Limiter{all, all}
@@ -83,10 +81,10 @@ func newPool(cfg Config) *pool {
 	return &pool{cfg: cfg, share: cfg.Bytes / 2, callers: map[string]*caller{}}
 }
 
-// Acquire waits until a caller may hold so many bytes more, and returns what gives
-// them back, which must be called once. A caller has half of what there is at most:
-// what is larger counts as that. The error is a vedette.Unavailable where the turn
-// does not come in time, or too many of the caller's readers wait already.
+// Acquire waits until a caller may hold the given bytes, and returns a function that releases them.
+// Call it once. One caller can hold at most half of all bytes; a larger request counts as that
+// half. The error is vedette.Unavailable if the wait takes too long, or if too many requests of the
+// caller wait already.
 func (l *Limiter) Acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
 	if l == nil {
 		return func() {}, nil
@@ -94,7 +92,7 @@ func (l *Limiter) Acquire(ctx context.Context, name string, bytes int64) (releas
 	return l.pool(bytes).acquire(ctx, name, bytes)
 }
 
-// TryAcquire is Acquire for who can't wait: nil where others would have to.
+// TryAcquire is like Acquire, but returns nil instead of waiting.
 func (l *Limiter) TryAcquire(name string, bytes int64) (release func()) {
 	if l == nil {
 		return func() {}
@@ -112,8 +110,8 @@ func (l *Limiter) pool(bytes int64) *pool {
 func (p *pool) acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
 	w, c := p.enqueue(name, bytes)
 	if w == nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "%d requests of yours wait for memory on this server already: "+
-			"send fewer at a time, or ask for less with each", p.cfg.Queue)
+		return nil, vedette.Errorf(vedette.Unavailable, "%d requests of this caller are already waiting for memory on this server: "+
+			"send fewer requests at a time, or request less with each", p.cfg.Queue)
 	}
 	timer := time.NewTimer(p.cfg.Wait)
 	defer timer.Stop()
@@ -123,8 +121,8 @@ func (p *pool) acquire(ctx context.Context, name string, bytes int64) (release f
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-timer.C:
-		err = vedette.Errorf(vedette.Unavailable, "answers to other requests took all %d MiB that this server has for them for %v: "+
-			"try again, or ask for less: fewer objects, or objects without their manifests", p.cfg.Bytes>>20, p.cfg.Wait)
+		err = vedette.Errorf(vedette.Unavailable, "responses to other requests have used all %d MiB of response memory of this server for %v: "+
+			"try again, or request fewer objects or objects without manifests", p.cfg.Bytes>>20, p.cfg.Wait)
 	}
 	p.cancel(c, w)
 	return nil, err
@@ -144,7 +142,7 @@ func (p *pool) tryAcquire(name string, bytes int64) (release func()) {
 	}
 }
 
-// enqueue queues a reader and serves who can be served. It returns nil where the
+// enqueue adds a request to the queue and grants what is free. It returns a nil waiter if the
 // caller's queue is full.
 func (p *pool) enqueue(name string, bytes int64) (*waiter, *caller) {
 	p.mu.Lock()
@@ -174,7 +172,7 @@ func (p *pool) releaser(c *caller, w *waiter) func() {
 	})
 }
 
-// cancel takes a reader out of the queue. It may have been served meanwhile.
+// cancel removes a request from the queue. If it was granted meanwhile, cancel releases its bytes.
 func (p *pool) cancel(c *caller, w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,9 +194,9 @@ func (p *pool) releaseLocked(c *caller, w *waiter) {
 	p.grantLocked()
 }
 
-// grantLocked gives what is free to those who wait: one reader of each caller in
-// turn. Who holds a whole share is passed over; one that is too large for what is
-// free is waited for, or small readers would keep it out for ever.
+// grantLocked grants free bytes to waiting requests, one of each caller in turn. A caller that
+// holds its whole share is skipped. A request that is larger than what is free blocks the ones
+// behind it, because otherwise small requests would starve it.
 func (p *pool) grantLocked() {
 	for i := 0; i < len(p.queue); {
 		c := p.queue[i]
@@ -222,7 +220,7 @@ func (p *pool) grantLocked() {
 	}
 }
 
-// removeIdleLocked forgets a caller that wants nothing any more.
+// removeIdleLocked removes a caller that holds and wants nothing.
 func (p *pool) removeIdleLocked(c *caller) {
 	if len(c.waiting) > 0 {
 		return
@@ -238,9 +236,9 @@ func (p *pool) removeIdleLocked(c *caller) {
 	}
 }
 
-// Read reads something whose size shows only when it has been read, and holds that
-// many bytes of it. Where they are not to be had at once what was read is let go,
-// and read again when they are.
+// Read calls read, whose size is known only afterwards, and acquires that many bytes. If they are
+// not free, Read drops the result so that it takes no memory while waiting, and calls read again
+// once the bytes are acquired.
 func Read[T any](ctx context.Context, l *Limiter, name string, read func() (T, int64, error)) (T, func(), error) {
 	var zero T
 	v, size, err := read()

@@ -19,12 +19,12 @@ func newTestPool() *pool {
 	return p
 }
 
-// acquire takes bytes that must be there at once.
+// acquire acquires bytes that must be free.
 func acquire(t *testing.T, p *pool, name string, bytes int64) func() {
 	t.Helper()
 	release := p.tryAcquire(name, bytes)
 	if release == nil {
-		t.Fatalf("%s could not have %d bytes", name, bytes)
+		t.Fatalf("%s: %d bytes are not free", name, bytes)
 	}
 	return release
 }
@@ -38,15 +38,15 @@ func TestCallerShare(t *testing.T) {
 	small := acquire(t, p, "a", 10)
 	other := acquire(t, p, "b", 40)
 	if p.tryAcquire("c", 1) != nil {
-		t.Error("more was given than there is")
+		t.Error("more bytes were granted than exist")
 	}
 	first()
-	first() // a second call gives nothing back
+	first() // a second call must release nothing
 	small()
 	other()
-	acquire(t, p, "c", 1000)() // it counts as a share
+	acquire(t, p, "c", 1000)() // counts as one share
 	if p.used != 0 || len(p.callers) != 0 || len(p.queue) != 0 {
-		t.Errorf("%d bytes are held by %d callers, %d wait", p.used, len(p.callers), len(p.queue))
+		t.Errorf("got %d bytes held by %d callers, %d waiting", p.used, len(p.callers), len(p.queue))
 	}
 }
 
@@ -57,19 +57,19 @@ func TestAcquireTimesOut(t *testing.T) {
 		start := time.Now()
 		_, err := p.acquire(t.Context(), "a", 1)
 		if vedette.KindOf(err) != vedette.Unavailable || time.Since(start) != 10*time.Second {
-			t.Errorf("%v after %v", err, time.Since(start))
+			t.Errorf("got %v after %v", err, time.Since(start))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := p.acquire(ctx, "a", 1); err != context.DeadlineExceeded {
-			t.Errorf("a reader that leaves: %v", err)
+			t.Errorf("canceled request: got %v", err)
 		}
 		for range 3 {
 			go func() { _, _ = p.acquire(t.Context(), "a", 1) }()
 		}
 		synctest.Wait()
-		if _, err := p.acquire(t.Context(), "a", 1); err == nil || !strings.Contains(err.Error(), "3 requests of yours") {
-			t.Errorf("a queue that is full: %v", err)
+		if _, err := p.acquire(t.Context(), "a", 1); err == nil || !strings.Contains(err.Error(), "3 requests of this caller") {
+			t.Errorf("full queue: got %v", err)
 		}
 		acquire(t, p, "b", 1)()
 		release()
@@ -77,8 +77,8 @@ func TestAcquireTimesOut(t *testing.T) {
 	})
 }
 
-// TestCallersTakeTurns lets one caller queue up many readers before another comes:
-// that is served second, not last.
+// TestCallersTakeTurns queues many requests of one caller before another caller comes. The other
+// caller must be served second, not last.
 func TestCallersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPool()
@@ -116,8 +116,7 @@ func TestCallersTakeTurns(t *testing.T) {
 	})
 }
 
-// TestLargeIsNotStarved lets small readers come all the time: a large one gets its
-// turn nonetheless.
+// TestLargeIsNotStarved keeps sending small requests. A large one must get its turn.
 func TestLargeIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPool()
@@ -127,12 +126,12 @@ func TestLargeIsNotStarved(t *testing.T) {
 		synctest.Wait()
 		first()
 		if p.tryAcquire("d", 10) != nil {
-			t.Error("a small reader came between")
+			t.Error("a small request was granted before the large one")
 		}
 		second()
 		synctest.Wait()
 		if large == nil {
-			t.Fatal("the large reader waits though there is room")
+			t.Fatal("the large request waits, but its bytes are free")
 		}
 		large()
 	})
@@ -150,31 +149,31 @@ func TestReadIsRepeatedAfterWait(t *testing.T) {
 		time.AfterFunc(time.Second, release)
 		v, release, err = Read(t.Context(), l, "a", read)
 		if v != "read 3" || err != nil || l.small.used != 40<<10 {
-			t.Errorf("%q, %v, %d held: what waits must hold nothing", v, err, l.small.used)
+			t.Errorf("got %q, error %v, %d bytes held, want no bytes held while waiting", v, err, l.small.used)
 		}
 		release()
 	})
 }
 
-// TestSmallReadsAreReserved lets readers of much take all that they may: who asks for
-// little is served at once.
+// TestSmallReadsAreReserved exhausts the bytes for large requests. Small requests must be granted
+// at once.
 func TestSmallReadsAreReserved(t *testing.T) {
 	l := New(Config{})
 	for i := range 10 {
 		l.TryAcquire(fmt.Sprint("greedy", i), 16<<20)
 	}
 	if l.TryAcquire("greedy", 16<<20) != nil {
-		t.Error("there is more than there should be")
+		t.Error("a large request was granted from the reserve")
 	}
 	for i := range 16 {
 		if l.TryAcquire(fmt.Sprint("modest", i), 1<<20) == nil {
-			t.Errorf("reader %d of little found nothing", i)
+			t.Errorf("small request %d was not granted", i)
 		}
 	}
 }
 
-// TestManyReaders holds that never more is given than there is, and that in the
-// end all is given back, whatever becomes of those who wait.
+// TestManyReaders checks that the limiter never grants more bytes than exist, and that all are
+// released at the end, even by canceled requests.
 func TestManyReaders(t *testing.T) {
 	p := newPool(Config{Bytes: 100, Wait: time.Millisecond, Queue: 20})
 	var all sync.WaitGroup
@@ -186,7 +185,7 @@ func TestManyReaders(t *testing.T) {
 				if err == nil {
 					p.mu.Lock()
 					if p.used > 100 || p.callers[fmt.Sprint(i%7)].held > 50 {
-						t.Errorf("%d bytes are held", p.used)
+						t.Errorf("got %d bytes held", p.used)
 					}
 					p.mu.Unlock()
 					release()
@@ -197,6 +196,6 @@ func TestManyReaders(t *testing.T) {
 	}
 	all.Wait()
 	if p.used != 0 || len(p.callers) != 0 || len(p.queue) != 0 {
-		t.Errorf("%d bytes are held by %d callers, %d wait", p.used, len(p.callers), len(p.queue))
+		t.Errorf("got %d bytes held by %d callers, %d waiting, want 0", p.used, len(p.callers), len(p.queue))
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/vedette-io/vedette/server/readlimit"
 )
 
-// Exhaust takes all that a limiter has, as many callers, and returns how much that was
-// and what gives it back.
+// Exhaust acquires all bytes of a limiter, as many callers. It returns their number and a function
+// that releases them.
 func Exhaust(l *readlimit.Limiter) (bytes int64, releaseAll func()) {
 	var releases []func()
-	for _, chunk := range []int64{2 << 20, 256 << 10, 4 << 10} { // of each of its pools
+	for _, chunk := range []int64{2 << 20, 256 << 10, 4 << 10} { // one size for each pool
 		for {
 			release := l.TryAcquire(fmt.Sprint("caller ", len(releases)), chunk)
 			if release == nil {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// TimestampAgo returns the creationTimestamp of what was made so long ago. Half a unit of
-// what its age shows should be added, so that a slow test sees the same age.
+// TimestampAgo returns the creationTimestamp of an object that was created d ago. Add half a unit
+// of the printed age, so that a slow test prints the same age.
 func TimestampAgo(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
 
-// Pod returns the manifest of a Pod that runs and belongs to an application.
+// Pod returns the manifest of a running Pod of an application.
 func Pod(namespace, name, app string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"creationTimestamp":%q,
 		"labels":{"app":%q,"pod-template-hash":"6c9f4"},"annotations":{"moniker.spinnaker.io/application":%q,"moniker.spinnaker.io/cluster":"replicaSet %s"},
@@ -20,7 +20,7 @@ func Pod(namespace, name, app string) string {
 		name, namespace, TimestampAgo(122*time.Hour+30*time.Minute), app, app, app, app, app, TimestampAgo(122*time.Hour))
 }
 
-// CrashingPod returns the manifest of a Pod that does not come up.
+// CrashingPod returns the manifest of a Pod in CrashLoopBackOff.
 func CrashingPod(namespace, name string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"creationTimestamp":%q,"labels":{"app":"broken"}},
 		"spec":{"nodeName":"node-2","containers":[{"name":"web","image":"registry.io/broken:1"}]},
@@ -29,8 +29,7 @@ func CrashingPod(namespace, name string) string {
 		name, namespace, TimestampAgo(3*time.Hour+30*time.Minute+30*time.Second), TimestampAgo(12*time.Minute+30*time.Second))
 }
 
-// Deployment returns the manifest of a Deployment of which all replicas but one
-// are ready.
+// Deployment returns the manifest of a Deployment with one replica that is not ready.
 func Deployment(namespace, name string, replicas int) string {
 	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":%q,"generation":2,"creationTimestamp":%q,"labels":{"app":%q}},
 		"spec":{"replicas":%d,"selector":{"matchLabels":{"app":%q}},"template":{"metadata":{"creationTimestamp":null,"labels":{"app":%q}},
@@ -40,7 +39,6 @@ func Deployment(namespace, name string, replicas int) string {
 		name, namespace, TimestampAgo(40*24*time.Hour+time.Hour), name, replicas, name, name, name, name, replicas, replicas, replicas-1, replicas-1)
 }
 
-// Node returns the manifest of a Node.
 func Node(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"creationTimestamp":%q,"labels":{"node-role.kubernetes.io/worker":""}},
 		"status":{"conditions":[{"type":"Ready","status":"True"}],"nodeInfo":{"kubeletVersion":"v1.36.3"},"addresses":[{"type":"InternalIP","address":"10.1.0.1"}]}}`,

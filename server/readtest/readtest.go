@@ -1,5 +1,4 @@
-// Package readtest sets up a small fleet in a real store, for the tests of
-// those who read it.
+// Package readtest provides a small fleet in a real store, for tests of the APIs that read it.
 package readtest
 
 import (
@@ -17,8 +16,7 @@ import (
 	"github.com/vedette-io/vedette/server/views/viewstest"
 )
 
-// Fixture is a store on SQLite, the hub that tells of its changes, and the agents
-// that would be connected.
+// Fixture is a store on SQLite, a hub that publishes its changes, and a fake fleet.
 type Fixture struct {
 	t     testing.TB
 	Store *store.Store
@@ -27,10 +25,10 @@ type Fixture struct {
 
 	terms       map[vedette.AccountName]vedette.Term
 	feeds       map[vedette.AccountName][]store.DeclaredFeed
-	lastVersion int // resourceVersion
+	lastVersion int // last resourceVersion
 }
 
-// New returns a world without accounts.
+// New returns a Fixture without accounts.
 func New(t testing.TB) *Fixture {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
@@ -46,14 +44,14 @@ func New(t testing.TB) *Fixture {
 		terms: map[vedette.AccountName]vedette.Term{}, feeds: map[vedette.AccountName][]store.DeclaredFeed{}}
 }
 
-// Account registers an account whose agent is connected and reports kinds, each
-// live. A kind is written as views.Find takes it, or is a resource.
+// Account registers an account with a connected agent that reports kinds, all live. A kind is a
+// vedette.Resource, or a string as for views.FindResource.
 func (f *Fixture) Account(name vedette.AccountName, kinds ...any) {
 	f.t.Helper()
 	f.Register(vedette.Account{Name: name}, kinds...)
 }
 
-// Register is Account for an account with properties.
+// Register is like Account, for an account with properties.
 func (f *Fixture) Register(a vedette.Account, kinds ...any) {
 	f.t.Helper()
 	name := a.Name
@@ -94,13 +92,12 @@ func (f *Fixture) check(err error) {
 	}
 }
 
-// SetFeedState sets the state of a feed.
 func (f *Fixture) SetFeedState(account vedette.AccountName, kind vedette.Kind, state vedette.FeedState, message string) {
 	f.t.Helper()
 	f.commit(store.Batch{Account: account, Feeds: []store.FeedUpdate{{Feed: vedette.Feed{Kind: kind}, State: state, Message: message}}})
 }
 
-// Put stores manifests, and returns the objects.
+// Put stores manifests and returns the objects.
 func (f *Fixture) Put(account vedette.AccountName, manifests ...string) []vedette.Object {
 	f.t.Helper()
 	var objects []vedette.Object
@@ -111,7 +108,7 @@ func (f *Fixture) Put(account vedette.AccountName, manifests ...string) []vedett
 	return objects
 }
 
-// PutBody is Put for a body that is not the manifest.
+// PutBody is like Put, with a body that differs from the manifest.
 func (f *Fixture) PutBody(account vedette.AccountName, manifest, body string) {
 	f.t.Helper()
 	o := f.object(manifest)
@@ -130,7 +127,7 @@ func (f *Fixture) object(manifest string) vedette.Object {
 	return o
 }
 
-// Delete removes objects.
+// Delete deletes objects.
 func (f *Fixture) Delete(account vedette.AccountName, keys ...vedette.Key) {
 	f.t.Helper()
 	var deletes []store.Deletion
@@ -148,7 +145,7 @@ func (f *Fixture) commit(b store.Batch) {
 	f.Hub.Publish(changes)
 }
 
-// Fleet is the agents that would be connected.
+// Fleet is a fake of the connected agents.
 type Fleet struct {
 	mu      sync.Mutex
 	freshAt map[vedette.AccountName]time.Time
@@ -156,36 +153,35 @@ type Fleet struct {
 	list    []api.Agent
 }
 
-// Connect makes an account's agent be there, and what it reports complete as of
-// now.
+// Connect marks an account's agent as connected, and the account as fresh now.
 func (f *Fleet) Connect(account vedette.AccountName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.live[account], f.freshAt[account] = true, time.Now()
 }
 
-// Disconnect makes an account's agent be gone.
+// Disconnect marks an account's agent as disconnected.
 func (f *Fleet) Disconnect(account vedette.AccountName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.live[account] = false
 }
 
-// SetAgents says which agents are connected.
+// SetAgents sets the connected agents.
 func (f *Fleet) SetAgents(agents ...api.Agent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = agents
 }
 
-// Agents returns what Set said.
+// Agents returns the agents that SetAgents set.
 func (f *Fleet) Agents() []api.Agent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.list
 }
 
-// Freshness returns what Connect and Lose said.
+// Freshness returns what Connect and Disconnect set.
 func (f *Fleet) Freshness(account vedette.AccountName) (freshAt time.Time, live bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

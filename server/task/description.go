@@ -104,7 +104,7 @@ func (t *lenientString) UnmarshalJSON(raw []byte) error {
 		s = string(raw)
 	}
 	if err := textcheck.Name(s); err != nil {
-		return fmt.Errorf("must not hold %w", err)
+		return fmt.Errorf("must not contain %w", err)
 	}
 	*t = lenientString(s)
 	return nil
@@ -166,7 +166,7 @@ func (t *stringList) UnmarshalJSON(raw []byte) error {
 func listError(err error) error {
 	var textErr *textcheck.Error
 	if errors.As(err, &textErr) {
-		return fmt.Errorf("must not hold %w", textErr)
+		return fmt.Errorf("must not contain %w", textErr)
 	}
 	return errors.New("must be a list of texts")
 }

@@ -16,20 +16,19 @@ import (
 	"time"
 )
 
-// progressInterval is how often a running build says that it is still there.
+// progressInterval is how often a running build writes a line to the log.
 const progressInterval = 30 * time.Second
 
-// Binaries maps a program's name, as in "kube-apiserver", to its path.
+// Binaries maps the name of a program, for example "kube-apiserver", to its path.
 type Binaries map[string]string
 
-// Build returns the programs of a plane from the cache, and builds those that
-// are missing: some ten minutes on two cores, once per version and Go release.
-// Each step is a line in log, which may be nil.
+// Build returns the programs of a plane from the cache, and builds those that are missing. A build
+// takes some ten minutes on two cores, once per version and Go release. Each step writes a line to
+// log, which may be nil.
 //
-// The cache is vedette/controlplane in os.UserCacheDir, or controlplane in the
-// directory that VEDETTE_CACHE names. Processes that build at the same time wait
-// for each other, and a build that fails or is killed leaves nothing that is
-// taken for a result. It uses go from PATH.
+// The cache is vedette/controlplane in os.UserCacheDir, or controlplane in the directory
+// VEDETTE_CACHE. Processes that build at the same time wait for each other. A build that fails or
+// is killed leaves nothing that is mistaken for a result. Build uses go from PATH.
 func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 	if log == nil {
 		log = io.Discard
@@ -64,22 +63,22 @@ func cacheDir() (string, error) {
 	if base == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("find a cache directory: %w; set VEDETTE_CACHE to one", err)
+			return "", fmt.Errorf("find a cache directory: %w: set VEDETTE_CACHE to one", err)
 		}
 		base = filepath.Join(user, "vedette")
 	}
-	if !filepath.IsAbs(base) { // each package's tests have another working directory
+	if !filepath.IsAbs(base) { // each package's tests run in another working directory
 		return "", fmt.Errorf("use %s as cache: VEDETTE_CACHE must be an absolute path", base)
 	}
 	dir := filepath.Join(base, "controlplane")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make the cache directory: %w", err)
+		return "", fmt.Errorf("create the cache directory: %w", err)
 	}
 	return dir, nil
 }
 
-// ensureBuilt makes dir hold the batch's binaries. A directory of that name is
-// always complete, because it gets its name last.
+// ensureBuilt builds the target's binaries into dir, unless dir exists. A directory of that name is
+// always complete, because it is renamed to it at the end.
 func (t buildTarget) ensureBuilt(ctx context.Context, dir string, log io.Writer) error {
 	if exists(dir) {
 		return nil
@@ -105,9 +104,8 @@ func (t buildTarget) ensureBuilt(ctx context.Context, dir string, log io.Writer)
 	return os.Rename(partial, dir)
 }
 
-// newPartial makes the directory in which dir is prepared, and removes those of
-// builds that were killed. Each has a name of its own, because the go of a build
-// that was killed may still be at work in there.
+// newPartial creates the directory in which dir is built, and removes those of builds that were
+// killed. Its name is unique, because the go command of a killed build may still be running.
 func newPartial(dir string) (string, error) {
 	leftovers, err := filepath.Glob(dir + ".partial-*")
 	if err != nil {
@@ -126,10 +124,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// buildAndLog compiles into an empty directory and tells the log about it.
+// buildAndLog compiles into an empty directory and writes progress to the log.
 func (t buildTarget) buildAndLog(ctx context.Context, dir string, log io.Writer) error {
 	names := strings.Join(t.binaries, ", ")
-	fmt.Fprintf(log, "controlplane: building %s %s (once; kept in %s)\n", names, t.version, filepath.Dir(dir))
+	fmt.Fprintf(log, "controlplane: building %s %s (once; cached in %s)\n", names, t.version, filepath.Dir(dir))
 	began := time.Now()
 	elapsed := func() time.Duration { return time.Since(began).Round(time.Second) }
 	stop := runEvery(progressInterval, func() {
@@ -150,8 +148,8 @@ func (t buildTarget) buildAndLog(ctx context.Context, dir string, log io.Writer)
 	return nil
 }
 
-// runEvery calls f at an interval until the returned function is called, which
-// returns when no call of f is under way or to come.
+// runEvery calls f at each interval until stop is called. Stop returns when no call of f is
+// running.
 func runEvery(interval time.Duration, f func()) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -170,12 +168,12 @@ func runEvery(interval time.Duration, f func()) (stop func()) {
 	return func() { close(done); <-ended }
 }
 
-// compile runs go build. Settings that would change what is built (GOFLAGS, a
-// workspace, another platform, cgo) are taken from here and not from the user.
+// compile runs go build. It overrides the user's settings that would change the result: GOFLAGS,
+// workspaces, platform, cgo.
 func (t buildTarget) compile(ctx context.Context, dir string) error {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
-		return fmt.Errorf("no Go toolchain found: %w; install Go and put its bin directory on PATH", err)
+		return fmt.Errorf("no Go toolchain found: %w: install Go and add its bin directory to PATH", err)
 	}
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, goTool, t.arguments(dir)...)
@@ -183,7 +181,7 @@ func (t buildTarget) compile(ctx context.Context, dir string) error {
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off", "CGO_ENABLED=0",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "GOEXPERIMENT=")
 	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go removes its work directory
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that go removes its work directory
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
 		return explainBuildError(errors.Join(context.Cause(ctx), err), output.String())
@@ -191,18 +189,18 @@ func (t buildTarget) compile(ctx context.Context, dir string) error {
 	return nil
 }
 
-// explainBuildError adds what go said, and what to do where the reason is a download.
+// explainBuildError adds go's output, and what to do if a download failed.
 func explainBuildError(err error, output string) error {
 	tail := lastLines(output, 20)
 	for _, pattern := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path", "disabled by GOPROXY"} {
 		if strings.Contains(output, pattern) {
-			return fmt.Errorf("a Go module can't be downloaded (%w); check the network and GOPROXY, then try again:\n%s", err, tail)
+			return fmt.Errorf("a Go module cannot be downloaded (%w): check the network and GOPROXY, then try again:\n%s", err, tail)
 		}
 	}
 	return fmt.Errorf("go build: %w:\n%s", err, tail)
 }
 
-// lastLines returns at most n lines from the end of text.
+// lastLines returns at most the last n lines of text.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

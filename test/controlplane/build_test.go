@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// newTinyTarget is a batch of one small program, with the given source.
+// newTinyTarget returns a target with one small program of the given source.
 func newTinyTarget(t *testing.T, source string) buildTarget {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func newTinyTarget(t *testing.T, source string) buildTarget {
 
 const hello = "package main\n\nfunc main() { println(\"hello\") }\n"
 
-// lockedBuffer may be written by several goroutines.
+// lockedBuffer is a buffer that several goroutines may write to.
 type lockedBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -51,13 +51,13 @@ func TestConcurrentBuildsBuildOnce(t *testing.T) {
 				t.Error(err)
 			}
 			if out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput(); string(out) != "hello\n" {
-				t.Errorf("what was built says %q (%v)", out, err)
+				t.Errorf("the program printed %q (%v)", out, err)
 			}
 		})
 	}
 	builds.Wait()
 	if n := strings.Count(log.String(), "building tiny v1"); n != 1 {
-		t.Errorf("it was built %d times:\n%s", n, log.String())
+		t.Errorf("got %d builds, want 1:\n%s", n, log.String())
 	}
 }
 
@@ -65,7 +65,7 @@ func TestFailedBuildLeavesNoResult(t *testing.T) {
 	b, dir := newTinyTarget(t, "package main\n\nfunc main() { undefinedThing() }\n"), filepath.Join(t.TempDir(), "tiny")
 	err := b.ensureBuilt(t.Context(), dir, &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "undefined: undefinedThing") {
-		t.Errorf("got error %v, want the compiler's", err)
+		t.Errorf("got error %v, want the compiler's error", err)
 	}
 	wantPartials(t, dir, 0)
 	if exists(dir) {
@@ -80,7 +80,7 @@ func TestPartialBuildIsNotUsed(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(partial, "tiny"), []byte("half"), 0o700))
 	must(t, b.ensureBuilt(t.Context(), dir, &bytes.Buffer{}))
 	if out, err := exec.Command(filepath.Join(dir, "tiny")).CombinedOutput(); string(out) != "hello\n" {
-		t.Errorf("what was built says %q (%v)", out, err)
+		t.Errorf("the program printed %q (%v)", out, err)
 	}
 	wantPartials(t, dir, 0)
 }
@@ -90,12 +90,12 @@ func wantPartials(t *testing.T, dir string, want int) {
 	partials, err := filepath.Glob(dir + ".partial-*")
 	must(t, err)
 	if len(partials) != want {
-		t.Errorf("there are unfinished results %q, want %d", partials, want)
+		t.Errorf("got partial directories %q, want %d", partials, want)
 	}
 }
 
 func TestBuildErrorsAreActionable(t *testing.T) {
-	t.Run("a module that is not to be had", func(t *testing.T) {
+	t.Run("a module that does not exist", func(t *testing.T) {
 		t.Setenv("GOPROXY", "off")
 		t.Setenv("GOMODCACHE", t.TempDir())
 		b := newTinyTarget(t, "package main\n\nimport _ \"example.com/other\"\n\nfunc main() {}\n")
@@ -104,7 +104,7 @@ func TestBuildErrorsAreActionable(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(b.dir, "go.sum"), []byte(
 			"example.com/other v1.0.0 h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"+
 				"example.com/other v1.0.0/go.mod h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"), 0o600))
-		wantBuildError(t, b, "can't be downloaded")
+		wantBuildError(t, b, "cannot be downloaded")
 	})
 	t.Run("no toolchain", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
@@ -126,7 +126,7 @@ func TestWaitingBuildEndsWithItsContext(t *testing.T) {
 	must(t, err)
 	defer lock.release()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = waitLock(ctx, path, cancel) // ends as soon as it says that it waits
+	_, err = waitLock(ctx, path, cancel) // ends the wait at once
 	if err == nil || ctx.Err() == nil {
 		t.Errorf("waiting for a held lock: got %v", err)
 	}
@@ -139,7 +139,7 @@ func TestRunEvery(t *testing.T) {
 		time.Sleep(95 * time.Second)
 		stop()
 		if ticks != 3 {
-			t.Errorf("%d beats in 95 s, want 3", ticks)
+			t.Errorf("got %d calls in 95 s, want 3", ticks)
 		}
 	})
 }
@@ -153,10 +153,10 @@ func TestCacheKeyDependsOnAllInputs(t *testing.T) {
 	other := b
 	other.packages = []string{"other"}
 	for name, changed := range map[string]string{
-		"go.mod":               b.hash([]byte("mod2"), []byte("sum")),
-		"go.sum":               b.hash([]byte("mod"), []byte("sum2")),
-		"a byte that moves on": b.hash([]byte("mods"), []byte("um")),
-		"the packages":         other.hash([]byte("mod"), []byte("sum")),
+		"go.mod":                     b.hash([]byte("mod2"), []byte("sum")),
+		"go.sum":                     b.hash([]byte("mod"), []byte("sum2")),
+		"a byte moved between parts": b.hash([]byte("mods"), []byte("um")),
+		"the packages":               other.hash([]byte("mod"), []byte("sum")),
 	} {
 		if changed == key {
 			t.Errorf("the key does not change with %s", name)
@@ -171,7 +171,7 @@ func TestRecipesMatchTheirModules(t *testing.T) {
 		b, err := r.read(root)
 		must(t, err)
 		if !strings.HasPrefix(b.version, "v") || len(b.packages) != len(b.binaries) {
-			t.Errorf("recipe %s: version %q, %d packages, %d binaries", b.module, b.version, len(b.packages), len(b.binaries))
+			t.Errorf("recipe %s: got version %q, %d packages, %d binaries", b.module, b.version, len(b.packages), len(b.binaries))
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestRequiredVersion(t *testing.T) {
 		"example.com/three": "", "example.com/o": "", "exampleXcom/one": "",
 	} {
 		if got := requiredVersion([]byte(mod), module); got != want {
-			t.Errorf("version of %s is %q, want %q", module, got, want)
+			t.Errorf("version of %s: got %q, want %q", module, got, want)
 		}
 	}
 }
@@ -196,16 +196,16 @@ func TestFindRootFromNestedModule(t *testing.T) {
 	got, err := findRoot()
 	must(t, err)
 	if got != want {
-		t.Errorf("the root is %s, and %s from a nested module", want, got)
+		t.Errorf("got root %s, and %s from a nested module", want, got)
 	}
 	t.Chdir(t.TempDir())
 	if _, err := findRoot(); err == nil || !strings.Contains(err.Error(), "run inside the repository") {
-		t.Errorf("outside of the repository: got %v", err)
+		t.Errorf("outside the repository: got %v", err)
 	}
 }
 
-// What tests of every package import must not bring Kubernetes, etcd or
-// anything else into the root module.
+// The tests of many packages import this package, so it must not bring Kubernetes, etcd or anything
+// else into the root module.
 func TestDriverImportsOnlyStandardLibrary(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	must(t, err)

@@ -8,19 +8,17 @@ import (
 	"time"
 )
 
-// Churn keeps changing the Deployments and the ConfigMap of Workloads until the
-// context ends, perSecond times a second: it scales up and down, marks
-// Deployments with an annotation, changes the ConfigMap, and now and then rolls a
-// Deployment's image, which replaces its Pods. It returns how many changes it
-// made, and an error if one was refused. A rate that the API server can't keep up
-// with becomes the rate that it can.
+// Churn changes the Deployments and the ConfigMap of Workloads until ctx ends, perSecond times a
+// second. It scales Deployments up and down, annotates them, changes the ConfigMap, and sometimes
+// changes a Deployment's image, which replaces its Pods. It returns the number of changes, and an
+// error if the API server rejects one. If the API server is slower than the rate, Churn is as slow
+// as it.
 //
-// Which change comes when depends on its number alone, so that two runs do the
-// same.
+// A change depends only on its number, so that two runs do the same.
 func (p *Plane) Churn(ctx context.Context, w Workloads, perSecond float64) (int, error) {
 	w = w.withDefaults()
 	if perSecond <= 0 || perSecond > 10_000 {
-		return 0, fmt.Errorf("churn: %v changes a second: want more than 0 and at most 10,000", perSecond)
+		return 0, fmt.Errorf("churn: the rate must be more than 0 and at most 10,000 changes per second, got %v", perSecond)
 	}
 	ticker := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
 	defer ticker.Stop()
@@ -41,8 +39,8 @@ func (p *Plane) Churn(ctx context.Context, w Workloads, perSecond float64) (int,
 	}
 }
 
-// change is the merge patch of one step. Each run through the Deployments does
-// one sort of change to all of them.
+// change returns the merge patch of one step. Each pass over the Deployments applies one kind of
+// change to all of them.
 func (w Workloads) change(n int) item {
 	path := "/apis/apps/v1/namespaces/" + w.Namespace + "/deployments/" + deploymentName(n%w.Deployments)
 	round := n / w.Deployments
@@ -61,8 +59,8 @@ func (w Workloads) change(n int) item {
 	}
 }
 
-// image changes the tag of a Deployment's container. The list of containers is
-// given whole, since a merge patch replaces lists.
+// image changes the image tag of a Deployment's container. It contains all containers, because a
+// merge patch replaces lists.
 func (w Workloads) image(n, round int) Object {
 	name := deploymentName(n % w.Deployments)
 	pod := podSpec(name)

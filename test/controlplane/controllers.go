@@ -15,15 +15,14 @@ import (
 //go:embed stages.yaml
 var stages []byte
 
-// disabledControllers are controllers of kube-controller-manager that would wait for a cloud,
-// a kubelet or volumes, none of which exist here.
+// disabledControllers are the controllers of kube-controller-manager that need a cloud, a kubelet
+// or volumes, which do not exist here.
 const disabledControllers = "-node-ipam-controller,-node-route-controller,-service-lb-controller,-cloud-node-lifecycle-controller," +
 	"-persistentvolume-attach-detach-controller,-persistentvolume-expander-controller," +
 	"-certificatesigningrequest-signing-controller,-bootstrap-signer-controller,-token-cleaner-controller"
 
-// controllerManagerFlags run it as the administrator, without the election and
-// the server that a lone one does not need, and at a rate that does not slow
-// tests down.
+// controllerManagerFlags run kube-controller-manager as the administrator, without leader election
+// and its server, and with a rate limit that does not slow tests down.
 func (p *Plane) controllerManagerFlags() []string {
 	return append(p.controllerFlags(),
 		"--controllers=*,"+disabledControllers,
@@ -42,8 +41,8 @@ func (p *Plane) controllerFlags() []string {
 	return []string{"--kubeconfig=" + p.Kubeconfig(), "--leader-elect=false", "--secure-port=0"}
 }
 
-// kwokFlags let it renew leases, as a kubelet does, so that nodes become NotReady
-// some 40 seconds after kwok is gone, and serve as the kubelet of every node.
+// kwokFlags make kwok renew leases like a kubelet, so that nodes become NotReady some 40 seconds
+// after kwok is gone, and serve as the kubelet of every node.
 func (p *Plane) kwokFlags() []string {
 	return []string{
 		"--kubeconfig=" + p.Kubeconfig(),
@@ -57,7 +56,7 @@ func (p *Plane) kwokFlags() []string {
 	}
 }
 
-// createNodes creates those that are missing. kwok makes them Ready.
+// createNodes creates the missing nodes. kwok makes them Ready.
 func (p *Plane) createNodes(ctx context.Context) error {
 	for i := range p.options.Nodes {
 		if err := p.Apply(ctx, fmt.Sprintf("/api/v1/nodes/node-%d", i), node(i)); err != nil {
@@ -73,9 +72,9 @@ func (p *Plane) StartControllers(ctx context.Context) error {
 	if !p.options.Controllers {
 		return errors.New("start controllers: the plane was started without them")
 	}
-	// A kwok that was killed holds its nodes' leases for 40 seconds more.
+	// A kwok that was killed holds its nodes' leases for another 40 seconds.
 	if err := p.Delete(ctx, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"); err != nil {
-		return fmt.Errorf("free the leases of nodes: %w", err)
+		return fmt.Errorf("delete the leases of nodes: %w", err)
 	}
 	for _, name := range controllerNames() {
 		if err := p.processes.byName(name).start(); err != nil {
@@ -88,10 +87,9 @@ func (p *Plane) StartControllers(ctx context.Context) error {
 	return p.waitUntil(ctx, "the nodes are ready", p.nodesReady)
 }
 
-// KillControllers kills the three, as by SIGKILL. From then on only clients change
-// the cluster (and the API server its own Lease), so that it can be compared with
-// what somebody believes it to be. A plane without them is that way from the
-// start.
+// KillControllers kills the three with SIGKILL. After that only clients change the cluster, and the
+// API server its own Lease, so that the cluster can be compared with a copy. A plane without
+// controllers is in that state from the start.
 func (p *Plane) KillControllers() {
 	for _, name := range controllerNames() {
 		if process := p.processes.byName(name); process != nil {
@@ -117,8 +115,8 @@ func (p *Plane) serviceAccountExists(ctx context.Context) error {
 	return p.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", nil)
 }
 
-// nodesReady wants each node Ready and free of the taint that a node has until
-// the controller manager has seen that.
+// nodesReady fails unless each node is Ready and has lost the taint that it has until the
+// controller manager has seen that it is Ready.
 func (p *Plane) nodesReady(ctx context.Context) error {
 	var nodes struct {
 		Items []struct {
@@ -131,13 +129,13 @@ func (p *Plane) nodesReady(ctx context.Context) error {
 	}
 	for _, node := range nodes.Items {
 		if !isTrue(node.Status.Conditions, "Ready") || len(node.Spec.Taints) > 0 {
-			return errors.New("a node is not ready or tainted")
+			return errors.New("a node is not ready or is tainted")
 		}
 	}
 	return nil
 }
 
-// condition is what objects list in status.conditions.
+// condition is an element of status.conditions.
 type condition struct{ Type, Status string }
 
 func isTrue(conditions []condition, kind string) bool {

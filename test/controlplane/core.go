@@ -20,11 +20,11 @@ const (
 	scheduler         = "kube-scheduler"
 	kwok              = "kwok"
 
-	// pollInterval is how often a condition is asked for while something starts.
+	// pollInterval is how often a condition is checked during a start.
 	pollInterval = 25 * time.Millisecond
 )
 
-// defineProcesses fills the list of processes, in the order of their start.
+// defineProcesses fills the list of processes in start order.
 func (p *Plane) defineProcesses() {
 	p.define(etcd, p.etcdFlags())
 	p.define(apiServer, append(p.apiServerFlags(), p.options.APIServerFlags...))
@@ -32,13 +32,13 @@ func (p *Plane) defineProcesses() {
 		p.define(controllerManager, append(p.controllerManagerFlags(), p.options.ControllerManagerFlags...))
 		p.define(scheduler, p.schedulerFlags())
 		p.define(kwok, p.kwokFlags())
-		// The scheduler ends when its memory and the cluster differ, as they may after
-		// an API server was killed, and counts on being started again, as by a kubelet.
+		// The scheduler exits if its memory and the cluster differ, which can happen after an API
+		// server was killed. It relies on being restarted, as by a kubelet.
 		p.processes.byName(scheduler).restarts = maxRestarts
 	}
 }
 
-// maxRestarts is how often the scheduler is started again before that is a fault.
+// maxRestarts is how often the scheduler is restarted before that is an error.
 const maxRestarts = 5
 
 func (p *Plane) define(name string, flags []string) {
@@ -47,7 +47,7 @@ func (p *Plane) define(name string, flags []string) {
 	})
 }
 
-// etcdFlags make one member that keeps nothing safe and elects itself at once.
+// etcdFlags run one member that does not flush to disk and elects itself at once.
 func (p *Plane) etcdFlags() []string {
 	client, peer := "unix://"+p.path(etcdSocket), "unix://"+p.path(etcdPeerSocket)
 	return []string{
@@ -58,14 +58,14 @@ func (p *Plane) etcdFlags() []string {
 		"--initial-cluster=plane=" + peer,
 		"--unsafe-no-fsync",
 		"--heartbeat-interval=50", "--election-timeout=500",
-		"--watch-progress-notify-interval=5s", // what Kubernetes asks etcd for
+		"--watch-progress-notify-interval=5s", // Kubernetes requires this of etcd
 		"--log-level=warn",
 	}
 }
 
-// apiServerFlags leave what a client can notice as it is by default, and drop
-// what a lone API server can't do: other API servers, and without controllers
-// the ServiceAccounts that Pods would be refused for the lack of.
+// apiServerFlags keep the defaults that clients can notice. They disable what a single API server
+// does not need: other API servers and, without controllers, the admission plugin that rejects Pods
+// for lack of a ServiceAccount.
 func (p *Plane) apiServerFlags() []string {
 	flags := []string{
 		"--etcd-servers=unix://" + p.path(etcdSocket),
@@ -79,14 +79,14 @@ func (p *Plane) apiServerFlags() []string {
 		"--tls-private-key-file=" + p.path("server.key"),
 		"--token-auth-file=" + p.path("tokens.csv"),
 		"--authorization-mode=RBAC",
-		"--kubelet-preferred-address-types=InternalIP", // names of nodes do not resolve
+		"--kubelet-preferred-address-types=InternalIP", // because names of nodes do not resolve
 		"--kubelet-certificate-authority=" + p.CA(),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + p.path("tokens.key"),
 		"--service-account-signing-key-file=" + p.path("tokens.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--allow-privileged=true",
-		"--shutdown-watch-termination-grace-period=5s", // else a watch holds SIGTERM up for a minute
+		"--shutdown-watch-termination-grace-period=5s", // otherwise an open watch delays the exit by a minute
 		"--profiling=false",
 	}
 	if !p.options.Controllers {
@@ -95,8 +95,7 @@ func (p *Plane) apiServerFlags() []string {
 	return flags
 }
 
-// startCore starts etcd and the API server at the same time: the API server
-// waits for etcd by itself.
+// startCore starts etcd and the API server together, because the API server itself waits for etcd.
 func (p *Plane) startCore(ctx context.Context) error {
 	if err := p.StartEtcd(ctx); err != nil {
 		return err
@@ -104,8 +103,7 @@ func (p *Plane) startCore(ctx context.Context) error {
 	return p.StartAPIServer(ctx)
 }
 
-// StartEtcd starts etcd, after KillEtcd, on the same data, and waits until it is
-// healthy.
+// StartEtcd starts etcd again after KillEtcd, on the same data, and waits until it is healthy.
 func (p *Plane) StartEtcd(ctx context.Context) error {
 	if err := p.processes.byName(etcd).start(); err != nil {
 		return err
@@ -115,12 +113,12 @@ func (p *Plane) StartEtcd(ctx context.Context) error {
 	})
 }
 
-// KillEtcd kills etcd, as by SIGKILL, and returns when it is gone. The API
-// server stays, and fails what it can't answer from its cache.
+// KillEtcd kills etcd with SIGKILL and returns when it is gone. The API server continues, and fails
+// requests that its cache cannot answer.
 func (p *Plane) KillEtcd() { p.processes.byName(etcd).endWith(syscall.SIGKILL) }
 
-// StartAPIServer starts the API server, after KillAPIServer or StopAPIServer, on
-// the same port and data, and waits until it is ready.
+// StartAPIServer starts the API server again after KillAPIServer or StopAPIServer, on the same port
+// and data, and waits until it is ready.
 func (p *Plane) StartAPIServer(ctx context.Context) error {
 	if err := p.processes.byName(apiServer).start(); err != nil {
 		return err
@@ -130,31 +128,30 @@ func (p *Plane) StartAPIServer(ctx context.Context) error {
 	})
 }
 
-// KillAPIServer kills the API server, as by SIGKILL, and returns when it is
-// gone. Its clients' connections break, new ones are refused.
+// KillAPIServer kills the API server with SIGKILL and returns when it is gone. Its clients'
+// connections break and new ones are refused.
 func (p *Plane) KillAPIServer() { p.processes.byName(apiServer).endWith(syscall.SIGKILL) }
 
-// StopAPIServer ends the API server as an administrator would, by SIGTERM: it
-// closes watches and lets requests end. It returns when the API server is gone,
-// or with an error when the context ends before.
+// StopAPIServer stops the API server with SIGTERM, as an administrator would: it closes watches and
+// completes requests. It returns when the API server is gone, or with an error if ctx ends first.
 func (p *Plane) StopAPIServer(ctx context.Context) error {
 	return p.processes.byName(apiServer).terminate(ctx)
 }
 
-// PauseAPIServer freezes the API server: connections stay open, new ones are
-// accepted by the kernel, and nothing is answered until ResumeAPIServer.
+// PauseAPIServer freezes the API server. Connections stay open, the kernel accepts new ones, and
+// nothing is answered until ResumeAPIServer.
 func (p *Plane) PauseAPIServer() error { return p.processes.byName(apiServer).pause() }
 
 // ResumeAPIServer ends PauseAPIServer.
 func (p *Plane) ResumeAPIServer() error { return p.processes.byName(apiServer).signal(syscall.SIGCONT) }
 
-// PauseEtcd freezes etcd, as a disk does that takes no writes; ResumeEtcd lets it go on.
+// PauseEtcd freezes etcd, like a disk that accepts no writes, until ResumeEtcd.
 func (p *Plane) PauseEtcd() error { return p.processes.byName(etcd).pause() }
 
 // ResumeEtcd ends PauseEtcd.
 func (p *Plane) ResumeEtcd() error { return p.processes.byName(etcd).signal(syscall.SIGCONT) }
 
-// PIDs returns the ids of the processes that run, by program.
+// PIDs returns the process ids of the running programs by name.
 func (p *Plane) PIDs() map[string]int {
 	pids := map[string]int{}
 	for _, process := range p.processes.list {
@@ -165,8 +162,8 @@ func (p *Plane) PIDs() map[string]int {
 	return pids
 }
 
-// waitUntil polls until condition returns nil. It gives up when the context ends,
-// and at once when a process has died, with what that one said.
+// waitUntil polls until condition returns nil. It fails if ctx ends, or at once if a process has
+// died, with the end of its log.
 func (p *Plane) waitUntil(ctx context.Context, what string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -186,8 +183,8 @@ func (p *Plane) waitUntil(ctx context.Context, what string, condition func(conte
 	}
 }
 
-// probe asks for a page and wants status 200 within a second, so that one
-// answer that never comes does not use up the time of a start.
+// probe requests a page and expects status 200 within a second. The limit is short so that one lost
+// response does not use up the time of a start.
 func probe(ctx context.Context, client *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -201,7 +198,7 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s: got %s", url, response.Status)
 	}
 	return nil
 }

@@ -14,13 +14,13 @@ const (
 	tempPrefix = "vedette-controlplane-"
 	ownerLock  = "owner.lock"
 
-	// maxDir leaves room for the longest socket name within the 104 bytes that
-	// the strictest system allows for the path of a Unix socket.
+	// maxDir leaves room for the longest socket name. The strictest system allows 104 bytes for the
+	// path of a Unix socket.
 	maxDir = 104 - len("/"+etcdPeerSocket) - 1
 )
 
-// claimDir makes dir, or a temporary directory where dir is empty, and holds
-// its lock: as long as that is held, nobody sweeps it.
+// claimDir creates dir, or a temporary directory if dir is "", and locks it. While the lock is
+// held, no process sweeps the directory.
 func claimDir(dir string) (string, *fileLock, error) {
 	removeStaleDirs()
 	if dir != "" {
@@ -28,24 +28,23 @@ func claimDir(dir string) (string, *fileLock, error) {
 	}
 	dir, err := os.MkdirTemp("", tempPrefix)
 	if err != nil {
-		return "", nil, fmt.Errorf("make the plane's directory: %w", err)
+		return "", nil, fmt.Errorf("create the plane's directory: %w", err)
 	}
 	lock, err := lockOwner(dir)
 	return dir, lock, err
 }
 
-// NamedDir is the directory for a plane that a person gives a name to, so that
-// another command finds its kubeconfig. It is temporary as well: when its owner
-// was killed it is swept.
+// NamedDir returns the directory of a plane with a name that a person has chosen, so that other
+// commands find its kubeconfig. It is temporary too: if its owner is killed, it is swept.
 func NamedDir(name string) (string, error) {
 	if !regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`).MatchString(name) {
-		return "", fmt.Errorf("name a plane %q: use at most 31 lower-case letters, digits and dashes, a letter first", name)
+		return "", fmt.Errorf("name a plane %q: use at most 31 lower-case letters, digits and dashes, starting with a letter", name)
 	}
 	return filepath.Join(os.TempDir(), tempPrefix+name), nil
 }
 
-// claimNamedDir takes over a directory that is new, empty, or left by a plane
-// that is dead. It removes nothing that is not a plane's.
+// claimNamedDir claims a directory that is new, empty, or left by a dead plane. It removes only
+// files of a plane.
 func claimNamedDir(dir string) (string, *fileLock, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,14 +54,14 @@ func claimNamedDir(dir string) (string, *fileLock, error) {
 		return "", nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", nil, fmt.Errorf("make the plane's directory: %w", err)
+		return "", nil, fmt.Errorf("create the plane's directory: %w", err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", nil, fmt.Errorf("read the plane's directory: %w", err)
 	}
 	if len(entries) > 0 {
-		return "", nil, fmt.Errorf("use %s for a plane: it is not empty, choose another", dir)
+		return "", nil, fmt.Errorf("use %s for a plane: it is not empty: choose another directory", dir)
 	}
 	lock, err := lockOwner(dir)
 	return dir, lock, err
@@ -71,7 +70,7 @@ func claimNamedDir(dir string) (string, *fileLock, error) {
 func lockOwner(dir string) (*fileLock, error) {
 	if len(dir) > maxDir {
 		return nil, errors.Join(
-			fmt.Errorf("use %s for a plane: its path has %d bytes, and Unix sockets in it allow %d", dir, len(dir), maxDir),
+			fmt.Errorf("use %s for a plane: its path has %d bytes, the maximum for Unix sockets is %d", dir, len(dir), maxDir),
 			os.Remove(dir))
 	}
 	lock, err := tryLock(filepath.Join(dir, ownerLock), os.O_CREATE)
@@ -81,8 +80,8 @@ func lockOwner(dir string) (*fileLock, error) {
 	return lock, nil
 }
 
-// removeStaleDirs removes temporary directories whose owners were killed. One that it
-// cannot remove (another user's, say) is left.
+// removeStaleDirs removes temporary directories whose owners were killed. It leaves those that it
+// cannot remove, for example another user's.
 func removeStaleDirs() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*"))
 	for _, dir := range dirs {
@@ -90,8 +89,8 @@ func removeStaleDirs() {
 	}
 }
 
-// removeStaleDir removes a plane's directory if its owner is dead. It fails with
-// os.ErrNotExist where there is no plane, and with errLocked where one lives.
+// removeStaleDir removes a plane's directory if its owner is dead. It fails with os.ErrNotExist if
+// there is no plane, and with errLocked if the plane is running.
 func removeStaleDir(dir string) error {
 	lock, err := tryLock(filepath.Join(dir, ownerLock), 0)
 	if errors.Is(err, errLocked) {

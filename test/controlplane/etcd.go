@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// etcdURL is a name for the socket: it is never looked up.
+// etcdURL is the URL of etcd's socket. Its host is never looked up.
 const etcdURL = "http://etcd"
 
 func socketClient(path string) *http.Client {
@@ -25,10 +25,9 @@ func socketClient(path string) *http.Client {
 
 // Compact makes etcd forget every revision before the current one.
 //
-// This alone does not make a watch fail that resumes from an old
-// resourceVersion: the API server's watch cache remembers the changes since its
-// own start (in a window of some hundred to some ten thousand per kind) and
-// serves them without asking etcd. For that, see Expire.
+// This alone does not make a watch fail that resumes from an old resourceVersion: the API server's
+// watch cache remembers the changes since its start (some hundred to ten thousand per kind) and
+// serves them without etcd. For that, use Expire.
 func (p *Plane) Compact(ctx context.Context) error {
 	revision, err := p.revision(ctx)
 	if err != nil {
@@ -37,10 +36,9 @@ func (p *Plane) Compact(ctx context.Context) error {
 	return p.compact(ctx, revision)
 }
 
-// Expire makes every resourceVersion that was seen before the call too old: a
-// watch that resumes from one gets 410 Gone, as after a long absence. It moves
-// etcd's revision on, compacts, and restarts the API server, whose new watch
-// cache begins after that. Watches that are open break.
+// Expire makes every earlier resourceVersion too old: a watch that resumes from one gets 410 Gone,
+// as after a long absence. It increases etcd's revision, compacts, and restarts the API server,
+// whose new watch cache begins after that. Open watches break.
 func (p *Plane) Expire(ctx context.Context) error {
 	p.KillAPIServer() // first, so that nothing is written between the steps below
 	revision, err := p.advanceRevision(ctx)
@@ -55,18 +53,18 @@ func (p *Plane) Expire(ctx context.Context) error {
 
 // Stored is an object as the API server would store it.
 type Stored struct {
-	Resource, Namespace, Name string // configmaps, default, a
+	Resource, Namespace, Name string // for example configmaps, default, a
 	Object                    Object // with apiVersion, kind and a uid
 }
 
 func (s Stored) key() string { return "/registry/" + s.Resource + "/" + s.Namespace + "/" + s.Name }
 
-// maxTxnPuts is how many operations etcd takes in one transaction.
+// maxTxnPuts is the number of operations that etcd accepts in one transaction.
 const maxTxnPuts = 128
 
-// Store writes objects into etcd while the API server is down, in a fraction of the
-// time that creating them would take. Nothing checks them or fills in defaults. Many
-// get the same resourceVersion, which a watch can't go on within: call Expire after.
+// Store writes objects into etcd while the API server is down, in a fraction of the time that
+// creating them would take. The objects are not validated and get no defaults. Many get the same
+// resourceVersion, in the middle of which a watch cannot resume, so call Expire afterwards.
 func (p *Plane) Store(ctx context.Context, objects []Stored) error {
 	for chunk := range slices.Chunk(objects, maxTxnPuts) {
 		var puts []Object
@@ -84,30 +82,29 @@ func (p *Plane) Store(ctx context.Context, objects []Stored) error {
 	return nil
 }
 
-// DeleteStored removes the objects of a namespace whose names begin with a prefix from
-// etcd, as Store writes them.
+// DeleteStored deletes the objects of a namespace whose names begin with prefix from etcd, as
+// written by Store.
 func (p *Plane) DeleteStored(ctx context.Context, resource, namespace, prefix string) error {
 	first := Stored{Resource: resource, Namespace: namespace, Name: prefix}.key()
 	last := first[:len(first)-1] + string(first[len(first)-1]+1)
 	return p.callEtcd(ctx, "/v3/kv/deleterange", Object{"key": encodeKey(first), "range_end": encodeKey(last)}, nil)
 }
 
-// header is in every answer of etcd.
+// header is part of every response of etcd.
 type header struct {
 	Header struct {
 		Revision int64 `json:",string"`
 	}
 }
 
-// revision is etcd's current one.
+// revision returns etcd's current revision.
 func (p *Plane) revision(ctx context.Context) (int64, error) {
 	var answer header
 	err := p.callEtcd(ctx, "/v3/kv/range", Object{"key": encodeKey("vedette")}, &answer)
 	return answer.Header.Revision, err
 }
 
-// advanceRevision writes a key outside of what Kubernetes reads, and returns the
-// revision of that write.
+// advanceRevision writes a key that Kubernetes does not read, and returns the new revision.
 func (p *Plane) advanceRevision(ctx context.Context) (int64, error) {
 	var answer header
 	err := p.callEtcd(ctx, "/v3/kv/put", Object{"key": encodeKey("vedette"), "value": ""}, &answer)
@@ -128,7 +125,7 @@ func encodeKey(key string) string { return base64.StdEncoding.EncodeToString([]b
 func (p *Plane) callEtcd(ctx context.Context, path string, body, into any) error {
 	r := apiRequest{http.MethodPost, path, "application/json", body}
 	if err := send(ctx, p.etcd, etcdURL, r, into); err != nil {
-		return fmt.Errorf("ask etcd: %w", err)
+		return fmt.Errorf("call etcd: %w", err)
 	}
 	return nil
 }

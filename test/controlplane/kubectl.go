@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// Kubectl runs the kubectl of the plane's own release as the administrator, and
-// returns what it prints. What it says on standard error is in the error. It is
-// an oracle for what a manifest or a command really does.
+// Kubectl runs the kubectl of the plane's release as the administrator and returns its standard
+// output. Standard error is in the error. Tests use it as the reference for what a manifest or a
+// command does.
 func (p *Plane) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
 	return p.KubectlAs(ctx, p.Kubeconfig(), args...)
 }
 
-// KubectlAs is Kubectl with another kubeconfig, such as UserKubeconfig makes.
+// KubectlAs is like Kubectl with another kubeconfig, for example one of UserKubeconfig.
 func (p *Plane) KubectlAs(ctx context.Context, kubeconfig string, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := p.kubectl(ctx, kubeconfig, args)
@@ -29,8 +29,8 @@ func (p *Plane) KubectlAs(ctx context.Context, kubeconfig string, args ...string
 	return stdout.Bytes(), nil
 }
 
-// KubectlCombinedOutput is Kubectl as people see it: what it says on standard error stands
-// between what it prints.
+// KubectlCombinedOutput is like Kubectl, but returns standard output and standard error together,
+// as in a terminal.
 func (p *Plane) KubectlCombinedOutput(ctx context.Context, args ...string) ([]byte, error) {
 	output, err := p.kubectl(ctx, p.Kubeconfig(), args).CombinedOutput()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// kwokConfig are the stages, and the rule that every container's log is one
-// file: kwok answers for the kubelets, which the API server asks for logs.
+// kwokConfig returns the stages, and makes one file the log of every container. kwok is the kubelet
+// that the API server asks for logs.
 func (p *Plane) kwokConfig() []byte {
 	return fmt.Appendf(nil, `%s---
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -27,8 +27,8 @@ spec:
 
 func (p *Plane) podLog() string { return p.path("pods.log") }
 
-// AppendLog adds lines to what the containers say that they have logged: all of
-// them share one log. Whoever follows a log gets them.
+// AppendLog adds lines to the log that all containers share. Clients that follow a log receive
+// them.
 func (p *Plane) AppendLog(lines ...string) error {
 	file, err := os.OpenFile(p.podLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -36,7 +36,7 @@ func (p *Plane) AppendLog(lines ...string) error {
 	}
 	defer file.Close()
 	var text strings.Builder
-	for _, line := range lines { // in the format of a container runtime
+	for _, line := range lines { // format of a container runtime
 		fmt.Fprintf(&text, "%s stdout F %s\n", time.Now().UTC().Format(time.RFC3339Nano), line)
 	}
 	if _, err := file.WriteString(text.String()); err != nil {
@@ -45,10 +45,9 @@ func (p *Plane) AppendLog(lines ...string) error {
 	return file.Close()
 }
 
-// findFreePort finds a free port for a program that can't share one. It is below
-// those that the kernel gives to outgoing connections, so that in the moment
-// until the program binds it only another program that wants the very same could
-// take it.
+// findFreePort returns a free port for a program that cannot share one. It is below the ports that
+// the kernel uses for outgoing connections, so that until the program binds it only a program that
+// wants the same port can take it.
 func findFreePort() (int, error) {
 	const low, high = 20_000, 32_000
 	var err error

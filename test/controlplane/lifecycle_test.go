@@ -15,8 +15,7 @@ import (
 	"testing"
 )
 
-// ownerEnv in the environment makes this test binary start a plane, tell its
-// directory and wait to be killed.
+// ownerEnv makes this test binary start a plane, print its directory and wait to be killed.
 const ownerEnv = "VEDETTE_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -34,7 +33,7 @@ func runOwner() {
 		os.Exit(1)
 	}
 	fmt.Println(p.Dir)
-	_, _ = io.Copy(io.Discard, os.Stdin) // until killed
+	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 }
 
 func TestStopLeavesNothing(t *testing.T) {
@@ -42,7 +41,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	p, err := Start(testContext(t), Options{Controllers: true, Log: t.Output()})
 	must(t, err)
 	if found := processesOf(t, p.Dir); len(found) != 5 {
-		t.Errorf("these processes name the plane's directory, want 5: %q", found)
+		t.Errorf("got processes %q with the plane's directory, want 5", found)
 	}
 	must(t, p.Stop())
 	wantCleanedUp(t, p.Dir)
@@ -58,7 +57,7 @@ func TestKilledOwnerIsCleanedUp(t *testing.T) {
 	owner := exec.CommandContext(ctx, os.Args[0])
 	owner.Env = append(os.Environ(), ownerEnv+"=1")
 	owner.Stderr = t.Output()
-	_, err := owner.StdinPipe() // open as long as the test lives
+	_, err := owner.StdinPipe() // stays open until the test ends
 	must(t, err)
 	stdout, err := owner.StdoutPipe()
 	must(t, err)
@@ -67,17 +66,17 @@ func TestKilledOwnerIsCleanedUp(t *testing.T) {
 	must(t, err)
 	dir := strings.TrimSpace(line)
 	if found := processesOf(t, dir); len(found) != 5 {
-		t.Errorf("these processes name the plane's directory, want 5: %q", found)
+		t.Errorf("got processes %q with the plane's directory, want 5", found)
 	}
 	removeStaleDirs()
 	if !exists(filepath.Join(dir, "kubeconfig")) {
-		t.Fatal("a living plane was swept")
+		t.Fatal("a running plane was swept")
 	}
 	must(t, owner.Process.Kill())
 	_ = owner.Wait() // it was killed
 	for len(processesOf(t, dir)) > 0 {
 		if ctx.Err() != nil {
-			t.Fatalf("processes outlive their owner: %q", processesOf(t, dir))
+			t.Fatalf("processes outlived their owner: %q", processesOf(t, dir))
 		}
 		waitPollInterval(ctx)
 	}
@@ -99,9 +98,9 @@ func TestUnexpectedExitIsReported(t *testing.T) {
 	must(t, p.Err())
 	process, err := os.FindProcess(p.PIDs()[etcd])
 	must(t, err)
-	must(t, process.Kill()) // behind the plane's back
+	must(t, process.Kill()) // without the plane's methods
 	err = p.Await(testContext(t), "/no/such/path", func(Object) bool { return false })
-	if err == nil || !strings.Contains(err.Error(), "etcd ended by itself (signal: killed)") {
+	if err == nil || !strings.Contains(err.Error(), "etcd exited unexpectedly (signal: killed)") {
 		t.Errorf("got error %v, want that etcd was killed", err)
 	}
 }
@@ -116,12 +115,12 @@ func TestSchedulerIsRestarted(t *testing.T) {
 		pid := awaitRunning(t, p, scheduler)
 		process, err := os.FindProcess(pid)
 		must(t, err)
-		must(t, process.Kill()) // behind the plane's back
+		must(t, process.Kill()) // without the plane's methods
 		for p.PIDs()[scheduler] == pid {
 			waitPollInterval(testContext(t))
 		}
 	}
-	if err = p.Err(); err == nil || !strings.Contains(err.Error(), "kube-scheduler ended by itself (signal: killed)") {
+	if err = p.Err(); err == nil || !strings.Contains(err.Error(), "kube-scheduler exited unexpectedly (signal: killed)") {
 		t.Errorf("got error %v, want that the scheduler was killed too often", err)
 	}
 	p.KillControllers()
@@ -137,7 +136,7 @@ func awaitRunning(t *testing.T, p *Plane, name string) int {
 			return pid
 		}
 	}
-	t.Fatalf("%s does not run", name)
+	t.Fatalf("%s is not running", name)
 	return 0
 }
 
@@ -148,14 +147,14 @@ func TestDirIsReusedOnlyAfterItsOwnerEnded(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(claimed, "data"), nil, 0o600))
 	if _, _, err := claimDir(dir); err == nil || !strings.Contains(err.Error(), "a plane is running in") {
-		t.Errorf("claiming a living plane's directory: got %v", err)
+		t.Errorf("claiming a running plane's directory: got %v", err)
 	}
 	lock.release()
 	_, lock, err = claimDir(dir)
 	must(t, err)
 	defer lock.release()
 	if exists(filepath.Join(dir, "data")) {
-		t.Error("the dead plane's data is still there")
+		t.Error("the dead plane's data still exists")
 	}
 }
 
@@ -168,7 +167,7 @@ func TestNonEmptyDirIsRejected(t *testing.T) {
 		t.Errorf("claiming a directory with a file: got %v", err)
 	}
 	if !exists(file) {
-		t.Error("the file is gone")
+		t.Error("the file was removed")
 	}
 	long := filepath.Join(dir, strings.Repeat("x", 100))
 	if _, _, err := claimDir(long); err == nil || !strings.Contains(err.Error(), "Unix sockets") {
@@ -184,16 +183,16 @@ func TestReservedPortStaysReserved(t *testing.T) {
 		must(t, err)
 		defer p.release()
 		if ports[p.number] {
-			t.Fatalf("port %d was given twice", p.number)
+			t.Fatalf("port %d was reserved twice", p.number)
 		}
 		ports[p.number] = true
 		if got := canListen(t, p.number); got {
-			t.Fatalf("another could listen on reserved port %d", p.number)
+			t.Fatalf("another socket could listen on reserved port %d", p.number)
 		}
 	}
 }
 
-// canListen tells whether a socket that does not share can listen on a port.
+// canListen reports whether a socket that does not share its port can listen on a port.
 func canListen(t *testing.T, port int) bool {
 	t.Helper()
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))

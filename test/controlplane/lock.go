@@ -13,13 +13,13 @@ import (
 
 var errLocked = errors.New("locked by another process")
 
-// fileLock is an advisory lock on a file. It ends with its process, however
-// that ends, and children do not inherit it.
+// fileLock is an advisory lock on a file. It ends with its process in all cases, and children do
+// not inherit it.
 type fileLock struct{ file *os.File }
 
-// tryLock opens a file, with flag beside O_RDWR, and locks it. It fails with
-// errLocked while another holds it, also within this process, and also where the
-// file was removed meanwhile, since a lock on a removed file binds nobody.
+// tryLock opens a file with O_RDWR and flag, and locks it. It fails with errLocked if the lock is
+// held, even in this process. It also fails if the file was removed meanwhile, because another
+// process could lock a new file of that name.
 func tryLock(path string, flag int) (*fileLock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|flag, 0o600)
 	if err != nil {
@@ -45,8 +45,7 @@ func isSameFile(file *os.File, path string) bool {
 	return err == nil && os.SameFile(openInfo, pathInfo)
 }
 
-// waitLock is tryLock until it succeeds. While it waits it calls waiting each
-// half minute.
+// waitLock calls tryLock until it succeeds. While it waits, it calls onWait every half minute.
 func waitLock(ctx context.Context, path string, onWait func()) (*fileLock, error) {
 	retry := time.NewTicker(200 * time.Millisecond)
 	defer retry.Stop()
@@ -55,7 +54,7 @@ func waitLock(ctx context.Context, path string, onWait func()) (*fileLock, error
 		if !errors.Is(err, errLocked) {
 			return lock, err
 		}
-		if waited%150 == 5 { // not for a wait of less than a second
+		if waited%150 == 5 { // not during the first second
 			onWait()
 		}
 		select {
@@ -66,5 +65,5 @@ func waitLock(ctx context.Context, path string, onWait func()) (*fileLock, error
 	}
 }
 
-// release unlocks by closing. The file stays.
+// release releases the lock. The file remains.
 func (l *fileLock) release() { l.file.Close() }

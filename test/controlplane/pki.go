@@ -23,8 +23,7 @@ const (
 	adminName  = "admin"
 	adminGroup = "system:masters"
 
-	// lifetime is how long certificates are valid. They begin an hour ago, for
-	// the sake of clocks.
+	// lifetime is how long certificates are valid. They start an hour ago, because clocks differ.
 	lifetime = 365 * 24 * time.Hour
 )
 
@@ -34,7 +33,7 @@ type pki struct {
 	authority *x509.Certificate
 	key       *ecdsa.PrivateKey
 	caPEM     []byte
-	tokenKey  pair // only its key is used
+	tokenKey  pair // only the key is used
 }
 
 // pair is a certificate and its key in PEM.
@@ -43,18 +42,18 @@ type pair struct{ cert, key []byte }
 func newPKI() (*pki, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate authority: %w", err)
+		return nil, fmt.Errorf("create the certificate authority: %w", err)
 	}
 	template := newTemplate("vedette-controlplane")
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate authority: %w", err)
+		return nil, fmt.Errorf("create the certificate authority: %w", err)
 	}
 	authority, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate authority: %w", err)
+		return nil, fmt.Errorf("create the certificate authority: %w", err)
 	}
 	p := &pki{authority: authority, key: key, caPEM: encode("CERTIFICATE", der)}
 	p.tokenKey, err = p.clientPair("service-accounts")
@@ -72,15 +71,15 @@ func newTemplate(name string, groups ...string) *x509.Certificate {
 	}
 }
 
-// clientPair identifies a user of the API server: the common name is the user,
-// the organizations are the groups.
+// clientPair returns a certificate that identifies a user: the common name is the user, the
+// organizations are the groups.
 func (p *pki) clientPair(name string, groups ...string) (pair, error) {
 	template := newTemplate(name, groups...)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return p.sign(template)
 }
 
-// serverPair is what the API server shows.
+// serverPair returns the API server's certificate.
 func (p *pki) serverPair() (pair, error) {
 	template := newTemplate("kube-apiserver")
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -93,7 +92,7 @@ func (p *pki) sign(template *x509.Certificate) (pair, error) {
 	name := template.Subject.CommonName
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return pair{}, fmt.Errorf("make a key for %s: %w", name, err)
+		return pair{}, fmt.Errorf("create a key for %s: %w", name, err)
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, p.authority, &key.PublicKey, p.key)
 	if err != nil {
@@ -110,7 +109,7 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// write puts what the processes and outside tools need into a directory.
+// write writes the files that the processes and other tools need to a directory.
 func (p *pki) write(dir string) error {
 	server, err := p.serverPair()
 	if err != nil {
@@ -135,7 +134,7 @@ func (p *pki) write(dir string) error {
 	return nil
 }
 
-// client returns an HTTP client that trusts the authority and is the user.
+// client returns an HTTP client of a user.
 func (p *pki) client(name string, groups ...string) (*http.Client, error) {
 	user, err := p.clientPair(name, groups...)
 	if err != nil {
@@ -148,8 +147,7 @@ func (p *pki) client(name string, groups ...string) (*http.Client, error) {
 	return &http.Client{Transport: p.transport(cert)}, nil
 }
 
-// transport trusts the authority and shows the certificates, of which there may
-// be none.
+// transport returns a transport that trusts the authority and sends the certificates, if any.
 func (p *pki) transport(certs ...tls.Certificate) *http.Transport {
 	roots := x509.NewCertPool()
 	roots.AddCert(p.authority)

@@ -15,35 +15,34 @@ import (
 	"time"
 )
 
-// Options say what a plane consists of. The zero value is an API server with
-// its etcd in a temporary directory.
+// Options configures a plane. The zero value is an API server with its etcd in a temporary
+// directory.
 type Options struct {
 	// Controllers adds kube-controller-manager, kube-scheduler and kwok. It adds
 	// about a second to the start and 210 MB to the 300 MB of the other two.
 	Controllers bool
 
-	// Nodes is how many nodes kwok plays: 0 means 2, and less means none. It is
-	// ignored without Controllers.
+	// Nodes is how many nodes kwok simulates: 0 means 2, and less means none. It is ignored without
+	// Controllers.
 	Nodes int
 
-	// Dir is where the plane keeps its data, logs and certificates. It must be
-	// empty, missing, or left by a plane that is dead. Stop removes it. Empty
-	// means a new temporary directory. It holds Unix sockets, so a path beyond
-	// some 90 bytes is refused.
+	// Dir is the directory for data, logs and certificates. It must be empty, missing, or left by a
+	// dead plane. Stop removes it. "" means a new temporary directory. Paths beyond some 90 bytes
+	// are rejected, because the directory contains Unix sockets.
 	Dir string
 
-	// Log gets a line for each step of a build and of the start. Nil discards
-	// them. What the processes write goes to files in Dir.
+	// Log receives a line for each step of a build and a start; nil discards them. The logs of the
+	// processes are files in Dir.
 	Log io.Writer
 
-	// APIServerFlags are added after our own, so that they win.
+	// APIServerFlags are added after our own, so they override them.
 	APIServerFlags []string
 
-	// ControllerManagerFlags are the same for kube-controller-manager.
+	// ControllerManagerFlags are added to kube-controller-manager's flags.
 	ControllerManagerFlags []string
 
-	// Timeout bounds how long the start may take once the binaries are there.
-	// 0 means two minutes, which a busy machine may need.
+	// Timeout limits a start once the binaries exist. 0 means two minutes, which a busy machine may
+	// need.
 	Timeout time.Duration
 }
 
@@ -60,12 +59,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Plane is a running control plane. Its methods may be used from several
-// goroutines, but only one may stop or start processes at a time.
+// Plane is a running control plane. Its methods may be called from several goroutines, but only one
+// at a time may stop or start processes.
 type Plane struct {
-	// URL is where the API server answers: https://127.0.0.1:port.
+	// URL is the URL of the API server: https://127.0.0.1:port.
 	URL string
-	// Dir holds everything of the plane.
+	// Dir contains all files of the plane.
 	Dir string
 	// AdminToken is a bearer token of a member of system:masters.
 	AdminToken string
@@ -74,20 +73,19 @@ type Plane struct {
 	binaries    Binaries
 	port        *port
 	lock        *fileLock
-	kubeletPort int // kwok's
+	kubeletPort int // of kwok
 	pki         *pki
-	client      *http.Client // the administrator, by certificate
-	etcd        *http.Client // etcd's JSON gateway on its socket
+	client      *http.Client // of the administrator, by certificate
+	etcd        *http.Client // for etcd's JSON gateway on its socket
 
 	stop      sync.Once
 	processes processes
 }
 
-// Start builds what is missing in the cache, starts a plane and waits until it
-// is ready: the API server says so, and with Controllers the default
-// ServiceAccount exists and every node is Ready. The context bounds the start
-// alone; a plane lives until Stop. When Start fails nothing of it is left, and
-// the error holds the end of the log of the process that failed.
+// Start builds the binaries that are missing in the cache, starts a plane, and waits until it is
+// ready: the API server is ready, and with Controllers the default ServiceAccount exists and every
+// node is Ready. ctx limits only the start; a plane runs until Stop. If Start fails, it leaves
+// nothing behind, and the error contains the end of the log of the process that failed.
 func Start(ctx context.Context, options Options) (*Plane, error) {
 	options = options.withDefaults()
 	binaries, err := Build(ctx, options.Log)
@@ -101,8 +99,7 @@ func Start(ctx context.Context, options Options) (*Plane, error) {
 	return p, nil
 }
 
-// startAll does the steps of a start in order. What it leaves half done is for
-// Stop to clear.
+// startAll does the steps of a start in order. Stop cleans up after a failure.
 func (p *Plane) startAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Timeout,
 		fmt.Errorf("not ready after %v", p.options.Timeout))
@@ -126,8 +123,7 @@ func (p *Plane) startAll(ctx context.Context) error {
 	return nil
 }
 
-// prepare claims the directory and the port, and writes every file that the
-// processes read.
+// prepare claims the directory and the port, and writes all files that the processes read.
 func (p *Plane) prepare() (err error) {
 	if p.Dir, p.lock, err = claimDir(p.options.Dir); err != nil {
 		return err
@@ -151,8 +147,7 @@ func (p *Plane) prepare() (err error) {
 	return err
 }
 
-// writeFiles puts certificates, keys, tokens, stages and the administrator's
-// kubeconfig into the directory.
+// writeFiles writes certificates, keys, tokens, stages and the administrator's kubeconfig.
 func (p *Plane) writeFiles() error {
 	if err := p.pki.write(p.Dir); err != nil {
 		return err
@@ -176,31 +171,27 @@ func (p *Plane) writeFiles() error {
 
 func (p *Plane) path(name string) string { return filepath.Join(p.Dir, name) }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (p *Plane) Kubeconfig() string { return p.path("kubeconfig") }
 
-// CA is the path of the certificate authority's certificate, in PEM.
+// CA returns the path of the certificate authority's certificate, in PEM.
 func (p *Plane) CA() string { return p.path("ca.crt") }
 
-// ClientCert and ClientKey are the paths of the administrator's certificate and
-// key, in PEM.
+// ClientCert returns the path of the administrator's certificate, in PEM.
 func (p *Plane) ClientCert() string { return p.path("admin.crt") }
 
-// ClientKey is described at ClientCert.
+// ClientKey returns the path of the administrator's key, in PEM.
 func (p *Plane) ClientKey() string { return p.path("admin.key") }
 
-// Client returns a client that trusts the plane and is its administrator. It
-// has no timeout, so that it can watch.
+// Client returns an HTTP client of the administrator. It has no timeout, so that it can watch.
 func (p *Plane) Client() *http.Client { return p.client }
 
-// Err returns nil while everything runs that should, and else which process
-// ended by itself, with the end of its log. One that was killed through the plane
-// is none.
+// Err returns an error if a process exited unexpectedly, with the end of its log. Processes that
+// the plane's methods have stopped are expected to exit.
 func (p *Plane) Err() error { return p.processes.unexpectedExit() }
 
-// Stop kills every process, waits until they are gone, and removes the
-// directory. Nothing is shut down gently, since nothing is kept. Later calls do
-// nothing.
+// Stop kills all processes, waits until they are gone, and removes the directory. Nothing is shut
+// down gracefully, because nothing is kept. Later calls do nothing.
 func (p *Plane) Stop() (err error) {
 	p.stop.Do(func() {
 		p.processes.killAll()

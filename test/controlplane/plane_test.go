@@ -23,7 +23,8 @@ const (
 	deployments = "/apis/apps/v1/namespaces/default/deployments"
 )
 
-// testContext bounds what takes a second or two when the machine is not busy.
+// testContext returns a context with a timeout for what takes a second or two unless the machine is
+// busy.
 func testContext(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -38,7 +39,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// wantStatus fails unless an error is the API server's, with that HTTP status.
+// wantStatus fails the test unless err is an error of the API server with the given HTTP status.
 func wantStatus(t *testing.T, err error, code int) {
 	t.Helper()
 	var status *StatusError
@@ -54,7 +55,7 @@ func configMap(name string) Object {
 	}
 }
 
-// resourceVersion is that of the object or list at a path.
+// resourceVersion returns the resourceVersion of the object or list at a path.
 func (p *Plane) resourceVersion(ctx context.Context, path string) (string, error) {
 	var object struct {
 		Metadata struct{ ResourceVersion string }
@@ -79,7 +80,7 @@ func TestDeploymentGetsRunningPods(t *testing.T) {
 	}
 	must(t, p.Get(ctx, "/api/v1/namespaces/default/pods", &pods))
 	if len(pods.Items) != 4 {
-		t.Fatalf("there are %d pods, want 4", len(pods.Items))
+		t.Fatalf("got %d pods, want 4", len(pods.Items))
 	}
 	for _, pod := range pods.Items {
 		if pod.Status.Phase != "Running" || pod.Status.PodIP == "" || !strings.HasPrefix(pod.Spec.NodeName, "node-") {
@@ -102,7 +103,7 @@ func TestPlanesAreIsolated(t *testing.T) {
 	otherClient, err := b.UserClient(adminName, adminGroup)
 	must(t, err)
 	if err := send(ctx, otherClient, a.URL, apiRequest{method: http.MethodGet, path: configMaps}, nil); err == nil {
-		t.Error("a plane is trusted by the clients of another")
+		t.Error("a client trusts the certificate of another plane")
 	}
 }
 
@@ -118,10 +119,10 @@ func TestAPIServerRestartKeepsData(t *testing.T) {
 		watch := p.watch(ctx, t, "")
 		must(t, end())
 		if _, err := io.Copy(io.Discard, watch); ctx.Err() != nil {
-			t.Fatalf("a watch outlives its API server (%v)", err)
+			t.Fatalf("a watch outlived its API server (%v)", err)
 		}
 		if err := p.Get(ctx, configMaps+"/kept", nil); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Fatalf("asking an API server that is gone: got %v, want it to be refused", err)
+			t.Fatalf("connecting to a killed API server: got %v, want refused", err)
 		}
 		must(t, p.StartAPIServer(ctx))
 		must(t, p.Get(ctx, configMaps+"/kept", nil))
@@ -146,13 +147,13 @@ func TestKilledControllersDoNotAct(t *testing.T) {
 	ctx := testContext(t)
 	p.KillControllers()
 	if running := len(p.PIDs()); running != 2 {
-		t.Errorf("%d processes run, want etcd and the API server", running)
+		t.Errorf("got %d processes, want etcd and the API server", running)
 	}
 	must(t, p.Create(ctx, deployments, deployment("web", 1)))
 	var web Object
 	must(t, p.Get(ctx, deployments+"/web", &web))
 	if status := field(web, "status").(Object); len(status) > 0 {
-		t.Errorf("somebody has acted on the Deployment: %v", status)
+		t.Errorf("a controller has acted on the Deployment: %v", status)
 	}
 	must(t, p.StartControllers(ctx))
 	must(t, p.Await(ctx, deployments+"/web", func(d Object) bool {
@@ -179,7 +180,7 @@ func TestPausedAPIServerAnswersAfterResume(t *testing.T) {
 	ctx := testContext(t)
 	must(t, p.PauseAPIServer())
 	if err := probe(ctx, p.client, p.URL+"/readyz"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a paused API server: got %v, want no answer", err)
+		t.Errorf("paused API server: got %v, want a timeout", err)
 	}
 	must(t, p.ResumeAPIServer())
 	must(t, p.Get(ctx, configMaps, nil))
@@ -195,18 +196,18 @@ func TestWatchFromExpiredVersionIsGone(t *testing.T) {
 	must(t, p.Create(ctx, configMaps, configMap("after")))
 
 	if event := p.firstEvent(ctx, t, old); event["type"] != "ADDED" {
-		t.Fatalf("a watch from %s begins with %v, want what was added after it", old, event)
+		t.Fatalf("watch from %s: got first event %v, want the object that was added after it", old, event)
 	}
 	must(t, p.Expire(ctx))
 	event := p.firstEvent(ctx, t, old)
 	if event["type"] != "ERROR" || field(event, "object", "code") != 410.0 {
-		t.Errorf("a watch from expired %s begins with %v, want ERROR 410", old, event)
+		t.Errorf("watch from expired %s: got first event %v, want ERROR 410", old, event)
 	}
 	now, err := p.resourceVersion(ctx, configMaps)
 	must(t, err)
 	must(t, p.Create(ctx, configMaps, configMap("later")))
 	if event := p.firstEvent(ctx, t, now); field(event, "object", "metadata", "name") != "later" {
-		t.Errorf("a watch from %s, after Expire, begins with %v", now, event)
+		t.Errorf("watch from %s after Expire: got first event %v", now, event)
 	}
 }
 
@@ -245,7 +246,7 @@ func TestUserHasRBACPermissions(t *testing.T) {
 		"roleRef":  Object{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
 		"subjects": []Object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "team-a"}},
 	}))
-	must(t, p.waitUntil(ctx, "the binding counts", func(ctx context.Context) error {
+	must(t, p.waitUntil(ctx, "the binding takes effect", func(ctx context.Context) error {
 		return send(ctx, jane, p.URL, list, nil)
 	}))
 	wantStatus(t, send(ctx, jane, p.URL, apiRequest{http.MethodPost, configMaps, "application/json", configMap("x")}, nil), http.StatusForbidden)
@@ -267,13 +268,13 @@ func TestKubeconfigsWorkForKubectl(t *testing.T) {
 		out, err := p.KubectlAs(ctx, kubeconfig, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
 		must(t, err)
 		if string(out) != wantUser {
-			t.Errorf("%s is %s, want %s", filepath.Base(kubeconfig), out, wantUser)
+			t.Errorf("%s: got user %s, want %s", filepath.Base(kubeconfig), out, wantUser)
 		}
 	}
 	out, err := p.Kubectl(ctx, "get", "nodes", "-o", "name")
 	must(t, err)
 	if string(out) != "node/node-0\n" {
-		t.Errorf("kubectl sees nodes %q", out)
+		t.Errorf("kubectl get nodes: got %q", out)
 	}
 }
 
@@ -289,7 +290,7 @@ func TestAdminTokenIsAdmin(t *testing.T) {
 	must(t, err)
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		t.Errorf("listing secrets with the token answers %s", response.Status)
+		t.Errorf("listing secrets with the token: got %s", response.Status)
 	}
 }
 
@@ -298,13 +299,12 @@ func TestStartReportsBadFlagAndCleansUp(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	_, err := Start(testContext(t), Options{Dir: dir, APIServerFlags: []string{"--no-such-flag"}})
 	if err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
-		t.Errorf("got error %v, want what kube-apiserver said", err)
+		t.Errorf("got error %v, want kube-apiserver's message", err)
 	}
 	wantCleanedUp(t, dir)
 }
 
-// watch opens a watch of ConfigMaps from a resourceVersion. The test's end
-// closes it.
+// watch opens a watch of ConfigMaps from a resourceVersion. It is closed when the test ends.
 func (p *Plane) watch(ctx context.Context, t *testing.T, version string) io.Reader {
 	t.Helper()
 	url := fmt.Sprintf("%s%s?watch=1&resourceVersion=%s", p.URL, configMaps, version)
@@ -319,20 +319,20 @@ func (p *Plane) watch(ctx context.Context, t *testing.T, version string) io.Read
 	return response.Body
 }
 
-// firstEvent is that of a watch from a resourceVersion.
+// firstEvent returns the first event of a watch from a resourceVersion.
 func (p *Plane) firstEvent(ctx context.Context, t *testing.T, version string) (event Object) {
 	t.Helper()
 	must(t, json.NewDecoder(p.watch(ctx, t, version)).Decode(&event))
 	return event
 }
 
-// processesOf lists the command lines of processes that name a directory.
+// processesOf returns the command lines of processes that contain a directory.
 func processesOf(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	must(t, err)
 	for _, file := range files {
-		line, err := os.ReadFile(file) // fails for one that has just ended
+		line, err := os.ReadFile(file) // fails if the process has just ended
 		if err == nil && bytes.Contains(line, []byte(dir)) {
 			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
 		}
@@ -350,7 +350,7 @@ func wantCleanedUp(t *testing.T, dir string) {
 	}
 }
 
-// field walks down an object; nil where a step is missing.
+// field returns a nested field of an object, or nil if a step is missing.
 func field(object any, path ...string) any {
 	for _, name := range path {
 		o, _ := object.(Object)

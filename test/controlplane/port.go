@@ -7,20 +7,20 @@ import (
 	"syscall"
 )
 
-// port is a TCP port of 127.0.0.1 that is ours as long as the plane lives. A
-// socket is bound to it that never listens: nobody else gets the port, clients
-// are refused while the API server is down, and the API server may bind it again
-// and again since both ask to share it (--permit-port-sharing).
+// port is a TCP port of 127.0.0.1 that is reserved until the plane stops. A socket is bound to it
+// that never listens. Therefore no other program gets the port, clients are refused while the API
+// server is down, and the API server can bind it repeatedly because both sockets share it
+// (--permit-port-sharing).
 type port struct {
 	number int
 	socket int
 }
 
-// reservePort binds a port that the kernel picks. The kernel never picks one
-// that is bound, not even one that is shared.
+// reservePort reserves a port that the kernel chooses. The kernel never chooses a bound port, even
+// if it is shared.
 func reservePort() (*port, error) {
-	// Fork must not see the descriptor before it is marked close-on-exec: a child
-	// that inherits it would hold the port.
+	// Prevent a fork before the descriptor is close-on-exec, because a child that inherits it would
+	// hold the port.
 	syscall.ForkLock.RLock()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -52,7 +52,7 @@ func bindShared(socket int) (int, error) {
 	return address.(*syscall.SockaddrInet4).Port, nil
 }
 
-// release gives the port back. A nil port is released already.
+// release releases the port. A nil port does nothing.
 func (p *port) release() {
 	if p != nil {
 		syscall.Close(p.socket)

@@ -18,34 +18,34 @@ import (
 
 var errNotRunning = errors.New("not running")
 
-// process is one program of a plane: it can be started, killed and started
-// again with the same arguments.
+// process is one program of a plane. It can be started, killed and started again with the same
+// arguments.
 type process struct {
 	name string
 	path string
 	args []string
 	dir  string // its working directory and HOME
-	log  string // the file that gets its output, appended over restarts
+	log  string // the file for its output, appended over restarts
 
 	mu       sync.Mutex
-	latest   *processRun // the latest; nil before the first
-	restarts int         // how often it is still started again when it ends by itself
+	latest   *processRun // the last run; nil before the first
+	restarts int         // how often it may still be restarted after an unexpected exit
 }
 
-// processRun is one life of a process.
+// processRun is one run of a process.
 type processRun struct {
 	cmd      *exec.Cmd
-	done     chan struct{} // closed by its goroutine once the process is reaped
-	expected bool          // we killed it; guarded by process.mu
+	done     chan struct{} // closed when the process has been reaped
+	expected bool          // the exit was requested; guarded by process.mu
 	exitErr  error         // set before done is closed
 }
 
-// start starts the program unless it runs.
+// start starts the program. It fails if it is running.
 func (p *process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.latest != nil && !p.latest.hasEnded() {
-		return fmt.Errorf("start %s: it is running", p.name)
+		return fmt.Errorf("start %s: it is already running", p.name)
 	}
 	return p.startLocked()
 }
@@ -55,7 +55,7 @@ func (p *process) startLocked() error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.name, err)
 	}
-	defer log.Close() // the child has its own
+	defer log.Close() // the child has its own descriptor
 	r := &processRun{cmd: exec.Command(p.path, p.args...), done: make(chan struct{})}
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = p.dir, log, log
 	r.cmd.Env = []string{"HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=" + os.Getenv("PATH")}
@@ -68,8 +68,8 @@ func (p *process) startLocked() error {
 	return nil
 }
 
-// restart starts the program anew where it ended by itself and may be. Whatever
-// becomes of that is told by accident.
+// restart restarts the program after an unexpected exit if that is allowed. unexpectedExit reports
+// a failure.
 func (p *process) restart(r *processRun) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,12 +77,12 @@ func (p *process) restart(r *processRun) {
 		return
 	}
 	p.restarts--
-	_ = p.startLocked() // the run that ended stays the latest then
+	_ = p.startLocked() // on failure the previous run stays the latest
 }
 
-// start starts the command and waits for its end on a thread that does nothing
-// else: the kernel's death signal is tied to the thread that forks, and the
-// runtime may end a thread long before the program ends.
+// start starts the command, and waits for its exit on a thread that does nothing else, because the
+// kernel sends the death signal when the thread that forked exits, and the runtime may end a thread
+// long before the program ends.
 func (r *processRun) start() error {
 	started := make(chan error)
 	go func() {
@@ -117,8 +117,8 @@ func (p *process) signal(sig syscall.Signal) error {
 	return p.latest.cmd.Process.Signal(sig)
 }
 
-// pause stops the running program, and returns when it has stopped: its threads do
-// so one by one, some time after the signal was sent.
+// pause stops the running program. It returns when all threads have stopped, which takes some time
+// after the signal.
 func (p *process) pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -130,20 +130,20 @@ func (p *process) pause() error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return fmt.Errorf("%s did not stop within a second of being told to", p.name)
+	return fmt.Errorf("%s did not stop within a second after SIGSTOP", p.name)
 }
 
-// isStopped reports whether all threads of a process are stopped, as the kernel
-// shows them. See proc_pid_stat(5): the state follows the name, in parentheses.
+// isStopped reports whether all threads of a process are stopped. See proc_pid_stat(5): the state
+// follows the name, which is in parentheses.
 func isStopped(pid int) (bool, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(threads) == 0 {
-		return false, fmt.Errorf("look at the threads of process %d: there are none (%v)", pid, err)
+		return false, fmt.Errorf("find the threads of process %d: there are none (%v)", pid, err)
 	}
 	for _, thread := range threads {
 		stat, err := os.ReadFile(thread)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		if err != nil {
 			return false, err
@@ -155,15 +155,15 @@ func isStopped(pid int) (bool, error) {
 	return true, nil
 }
 
-// endWith sends a signal after which the program's end is no accident, and waits for
-// that. A program that does not run is fine.
+// endWith sends a signal that ends the program and waits for the exit, which is then expected. It
+// does nothing if the program is not running.
 func (p *process) endWith(sig syscall.Signal) {
 	if ended := p.signalExpectingExit(sig); ended != nil {
 		<-ended
 	}
 }
 
-// terminate is end by SIGTERM, for as long as the context allows.
+// terminate sends SIGTERM and waits for the exit until ctx ends.
 func (p *process) terminate(ctx context.Context) error {
 	ended := p.signalExpectingExit(syscall.SIGTERM)
 	if ended == nil {
@@ -177,8 +177,8 @@ func (p *process) terminate(ctx context.Context) error {
 	}
 }
 
-// signalExpectingExit sends a signal and returns what will be closed when the program is
-// gone, or nil if it does not run.
+// signalExpectingExit sends a signal and returns a channel that is closed when the program is gone,
+// or nil if it is not running.
 func (p *process) signalExpectingExit(sig syscall.Signal) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,20 +186,19 @@ func (p *process) signalExpectingExit(sig syscall.Signal) <-chan struct{} {
 		return nil
 	}
 	p.latest.expected = true
-	_ = p.latest.cmd.Process.Signal(sig) // it may end by itself just now
+	_ = p.latest.cmd.Process.Signal(sig) // fails if it has just ended
 	return p.latest.done
 }
 
-// unexpectedExit returns nil while the program runs or is about to be started again, was
-// never started or was ended by us, and else how it ended and the last lines of its
-// log.
+// unexpectedExit returns an error with the end of the log if the program exited and was not stopped
+// by us. It returns nil if the program is running, was never started, or is about to be restarted.
 func (p *process) unexpectedExit() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.latest == nil || p.latest.expected || !p.latest.hasEnded() || p.restarts > 0 {
 		return nil
 	}
-	return fmt.Errorf("%s ended by itself (%v); its last words:\n%s", p.name, p.latest.exitErr, p.tail())
+	return fmt.Errorf("%s exited unexpectedly (%v), the end of its log:\n%s", p.name, p.latest.exitErr, p.tail())
 }
 
 func (p *process) tail() string {
@@ -210,7 +209,7 @@ func (p *process) tail() string {
 	return lastLines(string(text), 15)
 }
 
-// processes are those of a plane in the order of their start.
+// processes are the processes of a plane in start order.
 type processes struct{ list []*process }
 
 func (ps *processes) byName(name string) *process {
@@ -222,8 +221,8 @@ func (ps *processes) byName(name string) *process {
 	return nil
 }
 
-// killAll ends all, the last started first, so that none complains of another's
-// absence.
+// killAll kills all processes, the last started first, so that none logs errors because another one
+// is missing.
 func (ps *processes) killAll() {
 	for i := len(ps.list) - 1; i >= 0; i-- {
 		ps.list[i].endWith(syscall.SIGKILL)
@@ -239,7 +238,7 @@ func (ps *processes) unexpectedExit() error {
 	return nil
 }
 
-// pid is the id of the running program, or 0.
+// pid returns the process id, or 0 if the program is not running.
 func (p *process) pid() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,18 +16,18 @@ import (
 const (
 	rootModule = "github.com/vedette-io/vedette"
 
-	// versionFlag tells Kubernetes its version, which its own build scripts do
-	// otherwise. Without it kubectl and the scheduler can't parse what they get.
+	// versionFlag sets Kubernetes' version, which its own build scripts do otherwise. Without it
+	// kubectl and the scheduler cannot parse the version.
 	versionFlag = "-X k8s.io/component-base/version.gitVersion="
 )
 
-// recipe is one nested module and the programs that are built from it, in one
-// go build, so that packages they share compile once.
+// recipe describes the programs that are built from one nested module, in one go build so that
+// shared packages compile once.
 type recipe struct {
-	module   string   // the directory below test/controlplane, and the name in the cache
-	source   string   // the module path whose version is shown and compiled in
-	packages []string // the programs
-	binaries []string // their file names, in the same order
+	module   string   // directory below test/controlplane, and name in the cache
+	source   string   // module path whose version is logged and compiled in
+	packages []string // packages of the programs
+	binaries []string // file names of the programs, in the same order
 	stamped  bool     // whether versionFlag is used
 }
 
@@ -56,15 +56,15 @@ func recipes() []recipe {
 	}
 }
 
-// buildTarget is a recipe with what was read from its module.
+// buildTarget is a recipe and what was read from its module.
 type buildTarget struct {
 	recipe
-	dir     string // the nested module
+	dir     string // of the nested module
 	version string
-	key     string // changes with all that the binaries depend on
+	key     string // changes with everything that the binaries depend on
 }
 
-// read loads a recipe's module below the repository's root.
+// read reads a recipe's module below the repository's root.
 func (r recipe) read(root string) (buildTarget, error) {
 	t := buildTarget{recipe: r, dir: filepath.Join(root, "test", "controlplane", r.module)}
 	mod, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
@@ -76,14 +76,14 @@ func (r recipe) read(root string) (buildTarget, error) {
 		return t, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
 	}
 	if t.version = requiredVersion(mod, r.source); t.version == "" {
-		return t, fmt.Errorf("read %s: it does not require %s", filepath.Join(t.dir, "go.mod"), r.source)
+		return t, fmt.Errorf("read %s: the module does not require %s", filepath.Join(t.dir, "go.mod"), r.source)
 	}
 	t.key = t.hash(mod, sum)
 	return t, nil
 }
 
-// hash covers the modules, our way of building them, and the Go release and
-// platform of this very program, since that is what go on PATH will be.
+// hash covers the modules, the build arguments, and the Go release and platform of this program,
+// which are also those of go on PATH.
 func (t buildTarget) hash(mod, sum []byte) string {
 	h := sha256.New()
 	for _, part := range [][]byte{
@@ -91,14 +91,14 @@ func (t buildTarget) hash(mod, sum []byte) string {
 		[]byte(strings.Join(t.arguments("."), " ")),
 		[]byte(runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH),
 	} {
-		fmt.Fprintf(h, "%d\n", len(part)) // so that no two sequences of parts look alike
+		fmt.Fprintf(h, "%d\n", len(part)) // so that bytes cannot move between parts
 		h.Write(part)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// arguments are those of go for a build into a directory. go names several
-// programs after their packages, and one alone as it is told.
+// arguments returns go's arguments for a build into a directory. go names several programs after
+// their packages, and a single one as specified.
 func (t buildTarget) arguments(dir string) []string {
 	flags := "-s -w"
 	if t.stamped {
@@ -111,7 +111,7 @@ func (t buildTarget) arguments(dir string) []string {
 	return append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out}, t.packages...)
 }
 
-// requiredVersion finds a module's version in a go.mod, or "".
+// requiredVersion returns a module's version in a go.mod, or "".
 func requiredVersion(mod []byte, module string) string {
 	line := regexp.MustCompile(`(?m)^(?:require)?\s+` + regexp.QuoteMeta(module) + ` (v\S+)`)
 	if found := line.FindSubmatch(mod); found != nil {
@@ -120,9 +120,9 @@ func requiredVersion(mod []byte, module string) string {
 	return ""
 }
 
-// findRoot walks up from the working directory, which go test sets to the
-// package's own, to the root module: that is where the nested modules are. They
-// can't be embedded, since a module's files end where another begins.
+// findRoot returns the directory of the root module, from the working directory upwards. go test
+// sets that to the directory of the package. The nested modules cannot be embedded, because a
+// module does not contain the files of another module.
 func findRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
@@ -137,7 +137,7 @@ func findRoot() (string, error) {
 			return "", fmt.Errorf("find the repository: %w", err)
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("find the repository: no directory from %s upwards has the go.mod of %s; run inside the repository", start, rootModule)
+			return "", fmt.Errorf("find the repository: no directory from %s upwards has the go.mod of %s: run inside the repository", start, rootModule)
 		}
 	}
 }

@@ -2,11 +2,11 @@ package controlplane
 
 import "syscall"
 
-// reusePort is SO_REUSEPORT, which package syscall lacks here.
+// reusePort is SO_REUSEPORT, which package syscall does not define here.
 const reusePort = 0xf
 
-// attributes make a process die with the thread that starts it, and keep a
-// terminal's Ctrl-C from it, so that the plane is stopped by its owner alone.
+// attributes make a process die with the thread that starts it, and protect it from a terminal's
+// Ctrl-C, because only the plane's owner may stop it.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

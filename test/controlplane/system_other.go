@@ -6,8 +6,8 @@ import "syscall"
 
 const reusePort = syscall.SO_REUSEPORT
 
-// attributes keep a terminal's Ctrl-C from a process. There is no death signal
-// here: after kill -9 of the owner its processes stay.
+// attributes protect a process from a terminal's Ctrl-C. There is no death signal on this system,
+// so processes outlive an owner that is killed by kill -9.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// New starts a plane for a test and stops it when the test ends. The test fails
-// if the plane does not start, and if one of its processes ends by itself.
-// Options.Log is by default standard error while binaries are built, because a
-// first build takes minutes in which a test must not look stuck.
+// New starts a plane for a test and stops it when the test ends. The test fails if the plane does
+// not start, or if a process exits unexpectedly. The default of Options.Log is standard error,
+// because a first build takes minutes in which a test must not look stuck.
 func New(t testing.TB, options Options) *Plane {
 	t.Helper()
 	if options.Log == nil {

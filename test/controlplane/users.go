@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// UserKubeconfig writes a kubeconfig for a user with a client certificate, and
-// returns its path. A user has the rights that RBAC grants to the name and to
-// the groups, which at first are those of system:authenticated: to read /version
-// and the API's discovery, and to ask what it may do.
+// UserKubeconfig writes a kubeconfig for a user with a client certificate, and returns its path.
+// The user has the rights that RBAC grants to the name and the groups. At first these are only
+// those of system:authenticated: to read /version and the API discovery, and to query its own
+// rights.
 func (p *Plane) UserKubeconfig(name string, groups ...string) (string, error) {
 	kubeconfig, err := p.certKubeconfig(name, groups...)
 	if err != nil {
@@ -23,8 +23,7 @@ func (p *Plane) UserKubeconfig(name string, groups ...string) (string, error) {
 	return p.writeKubeconfig("user", name, kubeconfig)
 }
 
-// UserClient returns an HTTP client that is the user, as UserKubeconfig makes
-// one.
+// UserClient returns an HTTP client of a user, as in UserKubeconfig.
 func (p *Plane) UserClient(name string, groups ...string) (*http.Client, error) {
 	return p.pki.client(name, groups...)
 }
@@ -40,14 +39,13 @@ func (p *Plane) ServiceAccountKubeconfig(ctx context.Context, namespace, name st
 	return p.writeKubeconfig("serviceaccount", namespace+"."+name, kubeconfig)
 }
 
-// ServiceAccountToken asks for a new token of an existing ServiceAccount, valid
-// for an hour.
+// ServiceAccountToken returns a new token of an existing ServiceAccount, valid for an hour.
 func (p *Plane) ServiceAccountToken(ctx context.Context, namespace, name string) (string, error) {
 	var answer struct{ Status struct{ Token string } }
 	path := fmt.Sprintf("/api/v1/namespaces/%s/serviceaccounts/%s/token", namespace, name)
 	body := Object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
 	if err := p.do(ctx, apiRequest{http.MethodPost, path, "application/json", body}, &answer); err != nil {
-		return "", fmt.Errorf("ask for a token: %w", err)
+		return "", fmt.Errorf("create a token: %w", err)
 	}
 	return answer.Status.Token, nil
 }
@@ -62,8 +60,8 @@ func (p *Plane) certKubeconfig(name string, groups ...string) ([]byte, error) {
 	return p.kubeconfig(name, credentials), nil
 }
 
-// kubeconfig is self-contained: no other file is needed to use it. The
-// credentials are lines of YAML, indented by four from the second on.
+// kubeconfig returns a kubeconfig that needs no other files. The credentials are lines of YAML,
+// indented by four spaces from the second line on.
 func (p *Plane) kubeconfig(user, credentials string) []byte {
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
@@ -83,8 +81,8 @@ users:
 `, user, p.URL, base64.StdEncoding.EncodeToString(p.pki.caPEM), credentials)
 }
 
-// writeKubeconfig names the file after its user. Characters that mean something
-// in a path, as in system:node:a, become dashes.
+// writeKubeconfig writes a kubeconfig to a file named after its user. Characters with a meaning in
+// paths, as in system:node:a, become dashes.
 func (p *Plane) writeKubeconfig(kind, name string, content []byte) (string, error) {
 	name = strings.NewReplacer("/", "-", ":", "-").Replace(name)
 	path := p.path("kubeconfig-" + kind + "-" + name)

@@ -7,10 +7,9 @@ import (
 	"fmt"
 )
 
-// Workloads are sample objects of the kinds that applications are made of. Zero
-// values mean the defaults.
+// Workloads describes sample objects of the usual kinds. Zero values mean the defaults.
 type Workloads struct {
-	Namespace   string // created; default "demo"
+	Namespace   string // is created; default "demo"
 	Deployments int    // each with a Service; default 5
 	Replicas    int    // of each Deployment; default 2
 }
@@ -28,10 +27,9 @@ func (w Workloads) withDefaults() Workloads {
 	return w
 }
 
-// CreateWorkloads applies a namespace with Deployments, their Services, a
-// StatefulSet, a DaemonSet, a Job, a CronJob, a HorizontalPodAutoscaler, an
-// Ingress, a ConfigMap and a Secret. Those that exist already are brought to what
-// is asked. It returns when they are written; their Pods come later.
+// CreateWorkloads applies a namespace with Deployments, their Services, a StatefulSet, a DaemonSet,
+// a Job, a CronJob, a HorizontalPodAutoscaler, an Ingress, a ConfigMap and a Secret. Existing ones
+// are updated. It returns when they are written; controllers create their Pods later.
 func (p *Plane) CreateWorkloads(ctx context.Context, w Workloads) error {
 	w = w.withDefaults()
 	for _, item := range w.objects() {
@@ -42,7 +40,7 @@ func (p *Plane) CreateWorkloads(ctx context.Context, w Workloads) error {
 	return nil
 }
 
-// item is an object with its own path in the API.
+// item is an object and its path in the API.
 type item struct {
 	path   string
 	object Object
@@ -74,7 +72,7 @@ func (w Workloads) objects() []item {
 
 func deploymentName(i int) string { return fmt.Sprintf("app-%d", i) }
 
-// newObject makes an object of its fixed parts and the rest.
+// newObject returns an object with the given fields.
 func newObject(version, kind, name string, rest Object) Object {
 	o := Object{"apiVersion": version, "kind": kind, "metadata": Object{"name": name, "labels": labels(name)}}
 	for key, value := range rest {

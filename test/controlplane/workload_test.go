@@ -14,7 +14,7 @@ func TestWorkloadsRunAndChurn(t *testing.T) {
 	ctx := testContext(t)
 	w := Workloads{Namespace: "sample", Deployments: 2, Replicas: 3}
 	must(t, p.CreateWorkloads(ctx, w))
-	must(t, p.CreateWorkloads(ctx, w)) // again is fine
+	must(t, p.CreateWorkloads(ctx, w)) // a second call must succeed
 
 	apps := "/apis/apps/v1/namespaces/sample"
 	for path, ready := range map[string]string{
@@ -33,8 +33,8 @@ func TestWorkloadsRunAndChurn(t *testing.T) {
 	churn(ctx, t, p, w)
 }
 
-// churn changes the workloads until each Deployment got a new image, which
-// comes at the end of a round through all sorts of changes.
+// churn changes the workloads until each Deployment has a new image, which is the last change of a
+// round.
 func churn(ctx context.Context, t *testing.T, p *Plane, w Workloads) {
 	t.Helper()
 	churnCtx, stopChurn := context.WithCancel(ctx)
@@ -42,7 +42,7 @@ func churn(ctx context.Context, t *testing.T, p *Plane, w Workloads) {
 	go func() {
 		changes, err := p.Churn(churnCtx, w, 100)
 		if err == nil && changes < 6*w.Deployments {
-			err = fmt.Errorf("only %d changes", changes)
+			err = fmt.Errorf("got only %d changes", changes)
 		}
 		ended <- err
 	}()
@@ -87,11 +87,11 @@ func TestLogsOfPodsAreServed(t *testing.T) {
 	out, err := p.Kubectl(ctx, "logs", "talks")
 	must(t, err)
 	if string(out) != "started\nhello\nworld\n" {
-		t.Errorf("the log is %q", out)
+		t.Errorf("got log %q", out)
 	}
 	out, err = p.Kubectl(ctx, "logs", "talks", "--tail=1")
 	must(t, err)
 	if string(out) != "world\n" {
-		t.Errorf("the log's last line is %q", out)
+		t.Errorf("got last line %q", out)
 	}
 }

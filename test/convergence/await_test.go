@@ -10,20 +10,20 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// convergenceTimeout is how long the world may take to converge once it is healed. The
-// longest pause of a part that failed is 45 seconds.
+// convergenceTimeout limits how long the world may take to converge after all faults have ended.
+// The longest backoff after a failure is 45 seconds.
 const convergenceTimeout = 90 * time.Second
 
-// awaitConvergence waits until store and clusters agree, and fails the test with the
-// differences where they do not in time. It returns how long it took, and logs what
-// differed last: whatever took long waited for that.
+// awaitConvergence waits until store and clusters agree, and returns how long that took. It logs
+// the difference that disappeared last. If they do not agree in time, it fails the test with the
+// differences.
 func (w *world) awaitConvergence() time.Duration {
 	w.t.Helper()
 	began := time.Now()
 	var found, last []string
 	agree := w.eventually(convergenceTimeout, func(context.Context) bool {
 		last = found
-		found = w.differences(w.t.Context()) // bounded by itself; cut short, the last look would tell nothing
+		found = w.differences(w.t.Context()) // has a timeout of its own, because a canceled comparison would find nothing
 		return len(found) == 0
 	})
 	if !agree {
@@ -31,17 +31,17 @@ func (w *world) awaitConvergence() time.Duration {
 		if len(found) > 40 {
 			found, more = found[:40], "\n…"
 		}
-		w.t.Fatalf("store and clusters do not agree after %v:\n%s%s", convergenceTimeout, strings.Join(found, "\n"), more)
+		w.t.Fatalf("store and clusters differ after %v:\n%s%s", convergenceTimeout, strings.Join(found, "\n"), more)
 	}
 	took := time.Since(began)
 	if took > 5*time.Second && len(last) > 0 {
-		w.t.Logf("agreed after %.1fs; the last of %d differences: %s", took.Seconds(), len(last), last[0])
+		w.t.Logf("converged after %.1fs; the last of %d differences: %s", took.Seconds(), len(last), last[0])
 	}
 	return took
 }
 
-// eventually polls a condition, and reports whether it came true in time. It gives
-// up when one of our programs has ended by itself.
+// eventually polls a condition, and reports whether it became true in time. It stops if one of our
+// programs has exited unexpectedly.
 func (w *world) eventually(d time.Duration, condition func(context.Context) bool) bool {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), d)
@@ -61,7 +61,7 @@ func (w *world) eventually(d time.Duration, condition func(context.Context) bool
 	}
 }
 
-// checkProcesses fails the test where one of our programs has ended by itself.
+// checkProcesses fails the test if one of our programs has exited unexpectedly.
 func (w *world) checkProcesses() {
 	w.t.Helper()
 	all := []*process{w.server}
@@ -80,7 +80,7 @@ func isNotFound(err error) bool {
 	return errors.As(err, &status) && status.Code == http.StatusNotFound
 }
 
-// sleep lets time pass in which nothing is waited for.
+// sleep waits for a fixed time.
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

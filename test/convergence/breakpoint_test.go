@@ -14,25 +14,25 @@ import (
 	"testing"
 )
 
-// breakpointProxy is the way of one agent to a cluster, where requests can be stopped at an
-// exact moment. It asks the API server in its own name.
+// breakpointProxy is a proxy between one agent and a cluster that can stop requests at an exact
+// moment. It sends requests as itself.
 type breakpointProxy struct {
 	server  *httptest.Server
 	forward http.Handler
 
 	mu         sync.Mutex
 	breakpoint *breakpoint
-	filter     func(http.Handler) http.Handler // what stands before the cluster; nil for nothing
+	filter     func(http.Handler) http.Handler // handler in front of the cluster; nil for none
 }
 
-// setFilter puts something before the cluster, or takes it away where it is nil.
+// setFilter sets the handler in front of the cluster; nil removes it.
 func (p *breakpointProxy) setFilter(filter func(http.Handler) http.Handler) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.filter = filter
 }
 
-// handler is what answers requests now.
+// handler returns the handler for requests now.
 func (p *breakpointProxy) handler() http.Handler {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,25 +42,26 @@ func (p *breakpointProxy) handler() http.Handler {
 	return p.forward
 }
 
-// breakpoint is what is done to the next request that changes something.
+// breakpoint says where to stop the next request that changes something.
 type breakpoint struct {
-	forwarded bool          // the API server is asked before the request is stopped
-	answered  bool          // and its answer goes back
-	reached   chan struct{} // closed when that moment has come
-	resume    chan struct{} // closed by the test, to let it go on
+	forwarded bool          // after the API server has answered
+	answered  bool          // after the response was passed on
+	reached   chan struct{} // closed when the breakpoint is reached
+	resume    chan struct{} // closed by the test to continue
 }
 
-// routeThroughBreakpoints makes an agent reach its cluster by a door, and starts it anew.
+// routeThroughBreakpoints routes an agent's requests to a cluster through a new breakpointProxy,
+// and restarts the agent.
 func (w *world) routeThroughBreakpoints(t *testing.T, a *agent, c *cluster) *breakpointProxy {
 	target, err := url.Parse(c.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &breakpointProxy{forward: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: c.Client().Transport, FlushInterval: -1,
-		ErrorLog: log.New(io.Discard, "", 0)}} // agents that are killed break off their requests
+		ErrorLog: log.New(io.Discard, "", 0)}} // because killed agents abort their requests
 	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(func() {
-		a.kill() // or its watches would be waited for
+		a.kill() // because Close waits for the agent's watches
 		p.server.Close()
 	})
 	a.kill()
@@ -94,7 +95,7 @@ func (p *breakpointProxy) serve(w http.ResponseWriter, r *http.Request) {
 		p.handler().ServeHTTP(w, r)
 		return
 	}
-	body, err := io.ReadAll(r.Body) // until it has been read nobody hears that the agent is gone
+	body, err := io.ReadAll(r.Body) // because the server notices that the client has gone only after the body was read
 	if err != nil {
 		return
 	}
@@ -107,7 +108,7 @@ func (p *breakpointProxy) serve(w http.ResponseWriter, r *http.Request) {
 	if !bp.answered {
 		select {
 		case <-bp.resume:
-		case <-r.Context().Done(): // the agent is gone, and nothing of it goes on
+		case <-r.Context().Done(): // the agent has gone, so nothing continues
 			return
 		}
 	}
@@ -119,5 +120,5 @@ func (p *breakpointProxy) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes()) // the agent may be gone
+	_, _ = w.Write(answer.Body.Bytes()) // the agent may have gone
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// bulk are many small objects, of two kinds, so that two feeds are large.
+// bulk creates many small objects of two kinds, so that two feeds are large.
 type bulk struct {
 	cluster *cluster
 	rng     *rand.Rand
 	n       int // of each kind
 }
 
-// bulkKinds are those whose objects need no more than their metadata.
+// bulkKinds are kinds whose objects need only metadata.
 var bulkKinds = []kind{configMap, builtIn[3]}
 
-// store writes the objects of one of ten parts, with new uids where they were there.
+// store writes the objects of one of ten parts. Existing objects get new uids.
 func (b *bulk) store(ctx context.Context, part int) error {
 	var objects []controlplane.Stored
 	for _, k := range bulkKinds {
@@ -48,8 +48,8 @@ func (b *bulk) uid() string {
 	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", b.rng.Uint32(), b.rng.IntN(1<<16), b.rng.IntN(1<<12), b.rng.IntN(1<<12), b.rng.Uint64()>>16)
 }
 
-// replaceParts removes some parts and replaces others, while the API server is down,
-// and makes it forget all marks: agents must list anew, and find out what is gone.
+// replaceParts removes some parts and replaces others while the API server is down, and expires all
+// marks, so that agents must list again and find out what is gone.
 func (b *bulk) replaceParts(ctx context.Context, removed, replaced []int) error {
 	b.cluster.KillAPIServer()
 	for _, part := range removed {
@@ -65,12 +65,11 @@ func (b *bulk) replaceParts(ctx context.Context, removed, replaced []int) error 
 	return b.cluster.Expire(ctx)
 }
 
-// TestLargeResync removes most of many objects while an agent can't see it, and
-// makes it list anew, over a link that is as long and narrow as some are. What the server
-// tells of the objects that it holds is then under way for longer than it takes to
-// read it: messages wait for their turn, of two feeds and two accounts at once.
+// TestLargeResync removes most of many objects while an agent cannot see it, and makes it list
+// again over a slow link with high latency. The server's digests take longer to send than to read,
+// so messages of two feeds and two accounts must wait for their turn at the same time.
 func TestLargeResync(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // because it waits most of the time
 	s := topology{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}}, outbox: "8MiB", grace: "10m"}
 	runOn(t, anyDatabase(), s, func(t *testing.T, w *world) {
 		ctx := t.Context()

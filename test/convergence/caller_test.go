@@ -12,7 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// caller sends operations to the server, and keeps what it was told of each.
+// caller sends operations to the server, and keeps the outcomes that it received.
 type caller struct {
 	w       *world
 	account string
@@ -25,18 +25,17 @@ type caller struct {
 type sentOperation struct {
 	id      string
 	verb    string
-	target  string // that it is about: a name, a number
+	target  string // the name or number that it is about
 	number  int
-	uid     string // of what is deleted
+	uid     string // of the object to delete
 	timeout time.Duration
 
 	mu        sync.Mutex
-	outcomes  []outcome // every one that came, of which all must be the same
-	lastError string    // why no outcome came; empty where one did
+	outcomes  []outcome // all that were received, which must be equal
+	lastError string    // why no outcome was received; "" if one was
 }
 
-// outcome is the end of an operation as the API tells it: answered, or in the
-// history.
+// outcome is the end of an operation, from a response or from the history.
 type outcome struct {
 	ID, State, Reason, Message string
 	Status                     int
@@ -50,8 +49,7 @@ type outcome struct {
 
 func (o *sentOperation) String() string { return fmt.Sprintf("%s %s %s", o.verb, o.target, o.id) }
 
-// outcome is what the caller was told first; without a state where it was told
-// nothing.
+// outcome returns the first outcome that the caller received. Its state is "" if there is none.
 func (o *sentOperation) outcome() outcome {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -61,7 +59,7 @@ func (o *sentOperation) outcome() outcome {
 	return o.outcomes[0]
 }
 
-// newOperation makes an operation; body is what the API takes beside what all have.
+// newOperation returns an operation with the given timeout, for the target.
 func (c *caller) newOperation(verb, target string, number int, timeout time.Duration) *sentOperation {
 	o := &sentOperation{id: ulid.Make().String(), verb: verb, target: target, number: number, timeout: timeout}
 	c.mu.Lock()
@@ -70,12 +68,12 @@ func (c *caller) newOperation(verb, target string, number int, timeout time.Dura
 	return o
 }
 
-// send has an operation carried out. Where no outcome comes, because the connection
-// broke, or because the API says that nothing was done, it asks again under the same
-// id, which the API allows, until it gives up.
+// send sends an operation with the given body. If it gets no outcome, because the connection broke
+// or because the API says that nothing was done, it sends it again with the same ID until the
+// timeout.
 func (c *caller) send(ctx context.Context, o *sentOperation, body object) outcome {
 	fields := object{"account": c.account, "verb": o.verb, "timeout": o.timeout.String()}
-	if o.verb != "discover" { // what changes nothing takes none
+	if o.verb != "discover" { // operations that change nothing have no ID
 		fields["id"] = o.id
 	}
 	for name, value := range body {
@@ -83,7 +81,7 @@ func (c *caller) send(ctx context.Context, o *sentOperation, body object) outcom
 	}
 	raw, err := json.Marshal(fields)
 	if err != nil {
-		panic(err) // texts and numbers can be encoded
+		panic(err) // cannot happen: texts and numbers can be encoded
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout+30*time.Second)
 	defer cancel()
@@ -109,7 +107,7 @@ func (c *caller) send(ctx context.Context, o *sentOperation, body object) outcom
 }
 
 func (c *caller) post(ctx context.Context, body []byte) (outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second) // the server may be frozen
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second) // because the server may be frozen
 	defer cancel()
 	var out outcome
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.w.rest+"/vedette/v1/operations", bytes.NewReader(body))
@@ -125,13 +123,13 @@ func (c *caller) post(ctx context.Context, body []byte) (outcome, error) {
 	return out, json.NewDecoder(response.Body).Decode(&out)
 }
 
-// history is what the server tells of an operation afterwards; without a state
-// where it was never accepted.
+// history returns an operation's outcome from the server's history. Its state is "" if the
+// operation was never accepted.
 func (w *world) history(ctx context.Context, id string) (outcome, error) {
 	var out outcome
 	err := getJSON(ctx, w.rest+"/vedette/v1/operations/"+id, &out)
 	if err == nil && out.State == "" && out.Error.Kind != "not_found" {
-		err = fmt.Errorf("the history of %s: %s", id, out.Error.Message)
+		err = fmt.Errorf("read the history of %s: %s", id, out.Error.Message)
 	}
 	return out, err
 }

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// How much goes wrong in one seed.
+// How many faults one seed has.
 const (
 	incidentCount = 10
 	faultDuration = 14 * time.Second
 )
 
-// TestConvergence runs seeds on each database, and tells how long they took to
-// converge. How long that may be is for people to judge, who know the machine.
+// TestConvergence runs seeds on each database, and logs how long they took to converge. It has no
+// limit on that beyond the timeout, because it depends on the machine.
 func TestConvergence(t *testing.T) {
 	var times convergenceTimes
 	t.Cleanup(func() { t.Log(times.String()) })
@@ -28,23 +28,23 @@ func TestConvergence(t *testing.T) {
 	for _, name := range everyDatabase() {
 		for seed := first; seed < first+n; seed++ {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
-				t.Parallel() // most of the time is spent waiting
+				t.Parallel() // because it waits most of the time
 				times.add(runSeed(t, name, seed))
 			})
 		}
 	}
 }
 
-// runSeed runs one seed. Its parts draw from generators of their own, so that
-// how fast one goes changes nothing for the others. It returns how long it took to
-// converge once all was healed.
+// runSeed runs one seed. Its parts have random generators of their own, so that the speed of one
+// part does not change the others. It returns how long the world took to converge after all faults
+// had ended.
 func runSeed(t *testing.T, name string, seed int64) time.Duration {
 	newRand := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), stream)) }
 	s := randomTopology(newRand(0))
 	t.Logf("seed %d on %s: %+v", seed, name, s)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("again: go test ./test/convergence -run Convergence -seed %d -db %s -skew %v -v", seed, name, *skew)
+			t.Logf("run again: go test ./test/convergence -run Convergence -seed %d -db %s -skew %v -v", seed, name, *skew)
 		}
 	})
 	w := newWorld(t, databaseMakers[name](t), s)
@@ -74,7 +74,7 @@ func runSeed(t *testing.T, name string, seed int64) time.Duration {
 	for _, l := range loads {
 		changes += l.changes
 	}
-	t.Logf("seed %d on %s: converged %.1fs after all was healed; %d changes, %d terms, operations %v", seed, name, took.Seconds(), changes, granted, ended)
+	t.Logf("seed %d on %s: converged %.1fs after the last fault; %d changes, %d terms, operations %v", seed, name, took.Seconds(), changes, granted, ended)
 	return took
 }
 
@@ -90,8 +90,8 @@ func (w *world) workloads(rng *rand.Rand, s topology) []*workload {
 	return loads
 }
 
-// injectFaults lets a schedule happen while clusters change and operations are sent, and
-// heals all.
+// injectFaults runs a schedule of faults while clusters change and operations are sent, and then
+// heals everything.
 func (w *world) injectFaults(plan []incident, loads []*workload, e *operationLoad) {
 	ctx, stop := context.WithCancel(w.t.Context())
 	var work, faults sync.WaitGroup
@@ -108,7 +108,7 @@ func (w *world) injectFaults(plan []incident, loads []*workload, e *operationLoa
 			defer close(done)
 			sleep(ctx, i.at-time.Since(began))
 			if before != nil {
-				<-before // a start may take longer than planned
+				<-before // because ending a fault may take longer than planned
 			}
 			w.runIncident(i)
 		})

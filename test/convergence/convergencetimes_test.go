@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// convergenceTimes collects how long worlds took to converge once all was healed. It is safe
+// convergenceTimes collects how long worlds took to converge after all faults had ended. It is safe
 // for concurrent use.
 type convergenceTimes struct {
 	mu        sync.Mutex
@@ -20,7 +20,7 @@ func (h *convergenceTimes) add(took time.Duration) {
 	h.durations = append(h.durations, took)
 }
 
-// String tells the distribution.
+// String returns the distribution.
 func (h *convergenceTimes) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,5 +31,5 @@ func (h *convergenceTimes) String() string {
 	quantileAt := func(quantile float64) float64 {
 		return h.durations[int(quantile*float64(len(h.durations)-1)+0.5)].Seconds()
 	}
-	return fmt.Sprintf("%d worlds converged: half of them within %.1fs, nine of ten within %.1fs, the last after %.1fs", len(h.durations), quantileAt(0.5), quantileAt(0.9), quantileAt(1))
+	return fmt.Sprintf("%d worlds converged: p50 %.1fs, p90 %.1fs, maximum %.1fs", len(h.durations), quantileAt(0.5), quantileAt(0.9), quantileAt(1))
 }

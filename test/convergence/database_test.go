@@ -15,26 +15,26 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// database is what a server keeps its data in.
+// database is the database of a server.
 type database struct {
 	name string
-	url  string  // for the server, past the proxy
-	sql  *sql.DB // for the oracle, past proxy and product
+	url  string  // for the server, through the proxy
+	sql  *sql.DB // for the comparison, without the proxy and our code
 
 	write         func(query string) error
-	proxy         *proxy.Proxy                    // nil of SQLite
-	errorInjector *databases.ErrorInjector        // nil of SQLite
-	kill, start   func()                          // nil of SQLite
-	pause, resume func()                          // nil of SQLite
-	errors        []string                        // what a server may answer that is none of a statement's fault
-	disk          *disk                           // nil but of SQLite
-	lock, unlock  func(ctx context.Context) error // nil but of SQLite
+	proxy         *proxy.Proxy                    // nil for SQLite
+	errorInjector *databases.ErrorInjector        // nil for SQLite
+	kill, start   func()                          // nil for SQLite
+	pause, resume func()                          // nil for SQLite
+	errors        []string                        // codes of errors that are not caused by a statement
+	disk          *disk                           // only for SQLite
+	lock, unlock  func(ctx context.Context) error // only for SQLite
 }
 
-// databaseMakers are those that a test runs on.
+// databaseMakers creates databases by name.
 var databaseMakers = map[string]func(t *testing.T) *database{"sqlite": newSQLite, "postgres": newPostgres, "mariadb": newMariaDB}
 
-// everyDatabase are the databases to run on.
+// everyDatabase returns the databases to run on.
 func everyDatabase() []string {
 	if *singleDB != "" && *singleDB != "all" {
 		return []string{*singleDB}
@@ -42,7 +42,7 @@ func everyDatabase() []string {
 	return slices.Sorted(maps.Keys(databaseMakers))
 }
 
-// anyDatabase is one, for what has little to do with databases.
+// anyDatabase returns one database, for tests that hardly depend on it.
 func anyDatabase() []string {
 	if *singleDB != "" {
 		return everyDatabase()
@@ -63,10 +63,10 @@ func newSQLite(t *testing.T) *database {
 		sql: openDB(t, "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")}
 }
 
-// newWriteLock takes the lock of writers, as a backup or somebody's shell would.
+// newWriteLock returns functions that take and release the write lock, as a backup or a shell does.
 func newWriteLock(t *testing.T, path string) (lock, unlock func(ctx context.Context) error) {
 	db := openDB(t, "sqlite", "file:"+path+"?_pragma=busy_timeout(20000)")
-	db.SetMaxOpenConns(1) // which then is the one that has the lock
+	db.SetMaxOpenConns(1) // so that both statements use the same connection
 	do := func(query string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := db.ExecContext(ctx, query)
@@ -76,21 +76,21 @@ func newWriteLock(t *testing.T, path string) (lock, unlock func(ctx context.Cont
 	return do(`BEGIN IMMEDIATE`), do(`ROLLBACK`)
 }
 
-// What servers answer for reasons of their own: a failover, a shutdown, a full disk,
-// limits of memory, connections and time, locks, and what is wrong with them inside.
+// Errors that servers return for reasons of their own: a failover, a shutdown, a full disk, limits
+// of memory, connections and time, locks, and internal errors.
 var (
 	postgresErrors = []string{"25006", "25P03", "26000", "40001", "40P01", "53100", "53200", "53300", "55P03", "57014", "57P01", "57P03", "58030", "XX000"}
 	mysqlErrors    = []string{"1021", "1030", "1040", "1047", "1053", "1105", "1180", "1205", "1213", "1290", "1317", "1792", "1836", "1927", "1969", "3024"}
 )
 
-// newPostgres starts a server that survives being killed, for which its commits
-// must have reached the system, and no more.
+// newPostgres starts a server that survives being killed. For that its commits must reach the
+// operating system, but not the disk.
 func newPostgres(t *testing.T) *database {
 	server := databases.StartPostgreSQL(t, databases.Options{Settings: []string{"synchronous_commit=on", "full_page_writes=on"}})
 	return newServer(t, "postgres", "pgx", server, server.URL, postgresErrors)
 }
 
-// newMariaDB does the same.
+// newMariaDB is like newPostgres for MariaDB.
 func newMariaDB(t *testing.T) *database {
 	server := databases.StartMariaDB(t, databases.Options{Settings: []string{"innodb-flush-log-at-trx-commit=2", "innodb-doublewrite=1"}})
 	dsn, err := databases.MySQLDSN(server.URL)
@@ -125,7 +125,7 @@ func openDB(t *testing.T, driver, dsn string) *sql.DB {
 	return db
 }
 
-// behindProxy puts a proxy before the server of a URL.
+// behindProxy starts a proxy in front of the server of a URL.
 func behindProxy(t *testing.T, text string) (*proxy.Proxy, string) {
 	u, err := url.Parse(text)
 	if err != nil {

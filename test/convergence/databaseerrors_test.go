@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// TestDatabaseErrorsAreRetried has the database answer statements with each of its own
-// errors in turn, while the cluster changes. None of them is an object's fault: all
-// changes are there in the end, and none was left out on the way.
+// TestDatabaseErrorsAreRetried makes the database return each of its own errors in turn while the
+// cluster changes. No object is the cause of such an error, so all changes must be stored at the
+// end, and none may be left out on the way.
 func TestDatabaseErrorsAreRetried(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // because it waits most of the time
 	names := everyDatabase()
 	if *singleDB == "" {
 		names = []string{"mariadb", "postgres"}
@@ -30,13 +30,13 @@ func TestDatabaseErrorsAreRetried(t *testing.T) {
 		})
 		w.awaitConvergence()
 		w.wantNoObjectSkipped(t)
-		t.Logf("%d statements were answered with errors", w.db.errorInjector.Injected())
+		t.Logf("%d statements failed with injected errors", w.db.errorInjector.Injected())
 	})
 }
 
-// TestFrozenDatabase freezes what keeps the data for longer than a statement may take.
+// TestFrozenDatabase freezes the database for longer than a statement may take.
 func TestFrozenDatabase(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // because it waits most of the time
 	const long = 17 * time.Second
 	runOn(t, everyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		w.whileChanging(func(ctx context.Context) {
@@ -46,7 +46,7 @@ func TestFrozenDatabase(t *testing.T) {
 				w.db.resume()
 				return
 			}
-			w.server.pause() // as a disk that hangs would
+			w.server.pause() // like a disk that hangs
 			sleep(ctx, long)
 			w.server.resume()
 			must(t, w.db.lock(ctx))
@@ -58,7 +58,7 @@ func TestFrozenDatabase(t *testing.T) {
 	})
 }
 
-// whileChanging does something while the first cluster changes.
+// whileChanging calls do while the first cluster changes.
 func (w *world) whileChanging(do func(ctx context.Context)) {
 	ctx, stop := context.WithCancel(w.t.Context())
 	load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(11, 11)), keepKinds: true}
@@ -69,7 +69,7 @@ func (w *world) whileChanging(do func(ctx context.Context)) {
 	work.Wait()
 }
 
-// wantNoObjectSkipped holds that the server took each object for one that can be stored.
+// wantNoObjectSkipped checks that the server left out no object.
 func (w *world) wantNoObjectSkipped(t *testing.T) {
 	t.Helper()
 	log, err := os.ReadFile(w.server.log)
@@ -78,7 +78,7 @@ func (w *world) wantNoObjectSkipped(t *testing.T) {
 	}
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, "left out") {
-			t.Errorf("the server left an object out that it could have stored: %s", line)
+			t.Errorf("the server left out an object that it could have stored: %s", line)
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 type disk struct {
 	t       *testing.T
 	dir     string
-	mounted bool // a small file system of its own, which takes root
+	mounted bool // a small file system of its own, which only root can mount
 }
 
 const diskSize = 64 << 20
@@ -22,11 +22,11 @@ func newDisk(t *testing.T) *disk {
 		t.Fatal(err)
 	}
 	if os.Geteuid() != 0 {
-		t.Log("the full disk is left out: mounting a small file system takes root")
+		t.Log("not testing a full disk: mounting a small file system requires root")
 		return d
 	}
 	if err := syscall.Mount("tmpfs", d.dir, "tmpfs", 0, "size=64m"); err != nil {
-		t.Logf("the full disk is left out: mount: %v", err)
+		t.Logf("not testing a full disk: mount: %v", err)
 		return d
 	}
 	d.mounted = true
@@ -40,7 +40,7 @@ func newDisk(t *testing.T) *disk {
 
 func (d *disk) fillerFile() string { return filepath.Join(d.dir, "ballast") }
 
-// fill leaves no byte free.
+// fill fills the disk completely.
 func (d *disk) fill() {
 	f, err := os.Create(d.fillerFile())
 	if err != nil {
@@ -51,10 +51,10 @@ func (d *disk) fill() {
 	block := make([]byte, 64<<10)
 	for size := 0; size < 2*diskSize; size += len(block) {
 		if _, err := f.Write(block); err != nil {
-			return // no space left, as was the aim
+			return // no space left, as intended
 		}
 	}
-	d.t.Errorf("%s does not fill up", d.dir)
+	d.t.Errorf("%s is still not full", d.dir)
 }
 
 func (d *disk) free() {

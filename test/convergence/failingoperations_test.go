@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestFailingOperations sends operations that can't succeed. Each ends soon after its deadline,
-// in words that say what is wrong and what to do about it.
+// TestFailingOperations sends operations that cannot succeed. Each must end soon after its
+// deadline, with a message that says what is wrong and what to do.
 func TestFailingOperations(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		a, c := w.agents[0], w.clusters[0]
@@ -23,7 +23,7 @@ func TestFailingOperations(t *testing.T) {
 			why            string
 			body           object
 			begin, restore func()
-			meanwhile      func() // when the API server has been asked
+			meanwhile      func() // after the API server has received the request
 			state          string
 			wantWords      []string
 		}{
@@ -32,8 +32,8 @@ func TestFailingOperations(t *testing.T) {
 			{"the agent is frozen", apply, a.pause, a.resume, nil, "", []string{"agent"}},
 			{"the API server is down", apply, c.KillAPIServer, func() { must(t, c.StartAPIServer(t.Context())) }, nil, "failed", []string{"closed the connection in the middle of a request", a.api[c].Address()}},
 			{"the API server hangs", apply, func() { must(t, c.PauseAPIServer()) }, func() { must(t, c.ResumeAPIServer()) }, nil, "failed", []string{"deadline"}},
-			{"the agent dies half-way", apply, nothing, a.start, a.kill, "lost", []string{"agent a0", "Look at the object before you try again"}},
-			{"the answer never comes", apply, nothing, nothing, func() {}, "lost", []string{"may have taken effect"}},
+			{"the agent dies after the request", apply, nothing, a.start, a.kill, "lost", []string{"agent a0", "Look at the object before you try again"}},
+			{"the response is lost", apply, nothing, nothing, func() {}, "lost", []string{"may have taken effect"}},
 		} {
 			if tt.meanwhile != nil && p == nil {
 				p = w.routeThroughBreakpoints(t, a, c)
@@ -60,11 +60,11 @@ func TestFailingOperations(t *testing.T) {
 			}
 			t.Logf("%s: %v: %s %d %s", tt.why, took.Round(100*time.Millisecond), out.State, out.Status, out.Message)
 			if took > o.timeout+5*time.Second || out.State == "" || tt.state != "" && out.State != tt.state {
-				t.Errorf("%s: %q after %v", tt.why, out.State, took)
+				t.Errorf("%s: got state %q after %v", tt.why, out.State, took)
 			}
 			for _, words := range tt.wantWords {
 				if !strings.Contains(out.Message, words) {
-					t.Errorf("%s: %q is not in %q", tt.why, words, out.Message)
+					t.Errorf("%s: got message without %q: %q", tt.why, words, out.Message)
 				}
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// fault is one sort of thing that goes wrong with one part of a world. It is
-// begun, lasts, and is ended; nil in place of end means that it lasts no time.
+// fault is a fault of one part of a world. It begins, lasts, and ends. If end is nil, it lasts no
+// time.
 type fault struct {
 	name        string
 	begin, end  func(ctx context.Context) error
@@ -18,20 +18,20 @@ type fault struct {
 	weight      int
 }
 
-// part is something that can fail in one way at a time.
+// part is a component that can have one fault at a time.
 type part struct {
 	name   string
 	faults []fault
 }
 
-// parts are all that can fail in a world.
+// parts returns all components that can fail.
 func (w *world) parts() []part {
 	parts := []part{{"server", processFaults(w.server)}}
 	for _, a := range w.agents {
 		parts = append(parts, part{a.id, processFaults(a.process)}, part{a.id + "'s link", proxyFaults(a.link)})
 		for _, c := range w.clusters {
 			if p := a.api[c]; p != nil {
-				parts = append(parts, part{a.id + "'s way to " + c.name, proxyFaults(p)})
+				parts = append(parts, part{a.id + "'s link to " + c.name, proxyFaults(p)})
 			}
 		}
 	}
@@ -54,12 +54,12 @@ func (db *database) parts() []part {
 			{"is killed", infallible(db.kill), infallible(db.start), 4 * time.Second, 2},
 			{"is frozen", infallible(db.pause), infallible(db.resume), longestFreeze, 1},
 		}},
-		{"way to the database", proxyFaults(db.proxy)},
-		{"answers of the database", db.errorFaults()},
+		{"database link", proxyFaults(db.proxy)},
+		{"database replies", db.errorFaults()},
 	}
 }
 
-// errorFaults are errors that the database answers some statements with.
+// errorFaults returns faults in which the database answers statements with errors.
 func (db *database) errorFaults() []fault {
 	var faults []fault
 	for i, code := range db.errors {
@@ -69,11 +69,11 @@ func (db *database) errorFaults() []fault {
 	return faults
 }
 
-// longestFreeze is how long something may be frozen: longer than any deadline within our
-// programs, but for those of operations that take minutes.
+// longestFreeze is the longest time for which a part is frozen: longer than any deadline in our
+// programs, except those of operations that take minutes.
 const longestFreeze = 25 * time.Second
 
-// infallible makes a step of what can't fail, or fails the test by itself.
+// infallible converts a function without an error to one with an error.
 func infallible(what func()) func(context.Context) error {
 	return func(context.Context) error { what(); return nil }
 }
@@ -87,8 +87,8 @@ func processFaults(p *process) []fault {
 	}
 }
 
-// proxyFaults heal in two ways after a freeze: what was held back goes on, or
-// the connections turn out to be lost.
+// proxyFaults returns the faults of a link. After a freeze, either the data that was held back
+// continues, or the connections are lost.
 func proxyFaults(p *proxy.Proxy) []fault {
 	freeze := func(directions ...proxy.Direction) func(context.Context) error {
 		return infallible(func() { p.Freeze(directions...) })
@@ -96,15 +96,15 @@ func proxyFaults(p *proxy.Proxy) []fault {
 	cutAndHeal := infallible(func() { p.Cut(); p.Heal() })
 	return []fault{
 		{"is cut", infallible(p.Cut), nil, 0, 2},
-		{"loses what is open", infallible(p.Blackhole), nil, 0, 2},
-		{"is refused", infallible(p.Refuse), infallible(p.Heal), 5 * time.Second, 2},
+		{"loses its open connections", infallible(p.Blackhole), nil, 0, 2},
+		{"refuses connections", infallible(p.Refuse), infallible(p.Heal), 5 * time.Second, 2},
 		{"is slow", infallible(func() { p.Slow(150 * time.Millisecond) }), infallible(p.Heal), 6 * time.Second, 1},
-		{"is far away", infallible(func() { p.AddLatency(120 * time.Millisecond) }), infallible(p.Heal), 8 * time.Second, 1},
-		{"is narrow", infallible(func() { p.Limit(64 << 10) }), infallible(p.Heal), 8 * time.Second, 1},
-		{"stops half-way, and goes on", infallible(func() { p.StallAfter(proxy.Down, 3000) }), infallible(p.Heal), 8 * time.Second, 1},
-		{"stops half-way, and is lost", infallible(func() { p.StallAfter(proxy.Down, 3000) }), cutAndHeal, 8 * time.Second, 1},
-		{"is frozen, and goes on", freeze(proxy.Up, proxy.Down), infallible(p.Heal), 8 * time.Second, 1},
-		{"is frozen, and lost", freeze(proxy.Up, proxy.Down), cutAndHeal, 8 * time.Second, 1},
+		{"has high latency", infallible(func() { p.AddLatency(120 * time.Millisecond) }), infallible(p.Heal), 8 * time.Second, 1},
+		{"has low bandwidth", infallible(func() { p.Limit(64 << 10) }), infallible(p.Heal), 8 * time.Second, 1},
+		{"stalls mid-message, then continues", infallible(func() { p.StallAfter(proxy.Down, 3000) }), infallible(p.Heal), 8 * time.Second, 1},
+		{"stalls mid-message, then is cut", infallible(func() { p.StallAfter(proxy.Down, 3000) }), cutAndHeal, 8 * time.Second, 1},
+		{"is frozen, then continues", freeze(proxy.Up, proxy.Down), infallible(p.Heal), 8 * time.Second, 1},
+		{"is frozen, then is cut", freeze(proxy.Up, proxy.Down), cutAndHeal, 8 * time.Second, 1},
 		{"is frozen upwards", freeze(proxy.Up), cutAndHeal, 6 * time.Second, 1},
 		{"is frozen downwards", freeze(proxy.Down), cutAndHeal, 6 * time.Second, 1},
 	}
@@ -127,11 +127,11 @@ func clusterFaults(c *cluster) []fault {
 	}
 }
 
-// incident is a fault at its time.
+// incident is a fault at a time.
 type incident struct {
 	part     string
 	fault    fault
-	at       time.Duration // since the schedule began
+	at       time.Duration // since the start of the schedule
 	duration time.Duration
 }
 
@@ -142,11 +142,10 @@ func (i incident) String() string {
 	return fmt.Sprintf("%6.2fs  %s %s, for %.2fs", i.at.Seconds(), i.part, i.fault.name, i.duration.Seconds())
 }
 
-// schedule draws incidents: of different parts they may overlap, of one part
-// they follow each other. Parts are in the order in which incidents of theirs
-// begin.
+// schedule draws n incidents. Incidents of different parts may overlap, those of one part do not.
+// They are in the order of their start.
 func schedule(rng *rand.Rand, parts []part, n int, length time.Duration) []incident {
-	freeAt := map[string]time.Duration{} // when the part's last incident has ended
+	freeAt := map[string]time.Duration{} // end of the part's last incident
 	incidents := make([]incident, 0, n)
 	for at := time.Duration(0); len(incidents) < n; at += time.Duration(rng.Int64N(int64(2 * length / time.Duration(n)))) {
 		p := parts[rng.IntN(len(parts))]

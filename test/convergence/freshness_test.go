@@ -8,12 +8,12 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// accountFreshness is what readers are told of how far an account is behind its cluster.
+// accountFreshness is how far an account is behind its cluster, according to the API.
 type accountFreshness struct {
 	Name    string
 	Stale   bool
 	LagMs   *int64
-	Feeds   map[string]int // how many are in each state
+	Feeds   map[string]int // number of feeds by state
 	Message string
 }
 
@@ -27,11 +27,11 @@ func (w *world) freshness(ctx context.Context) (map[string]accountFreshness, err
 	return accounts, err
 }
 
-// staleAccounts says which accounts readers are told to be stale.
+// staleAccounts describes the accounts that the API reports as stale.
 func (w *world) staleAccounts(ctx context.Context) (found []string) {
 	accounts, err := w.freshness(ctx)
 	if err != nil {
-		return []string{"the server can't be asked how fresh accounts are: " + err.Error()}
+		return []string{"the freshness of accounts cannot be read: " + err.Error()}
 	}
 	for _, a := range w.accounts {
 		if f, known := accounts[a.name]; !known || f.Stale || f.LagMs == nil {
@@ -45,15 +45,15 @@ func (w *world) staleAccounts(ctx context.Context) (found []string) {
 	return found
 }
 
-// TestStaleDataIsMarkedStale stops what changes come through, in one place after the other:
-// readers are told each time that what they read is stale, and that it no longer is.
-// With -skew the clocks of agent and server are wrong, which must make no difference.
+// TestStaleDataIsMarkedStale stops changes in one place after the other. Each time, the API must
+// report the data as stale, and later as fresh again. With -skew the clocks of agent and server are
+// wrong, which must make no difference.
 func TestStaleDataIsMarkedStale(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // because it waits most of the time
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		a, c := w.agents[0], w.clusters[0]
 		apiProxy := a.api[c]
-		if *skew != 0 { // the clock of a server's first life is wrong like that of its agent
+		if *skew != 0 { // the clock of a server's first run has the same error as its agent's
 			w.server.stop()
 			w.server.start()
 			w.awaitConvergence()
@@ -64,12 +64,12 @@ func TestStaleDataIsMarkedStale(t *testing.T) {
 		}{
 			{"the agent is frozen", a.pause, a.resume},
 			{"the link is frozen upwards", func() { a.link.Freeze(proxy.Up) }, func() { a.link.Cut(); a.link.Heal() }},
-			{"the cluster can't be reached", apiProxy.Refuse, apiProxy.Heal},
-			{"the way to the cluster forgot its connections, and leads nowhere", func() { apiProxy.Freeze(proxy.Up, proxy.Down) }, func() { apiProxy.Cut(); apiProxy.Heal() }},
+			{"the cluster is unreachable", apiProxy.Refuse, apiProxy.Heal},
+			{"the link to the cluster is frozen", func() { apiProxy.Freeze(proxy.Up, proxy.Down) }, func() { apiProxy.Cut(); apiProxy.Heal() }},
 		} {
 			tt.stop()
 			if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return len(w.staleAccounts(ctx)) > 0 }) {
-				t.Errorf("%s, and readers are not told that anything is stale", tt.why)
+				t.Errorf("%s: the API does not report any account as stale", tt.why)
 			}
 			tt.restore()
 			w.awaitConvergence()

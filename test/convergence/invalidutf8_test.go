@@ -15,14 +15,14 @@ import (
 	"testing"
 )
 
-// twoAccounts is one agent with two accounts, each of a cluster of its own.
+// twoAccounts is one agent with two accounts, each of its own cluster.
 var twoAccounts = topology{clusters: 2, accounts: []int{0, 1}, agents: [][]int{{0, 1}}, outbox: "8MiB", grace: "10m"}
 
-// TestInvalidUTF8InErrors has the proxy before one cluster refuse in Latin-1, which is
-// not UTF-8, as proxies do in their status lines. The agent's other account must not
-// notice, and the first must be whole again as soon as the proxy lets it through.
+// TestInvalidUTF8InErrors makes the proxy in front of one cluster refuse requests with a status
+// line in Latin-1, which is not UTF-8, as real proxies do. The agent's other account must not be
+// affected, and the first must recover as soon as the proxy forwards requests again.
 func TestInvalidUTF8InErrors(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // because it waits most of the time
 	runOn(t, anyDatabase(), twoAccounts, func(t *testing.T, w *world) {
 		var refuse atomic.Bool
 		a := w.agents[0]
@@ -32,10 +32,10 @@ func TestInvalidUTF8InErrors(t *testing.T) {
 	})
 }
 
-// TestInvalidUTF8InObjects has a proxy put bytes that are not UTF-8 into the labels of
-// one cluster's objects.
+// TestInvalidUTF8InObjects makes a proxy write bytes that are not UTF-8 into labels of one
+// cluster's objects.
 func TestInvalidUTF8InObjects(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // because it waits most of the time
 	runOn(t, anyDatabase(), twoAccounts, func(t *testing.T, w *world) {
 		p := w.routeThroughBreakpoints(t, w.agents[0], w.clusters[0])
 		testCorruptedAccount(t, w, "reporting", func() { p.setFilter(corruptLabels) }, func() {
@@ -45,9 +45,8 @@ func TestInvalidUTF8InObjects(t *testing.T) {
 	})
 }
 
-// testCorruptedAccount spoils what the first account hears from its cluster, from the start
-// of its agent on, and heals it. The other account goes on meanwhile, over the same
-// connection to the server.
+// testCorruptedAccount corrupts the responses to the first account from the start of its agent, and
+// then heals it. The other account must continue, over the same connection to the server.
 func testCorruptedAccount(t *testing.T, w *world, state string, corrupt, heal func()) {
 	a := w.agents[0]
 	must(t, w.clusters[1].Create(t.Context(), nsKind.list(""), nsKind.make(rand.New(rand.NewPCG(2, 2)), namespaces[0])))
@@ -56,7 +55,7 @@ func testCorruptedAccount(t *testing.T, w *world, state string, corrupt, heal fu
 	corrupt()
 	a.start()
 	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return strings.HasPrefix(a.role(ctx, "account-0"), state) }) {
-		t.Errorf("the spoiled account is %q, and %s was due", a.role(t.Context(), "account-0"), state)
+		t.Errorf("corrupted account: got role %q, want %s", a.role(t.Context(), "account-0"), state)
 	}
 	load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(9, 9)), keepKinds: true}
 	for range 100 {
@@ -64,13 +63,13 @@ func testCorruptedAccount(t *testing.T, w *world, state string, corrupt, heal fu
 	}
 	w.createInAndAwait(w.clusters[1], "beside")
 	if n := a.link.Accepted() - accepted; n != 1 {
-		t.Errorf("the agent connected to the server %d times, and once was due", n)
+		t.Errorf("got %d connections to the server, want 1", n)
 	}
 	heal()
 	w.awaitConvergence()
 }
 
-// routeThroughTunnel makes an agent reach a cluster by a proxy of HTTP.
+// routeThroughTunnel routes an agent's requests to a cluster through an HTTP proxy.
 func (w *world) routeThroughTunnel(a *agent, c *cluster, address string) {
 	kubeconfig := w.path(a.id + "-" + c.name + ".kubeconfig")
 	w.replace(kubeconfig, "    certificate-authority-data:", "    proxy-url: http://"+address+"\n    certificate-authority-data:")
@@ -81,18 +80,18 @@ func (w *world) replace(path, old, replacement string) {
 	text, err := os.ReadFile(path)
 	must(w.t, err)
 	if !strings.Contains(string(text), old) {
-		w.t.Fatalf("%s does not hold %q", path, old)
+		w.t.Fatalf("%s does not contain %q", path, old)
 	}
 	must(w.t, os.WriteFile(path, []byte(strings.Replace(string(text), old, replacement, 1)), 0o600))
 }
 
-// newTunnel starts a proxy of HTTP that forwards TLS connections, or refuses them in
-// Latin-1.
+// newTunnel starts an HTTP proxy that forwards TLS connections, or refuses them with a status line
+// in Latin-1.
 func newTunnel(t *testing.T, refuse *atomic.Bool) (address string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
-			return // the agent is gone
+			return // the agent has gone
 		}
 		defer conn.Close()
 		if refuse.Load() {
@@ -112,7 +111,7 @@ func newTunnel(t *testing.T, refuse *atomic.Bool) (address string) {
 	return server.Listener.Addr().String()
 }
 
-// corruptLabels puts other bytes in place of the values of labels, of the same number.
+// corruptLabels replaces the values of labels by the same number of other bytes.
 func corruptLabels(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Accept-Encoding")
@@ -122,7 +121,7 @@ func corruptLabels(next http.Handler) http.Handler {
 
 type corruptingWriter struct{ http.ResponseWriter }
 
-// Write spoils a piece.
+// Write corrupts a piece of the response.
 func (s *corruptingWriter) Write(p []byte) (int, error) {
 	p = bytes.Clone(p)
 	for _, colour := range colours {
@@ -132,10 +131,10 @@ func (s *corruptingWriter) Write(p []byte) (int, error) {
 	return s.ResponseWriter.Write(p)
 }
 
-// Flush implements http.Flusher, by which watches are passed on at once.
+// Flush implements http.Flusher, so that watch events are passed on at once.
 func (s *corruptingWriter) Flush() { _ = http.NewResponseController(s.ResponseWriter).Flush() }
 
-// createInAndAwait makes an object in a cluster and waits until it is stored.
+// createInAndAwait creates an object in a cluster and waits until it is stored.
 func (w *world) createInAndAwait(c *cluster, name string) {
 	w.t.Helper()
 	if err := c.Create(w.t.Context(), configMap.list(namespaces[0]), configMap.make(rand.New(rand.NewPCG(2, 2)), name)); err != nil {

@@ -10,26 +10,26 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// killPoint is when something dies, seen from the agent's request to the API server.
+// killPoint is when something is killed, relative to the agent's request to the API server.
 type killPoint struct {
 	name                string
 	forwarded, answered bool
-	effects             int // how often the request took place before
+	effects             int // how often the request took effect before
 }
 
 var killPoints = []killPoint{
 	{"before the request is sent", false, false, 0},
-	{"before its answer comes", true, false, 1},
-	{"before its answer is passed on", true, true, 1},
+	{"before the response arrives", true, false, 1},
+	{"before the outcome is sent", true, true, 1},
 }
 
-// operationCase is an operation of a verb, on an object of its own.
+// operationCase is an operation of one verb, on an object of its own.
 type operationCase struct {
 	name string
 	kind kind
 	body func(name string) object
-	// isIdempotent says that it may be given to another process: it is done then, though
-	// the first one may have done it.
+	// isIdempotent says that the operation may be sent to another process: it is done then, even
+	// though the first one may have done it.
 	isIdempotent bool
 }
 
@@ -58,7 +58,7 @@ var operationCases = []operationCase{
 	}, true},
 }
 
-// objectOperation is an operation on one object.
+// objectOperation returns an operation on one object.
 func objectOperation(verb, kind, name string, extra object) object {
 	body := object{"verb": verb, "kind": kind, "namespace": namespaces[0], "name": name}
 	for field, value := range extra {
@@ -67,7 +67,7 @@ func objectOperation(verb, kind, name string, extra object) object {
 	return body
 }
 
-// effects reports how often a deed took place.
+// effects returns how often the operation took effect.
 func (op operationCase) effects(t *testing.T, c *cluster, name string) int {
 	var list struct {
 		Items []struct {
@@ -100,7 +100,7 @@ func (op operationCase) effects(t *testing.T, c *cluster, name string) int {
 	return n
 }
 
-// killAtEachPoint has operations sent and lets something die at each moment of each.
+// killAtEachPoint sends each operation, and kills something at each kill point.
 func killAtEachPoint(t *testing.T, w *world, proxies []*breakpointProxy, kill func(), want func(operationCase, killPoint) (state string, most int)) {
 	c, call := w.clusters[0], &caller{w: w, account: "account-0"}
 	for _, op := range operationCases {
@@ -137,7 +137,7 @@ func killAtEachPoint(t *testing.T, w *world, proxies []*breakpointProxy, kill fu
 			if point.answered {
 				await(t, held, op.name+" "+point.name)
 			}
-			if kill(); holder.starts == before && holder.isRunning() { // the request of one that is dead ends with its connection
+			if kill(); holder.starts == before && holder.isRunning() { // the request of a dead agent ends with its connection
 				for _, bp := range breakpoints {
 					close(bp.resume)
 				}
@@ -147,12 +147,12 @@ func killAtEachPoint(t *testing.T, w *world, proxies []*breakpointProxy, kill fu
 			out := <-result
 			state, effects := want(op, point)
 			if out.State != state {
-				t.Errorf("%s, killed %s: it is %q (%d %s), and %q was due", op.name, point.name, out.State, out.Status, out.Message, state)
+				t.Errorf("%s, killed %s: got %q (%d %s), want %q", op.name, point.name, out.State, out.Status, out.Message, state)
 			}
 			count := -1
 			w.eventually(10*time.Second, func(context.Context) bool { count = op.effects(t, c, name); return count == effects })
 			if count != effects {
-				t.Errorf("%s, killed %s: it took place %d times, and %d was due", op.name, point.name, count, effects)
+				t.Errorf("%s, killed %s: got %d effects, want %d", op.name, point.name, count, effects)
 			}
 			(&operationLoad{caller: call}).awaitResult(t.Context(), o)
 			for _, p := range proxies {
@@ -167,19 +167,19 @@ func await(t *testing.T, c <-chan struct{}, what string) {
 	select {
 	case <-c:
 	case <-time.After(20 * time.Second):
-		t.Fatalf("%s: the moment did not come", what)
+		t.Fatalf("%s: the kill point was not reached", what)
 	}
 }
 
-// clearBreakpoint forgets a stop that nothing came by.
+// clearBreakpoint removes a breakpoint that was not reached.
 func (p *breakpointProxy) clearBreakpoint() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.breakpoint = nil
 }
 
-// restartLoneAgent starts an agent again that is alone with a server that was killed: after many
-// connections that soon were lost it would wait long before the next.
+// restartLoneAgent restarts the only agent after its server was killed, because after many short
+// connections it would wait long before the next one.
 func (w *world) restartLoneAgent() {
 	if a := w.agents[0]; len(w.agents) == 1 && w.server.starts > 1 {
 		a.kill()
@@ -187,7 +187,7 @@ func (w *world) restartLoneAgent() {
 	}
 }
 
-// awaitReady waits until an agent that holds the account takes operations.
+// awaitReady waits until an agent that holds the account accepts operations.
 func (w *world) awaitReady() {
 	w.t.Helper()
 	probe := &caller{w: w, account: "account-0"}
@@ -200,21 +200,21 @@ func (w *world) awaitReady() {
 		last = probe.newOperation("discover", "", 0, 2*time.Second)
 		return probe.send(ctx, last, nil).State == "done"
 	}) {
-		w.t.Fatalf("no agent takes operations: %s, %+v", last.lastError, last.outcome())
+		w.t.Fatalf("no agent accepts operations: %s, %+v", last.lastError, last.outcome())
 	}
 }
 
-// awaitNoHolder waits until the server knows that no agent serves the account: until then
-// it gives operations to one that is dead, and can't know what became of them.
+// awaitNoHolder waits until the server knows that no agent serves the account, because until then
+// it sends operations to a dead agent and cannot know their outcome.
 func (w *world) awaitNoHolder() {
 	w.t.Helper()
 	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { a, _ := w.holder(ctx); return a == nil }) {
-		w.t.Fatal("the server still takes a dead agent for alive")
+		w.t.Fatal("the server still considers a dead agent connected")
 	}
 }
 
-// expectedOutcome is the table: what another process may be given is done; of the rest it
-// is unknown whether it took effect.
+// expectedOutcome returns the expected state and number of effects: idempotent operations are done
+// by another process, and of the others it is unknown whether they took effect.
 func expectedOutcome(op operationCase, point killPoint) (string, int) {
 	if op.isIdempotent { // a delete too, which may find nothing the second time
 		return "done", 1
@@ -222,8 +222,8 @@ func expectedOutcome(op operationCase, point killPoint) (string, int) {
 	return "lost", point.effects
 }
 
-// TestAgentKilledDuringOperations kills the agent at each moment of operations of each
-// verb, and starts it again.
+// TestAgentKilledDuringOperations kills the agent at each kill point of operations of each verb,
+// and restarts it.
 func TestAgentKilledDuringOperations(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		a := w.agents[0]
@@ -232,8 +232,8 @@ func TestAgentKilledDuringOperations(t *testing.T) {
 	})
 }
 
-// TestStandbyTakesOverOperations kills the agent that holds the account, and leaves it to
-// the other one.
+// TestStandbyTakesOverOperations kills the agent that holds the account, and leaves the account to
+// the other agent.
 func TestStandbyTakesOverOperations(t *testing.T) {
 	runOn(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
 		var proxies []*breakpointProxy
@@ -247,7 +247,7 @@ func TestStandbyTakesOverOperations(t *testing.T) {
 			}
 			holder, _ := w.holder(t.Context())
 			dead = holder
-			for i, a := range w.agents { // the request that is stopped is the dead one's
+			for i, a := range w.agents { // because the stopped request is the dead agent's
 				if a != dead {
 					proxies[i].clearBreakpoint()
 				}
@@ -260,8 +260,8 @@ func TestStandbyTakesOverOperations(t *testing.T) {
 	})
 }
 
-// TestServerKilledDuringOperations kills the server. The agent goes on, and what it did
-// nobody waits for any more: the history says that it is unknown.
+// TestServerKilledDuringOperations kills the server. The agent continues, but no caller waits for
+// the outcome any more, so the history must say that it is unknown.
 func TestServerKilledDuringOperations(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		p := w.routeThroughBreakpoints(t, w.agents[0], w.clusters[0])
@@ -274,7 +274,7 @@ func TestServerKilledDuringOperations(t *testing.T) {
 	})
 }
 
-// verifyReportedOutcomesSurvive kills the server as soon as it has told an outcome.
+// verifyReportedOutcomesSurvive kills the server as soon as it has sent an outcome.
 func (w *world) verifyReportedOutcomesSurvive(t *testing.T) {
 	call := &caller{w: w, account: "account-0"}
 	for n := range 5 {

@@ -9,15 +9,14 @@ import (
 
 type object = controlplane.Object
 
-// namespaces are there from the start, but for the last, which the workload
-// makes.
+// namespaces exist from the start, except the last one, which the workload creates.
 var namespaces = []string{"conv-0", "conv-1", "conv-2"}
 
-// kind is one that accounts cache.
+// kind is a kind that accounts cache.
 type kind struct {
 	group, version, name, plural string
 	namespaced                   bool
-	spec                         func(name string) object // what an object needs beside its metadata; nil for nothing
+	spec                         func(name string) object // returns what an object needs besides metadata; nil for nothing
 }
 
 func (k kind) apiVersion() string {
@@ -27,10 +26,10 @@ func (k kind) apiVersion() string {
 	return k.group + "/" + k.version
 }
 
-// groupKind is the kind as the database has it.
+// groupKind returns the kind as in the database.
 func (k kind) groupKind() string { return k.name + "." + k.group }
 
-// list is the path of a kind's objects, of all namespaces where none is given.
+// list returns the path of the objects of a kind; of all namespaces if namespace is "".
 func (k kind) list(namespace string) string {
 	path := "/api/" + k.version
 	if k.group != "" {
@@ -49,7 +48,7 @@ var (
 	nsKind    = kind{"", "v1", "Namespace", "namespaces", false, nil}
 	configMap = kind{"", "v1", "ConfigMap", "configmaps", true, nil}
 
-	// builtIn are served always.
+	// builtIn are always served.
 	builtIn = []kind{
 		nsKind, crdKind, configMap,
 		{"", "v1", "Secret", "secrets", true, nil},
@@ -68,7 +67,7 @@ var (
 			return object{"spec": object{"podSelector": object{}}}
 		}},
 	}
-	// custom are served while their definition is there.
+	// custom are served while their definition exists.
 	custom = []kind{
 		{customGroup, "v1", "Widget", "widgets", true, nil},
 		{customGroup, "v1", "Gadget", "gadgets", true, nil},
@@ -94,7 +93,7 @@ func configuredKinds() []string {
 	return names
 }
 
-// make returns an object of a kind. Now and then it is a big one.
+// make returns an object of a kind, sometimes a large one.
 func (k kind) make(rng *rand.Rand, name string) object {
 	o := object{"apiVersion": k.apiVersion(), "kind": k.name, "metadata": object{
 		"name": name, "labels": object{"app": name, "colour": colours[rng.IntN(len(colours))]},
@@ -112,7 +111,7 @@ func (k kind) make(rng *rand.Rand, name string) object {
 
 var colours = []string{"red", "green", "blue", "white"}
 
-// filler is text that does not compress well.
+// filler returns text that does not compress well.
 func filler(rng *rand.Rand, size int) string {
 	text := make([]byte, size)
 	for i := range text {
@@ -121,7 +120,7 @@ func filler(rng *rand.Rand, size int) string {
 	return string(text)
 }
 
-// definition is the CustomResourceDefinition of a custom kind.
+// definition returns the CustomResourceDefinition of a custom kind.
 func definition(k kind) object {
 	return object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": object{"name": k.plural + "." + k.group},

@@ -11,15 +11,15 @@ import (
 
 var (
 	singleSeed   = flag.Int64("seed", 0, "run this seed only")
-	seedCount    = flag.Int64("seeds", 2, "how many seeds to run for each database")
-	firstSeed    = flag.Int64("from", 1, "the first of them")
-	skew         = flag.Duration("skew", 0, "by how much the clocks of our programs are wrong; takes minutes to build the first time")
-	bulkObjects  = flag.Int("objects", 20000, "how many objects are many")
-	keepLogsFlag = flag.Bool("keep", false, "keep the logs of all processes, also where the test passes")
-	singleDB     = flag.String("db", "", "run on this database only: sqlite, postgres or mariadb; or all tests on \"all\", of which some take one otherwise")
+	seedCount    = flag.Int64("seeds", 2, "number of seeds to run on each database")
+	firstSeed    = flag.Int64("from", 1, "first seed to run")
+	skew         = flag.Duration("skew", 0, "error of our programs' clocks; the first build takes minutes")
+	bulkObjects  = flag.Int("objects", 20000, "number of objects in tests with many objects")
+	keepLogsFlag = flag.Bool("keep", false, "keep the logs of all processes even if the test passes")
+	singleDB     = flag.String("db", "", "run only on this database: sqlite, postgres or mariadb; \"all\" also runs tests on all that use only one by default")
 )
 
-// programs is the directory of the programs under test, built from this module.
+// programs is the directory of the programs under test, which are built from this module.
 var programs string
 
 func TestMain(m *testing.M) {

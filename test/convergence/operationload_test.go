@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// operationLoad are operations of every sort, sent all the time while things fail.
+// operationLoad sends operations of every kind while things fail.
 type operationLoad struct {
 	*caller
 	cluster   *cluster
 	namespace string
-	start     int // generation of the Deployment that is restarted
-	// historyMayBeLost says that the database is away for some time. What ended meanwhile
-	// is not in the history yet, and a server that ends then takes it along.
+	start     int // generation of the Deployment before the first restart
+	// historyMayBeLost says that the database is unavailable for some time. Operations that end
+	// meanwhile are not in the history yet, and are lost if the server exits.
 	historyMayBeLost bool
 	workers          sync.WaitGroup
 }
 
-// maxOverrun is by how much an operation may outlive its deadline: 3 s in which an
-// outcome is on its way, 2 s of a slow database, and the longest pause of a process.
+// maxOverrun is how much longer than its deadline an operation may take: 3 s for sending the
+// outcome, 2 s for a slow database, and the longest freeze of a process.
 const maxOverrun = 5*time.Second + longestFreeze
 
 const operationTimeout = 5 * time.Second
 
-// newOperationLoad prepares what operations work on.
+// newOperationLoad prepares the objects of the operations.
 func (w *world) newOperationLoad(a *account) *operationLoad {
 	e := &operationLoad{caller: &caller{w: w, account: a.name}, cluster: a.cluster, namespace: namespaces[0]}
 	for _, name := range []string{"ops-scaled", "ops-restarted"} {
@@ -43,13 +43,12 @@ func (w *world) newOperationLoad(a *account) *operationLoad {
 	return e
 }
 
-// run sends operations until ctx ends, and returns when each has been answered or
-// given up.
+// run sends operations until ctx ends, and returns when each has an outcome or has timed out.
 func (e *operationLoad) run(ctx context.Context) {
 	for name, do := range map[string]func(n int){"create": e.create, "apply": e.apply, "scale": e.scale, "delete": e.delete, "restart": e.restart} {
 		pause := 30 * time.Millisecond
 		if name == "restart" {
-			pause = 1100 * time.Millisecond // within one second two would be one
+			pause = 1100 * time.Millisecond // because two restarts within a second count as one
 		}
 		e.workers.Go(func() {
 			for n := 1; ctx.Err() == nil; n++ {
@@ -65,7 +64,7 @@ func (e *operationLoad) sendOperation(verb, target string, n int, body object) {
 	e.send(e.w.t.Context(), e.newOperation(verb, target, n, operationTimeout), body)
 }
 
-// create makes objects without a name, which must not be made twice.
+// create creates objects with generated names, of which no operation may create two.
 func (e *operationLoad) create(n int) {
 	o := e.newOperation("apply", "create", n, operationTimeout)
 	e.send(e.w.t.Context(), o, object{"strategy": "create", "manifest": object{"apiVersion": "v1", "kind": "ConfigMap",
@@ -84,14 +83,14 @@ func (e *operationLoad) scale(n int) {
 	e.sendOperation("scale", "ops-scaled", n, object{"kind": "deployment", "namespace": e.namespace, "name": "ops-scaled", "replicas": replicasOf(n)})
 }
 
-// replicasOf tells the last few operations apart.
+// replicasOf distinguishes the last few operations.
 func replicasOf(n int) int { return n % 7 }
 
 func (e *operationLoad) restart(n int) {
 	e.sendOperation("restart", "ops-restarted", n, object{"kind": "deployment", "namespace": e.namespace, "name": "ops-restarted"})
 }
 
-// delete deletes an object that was made past the product.
+// delete deletes an object that was created without the product.
 func (e *operationLoad) delete(n int) {
 	ctx, cancel := context.WithTimeout(e.w.t.Context(), 2*time.Second)
 	defer cancel()
@@ -109,7 +108,7 @@ func (e *operationLoad) delete(n int) {
 	e.send(e.w.t.Context(), o, object{"kind": "configmap", "namespace": e.namespace, "name": name})
 }
 
-// item is what of an object counts here.
+// item holds the fields of an object that are compared.
 type item struct {
 	Metadata struct {
 		Name, UID  string
@@ -128,8 +127,8 @@ func (e *operationLoad) deployment(name string) item {
 	return d
 }
 
-// verify compares what the caller was told, what the history says and what the
-// cluster holds, and returns how many operations ended how.
+// verify compares the outcomes that the caller received with the history and the cluster, and
+// counts operations by outcome.
 func (e *operationLoad) verify() map[string]int {
 	ctx := e.w.t.Context()
 	var list struct{ Items []item }
@@ -159,15 +158,15 @@ func (e *operationLoad) verify() map[string]int {
 	return counts
 }
 
-// awaitResult waits for the history to know the end of an order, and holds it against
-// what the caller was told. The state is empty where the order was never accepted.
+// awaitResult waits until the history has the outcome of an operation, and compares it with the one
+// that the caller received. The state is "" if the operation was never accepted.
 func (e *operationLoad) awaitResult(ctx context.Context, o *sentOperation) (result outcome) {
-	err := fmt.Errorf("nothing was read")
+	err := fmt.Errorf("not read")
 	if !e.w.eventually(10*time.Second, func(context.Context) bool {
 		result, err = e.w.history(ctx, o.id)
 		return err == nil && result.State != "pending"
 	}) {
-		e.w.t.Errorf("%s has no end: %q, %v", o, result.State, err)
+		e.w.t.Errorf("%s: got no outcome in the history: %q, error %v", o, result.State, err)
 		return result
 	}
 	restarted := strings.Contains(result.Message, "the server that accepted it ended")
@@ -176,11 +175,11 @@ func (e *operationLoad) awaitResult(ctx context.Context, o *sentOperation) (resu
 			continue
 		}
 		if reported.State != result.State || reported.Status != result.Status && result.State != "lost" {
-			e.w.t.Errorf("%s has two ends: told %s %d %q, and the history says %s %d %q", o, reported.State, reported.Status, reported.Message, result.State, result.Status, result.Message)
+			e.w.t.Errorf("%s: got outcome %s %d %q, but the history has %s %d %q", o, reported.State, reported.Status, reported.Message, result.State, result.Status, result.Message)
 		}
 	}
 	if result.State == "lost" && (!strings.Contains(result.Message, "effect") || len(result.Message) < 40) {
-		e.w.t.Errorf("%s is lost, and does not say what was known: %s", o, result.Message)
+		e.w.t.Errorf("%s is lost without a reason: %s", o, result.Message)
 	}
 	if took := result.Ended.Sub(result.Accepted); result.State != "" && !restarted && took > o.timeout+maxOverrun {
 		e.w.t.Errorf("%s took %v: %s %s", o, took, result.State, result.Message)
@@ -188,8 +187,8 @@ func (e *operationLoad) awaitResult(ctx context.Context, o *sentOperation) (resu
 	return result
 }
 
-// wasNotAccepted reports whether a caller was told that the database did not take the
-// operation. A server that is killed before it can note that end leaves nothing.
+// wasNotAccepted reports whether a caller was told that the database did not accept the operation.
+// A server that is killed before it can record that leaves no trace.
 func wasNotAccepted(reported outcome) bool {
 	return reported.State == "failed" && strings.Contains(reported.Message, "could not note the operation")
 }
@@ -209,20 +208,20 @@ func (e *operationLoad) verifyCreate(o *sentOperation, result outcome, items []i
 		maxCount = 1
 	}
 	if n < minCount || n > maxCount {
-		e.w.t.Errorf("%s ended as %q (%s), and is there %d times", o, result.State, result.Message, n)
+		e.w.t.Errorf("%s ended as %q (%s), got %d objects", o, result.State, result.Message, n)
 	}
 }
 
 func (e *operationLoad) verifyDelete(o *sentOperation, result outcome, items []item) {
 	exists := slices.ContainsFunc(items, func(i item) bool { return i.Metadata.UID == o.uid })
-	started := strings.Contains(result.Message, "is being deleted") // it failed to see the end of it
+	started := strings.Contains(result.Message, "is being deleted") // only waiting for the end failed
 	if exists && result.State == "done" || !exists && (result.State == "failed" && !started || result.State == "") {
-		e.w.t.Errorf("%s ended as %q (%s), and there is %v", o, result.State, result.Message, exists)
+		e.w.t.Errorf("%s ended as %q (%s), got object exists: %v", o, result.State, result.Message, exists)
 	}
 }
 
-// verifyLast holds that an object is as the last operation that was done left it, or
-// as a later one which is lost.
+// verifyLast checks that an object is as the last operation that was done left it, or as a later
+// one that is lost.
 func (e *operationLoad) verifyLast(results map[*sentOperation]outcome, target string, matches func(*sentOperation) bool) {
 	var states []string
 	for _, o := range slices.Backward(e.operations) {
@@ -238,7 +237,7 @@ func (e *operationLoad) verifyLast(results map[*sentOperation]outcome, target st
 			break
 		}
 	}
-	e.w.t.Errorf("%s is not as any of its last operations left it: %v", target, states)
+	e.w.t.Errorf("%s does not match any of its last operations: %v", target, states)
 }
 
 func (e *operationLoad) verifyRestarts(results map[*sentOperation]outcome) {
@@ -251,6 +250,6 @@ func (e *operationLoad) verifyRestarts(results map[*sentOperation]outcome) {
 		}
 	}
 	if n := e.deployment("ops-restarted").Metadata.Generation - e.start; n < done || n > done+lost {
-		e.w.t.Errorf("%d restarts were done and %d lost, and %d took place", done, lost, n)
+		e.w.t.Errorf("%d restarts were done and %d lost, got %d restarts", done, lost, n)
 	}
 }

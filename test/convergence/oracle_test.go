@@ -12,27 +12,26 @@ import (
 	"time"
 )
 
-// row names an object within the store.
+// row identifies an object in the store.
 type row struct{ account, kind, namespace, name string }
 
 func (r row) String() string {
 	return fmt.Sprintf("%s: %s %s/%s", r.account, r.kind, r.namespace, r.name)
 }
 
-// state is what the guarantee is about: by object its uid and resourceVersion.
+// state maps objects to their uid and resourceVersion, which the guarantee is about.
 type state map[row]string
 
-// feedRow is what the store says of a feed.
+// feedRow is a feed in the store.
 type feedRow struct {
 	state, message string
 	objects        int
 }
 
-// feedKey names a feed.
+// feedKey identifies a feed.
 type feedKey struct{ account, kind, namespace string }
 
-// listed is what a fresh list of every kind of every account says, and which
-// feeds there should be.
+// listed returns a fresh list of every kind of every account, and the feeds that should exist.
 func (w *world) listed(ctx context.Context) (state, map[feedKey]bool, error) {
 	objects, feeds := state{}, map[feedKey]bool{}
 	for _, a := range w.accounts {
@@ -52,7 +51,7 @@ func (w *world) listed(ctx context.Context) (state, map[feedKey]bool, error) {
 	return objects, feeds, nil
 }
 
-// feedsOf returns the namespaces that a kind is watched in, "" for all.
+// feedsOf returns the namespaces in which a kind is watched, or "" for all.
 func (a *account) feedsOf(k kind) []string {
 	if !k.namespaced || len(a.namespaces) == 0 {
 		return []string{""}
@@ -60,7 +59,7 @@ func (a *account) feedsOf(k kind) []string {
 	return a.namespaces
 }
 
-// served are the kinds that the cluster serves now.
+// served returns the kinds that the cluster serves now.
 func served(ctx context.Context, c *cluster) ([]kind, error) {
 	var group struct{ Resources []struct{ Kind string } }
 	kinds := slices.Clone(builtIn)
@@ -92,8 +91,8 @@ func (a *account) list(ctx context.Context, k kind, namespace string, into state
 	return nil
 }
 
-// stored reads the same from the database. Accounts without a name, whose data
-// is being removed, count too.
+// stored returns the same from the database. It includes accounts without a name, whose data is
+// being removed.
 func (w *world) stored(ctx context.Context) (state, map[feedKey]feedRow, error) {
 	objects, feeds := state{}, map[feedKey]feedRow{}
 	err := w.forEachRow(ctx, `SELECT COALESCE(a.name, '(removed)'), k.name, k.grp, o.namespace, o.name, o.uid, o.version
@@ -135,27 +134,26 @@ func (w *world) forEachRow(ctx context.Context, query string, scan func(*sql.Row
 	return rows.Err()
 }
 
-// formatUID writes a stored uid as Kubernetes does.
+// formatUID formats a stored uid as Kubernetes does.
 func formatUID(uid []byte) string {
 	h := hex.EncodeToString(uid)
 	if len(h) != 32 {
-		return "the malformed uid " + h
+		return "malformed uid " + h
 	}
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// differences says in words where store and clusters do not agree, and nothing
-// where they do.
+// differences describes the differences between store and clusters.
 func (w *world) differences(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	want, feeds, err := w.listed(ctx)
 	if err != nil {
-		return []string{"the clusters can't be listed: " + err.Error()}
+		return []string{"the clusters cannot be listed: " + err.Error()}
 	}
 	got, rows, err := w.stored(ctx)
 	if err != nil {
-		return []string{"the database can't be read: " + err.Error()}
+		return []string{"the database cannot be read: " + err.Error()}
 	}
 	found := slices.Concat(compareObjects(want, got), compareFeeds(feeds, rows, got), w.roleDifferences(ctx), w.staleAccounts(ctx))
 	slices.Sort(found)
@@ -165,21 +163,21 @@ func (w *world) differences(ctx context.Context) []string {
 func compareObjects(want, got state) (found []string) {
 	for r, version := range want {
 		if got[r] == "" {
-			found = append(found, fmt.Sprintf("lost: %s is %s and not stored", r, version))
+			found = append(found, fmt.Sprintf("missing: %s is %s in the cluster and not stored", r, version))
 		} else if got[r] != version {
-			found = append(found, fmt.Sprintf("old: %s is %s and stored as %s", r, version, got[r]))
+			found = append(found, fmt.Sprintf("outdated: %s is %s in the cluster and stored as %s", r, version, got[r]))
 		}
 	}
 	for r, version := range got {
 		if want[r] == "" {
-			found = append(found, fmt.Sprintf("left over: %s is gone and stored as %s", r, version))
+			found = append(found, fmt.Sprintf("stale: %s does not exist in the cluster and is stored as %s", r, version))
 		}
 	}
 	return found
 }
 
-// compareFeeds checks that the feeds are those that there should be, live, and
-// right about the number of their objects.
+// compareFeeds checks that exactly the wanted feeds exist, that they are live, and that their
+// object counts are correct.
 func compareFeeds(want map[feedKey]bool, got map[feedKey]feedRow, objects state) (found []string) {
 	counts := map[feedKey]int{}
 	for r := range objects {
@@ -197,18 +195,18 @@ func compareFeeds(want map[feedKey]bool, got map[feedKey]feedRow, objects state)
 	for key, f := range got {
 		switch {
 		case !want[key]:
-			found = append(found, fmt.Sprintf("feed %v is declared and should not be", key))
+			found = append(found, fmt.Sprintf("feed %v is declared, but should not be", key))
 		case f.state != "live":
 			found = append(found, fmt.Sprintf("feed %v is %s: %s", key, f.state, f.message))
 		case f.objects != counts[key]:
-			found = append(found, fmt.Sprintf("feed %v counts %d objects and has %d", key, f.objects, counts[key]))
+			found = append(found, fmt.Sprintf("feed %v has a count of %d, but %d objects", key, f.objects, counts[key]))
 		}
 	}
 	return found
 }
 
-// roleDifferences checks that each account has one cacher: the one that the database
-// names, whose other agents stand by.
+// roleDifferences checks that each account has one cacher, which is the one in the database, and
+// that its other agents are standbys.
 func (w *world) roleDifferences(ctx context.Context) (found []string) {
 	holders := map[string]string{}
 	err := w.forEachRow(ctx, `SELECT name, holder FROM accounts WHERE name IS NOT NULL`, func(rows *sql.Rows) error {
@@ -227,17 +225,17 @@ func (w *world) roleDifferences(ctx context.Context) (found []string) {
 				want = "reporting"
 			}
 			if got := agent.role(ctx, a.name); got != want {
-				found = append(found, fmt.Sprintf("agent %s is %q to %s, and %q would fit its holder %q", agent.id, got, a.name, want, holders[a.name]))
+				found = append(found, fmt.Sprintf("agent %s has role %q in %s, want %q because the holder is %q", agent.id, got, a.name, want, holders[a.name]))
 			}
 		}
 		if !slices.ContainsFunc(w.agentsOf(a), func(g *agent) bool { return g.id == holders[a.name] }) {
-			found = append(found, fmt.Sprintf("%s is held by %q, none of its agents", a.name, holders[a.name]))
+			found = append(found, fmt.Sprintf("%s is held by %q, which is not one of its agents", a.name, holders[a.name]))
 		}
 	}
 	return found
 }
 
-// role is what an agent says of itself.
+// role returns the role that an agent reports.
 func (a *agent) role(ctx context.Context, account string) string {
 	var health struct {
 		Error    string

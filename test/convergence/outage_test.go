@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TestOutageLongerThanGrace stops everything for longer than accounts are kept
-// without agents, as for a move, and starts the server first: the accounts could not
-// be spoken for meanwhile, so nothing of them may be missing when it is back.
+// TestOutageLongerThanGrace stops everything for longer than the grace period of accounts, as for a
+// move, and starts the server first. No agent could register the accounts meanwhile, so nothing may
+// be removed.
 func TestOutageLongerThanGrace(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // because it waits most of the time
 	s := singleAgent
 	s.grace = "8s"
 	runOn(t, anyDatabase(), s, func(t *testing.T, w *world) {
@@ -23,12 +23,12 @@ func TestOutageLongerThanGrace(t *testing.T) {
 		w.awaitServing()
 		sleep(t.Context(), 3*time.Second)
 		if n := w.count(t.Context(), `SELECT COUNT(*) FROM objects`); n != objects {
-			t.Errorf("%d objects were stored before the outage, and %d are after it", objects, n)
+			t.Errorf("got %d objects before the outage and %d after it", objects, n)
 		}
 		w.agents[0].start()
 		w.awaitConvergence()
 		if now := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`); now != id {
-			t.Errorf("the account was made anew: its row is %d and was %d", now, id)
+			t.Errorf("the account was created again: got row %d, want %d", now, id)
 		}
 	})
 }

@@ -18,18 +18,18 @@ type process struct {
 	name string
 	path string
 	args []string
-	log  string // gets its output, appended over restarts
+	log  string // the file for its output, appended over restarts
 
-	starts int // so far; used by start alone
+	starts int // so far; used only by start
 
 	mu            sync.Mutex
 	cmd           *exec.Cmd
-	done          chan struct{} // closed when the latest run has ended
-	stoppedByTest bool          // we ended it
+	done          chan struct{} // closed when the last run has ended
+	stoppedByTest bool          // the exit was requested
 }
 
-// start starts the program. It dies with the test, however that ends: the
-// kernel's death signal is tied to the thread that forks, so one waits for it.
+// start starts the program. It dies with the test in all cases. The kernel sends the death signal
+// when the thread that forked exits, so one thread waits for the program.
 func (p *process) start() {
 	p.t.Helper()
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -50,7 +50,7 @@ func (p *process) start() {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // its log says why it ended
+			_ = cmd.Wait() // the log contains the reason
 		}
 	}()
 	if err := <-started; err != nil {
@@ -61,10 +61,10 @@ func (p *process) start() {
 	p.cmd, p.done, p.stoppedByTest = cmd, done, false
 }
 
-// kill ends the program by SIGKILL, and returns when it is gone.
+// kill sends SIGKILL and returns when the program is gone.
 func (p *process) kill() { p.endWith(syscall.SIGKILL) }
 
-// stop asks the program to end, and returns when it is gone.
+// stop sends SIGTERM and returns when the program is gone.
 func (p *process) stop() { p.endWith(syscall.SIGTERM) }
 
 func (p *process) endWith(signal syscall.Signal) {
@@ -81,7 +81,7 @@ func (p *process) endWith(signal syscall.Signal) {
 	<-done
 }
 
-// pause freezes the program, resume lets it go on.
+// pause freezes the program until resume.
 func (p *process) pause()  { p.signal(syscall.SIGSTOP) }
 func (p *process) resume() { p.signal(syscall.SIGCONT) }
 
@@ -93,15 +93,15 @@ func (p *process) signal(signal syscall.Signal) {
 	}
 }
 
-// isRunning reports whether the program was not ended.
+// isRunning reports whether the program was started and not stopped by the test.
 func (p *process) isRunning() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.stoppedByTest
 }
 
-// unexpectedExit is nil unless the program ended by itself, which neither of ours
-// ever should for something that can heal.
+// unexpectedExit returns an error if the program exited without being stopped. Our programs must
+// never exit because of something that can recover.
 func (p *process) unexpectedExit() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +110,7 @@ func (p *process) unexpectedExit() error {
 	}
 	select {
 	case <-p.done:
-		return fmt.Errorf("%s ended by itself (%v):\n%s", p.name, p.cmd.ProcessState, tail(p.log, 10))
+		return fmt.Errorf("%s exited unexpectedly (%v):\n%s", p.name, p.cmd.ProcessState, tail(p.log, 10))
 	default:
 		return nil
 	}

@@ -13,12 +13,11 @@ import (
 	"time"
 )
 
-// TestReadYourWrites changes objects by operations, while the clusters change
-// otherwise and the ways to the agents fail, and reads what was written as soon as
-// that is told, and for a second after: it is there in that version or a newer one,
-// and never in an older one again. The server lives: what it knows of the order of
-// writes is in its memory. Whether the account goes from one agent to the other and
-// back makes no difference then.
+// TestReadYourWrites changes objects by operations while the clusters also change and the links to
+// the agents fail. It reads each object as soon as the outcome arrives, and for a second after: it
+// must have that version or a newer one, and never an older one again. The server is not killed,
+// because it keeps the order of writes in memory. Whether the account moves between agents must
+// make no difference.
 func TestReadYourWrites(t *testing.T) {
 	runOn(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -43,21 +42,21 @@ func TestReadYourWrites(t *testing.T) {
 			reads += r.reads
 			for id, problem := range r.problems {
 				if strings.Contains(string(log), `msg="what an operation wrote is not stored yet; its feed tells it" operation=`+id) {
-					unconfirmed++ // no agent held the account for as long as an outcome waits
+					unconfirmed++ // no agent held the account while the outcome waited
 					continue
 				}
 				t.Error(problem)
 			}
 		}
-		t.Logf("%d reads after %d operations; %d could not be stored in time", reads, len(call.operations), unconfirmed)
+		t.Logf("%d reads after %d operations; %d objects were not stored in time", reads, len(call.operations), unconfirmed)
 		if reads < 1000 {
-			t.Errorf("only %d reads show little", reads)
+			t.Errorf("got only %d reads, which is too few to prove anything", reads)
 		}
 		w.awaitConvergence()
 	})
 }
 
-// disturbLinks lets the ways between agents and server fail, and API servers be slow.
+// disturbLinks disturbs the links between agents and server, and slows API servers down.
 func (w *world) disturbLinks(ctx context.Context) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for ctx.Err() == nil {
@@ -75,12 +74,12 @@ func (w *world) disturbLinks(ctx context.Context) {
 	}
 }
 
-// readbackClient writes one object again and again, and reads it.
+// readbackClient repeatedly writes one object and reads it.
 type readbackClient struct {
 	*caller
 	name     string
 	reads    int
-	problems map[string]string // what should not be, by operation
+	problems map[string]string // problems by operation
 }
 
 func (r *readbackClient) run(ctx context.Context, index int) {
@@ -89,7 +88,7 @@ func (r *readbackClient) run(ctx context.Context, index int) {
 		o := r.newOperation("apply", r.name, n, 10*time.Second)
 		body := object{"manifest": object{"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": object{"name": r.name, "namespace": namespaces[0]}, "data": object{"n": fmt.Sprint(n)}}}
-		deleted := index%2 == 1 && n%3 == 2 // half of them delete now and then
+		deleted := index%2 == 1 && n%3 == 2 // half of the clients delete sometimes
 		if deleted {
 			o.verb, body = "delete", object{"kind": "configmap", "namespace": namespaces[0], "name": r.name}
 		}
@@ -105,11 +104,11 @@ func (r *readbackClient) run(ctx context.Context, index int) {
 }
 
 func parseVersion(version string) int {
-	n, _ := strconv.Atoi(version) // API servers of today have numbers; 0 is older than all
+	n, _ := strconv.Atoi(version) // current API servers use numbers; 0 is older than all
 	return n
 }
 
-// verifyReads reads for a while, and notes what is older than what was seen before.
+// verifyReads reads for a while, and records versions that are older than one seen before.
 func (r *readbackClient) verifyReads(id string, minVersion int, deleted bool, duration time.Duration) {
 	for began := time.Now(); time.Since(began) < duration; sleep(r.w.t.Context(), 20*time.Millisecond) {
 		status, version, err := r.read()
@@ -123,7 +122,7 @@ func (r *readbackClient) verifyReads(id string, minVersion int, deleted bool, du
 		case status == http.StatusOK && !deleted && version >= minVersion:
 			minVersion = version
 		default:
-			r.problems[id] = fmt.Sprintf("%s: %v after operation %s was done it is read with %d at %d, and it was at %d, gone: %v",
+			r.problems[id] = fmt.Sprintf("%s: %v after operation %s: got status %d and version %d, want at least version %d or deleted: %v",
 				r.name, time.Since(began), id, status, version, minVersion, deleted)
 			return
 		}

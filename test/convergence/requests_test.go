@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// requests returns what an agent has asked a cluster so far, as "list /api/v1/pods",
-// in the order of the answers.
+// requests returns an agent's requests to a cluster so far, for example "list /api/v1/pods", in the
+// order of the responses.
 func (c *cluster) requests(w *world, agent string) []string {
 	w.t.Helper()
 	file, err := os.Open(c.audit)
@@ -37,8 +37,8 @@ func (c *cluster) requests(w *world, agent string) []string {
 	return found
 }
 
-// listRequests are those requests that read all objects of a kind. Those for the names
-// of namespaces say who the cluster is, and come with each registration.
+// listRequests returns the requests that list all objects of a kind. It omits lists of the names of
+// namespaces, which identify the cluster at each registration.
 func listRequests(requests []string) (found []string) {
 	for _, r := range requests {
 		if strings.HasPrefix(r, "list ") || strings.Contains(r, "sendInitialEvents") {

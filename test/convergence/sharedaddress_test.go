@@ -12,12 +12,11 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// TestSecondClusterWithSameAddressIsRejected has two clusters that are reached by one address,
-// as clusters are by their in-cluster one, and that hide who they are. The second
-// agent names its account like the first one's. It must get nothing, and change
-// nothing, also while the first is away.
+// TestSecondClusterWithSameAddressIsRejected has two clusters that are reached by the same address,
+// as with in-cluster addresses, and that hide their identity. The second agent uses the account
+// name of the first. It must get nothing and change nothing, even while the first is disconnected.
 func TestSecondClusterWithSameAddressIsRejected(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // because it waits most of the time
 	s := topology{clusters: 2, accounts: []int{0}, outbox: "8MiB", grace: "10m"}
 	for _, name := range anyDatabase() {
 		w := newWorld(t, databaseMakers[name](t), s)
@@ -30,19 +29,19 @@ func TestSecondClusterWithSameAddressIsRejected(t *testing.T) {
 			return func(ctx context.Context) bool { return slices.Equal(w.configMaps(ctx), names) }
 		}
 		if !w.eventually(convergenceTimeout, stored("in-c0")) {
-			t.Fatalf("stored are %v", w.configMaps(t.Context()))
+			t.Fatalf("got %v stored", w.configMaps(t.Context()))
 		}
 		apiProxy.SetTarget(address(w.clusters[1]))
 		apiProxy.Cut()
 		second := w.addRestrictedAgent("a1", w.clusters[1], apiProxy)
 		if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
-			t.Errorf("the second cluster is %q under the first one's name, and a refusal was due", second.role(t.Context(), "account-0"))
+			t.Errorf("second cluster: got role %q, want refused", second.role(t.Context(), "account-0"))
 		}
-		first.stop() // and now nobody holds the name
+		first.stop() // so that no agent holds the name
 		second.kill()
 		second.start()
 		if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
-			t.Errorf("with the first agent away, the second cluster is %q", second.role(t.Context(), "account-0"))
+			t.Errorf("second cluster without the first agent: got role %q, want refused", second.role(t.Context(), "account-0"))
 		}
 		apiProxy.SetTarget(address(w.clusters[0]))
 		apiProxy.Cut()
@@ -51,7 +50,7 @@ func TestSecondClusterWithSameAddressIsRejected(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !w.eventually(convergenceTimeout, stored("in-c0", "later")) {
-			t.Errorf("stored are %v", w.configMaps(t.Context()))
+			t.Errorf("got %v stored", w.configMaps(t.Context()))
 		}
 	}
 }
@@ -62,8 +61,7 @@ func namedConfigMap(name string) object {
 	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}}
 }
 
-// prepareRestrictedAccess makes one object, and lets the group of guests read nothing but
-// ConfigMaps.
+// prepareRestrictedAccess creates one object, and lets the group guests read only ConfigMaps.
 func (c *cluster) prepareRestrictedAccess(w *world, name string) {
 	rules := []object{{"apiGroups": []string{""}, "resources": []string{"configmaps"}, "verbs": []string{"get", "list", "watch"}}}
 	for _, step := range []struct {
@@ -82,8 +80,8 @@ func (c *cluster) prepareRestrictedAccess(w *world, name string) {
 	}
 }
 
-// addRestrictedAgent starts an agent that may read one namespace's ConfigMaps of a cluster, and
-// reaches it by an address that leads there or elsewhere.
+// addRestrictedAgent starts an agent that may read the ConfigMaps of one namespace of a cluster,
+// and reaches it through a proxy.
 func (w *world) addRestrictedAgent(id string, c *cluster, apiProxy *proxy.Proxy) *agent {
 	path, err := c.UserKubeconfig(id, "guests")
 	must(w.t, err)
@@ -99,7 +97,7 @@ func (w *world) addRestrictedAgent(id string, c *cluster, apiProxy *proxy.Proxy)
 	return a
 }
 
-// configMaps are the names of those stored, in order.
+// configMaps returns the names of the stored ConfigMaps, sorted.
 func (w *world) configMaps(ctx context.Context) (names []string) {
 	err := w.forEachRow(ctx, `SELECT o.name FROM objects o JOIN kinds k ON k.id = o.kind_id WHERE k.name = 'ConfigMap' AND o.name <> 'kube-root-ca.crt' ORDER BY o.name`, func(rows *sql.Rows) error {
 		var name string

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// Single faults, with what exactly each may cost. Bounds on time are those of
-// the guarantees, where these have one.
+// Tests of single faults and what each may cost. Limits of time are those in docs/guarantees.md, if
+// it has one.
 
 // runOn runs a test on databases, in a world that has converged.
 func runOn(t *testing.T, names []string, s topology, test func(t *testing.T, w *world)) {
@@ -32,13 +32,13 @@ func runOn(t *testing.T, names []string, s topology, test func(t *testing.T, w *
 	}
 }
 
-// singleAgent is one agent with one account, pair two agents that share it.
+// singleAgent is one agent with one account, pair is two agents that share it.
 var (
 	singleAgent = topology{clusters: 1, accounts: []int{0}, agents: [][]int{{0}}, outbox: "8MiB", grace: "10m"}
 	twoAgents   = topology{clusters: 1, accounts: []int{0}, agents: [][]int{{0}, {0}}, outbox: "8MiB", grace: "10m"}
 )
 
-// createAndAwait makes an object in the first cluster and waits until it is stored.
+// createAndAwait creates an object in the first cluster and waits until it is stored.
 func (w *world) createAndAwait(name string) {
 	w.t.Helper()
 	o := configMap.make(rand.New(rand.NewPCG(2, 2)), name)
@@ -52,15 +52,14 @@ func (w *world) createAndAwait(name string) {
 	}
 }
 
-// count returns a query's one number, and -1 while the database does not answer.
+// count returns the number that a query selects, or -1 while the database does not answer.
 func (w *world) count(ctx context.Context, query string) (n int64) {
 	n = -1
 	_ = w.forEachRow(ctx, query, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n
 }
 
-// holder is the agent that the first account is given to, and nil while it is
-// given to none.
+// holder returns the agent that holds the first account, or nil.
 func (w *world) holder(ctx context.Context) (a *agent, term int64) {
 	_ = w.forEachRow(ctx, `SELECT holder, term FROM accounts WHERE name = 'account-0'`, func(rows *sql.Rows) error {
 		var id string
@@ -75,7 +74,7 @@ func (w *world) holder(ctx context.Context) (a *agent, term int64) {
 	return a, term
 }
 
-// awaitHolder waits until an agent has the account in a later term.
+// awaitHolder waits until an agent holds the account in a term later than after.
 func (w *world) awaitHolder(a *agent, after int64, timeout time.Duration) (took time.Duration, ok bool) {
 	w.t.Helper()
 	began := time.Now()
@@ -86,9 +85,8 @@ func (w *world) awaitHolder(a *agent, after int64, timeout time.Duration) (took 
 	return time.Since(began), ok
 }
 
-// expectedLists are lists that every start costs: of the names of namespaces, for
-// the registration, and of what makes custom kinds come and go, which belongs to
-// no feed and has no mark.
+// expectedLists are the lists that every start needs: namespace names, for the registration, and
+// the definitions of custom kinds, which belong to no feed and have no mark.
 var expectedLists = map[string]bool{
 	"list /api/v1/namespaces?limit=500":                          true,
 	"list /apis/apiregistration.k8s.io/v1/apiservices?limit=500": true,
@@ -104,13 +102,13 @@ func TestAgentRestartResumes(t *testing.T) {
 		w.awaitConvergence()
 		for _, r := range listRequests(c.requests(w, a.id)[before:]) {
 			if !expectedLists[r] {
-				t.Errorf("the agent had marks to go on from, and asked: %s", r)
+				t.Errorf("the agent had marks to resume from, but sent: %s", r)
 			}
 		}
 	})
 }
 
-// A lost connection to the server is no reason to ask the API server anything.
+// An agent must not send requests to the API server because its connection to the server was lost.
 func TestLinkCutCausesNoAPIRequest(t *testing.T) {
 	faults := map[string]func(p *proxy.Proxy){"cut": (*proxy.Proxy).Cut, "stranded": (*proxy.Proxy).Blackhole}
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
@@ -120,12 +118,12 @@ func TestLinkCutCausesNoAPIRequest(t *testing.T) {
 			before := len(c.requests(w, a.id))
 			faults[name](a.link)
 			if _, ok := w.awaitHolder(a, term, convergenceTimeout); !ok {
-				t.Fatalf("the agent did not come back after its link was %s", name)
+				t.Fatalf("the agent did not reconnect after its link was %s", name)
 			}
 			w.createAndAwait("after-" + name)
 			w.awaitConvergence()
 			for _, r := range c.requests(w, a.id)[before:] {
-				t.Errorf("the link was %s, and the agent asked the API server: %s", name, r)
+				t.Errorf("after the link was %s, the agent sent to the API server: %s", name, r)
 			}
 		}
 	})
@@ -140,7 +138,7 @@ func TestServerRestartCausesNoAPIRequest(t *testing.T) {
 		w.createAndAwait("after")
 		w.awaitConvergence()
 		for _, r := range c.requests(w, a.id)[before:] {
-			t.Errorf("the server was restarted, and the agent asked the API server: %s", r)
+			t.Errorf("after the server was restarted, the agent sent to the API server: %s", r)
 		}
 	})
 }
@@ -153,16 +151,16 @@ func TestStandbyTakesOver(t *testing.T) {
 		cacher.kill()
 		took, ok := w.awaitHolder(standby, term, timeout)
 		if !ok {
-			t.Errorf("the standby has not taken over %v after its cacher was killed", timeout)
+			t.Errorf("the standby has not taken over %v after the cacher was killed", timeout)
 		}
-		t.Logf("taken over after %v", took)
+		t.Logf("took over after %v", took)
 		w.createAndAwait("after")
 		cacher.start()
 		w.awaitConvergence()
 	})
 }
 
-// otherAgent returns the agent of a pair that is not this one.
+// otherAgent returns the other agent of a pair.
 func (w *world) otherAgent(a *agent) *agent {
 	if w.agents[0] == a {
 		return w.agents[1]
@@ -170,8 +168,8 @@ func (w *world) otherAgent(a *agent) *agent {
 	return w.agents[0]
 }
 
-// The server's pulse is a second. A silent side is gone after three, and both
-// look once in a pulse.
+// The server's heartbeat interval is one second. A silent side is disconnected after three, and
+// both sides check once per interval.
 func TestHalfOpenLinkIsDetected(t *testing.T) {
 	const timeout = 6 * time.Second
 	for _, d := range [][]proxy.Direction{{proxy.Up, proxy.Down}, {proxy.Up}, {proxy.Down}} {
@@ -197,7 +195,7 @@ func TestHalfOpenLinkIsDetected(t *testing.T) {
 	}
 }
 
-// The bound is far below the grace period, and the link stays as good as new.
+// The limit is far below the grace period, and the link itself works.
 func TestBlackholedLinkIsReplaced(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		_, term := w.holder(t.Context())
@@ -210,9 +208,9 @@ func TestBlackholedLinkIsReplaced(t *testing.T) {
 	})
 }
 
-// While one agent is cut off, another takes its account over, loses the cluster,
-// says so, and dies. The first one goes on as if nothing had been, and must not
-// leave it at the other's last words.
+// While one agent is disconnected, another takes its account over, loses the cluster, reports that,
+// and dies. When the first one continues, the feeds must not keep the states that the other
+// reported.
 func TestFeedStatesAreSentAgainAfterTakeover(t *testing.T) {
 	runOn(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
 		first, term := w.holder(t.Context())
@@ -228,7 +226,7 @@ func TestFeedStatesAreSentAgainAfterTakeover(t *testing.T) {
 		first.link.Cut()
 		first.link.Heal()
 		if _, ok := w.awaitHolder(first, term, convergenceTimeout); !ok {
-			t.Fatal("the first agent has not come back")
+			t.Fatal("the first agent has not taken over again")
 		}
 		w.awaitFeeds(first, 0)
 		second.api[w.clusters[0]].Heal()
@@ -237,14 +235,14 @@ func TestFeedStatesAreSentAgainAfterTakeover(t *testing.T) {
 	})
 }
 
-// An agent that takes an account over, and can't reach the cluster, follows nothing
-// of it: what its predecessor followed must not go on to look live.
+// An agent that takes an account over and cannot reach the cluster watches nothing, so the feeds of
+// its predecessor must not stay live.
 func TestUnwatchedFeedsAreNotLive(t *testing.T) {
 	runOn(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
 		first, term := w.holder(t.Context())
 		second := w.otherAgent(first)
 		if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return second.role(ctx, "account-0") == "standby" }) {
-			t.Fatal("the second agent does not stand by")
+			t.Fatal("the second agent is not a standby")
 		}
 		second.api[w.clusters[0]].Refuse()
 		first.link.Freeze(proxy.Up, proxy.Down)
@@ -252,7 +250,7 @@ func TestUnwatchedFeedsAreNotLive(t *testing.T) {
 			t.Fatal("the standby has not taken over")
 		}
 		if n := w.count(t.Context(), `SELECT COUNT(*) FROM feeds WHERE state = 'live'`); n > 0 {
-			t.Errorf("%d feeds are live that nobody follows", n)
+			t.Errorf("got %d live feeds that no agent watches", n)
 		}
 		second.api[w.clusters[0]].Heal()
 		w.awaitFeeds(second, 0)
@@ -262,7 +260,7 @@ func TestUnwatchedFeedsAreNotLive(t *testing.T) {
 	})
 }
 
-// awaitFeeds waits until an agent's feeds are live, but for at least so many.
+// awaitFeeds waits until all feeds are live, except the given number.
 func (w *world) awaitFeeds(a *agent, failing int64) {
 	w.t.Helper()
 	var n int64
@@ -271,12 +269,12 @@ func (w *world) awaitFeeds(a *agent, failing int64) {
 		n = w.count(ctx, query)
 		return failing == 0 && n == 0 || failing > 0 && n >= failing
 	}) {
-		w.t.Fatalf("with agent %s %d feeds are not live", a.id, n)
+		w.t.Fatalf("agent %s: got %d feeds that are not live", a.id, n)
 	}
 }
 
-// An API server that has just started leaves custom kinds out of its discovery for
-// a moment, in which its agents ask. Users must not see their objects go.
+// An API server that has just started omits custom kinds from its discovery for a moment, in which
+// agents discover. Their objects must not disappear.
 func TestCustomObjectsSurviveAPIServerRestart(t *testing.T) {
 	const query = `SELECT COUNT(*) FROM objects o JOIN kinds k ON k.id = o.kind_id WHERE k.name = 'Widget'`
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
@@ -298,7 +296,7 @@ func TestCustomObjectsSurviveAPIServerRestart(t *testing.T) {
 		for range 3 {
 			c.KillAPIServer()
 			w.agents[0].kill()
-			w.agents[0].start() // it asks as soon as it is answered
+			w.agents[0].start() // it discovers as soon as the API server answers
 			if err := c.StartAPIServer(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -306,12 +304,12 @@ func TestCustomObjectsSurviveAPIServerRestart(t *testing.T) {
 		}
 		stop()
 		if n := <-minimum; n != 1 {
-			t.Errorf("at one time %d of 1 custom objects were stored", n)
+			t.Errorf("got a minimum of %d custom objects stored, want 1", n)
 		}
 	})
 }
 
-// minCount looks at a count until ctx ends and returns the smallest.
+// minCount polls a count until ctx ends, and returns the smallest.
 func (w *world) minCount(ctx context.Context, query string) int64 {
 	minimum := w.count(w.t.Context(), query)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -337,14 +335,14 @@ func TestAccountIsRemovedAfterGracePeriod(t *testing.T) {
 		w.agents[0].kill()
 		gone := func(ctx context.Context) bool { return w.count(ctx, `SELECT COUNT(*) FROM accounts`) == 0 }
 		if !w.eventually(convergenceTimeout, gone) {
-			t.Fatalf("the account is still there %v after its only agent was killed", convergenceTimeout)
+			t.Fatalf("the account still exists %v after its only agent was killed", convergenceTimeout)
 		}
 		if after := time.Since(killed); after < grace {
 			t.Errorf("the account was removed after %v, before the grace period of %v ended", after, grace)
 		}
 		for _, table := range []string{"objects", "feeds", "labelsets", "labels"} {
 			if n := w.count(t.Context(), "SELECT COUNT(*) FROM "+table); n != 0 {
-				t.Errorf("%d rows of %s outlived the account", n, table)
+				t.Errorf("got %d rows of %s after the account was removed", n, table)
 			}
 		}
 		w.agents[0].start()
@@ -352,7 +350,7 @@ func TestAccountIsRemovedAfterGracePeriod(t *testing.T) {
 	})
 }
 
-// The last agent goes while the database is away, so that nobody can note when.
+// The last agent exits while the database is unavailable, so that the time cannot be stored.
 func TestAccountIsRemovedDespiteDatabaseOutage(t *testing.T) {
 	s := singleAgent
 	s.grace = "4s"
@@ -362,11 +360,11 @@ func TestAccountIsRemovedDespiteDatabaseOutage(t *testing.T) {
 		}
 		w.db.kill()
 		w.agents[0].kill()
-		sleep(t.Context(), 15*time.Second) // the server tries for ten
+		sleep(t.Context(), 15*time.Second) // the server retries for ten
 		w.db.start()
 		gone := func(ctx context.Context) bool { return w.count(ctx, `SELECT COUNT(*) FROM accounts`) == 0 }
 		if !w.eventually(convergenceTimeout, gone) {
-			t.Errorf("the account is still there %v after the database came back", convergenceTimeout)
+			t.Errorf("the account still exists %v after the database was available again", convergenceTimeout)
 		}
 	})
 }
@@ -383,13 +381,13 @@ func TestAccountIsKeptWithinGracePeriod(t *testing.T) {
 		w.agents[0].start()
 		w.awaitConvergence()
 		if now := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`); now != id {
-			t.Errorf("the account was made anew: its row is %d and was %d", now, id)
+			t.Errorf("the account was created again: got row %d, want %d", now, id)
 		}
 	})
 }
 
-// The server was stopped for longer than the grace period, as its database says by
-// whichever clock, and starts long before the agent is back.
+// The server was stopped for longer than the grace period, according to the times in its database,
+// and starts long before the agent is back.
 func TestAccountIsKeptThroughServerStop(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		id := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`)
@@ -399,17 +397,17 @@ func TestAccountIsKeptThroughServerStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.server.start()
-		sleep(t.Context(), 15*time.Second) // in which the server looks for what to remove at least once
+		sleep(t.Context(), 15*time.Second) // in which the server checks for accounts to remove at least once
 		w.agents[0].resume()
 		w.awaitConvergence()
 		if now := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`); now != id {
-			t.Errorf("the account was made anew: its row is %d and was %d", now, id)
+			t.Errorf("the account was created again: got row %d, want %d", now, id)
 		}
 	})
 }
 
-// A server that we don't have takes the account away: whoever has it must not
-// write another change in its term, and may then ask for it again.
+// Another server takes the account away. The agent that had it must not write another change in its
+// term, and may then register it again.
 func TestStaleTermIsRejected(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		_, term := w.holder(t.Context())
@@ -418,7 +416,7 @@ func TestStaleTermIsRejected(t *testing.T) {
 		}
 		w.createAndAwait("after")
 		if _, now := w.holder(t.Context()); now < term+2 {
-			t.Errorf("a change was stored in term %d, and %d was given to another; only a later one may write", now, term+1)
+			t.Errorf("a change was stored in term %d, but term %d was assigned to another agent", now, term+1)
 		}
 		w.awaitConvergence()
 	})

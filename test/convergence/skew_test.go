@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// Programs whose clocks are wrong are built from the same sources with another
-// standard library: its time.Now adds what a variable of the environment says.
-// Programs that are preloaded with another libc, as is usual, would not notice:
-// Go asks the kernel.
+// To skew their clocks, programs are built with a modified standard library, whose time.Now adds
+// the value of an environment variable. Preloading another libc, as is usual, would have no effect,
+// because Go asks the kernel.
 const (
 	skewVariable = "VEDETTE_TEST_CLOCK_SKEW" // seconds
 
@@ -36,12 +35,12 @@ func readSkew() int64 {
 	runtimeNowLine = "\tsec, nsec, mono := runtimeNow()\n"
 )
 
-// overlay writes what replaces files of the standard library, and returns the
-// flags that go build needs for it.
+// overlay writes the replacements of standard library files, and returns the flags of go build for
+// them.
 func overlay(dir string) ([]string, error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask go where it is: %w", err)
+		return nil, fmt.Errorf("find GOROOT: %w", err)
 	}
 	source := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	text, err := os.ReadFile(filepath.Join(source, "time.go"))
@@ -50,7 +49,7 @@ func overlay(dir string) ([]string, error) {
 	}
 	modified := strings.Replace(string(text), "func Now() Time {\n"+runtimeNowLine, "func Now() Time {\n"+runtimeNowLine+"\tsec += skew\n", 1)
 	if modified == string(text) {
-		return nil, errors.New("time.Now has another form in this version of Go; find its clock anew")
+		return nil, errors.New("time.Now is different in this version of Go: adapt runtimeNowLine")
 	}
 	replace := map[string]string{}
 	for name, text := range map[string]string{"time.go": modified, "skew.go": skewedNow} {
@@ -68,9 +67,8 @@ func overlay(dir string) ([]string, error) {
 	return []string{"-overlay", path}, os.WriteFile(path, list, 0o600)
 }
 
-// skewEnv returns the environment in which a program's clock is wrong: those of
-// agents run ahead and behind in turn, the server's changes sides each time that
-// it is started.
+// skewEnv returns the environment that skews a program's clock. The clocks of agents are ahead and
+// behind in turn; the server's changes direction at each start.
 func skewEnv(offset time.Duration, name string, start int) string {
 	ahead := start%2 == 0
 	if strings.HasPrefix(name, "a") {

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// checkTerms looks at the accounts all the time until ctx ends, and returns
-// what should not be: a term that fell, or two agents in one. While the database
-// is away it sees nothing.
+// checkTerms polls the accounts until ctx ends, and reports terms that decreased or had two agents.
+// While the database is unavailable it sees nothing.
 func (w *world) checkTerms(ctx context.Context) (found []string) {
 	terms, holders := map[string]int64{}, map[string]string{}
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -25,7 +24,7 @@ func (w *world) checkTerms(ctx context.Context) (found []string) {
 				return err
 			}
 			if term < terms[name] {
-				found = append(found, fmt.Sprintf("the term of %s fell from %d to %d", name, terms[name], term))
+				found = append(found, fmt.Sprintf("the term of %s decreased from %d to %d", name, terms[name], term))
 			}
 			terms[name] = term
 			key := fmt.Sprintf("%s in term %d", name, term)
@@ -47,8 +46,8 @@ func (w *world) checkTerms(ctx context.Context) (found []string) {
 
 var assignmentLog = regexp.MustCompile(`msg="account has a cacher" account=(\S+) agent=(\S+) term=(\d+)`)
 
-// grantedTerms reads from the server's log which agent was given which term, and
-// returns the terms that were given twice.
+// grantedTerms reads from the server's log which agent got which term, and returns the terms that
+// were assigned twice.
 func (w *world) grantedTerms() (granted int, duplicates []string) {
 	text, err := os.ReadFile(w.server.log)
 	if err != nil {
@@ -58,7 +57,7 @@ func (w *world) grantedTerms() (granted int, duplicates []string) {
 	for _, m := range assignmentLog.FindAllStringSubmatch(string(text), -1) {
 		key := m[1] + " in term " + m[3]
 		if previous := holders[key]; previous != "" {
-			duplicates = append(duplicates, fmt.Sprintf("%s was given to %s and to %s", key, previous, m[2]))
+			duplicates = append(duplicates, fmt.Sprintf("%s was assigned to %s and to %s", key, previous, m[2]))
 		}
 		holders[key] = m[2]
 	}

@@ -10,24 +10,23 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// workload changes a cluster all the time. Which change comes when depends on
-// the seed alone; a change that the cluster refuses, or that an API server which
-// is down can't take, is passed over.
+// workload changes a cluster continuously. The order of changes depends only on the seed. A change
+// that the API server rejects, or cannot accept because it is down, is skipped.
 type workload struct {
 	cluster     *cluster
 	rng         *rand.Rand
-	controllers bool // without them a namespace that is deleted never goes
-	keepKinds   bool // no kinds come or go, after which agents ask around for some time
-	changes     int  // that the cluster took
+	controllers bool // without controllers a deleted namespace never goes away
+	keepKinds   bool // do not create or remove kinds, because agents rediscover for some time after that
+	changes     int  // that the cluster accepted
 }
 
 const (
 	workloadPause = 15 * time.Millisecond
 	namesPerKind  = 6
-	crowdSize     = 120 // objects that come and go together
+	crowdSize     = 120 // objects that are created and deleted together
 )
 
-// prepare makes what the workload works in.
+// prepare creates what the workload needs.
 func (l *workload) prepare(ctx context.Context) error {
 	for _, name := range namespaces[:2] {
 		if err := l.cluster.Create(ctx, nsKind.list(""), nsKind.make(l.rng, name)); err != nil {
@@ -40,7 +39,7 @@ func (l *workload) prepare(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// run works until ctx ends.
+// run changes the cluster until ctx ends.
 func (l *workload) run(ctx context.Context) {
 	tick := time.NewTicker(workloadPause)
 	defer tick.Stop()
@@ -55,7 +54,7 @@ func (l *workload) run(ctx context.Context) {
 }
 
 func (l *workload) step(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // the API server may be frozen
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // because the API server may be frozen
 	defer cancel()
 	switch n := l.rng.IntN(200); {
 	case n == 0:
@@ -91,8 +90,8 @@ func (l *workload) object(ctx context.Context, k kind) {
 	}
 }
 
-// randomPatch is a merge patch of metadata, which every kind takes. One label comes
-// and goes.
+// randomPatch returns a merge patch of metadata, which every kind accepts. It adds or removes one
+// label.
 func (l *workload) randomPatch() object {
 	labels := object{"colour": colours[l.rng.IntN(len(colours))], "odd": nil}
 	if l.rng.IntN(2) == 0 {
@@ -101,7 +100,7 @@ func (l *workload) randomPatch() object {
 	return object{"metadata": object{"labels": labels, "annotations": object{"n": fmt.Sprint(l.rng.IntN(1000))}}}
 }
 
-// changeDefinition makes, changes, removes or replaces the definition of a custom kind.
+// changeDefinition creates, changes, removes or replaces the definition of a custom kind.
 func (l *workload) changeDefinition(ctx context.Context) {
 	k := custom[l.rng.IntN(len(custom))]
 	path := crdKind.list("") + "/" + k.plural + "." + k.group
@@ -119,7 +118,7 @@ func (l *workload) changeDefinition(ctx context.Context) {
 	}
 }
 
-// changeNamespace makes the last namespace or deletes it with all that is in it.
+// changeNamespace creates the last namespace, or deletes it with its objects.
 func (l *workload) changeNamespace(ctx context.Context) {
 	name := namespaces[len(namespaces)-1]
 	if l.rng.IntN(3) == 0 && l.controllers {
@@ -129,7 +128,7 @@ func (l *workload) changeNamespace(ctx context.Context) {
 	l.count(l.cluster.Create(ctx, nsKind.list(""), nsKind.make(l.rng, name)))
 }
 
-// createOrDeleteMany makes many objects at once, or deletes those of the last time.
+// createOrDeleteMany creates many objects at once, or deletes those of the last call.
 func (l *workload) createOrDeleteMany(ctx context.Context) {
 	list, remove := configMap.list(namespaces[0]), l.rng.IntN(2) == 0
 	for i := range crowdSize {
@@ -144,12 +143,12 @@ func (l *workload) createOrDeleteMany(ctx context.Context) {
 	}
 }
 
-// count counts what the cluster took.
+// count counts changes that the cluster accepted.
 func (l *workload) count(err error) {
 	var refused *controlplane.StatusError
 	if err == nil {
 		l.changes++
 	} else if errors.As(err, &refused) && refused.Code == 400 {
-		panic(fmt.Sprintf("the workload is wrong: %v", err))
+		panic(fmt.Sprintf("the workload sent an invalid request: %v", err))
 	}
 }

@@ -14,55 +14,55 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// world is everything that takes part.
+// world holds everything that takes part in a test.
 type world struct {
 	t             *testing.T
-	dir           string // logs and configurations
+	dir           string // for logs and configurations
 	db            *database
 	server        *process
-	serverAddress string // where its gRPC port is
-	rest          string // the URL of its REST port
+	serverAddress string // address of its gRPC port
+	rest          string // URL of its REST API
 	clusters      []*cluster
 	agents        []*agent
 	accounts      []*account
 }
 
-// cluster is one control plane, with a log of all requests to it.
+// cluster is one control plane with an audit log of all requests.
 type cluster struct {
 	*controlplane.Plane
 	name  string
 	audit string
 }
 
-// account is what one cluster is known as.
+// account is an account of a cluster.
 type account struct {
 	name       string
 	cluster    *cluster
-	kinds      []string // as the configuration has them
-	namespaces []string // empty for all
+	kinds      []string // as in the configuration
+	namespaces []string // empty means all
 }
 
-// agent is one process with a proxy on each of its ways.
+// agent is one process, with a proxy on each of its links.
 type agent struct {
 	*process
 	id       string
 	accounts []*account
 	link     *proxy.Proxy              // to the server
 	api      map[*cluster]*proxy.Proxy // to API servers
-	health   string                    // URL
+	health   string                    // URL of its health check
 }
 
-// topology says how large a world is.
+// topology is the size and structure of a world.
 type topology struct {
 	controllers bool
 	clusters    int
-	agents      [][]int // by agent the numbers of its accounts
-	accounts    []int   // by account the number of its cluster
-	outbox      string  // bytes that an agent may hold
-	grace       string  // how long an account without agents is kept
+	agents      [][]int // by agent: the indexes of its accounts
+	accounts    []int   // by account: the index of its cluster
+	outbox      string  // bytes of an agent's outbox
+	grace       string  // grace period of accounts
 }
 
-// randomTopology draws a world from a seed.
+// randomTopology draws a topology.
 func randomTopology(rng *rand.Rand) topology {
 	s := topology{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}, {0}}, grace: "10m"}
 	switch rng.IntN(4) {
@@ -78,7 +78,7 @@ func randomTopology(rng *rand.Rand) topology {
 	return s
 }
 
-// newWorld starts everything but the agents. Logs outlive a test that failed.
+// newWorld starts everything except the agents. If the test fails, the logs are kept.
 func newWorld(t *testing.T, db *database, s topology) *world {
 	w := &world{t: t, dir: logDir(t), db: db}
 	for i := range s.clusters {
@@ -94,7 +94,7 @@ func newWorld(t *testing.T, db *database, s topology) *world {
 	return w
 }
 
-// logDir is kept where the test fails.
+// logDir returns a directory that is kept if the test fails.
 func logDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "convergence-"+strings.ReplaceAll(t.Name(), "/", "-")+"-")
 	if err != nil {
@@ -112,8 +112,7 @@ func logDir(t *testing.T) string {
 	return dir
 }
 
-// auditPolicy logs the agents' requests: a watch once when it is answered and
-// once when it ends.
+// auditPolicy logs each request of agents. A watch is logged when it is answered and when it ends.
 const auditPolicy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
 	"rules": [{"level": "Metadata", "users": ["a0", "a1", "a2"]}, {"level": "None"}]}`
 
@@ -150,8 +149,8 @@ func keepLogs(t *testing.T, from, to, prefix string) {
 	}
 }
 
-// newAccount makes the first account whole and the others restricted, because
-// feeds of namespaces take other ways.
+// newAccount returns an unrestricted account for i = 0 and restricted ones otherwise, because feeds
+// of namespaces use other code.
 func newAccount(i int, c *cluster) *account {
 	a := &account{name: fmt.Sprintf("account-%d", i), cluster: c, kinds: configuredKinds()}
 	if i > 0 {
@@ -218,7 +217,8 @@ func (w *world) addAgent(id string, accounts []int, s topology) {
 	a.process = w.process(id, "vedette-agent", "--config", config)
 }
 
-// kubeconfig lets an agent reach a cluster through a proxy, under its own name.
+// kubeconfig writes a kubeconfig with which an agent reaches a cluster through a proxy, as its own
+// user.
 func (w *world) kubeconfig(a *agent, c *cluster) string {
 	path, err := c.UserKubeconfig(a.id, "system:masters")
 	if err != nil {
@@ -234,7 +234,7 @@ func (w *world) kubeconfig(a *agent, c *cluster) string {
 	return w.write(a.id+"-"+c.name+".kubeconfig", strings.ReplaceAll(string(text), c.URL, "https://"+a.api[c].Address()))
 }
 
-// agentsOf returns the agents that have an account.
+// agentsOf returns the agents of an account.
 func (w *world) agentsOf(a *account) []*agent {
 	var agents []*agent
 	for _, agent := range w.agents {

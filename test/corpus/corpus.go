@@ -1,7 +1,6 @@
-// Package corpus makes Kubernetes objects that look like a busy cluster's, for
-// tests and benchmarks: what repeats in reality repeats here (labels, images,
-// probes), and what does not (uids, addresses, hashes, times) is as random. The
-// same seed makes the same objects.
+// Package corpus generates Kubernetes objects that resemble those of a busy cluster, for tests and
+// benchmarks. What repeats in reality repeats here (labels, images, probes), and what does not is
+// random (uids, addresses, hashes, times). The same seed generates the same objects.
 package corpus
 
 import (
@@ -20,12 +19,12 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Corpus makes objects of one cluster. It is not safe for concurrent use.
+// Corpus generates the objects of one cluster. It is not safe for concurrent use.
 type Corpus struct {
 	random        *rand.Rand
-	source        *rand.PCG // that random draws from
+	source        *rand.PCG // the source of random
 	version       int
-	workloadCount int // workloads
+	workloadCount int // number of workloads so far
 	team          string
 	app           string
 	queue         []Item
@@ -33,13 +32,13 @@ type Corpus struct {
 	proxy         string // digest of the sidecar's image
 }
 
-// Item is an object as the store is given it, and as the API server sends it.
+// Item is an object in two forms: as stored, and as the API server sends it.
 type Item struct {
 	Object vedette.Object
 	Raw    []byte // with managedFields
 }
 
-// New returns the cluster of a seed.
+// New returns the corpus for a seed.
 func New(seed uint64) *Corpus {
 	source := rand.NewPCG(seed, seed)
 	c := &Corpus{random: rand.New(source), source: source, version: 1_000_000 + int(seed%1000)*10_000}
@@ -50,7 +49,7 @@ func New(seed uint64) *Corpus {
 	return c
 }
 
-// Kinds are those of the objects that a corpus makes.
+// Kinds are the kinds of the generated objects.
 var Kinds = []vedette.Resource{
 	{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Singular: "pod", ShortNames: []string{"po"}, Namespaced: true},
 	{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Version: "v1", Plural: "replicasets", Singular: "replicaset", ShortNames: []string{"rs"}, Namespaced: true},
@@ -59,9 +58,8 @@ var Kinds = []vedette.Resource{
 	{Kind: vedette.Kind{Name: "ConfigMap"}, Version: "v1", Plural: "configmaps", Singular: "configmap", ShortNames: []string{"cm"}, Namespaced: true},
 }
 
-// Next returns the next object. Workloads come one after the other, each as its
-// Deployment, three ReplicaSets, 1 to 20 Pods, a Service and a ConfigMap: about
-// six objects in ten are Pods.
+// Next returns the next object. Each workload consists of a Deployment, three ReplicaSets, 1 to 20
+// Pods, a Service and a ConfigMap, so about six objects in ten are Pods.
 func (c *Corpus) Next() Item {
 	if len(c.queue) == 0 {
 		c.queue = c.workload()
@@ -71,7 +69,7 @@ func (c *Corpus) Next() Item {
 	return next
 }
 
-// Objects returns the next n objects as the store is given them.
+// Objects returns the next n objects as stored.
 func (c *Corpus) Objects(n int) []vedette.Object {
 	objects := make([]vedette.Object, n)
 	for i := range objects {
@@ -80,7 +78,7 @@ func (c *Corpus) Objects(n int) []vedette.Object {
 	return objects
 }
 
-// Pod returns the next Pod and leaves other objects out.
+// Pod returns the next Pod and skips other objects.
 func (c *Corpus) Pod() Item {
 	for {
 		if item := c.Next(); item.Object.Kind.Name == "Pod" {
@@ -89,8 +87,8 @@ func (c *Corpus) Pod() Item {
 	}
 }
 
-// Touch returns an object as it is after a status update: with a new
-// resourceVersion, and another time of its last transition.
+// Touch returns an object after a status update, with a new resourceVersion and a new transition
+// time.
 func (c *Corpus) Touch(o vedette.Object) vedette.Object {
 	old := o.ResourceVersion
 	o.ResourceVersion = c.nextVersion()
@@ -115,7 +113,7 @@ func (c *Corpus) uid() string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
-// suffixAlphabet are the characters of which Kubernetes makes suffixes of names.
+// suffixAlphabet are the characters in Kubernetes' generated name suffixes.
 const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 func (c *Corpus) suffix(n int) string {
@@ -137,11 +135,11 @@ func (c *Corpus) time() string {
 
 func (c *Corpus) pick(words ...string) string { return words[c.random.IntN(len(words))] }
 
-// fill writes a template's variables, of which hex64 is another each time.
+// fill replaces a template's variables. hex64 is different each time.
 func (c *Corpus) fill(name string, vars map[string]string) []byte {
 	text, err := templates.ReadFile("templates/" + name + ".json")
 	if err != nil {
-		panic(err) // the names are written in this package
+		panic(err) // cannot happen: the names are constants of this package
 	}
 	return []byte(os.Expand(strings.TrimRight(strings.ReplaceAll(string(text), "$(", "\x00"), "\n"), func(key string) string {
 		if key == "hex64" {
@@ -149,18 +147,18 @@ func (c *Corpus) fill(name string, vars map[string]string) []byte {
 		}
 		value, ok := vars[key]
 		if !ok {
-			panic("the template " + name + " has a variable that is not set: " + key)
+			panic("template " + name + ": variable not set: " + key)
 		}
 		return value
 	}))
 }
 
-// document writes one object in both forms.
+// document generates one object in both forms.
 func (c *Corpus) document(template string, vars map[string]string) (body, raw []byte) {
 	state := *c.source
 	vars["managed"] = ""
 	body = []byte(strings.ReplaceAll(string(c.fill(template, vars)), "\x00", "$("))
-	*c.source = state // the same random values once more
+	*c.source = state // use the same random values again
 	vars["managed"] = string(c.fill("managed", vars))
 	raw = []byte(strings.ReplaceAll(string(c.fill(template, vars)), "\x00", "$("))
 	return body, raw
@@ -169,7 +167,7 @@ func (c *Corpus) document(template string, vars map[string]string) (body, raw []
 func toJSON(m map[string]string) string {
 	text, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // cannot happen: strings always marshal
 	}
 	return string(text)
 }

@@ -15,7 +15,7 @@ func TestObjectFieldsMatchTheirBody(t *testing.T) {
 	for range 500 {
 		item := c.Next()
 		if seen[item.Object.Key] {
-			t.Errorf("%s was made twice", item.Object.Key)
+			t.Errorf("%s was generated twice", item.Object.Key)
 		}
 		seen[item.Object.Key] = true
 		for _, text := range [][]byte{item.Object.Body, item.Raw} {
@@ -33,7 +33,7 @@ func TestObjectFieldsMatchTheirBody(t *testing.T) {
 			m, o := got.Metadata, item.Object
 			if got.Kind != o.Kind.Name || got.APIVersion != o.APIVersion || m.Name != o.Name || m.Namespace != o.Namespace || m.UID != o.UID ||
 				m.ResourceVersion != o.ResourceVersion || !reflect.DeepEqual(m.Labels, o.Labels) || !reflect.DeepEqual(m.Annotations, o.Annotations) {
-				t.Errorf("the header of %s is not that of its body", o.Key)
+				t.Errorf("the header of %s differs from its body", o.Key)
 			}
 		}
 	}
@@ -47,16 +47,16 @@ func TestPodsHaveReferenceSize(t *testing.T) {
 		body, raw = body+len(pod.Object.Body), raw+len(pod.Raw)
 	}
 	if body/100 < 4500 || body/100 > 5500 || raw/100 < 7200 || raw/100 > 8200 {
-		t.Errorf("a pod has %d bytes, and %d with managedFields", body/100, raw/100)
+		t.Errorf("got pods of %d bytes, and %d with managedFields", body/100, raw/100)
 	}
 }
 
 func TestSameSeedMakesSameObjects(t *testing.T) {
 	if a, b := corpus.New(3).Objects(100), corpus.New(3).Objects(100); !reflect.DeepEqual(a, b) {
-		t.Error("two corpora of one seed differ")
+		t.Error("two corpora of the same seed differ")
 	}
 	if a, b := corpus.New(3).Objects(1), corpus.New(4).Objects(1); reflect.DeepEqual(a, b) {
-		t.Error("two seeds make the same")
+		t.Error("two seeds generate the same objects")
 	}
 }
 
@@ -65,7 +65,7 @@ func TestTouchChangesVersionOnly(t *testing.T) {
 	pod := c.Pod().Object
 	touched := c.Touch(pod)
 	if touched.UID != pod.UID || touched.ResourceVersion == pod.ResourceVersion || !json.Valid(touched.Body) || len(touched.Body) < len(pod.Body) {
-		t.Errorf("%s became %s", pod.Body, touched.Body)
+		t.Errorf("touching %s: got %s", pod.Body, touched.Body)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestRawIsTheBodyWithManagedFields(t *testing.T) {
 		}
 		delete(metadata, "managedFields")
 		if !reflect.DeepEqual(body, raw) {
-			t.Errorf("%s differs in more than its managedFields", item.Object.Key)
+			t.Errorf("%s differs in more than managedFields", item.Object.Key)
 		}
 	}
 }

@@ -60,12 +60,12 @@ func (c *Corpus) newWorkload() *workload {
 	return w
 }
 
-// header makes an object without its body.
+// header returns an object without its body, and the variables for its body.
 func (c *Corpus) header(w *workload, r vedette.Resource, name string) (vedette.Object, map[string]string) {
 	created := c.time()
 	at, err := time.Parse(time.RFC3339, created)
 	if err != nil {
-		panic(err) // it was formatted so
+		panic(err) // cannot happen: it was formatted this way
 	}
 	o := vedette.Object{
 		Key: vedette.Key{Kind: r.Kind, Namespace: w.vars["namespace"], Name: name}, UID: c.uid(), ResourceVersion: c.nextVersion(), APIVersion: r.APIVersion(),

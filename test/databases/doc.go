@@ -1,8 +1,6 @@
-// Package databases starts real database servers for tests: the binaries of
-// Debian's packages, on a free port, with their data in a temporary directory.
-// A server of the environment is used where VEDETTE_TEST_POSTGRES or
-// VEDETTE_TEST_MYSQL holds its URL, but for tests that end their server. Where
-// VEDETTE_TEST_MYSQLD names the program of a MySQL server, that is started in
-// MariaDB's place. What can be neither started nor found fails the test; nothing
-// is skipped.
+// Package databases starts real database servers for tests: the binaries of Debian's packages, on a
+// free port, with their data in a temporary directory. If VEDETTE_TEST_POSTGRES or
+// VEDETTE_TEST_MYSQL is the URL of a server, that server is used, except by tests that kill their
+// server. If VEDETTE_TEST_MYSQLD is the program of a MySQL server, it is started instead of
+// MariaDB. If there is no server, the test fails; nothing is skipped.
 package databases

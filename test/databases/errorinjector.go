@@ -10,11 +10,10 @@ import (
 	"testing"
 )
 
-// ErrorInjector stands before a server and answers some statements in its place, with an
-// error of a chosen code. What it answers never reaches the server. A transaction in
-// which it answered COMMIT is rolled back, and so is one of PostgreSQL in which it
-// answered anything, as that server would do. Its methods may be called from several
-// goroutines.
+// ErrorInjector is a proxy in front of a server. It answers some statements itself with an error of
+// a chosen code, and does not send them to the server. A transaction in which it has answered
+// COMMIT is rolled back. As PostgreSQL does, it also rolls back a transaction of PostgreSQL in
+// which it has answered any statement. Its methods may be called from several goroutines.
 type ErrorInjector struct {
 	listener net.Listener
 	target   string
@@ -24,14 +23,13 @@ type ErrorInjector struct {
 	mu        sync.Mutex
 	code      string
 	every     int
-	sinceLast int // statements since the last that was answered
+	sinceLast int // statements since the last injected error
 	injected  int
-	conns     map[net.Conn]bool // nil once the test has ended
+	conns     map[net.Conn]bool // nil after the test has ended
 }
 
-// StartErrorInjector starts a Refuser before the server of a URL, which ends with the test, and
-// returns it with the URL that leads through it. It speaks neither TLS nor
-// compression.
+// StartErrorInjector starts an ErrorInjector in front of the server of a URL, and returns it with
+// the URL that leads through it. It ends with the test. It supports neither TLS nor compression.
 func StartErrorInjector(t testing.TB, text string) (*ErrorInjector, string) {
 	t.Helper()
 	u, err := url.Parse(text)
@@ -49,25 +47,25 @@ func StartErrorInjector(t testing.TB, text string) (*ErrorInjector, string) {
 	return r, u.String()
 }
 
-// FailEvery makes every n-th statement fail with a code: a SQLSTATE of PostgreSQL, such
-// as "40001", or a number of MySQL, such as "1213". ROLLBACK is left alone.
+// FailEvery makes every n-th statement fail with a code: a SQLSTATE of PostgreSQL, for example
+// "40001", or an error number of MySQL, for example "1213". ROLLBACK never fails.
 func (r *ErrorInjector) FailEvery(code string, every int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.code, r.every = code, every
 }
 
-// Reset lets everything through.
+// Reset ends the injection of errors.
 func (r *ErrorInjector) Reset() { r.FailEvery("", 0) }
 
-// Injected is how many statements were answered so far.
+// Injected returns how many statements failed so far.
 func (r *ErrorInjector) Injected() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.injected
 }
 
-// nextError is the code for a statement, or empty where it goes through.
+// nextError returns the code for a statement, or "" if the statement is forwarded.
 func (r *ErrorInjector) nextError(statement string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +80,7 @@ func (r *ErrorInjector) nextError(statement string) string {
 	return r.code
 }
 
-// isCommand compares the first word of a statement.
+// isCommand reports whether a statement begins with a word.
 func isCommand(statement, word string) bool {
 	fields := strings.Fields(statement)
 	return len(fields) > 0 && strings.EqualFold(strings.TrimRight(fields[0], ";"), word)
@@ -115,7 +113,7 @@ func (r *ErrorInjector) serve(client net.Conn) {
 		down, up = c.forwardMySQLReplies, c.forwardMySQLCommands
 	}
 	var both sync.WaitGroup
-	both.Go(func() { defer client.Close(); _ = down() }) // either way ends with its connections
+	both.Go(func() { defer client.Close(); _ = down() }) // if one direction ends, the connections are closed
 	_ = up()
 	server.Close()
 	both.Wait()
@@ -142,7 +140,7 @@ func (r *ErrorInjector) removeConns(conns ...net.Conn) {
 }
 
 func (r *ErrorInjector) close() {
-	_ = r.listener.Close() // its one purpose has ended
+	_ = r.listener.Close() // the proxy is no longer needed
 	r.mu.Lock()
 	for c := range r.conns {
 		_ = c.Close()
@@ -152,22 +150,22 @@ func (r *ErrorInjector) close() {
 	r.work.Wait()
 }
 
-// injectorConn is one connection through a Refuser. Clients wait for an answer before
-// they ask again, so that what is answered here comes in its turn.
+// injectorConn is one connection through an ErrorInjector. Clients wait for each reply, so injected
+// replies keep the order.
 type injectorConn struct {
 	injector       *ErrorInjector
 	client, server net.Conn
 
 	mu          sync.Mutex
-	status      byte   // PostgreSQL: I outside of a transaction, T in one, E in one that failed
-	failed      bool   // PostgreSQL: the client takes the transaction for failed, which the server does not know
-	replacement []byte // is sent in place of what the server answers next
+	status      byte   // PostgreSQL: I outside a transaction, T in one, E in a failed one
+	failed      bool   // PostgreSQL: the transaction has failed for the client, but the server does not know
+	replacement []byte // sent instead of the server's next reply
 }
 
-var errInjected = errors.New("the connection ends with the error that was answered")
+var errInjected = errors.New("the connection ends with the injected error")
 
-// readPostgresMessage reads one of PostgreSQL: a type, unless it is the first, and a length that
-// counts itself.
+// readPostgresMessage reads a message of PostgreSQL: a type, except in the first message, and a
+// length that includes itself.
 func readPostgresMessage(from io.Reader, first bool) ([]byte, error) {
 	head := make([]byte, 5)
 	if first {

@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// The commands of MySQL's protocol that are answered with an error.
+// The commands of MySQL's protocol that can fail.
 const (
 	comQuery   = 0x03
 	comPrepare = 0x16
 	comExecute = 0x17
 )
 
-// readMySQLPacket reads one of MySQL: three bytes of length, a number in its sequence, a body.
+// readMySQLPacket reads a packet of MySQL: three bytes of length, a sequence number, a body.
 func readMySQLPacket(from io.Reader) ([]byte, error) {
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(from, head); err != nil {
@@ -32,8 +32,8 @@ func encodeMySQLPacket(sequence byte, body []byte) []byte {
 	return append([]byte{byte(n), byte(n >> 8), byte(n >> 16), sequence}, body...)
 }
 
-// forwardMySQLCommands reads what a client asks. A command begins a new sequence, unlike what
-// follows it and the words of the greeting.
+// forwardMySQLCommands forwards a client's commands. A command begins with sequence number 0,
+// unlike the packets that follow it and those of the handshake.
 func (c *injectorConn) forwardMySQLCommands() error {
 	from := bufio.NewReader(c.client)
 	for {
@@ -66,7 +66,7 @@ func (c *injectorConn) handleMySQLCommand(p []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := encodeMySQLPacket(1, append(binary.LittleEndian.AppendUint16([]byte{0xff}, uint16(number)), "#HY000refused by the test"...))
+	answer := encodeMySQLPacket(1, append(binary.LittleEndian.AppendUint16([]byte{0xff}, uint16(number)), "#HY000injected by the test"...))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if isCommand(statement, "commit") && p[4] == comQuery {
@@ -74,13 +74,13 @@ func (c *injectorConn) handleMySQLCommand(p []byte) ([]byte, error) {
 		return encodeMySQLPacket(0, append([]byte{comQuery}, "ROLLBACK"...)), nil
 	}
 	_, err = c.client.Write(answer)
-	if err == nil && slices.Contains([]string{"1053", "1927"}, code) { // after which a server hangs up
+	if err == nil && slices.Contains([]string{"1053", "1927"}, code) { // the server closes the connection after these
 		err = errInjected
 	}
 	return nil, err
 }
 
-// forwardMySQLReplies forwards what the server says. What is answered to ROLLBACK is one packet.
+// forwardMySQLReplies forwards the server's replies. The reply to ROLLBACK is one packet.
 func (c *injectorConn) forwardMySQLReplies() error {
 	from := bufio.NewReader(c.server)
 	for {

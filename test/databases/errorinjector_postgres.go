@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// forwardPostgresQueries reads what a client asks, up to where it waits for an answer.
+// forwardPostgresQueries forwards a client's messages in batches, each of which ends where the
+// client waits for a reply.
 func (c *injectorConn) forwardPostgresQueries() error {
 	from := bufio.NewReader(c.client)
 	first, err := readPostgresMessage(from, true)
@@ -50,18 +51,18 @@ func (c *injectorConn) forwardPostgresQueries() error {
 	}
 }
 
-// cString is what stands before a zero byte.
+// cString returns the bytes before the first zero byte.
 func cString(b []byte) string {
 	before, _, _ := strings.Cut(string(b), "\x00")
 	return before
 }
 
-// handlePostgresQuery returns what the server is asked, which is nothing where the client is
+// handlePostgresQuery returns what to send to the server, which is nothing if the client is
 // answered here.
 func (c *injectorConn) handlePostgresQuery(statement string, batch []byte) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failed { // the server goes on in a transaction that the client takes for failed
+	if c.failed { // the server continues a transaction that has failed for the client
 		switch {
 		case isCommand(statement, "rollback"), isCommand(statement, "commit"):
 			c.failed = false
@@ -90,7 +91,7 @@ func (c *injectorConn) handlePostgresQuery(statement string, batch []byte) ([]by
 	return nil, err
 }
 
-// forwardPostgresReplies forwards what the server says, but for an answer that is replaced.
+// forwardPostgresReplies forwards the server's replies, except one that is replaced.
 func (c *injectorConn) forwardPostgresReplies() error {
 	from := bufio.NewReader(c.server)
 	for {
@@ -116,14 +117,14 @@ func (c *injectorConn) forwardPostgresReplies() error {
 	}
 }
 
-// isFatal reports whether a server ends the connection with an error of this code.
+// isFatal reports whether the server closes the connection after an error with this code.
 func isFatal(code string) bool {
 	return strings.HasPrefix(code, "08") || slices.Contains([]string{"25P03", "57P01", "57P02", "57P05"}, code)
 }
 
 func postgresError(code, severity string) []byte {
 	var fields []byte
-	for _, f := range []string{"S" + severity, "V" + severity, "C" + code, "Mrefused by the test"} {
+	for _, f := range []string{"S" + severity, "V" + severity, "C" + code, "Minjected by the test"} {
 		fields = append(append(fields, f...), 0)
 	}
 	return encodePostgresMessage('E', append(fields, 0))

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// openThroughInjector opens a database through a Refuser, with one connection and a table.
+// openThroughInjector opens a database through an ErrorInjector, with one connection and a table.
 func openThroughInjector(t *testing.T, driver, url string, dsn func(string) (string, error)) (*ErrorInjector, *sql.DB) {
 	r, url := StartErrorInjector(t, url)
 	text, err := dsn(url)
@@ -29,13 +29,13 @@ func openThroughInjector(t *testing.T, driver, url string, dsn func(string) (str
 	return r, db
 }
 
-// insert adds numbers in one transaction, and fails where anything does.
+// insert inserts numbers in one transaction.
 func insert(t *testing.T, db *sql.DB, numbers ...int) error {
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // which after Commit does nothing
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
 	for _, n := range numbers {
 		if _, err := tx.ExecContext(t.Context(), `INSERT INTO t (n) SELECT n FROM (SELECT `+string(rune('0'+n))+` AS n) x`); err != nil {
 			return err
@@ -56,24 +56,24 @@ func errorCode(err error) string {
 	return ""
 }
 
-// testErrorInjector lets each statement of a transaction fail in turn: none of it is there
-// afterwards, and the connection is as good as before.
+// testErrorInjector makes each statement of a transaction fail in turn. The transaction must have
+// no effect, and the connection must remain usable.
 func testErrorInjector(t *testing.T, r *ErrorInjector, db *sql.DB, code string) {
-	for every := 1; every <= 4; every++ { // BEGIN, two INSERTs, which pgx prepares at first, COMMIT
+	for every := 1; every <= 4; every++ { // BEGIN, two INSERTs, which pgx prepares first, COMMIT
 		r.sinceLast = 0
 		r.FailEvery(code, every)
 		err := insert(t, db, 1, 2)
 		r.Reset()
 		if errorCode(err) != code {
-			t.Errorf("statement %d: %v, and code %s was due", every, err, code)
+			t.Errorf("statement %d: got %v, want code %s", every, err, code)
 		}
 		var n int
 		if err := db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM t`).Scan(&n); err != nil || n != 0 {
-			t.Errorf("after statement %d was refused there are %d rows, %v", every, n, err)
+			t.Errorf("after statement %d failed: got %d rows, error %v, want 0", every, n, err)
 		}
 	}
 	if err := insert(t, db, 1, 2); err != nil || r.Injected() < 4 {
-		t.Errorf("healed: %v; %d statements were refused, and at least 4 were due", err, r.Injected())
+		t.Errorf("after Reset: got error %v, and %d injected errors, want at least 4", err, r.Injected())
 	}
 }
 
@@ -82,7 +82,7 @@ func TestErrorInjectorPostgreSQL(t *testing.T) {
 	testErrorInjector(t, r, db, "40001")
 }
 
-// A server hangs up after some errors.
+// The server closes the connection after some errors.
 func TestErrorInjectorClosesConnection(t *testing.T) {
 	r, db := openThroughInjector(t, "pgx", PostgreSQL(t), postgresDSN)
 	r.FailEvery("57P01", 2)

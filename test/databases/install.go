@@ -18,8 +18,8 @@ var install = sync.OnceValue(func() error {
 	return nil
 })
 
-// find returns a program of a server, and installs the servers where it is
-// missing and that can be done.
+// find returns the path of a server's program. If the program is missing, find tries to install the
+// servers.
 func find(variable string, patterns ...string) (string, error) {
 	if path := newestExecutable(patterns); path != "" {
 		return path, nil
@@ -28,12 +28,12 @@ func find(variable string, patterns ...string) (string, error) {
 	if path := newestExecutable(patterns); path != "" {
 		return path, nil
 	}
-	return "", fmt.Errorf("no database server at %v: install it with scripts/test-databases.sh, or set %s to the URL of one that this test may fill: %w", patterns, variable, err)
+	return "", fmt.Errorf("no database server at %v: install it with scripts/test-databases.sh, or set %s to the URL of a server that tests may write to: %w", patterns, variable, err)
 }
 
 func newestExecutable(patterns []string) string {
 	for _, pattern := range patterns {
-		paths, _ := filepath.Glob(pattern) // only a malformed pattern fails
+		paths, _ := filepath.Glob(pattern) // fails only for a malformed pattern
 		for i := len(paths) - 1; i >= 0; i-- {
 			if info, err := os.Stat(paths[i]); err == nil && info.Mode()&0o111 != 0 {
 				return paths[i]

@@ -10,9 +10,8 @@ import (
 	"github.com/vedette-io/vedette/test/ports"
 )
 
-// MariaDB returns the URL of an empty database, which is dropped with the test.
-// All tests of a binary share one server. Where the environment names a server of
-// MySQL, or its program, it is that.
+// MariaDB returns the URL of an empty database, which is dropped when the test ends. All tests of a
+// binary share one server. It is a MySQL server if the environment names one or its program.
 func MariaDB(t testing.TB) string {
 	t.Helper()
 	return sharedMariaDB.database(t)
@@ -26,7 +25,7 @@ var sharedMariaDB = &sharedServer{
 	drop:     "DROP DATABASE %s",
 }
 
-// StartMariaDB starts a server for one test, which may kill it: of MySQL where the
+// StartMariaDB starts a server for one test, which may kill it. It is a MySQL server if the
 // environment names its program.
 func StartMariaDB(t testing.TB, options Options) *Server {
 	t.Helper()
@@ -45,7 +44,7 @@ func startMariaDB(t testing.TB, options Options) (*Server, error) {
 	if err := flavor.initialize(s, flavor.program); err != nil {
 		return nil, err
 	}
-	// What each start repeats.
+	// Repeated at each start, so it must be idempotent.
 	const sql = "CREATE DATABASE IF NOT EXISTS vedette;\nCREATE USER IF NOT EXISTS vedette@'127.0.0.1' IDENTIFIED BY 'vedette';\nGRANT ALL ON *.* TO vedette@'127.0.0.1' WITH GRANT OPTION;\n"
 	if err := s.writeFile("init.sql", sql); err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func startMariaDB(t testing.TB, options Options) (*Server, error) {
 	}
 	s.URL = fmt.Sprintf("mysql://vedette:vedette@127.0.0.1:%d/vedette", port)
 	s.program, s.quit = flavor.program, syscall.SIGTERM
-	s.args = []string{"--no-defaults", "--datadir=" + filepath.Join(s.dir, "data"), "--socket=" + filepath.Join(s.dir, "socket"), "--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, // a server deletes what temporary tables it finds there, whosever they are
+	s.args = []string{"--no-defaults", "--datadir=" + filepath.Join(s.dir, "data"), "--socket=" + filepath.Join(s.dir, "socket"), "--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, // in its own directory, because a server deletes all temporary tables that it finds
 		"--bind-address=127.0.0.1", "--port=" + fmt.Sprint(port), "--max-connections=200", "--innodb-buffer-pool-size=128M", "--skip-name-resolve",
 		"--init-file=" + filepath.Join(s.dir, "init.sql")}
 	s.args = append(s.args, flavor.args...)

@@ -18,10 +18,10 @@ const (
 	mysqldVariable = "VEDETTE_TEST_MYSQLD"
 )
 
-// mysqlFlavor is MariaDB or MySQL, with what each wants in its own way.
+// mysqlFlavor is MariaDB or MySQL, with the differences between them.
 type mysqlFlavor struct {
 	program    string
-	initialize func(s *Server, program string) error // makes the system tables
+	initialize func(s *Server, program string) error // creates the system tables
 	args       []string
 }
 
@@ -31,7 +31,7 @@ func findMySQL() (mysqlFlavor, error) {
 		if err != nil {
 			return mysqlFlavor{}, fmt.Errorf("%s must name the program of a MySQL server: %w", mysqldVariable, err)
 		}
-		// The packages' directory for files is not there, or another user's.
+		// The default directory for files does not exist or belongs to another user.
 		return mysqlFlavor{program, (*Server).initMySQL, []string{"--secure-file-priv=NULL", "--mysqlx=OFF"}}, nil
 	}
 	program, err := find(mysqlVariable, "/usr/sbin/mariadbd", "/opt/homebrew/opt/mariadb/bin/mariadbd")
@@ -58,9 +58,9 @@ func (s *Server) initMariaDB(string) error {
 	return s.prepare(installProgram, "--no-defaults", "--datadir="+filepath.Join(s.dir, "data"), "--user="+systemUser, "--auth-root-authentication-method=normal", "--skip-test-db")
 }
 
-var errMySQLURL = errors.New("it must look like mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %XX")
+var errMySQLURL = errors.New("the URL must have the form mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %XX")
 
-// MySQLDSN turns a URL into what the driver takes. Its error does not repeat the URL.
+// MySQLDSN converts a URL to the driver's form. Its error does not contain the URL.
 func MySQLDSN(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "mysql" || u.Hostname() == "" {

@@ -17,8 +17,8 @@ import (
 
 const postgresVariable = "VEDETTE_TEST_POSTGRES"
 
-// PostgreSQL returns the URL of an empty database, which is dropped with the
-// test. All tests of a binary share one server.
+// PostgreSQL returns the URL of an empty database, which is dropped when the test ends. All tests
+// of a binary share one server.
 func PostgreSQL(t testing.TB) string {
 	t.Helper()
 	return sharedPostgres.database(t)
@@ -32,11 +32,11 @@ var sharedPostgres = &sharedServer{
 	drop:     "DROP DATABASE %s WITH (FORCE)",
 }
 
-// postgresDSN returns the URL, which the driver takes as it is.
+// postgresDSN returns the URL, because the driver accepts it.
 func postgresDSN(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return "", errors.New("it must look like postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %XX")
+		return "", errors.New("the URL must have the form postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %XX")
 	}
 	return text, nil
 }
@@ -65,7 +65,7 @@ func startPostgres(t testing.TB, options Options) (*Server, error) {
 		return nil, err
 	}
 	s.URL = fmt.Sprintf("postgres://vedette@127.0.0.1:%d/postgres?sslmode=disable", port)
-	s.program, s.quit = program, syscall.SIGINT // its fast shutdown
+	s.program, s.quit = program, syscall.SIGINT // PostgreSQL's fast shutdown
 	s.args = []string{"-D", data, "-p", fmt.Sprint(port), "-h", "127.0.0.1", "-k", s.dir, "-c", "max_connections=200", "-c", "shared_buffers=128MB"}
 	if !options.Durable {
 		s.args = append(s.args, "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")

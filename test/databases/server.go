@@ -18,35 +18,35 @@ import (
 	"time"
 )
 
-// Options say how a server runs.
+// Options configures a server.
 type Options struct {
-	// Durable makes the server wait for the disk at each commit, as it does in
-	// production. Tests need not.
+	// Durable makes the server wait for the disk at each commit, as in production. Most tests do
+	// not need that.
 	Durable bool
-	// Settings are lines of the server's configuration, "max_connections=5".
+	// Settings are lines of the server's configuration, for example "max_connections=5".
 	Settings []string
 }
 
-// Server is a database server of its own, which a test may kill.
+// Server is a database server of one test, which may kill it.
 type Server struct {
-	URL string // of a database that is there and empty
+	URL string // of an existing, empty database
 
 	t       testing.TB
 	dir     string
-	account *syscall.Credential // nil: that of the test
+	account *syscall.Credential // nil means the test's own
 	program string
 	args    []string
-	quit    syscall.Signal // asks it to end
+	quit    syscall.Signal // the signal that asks it to exit
 	ping    func(ctx context.Context) error
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended
+	done chan struct{} // closed when the process has exited
 }
 
-const startTime = 60 * time.Second // a machine that is busy may take long
+const startTime = 60 * time.Second // a busy machine may need that long
 
-// Start runs the server and returns when it answers.
+// Start starts the server and returns when it answers.
 func (s *Server) Start() {
 	s.t.Helper()
 	if err := s.start(); err != nil {
@@ -73,9 +73,8 @@ func (s *Server) start() error {
 	return s.await(done)
 }
 
-// launch starts a command on a thread that lives as long as the command does:
-// the kernel sends the signal for a parent's death when the thread ends that
-// started it.
+// launch starts a command on a thread that lives as long as the command, because the kernel sends
+// the signal for the parent's death when the thread that started the command exits.
 func launch(cmd *exec.Cmd) (chan struct{}, error) {
 	started, done := make(chan error, 1), make(chan struct{})
 	go func() {
@@ -84,14 +83,14 @@ func launch(cmd *exec.Cmd) (chan struct{}, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how a server ended that is to be killed does not matter
+			_ = cmd.Wait() // the exit status of a server that is killed does not matter
 		}
 		close(done)
 	}()
 	return done, <-started
 }
 
-// await polls until the server answers. It gives up when the process ends.
+// await polls until the server answers or its process exits.
 func (s *Server) await(done <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
@@ -103,9 +102,9 @@ func (s *Server) await(done <-chan struct{}) error {
 		}
 		select {
 		case <-done:
-			return fmt.Errorf("%s ended before it answered; its log says:\n%s", s.program, s.log())
+			return fmt.Errorf("%s exited before it answered, its log:\n%s", s.program, s.log())
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: %w; its log says:\n%s", s.program, err, s.log())
+			return fmt.Errorf("%s does not answer: %w, its log:\n%s", s.program, err, s.log())
 		case <-tick.C:
 		}
 	}
@@ -116,11 +115,11 @@ func (s *Server) log() string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// Kill ends the server at once with all of its processes, as the loss of its
-// machine would, and returns when it is gone.
+// Kill kills the server with all its processes, like the loss of its machine, and returns when they
+// are gone.
 func (s *Server) Kill() {
 	if cmd, done := s.running(); cmd != nil {
-		s.signal(cmd, syscall.SIGSTOP) // what is stopped starts no more processes
+		s.signal(cmd, syscall.SIGSTOP) // because a stopped process starts no children
 		orphans := children(cmd.Process.Pid)
 		for _, pid := range orphans {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -133,14 +132,13 @@ func (s *Server) Kill() {
 	}
 }
 
-// Pause freezes the server with all of its processes. Its connections stay open.
+// Pause freezes the server with all its processes. Its connections stay open.
 func (s *Server) Pause() { s.signalAll(syscall.SIGSTOP) }
 
 // Resume ends Pause.
 func (s *Server) Resume() { s.signalAll(syscall.SIGCONT) }
 
-// signalAll sends to the server first, which starts no more processes once it is
-// stopped.
+// signalAll signals the server first, because it starts no children once it is stopped.
 func (s *Server) signalAll(signal syscall.Signal) {
 	cmd, _ := s.running()
 	if cmd == nil {
@@ -154,8 +152,8 @@ func (s *Server) signalAll(signal syscall.Signal) {
 	}
 }
 
-// awaitEnd polls until the processes have let go of everything: while one is
-// still attached to its shared memory, PostgreSQL refuses to start again.
+// awaitEnd polls until the processes have released everything: PostgreSQL refuses to start while a
+// process is attached to its shared memory.
 func (s *Server) awaitEnd(pids []int) {
 	deadline := time.Now().Add(startTime)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -163,7 +161,7 @@ func (s *Server) awaitEnd(pids []int) {
 	for _, pid := range pids {
 		for isAlive(pid) {
 			if time.Now().After(deadline) {
-				s.t.Errorf("process %d does not end", pid)
+				s.t.Errorf("process %d does not exit", pid)
 				return
 			}
 			<-tick.C
@@ -171,14 +169,13 @@ func (s *Server) awaitEnd(pids []int) {
 	}
 }
 
-// isAlive reports whether a process runs. A zombie has let go of what it had.
+// isAlive reports whether a process is running. A zombie has released its resources.
 func isAlive(pid int) bool {
 	_, state, found := parentOf(pid)
 	return found && state != "Z" && state != "X"
 }
 
-// Stop asks the server to end, which breaks its connections, and returns when
-// it is gone.
+// Stop asks the server to exit, which closes its connections, and returns when it is gone.
 func (s *Server) Stop() {
 	if cmd, done := s.running(); cmd != nil {
 		s.signal(cmd, s.quit)
@@ -198,11 +195,11 @@ func (s *Server) signal(cmd *exec.Cmd, signal syscall.Signal) {
 	}
 }
 
-// children returns the processes that a process has started. PostgreSQL's put
-// themselves into sessions of their own, so that no group holds them all. Where
-// there is no /proc they outlive their parent for a moment.
+// children returns the processes that a process has started. PostgreSQL's processes have sessions
+// of their own, so that no process group contains them all. Without /proc they outlive their parent
+// for a moment.
 func children(parent int) []int {
-	entries, _ := filepath.Glob("/proc/[0-9]*") // only a malformed pattern fails
+	entries, _ := filepath.Glob("/proc/[0-9]*") // fails only for a malformed pattern
 	var pids []int
 	for _, path := range entries {
 		pid, err := strconv.Atoi(filepath.Base(path))
@@ -216,13 +213,13 @@ func children(parent int) []int {
 	return pids
 }
 
-// parentOf reads a process's parent and state of /proc.
+// parentOf reads a process's parent and state from /proc.
 func parentOf(pid int) (parent int, state string, found bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, "", false // it has ended
+		return 0, "", false // the process has ended
 	}
-	// "pid (name) state parent ...", and the name may hold anything.
+	// The format is "pid (name) state parent ...", and the name may contain anything.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 2 {
 		return 0, "", false
@@ -231,8 +228,8 @@ func parentOf(pid int) (parent int, state string, found bool) {
 	return parent, fields[0], err == nil
 }
 
-// credentialOf is that of a user of the system, for servers that refuse to be
-// root. It is nil where the test is not root.
+// credentialOf returns the credential of a system user, for servers that refuse to run as root. It
+// is nil if the test does not run as root.
 func credentialOf(name string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -252,13 +249,13 @@ func credentialOf(name string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// newServer makes a directory that the server's user may write to.
+// newServer creates a directory that the server's user may write to.
 func newServer(t testing.TB, systemUser string) (*Server, error) {
 	account, err := credentialOf(systemUser)
 	if err != nil {
 		return nil, err
 	}
-	// A test that is killed leaves its directory: the name tells whose it was.
+	// A killed test leaves its directory, so the name contains its process id.
 	dir, err := os.MkdirTemp("", fmt.Sprintf("vedette-%s-%d-", systemUser, os.Getpid()))
 	if err != nil {
 		return nil, err
@@ -271,11 +268,11 @@ func newServer(t testing.TB, systemUser string) (*Server, error) {
 	return &Server{t: t, dir: dir, account: account}, nil
 }
 
-// prepare runs one of the server's tools to its end.
+// prepare runs one of the server's tools and waits for it.
 func (s *Server) prepare(program string, args ...string) error {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "TMPDIR="+s.dir) // else another server may delete its temporary tables
+	cmd.Env = append(os.Environ(), "TMPDIR="+s.dir) // otherwise another server may delete its temporary tables
 	cmd.SysProcAttr = attributes(s.account)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", program, err, out)
@@ -283,7 +280,7 @@ func (s *Server) prepare(program string, args ...string) error {
 	return nil
 }
 
-// remove ends the server and deletes its data.
+// remove stops the server and deletes its data.
 func (s *Server) remove() error {
 	s.Kill()
 	return os.RemoveAll(s.dir)

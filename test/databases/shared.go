@@ -14,7 +14,7 @@ import (
 
 type startFunc func(t testing.TB, options Options) (*Server, error)
 
-// startPrivate starts a server that ends with its test.
+// startPrivate starts a server that is removed when the test ends.
 func startPrivate(t testing.TB, start startFunc, options Options) *Server {
 	t.Helper()
 	s, err := start(t, options)
@@ -29,9 +29,9 @@ func startPrivate(t testing.TB, start startFunc, options Options) *Server {
 	return s
 }
 
-// sharedServer is the one server of a test binary. It runs while a test uses it: a
-// test that has many subtests asks for a database itself, so that the server
-// does not start anew for each of them.
+// sharedServer is the server that the tests of a binary share. It runs while a test uses it. A test
+// with many subtests should request a database itself, so that the server is not restarted for each
+// subtest.
 type sharedServer struct {
 	variable string
 	driver   string
@@ -40,12 +40,12 @@ type sharedServer struct {
 	drop     string
 
 	mu      sync.Mutex
-	server  *Server // nil while it has no users
+	server  *Server // nil if no test uses it
 	users   int
 	created int
 }
 
-// database makes an empty database and drops it with the test.
+// database creates an empty database and drops it when the test ends.
 func (s *sharedServer) database(t testing.TB) string {
 	t.Helper()
 	base, err := s.acquire(t)
@@ -63,7 +63,7 @@ func (s *sharedServer) database(t testing.TB) string {
 	}
 	t.Cleanup(func() {
 		if os.Getenv(s.variable) == "" {
-			return // it goes with the server, and PostgreSQL takes long to drop one
+			return // the database is removed with the server, and dropping one in PostgreSQL takes long
 		}
 		if err := s.exec(base, fmt.Sprintf(s.drop, name)); err != nil {
 			t.Error(s.explainError(err))
@@ -77,12 +77,12 @@ func (s *sharedServer) database(t testing.TB) string {
 	return u.String()
 }
 
-// explainError names the variable whose server fails.
+// explainError names the environment variable of the server that fails.
 func (s *sharedServer) explainError(err error) error {
 	if os.Getenv(s.variable) == "" {
 		return err
 	}
-	return fmt.Errorf("%s must be the URL of a server where tests may make databases and drop them: %w", s.variable, err)
+	return fmt.Errorf("%s must be the URL of a server where tests may create and drop databases: %w", s.variable, err)
 }
 
 func (s *sharedServer) nextNumber() int {
@@ -112,7 +112,7 @@ func (s *sharedServer) acquire(t testing.TB) (string, error) {
 func (s *sharedServer) release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.server == nil { // it is the environment's
+	if s.server == nil { // the server is the environment's
 		return nil
 	}
 	s.users--
@@ -142,12 +142,12 @@ func (s *sharedServer) exec(url, statement string) error {
 	return nil
 }
 
-// writeFile puts a file into the server's directory, readable for its user.
+// writeFile writes a file in the server's directory, readable for its user.
 func (s *Server) writeFile(name, text string) error {
 	return os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o644)
 }
 
-// Exec runs a statement on a database, past the code under test.
+// Exec runs a statement on a database, without the code under test.
 func Exec(url, statement string) error {
 	if strings.HasPrefix(url, "mysql:") {
 		return sharedMariaDB.exec(url, statement)

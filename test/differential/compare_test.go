@@ -13,8 +13,8 @@ import (
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// normalize takes out of an object what two of the same may differ in: names of
-// namespaces, uids, times, and what the API server allocates.
+// normalize removes what may differ between two equal objects: names of namespaces, uids, times,
+// and what the API server allocates.
 func normalize(o object, s *side, k *kind) object {
 	if o == nil {
 		return nil
@@ -39,7 +39,7 @@ func normalize(o object, s *side, k *kind) object {
 			}
 		}
 	}
-	if k.secret { // a Secret's annotation is a copy of its data: we don't keep it beside server-side applies
+	if k.secret { // the annotation of a Secret is a copy of its data, so we do not keep it beside server-side applies
 		removeLastApplied(meta)
 		delete(meta, "managedFields")
 	}
@@ -55,8 +55,8 @@ func removeLastApplied(meta object) {
 	}
 }
 
-// removeManagedFields leaves only what an object says. A server-side apply stores the nulls of
-// a custom resource, and a merge removes them.
+// removeManagedFields removes managedFields and nulls. A server-side apply stores the nulls of a
+// custom resource, and a merge removes them.
 func removeManagedFields(o object) object {
 	if o != nil {
 		removeNulls(o)
@@ -75,7 +75,7 @@ func sortManagers(meta object) {
 	slices.SortFunc(entries, func(a, b any) int { return cmp.Compare(string(encode(a)), string(encode(b))) })
 }
 
-// nested returns what stands at a path of members.
+// nested returns the value at a path.
 func nested(from any, path ...string) any {
 	for _, name := range path {
 		o, _ := from.(object)
@@ -84,7 +84,7 @@ func nested(from any, path ...string) any {
 	return from
 }
 
-// differences tells in what two values differ, a line for each.
+// differences describes the differences of two values, one per line.
 func differences(path string, a, b any) []string {
 	x, areObjects := a.(object)
 	y, bothObjects := b.(object)

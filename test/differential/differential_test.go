@@ -12,16 +12,16 @@ import (
 )
 
 var (
-	seeds      = flag.Int("seeds", 15, "how many sequences to run in each mode")
-	firstSeed  = flag.Uint64("from", 1, "the seed of the first")
-	singleMode = flag.String("mode", "", "run only this one of the modes client, server and mixed")
+	seeds      = flag.Int("seeds", 15, "number of sequences to run in each mode")
+	firstSeed  = flag.Uint64("from", 1, "seed of the first sequence")
+	singleMode = flag.String("mode", "", "run only this mode: client, server or mixed")
 )
 
-// batchSize bounds the objects that kubectl applies in one process.
+// batchSize is the maximum number of objects that one kubectl process applies.
 const batchSize = 60
 
-// TestDifferential applies random sequences of manifests by kubectl and by an agent's
-// operator, and holds that the objects are the same after each step.
+// TestDifferential applies random sequences of manifests with kubectl and with an agent's operator,
+// and compares the objects after each step.
 func TestDifferential(t *testing.T) {
 	w := newWorld(t)
 	for _, mode := range []string{"client", "server", "mixed"} {
@@ -39,16 +39,16 @@ func TestDifferential(t *testing.T) {
 				steps, done = steps+b.steps, done+b.done
 				b.report(t)
 			}
-			t.Logf("%d sequences, %d steps, of which %d were taken and not refused, %v", len(all), steps, done, time.Since(began).Round(time.Second))
+			t.Logf("%d sequences, %d steps, of which %d succeeded, %v", len(all), steps, done, time.Since(began).Round(time.Second))
 			if len(all) >= 10 && 2*done < steps {
-				t.Error("most steps are refused: what is refused compares little")
+				t.Error("most steps failed, and failed steps compare little")
 			}
 		})
 	}
 }
 
-// maxShrunk bounds the sequences of a batch that are made shorter: whoever reads a
-// report mends the first few.
+// maxShrunk limits how many sequences of a batch are shortened, because a reader fixes the first
+// few.
 const maxShrunk = 3
 
 func (b *batch) report(t *testing.T) {
@@ -63,13 +63,12 @@ func (b *batch) report(t *testing.T) {
 		if shrunk++; shrunk <= maxShrunk {
 			s, f = b.world.shrink(t, s, f)
 		}
-		t.Errorf("%s %s of seed %d differs after the last of:\n%s\nby%s\nrun it again: make differential FROM=%d SEEDS=1 MODE=%s",
+		t.Errorf("%s %s of seed %d differs after the last of these steps:\n%s\nin%s\nrun it again: make differential FROM=%d SEEDS=1 MODE=%s",
 			s.kind.name, s.mode, s.seed, s.describe(), f.text, s.seed, s.mode)
 	}
 }
 
-// shrink looks for the shortest sequence that differs as well, by leaving out steps one
-// at a time.
+// shrink finds a shorter sequence with the same difference, by removing steps one at a time.
 func (w *world) shrink(t *testing.T, s sequence, f *finding) (sequence, *finding) {
 	t.Helper()
 	for len(s.steps) > 1 {

@@ -12,27 +12,26 @@ import (
 
 type object = map[string]any
 
-// Templates are trees of JSON with choices. A member whose name begins with ! is
-// always there; all others may be left out, or be null. What is an object or a list
-// may be empty.
+// Templates are trees of JSON with choices. A member whose name begins with ! is always present.
+// The others may be absent or null. Objects and lists may be empty.
 type (
 	oneOf    []any               // one of these values
-	someOf   []any               // some of these elements, in any order, now and then one twice
-	required struct{ value any } // an element that is always there
+	someOf   []any               // some of these elements, in any order, sometimes one twice
+	required struct{ value any } // an element that is always present
 )
 
-// generator makes manifests of a template. Those that one generator makes follow each
-// other: what it chose once stays so for the most part.
+// generator generates manifests from a template. Consecutive manifests of one generator are
+// similar: it mostly repeats its choices.
 type generator struct {
 	random  *rand.Rand
-	choices map[string]int // by the path in the template
+	choices map[string]int // by path in the template
 }
 
 func newGenerator(random *rand.Rand) *generator {
 	return &generator{random, map[string]int{}}
 }
 
-// choose returns a number below n: mostly the same as the last time.
+// choose returns a number below n, mostly the same as the last time.
 func (g *generator) choose(path string, n int) int {
 	last, known := g.choices[path]
 	if !known || g.random.IntN(4) == 0 {
@@ -42,7 +41,7 @@ func (g *generator) choose(path string, n int) int {
 	return last
 }
 
-// presence says in what form a member is there.
+// presence says in what form a member is present.
 type presence int
 
 const (
@@ -72,7 +71,7 @@ func isContainer(template any) bool {
 	return false
 }
 
-// make makes a value of a template.
+// make generates a value from a template.
 func (g *generator) make(path string, template any) any {
 	switch t := template.(type) {
 	case oneOf:
@@ -141,12 +140,12 @@ const (
 	forced     applyMode = "server-side, forced"
 )
 
-// step is one thing that is done to the object, on both sides.
+// step is one action on the object, on both sides.
 type step struct {
 	action    string    // apply, replace, patch, foreign, scale, delete
 	mode      applyMode // of an apply
-	byKubectl bool      // kubectl applies it on both sides
-	body      object    // a manifest, or a patch
+	byKubectl bool      // both sides use kubectl
+	body      object    // a manifest or a patch
 	replicas  int
 }
 
@@ -158,7 +157,7 @@ type sequence struct {
 	steps []step
 }
 
-// applyModes are the ways of the applies in a sequence.
+// applyModes are the modes of the applies in a sequence.
 var applyModes = map[string][]applyMode{"client": {clientSide}, "server": {serverSide, forced}, "mixed": {clientSide, serverSide, forced}}
 
 const sequenceSteps = 8
@@ -166,11 +165,11 @@ const sequenceSteps = 8
 // sharedKinds are the kinds that other managers change too.
 var sharedKinds = slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return k.foreignFields == nil })
 
-// newSequence makes a sequence. The same seed and mode make the same one.
+// newSequence returns the sequence for a seed and a mode.
 func newSequence(seed uint64, mode string) sequence {
 	random := rand.New(rand.NewPCG(seed, uint64(len(mode))))
 	s := sequence{seed: seed, mode: mode, kind: kinds[random.IntN(len(kinds))]}
-	switch random.IntN(6) { // some show more than others
+	switch random.IntN(6) { // kinds that find more are more frequent
 	case 0:
 		s.kind = kinds[slices.IndexFunc(kinds, func(k *kind) bool { return k.secret })]
 	case 1, 2:

@@ -2,21 +2,21 @@
 
 package differential
 
-// kind is a kind of objects, with a template of its manifests.
+// kind is a kind of objects with a template of its manifests.
 type kind struct {
 	apiVersion, name string
-	path             string // of the API: /apis/apps/v1
+	path             string // in the API, for example /apis/apps/v1
 	plural           string
 	cluster          bool   // cluster-scoped
-	secret           bool   // asked for as metadata only by agents
-	keepOnDelete     bool   // a deletion takes controllers, which are not there
-	hasScale         bool   // has a Scale
-	custom           bool   // takes no strategic merge patches
+	secret           bool   // agents read only its metadata
+	keepOnDelete     bool   // because deleting it needs controllers, which do not run
+	hasScale         bool   // has a scale subresource
+	custom           bool   // does not accept strategic merge patches
 	template         object // without metadata
-	foreignFields    object // what other managers change, beside metadata
+	foreignFields    object // what other managers change, besides metadata
 }
 
-// manifest makes a manifest, without a name.
+// manifest generates a manifest without a name.
 func (k *kind) manifest(g *generator) object {
 	m := g.object("", k.template)
 	m["apiVersion"], m["kind"] = k.apiVersion, k.name
@@ -26,7 +26,7 @@ func (k *kind) manifest(g *generator) object {
 	return m
 }
 
-// foreignTemplate is the template of patches by another manager.
+// foreignTemplate returns the template of patches by another manager.
 func (k *kind) foreignTemplate() object {
 	t := object{"metadata": object{
 		"labels":      object{"injected": oneOf{"1", "2"}, "team": "z"},
@@ -77,7 +77,7 @@ func podTemplate(more object) object {
 	return object{"!metadata": object{"!labels": object{"!app": "x", "version": oneOf{"1", "2"}}, "annotations": object{"hash": oneOf{"1", "2"}, "mesh": "on"}}, "!spec": podSpec(more)}
 }
 
-// podForeignFields is what others change in pods of workloads.
+// podForeignFields is what other managers change in pod templates.
 var podForeignFields = object{"spec": object{"!template": object{
 	"metadata": object{"annotations": object{"kubectl.kubernetes.io/restartedAt": oneOf{"2024-01-01", "2024-01-02"}}},
 	"spec": object{"!containers": someOf{required{object{"!name": "injected", "!image": "example.com/injected:1"}}, object{"!name": "main", "!image": "example.com/main:3"},
@@ -89,7 +89,7 @@ var kinds = []*kind{
 	{apiVersion: "v1", name: "ConfigMap", path: "/api/v1", plural: "configmaps",
 		template:      object{"data": object{"a": oneOf{"1", "2", ""}, "b": "b", "c": oneOf{"x", "y"}}, "binaryData": object{"bin": oneOf{"AAEC", "AAED"}}},
 		foreignFields: object{"data": object{"injected": oneOf{"1", "2"}, "a": "3"}}},
-	{apiVersion: "v1", name: "ConfigMap", path: "/api/v1", plural: "configmaps", // small, so that it is empty often
+	{apiVersion: "v1", name: "ConfigMap", path: "/api/v1", plural: "configmaps", // small, so that it is often empty
 		template:      object{"data": object{"a": oneOf{"1", "2"}}},
 		foreignFields: object{"!data": object{"injected": oneOf{"1", "2"}}}},
 	{apiVersion: "v1", name: "Secret", path: "/api/v1", plural: "secrets", secret: true,
@@ -160,7 +160,7 @@ var widgetTemplate = object{"spec": object{
 	"items": someOf{object{"!name": "a", "value": oneOf{1, 2}}, object{"!name": "b", "value": 1}, object{"!name": "c"}},
 	"plain": someOf{object{"name": "a", "value": oneOf{1, 2}}, object{"name": "b"}}}}
 
-// definition is the CustomResourceDefinition of a kind.
+// definition returns the CustomResourceDefinition of a kind.
 func definition(k *kind, spec object) object {
 	return object{"metadata": object{"name": k.plural + ".differential.example.com"},
 		"spec": object{"group": "differential.example.com", "scope": "Namespaced", "names": object{"kind": k.name, "plural": k.plural},

@@ -14,25 +14,25 @@ import (
 
 // finding is a difference between the two objects of a sequence.
 type finding struct {
-	after int // the number of the step
+	after int // index of the step
 	text  string
 }
 
-// batch carries out sequences side by side.
+// batch runs sequences side by side.
 type batch struct {
 	world     *world
-	sides     [2]*side // of kubectl, and ours
+	sides     [2]*side // kubectl's and ours
 	sequences []sequence
-	live      [][2]object  // as they are in the cluster
-	ended     map[int]bool // sequences that can't go on
-	shared    map[int]bool // sequences whose object another manager applied too
-	repeats   map[int]bool // sequences whose live or new object repeats a port
-	findings  []*finding   // by sequence; a sequence that has one is over
-	steps     int          // that were taken
-	done      int          // of those, what succeeded on both sides
+	live      [][2]object  // as in the cluster
+	ended     map[int]bool // sequences that cannot continue
+	shared    map[int]bool // sequences whose object another manager has applied too
+	repeats   map[int]bool // sequences whose live or new object lists a port twice
+	findings  []*finding   // by sequence; a sequence with a finding has ended
+	steps     int          // number of steps so far
+	done      int          // steps that succeeded on both sides
 }
 
-// run carries out sequences, and returns what it finds, by sequence.
+// run runs sequences, and returns the batch with its findings.
 func (w *world) run(t *testing.T, sequences []sequence) *batch {
 	t.Helper()
 	b := &batch{world: w, sides: w.newSides(t), sequences: sequences, ended: map[int]bool{}, shared: map[int]bool{}, live: make([][2]object, len(sequences)), findings: make([]*finding, len(sequences))}
@@ -56,7 +56,7 @@ func (b *batch) nextTasks(at int) []task {
 			continue
 		}
 		t := task{n, s.kind, s.steps[at]}
-		if t.step.action == "replace" && b.live[n][0] == nil { // kubectl creates nothing then
+		if t.step.action == "replace" && b.live[n][0] == nil { // because kubectl creates nothing then
 			t.step.action, t.step.mode = "apply", clientSide
 		}
 		due = append(due, t)
@@ -96,9 +96,9 @@ func (b *batch) runStep(ctx context.Context, at int, tasks []task) error {
 	return b.reset(ctx, exempt)
 }
 
-// isExempt reports whether kubectl is no oracle of a step. Where an object was applied
-// server-side only, a client-side apply of kubectl leaves whatever the manifest
-// dropped; ours drops it, and spares what others own.
+// isExempt reports whether kubectl is not a reference for a step. If an object was applied
+// server-side only, a client-side apply of kubectl keeps the fields that the manifest no longer
+// has. Ours removes them, except those of other managers.
 func (b *batch) isExempt(t task) bool {
 	live := b.live[t.n][0]
 	if t.step.action != "apply" || t.step.mode != clientSide || t.step.byKubectl || live == nil || nested(live, "metadata", "annotations", lastApplied) != nil {
@@ -113,9 +113,9 @@ func (b *batch) isExempt(t task) bool {
 	return false
 }
 
-// repeatsPort reports whether one port is listed twice, as with two protocols. A
-// strategic merge, which has the number alone for its key, confuses them, whoever makes
-// it; a server-side apply does not.
+// repeatsPort reports whether a port is listed twice, for example with two protocols. A strategic
+// merge confuses these entries with any client, because its key is the port alone; a server-side
+// apply does not.
 func repeatsPort(v any) bool {
 	switch v := v.(type) {
 	case object:
@@ -137,8 +137,8 @@ func repeatsPort(v any) bool {
 	return false
 }
 
-// runAsKubectl takes steps on the side of kubectl. Where that is no oracle, its
-// server-side apply is asked to drop what has to be dropped.
+// runAsKubectl runs steps with kubectl. If kubectl is not a reference for a step, it uses a
+// server-side apply that removes the fields that must go.
 func (b *batch) runAsKubectl(ctx context.Context, compared, exempt []task) (map[int]error, error) {
 	forcedFirst := make([]task, len(exempt))
 	for i, t := range exempt {
@@ -186,19 +186,19 @@ func (b *batch) compare(at int, t task, kubectlErr, vedetteErr error, contentOnl
 	}
 	if contentOnly {
 		a, o = removeManagedFields(a), removeManagedFields(o)
-		// Either may see a conflict where the other has none. And a server-side apply takes over
-		// what another manager applied too, if it is atomic, where a merge leaves it.
+		// Either side may get a conflict when the other does not. In addition, a server-side apply
+		// takes over atomic fields that another manager has applied too, and a merge leaves them.
 		if kubectlErr != nil || vedetteErr != nil || b.repeats[t.n] || b.shared[t.n] {
 			return
 		}
 	}
-	if t.kind.secret && b.shared[t.n] && b.sequences[t.n].mode == "mixed" { // without the annotation, what another manager applied too is its own
+	if t.kind.secret && b.shared[t.n] && b.sequences[t.n].mode == "mixed" { // without the annotation, fields that another manager has applied too are considered its own
 		b.ended[t.n] = true
 		return
 	}
 	found := differences("", untypedNil(a), untypedNil(o))
 	if (kubectlErr == nil) != (vedetteErr == nil) {
-		found = append(found, "of one only it is a failure")
+		found = append(found, "only one side failed")
 	}
 	if len(found) > 0 {
 		text := fmt.Sprintf("%s\n  kubectl: %v\n  vedette: %v", joinLines(found), kubectlErr, vedetteErr)
@@ -206,7 +206,7 @@ func (b *batch) compare(at int, t task, kubectlErr, vedetteErr error, contentOnl
 	}
 }
 
-// untypedNil makes nil of no object.
+// untypedNil returns nil for a nil object.
 func untypedNil(o object) any {
 	if o == nil {
 		return nil
@@ -221,7 +221,7 @@ func joinLines(lines []string) (text string) {
 	return text
 }
 
-// reset deletes objects whose managed fields differ from here on.
+// reset deletes objects whose managed fields differ from now on.
 func (b *batch) reset(ctx context.Context, tasks []task) error {
 	var errs []error
 	for _, t := range tasks {

@@ -28,7 +28,7 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// world is the API server of all batches, and an operator that works there.
+// world is the API server of all batches, and an operator for it.
 type world struct {
 	plane    *controlplane.Plane
 	operator *operate.Operator
@@ -62,7 +62,7 @@ func (w *world) define(t *testing.T, k *kind) {
 	}
 	require(t, w.plane.Create(t.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(k, spec)))
 	require(t, w.plane.Await(t.Context(), k.path+"/"+k.plural, func(object) bool { return true }))
-	require(t, w.plane.Await(t.Context(), "/openapi/v3"+k.path, func(o object) bool { // kubectl reads it
+	require(t, w.plane.Await(t.Context(), "/openapi/v3"+k.path, func(o object) bool { // because kubectl reads it
 		raw, err := json.Marshal(o)
 		return err == nil && bytes.Contains(raw, []byte(`"kind":"`+k.name+`"`))
 	}))
@@ -75,7 +75,7 @@ func require(t *testing.T, err error) {
 	}
 }
 
-// side is one of the two namespaces in which a batch of sequences is carried out.
+// side is one of the two namespaces of a batch.
 type side struct {
 	*world
 	namespace string
@@ -83,7 +83,7 @@ type side struct {
 	dir       string
 }
 
-// newSides makes the namespaces of a batch.
+// newSides creates the namespaces of a batch.
 func (w *world) newSides(t *testing.T) [2]*side {
 	t.Helper()
 	n := w.batches.Add(1)
@@ -97,7 +97,7 @@ func (w *world) newSides(t *testing.T) [2]*side {
 	return sides
 }
 
-// objectName is the name of a sequence's object.
+// objectName returns the name of a sequence's object.
 func (s *side) objectName(k *kind, n int) string {
 	if k.cluster {
 		return fmt.Sprintf("s%d-%s", n, s.namespace)
@@ -112,7 +112,7 @@ func (s *side) path(k *kind, n int) string {
 	return path.Join(k.path, "namespaces", s.namespace, k.plural, s.objectName(k, n))
 }
 
-// withName is a manifest for the side.
+// withName returns a copy of a manifest with name and namespace for the side.
 func (s *side) withName(k *kind, n int, manifest object) object {
 	m := maps.Clone(manifest)
 	meta := maps.Clone(m["metadata"].(object))
@@ -121,14 +121,14 @@ func (s *side) withName(k *kind, n int, manifest object) object {
 	return m
 }
 
-// task is one step of one sequence of a batch, numbered.
+// task is one step of one sequence of a batch.
 type task struct {
 	n    int
 	kind *kind
 	step step
 }
 
-// results are the errors of tasks, by number; what succeeded has a nil one.
+// results holds the errors of tasks by number, nil for success.
 type results struct {
 	mu     sync.Mutex
 	errors map[int]error
@@ -140,7 +140,7 @@ func (r *results) record(n int, err error) {
 	r.errors[n] = err
 }
 
-// runTasks carries out the steps of a batch that are due.
+// runTasks runs the given steps.
 func (s *side) runTasks(ctx context.Context, tasks []task) (map[int]error, error) {
 	r := &results{errors: map[int]error{}}
 	applies := map[applyMode][]task{}
@@ -185,7 +185,7 @@ func (s *side) runTask(ctx context.Context, t task) error {
 	case "delete":
 		return s.request(ctx, http.MethodDelete, s.path(t.kind, t.n), "application/json", []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`))
 	}
-	panic("no such step: " + t.step.action)
+	panic("unknown action: " + t.step.action)
 }
 
 var strategies = map[applyMode]vedette.Strategy{clientSide: vedette.StrategyClientSide, serverSide: vedette.StrategyServerSide, forced: vedette.StrategyForceConflicts}
@@ -198,8 +198,8 @@ func (s *side) operate(ctx context.Context, args vedette.Args) error {
 	return fmt.Errorf("%s %d %s: %s", out.State, out.Status, out.Reason, out.Message)
 }
 
-// kubectlApply applies the manifests of tasks by one process. It prints the names of
-// those that succeed.
+// kubectlApply applies the manifests of tasks with one process, which prints the names of those
+// that succeed.
 func (s *side) kubectlApply(ctx context.Context, w applyMode, tasks []task, r *results) error {
 	var manifests bytes.Buffer
 	for _, t := range tasks {
@@ -228,7 +228,7 @@ func (s *side) kubectlApply(ctx context.Context, w applyMode, tasks []task, r *r
 			continue
 		}
 		if err == nil {
-			return fmt.Errorf("kubectl said nothing of %s: %s", s.objectName(t.kind, t.n), printed)
+			return fmt.Errorf("kubectl printed nothing about %s: %s", s.objectName(t.kind, t.n), printed)
 		}
 		r.record(t.n, errorFor(s.objectName(t.kind, t.n), err))
 	}
@@ -244,7 +244,7 @@ func (s *side) kubectlReplace(ctx context.Context, t task) error {
 	return err
 }
 
-// errorFor is what kubectl says of one of many objects.
+// errorFor returns kubectl's message about one of many objects.
 func errorFor(name string, err error) error {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {
@@ -258,7 +258,7 @@ func errorFor(name string, err error) error {
 	return errors.New("kubectl: " + strings.Join(lines, " "))
 }
 
-// request makes a request as another client would.
+// request sends a request as another client.
 func (s *side) request(ctx context.Context, method, path, contentType string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, method, s.plane.URL+path, bytes.NewReader(body))
 	if err != nil {
@@ -277,7 +277,7 @@ func (s *side) request(ctx context.Context, method, path, contentType string, bo
 	return err
 }
 
-// live reads the object of a sequence; nil where it is not there.
+// live reads the object of a sequence, or returns nil if it does not exist.
 func (s *side) live(ctx context.Context, k *kind, n int) (object, error) {
 	var o object
 	err := s.plane.Get(ctx, s.path(k, n), &o)
@@ -290,7 +290,7 @@ func (s *side) live(ctx context.Context, k *kind, n int) (object, error) {
 
 func encode(v any) []byte {
 	raw, err := json.Marshal(v)
-	if err != nil { // it is made of what can be encoded
+	if err != nil { // cannot happen: it contains only values that can be encoded
 		panic(err)
 	}
 	return raw

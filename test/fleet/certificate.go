@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// selfSigned makes a certificate for 127.0.0.1 that is its own authority, and
-// returns it with its PEM.
+// selfSigned returns a self-signed certificate for 127.0.0.1, and the same in PEM.
 func selfSigned() (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
-// Cluster is one simulated cluster. It may be used by several goroutines.
+// Cluster is one simulated cluster. It is safe for concurrent use.
 type Cluster struct {
 	fleet      *Fleet
 	sample     *sample.Cluster
@@ -37,7 +37,7 @@ func newCluster(f *Fleet, n uint64) (*Cluster, error) {
 	}
 	for kind := range f.cfg.Objects {
 		if c.registryOf(kind) == nil {
-			return nil, fmt.Errorf("there are no sample objects of kind %s", kind)
+			return nil, fmt.Errorf("package sample has no objects of kind %s", kind)
 		}
 	}
 	return c, nil
@@ -55,34 +55,33 @@ func (c *Cluster) registryOf(kind vedette.Kind) *registry {
 // UID returns the uid of the cluster.
 func (c *Cluster) UID() string { return c.sample.UID(namespaceKind, sample.KubeSystem) }
 
-// Put creates or changes the object of a number, and returns its new
-// resourceVersion.
+// Put creates or changes object number i, and returns its new resourceVersion.
 func (c *Cluster) Put(kind vedette.Kind, i int) uint64 { return c.registryOf(kind).set(i, false) }
 
-// Delete deletes the object of a number, and returns the resourceVersion of that.
+// Delete deletes object number i, and returns the resourceVersion of the deletion.
 func (c *Cluster) Delete(kind vedette.Kind, i int) uint64 { return c.registryOf(kind).set(i, true) }
 
-// Expire makes every resourceVersion of before too old to watch on from.
+// Expire makes every earlier resourceVersion too old for a watch.
 func (c *Cluster) Expire() {
 	for _, s := range c.registries {
 		s.expire()
 	}
 }
 
-// Hold lets requests wait until Release, as an API server that hangs does.
+// Hold makes requests wait until Release, like an API server that hangs.
 func (c *Cluster) Hold() {
 	hold := make(chan struct{})
 	c.hold.CompareAndSwap(nil, &hold)
 }
 
-// Release answers those that wait, and all that come.
+// Release lets waiting and later requests continue.
 func (c *Cluster) Release() {
 	if hold := c.hold.Swap(nil); hold != nil {
 		close(*hold)
 	}
 }
 
-// Count returns how many objects there are, those of kind Namespace included.
+// Count returns the number of objects, including those of kind Namespace.
 func (c *Cluster) Count() (n int) {
 	for _, s := range c.registries {
 		n += s.count()
@@ -90,7 +89,7 @@ func (c *Cluster) Count() (n int) {
 	return n
 }
 
-// Kinds are those that the cluster has objects of.
+// Kinds returns the kinds that the cluster has objects of.
 func (c *Cluster) Kinds() iter.Seq[vedette.Kind] {
 	return func(yield func(vedette.Kind) bool) {
 		for _, s := range c.registries {
@@ -101,11 +100,11 @@ func (c *Cluster) Kinds() iter.Seq[vedette.Kind] {
 	}
 }
 
-// Objects are all objects of a kind as they are: key, uid, resourceVersion.
+// Objects returns the current objects of a kind: key, uid and resourceVersion.
 func (c *Cluster) Objects(kind vedette.Kind) iter.Seq[vedette.Object] {
 	objects, _, _, _, err := c.registryOf(kind).page(0, 0, 0, func(int) bool { return true })
 	if err != nil {
-		panic(err) // what is now has not expired
+		panic(err) // cannot happen: the current revision has not expired
 	}
 	return func(yield func(vedette.Object) bool) {
 		for _, o := range objects {
@@ -117,7 +116,7 @@ func (c *Cluster) Objects(kind vedette.Kind) iter.Seq[vedette.Object] {
 	}
 }
 
-// changeRandom makes the n-th change of a fleet. Which one depends on the number alone.
+// changeRandom makes change number n of a fleet, which depends only on n.
 func (c *Cluster) changeRandom(n int) {
 	h := uint64(n)*0x9e3779b97f4a7c15 + 0x1234567
 	h ^= h >> 29
@@ -160,7 +159,7 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request, path string) {
 		}
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodPatch {
-		writeStatus(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters can be read, and their objects patched")
+		writeStatus(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters support only reading and patching objects")
 		return
 	}
 	switch path {
@@ -174,7 +173,7 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request, path string) {
 	}
 }
 
-// resource answers for /api/v1/… and /apis/GROUP/VERSION/….
+// resource serves /api/v1/… and /apis/GROUP/VERSION/….
 func (c *Cluster) resource(w http.ResponseWriter, r *http.Request, path []string) {
 	group := ""
 	if path[0] == "apis" && len(path) > 1 {

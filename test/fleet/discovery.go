@@ -9,12 +9,12 @@ import (
 
 const aggregatedDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discovery answers /api and /apis in the aggregated form, the only one that
-// simulated clusters speak.
+// discovery serves /api and /apis in the aggregated form, the only one that simulated clusters
+// support.
 func (c *Cluster) discovery(w http.ResponseWriter, r *http.Request, path string) {
 	c.fleet.counts.gets.Add(1)
 	if !strings.Contains(r.Header.Get("Accept"), "APIGroupDiscoveryList") {
-		writeStatus(w, http.StatusNotAcceptable, "NotAcceptable", "simulated clusters speak aggregated discovery alone")
+		writeStatus(w, http.StatusNotAcceptable, "NotAcceptable", "simulated clusters support only aggregated discovery")
 		return
 	}
 	w.Header().Set("ETag", c.etag)
@@ -27,7 +27,7 @@ func (c *Cluster) discovery(w http.ResponseWriter, r *http.Request, path string)
 		"metadata": map[string]any{}, "items": c.groups(path == "/api")})
 }
 
-// groups returns the core group, or all others.
+// groups returns the core group, or all other groups.
 func (c *Cluster) groups(core bool) []any {
 	var names []string
 	byName := map[string][]any{}
@@ -62,10 +62,10 @@ func writeJSON(w http.ResponseWriter, v any) {
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "application/json")
 	}
-	_ = json.NewEncoder(w).Encode(v) // a client that has gone wants no answer
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }
 
-// writeStatus answers with a Status.
+// writeStatus writes a Status object.
 func writeStatus(w http.ResponseWriter, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
@@ -76,7 +76,7 @@ func statusJSON(code int, reason, message string) []byte {
 	raw, err := json.Marshal(map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{},
 		"status": "Failure", "code": code, "reason": reason, "message": message})
 	if err != nil {
-		panic(err) // strings and a number always marshal
+		panic(err) // cannot happen: strings and a number always marshal
 	}
 	return raw
 }

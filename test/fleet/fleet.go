@@ -1,17 +1,15 @@
-// Package fleet simulates the API servers of many clusters in one process, for
-// tests and measurements that need more clusters or more objects than real
-// control plane have room for.
+// Package fleet simulates the API servers of many clusters in one process, for tests and
+// measurements that need more clusters or more objects than real control planes have room for.
 //
-// What an agent sees of a simulated cluster is what a real one would show:
-// discovery, lists in pages that fit together, watches that go on from a
-// resourceVersion, bookmarks, snapshots that are streamed, "410 Gone" for what
-// is too long ago, and metadata alone where that is asked for. Objects come from
-// package sample. Of each the cluster keeps one number, its resourceVersion, so
-// that a million objects fit into 8 MB.
+// A simulated cluster shows an agent what a real one would: discovery, paged lists that are
+// consistent, watches that resume from a resourceVersion, bookmarks, streamed snapshots, "410 Gone"
+// for expired versions, and metadata only if requested. Objects come from package sample. The
+// cluster keeps one number per object, its resourceVersion, so that a million objects fit into 8
+// MB.
 //
-// It knows no authentication and no namespaces beyond what objects say. Changes
-// are made by the methods of Cluster, and by clients' patches, which give an
-// object a new version whatever they say; nothing else can be written.
+// There is no authentication, and namespaces exist only as fields of objects. Objects are changed
+// by the methods of Cluster, and by patches of clients, which give an object a new version whatever
+// they contain. Nothing else can be written.
 package fleet
 
 import (
@@ -31,32 +29,32 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Config says what a fleet consists of.
+// Config configures a fleet.
 type Config struct {
 	Clusters int // 0 means 1
-	// Objects of each cluster, by kind. The kinds are those of package sample;
-	// Namespaces are always there.
+	// Objects is the number of objects of each cluster, by kind. The kinds are those of package
+	// sample; Namespaces always exist.
 	Objects map[vedette.Kind]int
 	Seed    uint64
-	// Window is how many changes of a kind can be watched again; 0 means 1024.
+	// Window is how many changes of a kind a watch can resume from; 0 means 1024.
 	Window int
-	// Bookmarks is how often a quiet watch is told how far it is; 0 means 1 minute.
+	// Bookmarks is the interval of bookmarks in a quiet watch; 0 means 1 minute.
 	Bookmarks time.Duration
 }
 
-// Fleet serves its clusters on one address, each below a path of its own.
+// Fleet serves its clusters on one address, each below its own path.
 type Fleet struct {
 	cfg      Config
 	clusters []*Cluster
 	listener net.Listener
 	server   *http.Server
-	ca       []byte // PEM
+	ca       []byte // in PEM
 	serving  sync.WaitGroup
 	counts   counts
-	steps    atomic.Int64 // of Churn
+	steps    atomic.Int64 // number of changes by Churn and Step
 }
 
-// Start takes a port of 127.0.0.1 and serves until Close.
+// Start listens on a port of 127.0.0.1 and serves until Close.
 func Start(cfg Config) (*Fleet, error) {
 	cfg.Clusters = max(cfg.Clusters, 1)
 	if cfg.Window == 0 {
@@ -79,7 +77,7 @@ func Start(cfg Config) (*Fleet, error) {
 func (f *Fleet) listen() error {
 	pair, ca, err := selfSigned()
 	if err != nil {
-		return fmt.Errorf("make a certificate: %w", err)
+		return fmt.Errorf("create a certificate: %w", err)
 	}
 	f.ca = ca
 	if f.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -88,31 +86,31 @@ func (f *Fleet) listen() error {
 	f.server = &http.Server{Handler: f, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}}
 	f.serving.Go(func() {
 		if err := f.server.ServeTLS(f.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			panic(fmt.Errorf("serve simulated clusters: %w", err)) // nothing that waits for them can go on
+			panic(fmt.Errorf("serve simulated clusters: %w", err)) // panic, because tests that wait for the clusters cannot continue
 		}
 	})
 	return nil
 }
 
-// Close breaks all connections and waits until the port is free.
+// Close closes all connections and waits until the port is free.
 func (f *Fleet) Close() error {
 	err := f.server.Close()
 	f.serving.Wait()
 	return err
 }
 
-// Cluster returns the n-th cluster, from 0.
+// Cluster returns cluster number n, starting at 0.
 func (f *Fleet) Cluster(n int) *Cluster { return f.clusters[n] }
 
-// Clusters returns how many there are.
+// Clusters returns the number of clusters.
 func (f *Fleet) Clusters() int { return len(f.clusters) }
 
-// URL returns the address of the n-th cluster's API server.
+// URL returns the URL of a cluster's API server.
 func (f *Fleet) URL(n int) string {
 	return fmt.Sprintf("https://%s/clusters/%d", f.listener.Addr(), n)
 }
 
-// Kubeconfig returns a kubeconfig for the n-th cluster.
+// Kubeconfig returns a kubeconfig for a cluster.
 func (f *Fleet) Kubeconfig(n int) []byte {
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
@@ -123,7 +121,7 @@ clusters: [{name: simulated, cluster: {server: %q, certificate-authority-data: %
 `, f.URL(n), base64.StdEncoding.EncodeToString(f.ca))
 }
 
-// ServeHTTP finds the cluster that a request is for.
+// ServeHTTP passes a request to its cluster.
 func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/clusters/")
 	number, path, _ := strings.Cut(rest, "/")
@@ -135,9 +133,9 @@ func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.clusters[n].serve(&countingWriter{ResponseWriter: w, bytes: &f.counts.bytes}, r, "/"+path)
 }
 
-// Churn changes objects of all clusters, perSecond times a second and cluster,
-// until ctx ends. Nearly all changes are updates of status; one in twenty
-// deletes an object, and one in twenty creates one.
+// Churn changes objects of all clusters until ctx ends, perSecond times a second in each cluster.
+// Nearly all changes update the status; one in twenty deletes an object, and one in twenty creates
+// one.
 func (f *Fleet) Churn(ctx context.Context, perSecond float64) {
 	every := time.Duration(float64(time.Second) / (perSecond * float64(len(f.clusters))))
 	tick := time.NewTicker(max(every, time.Millisecond))
@@ -155,11 +153,11 @@ func (f *Fleet) Churn(ctx context.Context, perSecond float64) {
 	}
 }
 
-// Steps returns how many changes Churn and Step have made.
+// Steps returns the number of changes that Churn and Step have made.
 func (f *Fleet) Steps() int { return int(f.steps.Load()) }
 
-// Step makes the next n changes of Churn at once. Which changes come depends on
-// how many came before alone.
+// Step makes the next n changes of Churn at once. A change depends only on the number of changes
+// before it.
 func (f *Fleet) Step(n int) {
 	for range n {
 		step := int(f.steps.Add(1))

@@ -26,7 +26,7 @@ var (
 
 func feedOf(k vedette.Kind) vedette.Feed { return vedette.Feed{Kind: k} }
 
-// expectedChanges counts the changes of each feed of all kinds.
+// expectedChanges returns the number of changes by feed, for feeds of all namespaces.
 func expectedChanges(changes map[vedette.Kind]int) map[vedette.Feed]int {
 	counts := map[vedette.Feed]int{}
 	for kind := range objects {
@@ -35,8 +35,8 @@ func expectedChanges(changes map[vedette.Kind]int) map[vedette.Feed]int {
 	return counts
 }
 
-// TestAgentSeesSameEventsAsWithRealCluster lets the agent's watcher live through the same
-// events in a simulated and in a real cluster.
+// TestAgentSeesSameEventsAsWithRealCluster runs the agent's watcher through the same events in a
+// simulated and in a real cluster.
 func TestAgentSeesSameEventsAsWithRealCluster(t *testing.T) {
 	worlds := map[string]world{"simulated": newSimulated(t, objects), "real": newReal(t, objects)}
 	for _, scenario := range []struct {
@@ -44,7 +44,7 @@ func TestAgentSeesSameEventsAsWithRealCluster(t *testing.T) {
 		run  func(*testing.T, world, *eventLog)
 	}{
 		{"changes", changes}, {"streamed snapshots", streamedSnapshots}, {"resume", resume},
-		{"a mark that is too old", tooOld}, {"one namespace", oneNamespace}, {"omitted namespaces", omittedNamespaces},
+		{"an expired mark", tooOld}, {"one namespace", oneNamespace}, {"omitted namespaces", omittedNamespaces},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
 			recorded := map[string]map[vedette.Feed][]string{}
@@ -61,7 +61,7 @@ func TestAgentSeesSameEventsAsWithRealCluster(t *testing.T) {
 func compare(t *testing.T, simulated, real map[vedette.Feed][]string) {
 	t.Helper()
 	if len(simulated) != len(real) || len(real) == 0 {
-		t.Errorf("%d feeds are simulated, %d are real", len(simulated), len(real))
+		t.Errorf("got %d simulated feeds and %d real ones", len(simulated), len(real))
 	}
 	for feed, want := range real {
 		if got := simulated[feed]; !slices.Equal(got, want) {
@@ -137,7 +137,7 @@ func omittedNamespaces(t *testing.T, w world, s *eventLog) {
 	s.waitLive(t, map[vedette.Feed]int{feedOf(configMap): 0})
 }
 
-// page is a list as a client reads it.
+// page is a decoded list.
 type page struct {
 	Metadata struct {
 		ResourceVersion, Continue string
@@ -186,15 +186,15 @@ func TestPagesShowOneRevision(t *testing.T) {
 	c.Put(configMap, 10)
 	get(t, w.f, "/api/v1/configmaps?continue="+first.Metadata.Continue, &second)
 	if len(first.Items) != 4 || len(second.Items) != 6 || second.Metadata.ResourceVersion != first.Metadata.ResourceVersion {
-		t.Errorf("pages of %d and %d objects at %s and %s", len(first.Items), len(second.Items), first.Metadata.ResourceVersion, second.Metadata.ResourceVersion)
+		t.Errorf("got pages of %d and %d objects at %s and %s", len(first.Items), len(second.Items), first.Metadata.ResourceVersion, second.Metadata.ResourceVersion)
 	}
 	if got := second.Items[1].Metadata.ResourceVersion; got == fmt.Sprint(changed) {
-		t.Error("the second page shows a change after the first")
+		t.Error("the second page contains a change after the first page")
 	}
 	c.Expire()
 	var gone struct{ Reason string }
 	if code := get(t, w.f, "/api/v1/configmaps?continue="+first.Metadata.Continue, &gone); code != http.StatusGone || gone.Reason != "Expired" {
-		t.Errorf("a page of a forgotten moment is answered by %d %s", code, gone.Reason)
+		t.Errorf("expired page: got %d %s", code, gone.Reason)
 	}
 }
 
@@ -203,17 +203,17 @@ func TestChurnKeepsObjectCountStable(t *testing.T) {
 	before := w.f.Cluster(0).Count()
 	w.f.Step(1000)
 	if after := w.f.Cluster(0).Count(); after < before/2 || after > before*2 || after == before {
-		t.Errorf("%d objects became %d", before, after)
+		t.Errorf("got %d objects before and %d after", before, after)
 	}
 	n := 0
 	for o := range w.f.Cluster(0).Objects(pod) {
 		if o.UID == "" || o.ResourceVersion == "" {
-			t.Errorf("%s has uid %q and version %q", o.Key, o.UID, o.ResourceVersion)
+			t.Errorf("%s: got uid %q and version %q", o.Key, o.UID, o.ResourceVersion)
 		}
 		n++
 	}
 	if n == 0 || n == 200 {
-		t.Errorf("%d pods are left of 200 after 1000 changes", n)
+		t.Errorf("got %d pods after 1000 changes, had 200", n)
 	}
 }
 
@@ -228,16 +228,16 @@ func TestHeldRequestsAreAnsweredOnRelease(t *testing.T) {
 	}()
 	select {
 	case <-answered:
-		t.Error("a request was answered while the cluster was held")
-	case <-time.After(50 * time.Millisecond): // an answer takes less than one
+		t.Error("a request was answered during Hold")
+	case <-time.After(50 * time.Millisecond): // a response takes less time
 		w.f.Cluster(0).Release()
 	}
 	if n := <-answered; n != 1 {
-		t.Errorf("%d objects were listed at the release", n)
+		t.Errorf("after Release: got %d objects", n)
 	}
 }
 
-// TestPatchesMakeNewVersions patches a single object, and reads it and the list.
+// TestPatchesMakeNewVersions patches an object, and reads it by itself and in the list.
 func TestPatchesMakeNewVersions(t *testing.T) {
 	const merge = "application/merge-patch+json"
 	w := newSimulated(t, map[vedette.Kind]int{configMap: 10})
@@ -251,12 +251,12 @@ func TestPatchesMakeNewVersions(t *testing.T) {
 	}
 	for _, o := range objects {
 		if code := get(t, w.f, path(o), &got); code != http.StatusOK || got.Metadata.Name != o.Key.Name || got.Metadata.UID != o.UID || got.Metadata.ResourceVersion != o.ResourceVersion {
-			t.Errorf("%s at %s is answered by %d %+v", o.Key, o.ResourceVersion, code, got)
+			t.Errorf("get %s at %s: got %d %+v", o.Key, o.ResourceVersion, code, got)
 		}
 	}
 	patched := objects[7]
 	if code := send(t, w.f, http.MethodPatch, path(patched), merge, "{}", &got); code != http.StatusOK || got.Metadata.UID != patched.UID || got.Metadata.ResourceVersion == patched.ResourceVersion {
-		t.Errorf("a patch is answered by %d %+v", code, got)
+		t.Errorf("patch: got %d %+v", code, got)
 	}
 	for i, o := range slices.Collect(c.Objects(configMap)) {
 		want := objects[i].ResourceVersion
@@ -264,7 +264,7 @@ func TestPatchesMakeNewVersions(t *testing.T) {
 			want = got.Metadata.ResourceVersion
 		}
 		if o.ResourceVersion != want {
-			t.Errorf("%s is listed at %s and should be at %s", o.Key, o.ResourceVersion, want)
+			t.Errorf("list: got %s at version %s, want %s", o.Key, o.ResourceVersion, want)
 		}
 	}
 	if counts := w.f.Counts(); counts.Gets != 10 || counts.Patches != 1 {
@@ -284,7 +284,7 @@ func TestPatchesMakeNewVersions(t *testing.T) {
 	} {
 		var refusal struct{ Code int }
 		if code := send(t, w.f, tt.method, tt.path, tt.contentType, tt.body, &refusal); code != tt.code || refusal.Code != tt.code {
-			t.Errorf("%s %s of %q is answered by %d %+v, and should be by %d", tt.method, tt.path, tt.body, code, refusal, tt.code)
+			t.Errorf("%s %s with body %q: got %d %+v, want %d", tt.method, tt.path, tt.body, code, refusal, tt.code)
 		}
 	}
 }

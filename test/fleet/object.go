@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// serveObject answers for a single object.
+// serveObject serves a single object.
 func (q *query) serveObject(w http.ResponseWriter, r *http.Request, name string) {
 	o, exists := q.registry.find(q.cluster.sample, q.namespace, name)
 	switch {
@@ -16,12 +16,12 @@ func (q *query) serveObject(w http.ResponseWriter, r *http.Request, name string)
 		q.writeNotFound(w, name)
 	case r.Method == http.MethodGet:
 		q.cluster.fleet.counts.gets.Add(1)
-		_, _ = w.Write(q.append(nil, o.i, o.version.revision())) // a client that has gone wants no answer
+		_, _ = w.Write(q.append(nil, o.i, o.version.revision())) // the client may have disconnected
 	case r.Method == http.MethodPatch:
 		q.cluster.fleet.counts.patches.Add(1)
 		q.patch(w, r, o.i, name)
 	default:
-		writeStatus(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "objects of simulated clusters can be read and patched")
+		writeStatus(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters support only reading and patching objects")
 	}
 }
 
@@ -31,16 +31,16 @@ func (q *query) writeNotFound(w http.ResponseWriter, name string) {
 
 var patchTypes = []string{"application/strategic-merge-patch+json", "application/merge-patch+json", "application/json-patch+json"}
 
-// patch gives an object a new version, which watches tell, and answers with it.
-// What the patch says is not in it: an object is what its version makes of it.
+// patch gives an object a new version, notifies watches, and responds with the object. It ignores
+// the content of the patch, because an object depends only on its version.
 func (q *query) patch(w http.ResponseWriter, r *http.Request, i int, name string) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !slices.Contains(patchTypes, kind) {
-		writeStatus(w, http.StatusUnsupportedMediaType, "UnsupportedMediaType", "simulated clusters take strategic, merge and JSON patches")
+		writeStatus(w, http.StatusUnsupportedMediaType, "UnsupportedMediaType", "simulated clusters support strategic, merge and JSON patches")
 		return
 	}
 	var body json.RawMessage
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-		writeStatus(w, http.StatusBadRequest, "BadRequest", "the patch is no JSON: "+err.Error())
+		writeStatus(w, http.StatusBadRequest, "BadRequest", "the patch is not JSON: "+err.Error())
 		return
 	}
 	revision, exists := q.registry.change(i)
@@ -48,5 +48,5 @@ func (q *query) patch(w http.ResponseWriter, r *http.Request, i int, name string
 		q.writeNotFound(w, name)
 		return
 	}
-	_, _ = w.Write(q.append(nil, i, revision)) // a client that has gone wants no answer
+	_, _ = w.Write(q.append(nil, i, revision)) // the client may have disconnected
 }

@@ -15,9 +15,9 @@ import (
 type query struct {
 	cluster   *Cluster
 	registry  *registry
-	namespace string // empty for all
+	namespace string // "" means all
 	values    url.Values
-	metadata  bool // PartialObjectMetadata in place of the objects
+	metadata  bool // return PartialObjectMetadata
 }
 
 func (q *query) serve(w http.ResponseWriter, r *http.Request, rest []string) {
@@ -30,7 +30,7 @@ func (q *query) serve(w http.ResponseWriter, r *http.Request, rest []string) {
 	case len(rest) > 1:
 		writeStatus(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 	case r.Method != http.MethodGet:
-		writeStatus(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters create nothing that they are asked for, and delete nothing")
+		writeStatus(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "simulated clusters do not support creating or deleting objects")
 	case q.values.Get("watch") == "true" || q.values.Get("watch") == "1":
 		counts.watches.Add(1)
 		q.watch(w, r)
@@ -40,7 +40,7 @@ func (q *query) serve(w http.ResponseWriter, r *http.Request, rest []string) {
 	}
 }
 
-// matches reports whether the request is for an object.
+// matches reports whether the selectors match an object.
 func (q *query) matches(i int) bool {
 	selector := q.values.Get("fieldSelector")
 	if q.namespace == "" && selector == "" {
@@ -69,7 +69,7 @@ func matchesField(term string, key vedette.Key) bool {
 	return (got == strings.TrimPrefix(value, "=")) != not
 }
 
-// append appends an object as the request wants to see it.
+// append appends an object in the requested form.
 func (q *query) append(dst []byte, i int, revision uint64) []byte {
 	if q.metadata {
 		return q.cluster.sample.AppendMetadata(dst, q.registry.Kind, i, revision)
@@ -77,8 +77,8 @@ func (q *query) append(dst []byte, i int, revision uint64) []byte {
 	return q.cluster.sample.Append(dst, q.registry.Kind, i, revision)
 }
 
-// continueToken is what a page leaves for the next: the revision of them all and the
-// number to go on from.
+// continueToken returns the token of a page: the revision of the list, and the number of the next
+// object.
 func continueToken(revision uint64, next int) string { return fmt.Sprintf("%d.%d", revision, next) }
 
 func parseContinueToken(s string) (revision uint64, next int, err error) {
@@ -89,10 +89,9 @@ func parseContinueToken(s string) (revision uint64, next int, err error) {
 	return revision, next, err
 }
 
-// list answers a page. All pages of a list show the cluster as it was when the
-// first of them was asked for.
+// list responds with a page. All pages of a list show the cluster as it was at the first page.
 func (q *query) list(w http.ResponseWriter) {
-	limit, _ := strconv.Atoi(q.values.Get("limit")) // none is 0, which is all
+	limit, _ := strconv.Atoi(q.values.Get("limit")) // 0 if missing, which means all
 	at, from, err := parseContinueToken(q.values.Get("continue"))
 	if err != nil {
 		writeStatus(w, http.StatusBadRequest, "BadRequest", "continue key is not valid: "+err.Error())
@@ -115,11 +114,11 @@ func (q *query) list(w http.ResponseWriter) {
 	_, _ = b.WriteString(`},"items":[`)
 	q.items(b, objects)
 	_, _ = b.WriteString("]}\n")
-	_ = b.Flush() // a client that has gone wants no answer
+	_ = b.Flush() // the client may have disconnected
 }
 
-// items writes the objects of a list, which leave kind and apiVersion to the
-// list, but for metadata.
+// items writes the objects of a list. They have no kind and apiVersion, because the list has them,
+// unless only metadata is requested.
 func (q *query) items(b *bufio.Writer, objects []object) {
 	head := len(fmt.Sprintf(`{"kind":%q,"apiVersion":%q,`, q.registry.Kind.Name, q.registry.APIVersion()))
 	var raw []byte

@@ -11,24 +11,23 @@ import (
 	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
-// registry is what a cluster keeps of one kind: the versions of its objects, by
-// number, and its last changes.
+// registry holds the objects of one kind: their versions by number, and the last changes.
 type registry struct {
 	vedette.Resource
-	revision *atomic.Uint64 // of the cluster; grows with each change of any kind
+	revision *atomic.Uint64 // of the cluster; increases with each change of any kind
 	window   int
 
 	mu       sync.Mutex
 	versions []version
-	live     int // objects that exist
+	live     int // number of existing objects
 	log      []change
-	dropped  uint64         // the last revision that has left the log
+	dropped  uint64         // the last revision that was dropped from the log
 	changed  chan struct{}  // closed and replaced at each change
-	numbers  map[string]int // of objects by namespace and name; grows when it is asked
+	numbers  map[string]int // of objects by namespace and name; filled on demand
 }
 
-// version is the revision of an object's last change, and whether that was its
-// deletion; 0 is an object that never was.
+// version is the revision of an object's last change, and whether it deleted the object. 0 means
+// that the object never existed.
 type version uint64
 
 const gone version = 1 << 63
@@ -36,14 +35,14 @@ const gone version = 1 << 63
 func (v version) revision() uint64 { return uint64(v &^ gone) }
 func (v version) exists() bool     { return v != 0 && v&gone == 0 }
 
-// change is one entry of a log.
+// change is one entry of the log.
 type change struct {
 	number int
 	after  version
 	before version
 }
 
-// eventType is the type of the watch event that tells of a change.
+// eventType returns the type of the change's watch event.
 func (c change) eventType() string {
 	switch {
 	case !c.after.exists():
@@ -54,8 +53,8 @@ func (c change) eventType() string {
 	return "ADDED"
 }
 
-// errExpired says that a revision is too long ago.
-var errExpired = errors.New("the revision has left the log")
+// errExpired says that a revision is no longer in the log.
+var errExpired = errors.New("the revision is no longer in the log")
 
 func newRegistry(r vedette.Resource, revision *atomic.Uint64, objects, window int) *registry {
 	s := &registry{Resource: r, revision: revision, window: window, changed: make(chan struct{})}
@@ -67,14 +66,14 @@ func newRegistry(r vedette.Resource, revision *atomic.Uint64, objects, window in
 	return s
 }
 
-// set gives an object a new version. An object whose number is new is created.
+// set gives an object a new version, and creates it if it does not exist.
 func (s *registry) set(i int, deleted bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.setLocked(i, deleted)
 }
 
-// change gives an object that exists a new version, and reports whether it does.
+// change gives an existing object a new version, and reports whether it exists.
 func (s *registry) change(i int) (revision uint64, exists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,15 +115,15 @@ func (s *registry) appendLog(c change) {
 	}
 }
 
-// expire empties the log, as an API server's is after a restart.
+// expire empties the log, like a restart of an API server.
 func (s *registry) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped, s.log = s.revision.Load(), nil
 }
 
-// find returns the object of a name, and whether it exists. Clusters that nobody
-// asks for single objects keep no names.
+// find returns the object with a name, and whether it exists. Names are indexed at the first call,
+// because most clusters never need them.
 func (s *registry) find(c *sample.Cluster, namespace, name string) (object, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,15 +141,15 @@ func (s *registry) find(c *sample.Cluster, namespace, name string) (object, bool
 	return object{i, s.versions[i]}, true
 }
 
-// object is a number with the version that it had.
+// object is a number and a version of the object.
 type object struct {
 	i       int
 	version version
 }
 
-// page returns up to limit objects that want accepts, from a number on, as they
-// were at a revision, and the number to go on from, or 0 at the end. Revision 0
-// means now. A limit of 0 means all.
+// page returns up to limit objects that want accepts, starting at a number, as they were at a
+// revision. It also returns the number of the next object, or 0 at the end. Revision 0 means now,
+// limit 0 means all.
 func (s *registry) page(at uint64, from, limit int, want func(i int) bool) (objects []object, revision uint64, next, remaining int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,8 +172,7 @@ func (s *registry) page(at uint64, from, limit int, want func(i int) bool) (obje
 	return objects, at, 0, 0, nil
 }
 
-// atLocked returns what an object was at a revision, by going back through its
-// changes.
+// atLocked returns an object's version at a revision, by following its changes backwards.
 func (s *registry) atLocked(i int, at uint64) (version, error) {
 	v := s.versions[i]
 	for v.revision() > at {
@@ -187,13 +185,13 @@ func (s *registry) atLocked(i int, at uint64) (version, error) {
 	return v, nil
 }
 
-// afterLocked returns the place of the first change after a revision.
+// afterLocked returns the index of the first change after a revision.
 func (s *registry) afterLocked(revision uint64) int {
 	return sort.Search(len(s.log), func(n int) bool { return s.log[n].after.revision() > revision })
 }
 
-// since returns the changes after a revision, a copy, what to wait for where
-// there are none, and up to which revision there are none beside them.
+// since returns a copy of the changes after a revision, the revision up to which these are
+// complete, and a channel that is closed at the next change.
 func (s *registry) since(revision uint64) (changes []change, more <-chan struct{}, upTo uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

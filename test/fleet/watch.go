@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// watchResponse is one watch while it lasts.
+// watchResponse is one watch in progress.
 type watchResponse struct {
 	*query
 	w            http.ResponseWriter
-	sentRevision uint64 // up to which it was told
+	sentRevision uint64 // revision up to which events were sent
 	buf          []byte
-	err          error // of the connection; nothing is written after it
+	err          error // of the connection; nothing is written after an error
 }
 
-// watch tells changes until the client leaves or its timeout is over.
+// watch sends changes until the client disconnects or its timeout ends.
 func (q *query) watch(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), q.timeout())
 	defer cancel()
@@ -56,7 +56,7 @@ func (q *query) timeout() time.Duration {
 	return 45 * time.Minute
 }
 
-// begin writes the head, and all objects where the watch begins with them.
+// begin writes the response header, and all objects if the watch begins with them.
 func (wt *watchResponse) begin() bool {
 	initial := wt.values.Get("sendInitialEvents") == "true"
 	if initial && wt.values.Get("resourceVersionMatch") != "NotOlderThan" {
@@ -85,7 +85,7 @@ func (wt *watchResponse) begin() bool {
 func (wt *watchResponse) snapshot() {
 	objects, revision, _, _, err := wt.registry.page(0, 0, 0, wt.matches)
 	if err != nil {
-		panic(err) // what is now has not expired
+		panic(err) // cannot happen: the current revision has not expired
 	}
 	for _, o := range objects {
 		wt.event("ADDED", o.i, o.version.revision())
@@ -111,7 +111,7 @@ func (wt *watchResponse) event(verb string, i int, revision uint64) {
 	}
 }
 
-// bookmark says that nothing else happened up to a revision.
+// bookmark sends a bookmark at a revision.
 func (wt *watchResponse) bookmark(revision uint64, annotations string) {
 	kind, apiVersion := wt.registry.Kind.Name, wt.registry.APIVersion()
 	if wt.metadata {
@@ -141,7 +141,7 @@ func (wt *watchResponse) write() {
 
 func (wt *watchResponse) flush() {
 	wt.write()
-	wt.buf = nil // most watches are quiet most of the time
+	wt.buf = nil // because most watches are quiet most of the time
 	if wt.err == nil {
 		wt.err = http.NewResponseController(wt.w).Flush()
 	}

@@ -26,12 +26,12 @@ type world interface {
 	access() kube.Access
 	put(t *testing.T, kind vedette.Kind, i int)
 	delete(t *testing.T, kind vedette.Kind, i int)
-	expire(t *testing.T) // changes of before, as far as watches go on from there
+	expire(t *testing.T) // all earlier changes, so that no watch can resume from them
 }
 
 const seed = 11
 
-// simulated is a world of a fleet.
+// simulated is a cluster of a fleet.
 type simulated struct{ f *fleet.Fleet }
 
 func newSimulated(t *testing.T, objects map[vedette.Kind]int) simulated {
@@ -56,8 +56,7 @@ func (w simulated) delete(_ *testing.T, k vedette.Kind, i int) { w.f.Cluster(0).
 
 func (w simulated) expire(*testing.T) { w.f.Cluster(0).Expire() }
 
-// real is a world of a control plane, with the objects that the simulated one
-// has.
+// real is a control plane with the same objects as the simulated cluster.
 type real struct {
 	plane  *controlplane.Plane
 	sample *sample.Cluster
@@ -125,13 +124,13 @@ func (w *real) expire(t *testing.T) {
 	}
 }
 
-// eventLog is a sink that writes down what each feed tells, without what differs
-// between two clusters of the same objects.
+// eventLog is a sink that records the events of each feed, without what differs between two
+// clusters with the same objects.
 type eventLog struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each event
 	feeds   map[vedette.Feed][]string
-	items   map[vedette.Feed][]string // of the snapshot under way
+	items   map[vedette.Feed][]string // of snapshots in progress
 	marks   map[vedette.Feed]vedette.Mark
 }
 
@@ -140,15 +139,14 @@ func newEventLog() *eventLog {
 		items: map[vedette.Feed][]string{}, marks: map[vedette.Feed]vedette.Mark{}}
 }
 
-// Put implements watch.Sink.
 func (s *eventLog) Put(ctx context.Context, e watch.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Raw != nil && strings.Contains(identity(e.Raw), " kube-system/") {
-		return ctx.Err() // an API server's own, which nobody simulates
+		return ctx.Err() // created by a real API server and not simulated
 	}
 	switch e.Type {
-	case watch.Declare, watch.Bookmark: // bookmarks come when they come
+	case watch.Declare, watch.Bookmark: // bookmarks have no fixed time
 	case watch.Begin:
 		s.items[e.Feed] = nil
 	case watch.Item:
@@ -173,8 +171,7 @@ func (s *eventLog) append(e watch.Event, line string) {
 	s.feeds[e.Feed] = append(s.feeds[e.Feed], line)
 }
 
-// identity says which object it is, and which members it has: a Secret has
-// metadata alone.
+// identity returns an object's identity and which members it has. A Secret must have only metadata.
 func identity(raw []byte) string {
 	var o struct {
 		Kind, APIVersion string
@@ -187,7 +184,7 @@ func identity(raw []byte) string {
 	return fmt.Sprintf("%s %s %s/%s (spec %v, data %v)", o.APIVersion, o.Kind, o.Metadata.Namespace, o.Metadata.Name, o.Spec != nil, o.Data != nil)
 }
 
-// waitFor waits for a condition on what was told.
+// waitFor waits until a condition on the log is true.
 func (s *eventLog) waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -203,12 +200,12 @@ func (s *eventLog) waitFor(t *testing.T, what string, condition func() bool) {
 		case <-deadline:
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			t.Fatalf("waited for %s; told was %q", what, s.feeds)
+			t.Fatalf("timeout waiting for %s, got %q", what, s.feeds)
 		}
 	}
 }
 
-// waitLive waits until feeds have been told of as live, after a number of changes.
+// waitLive waits until feeds are live, after a number of changes.
 func (s *eventLog) waitLive(t *testing.T, changes map[vedette.Feed]int) {
 	t.Helper()
 	s.waitFor(t, fmt.Sprintf("feeds to be live after %v", changes), func() bool {

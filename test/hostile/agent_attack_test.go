@@ -28,7 +28,7 @@ type attackSession struct {
 	writer wire.Writer
 }
 
-// connectSession greets the server; nil where it does not let the spy in.
+// connectSession sends a hello and returns the session, or nil if the server rejects it.
 func (a *attacker) connectSession(conn *grpc.ClientConn, agentID string) *attackSession {
 	s := &attackSession{attacker: a, conn: conn}
 	var err error
@@ -44,7 +44,7 @@ func (a *attacker) connectSession(conn *grpc.ClientConn, agentID string) *attack
 	return s
 }
 
-// registerAccount registers an account that is the spy's to report, and returns its term.
+// registerAccount registers an account that the attacker may report, and returns its term.
 func (s *attackSession) registerAccount(account string) int64 {
 	s.send(registration(account))
 	for {
@@ -58,7 +58,7 @@ func (s *attackSession) registerAccount(account string) int64 {
 	}
 }
 
-// joinWithAccount joins on a connection of its own, with an account of its own.
+// joinWithAccount connects with a connection and an account of its own.
 func (a *attacker) joinWithAccount(id, account string) *attackSession {
 	s := a.connectSession(a.connect(), id)
 	if s != nil {
@@ -68,7 +68,7 @@ func (a *attacker) joinWithAccount(id, account string) *attackSession {
 	return s
 }
 
-// discardMessages reads what the server says, so that it may say more.
+// discardMessages receives the server's messages, so that the server can send more.
 func (s *attackSession) discardMessages() {
 	for {
 		if _, err := s.stream.Recv(); err != nil {
@@ -79,7 +79,7 @@ func (s *attackSession) discardMessages() {
 
 func (s *attackSession) send(m *wire.AgentMessage) bool { return s.stream.Send(m) == nil }
 
-// sendRecord sends a record, or what the spy says is one.
+// sendRecord sends a record, valid or not.
 func (s *attackSession) sendRecord(rec *wire.Record) bool {
 	b, err := wire.Marshal(rec)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *attackSession) sendRecord(rec *wire.Record) bool {
 }
 
 func (s *attackSession) sendRaw(record []byte) bool {
-	_ = s.writer.Write(record) // into memory
+	_ = s.writer.Write(record) // writes to memory
 	pieces, _ := s.writer.Flush()
 	for _, d := range pieces {
 		if !s.send(data(d.GetZstd())) {
@@ -99,7 +99,7 @@ func (s *attackSession) sendRaw(record []byte) bool {
 	return true
 }
 
-// impersonateAccounts speaks for accounts that honest agents hold, in every term that they may have.
+// impersonateAccounts sends changes of honest agents' accounts, in every term that these may have.
 func (a *attacker) impersonateAccounts() {
 	s := a.joinWithAccount("foreign", "lab")
 	for s != nil {
@@ -114,7 +114,7 @@ func (a *attacker) impersonateAccounts() {
 				}
 			}
 			s.send(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: account}}})
-			s.send(&wire.AgentMessage{Message: &wire.AgentMessage_AccountError{AccountError: &wire.AccountError{Account: account, Message: "it burns"}}})
+			s.send(&wire.AgentMessage{Message: &wire.AgentMessage_AccountError{AccountError: &wire.AccountError{Account: account, Message: "forged error"}}})
 			otherCluster := &wire.Register{Account: account, Cluster: &wire.Cluster{Uid: "another", Host: "https://other"}, Properties: []byte("{}")}
 			s.send(&wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: otherCluster}})
 		}
@@ -133,15 +133,15 @@ var forgedSteps = []wire.Step{
 	&wire.Record_Declare{Declare: &wire.Declare{}},
 }
 
-// forgedID is the id of the operation that the honest agent is asked in an attack.
+// forgedID returns the ID of the operation that the honest agent gets during an attack.
 func forgedID(n int) string { return fmt.Sprintf("01HZZZZZZZZZZZZZZZZZZZZZ%02d", n) }
 
-// forgeAttack is the attack of forge among attacks.
+// forgeAttack is the index of forgeOutcomes in attacks.
 const forgeAttack = 1
 
-// forgeOutcomes answers what another agent is asked.
+// forgeOutcomes sends outcomes of another agent's operations.
 func (a *attacker) forgeOutcomes() {
-	s := a.joinWithAccount("honest-shop", "lab") // anybody may say so
+	s := a.joinWithAccount("honest-shop", "lab") // any agent may claim this ID
 	if s == nil {
 		return
 	}
@@ -171,7 +171,7 @@ func (a *attacker) forgeOutcomes() {
 	}
 }
 
-// newBomb is a record of many bytes, compressed to few, without its end.
+// newBomb returns a record of very many bytes, compressed to few, without its end.
 var newBomb = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	enc, err := zstd.NewWriter(&b, zstd.WithWindowSize(wire.Window), zstd.WithEncoderConcurrency(1))
@@ -184,7 +184,8 @@ var newBomb = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-// sendBombs has 300 streams of few connections that grow a thousandfold.
+// sendBombs opens 300 streams on a few connections, each with data that grows a thousandfold when
+// decompressed.
 func (a *attacker) sendBombs(registered bool) {
 	bomb := newBomb()
 	a.runSessions(300, 60, func(i int, conn *grpc.ClientConn) {
@@ -197,11 +198,11 @@ func (a *attacker) sendBombs(registered bool) {
 		}
 		for n := 0; n < len(bomb) && s.send(data(bomb[n:min(n+wire.MaxPiece, len(bomb))])); n += wire.MaxPiece {
 		}
-		a.pause(5 * time.Second) // with all of it in the server's hands
+		a.pause(5 * time.Second) // while the server holds all of it
 	})
 }
 
-// runSessions runs n sessions, so many to a connection, again and again.
+// runSessions repeatedly runs n sessions, perConn on each connection.
 func (a *attacker) runSessions(n, perConn int, session func(int, *grpc.ClientConn)) {
 	var all sync.WaitGroup
 	var conn *grpc.ClientConn
@@ -220,7 +221,7 @@ func (a *attacker) runSessions(n, perConn int, session func(int, *grpc.ClientCon
 	all.Wait()
 }
 
-// sendEndlessRecords sends records byte by byte, whose end does not come.
+// sendEndlessRecords sends records byte by byte that never end.
 func (a *attacker) sendEndlessRecords() {
 	a.runSessions(200, 50, func(i int, conn *grpc.ClientConn) {
 		s := a.connectSession(conn, fmt.Sprint("endless-", i))
@@ -244,7 +245,7 @@ func (a *attacker) sendEndlessRecords() {
 	})
 }
 
-// sendGiantCounts declares 100,000 feeds, and sends messages of millions of empty fields.
+// sendGiantCounts declares 100,000 feeds, and sends messages with millions of empty fields.
 func (a *attacker) sendGiantCounts() {
 	many := &wire.Declare{}
 	for i := range 100_000 {
@@ -269,7 +270,7 @@ func (a *attacker) sendGiantCounts() {
 	})
 }
 
-// rawCodec sends bytes as they are.
+// rawCodec sends bytes unchanged.
 type rawCodec struct{}
 
 func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
@@ -282,7 +283,7 @@ func rawStream(a *attacker, conn *grpc.ClientConn, method string) (grpc.ClientSt
 	return conn.NewStream(a.ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method, grpc.ForceCodecV2(rawCodec{}))
 }
 
-// openSilentConnections opens connections and streams, and says nothing, or half a word.
+// openSilentConnections opens connections and streams, and sends nothing or half a message.
 func (a *attacker) openSilentConnections() {
 	for range 200 {
 		c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}).DialContext(a.ctx, "tcp", a.server)
@@ -299,13 +300,13 @@ func (a *attacker) openSilentConnections() {
 			return
 		}
 		if i%2 == 0 {
-			_ = stream.SendMsg([]byte{0x0a}) // the tag of a hello, and nothing after it
+			_ = stream.SendMsg([]byte{0x0a}) // the tag of a hello without content
 		}
 		_ = stream.RecvMsg(nil)
 	})
 }
 
-// openManyStreams greets, and keeps thousands of sessions without an account.
+// openManyStreams sends hellos, and keeps thousands of sessions without an account open.
 func (a *attacker) openManyStreams() {
 	a.runSessions(2000, 200, func(i int, conn *grpc.ClientConn) {
 		s := a.connectSession(conn, fmt.Sprint("many-", i))
@@ -317,7 +318,7 @@ func (a *attacker) openManyStreams() {
 	})
 }
 
-// sendInvalidUTF8 sends what is not UTF-8 wherever a text may stand.
+// sendInvalidUTF8 sends text that is not UTF-8 in every text field.
 func (a *attacker) sendInvalidUTF8() {
 	text := func(n protowire.Number) []byte {
 		return protowire.AppendString(protowire.AppendTag(nil, n, protowire.BytesType), "\xff\x00\xe8")
@@ -343,7 +344,7 @@ func (a *attacker) sendInvalidUTF8() {
 	})
 }
 
-// floodMessages tells of troubles and registers accounts, ever more.
+// floodMessages sends account errors and registrations without pause.
 func (a *attacker) floodMessages() {
 	long := strings.Repeat("trouble ", 100<<10)
 	a.runSessions(4, 2, func(i int, conn *grpc.ClientConn) {
@@ -367,7 +368,7 @@ func (a *attacker) floodMessages() {
 	})
 }
 
-// ignoreAnswers begins a feed again and again, and reads nothing of what it is answered.
+// ignoreAnswers repeatedly begins a snapshot, and does not read the index that the server sends.
 func (a *attacker) ignoreAnswers() {
 	a.runSessions(10, 5, func(i int, conn *grpc.ClientConn) {
 		account := fmt.Sprint("unread-", i)
@@ -382,7 +383,7 @@ func (a *attacker) ignoreAnswers() {
 	})
 }
 
-// sendWrongTimes sends pulses from another time.
+// sendWrongTimes sends heartbeats with times in the past and future.
 func (a *attacker) sendWrongTimes() {
 	s := a.joinWithAccount("future", "tomorrow")
 	for s != nil && a.pause(10*time.Millisecond) {
@@ -392,7 +393,8 @@ func (a *attacker) sendWrongTimes() {
 	}
 }
 
-// sendLargeObjects has many agents write large objects of their own, as fast as they are taken.
+// sendLargeObjects makes many agents write large objects of their own accounts, as fast as the
+// server accepts them.
 func (a *attacker) sendLargeObjects() {
 	body := bytes.Repeat([]byte(`{"a":"0123456789"},`), 50_000)
 	a.runSessions(50, 10, func(i int, conn *grpc.ClientConn) {
@@ -410,7 +412,7 @@ func (a *attacker) sendLargeObjects() {
 	})
 }
 
-// sendSlowly sends large objects of an account of its own, and reads an answer now and then.
+// sendSlowly sends large objects of its own account, and rarely reads a response.
 func (a *attacker) sendSlowly() {
 	s := a.connectSession(a.connect(), "slow")
 	if s == nil {

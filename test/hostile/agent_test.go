@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// memoryLimit is what the server may take, whatever it is sent.
+// memoryLimit is the maximum memory of the server, whatever it receives.
 const memoryLimit = 512 << 20
 
-// minAttackTime is how long each attack lasts.
+// minAttackTime is the minimum duration of each attack.
 const minAttackTime = 2 * time.Second
 
-// TestHostileAgent has agents lie in every message to a server, from another host than
-// two honest ones. Their changes stay visible, nothing of their accounts changes, and
-// the server's memory stays within its limit.
+// TestHostileAgent attacks a server with agents that lie in every message, from another host than
+// two honest agents. The changes of the honest agents must stay visible, their accounts must not
+// change, and the server's memory must stay within its limit.
 func TestHostileAgent(t *testing.T) {
 	s := startServer(t)
 	agents := []*honestAgent{join(t, s, "shop"), join(t, s, "bank")}
@@ -43,48 +43,48 @@ func TestHostileAgent(t *testing.T) {
 				h.verifyStored(t)
 				h.logLatencies(t)
 			}
-			t.Logf("the server took %d MiB at most", s.peak()>>20)
+			t.Logf("maximum memory of the server: %d MiB", s.peak()>>20)
 		})
 	}
-	t.Logf("the server took %d MiB before", before>>20)
+	t.Logf("maximum memory of the server before: %d MiB", before>>20)
 	if peak := s.peak(); peak > memoryLimit {
-		t.Errorf("the server took %d MiB; %d is the limit", peak>>20, memoryLimit>>20)
+		t.Errorf("got %d MiB of memory, want at most %d", peak>>20, memoryLimit>>20)
 	}
 }
 
-// runOperation has an operation of the account carried out, whose id the enemy knows.
+// runOperation runs an operation of the account whose ID the attacker knows.
 func runOperation(t *testing.T, s *server, h *honestAgent, n int) {
 	t.Helper()
 	outcome, err := s.operate(fmt.Sprintf(`{"account":%q,"id":%q,"verb":"scale","kind":"deployment","namespace":"default","name":"web","replicas":%d}`, h.account, forgedID(n), n))
 	if err != nil || !strings.Contains(outcome, "honest") || strings.Contains(outcome, "forged") {
-		t.Errorf("an operation ends otherwise than its agent says: %s, %v", outcome, err)
+		t.Errorf("operation: got outcome %s, error %v, want the outcome of its agent", outcome, err)
 	}
 }
 
-// attacks is what hostile agents do, each until its context ends.
+// attacks are the attacks of hostile agents. Each runs until its context ends.
 var attacks = []struct {
 	name string
 	run  func(*attacker)
 }{
 	{"others' accounts", (*attacker).impersonateAccounts},
 	{"forged outcomes", (*attacker).forgeOutcomes},
-	{"bombs before any account", func(a *attacker) { a.sendBombs(false) }},
-	{"bombs into an account of its own", func(a *attacker) { a.sendBombs(true) }},
+	{"bombs without an account", func(a *attacker) { a.sendBombs(false) }},
+	{"bombs in its own account", func(a *attacker) { a.sendBombs(true) }},
 	{"records that never end", (*attacker).sendEndlessRecords},
 	{"giant counts", (*attacker).sendGiantCounts},
-	{"silence after connect, and half a hello", (*attacker).openSilentConnections},
+	{"silence after connecting, and half a hello", (*attacker).openSilentConnections},
 	{"thousands of streams", (*attacker).openManyStreams},
-	{"bytes that are no text", (*attacker).sendInvalidUTF8},
-	{"troubles, registrations and deregistrations", (*attacker).floodMessages},
+	{"bytes that are not UTF-8", (*attacker).sendInvalidUTF8},
+	{"account errors, registrations and deregistrations", (*attacker).floodMessages},
 	{"indexes that are not read", (*attacker).ignoreAnswers},
-	{"pulses from the future", (*attacker).sendWrongTimes},
-	{"large objects of its own", (*attacker).sendLargeObjects},
+	{"heartbeats from the future", (*attacker).sendWrongTimes},
+	{"large objects in its own accounts", (*attacker).sendLargeObjects},
 }
 
-// slowAttack is the attack of TestSlowAgent.
+// slowAttack is the attack in TestSlowAgent.
 const slowAttack = "slowly"
 
-// TestSlowAgent has an agent that reads and sends slowly beside two honest ones.
+// TestSlowAgent runs an agent that reads and sends slowly beside two honest ones.
 func TestSlowAgent(t *testing.T) {
 	s := startServer(t)
 	agents := []*honestAgent{join(t, s, "shop"), join(t, s, "bank")}

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// attack answers a request, or returns false where it is to be answered honestly.
+// attack answers a request, or returns false if the request is to be answered honestly.
 type attack = func(w http.ResponseWriter, r *http.Request) bool
 
-// onRequest does something to the requests that are chosen.
+// onRequest returns an attack that calls do for the requests that match.
 func onRequest(matches func(*http.Request) bool, do func(w http.ResponseWriter, r *http.Request)) attack {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !matches(r) {
@@ -28,12 +28,12 @@ func requestsPath(path string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.URL.Path == path }
 }
 
-// respond answers with a text.
+// respond responds with a text.
 func respond(text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
 }
 
-// respondAndHang answers with a text and no end.
+// respondAndHang responds with a text and never ends the response.
 func respondAndHang(text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, text)
@@ -42,8 +42,8 @@ func respondAndHang(text string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// respondRepeatedly says a text, then another again and again, with pauses, as long as anybody
-// listens.
+// respondRepeatedly responds with a text, and then with other texts and pauses until the client
+// disconnects.
 func respondRepeatedly(first string, then func(n int) string, pause time.Duration) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, first)
@@ -63,7 +63,7 @@ func respondRepeatedly(first string, then func(n int) string, pause time.Duratio
 
 func constant(text string) func(int) string { return func(int) string { return text } }
 
-// respondWith sends a status and a header.
+// respondWith responds with a status and a header.
 func respondWith(code int, name, value, body string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(name, value)
@@ -72,7 +72,7 @@ func respondWith(code int, name, value, body string) func(http.ResponseWriter, *
 	}
 }
 
-// apiServerAttacks are what API servers may do.
+// apiServerAttacks returns the attacks of hostile API servers.
 func apiServerAttacks() map[string]attack {
 	const tick, megaTick = 20 * time.Millisecond, 200 * time.Millisecond
 	megabyte := strings.Repeat("x", 1<<20)
@@ -98,14 +98,14 @@ func apiServerAttacks() map[string]attack {
 		"bad JSON":                   onRequest(isList, respond(listOf(`{"metadata":{"name":nope,,}}`))),
 		"brackets that do not match": onRequest(isList, respond(`{"items":[{]}`)),
 		"an error of a megabyte":     onRequest(isWatch, respond(event("ERROR", `{"kind":"Status","code":500,"message":"`+megabyte+`"}`))),
-		"events of no type":          onRequest(isWatch, respondRepeatedly("", constant(event(megabyte[:1000], `{}`)), tick)),
+		"events of unknown type":     onRequest(isWatch, respondRepeatedly("", constant(event(megabyte[:1000], `{}`)), tick)),
 		"wrong kinds":                onRequest(isList, respond(`{"kind":"SecretList","metadata":{"resourceVersion":"5"},"items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","uid":"u","resourceVersion":"1"},"data":{"p":"aHVudGVyMg=="}},7,"x",null]}`)),
 		"endless continue tokens":    onRequest(isList, endlessPages),
 		"one continue token":         onRequest(isList, respond(`{"metadata":{"resourceVersion":"5","continue":"again"},"items":[]}`)),
 		"a token of a megabyte":      onRequest(isList, respond(`{"metadata":{"resourceVersion":"5","continue":"`+megabyte+`"},"items":[]}`)),
 		"one version for all":        onRequest(isWatch, respondRepeatedly("", constant(event("MODIFIED", configMap("x", 6, ""))+event("BOOKMARK", configMap("x", 6, ""))), tick)),
 		"versions that go back":      onRequest(isWatch, respondRepeatedly("", constant(event("MODIFIED", configMap("x", 9, ""))+event("BOOKMARK", configMap("x", 6, ""))), tick)),
-		"410 for ever":               onRequest(isWatch, respond(event("ERROR", `{"kind":"Status","code":410,"reason":"Expired"}`))),
+		"410 forever":                onRequest(isWatch, respond(event("ERROR", `{"kind":"Status","code":410,"reason":"Expired"}`))),
 		"410 for lists too":          onRequest(requestsPath(configMaps), respondWith(410, "X", "y", `{"kind":"Status","code":410,"reason":"Expired"}`)),
 		"429 and a year":             onRequest(requestsPath(configMaps), respondWith(429, "Retry-After", "31536000", "")),
 		"429 and more than fits":     onRequest(requestsPath("/version"), respondWith(429, "Retry-After", "9223372036854775807", "")),
@@ -120,16 +120,16 @@ func apiServerAttacks() map[string]attack {
 		"not UTF-8 in versions":       onRequest(isWatch, respondRepeatedly("", constant(event("BOOKMARK", `{"metadata":{"resourceVersion":"`+invalidUTF8+`"}}`)), tick)),
 		"not UTF-8 in a list's mark":  onRequest(isList, respond(`{"metadata":{"resourceVersion":"`+invalidUTF8+`"},"items":[]}`)),
 		"not UTF-8 in errors":         onRequest(isList, respondWith(500, "X", "y", `{"kind":"Status","code":500,"message":"`+invalidUTF8+`","reason":"`+invalidUTF8+`"}`)),
-		"not UTF-8 in who it is":      onRequest(requestsPath("/version"), respond(`{"gitVersion":"`+invalidUTF8+`"}`)),
+		"not UTF-8 in the version":    onRequest(requestsPath("/version"), respond(`{"gitVersion":"`+invalidUTF8+`"}`)),
 		"not UTF-8 in refusals":       onRequest(requestsPath("/version"), respondWith(407, "X", "y", invalidUTF8)),
 		"a version of a megabyte":     onRequest(requestsPath("/version"), respond(`{"gitVersion":"`+megabyte+`"}`)),
 		"namespaces without end":      onRequest(requestsPath("/api/v1/namespaces"), respondRepeatedly(`{"metadata":{"resourceVersion":"1"},"items":[{}`, func(n int) string { return fmt.Sprintf(`,{"metadata":{"name":"n%d%s"}}`, n, megabyte[:200]) }, 0)),
 		"kinds without end":           onRequest(requestsPath("/apis"), manyKinds(20_000)),
-		"kinds enough for a crowd":    onRequest(requestsPath("/apis"), manyKinds(300)),
+		"many kinds":                  onRequest(requestsPath("/apis"), manyKinds(300)),
 		"discovery that hangs":        onRequest(requestsPath("/apis"), respondAndHang(`{"kind":"APIGroupList","groups":[`)),
 		"groups that answer nonsense": onRequest(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis") }, nonsenseGroups),
 		"an identity that hangs":      onRequest(requestsPath("/api/v1/namespaces/kube-system"), respondAndHang(`{`)),
-		"an error that does not end": onRequest(isList, func(w http.ResponseWriter, r *http.Request) {
+		"an endless error": onRequest(isList, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(500)
 			respondRepeatedly("", constant(megabyte), megaTick)(w, r)
 		}),
@@ -139,7 +139,7 @@ func apiServerAttacks() map[string]attack {
 	return all
 }
 
-// giantObjects are events of 17 MiB each.
+// giantObjects sends events of 17 MiB each.
 func giantObjects(kind, megabyte string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for n := 6; r.Context().Err() == nil; n++ {
@@ -160,18 +160,18 @@ func giantObjects(kind, megabyte string) func(http.ResponseWriter, *http.Request
 	}
 }
 
-// endlessPages is a list that always has another page.
+// endlessPages responds with a page of a list that always has another page.
 func endlessPages(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"metadata":{"resourceVersion":"5","continue":"x%d"},"items":[]}`, time.Now().UnixNano())
 }
 
-// gzipBomb is 64 MiB of spaces in gzip, which nobody asked for.
+// gzipBomb returns 64 MiB of spaces compressed with gzip, which the client did not request.
 func gzipBomb() string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	spaces := bytes.Repeat([]byte(" "), 1<<20)
 	for range 64 {
-		_, _ = w.Write(spaces) // to memory
+		_, _ = w.Write(spaces) // writes to memory
 	}
 	_ = w.Close()
 	return b.String()
@@ -191,7 +191,7 @@ func manyKinds(n int) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// nonsenseGroups names groups, which all answer what nobody asked for.
+// nonsenseGroups lists API groups whose discovery is nonsense.
 func nonsenseGroups(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/apis" {
 		fmt.Fprint(w, `{"kind":"Pod"}`)

@@ -28,17 +28,17 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// agentMemoryLimit is what the agent may take with all of the hostile clusters, and with
-// it this process, in which the clusters and the server run too.
+// agentMemoryLimit is the maximum memory of the agent with all hostile clusters. It includes the
+// clusters and the server, because they run in the same process.
 const agentMemoryLimit = 512 << 20
 
-// apiServer is an API server of one kind, ConfigMaps. Each request goes to does first;
-// it is answered honestly where that returns false.
+// apiServer is an API server with one kind, ConfigMaps. Each request is first passed to the attack,
+// and answered honestly if that returns false.
 type apiServer struct {
 	url         string
 	ca          []byte
 	intercept   func(w http.ResponseWriter, r *http.Request) bool
-	attackCount atomic.Int64 // what does did
+	attackCount atomic.Int64 // number of requests that the attack answered
 
 	mu      sync.Mutex
 	version int
@@ -60,7 +60,6 @@ func startAPIServer(t *testing.T, intercept func(http.ResponseWriter, *http.Requ
 	return s
 }
 
-// ServeHTTP answers a request.
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.intercept != nil && s.intercept(&countingWriter{w, &s.attackCount}, r) {
 		s.attackCount.Add(1)
@@ -84,19 +83,19 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// countingWriter counts what an attack says.
+// countingWriter counts the bytes that an attack sends.
 type countingWriter struct {
 	http.ResponseWriter
 	n *atomic.Int64
 }
 
-// Write counts.
+// Write counts the bytes.
 func (c *countingWriter) Write(b []byte) (int, error) {
 	c.n.Add(1)
 	return c.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is called by http.ResponseController.
 func (c *countingWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 const configMaps = "/api/v1/configmaps"
@@ -105,14 +104,14 @@ func listOf(items string) string {
 	return `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` + items + `]}`
 }
 
-// configMap is an object in n, with more of it where rest says so.
+// configMap returns an object in namespace n. rest is inserted into its JSON.
 func configMap(name string, version int, rest string) string {
 	return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":%q,"uid":"u-%s","resourceVersion":"%d"}%s}`, name, name, version, rest)
 }
 
 func event(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
 
-// configMaps is the one object a, in a version that change raises.
+// configMaps serves the object a, whose version change increases.
 func (s *apiServer) configMaps(w http.ResponseWriter, r *http.Request) {
 	if !isWatch(r) {
 		fmt.Fprint(w, listOf(configMap("a", 5, "")))
@@ -152,7 +151,7 @@ func isList(r *http.Request) bool { return r.URL.Path == configMaps && !r.URL.Qu
 
 func isWatch(r *http.Request) bool { return r.URL.Path == configMaps && r.URL.Query().Has("watch") }
 
-// account is an account of an API server.
+// account returns the configuration of an account for an API server.
 func (s *apiServer) account(name string) agent.Account {
 	kubeconfig := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {token: t}}], clusters: [{name: a, cluster: {server: %q, certificate-authority-data: %s}}]}`,
 		s.url, base64JSON(s.ca))
@@ -162,14 +161,14 @@ func (s *apiServer) account(name string) agent.Account {
 func base64JSON(b []byte) string {
 	encoded, err := json.Marshal(b)
 	if err != nil {
-		panic(err) // bytes can always be encoded
+		panic(err) // cannot happen: bytes can always be encoded
 	}
 	return string(encoded)
 }
 
-// TestHostileAPIServer has an agent watch a healthy cluster beside clusters that do
-// each of the attacks, all at once, for as long as ten changes of the healthy one take
-// and until each attack was met with. The changes must be seen, and memory stay bounded.
+// TestHostileAPIServer runs an agent with a healthy cluster and clusters with each of the attacks,
+// all at once, for ten changes of the healthy cluster and until each attack has happened. The
+// changes must be visible, and memory must stay within the limit.
 func TestHostileAPIServer(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	srv, err := vserver.Listen(vserver.Config{ID: "s1", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
@@ -196,20 +195,20 @@ func TestHostileAPIServer(t *testing.T) {
 	for range 10 {
 		began := time.Now()
 		awaitVisible(t, url, healthy.change())
-		t.Logf("a change of the healthy cluster was seen after %v", time.Since(began).Round(time.Millisecond))
+		t.Logf("a change of the healthy cluster was visible after %v", time.Since(began).Round(time.Millisecond))
 	}
 	for name, cluster := range clusters {
 		awaitCondition(t, "attack: "+name, func() bool { return cluster.attackCount.Load() > 0 })
 	}
 	awaitVisible(t, url, healthy.change())
 	if used := peak(); used > agentMemoryLimit {
-		t.Errorf("%d MiB in use at most, %d are the limit", used>>20, agentMemoryLimit>>20)
+		t.Errorf("got %d MiB in use, want at most %d", used>>20, agentMemoryLimit>>20)
 	} else {
-		t.Logf("%d MiB in use at most", used>>20)
+		t.Logf("maximum memory in use: %d MiB", used>>20)
 	}
 }
 
-// runInBackground runs a program until the test ends.
+// runInBackground runs a function until the test ends.
 func runInBackground(t *testing.T, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -222,8 +221,7 @@ func runInBackground(t *testing.T, run func(context.Context) error) {
 	})
 }
 
-// watchMemory looks at the memory in use all the time. What it returns ends that, and
-// returns the most.
+// watchMemory samples the memory in use. peak ends that and returns the maximum.
 func watchMemory(t *testing.T) (peak func() uint64) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan uint64)
@@ -246,7 +244,7 @@ func watchMemory(t *testing.T) (peak func() uint64) {
 	}
 }
 
-// awaitVisible waits until readers see the healthy cluster's object in a version.
+// awaitVisible waits until the API returns a version of the healthy cluster's object.
 func awaitVisible(t *testing.T, url string, version int) {
 	t.Helper()
 	want := fmt.Sprintf(`"resourceVersion":"%d"`, version)
@@ -265,7 +263,7 @@ func awaitCondition(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !condition(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timeout waiting for %s", what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -15,14 +15,14 @@ import (
 	"google.golang.org/grpc"
 )
 
-// The variables by which a process of this test knows that it is the attacker, which
-// attack it runs, and against which server.
+// The environment variables that tell a process of this test that it is the attacker, which attack
+// it runs, and against which server.
 const (
 	attackVariable = "VEDETTE_TEST_ATTACK"
 	serverVariable = "VEDETTE_TEST_SERVER"
 )
 
-// TestMain runs the tests, or one attack where a test has started this process for it.
+// TestMain runs the tests, or one attack if a test has started this process for it.
 func TestMain(m *testing.M) {
 	name := os.Getenv(attackVariable)
 	if name == "" {
@@ -34,15 +34,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// withAttack runs an attack in a process of its own beside what honest agents do, and ends
-// it afterwards. A hostile host takes no processor time from the server or from honest
-// agents: the process has the lowest priority.
+// withAttack runs an attack in a process of its own while action runs. A hostile host takes no
+// processor time from the server or from honest agents, so the process has the lowest priority.
 func withAttack(t *testing.T, s *server, attack string, action func()) {
 	t.Helper()
 	cmd := exec.Command("nice", "-n", "19", os.Args[0])
 	cmd.Env = append(os.Environ(), attackVariable+"="+attack, serverVariable+"="+s.grpc)
 	cmd.Stderr = os.Stderr
-	stop, err := cmd.StdinPipe() // the attack ends with it, also where this process dies
+	stop, err := cmd.StdinPipe() // closing it ends the attack, even if this process dies
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +56,7 @@ func withAttack(t *testing.T, s *server, attack string, action func()) {
 		case err = <-ended:
 		case <-time.After(awaitTimeout):
 			_ = cmd.Process.Kill()
-			err = errors.Join(fmt.Errorf("it does not end"), <-ended)
+			err = errors.Join(fmt.Errorf("the attack does not end"), <-ended)
 		}
 		if err != nil {
 			t.Errorf("attack %q: %v", attack, err)
@@ -66,7 +65,7 @@ func withAttack(t *testing.T, s *server, attack string, action func()) {
 	action()
 }
 
-// runAttack runs an attack until standard input ends.
+// runAttack runs an attack until standard input is closed.
 func runAttack(name, server string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	host := &attacker{server: server, ctx: ctx}
@@ -85,19 +84,19 @@ func runAttack(name, server string) error {
 			return nil
 		}
 	}
-	return errors.New("no such attack")
+	return errors.New("unknown attack")
 }
 
 // attacker is a host of hostile agents.
 type attacker struct {
-	server string // its address
+	server string // address of the server
 	ctx    context.Context
 
 	mu    sync.Mutex
 	conns []*grpc.ClientConn
 }
 
-// pause waits between two blows, and reports whether to go on.
+// pause waits between two actions, and reports whether to continue.
 func (a *attacker) pause(d time.Duration) bool {
 	runtime.Gosched()
 	select {
@@ -108,11 +107,11 @@ func (a *attacker) pause(d time.Duration) bool {
 	}
 }
 
-// connect opens a connection from the enemy's address.
+// connect opens a connection from the attacker's address.
 func (a *attacker) connect() *grpc.ClientConn {
 	conn, err := dial(a.server, "127.0.0.2")
 	if err != nil {
-		panic(err) // of this test's own making: nothing is dialed yet
+		panic(err) // a bug in this test: nothing is dialed yet
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,3 +1,3 @@
-// Package hostile holds tests in which one party lies: an agent to the server, an API
-// server to the agent. Honest ones stand beside it, and go on.
+// Package hostile contains tests in which one party is hostile: an agent towards the server, or an
+// API server towards the agent. Honest parties beside it must not be affected.
 package hostile

@@ -18,7 +18,7 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// dial connects to the server from one of this machine's addresses, as from a host.
+// dial connects to the server from one of this machine's addresses, as if from another host.
 func dial(server, from string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+server, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec())),
@@ -28,22 +28,22 @@ func dial(server, from string) (*grpc.ClientConn, error) {
 		}))
 }
 
-// honestAgent is an agent that does what it should, and whose account nobody else changes.
+// honestAgent is a correct agent, whose account nothing else may change.
 type honestAgent struct {
 	t       *testing.T
 	server  *server
 	account string
 	stream  grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
 
-	mu     sync.Mutex // guards what follows, and Send
+	mu     sync.Mutex // guards the fields below, and Send
 	writer wire.Writer
 	term   int64
 
-	isDisconnected atomic.Bool // its connection
+	isDisconnected atomic.Bool // whether its connection was lost
 	assigned       chan int64
 	welcomed       chan string
 	latencies      []time.Duration
-	stored         map[string]string // what it has told, by name
+	stored         map[string]string // versions that it has reported, by name
 }
 
 // join connects an honest agent with an account of its own.
@@ -82,7 +82,7 @@ func (h *honestAgent) send(m *wire.AgentMessage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.stream.Send(m); err != nil {
-		h.t.Errorf("the honest agent of %s can't send: %v", h.account, err)
+		h.t.Errorf("honest agent of %s: send: %v", h.account, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func (h *honestAgent) receive() {
 		m, err := h.stream.Recv()
 		if err != nil {
 			if h.isDisconnected.Store(true); h.t.Context().Err() == nil {
-				h.t.Errorf("the honest agent of %s lost its connection: %v", h.account, err)
+				h.t.Errorf("honest agent of %s: lost its connection: %v", h.account, err)
 			}
 			return
 		}
@@ -101,7 +101,7 @@ func (h *honestAgent) receive() {
 		case m.GetAssignment().GetRole() == wire.Assignment_ROLE_CACHER:
 			h.assigned <- m.GetAssignment().GetTerm()
 		case m.GetAssignment() != nil:
-			h.t.Errorf("the honest agent of %s lost its account: %v", h.account, m)
+			h.t.Errorf("honest agent of %s: lost its account: %v", h.account, m)
 		}
 	}
 }
@@ -129,14 +129,14 @@ func (h *honestAgent) sendRecord(feed *wire.Feed, step wire.Step) {
 	if h.t.Context().Err() != nil {
 		return
 	}
-	_ = h.writer.Write(b) // into memory
+	_ = h.writer.Write(b) // writes to memory
 	pieces, err := h.writer.Flush()
 	if err != nil {
 		h.t.Error(err)
 	}
 	for _, d := range pieces {
 		if err := h.stream.Send(data(d.GetZstd())); err != nil && h.t.Context().Err() == nil {
-			h.t.Errorf("the honest agent of %s can't send: %v", h.account, err)
+			h.t.Errorf("honest agent of %s: send: %v", h.account, err)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func data(zstd []byte) *wire.AgentMessage {
 	return &wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: &wire.Data{Zstd: bytes.Clone(zstd)}}}
 }
 
-// answerOperations answers what it is asked in the name of its account.
+// answerOperations answers operations with the name of its account.
 func (h *honestAgent) answerOperations(c wire.OperationsClient, session string) {
 	stream, err := c.Serve(h.t.Context())
 	if err != nil {
@@ -159,14 +159,14 @@ func (h *honestAgent) answerOperations(c wire.OperationsClient, session string) 
 			return
 		}
 		if op := m.GetOperation(); op != nil {
-			time.Sleep(20 * time.Millisecond) // in which others may answer
+			time.Sleep(20 * time.Millisecond) // so that an attacker could answer first
 			_ = stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Outcome{Outcome: wire.FromOutcome(vedette.Outcome{
 				ID: vedette.OperationID(op.GetId()), State: vedette.Done, Status: 200, Message: "honest"})}})
 		}
 	}
 }
 
-// change changes an object, and waits until readers see it.
+// change changes an object, and waits until the change is visible.
 func (h *honestAgent) change(t *testing.T, i int) {
 	t.Helper()
 	name, version := fmt.Sprint("pod-", i%5), fmt.Sprint(100+i)
@@ -175,11 +175,11 @@ func (h *honestAgent) change(t *testing.T, i int) {
 		Live: true, Body: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `"}}`)}})
 	await(t, "a change of "+h.account+" is visible", func() error {
 		if h.isDisconnected.Load() {
-			t.Fatalf("the agent of %s is not connected any more", h.account)
+			t.Fatalf("honest agent of %s: not connected", h.account)
 		}
 		versions, err := h.server.versions(h.account)
 		if err == nil && versions[name] != version {
-			err = fmt.Errorf("%s is at %s and not at %s", name, versions[name], version)
+			err = fmt.Errorf("got %s at version %s, want %s", name, versions[name], version)
 		}
 		return err
 	})
@@ -187,16 +187,16 @@ func (h *honestAgent) change(t *testing.T, i int) {
 	h.stored[name] = version
 }
 
-// verifyStored asks that readers see what the agent has told, and nothing else.
+// verifyStored checks that exactly what the agent has reported is stored.
 func (h *honestAgent) verifyStored(t *testing.T) {
 	t.Helper()
 	versions, err := h.server.versions(h.account)
 	if err != nil || fmt.Sprint(versions) != fmt.Sprint(h.stored) {
-		t.Errorf("%s is stored as %v, %v; its agent has told %v", h.account, versions, err, h.stored)
+		t.Errorf("%s: got %v stored, error %v, want %v", h.account, versions, err, h.stored)
 	}
 }
 
-// logLatencies logs how long changes took to be visible.
+// logLatencies logs how long it took until changes were visible.
 func (h *honestAgent) logLatencies(t *testing.T) {
 	t.Helper()
 	slices.Sort(h.latencies)

@@ -21,14 +21,14 @@ import (
 	"github.com/vedette-io/vedette/test/ports"
 )
 
-// server is a vedette-server, as it is built for its users: what it takes is measured.
+// server is a vedette-server process, built as for users because its memory is measured.
 type server struct {
 	t    *testing.T
 	grpc string
 	rest string
 	log  string
 	pid  int
-	done chan struct{} // closed when it has ended
+	done chan struct{} // closed when it has exited
 }
 
 const serverConfig = `
@@ -38,7 +38,7 @@ grpc: {server: {port: %d}}
 sql: {url: "sqlite:%s"}
 `
 
-// build builds a server, without the race detector, whose memory would be measured.
+// build builds a server without the race detector, which would need memory too.
 func build(t *testing.T, dir string) (binary string) {
 	t.Helper()
 	binary = filepath.Join(dir, "vedette-server")
@@ -50,7 +50,7 @@ func build(t *testing.T, dir string) (binary string) {
 	return binary
 }
 
-// startServer builds and starts a server. It ends with the test.
+// startServer builds and starts a server, which is stopped when the test ends.
 func startServer(t *testing.T) *server {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func (s *server) start(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // which the kernel's death signal is tied to
+		runtime.LockOSThread() // because the kernel's death signal depends on the thread
 		defer runtime.UnlockOSThread()
 		defer close(s.done)
 		err := cmd.Start()
@@ -107,17 +107,17 @@ func (s *server) start(cmd *exec.Cmd) {
 		<-s.done
 		if s.t.Failed() {
 			text, _ := os.ReadFile(s.log)
-			s.t.Logf("the server said:\n%s", text[max(0, len(text)-4000):])
+			s.t.Logf("log of the server:\n%s", text[max(0, len(text)-4000):])
 		}
 	})
 }
 
-// peak returns the most memory that the server ever took, in bytes.
+// peak returns the maximum memory of the server in bytes.
 func (s *server) peak() int64 {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
 	if err != nil {
-		s.t.Fatalf("the server has ended: %v", err)
+		s.t.Fatalf("the server has exited: %v", err)
 	}
 	kib := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
 	if kib == nil {
@@ -130,10 +130,10 @@ func (s *server) peak() int64 {
 	return n << 10
 }
 
-// awaitTimeout bounds what a condition is waited for.
+// awaitTimeout limits how long await waits.
 const awaitTimeout = 90 * time.Second
 
-// await waits until a condition holds.
+// await waits until a condition is true.
 func await(t *testing.T, what string, condition func() error) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
@@ -142,14 +142,14 @@ func await(t *testing.T, what string, condition func() error) {
 			return
 		}
 		if time.Since(began) > awaitTimeout {
-			t.Fatalf("%s: not after %v: %v", what, awaitTimeout, err)
+			t.Fatalf("timeout waiting until %s, after %v: %v", what, awaitTimeout, err)
 		}
 	}
 }
 
 var client = http.Client{Timeout: 20 * time.Second}
 
-// get reads an answer of REST.
+// get returns a response of the REST API.
 func (s *server) get(path string) ([]byte, error) {
 	response, err := client.Get(s.rest + path)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *server) versions(account string) (map[string]string, error) {
 	return found, nil
 }
 
-// operate has an operation carried out, and returns its outcome.
+// operate runs an operation and returns its outcome.
 func (s *server) operate(operation string) (string, error) {
 	response, err := client.Post(s.rest+"/vedette/v1/operations", "application/json", strings.NewReader(operation))
 	if err != nil {

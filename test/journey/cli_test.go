@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// cli is the vedette program, as people run it.
+// cli is the vedette command-line program.
 type cli struct {
 	t      *testing.T
 	path   string
@@ -24,12 +24,12 @@ func buildCLI(t *testing.T, server string) *cli {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vedette")
 	if out, err := exec.Command("go", "build", "-o", path, "github.com/vedette-io/vedette/cmd/vedette").CombinedOutput(); err != nil {
-		t.Fatalf("build the tool: %v\n%s", err, out)
+		t.Fatalf("build vedette: %v\n%s", err, out)
 	}
 	return &cli{t, path, server}
 }
 
-// run runs a command line and returns its exit code and what it prints.
+// run runs a command line and returns its exit code and output.
 func (v *cli) run(stdin, command string) (code int, out string) {
 	v.t.Helper()
 	cmd := exec.CommandContext(v.t.Context(), v.path, append(strings.Fields(command), "--server", v.server)...)
@@ -44,7 +44,7 @@ func (v *cli) run(stdin, command string) (code int, out string) {
 	return cmd.ProcessState.ExitCode(), b.String()
 }
 
-// wantOutput holds that a command succeeds, and what it prints at its end.
+// wantOutput checks that a command succeeds, and how its output ends.
 func (v *cli) wantOutput(want, stdin, command string) {
 	v.t.Helper()
 	code, out := v.run(stdin, command)
@@ -53,7 +53,7 @@ func (v *cli) wantOutput(want, stdin, command string) {
 	}
 }
 
-// webManifests are a namespace and a Deployment.
+// webManifests returns a namespace and a Deployment.
 func webManifests(image string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Namespace
@@ -79,8 +79,8 @@ spec:
 `, image)
 }
 
-// TestCLI takes a Deployment through its life by hand, in a cluster whose agent
-// is connected to a server.
+// TestCLI takes a Deployment through its life with vedette commands, in a cluster whose agent is
+// connected to a server.
 func TestCLI(t *testing.T) {
 	h := start(t, agent.Account{Name: "one"}, redact.Config{})
 	h.awaitLive(12)
@@ -100,18 +100,18 @@ func TestCLI(t *testing.T) {
 	v.wantOutput("deployment.apps/web skipped rollback (current template already matches revision 3)", "", "rollout undo deploy/web --to-revision 3 -n tool")
 	v.wantOutput("the tool is watching", "", "logs deployment/web -n tool --tail 1 --prefix=false")
 	if code, out := v.run("", "logs none -n tool"); code != 1 || !strings.Contains(out, `Error from one (NotFound): read pod/none: pods "none" not found`) {
-		t.Errorf("the log of a pod that is not there: %d %s", code, out)
+		t.Errorf("log of a missing pod: got %d %s", code, out)
 	}
 	v.wantOutput("deployment.apps/web serverside-applied", strings.SplitN(webManifests("web:3"), "---\n", 2)[1], "apply -f - --server-side --force-conflicts")
 	if code, out := v.run("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: x}\nspec: {replicas: -1}", "apply -f -"); code != 1 || !strings.Contains(out, "Error from one (Invalid): apply deployment.apps/x of stdin: Deployment.apps \"x\" is invalid") {
-		t.Errorf("the cluster's own refusal: %d %s", code, out)
+		t.Errorf("invalid manifest: got %d %s", code, out)
 	}
 	v.wantOutput(`deployment.apps "web" deleted from tool namespace`, "", "delete deployment/web -n tool --cascade foreground")
 	if code, out := v.run("", "get pods -n tool"); code != 0 || !strings.Contains(out, "No resources found") {
-		t.Errorf("what was deleted in the foreground can still be read: %d %s", code, out)
+		t.Errorf("pods after a foreground deletion: got %d %s", code, out)
 	}
 	v.wantOutput(`namespace "tool" deleted`, webManifests("web:1"), "delete -f - --ignore-not-found")
 	if code, out := v.run("", "ops --verb undo"); code != 0 || !strings.Contains(out, "deployment tool/web") || !strings.Contains(out, "done") {
-		t.Errorf("the history: %d %s", code, out)
+		t.Errorf("history: got %d %s", code, out)
 	}
 }

@@ -1,3 +1,3 @@
-// Package journey tests both halves together: from a real cluster to the store
-// and its readers.
+// Package journey tests agent and server together, from a real cluster to the store and its
+// readers.
 package journey

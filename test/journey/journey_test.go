@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// logBuffer gathers what both halves log.
+// logBuffer collects the logs of agent and server.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -64,23 +64,23 @@ func (l *logBuffer) String() string {
 	return l.buf.String()
 }
 
-// stack is a server and an agent of the plane.
+// stack is a server, and an agent of the test's control plane.
 type stack struct {
 	t   *testing.T
 	srv *server.Server
 	log *logBuffer
 	dir string
 
-	stopAgent func() // and wait until it has ended
+	stopAgent func() // stops the agent and waits until it has ended
 }
 
-// start runs both halves for the time of a test.
+// start starts a server and an agent, which run until the test ends.
 func start(t *testing.T, account agent.Account, rules redact.Config) *stack {
 	t.Helper()
 	return startWithDialOptions(t, account, rules)
 }
 
-// startWithDialOptions is start with a hand on the agent's connection.
+// startWithDialOptions is like start, with options for the agent's connection.
 func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *stack {
 	t.Helper()
 	h := &stack{t: t, log: &logBuffer{}, dir: t.TempDir()}
@@ -106,7 +106,7 @@ func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Conf
 	return h
 }
 
-// startAgent runs an agent with one account of the plane.
+// startAgent starts an agent with one account of the control plane.
 func (h *stack) startAgent(account agent.Account, rules redact.Config, options ...grpc.DialOption) {
 	account.Access.KubeconfigFile = plane.Kubeconfig()
 	a := agent.New(agent.Config{
@@ -116,7 +116,7 @@ func (h *stack) startAgent(account agent.Account, rules redact.Config, options .
 	h.stopAgent = runInBackground(h.t, a.Run)
 }
 
-// runInBackground runs one half until the function that it returns is called.
+// runInBackground runs a function until stop is called.
 func runInBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group errgroup.Group
@@ -129,7 +129,7 @@ func runInBackground(t *testing.T, run func(context.Context) error) (stop func()
 	}
 }
 
-// get decodes an answer of the server, and reports whether it was 200.
+// get decodes a response of the server, and reports whether its status was 200.
 func (h *stack) get(path string, into any) bool {
 	h.t.Helper()
 	resp, err := http.Get("http://" + h.srv.REST().String() + path)
@@ -149,7 +149,7 @@ func (h *stack) get(path string, into any) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// await polls until done or a minute is over.
+// await polls until done returns true, for at most a minute.
 func (h *stack) await(what string, done func() bool) {
 	h.t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -159,7 +159,7 @@ func (h *stack) await(what string, done func() bool) {
 	for !done() {
 		select {
 		case <-deadline.C:
-			h.t.Fatalf("waited in vain for %s", what)
+			h.t.Fatalf("timeout waiting for %s", what)
 		case <-tick.C:
 		}
 	}
@@ -184,8 +184,8 @@ func (h *stack) awaitLive(feeds int) {
 	})
 }
 
-// TestChangesReachReaders follows objects from a cluster's controllers to a reader:
-// their creation, a change, and their end.
+// TestChangesReachReaders follows objects from a cluster's controllers to the API: their creation,
+// a change, and their deletion.
 func TestChangesReachReaders(t *testing.T) {
 	workloads := controlplane.Workloads{Namespace: "flow", Deployments: 2, Replicas: 2}
 	if err := plane.CreateWorkloads(t.Context(), workloads); err != nil {
@@ -207,11 +207,11 @@ func TestChangesReachReaders(t *testing.T) {
 	if err := plane.Delete(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	h.await("no pods after the Deployment's end", func() bool { return pods() == 0 })
+	h.await("no pods after the Deployment was deleted", func() bool { return pods() == 0 })
 }
 
-// TestSecretsAreNotStoredOrLogged looks for what is secret wherever it could have gone: in rows,
-// answers and log lines. Secrets are asked for, by name, as nobody should.
+// TestSecretsAreNotStoredOrLogged looks for secret data everywhere it could have leaked to: rows,
+// responses and log lines. The account caches Secrets explicitly, which users should not do.
 func TestSecretsAreNotStoredOrLogged(t *testing.T) {
 	const canary = "c4n4ry-7d1f"
 	lastApplied := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"default"},"stringData":{"password":"%s"}}`, canary)
@@ -243,32 +243,32 @@ func TestSecretsAreNotStoredOrLogged(t *testing.T) {
 	for _, kind := range []string{"secrets", "configmaps", "deployments", "replicasets"} {
 		var answer json.RawMessage
 		if !h.get("/vedette/v1/objects?kind="+kind+"&include=body", &answer) {
-			t.Fatalf("%s can't be read", kind)
+			t.Fatalf("%s cannot be read", kind)
 		}
 		if strings.Contains(string(answer), canary) {
-			t.Errorf("the answer about %s holds the canary:\n%s", kind, answer)
+			t.Errorf("the response for %s contains the canary:\n%s", kind, answer)
 		}
 	}
 	var secret json.RawMessage
 	if !h.get("/vedette/v1/objects/one/secrets/default/s", &secret) || !strings.Contains(string(secret), "shop-of-the-secret") {
-		t.Errorf("the Secret itself is not shown, or not its metadata: %s", secret)
+		t.Errorf("got no Secret, or no metadata of it: %s", secret)
 	}
 	if strings.Contains(h.log.String(), canary) {
-		t.Error("the log holds the canary")
+		t.Error("the log contains the canary")
 	}
 	files, err := filepath.Glob(filepath.Join(h.dir, "*"))
 	if err != nil || len(files) == 0 {
-		t.Fatal("no database", err)
+		t.Fatal("no database files", err)
 	}
 	for _, file := range files {
 		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(canary)) {
-			t.Errorf("%s holds the canary", filepath.Base(file))
+			t.Errorf("%s contains the canary", filepath.Base(file))
 		}
 	}
 }
 
-// TestDataIsStaleWithoutAgent asks that data is called stale once nobody reports
-// it, and that it can still be read.
+// TestDataIsStaleWithoutAgent checks that data is reported as stale when its agent is gone, and
+// that it can still be read.
 func TestDataIsStaleWithoutAgent(t *testing.T) {
 	h := start(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Namespace"}}}, redact.Config{})
 	h.awaitLive(1)
@@ -283,13 +283,12 @@ func TestDataIsStaleWithoutAgent(t *testing.T) {
 	h.await("the feed to be stale", stale)
 	var list struct{ Total int }
 	if !h.get("/vedette/v1/objects?kind=namespaces", &list) || list.Total == 0 {
-		t.Error("nothing can be read any more")
+		t.Error("stale data cannot be read")
 	}
 }
 
-// TestNewRedactionRulesApplyToStoredData asks that an agent that comes back with a new rule
-// of redaction has the server forget what the rule would have kept back, though
-// the cluster has not changed.
+// TestNewRedactionRulesApplyToStoredData restarts an agent with a new redaction rule. The server
+// must remove what the rule redacts, even though the cluster has not changed.
 func TestNewRedactionRulesApplyToStoredData(t *testing.T) {
 	const path, password = "/apis/apps/v1/namespaces/default/deployments", "hunter2"
 	err := plane.Create(t.Context(), path, map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
@@ -308,10 +307,10 @@ func TestNewRedactionRulesApplyToStoredData(t *testing.T) {
 		h.get("/vedette/v1/objects/one/deployments/default/rules", &object)
 		return string(object)
 	}
-	h.await("the value that nobody asked to redact", func() bool { return strings.Contains(stored(), password) })
+	h.await("the value before the rule", func() bool { return strings.Contains(stored(), password) })
 	h.stopAgent()
 	h.startAgent(account, redact.Config{Environment: []string{"*TOKEN*"}})
-	h.await("the value to be gone", func() bool {
+	h.await("the value to be removed", func() bool {
 		now := stored()
 		return strings.Contains(now, "API_TOKEN") && !strings.Contains(now, password)
 	})

@@ -14,8 +14,7 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// fullWorkload is a Deployment, or another workload, whose pods have something of most
-// that a template can have.
+// fullWorkload returns a Deployment or another workload whose pod template uses most of the fields.
 func fullWorkload(kind, image string) string {
 	return strings.NewReplacer("KIND", kind, "IMAGE", image).Replace(`apiVersion: apps/v1
 kind: KIND
@@ -117,17 +116,17 @@ spec:
 `)
 }
 
-// oracle is kubectl against the same cluster, of whose words the tool's are to be.
+// oracle runs kubectl against the same cluster. vedette's output must equal kubectl's.
 type oracle struct {
 	*cli
-	file string // that kubectl reads manifests from
+	file string // for kubectl's manifests
 }
 
-// kubectlOnlyLines are lines that kubectl has to say about itself.
+// kubectlOnlyLines matches lines that only kubectl prints, because they concern itself.
 var kubectlOnlyLines = regexp.MustCompile(`(?m)^(W\d{4} .*|Warning: Immediate deletion does not wait .*)\n`)
 
-// compareOutput holds that both print the same, warnings included, but for the order of lines
-// where that is no matter.
+// compareOutput checks that both programs print the same, including warnings. It may ignore the
+// order of lines.
 func (o oracle) compareOutput(stdin, command string, ignoreOrder bool) string {
 	o.t.Helper()
 	if err := os.WriteFile(o.file, []byte(stdin), 0o600); err != nil {
@@ -156,8 +155,8 @@ func flagsConfigMap(name, colour string) string {
 	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  namespace: flags\n  labels: {part: flags}\ndata: {sky: " + colour + "}\n"
 }
 
-// TestOutputMatchesKubectl compares what the tool says, and does, with what kubectl does in
-// the same cluster.
+// TestOutputMatchesKubectl compares vedette's output and effects with kubectl's in the same
+// cluster.
 func TestOutputMatchesKubectl(t *testing.T) {
 	h := start(t, agent.Account{Name: "one"}, redact.Config{})
 	h.awaitLive(12)
@@ -176,7 +175,7 @@ func TestOutputMatchesKubectl(t *testing.T) {
 		for _, revision := range []string{"1", "2"} {
 			out := v.compareOutput("", "rollout history "+strings.ToLower(kind)+"/rich -n flags --revision "+revision, false)
 			if !strings.Contains(out, "example.com/m:"+revision) {
-				t.Errorf("revision %s is %s", revision, out)
+				t.Errorf("revision %s: got %s", revision, out)
 			}
 		}
 	}
@@ -206,13 +205,13 @@ func TestOutputMatchesKubectl(t *testing.T) {
 	v.compareOutput(misspelt, "apply -f - --validate=warn --dry-run=server", false)
 	warnings := "Warning: unknown field \"spec.ports[0].prot\"\nWarning: unknown field \"spec.selectors\"\nservice/misspelt "
 	v.wantOutput(warnings+"created", misspelt, "apply -f - --validate=warn")
-	v.wantOutput(warnings+"unchanged", misspelt, "apply -f - --validate=warn") // kubectl calls it configured, for its patch is not empty
+	v.wantOutput(warnings+"unchanged", misspelt, "apply -f - --validate=warn") // kubectl prints configured, because its patch is not empty
 
 	v.wantOutput("configmap/old created", flagsConfigMap("kept", "blue")+flagsConfigMap("old", "blue"), "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
 	kept := flagsConfigMap("kept", "red")
 	pruned := v.compareOutput(kept, "apply -f - --prune -l part=flags --dry-run=server -n flags", true)
 	if want := deprecated + "configmap/kept configured (server dry run)\nservice/web pruned (server dry run)\nconfigmap/old pruned (server dry run)\n"; !sameLines(pruned, want) {
-		t.Errorf("it would prune %s", pruned)
+		t.Errorf("prune as a dry run: got %s", pruned)
 	}
 	v.wantOutput("configmap/old pruned", kept, "apply -f - --prune -l part=flags --prune-allowlist core/v1/ConfigMap")
 	v.wantOutput("service/web pruned", kept, "apply -f - --prune -l part=flags")
@@ -224,7 +223,7 @@ func TestOutputMatchesKubectl(t *testing.T) {
 	v.wantOutput(`configmap "kept" deleted from flags namespace`, "", "delete configmaps -A --field-selector metadata.name=kept")
 	v.wantOutput(`deployment.apps "rich" deleted from flags namespace`, "", "delete deployments --all -n flags")
 	if code, out := v.run("", "ops --verb prune"); code != 0 || !strings.Contains(out, "prune (dry run)") || !strings.Contains(out, "flags (part=flags)") {
-		t.Errorf("the history: %d %s", code, out)
+		t.Errorf("history: got %d %s", code, out)
 	}
 }
 
@@ -253,7 +252,7 @@ func (v oracle) awaitRevision(kind, number string) {
 	}
 }
 
-// sameLines reports whether two texts have the same lines, in any order.
+// sameLines reports whether two texts have the same lines in any order.
 func sameLines(a, b string) bool {
 	x, y := strings.Fields(strings.ReplaceAll(a, " ", "_")), strings.Fields(strings.ReplaceAll(b, " ", "_"))
 	slices.Sort(x)

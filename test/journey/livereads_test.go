@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/server/clouddriver"
 )
 
-// TestReadsFallBackToCluster asks for what is not stored, as Orca does right after
-// it deployed.
+// TestReadsFallBackToCluster reads objects that are not stored yet, as Orca does right after a
+// deployment.
 func TestReadsFallBackToCluster(t *testing.T) {
 	w := newOperationsEnv(t)
 	w.createNamespace("reads")
@@ -51,7 +51,7 @@ func TestReadsFallBackToCluster(t *testing.T) {
 		{"DELETE", "/applications/web/jobs/one/reads/job%20migrate", "200 "},
 		{"GET", "/applications/web/jobs/one/reads/job%20migrate", "404 "},
 	} {
-		// Controllers take a moment.
-		h.await(tt.method+" "+tt.path+" says "+tt.want, func() bool { return strings.Contains(request(tt.method, tt.path), tt.want) })
+		// Controllers need a moment.
+		h.await(tt.method+" "+tt.path+" to return "+tt.want, func() bool { return strings.Contains(request(tt.method, tt.path), tt.want) })
 	}
 }

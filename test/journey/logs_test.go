@@ -15,11 +15,11 @@ import (
 	pb "github.com/vedette-io/vedette/wire"
 )
 
-// logAgent is an agent whose only account has a pod that writes what the test says.
+// logAgent is an agent whose only account has a pod with a log that the test writes.
 type logAgent struct {
 	*operationsEnv
 	log      func() io.ReadCloser
-	assigned chan struct{} // closed once the account is the scribe's
+	assigned chan struct{} // closed once the agent is the account's cacher
 }
 
 func (s *logAgent) Connected(uplink.ServerSettings) {}
@@ -60,12 +60,12 @@ func TestLongLog(t *testing.T) {
 	defer log.Close()
 	got, err := io.ReadAll(log)
 	if err != nil || !bytes.Equal(got, text) {
-		t.Errorf("%d of %d bytes came: %v", len(got), len(text), err)
+		t.Errorf("got %d of %d bytes, error %v", len(got), len(text), err)
 	}
 }
 
-// TestFollowedLog reads a log line by line as it is written, and leaves: the log
-// must be closed where it is written, though nothing more is.
+// TestFollowedLog reads a log line by line as it is written, and disconnects. The log must then be
+// closed on the agent's side, even if no more is written.
 func TestFollowedLog(t *testing.T) {
 	r, w := io.Pipe()
 	s := newLogAgent(t, func() io.ReadCloser { return r })
@@ -76,7 +76,7 @@ func TestFollowedLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := lines.ReadString('\n'); got != line || err != nil {
-			t.Fatalf("got %q, %v", got, err)
+			t.Fatalf("got %q, error %v", got, err)
 		}
 	}
 	if err := log.Close(); err != nil {
@@ -102,11 +102,12 @@ func TestInterruptedLogReturnsError(t *testing.T) {
 	defer log.Close()
 	got, err := io.ReadAll(log)
 	if string(got) != "one\n" || !errors.Is(err, pb.ErrIncompleteAnswer) {
-		t.Errorf("got %q, %v", got, err)
+		t.Errorf("got %q, error %v", got, err)
 	}
 }
 
-// TestLogOfLostConnectionReturnsError ends a log with an error, not as if it were complete.
+// TestLogOfLostConnectionReturnsError checks that a log whose agent is lost ends with an error, and
+// does not seem complete.
 func TestLogOfLostConnectionReturnsError(t *testing.T) {
 	r, w := io.Pipe()
 	s := newLogAgent(t, func() io.ReadCloser { return r })
@@ -116,10 +117,10 @@ func TestLogOfLostConnectionReturnsError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := bufio.NewReader(log).ReadString('\n'); got != "one\n" || err != nil {
-		t.Fatalf("got %q, %v", got, err)
+		t.Fatalf("got %q, error %v", got, err)
 	}
 	s.proxy.Cut()
 	if _, err := io.ReadAll(log); err == nil {
-		t.Error("the log ended as if it were complete")
+		t.Error("the log ended without an error")
 	}
 }

@@ -29,8 +29,7 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// operationsEnv is a server's way of operations, an agent of the plane, and a proxy
-// between the two.
+// operationsEnv is a server, an agent of the control plane, and a proxy between the two.
 type operationsEnv struct {
 	*dispatch.Dispatcher
 	t     *testing.T
@@ -49,7 +48,7 @@ func newOperationsEnv(t *testing.T) *operationsEnv {
 	return w
 }
 
-// newOperationsServer is newOperationsEnv without the agent.
+// newOperationsServer is like newOperationsEnv, without the agent.
 func newOperationsServer(t *testing.T) *operationsEnv {
 	t.Helper()
 	logs := &logBuffer{}
@@ -120,7 +119,7 @@ func (w *operationsEnv) mustDo(args vedette.Args) vedette.Outcome {
 	return out
 }
 
-// createNamespace makes one of the test's own.
+// createNamespace creates a namespace of the test's own.
 func (w *operationsEnv) createNamespace(name string) {
 	w.t.Helper()
 	w.mustDo(vedette.ApplyArgs{Manifest: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)})
@@ -131,8 +130,8 @@ func deployment(namespace, name string, replicas int) []byte {
 		"selector":{"matchLabels":{"app":%[2]q}},"template":{"metadata":{"labels":{"app":%[2]q}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`, namespace, name, replicas)
 }
 
-// TestOperationsReachTheCluster sends operations all the way, and looks for what they wrote
-// the moment that they are answered.
+// TestOperationsReachTheCluster sends operations to the cluster, and reads what they wrote as soon
+// as they are answered.
 func TestOperationsReachTheCluster(t *testing.T) {
 	w := newOperationsEnv(t)
 	w.createNamespace("operations")
@@ -142,7 +141,7 @@ func TestOperationsReachTheCluster(t *testing.T) {
 		t.Helper()
 		row, err := w.store.Object(t.Context(), "one", key)
 		if err != nil || out.CacheObject == nil || isOlder(row.ResourceVersion, out.CacheObject.ResourceVersion) {
-			t.Errorf("what was written can't be read yet: %v", err)
+			t.Errorf("read after write: got error %v", err)
 		}
 	}
 	wantStored(w.mustDo(vedette.ApplyArgs{Manifest: deployment("operations", "web", 1)}))
@@ -150,24 +149,24 @@ func TestOperationsReachTheCluster(t *testing.T) {
 		wantStored(w.mustDo(vedette.ScaleArgs{Target: web, Replicas: int64(n % 3)}))
 	}
 	if out := w.do(vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","namespace":"operations"},"spec":{"replicas":-1}}`)}); out.Status != http.StatusUnprocessableEntity {
-		t.Errorf("the cluster's own refusal did not come back: %+v", out)
+		t.Errorf("invalid operation: got %+v, want the cluster's error", out)
 	}
 	w.mustDo(vedette.DeleteArgs{Target: web, Propagation: "foreground"})
 	if _, err := w.store.Object(t.Context(), "one", key); vedette.KindOf(err) != vedette.NotFound {
-		t.Errorf("what was deleted can still be read: %v", err)
+		t.Errorf("read after delete: got error %v, want not found", err)
 	}
 	if out := w.do(vedette.LogsArgs{Target: vedette.Target{Namespace: "operations", Name: "none"}}); out.Status != http.StatusNotFound {
-		t.Errorf("the log of a pod that is not there: %+v", out)
+		t.Errorf("log of a missing pod: got %+v", out)
 	}
 }
 
-// TestLargeOperations passes what is bigger than any message both ways.
+// TestLargeOperations sends requests and responses that are larger than any message.
 func TestLargeOperations(t *testing.T) {
 	w := newOperationsEnv(t)
 	w.createNamespace("big")
 	random := make([]byte, 450_000)
 	rand.NewChaCha8([32]byte{1}).Read(random)
-	text := fmt.Sprintf("%x", random) // 900 KB that don't compress to nothing
+	text := fmt.Sprintf("%x", random) // 900 KB that do not compress well
 	for i := range 14 {
 		manifest, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": map[string]any{"name": fmt.Sprint("big-", i), "namespace": "big"}, "data": map[string]any{"text": text}})
@@ -184,13 +183,13 @@ func TestLargeOperations(t *testing.T) {
 		}
 	}
 	if complete != 14 {
-		t.Errorf("%d of 14 objects came back whole", complete)
+		t.Errorf("got %d complete objects, want 14", complete)
 	}
 }
 
-// TestOperationsTakeEffectOnceDespiteCuts creates objects that have no name of their own, each by one
-// operation, while the connection is cut again and again. Those that were done
-// must be there once; the agent lives, so that none is lost.
+// TestOperationsTakeEffectOnceDespiteCuts creates objects with generated names, each by one
+// operation, while the connection is cut repeatedly. Each operation that was done must have created
+// one object. The agent is not restarted, so no operation may be lost.
 func TestOperationsTakeEffectOnceDespiteCuts(t *testing.T) {
 	w := newOperationsEnv(t)
 	w.createNamespace("once")
@@ -208,7 +207,7 @@ func TestOperationsTakeEffectOnceDespiteCuts(t *testing.T) {
 		if out := <-ended; out.State != vedette.Done {
 			t.Errorf("%s %d: %s", out.State, out.Status, out.Message)
 		}
-		if i%20 == 7 { // with some under way, some answered and some on their way back
+		if i%20 == 7 { // while some are running, some have outcomes, and some outcomes are being sent
 			w.proxy.Cut()
 		}
 	}
@@ -222,18 +221,18 @@ func TestOperationsTakeEffectOnceDespiteCuts(t *testing.T) {
 	}
 	for number, n := range numbers {
 		if n != 1 {
-			t.Errorf("number %s was created %d times", number, n)
+			t.Errorf("object number %s was created %d times", number, n)
 		}
 	}
 	if len(numbers) != operations {
-		t.Errorf("%d of %d were created", len(numbers), operations)
+		t.Errorf("got %d objects, want %d", len(numbers), operations)
 	}
 	if w.proxy.Accepted() < 10 {
-		t.Errorf("the connection was opened %d times only", w.proxy.Accepted())
+		t.Errorf("got only %d connections", w.proxy.Accepted())
 	}
 }
 
-// isOlder compares resourceVersions, which etcd counts up.
+// isOlder compares resourceVersions, which etcd increments.
 func isOlder(a, b string) bool {
 	return len(a) < len(b) || len(a) == len(b) && a < b
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// canaries are values that stand in Secrets, by where they stand. None is part of
-// another, nor of anything that may be told.
+// canaries are values in Secrets, by where they are. None is part of another, or of anything that
+// may be shown.
 var canaries = map[string]string{
 	"in the data":                  "xQ7vN2kLzW9-data",
 	"as kubectl applied it":        "rB4mT8pHcY1-applied",
@@ -33,8 +33,8 @@ var canaries = map[string]string{
 	"as a pipeline's patch has it": "bJ5aW3lPgX6-stage",
 }
 
-// encodedForms are the forms in which a canary would be found: as it is, in base64 and in
-// hexadecimal digits, and backwards, of each the halves.
+// encodedForms returns the forms in which to look for a canary: plain, base64, hexadecimal and
+// reversed, and the halves of each.
 func encodedForms(canary string) [][]byte {
 	var all [][]byte
 	for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)), hex.EncodeToString([]byte(canary))} {
@@ -47,30 +47,30 @@ func encodedForms(canary string) [][]byte {
 	return all
 }
 
-// wantNoCanaries looks for all canaries in what was told or kept.
+// wantNoCanaries looks for all canaries in an output.
 func wantNoCanaries(t *testing.T, source string, output []byte) {
 	t.Helper()
 	for where, canary := range canaries {
 		for _, form := range encodedForms(canary) {
 			if i := bytes.Index(output, form); i >= 0 {
-				t.Errorf("%s holds what stands %s: %q", source, where, output[max(0, i-150):min(len(output), i+60)])
+				t.Errorf("%s contains the canary %s: %q", source, where, output[max(0, i-150):min(len(output), i+60)])
 				break
 			}
 		}
 	}
 }
 
-// read returns what can be read at a path.
+// read returns the response for a path.
 func (h *stack) read(path string) []byte {
 	h.t.Helper()
 	var answer json.RawMessage
 	if !h.get(path, &answer) {
-		h.t.Errorf("%s can't be read", path)
+		h.t.Errorf("%s cannot be read", path)
 	}
 	return answer
 }
 
-// post sends JSON to the server, and returns what it answers, whatever that is.
+// post sends JSON to the server and returns the response, successful or not.
 func (h *stack) post(path, body string) []byte {
 	h.t.Helper()
 	resp, err := http.Post("http://"+h.srv.REST().String()+path, "application/json", strings.NewReader(body))
@@ -85,7 +85,7 @@ func (h *stack) post(path, body string) []byte {
 	return answer
 }
 
-// createCanarySecret creates a Secret with canaries wherever data may stand.
+// createCanarySecret creates a Secret with canaries in all places that may contain data.
 func createCanarySecret(t *testing.T, name string) {
 	t.Helper()
 	err := plane.Create(t.Context(), "/api/v1/namespaces/default/secrets", map[string]any{"apiVersion": "v1", "kind": "Secret",
@@ -100,7 +100,7 @@ func createCanarySecret(t *testing.T, name string) {
 	}
 }
 
-// secretOperations are all verbs, without account and id, on the Secret of a name.
+// secretOperations returns operations of all verbs on a Secret, without account and ID.
 func secretOperations(name string) []string {
 	applied := `"apiVersion":"v1","kind":%q,"metadata":{"name":"` + name + `","namespace":"default","annotations":{"example.com/mine":"` + canaries["as an operation applies it"] + `"}},` +
 		`"stringData":{"more":"` + canaries["as an operation applies it"] + `"}`
@@ -146,10 +146,10 @@ func secretOperations(name string) []string {
 		fmt.Sprintf(`"verb":"delete","kind":"secret","namespace":"default","name":%q`, name))
 }
 
-// TestOperationsDoNotLeakSecrets carries out each verb on Secrets full of canaries, as a dry
-// run and in earnest, against a real API server, and has pipelines deploy and patch
-// them. Then it looks through all answers, all that can be read, the log and the files
-// of the database.
+// TestOperationsDoNotLeakSecrets runs each verb on Secrets full of canaries, with and without dry
+// run, against a real API server, and deploys and patches them by Spinnaker's tasks. Then it looks
+// for canaries in all responses, everything that can be read, the log and the files of the
+// database.
 func TestOperationsDoNotLeakSecrets(t *testing.T) {
 	h := start(t, agent.Account{Name: "one", Selection: watch.Selection{Kinds: []string{"Secret"}}}, redact.Config{})
 	h.awaitLive(1)
@@ -160,14 +160,14 @@ func TestOperationsDoNotLeakSecrets(t *testing.T) {
 		operation = strings.ReplaceAll(operation, "NAME", name)
 		for _, dryRun := range []string{`,"dryRun":true`, ""} {
 			answer := h.post("/vedette/v1/operations", `{"account":"one",`+operation+dryRun+`}`)
-			wantNoCanaries(t, "the answer to "+operation+dryRun, answer)
+			wantNoCanaries(t, "the response to "+operation+dryRun, answer)
 			var out struct{ State string }
-			_ = json.Unmarshal(answer, &out) // what is refused at once has none
+			_ = json.Unmarshal(answer, &out) // operations that are rejected at once have no state
 			stateCounts[out.State]++
 		}
 	}
 	if stateCounts["done"] < 30 || stateCounts["failed"] < 30 {
-		t.Errorf("the operations were %v", stateCounts)
+		t.Errorf("got states %v", stateCounts)
 	}
 	h.deploySecrets()
 	for _, path := range []string{"/vedette/v1/objects?kind=secrets&include=body&limit=500", "/vedette/v1/operations?limit=500", "/vedette/v1/accounts", "/vedette/v1/feeds",
@@ -177,7 +177,7 @@ func TestOperationsDoNotLeakSecrets(t *testing.T) {
 	wantNoCanaries(t, "the log", []byte(h.log.String()))
 	files, err := filepath.Glob(filepath.Join(h.dir, "*"))
 	if err != nil || len(files) == 0 {
-		t.Fatal("no database", err)
+		t.Fatal("no database files", err)
 	}
 	for _, file := range files {
 		if b, err := os.ReadFile(file); err == nil {
@@ -186,7 +186,7 @@ func TestOperationsDoNotLeakSecrets(t *testing.T) {
 	}
 }
 
-// deploySecrets has Spinnaker's tasks deploy and patch Secrets, and waits for their ends.
+// deploySecrets deploys and patches Secrets by Spinnaker's tasks, and waits until these have ended.
 func (h *stack) deploySecrets() {
 	createCanarySecret(h.t, "guarded-by-task")
 	deployed, staged := canaries["as a pipeline deploys it"], canaries["as a pipeline's patch has it"]

@@ -23,8 +23,8 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// createSecret creates a Secret with a canary in its data and, as kubectl apply
-// leaves it, in an annotation.
+// createSecret creates a Secret with a canary in its data and, as after kubectl apply, in an
+// annotation.
 func createSecret(t *testing.T, name, canary string) {
 	t.Helper()
 	applied := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":%q,"namespace":"default"},"data":{"p":%q},"stringData":{"password":%q}}`,
@@ -37,9 +37,9 @@ func createSecret(t *testing.T, name, canary string) {
 	}
 }
 
-// messageTap keeps a copy of all that an agent sends.
+// messageTap copies everything that an agent sends.
 type messageTap struct {
-	messages logBuffer // length-prefixed messages, as they went out
+	messages logBuffer // length-prefixed messages, as sent
 }
 
 func (p *messageTap) intercept(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -52,7 +52,6 @@ type tappedStream struct {
 	tap *messageTap
 }
 
-// SendMsg implements grpc.ClientStream.
 func (s *tappedStream) SendMsg(m any) error {
 	b, err := proto.Marshal(m.(proto.Message))
 	if err != nil {
@@ -64,8 +63,7 @@ func (s *tappedStream) SendMsg(m any) error {
 	return s.ClientStream.SendMsg(m)
 }
 
-// decoded returns all messages one after the other, the records in them
-// decompressed.
+// decoded returns all messages, with their records decompressed.
 func (p *messageTap) decoded(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -96,7 +94,7 @@ func (p *messageTap) decoded(t *testing.T) []byte {
 		out.Write(b)
 	}
 	if records == 0 {
-		t.Fatal("no record was tapped")
+		t.Fatal("got no records")
 	}
 	return out.Bytes()
 }
@@ -114,8 +112,8 @@ func nextMessage(in *bufio.Reader) (*wire.AgentMessage, error) {
 	return &m, proto.Unmarshal(b, &m)
 }
 
-// TestSecretsAreNotOnTheWire reads every message that an agent sends, records
-// decompressed, and finds the Secret and nothing of its data.
+// TestSecretsAreNotOnTheWire checks every message that an agent sends, with records decompressed:
+// it must contain the Secret, but none of its data.
 func TestSecretsAreNotOnTheWire(t *testing.T) {
 	const canary = "c4n4ry-on-the-wire"
 	createSecret(t, "wire", canary)
@@ -130,14 +128,13 @@ func TestSecretsAreNotOnTheWire(t *testing.T) {
 	}
 	for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))} {
 		if bytes.Contains(sent, []byte(form)) {
-			t.Errorf("%q was sent", form)
+			t.Errorf("the agent sent %q", form)
 		}
 	}
 }
 
-// TestSecretsAreNotInMemory runs the agent as users do, lets it report a hundred
-// Secrets, and looks through all of its memory. The program is built without the
-// race detector, which keeps copies of its own.
+// TestSecretsAreNotInMemory runs the agent program with a hundred Secrets, and searches all of its
+// memory. The program is built without the race detector, which keeps copies.
 func TestSecretsAreNotInMemory(t *testing.T) {
 	const canary = "c4n4ry-in-memory"
 	for i := range 100 {
@@ -170,16 +167,16 @@ func TestSecretsAreNotInMemory(t *testing.T) {
 	})
 	found, control := searchMemory(t, cmd.Process.Pid, canary), searchMemory(t, cmd.Process.Pid, "memory-99")
 	if control == 0 {
-		t.Error("the search does not even find the Secret's name")
+		t.Error("the search does not find the Secret's name, so it proves nothing")
 	}
-	// What the Go runtime may hold: decision 11.
+	// The Go runtime may keep some copies, see docs/decisions/0011.
 	if most := runtime.NumCPU() * 1024 / len(canary); found > most {
-		t.Errorf("the agent's memory holds the canary %d times", found)
+		t.Errorf("got the canary %d times in the agent's memory", found)
 	}
 	t.Logf("%d canaries, %d names", found, control)
 }
 
-// searchMemory counts a text in all memory that a process can write.
+// searchMemory counts a text in all writable memory of a process.
 func searchMemory(t *testing.T, pid int, text string) int {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
@@ -201,7 +198,7 @@ func searchMemory(t *testing.T, pid int, text string) int {
 		const piece = 16 << 20
 		for at := from; at < to; at += piece {
 			b := make([]byte, min(piece+int64(len(text)), to-at))
-			n, _ := mem.ReadAt(b, at) // pages that were never touched can't be read
+			n, _ := mem.ReadAt(b, at) // pages that were never touched cannot be read
 			count += bytes.Count(b[:n], []byte(text))
 		}
 	}

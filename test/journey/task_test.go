@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// orcaClient submits operations as Orca does, and waits for their end.
+// orcaClient submits operations as Orca does, and waits until they have ended.
 type orcaClient struct {
 	t    *testing.T
 	rest http.Handler
@@ -25,8 +25,7 @@ func (o *orcaClient) request(method, path, body string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// run runs one operation and returns how it ended: the names that its results
-// tell, or why it failed.
+// run runs one operation and returns its result: the names in its results, or why it failed.
 func (o *orcaClient) run(operation, description string) string {
 	o.t.Helper()
 	code, answer := o.request(http.MethodPost, "/kubernetes/ops", fmt.Sprintf(`[{%q:%s}]`, operation, description))
@@ -45,7 +44,7 @@ func (o *orcaClient) run(operation, description string) string {
 	(&stack{t: o.t}).await("the end of "+operation, func() bool {
 		_, answer := o.request(http.MethodGet, started.ResourceURI, "")
 		if err := json.Unmarshal([]byte(answer), &ended); err != nil {
-			o.t.Fatalf("%v in %s", err, answer)
+			o.t.Fatalf("decode %[2]s: %[1]v", err, answer)
 		}
 		return ended.Status.Completed
 	})
@@ -59,8 +58,8 @@ func (o *orcaClient) run(operation, description string) string {
 	return results
 }
 
-// TestSpinnakerStages runs each stage that Orca has for Kubernetes, all the way to a
-// cluster and back.
+// TestSpinnakerStages runs each of Orca's Kubernetes stages, from the REST API to a real cluster
+// and back.
 func TestSpinnakerStages(t *testing.T) {
 	w := newOperationsEnv(t)
 	w.createNamespace("stages")
@@ -110,24 +109,24 @@ func TestSpinnakerStages(t *testing.T) {
 			`{"stages":["configMap conf-v001","replicaSet api-v000"]}`},
 	} {
 		if got := o.run(tt.operation, tt.description); got != tt.want && !(strings.HasPrefix(tt.want, "failed") && strings.HasPrefix(got, tt.want)) {
-			t.Errorf("%s %s\ntold %s\nwant %s", tt.operation, tt.description, got, tt.want)
+			t.Errorf("%s %s\ngot %s\nwant %s", tt.operation, tt.description, got, tt.want)
 		}
 		if strings.Contains(tt.description, `"record":true`) {
 			if _, live := o.request(http.MethodGet, "/manifests/one/stages/deployment%20web", ""); !strings.Contains(live, `"kubernetes.io/change-cause":"kubectl patch deployment web --namespace=stages --record=true --type=json --patch=[{`) {
-				t.Errorf("the patch is not recorded: %s", live)
+				t.Errorf("the patch is not recorded in the change cause: %s", live)
 			}
 		}
 	}
 	if code, answer := o.request(http.MethodGet, "/manifests/one/stages/deployment%20web", ""); code != http.StatusNotFound {
-		t.Errorf("what is deleted can be read: %d %s", code, answer)
+		t.Errorf("deleted object: got %d %s", code, answer)
 	}
 	if _, last := o.request(http.MethodGet, "/task/"+o.ids[len(o.ids)-1], ""); !strings.Contains(last, `configMap/conf-v001 deleted`) || !strings.Contains(last, `replicaSet/api-v000 deleted`) {
-		t.Errorf("the last task has no outputs of what it deleted: %s", last)
+		t.Errorf("the last task has no outputs of its deletions: %s", last)
 	}
 	for _, id := range o.ids {
 		row, err := w.store.Task(t.Context(), id)
 		if err != nil || strings.Contains(string(row.Body), "hunter2") || len(row.Body) == 0 {
-			t.Errorf("of task %s is stored: %s, %v", id, row.Body, err)
+			t.Errorf("task %s: got body %s stored, error %v", id, row.Body, err)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 
 var (
 	mu     sync.Mutex
-	claims []net.Listener // kept, because the garbage collector closes what nobody has
+	claims []net.Listener // kept, because the garbage collector closes unreferenced listeners
 )
 
-// claim binds an abstract name, which goes with the process, whatever becomes of that.
+// claim binds an abstract socket name, which the kernel releases when the process ends.
 func claim(port int) error {
 	l, err := net.Listen("unix", fmt.Sprintf("@vedette-test-port-%d", port))
 	if err != nil {

@@ -12,12 +12,12 @@ var (
 	claimed = map[int]bool{}
 )
 
-// claim keeps a port from this process alone.
+// claim marks a port as used in this process only.
 func claim(port int) error {
 	mu.Lock()
 	defer mu.Unlock()
 	if claimed[port] {
-		return errors.New("taken before")
+		return errors.New("already claimed")
 	}
 	claimed[port] = true
 	return nil

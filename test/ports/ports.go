@@ -1,4 +1,4 @@
-// Package ports gives programs that tests start ports to listen on.
+// Package ports reserves ports for programs that tests start.
 package ports
 
 import (
@@ -8,13 +8,12 @@ import (
 	"net"
 )
 
-// Ports are taken from below those that the kernel picks itself, for connections and
-// for whoever listens on port 0: one of these may be anybody's by the time that a
-// program has started, or started again.
+// The ports are below those that the kernel chooses for connections and for listeners on port 0,
+// because another program could get one of these before a program is started or restarted.
 const firstPort, lastPort = 20_000, 32_000
 
-// Reserve returns a TCP port of 127.0.0.1 that nobody listens on, and that no other
-// Reserve, of whichever process, returns while this process lives.
+// Reserve returns a TCP port of 127.0.0.1 on which no program listens, and which no other Reserve
+// in any process returns while this process runs.
 func Reserve() (int, error) {
 	var errs []error
 	for range 100 {

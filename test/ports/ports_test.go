@@ -14,7 +14,7 @@ func TestReserve(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen[port] || port < firstPort || port >= lastPort {
-			t.Fatalf("port %d was given before, or is one of the kernel's", port)
+			t.Fatalf("port %d was reserved before, or is in the kernel's range", port)
 		}
 		seen[port] = true
 		if err := claim(port); err == nil {
@@ -34,6 +34,6 @@ func TestPortsInUse(t *testing.T) {
 	}
 	defer l.Close()
 	if err := listen(port); err == nil {
-		t.Errorf("somebody listens on port %d, and it counts as free", port)
+		t.Errorf("port %d was reserved, but a program listens on it", port)
 	}
 }

@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// link is one connection that is forwarded.
+// link is one forwarded connection.
 type link struct {
 	proxy  *Proxy
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	isBlackholed atomic.Bool // for good
-	isHeld       atomic.Bool // until the proxy is healed
+	isBlackholed atomic.Bool // permanently
+	isHeld       atomic.Bool // until Heal
 	forwarded    [2]atomic.Int64
 
 	mu   sync.Mutex
 	ends []net.Conn
 }
 
-// add takes in the far end. It reports false, and closes it, where the link was
-// reset meanwhile.
+// add adds the target's end. It closes it and reports false if the link was reset meanwhile.
 func (l *link) add(end net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,7 +34,7 @@ func (l *link) add(end net.Conn) bool {
 	return true
 }
 
-// reset ends both connections by RST.
+// reset closes both connections with RST.
 func (l *link) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,29 +46,29 @@ func (l *link) reset() {
 
 func abort(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // a connection that has ended already is as good
+		_ = tcp.SetLinger(0) // fails if the connection has ended already, which is fine
 	}
 	_ = conn.Close()
 }
 
-// piece is some data under way.
+// piece is data in flight.
 type piece struct {
 	data []byte
 	due  time.Time
 }
 
-// maxInFlight is how many pieces of a direction may be between the two ends.
+// maxInFlight is the maximum number of pieces in flight per direction.
 const maxInFlight = 64
 
-// copy forwards one direction. Where one end stops to write, the other is told;
-// any failure resets both.
+// copy forwards one direction. At the end of the data it closes the write side of the connection to
+// the other end, so that this reads EOF. Any error resets both connections.
 func (l *link) copy(d Direction, to, from net.Conn) {
 	pieces := make(chan piece, maxInFlight)
 	l.proxy.work.Go(func() { defer close(pieces); l.read(d, from, pieces) })
 	for p := range pieces {
 		if !l.write(d, to, p) {
 			l.reset()
-			for range pieces { // until the reader has noticed
+			for range pieces { // until read has noticed
 			}
 			return
 		}
@@ -80,7 +79,7 @@ func (l *link) copy(d Direction, to, from net.Conn) {
 	l.reset()
 }
 
-// read puts pieces on their way until the end is closed.
+// read sends pieces to the channel until the connection is closed.
 func (l *link) read(d Direction, from net.Conn, pieces chan<- piece) {
 	for {
 		buf := make([]byte, 32<<10)
@@ -101,7 +100,7 @@ func (l *link) read(d Direction, from net.Conn, pieces chan<- piece) {
 	}
 }
 
-// write forwards a piece when it is due. It reports false where the link ended.
+// write forwards a piece when it is due. It reports false if the link has ended.
 func (l *link) write(d Direction, to net.Conn, p piece) bool {
 	l.wait(time.Until(p.due))
 	for len(p.data) > 0 {
@@ -118,7 +117,7 @@ func (l *link) write(d Direction, to net.Conn, p piece) bool {
 	return true
 }
 
-// wait waits, unless the link ends before.
+// wait sleeps, unless the link ends before.
 func (l *link) wait(d time.Duration) {
 	if d <= 0 {
 		return
@@ -131,8 +130,8 @@ func (l *link) wait(d time.Duration) {
 	}
 }
 
-// awaitForward waits as the proxy's state asks for, and returns how many of n bytes may be
-// forwarded then. Its error says that the link ended meanwhile.
+// awaitForward waits until the proxy may forward data, and returns how many of n bytes it may
+// forward. It fails if the link has ended.
 func (l *link) awaitForward(d Direction, n int) (int, error) {
 	s := l.proxy.stateOf(d)
 	l.wait(s.delay)

@@ -1,6 +1,5 @@
-// Package proxy stands between two programs of a test and spoils their
-// connections as networks do: it cuts them, refuses them, makes them slow, or
-// stops to forward while both ends believe that all is well.
+// Package proxy forwards connections between two programs of a test and injects network faults: it
+// resets, refuses, slows down or silently stalls connections.
 package proxy
 
 import (
@@ -12,17 +11,17 @@ import (
 	"time"
 )
 
-// Direction is a way that bytes take.
+// Direction is a direction of data.
 type Direction int
 
-// The directions, seen from whoever opened the connection.
+// The directions, as seen by the client.
 const (
 	Up Direction = iota
 	Down
 )
 
-// Proxy forwards TCP connections from an address of its own to a target. Its
-// methods may be called from several goroutines.
+// Proxy forwards TCP connections from its own address to a target. Its methods may be called from
+// several goroutines.
 type Proxy struct {
 	listener net.Listener
 	ctx      context.Context // ends with the proxy
@@ -33,8 +32,8 @@ type Proxy struct {
 	refuse   bool
 	delay    time.Duration
 	latency  time.Duration
-	rate     int    // bytes per second and direction of each connection; 0 for all that comes
-	stall    [2]int // bytes that each connection still forwards; 0 for any number
+	rate     int    // bytes per second and direction of each connection; 0 means unlimited
+	stall    [2]int // bytes that each connection may still forward; 0 means unlimited
 	frozen   [2]bool
 	changed  chan struct{} // closed and replaced when frozen changes
 	links    map[*link]bool
@@ -42,13 +41,13 @@ type Proxy struct {
 	accepted int
 }
 
-// textTrigger waits for bytes that go up.
+// textTrigger waits for a text in data from the client.
 type textTrigger struct {
 	text      []byte
 	triggered chan struct{}
 }
 
-// New starts a proxy on a free port of 127.0.0.1. It ends with the test.
+// New starts a proxy on a free port of 127.0.0.1. It is closed when the test ends.
 func New(t testing.TB, target string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,24 +59,24 @@ func New(t testing.TB, target string) *Proxy {
 	p.work.Go(p.accept)
 	t.Cleanup(func() {
 		cancel()
-		_ = listener.Close() // its one purpose has ended
+		_ = listener.Close() // the proxy is no longer needed
 		p.Cut()
 		p.work.Wait()
 	})
 	return p
 }
 
-// Address is where the proxy listens.
+// Address returns the address of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// SetTarget makes new connections go elsewhere.
+// SetTarget changes the target of new connections.
 func (p *Proxy) SetTarget(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target = target
 }
 
-// Accepted returns how many connections were opened so far, refused ones too.
+// Accepted returns how many connections were opened so far, including refused ones.
 func (p *Proxy) Accepted() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,31 +100,29 @@ func (p *Proxy) Refuse() {
 	p.Cut()
 }
 
-// Slow holds each piece of data back for a while.
+// Slow delays each piece of data, one after the other.
 func (p *Proxy) Slow(delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = delay
 }
 
-// AddLatency makes the way longer: data arrives later, in the order and at the rate in
-// which it was sent. Slow, in contrast, forwards one piece per delay.
+// AddLatency delays data without limiting the rate. In contrast, Slow forwards one piece per delay.
 func (p *Proxy) AddLatency(latency time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.latency = latency
 }
 
-// Limit makes the way narrower: each connection forwards so many bytes per second
-// and direction.
+// Limit limits the bytes per second and direction of each connection.
 func (p *Proxy) Limit(bytesPerSecond int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rate = bytesPerSecond
 }
 
-// StallAfter freezes a direction of each connection, open or new, as soon as that
-// has forwarded some more bytes: in the middle of an answer, or of a frame.
+// StallAfter freezes a direction of each connection, open or new, after it has forwarded the given
+// number of bytes, for example in the middle of a response or a frame.
 func (p *Proxy) StallAfter(d Direction, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,8 +133,8 @@ func (p *Proxy) StallAfter(d Direction, bytes int) {
 	p.changedLocked()
 }
 
-// Freeze stops to forward in the directions given, and tells neither end. New
-// connections are opened and go nowhere.
+// Freeze stops forwarding in the given directions without closing connections. New connections are
+// accepted and freeze too.
 func (p *Proxy) Freeze(directions ...Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,9 +144,9 @@ func (p *Proxy) Freeze(directions ...Direction) {
 	p.changedLocked()
 }
 
-// Blackhole loses the connections that are open now, and tells neither end, as a
-// firewall does that forgets them. New ones are as good as ever. A stranded
-// connection never goes on; it ends with Cut, Refuse or one of its ends.
+// Blackhole permanently stops forwarding on open connections without closing them, like a firewall
+// that forgets them. New connections work. A blackholed connection ends only by Cut, Refuse or one
+// of its ends.
 func (p *Proxy) Blackhole() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,9 +156,9 @@ func (p *Proxy) Blackhole() {
 	p.changedLocked()
 }
 
-// HoldOnText waits for a piece of data on its way up that holds a text, in any case,
-// and then forwards nothing more on that connection, that piece neither, until
-// Heal. The channel is closed when that happens; it happens once.
+// HoldOnText waits for a piece of data from the client that contains a text, in any case. From that
+// piece on it forwards nothing on that connection until Heal. The channel is closed when that
+// happens. It happens once.
 func (p *Proxy) HoldOnText(text string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,7 +166,7 @@ func (p *Proxy) HoldOnText(text string) <-chan struct{} {
 	return p.trigger.triggered
 }
 
-// matchesTrigger reports whether a piece is the one that is waited for.
+// matchesTrigger reports whether a piece contains the text.
 func (p *Proxy) matchesTrigger(piece []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,8 +178,8 @@ func (p *Proxy) matchesTrigger(piece []byte) bool {
 	return true
 }
 
-// Heal ends all that was done to connections. Frozen ones go on with what was
-// held back; call Cut before to have them lost instead.
+// Heal ends all faults. Frozen connections continue with the data that was held back; to lose it,
+// call Cut first.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +206,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// serve forwards one connection to its end.
+// serve forwards one connection until it ends.
 func (p *Proxy) serve(client net.Conn) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	l := &link{proxy: p, ctx: ctx, cancel: cancel, ends: []net.Conn{client}}
@@ -255,7 +252,7 @@ func (p *Proxy) removeLink(l *link) {
 	delete(p.links, l)
 }
 
-// linkState is how data of a direction is to be treated.
+// linkState is how to treat data of one direction.
 type linkState struct {
 	frozen  bool
 	delay   time.Duration

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// echo answers each line with itself.
+// echo starts a server that echoes each line, and returns its address.
 func echo(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,8 +46,8 @@ func dial(t *testing.T, p *Proxy) *echoClient {
 	return &echoClient{t, conn, bufio.NewReader(conn)}
 }
 
-// wantRefused opens a connection that must end before it answers. The reset may
-// come while it is being opened.
+// wantRefused opens a connection that must be reset before it echoes. The reset may come while the
+// connection is being opened.
 func wantRefused(t *testing.T, p *Proxy) {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.Address())
@@ -57,11 +57,11 @@ func wantRefused(t *testing.T, p *Proxy) {
 	defer conn.Close()
 	c := &echoClient{t, conn, bufio.NewReader(conn)}
 	if err := c.expectEcho("hello", longTimeout); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a refused connection: %v, and an end was due", err)
+		t.Errorf("refused connection: got %v, want EOF or a reset", err)
 	}
 }
 
-// expectEcho sends a line and waits for its echo.
+// expectEcho sends a line and expects it back.
 func (c *echoClient) expectEcho(line string, timeout time.Duration) error {
 	c.t.Helper()
 	if _, err := io.WriteString(c, line+"\n"); err != nil {
@@ -77,7 +77,7 @@ func (c *echoClient) expectLine(line string, timeout time.Duration) error {
 	}
 	got, err := c.lines.ReadString('\n')
 	if err == nil && got != line+"\n" {
-		c.t.Fatalf("heard %q where %q was sent", got, line)
+		c.t.Fatalf("got %q, want %q", got, line)
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func TestCut(t *testing.T) {
 	}
 	p.Cut()
 	if err := c.expectLine("after", longTimeout); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("after the cut: %v, and a reset was due", err)
+		t.Errorf("after Cut: got %v, want a reset", err)
 	}
 	if err := dial(t, p).expectEcho("anew", longTimeout); err != nil {
 		t.Error(err)
@@ -127,11 +127,11 @@ func TestFreeze(t *testing.T) {
 		}
 		p.Freeze(d)
 		if err := c.expectEcho("held", shortTimeout); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatalf("direction %d is frozen: %v, and silence was due", d, err)
+			t.Fatalf("frozen direction %d: got %v, want a timeout", d, err)
 		}
 		p.Heal()
 		if err := c.expectLine("held", longTimeout); err != nil {
-			t.Errorf("direction %d was healed: %v", d, err)
+			t.Errorf("healed direction %d: got %v", d, err)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestBlackhole(t *testing.T) {
 	}
 	p.Blackhole()
 	if err := c.expectEcho("lost", shortTimeout); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a stranded connection: %v, and silence was due", err)
+		t.Errorf("blackholed connection: got %v, want a timeout", err)
 	}
 	if err := dial(t, p).expectEcho("anew", longTimeout); err != nil {
 		t.Error(err)
@@ -159,11 +159,11 @@ func TestHoldOnText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.expectEcho("HALT now", shortTimeout); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the piece was to be held: %v, and silence was due", err)
+		t.Errorf("held connection: got %v, want a timeout", err)
 	}
 	<-triggered
 	if err := other.expectEcho("halt", longTimeout); err != nil {
-		t.Errorf("another connection: %v", err)
+		t.Errorf("another connection: got %v", err)
 	}
 	p.Heal()
 	if err := c.expectLine("HALT now", longTimeout); err != nil {
@@ -180,12 +180,12 @@ func TestSlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took < 2*shortTimeout {
-		t.Errorf("there and back took %v, and each way was to take %v", took, shortTimeout)
+		t.Errorf("got a round trip of %v, want %v each way", took, shortTimeout)
 	}
 }
 
-// TestAddLatency sends many pieces at once: each is late, and none waits for the one
-// before it as with Slow.
+// TestAddLatency sends many pieces at once. Each must be late, but unlike with Slow none must wait
+// for the one before.
 func TestAddLatency(t *testing.T) {
 	p := New(t, echo(t))
 	p.AddLatency(shortTimeout)
@@ -202,7 +202,7 @@ func TestAddLatency(t *testing.T) {
 		}
 	}
 	if took := time.Since(began); took < 2*shortTimeout {
-		t.Errorf("there and back took %v, and each way was to take %v", took, shortTimeout)
+		t.Errorf("got a round trip of %v, want %v each way", took, shortTimeout)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took < 200*time.Millisecond {
-		t.Errorf("20 KiB at 100 KiB/s took %v", took)
+		t.Errorf("20 KiB at 100 KiB/s: took %v", took)
 	}
 }
 
@@ -232,10 +232,10 @@ func TestStallAfter(t *testing.T) {
 	}
 	half := make([]byte, 3)
 	if _, err := io.ReadFull(c.lines, half); err != nil || string(half) != "hal" {
-		t.Fatalf("read %q, %v", half, err)
+		t.Fatalf("got %q, error %v", half, err)
 	}
 	if err := c.expectLine("f", shortTimeout); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("the answer was to stall: %v", err)
+		t.Fatalf("stalled response: got %v, want a timeout", err)
 	}
 	p.Heal()
 	if err := c.expectLine("f", longTimeout); err != nil {
@@ -250,12 +250,12 @@ func TestUnreachableTarget(t *testing.T) {
 	}
 	listener.Close()
 	p := New(t, listener.Addr().String())
-	wantRefused(t, p) // nobody listens at the target
+	wantRefused(t, p) // no program listens at the target
 	p.SetTarget(echo(t))
 	if err := dial(t, p).expectEcho("hello", longTimeout); err != nil {
 		t.Error(err)
 	}
 	if n := p.Accepted(); n != 2 {
-		t.Errorf("%d connections were counted and 2 were opened", n)
+		t.Errorf("got %d connections, want 2", n)
 	}
 }

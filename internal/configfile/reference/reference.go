@@ -1,6 +1,6 @@
 // Package reference writes the reference of a configuration from its structs and
-// their comments, so that what users read can't differ from what counts. Only
-// tests import it.
+// their comments, so that the page cannot differ from the code. Only tests
+// import it.
 package reference
 
 import (
@@ -15,45 +15,101 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// Page says what stands around the tables.
+// Page holds the text around the tables.
 type Page struct {
-	Title string
-	Intro string // Markdown
-	Dir   string // of the package with the structs
+	Title   string
+	Program string // "vedette-agent"
+	Intro   string // Markdown
+	Dir     string // of the package with the structs
 }
 
-// Markdown writes a page about all keys of a configuration. A key whose field
-// has no comment is an error.
+const (
+	aboutPlanned = "These keys are accepted and have no effect in this version. %s logs one warning at its start that names those marked with ⚠, if the\n" +
+		"file sets them to something other than their default: without them, it behaves differently than the file asks for."
+	aboutIgnored = "These keys are accepted because files of the predecessor or of Clouddriver contain them. No version will use them. The warning at the\n" +
+		"start names those marked with ⚠, too."
+)
+
+// Markdown writes a page about all keys of a configuration, in three parts: keys
+// that work, keys that later versions will use, and keys that are ignored. A key
+// without a comment on its field is an error.
 func Markdown(page Page, config any) (string, error) {
 	comments, err := commentsIn(page.Dir)
 	if err != nil {
 		return "", err
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "# %s\n\n<!-- Written from the comments of the package by its test: go test -run TestReference -update -->\n\n%s\n", page.Title, page.Intro)
-	section := "-"
-	for _, key := range configfile.Keys(config) {
-		if name := sectionOf(key); name != section {
-			section = name
-			writeHeading(&out, name, comments[key.Group])
-		}
-		if key.Type == "" {
-			continue
-		}
-		comment := comments[key.GoType+"."+key.GoField]
-		if comment == "" {
-			return "", fmt.Errorf("%s: the field %s.%s has no comment", key.Path, key.GoType, key.GoField)
-		}
-		writeRow(&out, key, comment)
-	}
-	return out.String(), nil
+	w := &writer{comments: comments}
+	keys := configfile.Keys(config)
+	fmt.Fprintf(&w.out, "# %s\n\n<!-- Generated from the comments of the package by its test: go test -run TestReference -update -->\n\n%s\n", page.Title, page.Intro)
+	w.writeActive(keys)
+	w.writePlanned(keys, page.Program)
+	w.writeIgnored(keys)
+	return w.out.String(), w.err
 }
 
-// sectionOf is the first word of a path that has more below it; empty for keys
-// at the top.
+type writer struct {
+	out      strings.Builder
+	comments map[string]string // by "Type" and "Type.Field"
+	err      error             // the first key without a comment
+}
+
+// comment returns the comment of a key's field.
+func (w *writer) comment(key configfile.Key) string {
+	comment := w.comments[key.GoType+"."+key.GoField]
+	if comment == "" && w.err == nil {
+		w.err = fmt.Errorf("%s: the field %s.%s has no comment", key.Path, key.GoType, key.GoField)
+	}
+	return comment
+}
+
+func (w *writer) writeActive(keys []configfile.Key) {
+	section := "-"
+	for _, key := range keys {
+		if key.Status != configfile.ActiveKey || key.Type == "" && !w.isSubgroup(key, keys) {
+			continue
+		}
+		if name := sectionOf(key); name != section {
+			section = name
+			w.writeHeading(name, keys)
+		}
+		if key.Type == "" {
+			w.writeGroupRow(key)
+		} else {
+			w.writeRow(key)
+		}
+	}
+}
+
+// isSubgroup reports whether a group within a section has a row of its own: it has
+// a comment, and keys that work.
+func (w *writer) isSubgroup(key configfile.Key, keys []configfile.Key) bool {
+	if w.groupComment(key) == "" || sectionOf(key) == "" || key.Path == "kubernetes.accounts" || key.Path == "services.fiat" {
+		return false
+	}
+	for _, k := range keys {
+		if k.Type != "" && k.Status == configfile.ActiveKey && (strings.HasPrefix(k.Path, key.Path+".") || strings.HasPrefix(k.Path, key.Path+"[].")) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupComment returns the comment of a group's field, or else of its type.
+func (w *writer) groupComment(key configfile.Key) string {
+	if comment := w.comments[key.GoType+"."+key.GoField]; comment != "" {
+		return comment
+	}
+	return w.comments[key.Group]
+}
+
+func (w *writer) writeGroupRow(key configfile.Key) {
+	fmt.Fprintf(&w.out, "| `%s` | group |  | %s |\n", key.Path, escape(w.groupComment(key)))
+}
+
+// sectionOf returns the first word of a path; empty for keys at the top.
 func sectionOf(key configfile.Key) string {
-	first, _, below := strings.Cut(strings.TrimSuffix(key.Path, "[]"), ".")
-	if !below && key.Type != "" {
+	first, _, below := strings.Cut(key.Path, ".")
+	if !below {
 		return ""
 	}
 	if strings.HasPrefix(key.Path, "kubernetes.accounts") {
@@ -62,34 +118,90 @@ func sectionOf(key configfile.Key) string {
 	return first
 }
 
-func writeHeading(out *strings.Builder, name, comment string) {
-	if name != "" {
-		fmt.Fprintf(out, "\n## `%s`\n", name)
-		if comment != "" {
-			fmt.Fprintf(out, "\n%s\n", comment)
+// writeHeading begins a section with the comment of its group's type.
+func (w *writer) writeHeading(section string, keys []configfile.Key) {
+	if section != "" {
+		fmt.Fprintf(&w.out, "\n## `%s`\n", section)
+	}
+	for _, key := range keys {
+		if comment := w.comments[key.Group]; key.Group != "" && sectionOfGroup(key) == section && comment != "" {
+			fmt.Fprintf(&w.out, "\n%s\n", comment)
+			break
 		}
 	}
-	out.WriteString("\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n")
+	w.out.WriteString("\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n")
 }
 
-func writeRow(out *strings.Builder, key configfile.Key, comment string) {
-	if key.Unused {
-		comment = "*No effect yet.* " + comment
+func sectionOfGroup(key configfile.Key) string {
+	if key.Path == "services.fiat" {
+		return "services"
 	}
+	return key.Path
+}
+
+func (w *writer) writePlanned(keys []configfile.Key, program string) {
+	w.out.WriteString("\n## Keys that later versions will use\n\n")
+	fmt.Fprintf(&w.out, aboutPlanned, "`"+program+"`")
+	w.out.WriteString("\n\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n")
+	for _, key := range keys {
+		if key.Type != "" && key.Status == configfile.PlannedKey {
+			w.writeRow(key)
+		}
+	}
+}
+
+// writeIgnored writes one row for a group that is ignored as a whole.
+func (w *writer) writeIgnored(keys []configfile.Key) {
+	w.out.WriteString("\n## Accepted and ignored\n\n" + aboutIgnored + "\n\n| Key | Why it has no effect |\n|---|---|\n")
+	group := ""
+	for _, key := range keys {
+		if key.Status != configfile.IgnoredKey || group != "" && strings.HasPrefix(key.Path, group+".") {
+			continue
+		}
+		name := key.Path
+		if key.Type == "" {
+			group = key.Path
+			name += ".*"
+			key.Warn = warnsWithin(keys, group)
+		}
+		fmt.Fprintf(&w.out, "| `%s`%s | %s |\n", name, warnSign(key), escape(w.comment(key)))
+	}
+}
+
+func warnsWithin(keys []configfile.Key, group string) bool {
+	for _, key := range keys {
+		if key.Warn && strings.HasPrefix(key.Path, group+".") {
+			return true
+		}
+	}
+	return false
+}
+
+func warnSign(key configfile.Key) string {
+	if key.Warn {
+		return " ⚠"
+	}
+	return ""
+}
+
+func (w *writer) writeRow(key configfile.Key) {
+	comment := w.comment(key)
 	if len(key.Aliases) > 0 {
-		comment += " Also: `" + strings.Join(key.Aliases, "`, `") + "`."
+		comment += " Alias: `" + strings.Join(key.Aliases, "`, `") + "`."
 	}
 	if key.Env != "" {
-		comment += " Where it is not set, the environment variable `" + key.Env + "` counts."
+		comment += " If unset, the environment variable `" + key.Env + "` applies."
 	}
 	value := key.Default
 	if value != "" {
 		value = "`" + value + "`"
 	}
-	fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", key.Path, key.Type, value, strings.ReplaceAll(comment, "|", "\\|"))
+	fmt.Fprintf(&w.out, "| `%s`%s | %s | %s | %s |\n", key.Path, warnSign(key), key.Type, value, escape(comment))
 }
 
-// commentsIn gathers a package's comments by "Type" and "Type.Field".
+func escape(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
+
+// commentsIn returns a package's comments by "Type" and "Type.Field".
 func commentsIn(dir string) (map[string]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

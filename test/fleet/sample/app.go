@@ -12,7 +12,7 @@ type app struct {
 	image, imageID     string
 	cpu, memory, probe string
 	port               int
-	env, envFields     string // JSON
+	env, envFields     string // in JSON
 }
 
 var (
@@ -32,7 +32,7 @@ var (
 		"AUTH_AUDIENCE CORS_ORIGINS SHUTDOWN_GRACE_SECONDS METRICS_PREFIX TENANT LOCALE CURRENCY")
 )
 
-// allApps are the applications of the company: 30 things by 16 roles.
+// allApps are the applications of the company: 30 nouns times 16 roles.
 var allApps = sync.OnceValue(func() []app {
 	var apps []app
 	for _, role := range roles {
@@ -74,7 +74,7 @@ func (a *app) configure(h uint64) {
 	a.envFields = `{".":{},` + strings.Join(fields, ",") + "}"
 }
 
-// value writes what a variable is set to, in the manner of its name.
+// value returns a value that fits the name of a variable.
 func (a *app) value(name string, h uint64) string {
 	switch {
 	case strings.HasSuffix(name, "DSN"), strings.HasSuffix(name, "ISSUER"):

@@ -27,8 +27,7 @@ var resources = []vedette.Resource{
 	core("Secret", "secrets"),
 }
 
-// perApp is how many objects of a kind an application has; one where nothing is
-// said.
+// perApp is the number of objects per application by kind; the default is one.
 var perApp = map[string]int{"Pod": 4, "ReplicaSet": 2}
 
 func lower(s string) string {

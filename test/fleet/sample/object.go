@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// object is one object while it is written.
+// object is the object that is being written.
 type object struct {
 	c         *Cluster
 	kind      vedette.Kind
@@ -26,7 +26,7 @@ func (c *Cluster) object(kind vedette.Kind, i int, version uint64) *object {
 	return &object{c: c, kind: kind, i: i, version: version, appNumber: appNumber, app: &c.apps[(c.first+appNumber)%len(c.apps)]}
 }
 
-// Salts tell apart what is derived of one object.
+// Salts distinguish values that are derived from the same object.
 const (
 	saltUID = iota + 1
 	saltHash
@@ -59,8 +59,8 @@ var (
 	namespaces  = vedette.Kind{Name: "Namespace"}
 )
 
-// replicaSet is the number of the ReplicaSet that an object belongs to: an
-// application's newest.
+// replicaSet returns the number of the ReplicaSet that an object belongs to: the application's
+// newest.
 func (o *object) replicaSet() int {
 	if o.kind == replicaSets {
 		return o.i
@@ -68,7 +68,7 @@ func (o *object) replicaSet() int {
 	return 2*o.appNumber + 1
 }
 
-// Kubernetes writes hashes and suffixes in these.
+// suffixAlphabet are the characters of Kubernetes' hashes and suffixes.
 const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 func appendSafe(dst []byte, h uint64, n int) []byte {
@@ -180,7 +180,7 @@ func (o *object) ip(dst []byte, network string, h uint64) []byte {
 
 func (o *object) created() uint64 { return o.hash(saltTime) % (300 * 24 * 3600) }
 
-// fillers write what stands in a template's gaps.
+// fillers write the values for a template's gaps.
 var fillers = map[string]func(o *object, dst []byte) []byte{
 	"name":      (*object).name,
 	"namespace": (*object).namespace,

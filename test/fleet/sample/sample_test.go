@@ -29,17 +29,17 @@ func TestObjectsAreWhatTheirNumberSays(t *testing.T) {
 			}
 			key := vedette.Key{Kind: r.Kind, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name}
 			if key != c.Key(r.Kind, i) || o.Metadata.UID != c.UID(r.Kind, i) || o.Kind != r.Kind.Name || o.APIVersion != r.APIVersion() {
-				t.Fatalf("%s %d is %+v", r.Kind, i, o)
+				t.Fatalf("%s %d: got %+v", r.Kind, i, o)
 			}
 			if names[key] {
-				t.Fatalf("two objects are called %s", key)
+				t.Fatalf("got two objects with key %s", key)
 			}
 			names[key] = true
 			if (key.Namespace != "") != r.Namespaced {
-				t.Errorf("%s has namespace %q", key, key.Namespace)
+				t.Errorf("%s: got namespace %q", key, key.Namespace)
 			}
 			if !bytes.Equal(raw, sample.New(7).Append(nil, r.Kind, i, 40+uint64(i))) {
-				t.Fatalf("%s differs from itself", key)
+				t.Fatalf("%s differs when generated again", key)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestMetadataIsThatOfTheObject(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(whole.Metadata, partial.Metadata) || partial.Kind != "PartialObjectMetadata" || partial.Data != nil {
-			t.Errorf("%s: %s is not %s", r.Kind, partial.Metadata, whole.Metadata)
+			t.Errorf("%s: got metadata %s, want %s", r.Kind, partial.Metadata, whole.Metadata)
 		}
 	}
 }
@@ -73,14 +73,14 @@ func TestPodsBelongToReplicaSets(t *testing.T) {
 	owner := pod.Metadata.OwnerReferences[0]
 	rs := vedette.Kind{Group: "apps", Name: "ReplicaSet"}
 	if owner.Name != c.Key(rs, 5).Name || owner.UID != c.UID(rs, 5) {
-		t.Errorf("pod 9 belongs to %s (%s), want ReplicaSet 5, %s", owner.Name, owner.UID, c.Key(rs, 5))
+		t.Errorf("pod 9: got owner %s (%s), want ReplicaSet 5, %s", owner.Name, owner.UID, c.Key(rs, 5))
 	}
 }
 
 func TestClustersDiffer(t *testing.T) {
 	pod := vedette.Kind{Name: "Pod"}
 	if a, b := sample.New(1).UID(pod, 0), sample.New(2).UID(pod, 0); a == b {
-		t.Errorf("two clusters share the uid %s", a)
+		t.Errorf("two clusters have the uid %s", a)
 	}
 }
 

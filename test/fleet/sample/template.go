@@ -19,14 +19,14 @@ type objectTemplate struct {
 	metadata []part // the value of its metadata
 }
 
-// part is text, and then what fills the gap behind it; nil at the end.
+// part is text and the filler of the gap after it; nil at the end.
 type part struct {
 	text []byte
 	fill func(o *object, dst []byte) []byte
 }
 
-// A template is JSON in which "$name$" stands for text, "#name#" for a number,
-// "@name@" for any value and "@include:file@" for what another file holds.
+// A template is JSON in which "$name$" stands for text, "#name#" for a number, "@name@" for any
+// value, and "@include:file@" for the content of another file.
 var (
 	includes     = regexp.MustCompile(`"@include:(\w+)@"(:0)?`)
 	placeholders = regexp.MustCompile(`"[@#](\w+)[@#]"|\$(\w+)\$`)
@@ -41,19 +41,19 @@ var allTemplates = sync.OnceValue(func() map[vedette.Kind]objectTemplate {
 	return all
 })
 
-// include reads a file with what it includes.
+// include reads a file and the files that it includes.
 func include(name string) []byte {
 	raw, err := files.ReadFile("templates/" + name + ".json")
 	if err != nil {
-		panic(err) // the templates are part of this program
+		panic(err) // cannot happen: the templates are part of this program
 	}
 	return includes.ReplaceAllFunc(bytes.TrimSpace(raw), func(found []byte) []byte {
 		return include(string(includes.FindSubmatch(found)[1]))
 	})
 }
 
-// metadataOf cuts the metadata out of a template, which stands between the first
-// such member and the spec or data.
+// metadataOf returns the metadata of a template, which is between the first member of that name and
+// the spec or data.
 func metadataOf(raw []byte) []byte {
 	_, rest, _ := bytes.Cut(raw, []byte(`"metadata":`))
 	depth, quoted := 0, false
@@ -71,7 +71,7 @@ func metadataOf(raw []byte) []byte {
 			}
 		}
 	}
-	panic("a template without metadata")
+	panic("a template has no metadata")
 }
 
 func parse(raw []byte) []part {
@@ -84,7 +84,7 @@ func parse(raw []byte) []part {
 		}
 		fill := fillers[string(raw[start:end])]
 		if fill == nil {
-			panic(fmt.Sprintf("a template asks for %q", raw[start:end]))
+			panic(fmt.Sprintf("unknown gap %q in a template", raw[start:end]))
 		}
 		parts = append(parts, part{raw[at:m[0]], fill})
 		at = m[1]

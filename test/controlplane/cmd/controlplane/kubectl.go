@@ -14,11 +14,11 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// runKubectl becomes kubectl, so that terminal, signals and exit status are
-// kubectl's own.
+// runKubectl replaces this process by kubectl, so that terminal, signals and exit status are
+// kubectl's.
 func runKubectl(ctx context.Context, args []string, log io.Writer) error {
 	flags := newFlags("kubectl", log)
-	name := flags.String("name", "plane", "the plane that up was given")
+	name := flags.String("name", "plane", "name of the plane, as given to up")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func runKubectl(ctx context.Context, args []string, log io.Writer) error {
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	if _, err := os.Stat(kubeconfig); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("no plane named %q is up; start one with: controlplane up --name %s", *name, *name)
+		return fmt.Errorf("no plane named %q is running: start one with controlplane up --name %s", *name, *name)
 	}
 	binaries, err := controlplane.Build(ctx, log)
 	if err != nil {

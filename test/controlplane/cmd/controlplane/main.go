@@ -1,7 +1,7 @@
 //go:build unix
 
-// Command controlplane runs a real Kubernetes control plane for demos and for
-// trying things out: the same that tests get from package controlplane.
+// Command controlplane runs a real Kubernetes control plane for demos and experiments: the one that
+// tests get from package controlplane.
 package main
 
 import (
@@ -17,11 +17,11 @@ import (
 
 const usage = `usage: controlplane COMMAND [flags]
 
-  build             build the programs (once, kept in the user's cache)
-  up                start a control plane, stay until Ctrl-C, then remove it
-  kubectl [-- ARGS] run the release's own kubectl against a plane that is up
+  build             build the programs (once, cached)
+  up                start a control plane, and remove it at Ctrl-C
+  kubectl [-- ARGS] run the kubectl of the same release against a running plane
 
-controlplane COMMAND -h tells a command's flags. VEDETTE_CACHE names another cache.
+controlplane COMMAND -h lists a command's flags. VEDETTE_CACHE sets another cache directory.
 `
 
 func main() {
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// run does a command. Results go to out, progress to log.
+// run executes a command. It writes results to out and progress to log.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) == 0 {
 		fmt.Fprint(log, usage)
@@ -56,14 +56,14 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 }
 
-// newFlags makes a command's flag set, which reports errors instead of exiting.
+// newFlags returns a command's flag set, which returns errors instead of exiting.
 func newFlags(name string, log io.Writer) *flag.FlagSet {
 	flags := flag.NewFlagSet("controlplane "+name, flag.ContinueOnError)
 	flags.SetOutput(log)
 	return flags
 }
 
-// parse refuses arguments that are no flags.
+// parse parses flags and rejects other arguments.
 func parse(flags *flag.FlagSet, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// upOptions is what the flags of the command say.
+// upOptions holds the values of the command's flags.
 type upOptions struct {
 	name        string
 	controllers bool
@@ -25,12 +25,12 @@ type upOptions struct {
 func runUp(ctx context.Context, args []string, out, log io.Writer) error {
 	var o upOptions
 	flags := newFlags("up", log)
-	flags.StringVar(&o.name, "name", "plane", "tells planes apart; lower-case letters, digits and dashes")
-	flags.BoolVar(&o.controllers, "controllers", true, "run kube-controller-manager, kube-scheduler and kwok too")
-	flags.IntVar(&o.nodes, "nodes", 2, "how many nodes kwok plays")
+	flags.StringVar(&o.name, "name", "plane", "name of the plane: lower-case letters, digits and dashes")
+	flags.BoolVar(&o.controllers, "controllers", true, "also run kube-controller-manager, kube-scheduler and kwok")
+	flags.IntVar(&o.nodes, "nodes", 2, "number of nodes that kwok simulates")
 	flags.BoolVar(&o.workloads, "workloads", false, "create sample objects in namespace demo")
-	flags.IntVar(&o.deployments, "deployments", 5, "how many Deployments --workloads creates")
-	flags.Float64Var(&o.churn, "churn", 0, "change the sample objects so many times a second (implies --workloads)")
+	flags.IntVar(&o.deployments, "deployments", 5, "number of Deployments that --workloads creates")
+	flags.Float64Var(&o.churn, "churn", 0, "changes of sample objects per second (implies --workloads)")
 	if err := parse(flags, args); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (o upOptions) run(ctx context.Context, out, log io.Writer) (err error) {
 	return o.runUntilDone(ctx, plane, log)
 }
 
-// printUsage says how to use the plane.
+// printUsage prints how to use the plane.
 func (o upOptions) printUsage(out io.Writer, plane *controlplane.Plane) {
 	fmt.Fprintf(out, `
   export KUBECONFIG=%s
@@ -68,8 +68,8 @@ Ctrl-C stops the plane and removes it.
 `, plane.Kubeconfig(), plane.URL, plane.Dir, o.name)
 }
 
-// runUntilDone stays until the user ends it, or until a process of the plane or the
-// work on the sample objects fails.
+// runUntilDone runs until ctx ends, or until a process of the plane or the work on the sample
+// objects fails.
 func (o upOptions) runUntilDone(ctx context.Context, plane *controlplane.Plane, log io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	workloadsDone := make(chan struct{})
@@ -86,14 +86,14 @@ func (o upOptions) runUntilDone(ctx context.Context, plane *controlplane.Plane, 
 	return errors.Join(err, workloadErr)
 }
 
-// runWorkloads creates and churns the workloads that were asked for.
+// runWorkloads creates and changes the sample objects.
 func (o upOptions) runWorkloads(ctx context.Context, plane *controlplane.Plane, log io.Writer) error {
 	if !o.workloads && o.churn <= 0 {
 		return nil
 	}
 	workloads := controlplane.Workloads{Deployments: o.deployments}
 	if err := plane.CreateWorkloads(ctx, workloads); err != nil {
-		if ctx.Err() != nil { // the user was faster
+		if ctx.Err() != nil { // interrupted by the user
 			return nil
 		}
 		return err
@@ -107,8 +107,7 @@ func (o upOptions) runWorkloads(ctx context.Context, plane *controlplane.Plane, 
 	return err
 }
 
-// waitForExit waits for the end of the context, or fails with a process of the
-// plane.
+// waitForExit waits until ctx ends, or fails if a process of the plane exits.
 func waitForExit(ctx context.Context, plane *controlplane.Plane) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

@@ -1,4 +1,4 @@
-package operate
+package apply
 
 import (
 	"maps"
@@ -8,9 +8,9 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// pickFields returns the part of a value that fields name and others do not, and whether there
-// is any. A name begins with f: for a member, k: for the element of a list that has these members,
-// v: for the element that is this value. What names nothing below it is whole.
+// pickFields returns the part of a value that is named by fields and not by others, and whether
+// there is one. Names begin with f: for a member, k: for the list element with these members, and
+// v: for the list element with this value. A name without names below it means the whole value.
 func pickFields(value any, fields, others object) (any, bool) {
 	if isLeaf(fields) {
 		return value, others == nil
@@ -24,7 +24,7 @@ func pickFields(value any, fields, others object) (any, bool) {
 	return value, true
 }
 
-// isLeaf reports whether fields name a value as a whole.
+// isLeaf reports whether fields mean the whole value.
 func isLeaf(fields object) bool {
 	_, self := fields["."]
 	return len(fields) == 0 || len(fields) == 1 && self
@@ -73,13 +73,13 @@ func pickElement(element any, path string, fields, others object) (any, bool) {
 	}
 	merged := object{}
 	if pickedValue, ok := pickFields(o, fields, others); ok {
-		maps.Copy(merged, pickedValue.(object)) // of an object it is one
+		maps.Copy(merged, pickedValue.(object)) // pickFields returns an object for an object
 	}
-	maps.Copy(merged, parseKeyFields(path)) // a merge needs them, owned or not
+	maps.Copy(merged, parseKeyFields(path)) // a merge needs the keys, owned or not
 	return merged, true
 }
 
-// parseKeyFields are the members that make the element of a list known.
+// parseKeyFields returns the members that identify a list element.
 func parseKeyFields(path string) object {
 	literal, isKey := strings.CutPrefix(path, "k:")
 	var keys object
@@ -89,7 +89,7 @@ func parseKeyFields(path string) object {
 	return keys
 }
 
-// matchesPathElement reports whether an element of a list is the one that a path means.
+// matchesPathElement reports whether path means this list element.
 func matchesPathElement(element any, path string) bool {
 	if literal, isValue := strings.CutPrefix(path, "v:"); isValue {
 		var value any
@@ -116,8 +116,8 @@ func findElement(list []any, path string) (any, bool) {
 	return list[i], true
 }
 
-// findManifestElement finds the element of a manifest's list that a path means; -1 for none. It may
-// leave out members that have a default, as the protocol of a port.
+// findManifestElement returns the index of the element that path means in a list of a manifest, -1
+// for none. The element may lack keys that have a default, for example the protocol of a port.
 func findManifestElement(list []any, path string) int {
 	keys := parseKeyFields(path)
 	return slices.IndexFunc(list, func(element any) bool {
@@ -137,7 +137,7 @@ func findManifestElement(list []any, path string) int {
 	})
 }
 
-// scalar returns a value that can be compared, nil for others.
+// scalar returns v if it can be compared by ==, otherwise nil.
 func scalar(v any) any {
 	switch v.(type) {
 	case string, bool, int64, float64:

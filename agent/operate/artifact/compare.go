@@ -1,4 +1,4 @@
-package operate
+package artifact
 
 import (
 	"bytes"
@@ -7,35 +7,39 @@ import (
 	"maps"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// comparison tells which objects a manifest made.
+// comparison finds out which candidates were made from a manifest.
 type comparison struct {
-	operator *Operator
-	path     resourcePath
-	manifest manifest
-	digests  map[string][]byte // of the manifest, by rounds and salt
+	Chooser
+	digests map[string][]byte // of the manifest, by rounds and salt
 }
 
-var configMapKind = vedette.Kind{Name: "ConfigMap"}
+// object is a JSON object. Whole numbers in it are int64.
+type object = map[string]any
 
-// matches reports whether an object was made from the manifest: by what kubectl
-// wrote of its manifest, or else by the digest that we did. A ConfigMap that has
-// neither is its manifest.
-func (c *comparison) matches(ctx context.Context, x candidate) (bool, error) {
+var (
+	configMapKind = vedette.Kind{Name: "ConfigMap"}
+	secretKind    = vedette.Kind{Name: "Secret"}
+)
+
+// matches reports whether an object was made from the manifest. It compares the last-applied
+// annotation, or else our digest, or else the ConfigMap itself.
+func (c *comparison) matches(ctx context.Context, x Candidate) (bool, error) {
 	switch {
 	case len(x.lastApplied) > 0:
-		return sameContent(c.manifest.object, x.lastApplied), nil
+		return sameContent(c.Manifest.Object, x.lastApplied), nil
 	case len(x.digest) > 0:
 		return c.matchesDigest(ctx, x.digest)
-	case c.path.Kind == configMapKind:
+	case c.Series.Kind == configMapKind:
 		return c.matchesConfigMap(ctx, x.name)
 	}
 	return false, nil
 }
 
-// matchesDigest compares with a digest. It takes time on purpose, so that it looks at
-// the deadline first, and derives once for all objects that share a salt.
+// matchesDigest compares with a digest. Deriving one is slow on purpose, so it is done once for all
+// candidates that share a salt, and not after the deadline.
 func (c *comparison) matchesDigest(ctx context.Context, annotation sensitiveBytes) (bool, error) {
 	d, ok := parseDigest(annotation)
 	if !ok {
@@ -46,33 +50,27 @@ func (c *comparison) matchesDigest(ctx context.Context, annotation sensitiveByte
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		c.digests[key] = d.sum(c.manifest)
+		c.digests[key] = d.sum(c.Manifest)
 	}
 	return d.matches(c.digests[key]), nil
 }
 
-// matchesConfigMap reads a ConfigMap and compares what it holds.
 func (c *comparison) matchesConfigMap(ctx context.Context, name string) (bool, error) {
-	p := c.path
-	p.name = name
-	raw, _, err := c.operator.do(ctx, p, request{})
-	if isNotFound(err) { // deleted meanwhile
-		return false, nil
-	}
-	if err != nil {
+	raw, found, err := c.ReadConfigMap(ctx, name)
+	if !found || err != nil { // it may have been deleted meanwhile
 		return false, err
 	}
 	var existing, desired configData
 	if err := json.Unmarshal(raw, &existing); err != nil {
-		return false, vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense%s", p.key(), syntaxErrorOffset(err))
+		return false, vedette.Errorf(vedette.Unavailable, "the cluster's response for %s is invalid%s", vedette.Key{Kind: c.Series.Kind, Namespace: c.Series.Namespace, Name: name}, manifest.SyntaxErrorOffset(err))
 	}
-	if json.Unmarshal(c.manifest.encode(), &desired) != nil {
-		return false, nil // which the API server will say of it too
+	if json.Unmarshal(c.Manifest.Encode(), &desired) != nil {
+		return false, nil // the API server will reject it
 	}
 	return existing.equal(desired), nil
 }
 
-// configData is what a ConfigMap holds.
+// configData is the content of a ConfigMap.
 type configData struct {
 	Data       map[string]string
 	BinaryData map[string][]byte
@@ -83,9 +81,9 @@ func (d configData) equal(other configData) bool {
 	return maps.Equal(d.Data, other.Data) && maps.EqualFunc(d.BinaryData, other.BinaryData, bytes.Equal) && d.Immutable == other.Immutable
 }
 
-// sameContent reports whether a manifest equals one that is written as JSON, but
-// for its metadata. It clears what it decodes of the latter, which may be a
-// Secret's, and leaves the text itself to the caller.
+// sameContent reports whether a manifest equals a stored one, in JSON, apart from their metadata.
+// It clears what it decodes of the stored one, which may be the data of a Secret, but not stored
+// itself.
 func sameContent(m object, stored []byte) bool {
 	m = maps.Clone(m)
 	delete(m, "metadata")
@@ -112,7 +110,7 @@ func sameMembers(o object, members map[string]json.RawMessage) bool {
 	return true
 }
 
-// sameValue compares numbers by value: 1 is 1.0.
+// sameValue compares numbers by value: 1 equals 1.0.
 func sameValue(value any, raw []byte) bool {
 	switch v := value.(type) {
 	case object:
@@ -162,8 +160,8 @@ func sameNumber(n float64, raw []byte) bool {
 	return json.Unmarshal(raw, &f) == nil && f != nil && *f == n
 }
 
-// sameInteger tells whole numbers apart that are one as a float64. What is not
-// written as a whole number was compared as one.
+// sameInteger compares integers that may be equal as float64 only. It returns true if raw is not
+// written as an integer, because sameNumber has compared it.
 func sameInteger(n int64, raw []byte) bool {
 	var i int64
 	return json.Unmarshal(raw, &i) != nil || i == n

@@ -1,4 +1,4 @@
-package operate
+package apply
 
 import (
 	"fmt"
@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// mergeRules say how the values of one type merge. They are what a strategic merge patch
-// needs of an OpenAPI document, and a small part of it: the whole takes megabytes, and
-// each look into it a kilobyte.
+// mergeRules are the rules by which values of one type merge. They are the small part of an
+// OpenAPI document that a strategic merge patch needs. The document itself is not kept, because it
+// takes megabytes, and each lookup in it allocates a kilobyte.
 type mergeRules struct {
-	fields map[string]*fieldRules // nil for what has no members by name
+	fields map[string]*fieldRules // nil for a type without named members
 }
 
-// fieldRules is one member of a type.
+// fieldRules are the rules of one member of a type.
 type fieldRules struct {
 	meta          strategicpatch.PatchMeta
-	value         *mergeRules // of what stands there
-	element       *mergeRules // of one of its elements, where it is a list
-	unresolvedRef string      // the reference that leads nowhere; empty for none
+	value         *mergeRules // of the member's value
+	element       *mergeRules // of one element, if the value is a list
+	unresolvedRef string      // the reference whose target is missing; empty for none
 }
 
 var _ strategicpatch.LookupPatchMeta = (*mergeRules)(nil)
@@ -42,21 +42,21 @@ func (r *mergeRules) LookupPatchMetadataForSlice(key string) (strategicpatch.Loo
 	return f.element, f.meta, nil
 }
 
-// Name implements strategicpatch.LookupPatchMeta, which has it for its texts.
+// Name implements strategicpatch.LookupPatchMeta, which uses it in messages.
 func (r *mergeRules) Name() string { return "object" }
 
 func (r *mergeRules) lookup(key string) (*fieldRules, error) {
 	f := r.fields[key]
 	switch {
 	case f == nil:
-		return nil, fmt.Errorf("the API has no field %q there", key)
+		return nil, fmt.Errorf("the API has no such field: %q", key)
 	case f.unresolvedRef != "":
-		return nil, fmt.Errorf("the API describes field %q by %s, and that nowhere", key, f.unresolvedRef)
+		return nil, fmt.Errorf("the API describes field %q by %s, which its OpenAPI document does not define", key, f.unresolvedRef)
 	}
 	return f, nil
 }
 
-// openAPISchema is the part of a type's OpenAPI v3 schema that rules are made of.
+// openAPISchema is the part of a type's OpenAPI v3 schema from which the rules are built.
 type openAPISchema struct {
 	Ref        string                    `json:"$ref"`
 	AllOf      []*openAPISchema          `json:"allOf"`
@@ -67,13 +67,14 @@ type openAPISchema struct {
 	Kinds      []groupVersionKind        `json:"x-kubernetes-group-version-kind"`
 }
 
-// ruleBuilder makes rules of the types of one document, each once: some hold themselves.
+// ruleBuilder builds the rules of the types of one document. It builds each type once, because
+// some are recursive.
 type ruleBuilder struct {
 	types map[string]*openAPISchema
 	built map[*openAPISchema]*mergeRules
 }
 
-// noRules are the rules of what has no members by name.
+// noRules are the rules of a type without named members.
 var noRules = &mergeRules{}
 
 func (b *ruleBuilder) rulesFor(d *openAPISchema) *mergeRules {
@@ -93,7 +94,7 @@ func (b *ruleBuilder) rulesFor(d *openAPISchema) *mergeRules {
 	return r
 }
 
-// atomicField is a field whose values are replaced as a whole.
+// atomicField is a field whose value is replaced as a whole. Most fields share it.
 var atomicField = &fieldRules{value: noRules, element: noRules}
 
 func (b *ruleBuilder) fieldRulesFor(d *openAPISchema) *fieldRules {
@@ -122,8 +123,8 @@ func (b *ruleBuilder) fieldRulesFor(d *openAPISchema) *fieldRules {
 	return &f
 }
 
-// resolve follows a reference, which a schema with more to say than that wraps in
-// allOf. It reports false, and who refers, where that leads nowhere.
+// resolve follows a reference. A schema that has more than a reference wraps it in allOf. If the
+// target is missing, resolve returns the schema that refers to it, and false.
 func (b *ruleBuilder) resolve(d *openAPISchema) (*openAPISchema, bool) {
 	if len(d.AllOf) > 0 && d.AllOf[0] != nil {
 		d = d.AllOf[0]

@@ -1,57 +1,59 @@
-package operate
+package apply
 
 import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// mergeInputs are what was applied last and what is wanted now, which differ in what a merge
-// takes away. What was applied last stands in the annotation. Where that is missing, the
-// managed fields of server-side applies tell it, and what others own is spared. kubectl
-// lacks this: its client-side apply leaves behind what a server-side apply wrote and the
-// manifest no longer says.
-func (o *Operator) mergeInputs(p resourcePath, current *liveObject, desired annotatedManifest) (original, modified []byte, err error) {
-	if current.lastApplied != "" {
-		return []byte(current.lastApplied), desired.raw, nil
+// inputs returns what was applied last and what is desired, whose difference the merge removes.
+// What was applied last is the annotation. If the object has none, the managed fields of
+// server-side applies replace it, and what other managers own is kept. kubectl lacks this: its
+// client-side apply leaves the fields that a server-side apply wrote and the manifest dropped.
+func (t ThreeWayMerge) inputs() (original, modified []byte, err error) {
+	if t.LastApplied != "" {
+		return []byte(t.LastApplied), t.Desired.raw, nil
 	}
-	tree, err := parseObject(current.raw, "object")
+	tree, err := manifest.ParseObject(t.Live, "object")
 	if err != nil {
-		return nil, nil, decodeError(p, err)
+		return nil, nil, vedette.Errorf(vedette.Unavailable, "the cluster's response for %s is invalid: %w", t.Key, err)
 	}
-	owned := ownershipOf(tree, o.cfg.Manager)
+	owned := ownershipOf(tree, t.Manager)
 	if owned.applied == nil {
-		return nil, desired.raw, nil
+		return nil, t.Desired.raw, nil
 	}
-	desiredTree, err := parseObject(desired.raw, "manifest")
+	desired, err := manifest.ParseObject(t.Desired.raw, "manifest")
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.isSecret() { // read as metadata only
+	isSecret := t.Key.Kind == secretKind
+	if isSecret {
 		owned.addDataKeys(tree)
 	}
-	original = manifest{object: owned.original(tree)}.encode()
-	if p.isSecret() {
-		tree["data"] = object{} // what others own of it must not be written
+	original = manifest.Manifest{Object: owned.original(tree)}.Encode()
+	if isSecret {
+		tree["data"] = object{} // the values that others own are unknown, and must not be overwritten
 	}
-	owned.keepOthers(desiredTree, tree)
-	return original, manifest{object: desiredTree}.encode(), nil
+	owned.keepOthers(desired, tree)
+	return original, manifest.Manifest{Object: desired}.Encode(), nil
 }
 
-// ownership is what the managed fields of an object say of one manager and of all
-// others. Both are as in fieldsV1.
+// ownership splits the managed fields of an object into those of one manager and those of all
+// others. Both have the form of fieldsV1.
 type ownership struct {
-	applied object // what the manager applied server-side; nil for nothing
-	others  object // what anybody else owns; that may be the same
+	applied object // by the manager, server-side; nil for nothing
+	others  object // owned by others; may overlap with applied
 }
 
-// ownershipOf reads the managed fields of an object.
 func ownershipOf(tree object, manager string) ownership {
 	var o ownership
-	entries, _ := nested(tree, "metadata", "managedFields").([]any)
+	entries, _ := manifest.Nested(tree, "metadata", "managedFields").([]any)
 	for _, entry := range entries {
-		fields, _ := nested(entry, "fieldsV1").(object)
-		if nestedString(entry, "manager") == manager && nestedString(entry, "operation") == "Apply" && nestedString(entry, "subresource") == "" {
+		fields, _ := manifest.Nested(entry, "fieldsV1").(object)
+		if manifest.NestedString(entry, "manager") == manager && manifest.NestedString(entry, "operation") == "Apply" && manifest.NestedString(entry, "subresource") == "" {
 			o.applied = unionFields(o.applied, fields)
 		} else {
 			o.others = unionFields(o.others, fields)
@@ -71,7 +73,7 @@ func unionFields(a, b object) object {
 		existing, _ := a[path].(object)
 		merged[path] = unionFields(existing, inner)
 	}
-	if len(a) == 0 || len(b) == 0 { // one of them owns the value itself
+	if len(a) == 0 || len(b) == 0 { // one of them owns the value as a whole
 		merged["."] = object{}
 	}
 	return merged
@@ -84,16 +86,15 @@ func firstNonNil(a, b object) object {
 	return b
 }
 
-// original is the part of an object that the manager applied and nobody else owns: what
-// a manifest that does not say it any more takes away. A granular map that was applied
-// empty looks in the managed fields as one that is owned as a whole; that others own
-// something in it tells the difference.
+// original returns the part of an object that the manager applied and no other manager owns. If
+// the manifest no longer has it, the merge removes it. In managed fields, a granular map that was
+// applied empty looks like a map that is owned as a whole; it is granular if others own members.
 func (o ownership) original(tree object) object {
 	return pickMembers(tree, o.applied, o.others)
 }
 
-// addDataKeys puts the keys of a Secret's data into one that was read without, as far as
-// the managed fields name them. To take them away their names suffice.
+// addDataKeys adds the data keys of a Secret that was read as metadata, as far as the managed
+// fields name them. Values are not needed, because a patch removes members by name.
 func (o ownership) addDataKeys(tree object) {
 	fields, _ := o.applied["f:data"].(object)
 	data := object{}
@@ -105,9 +106,8 @@ func (o ownership) addDataKeys(tree object) {
 	tree["data"] = data
 }
 
-// keepOthers adds to a manifest what others own of the maps and list elements that it no
-// longer has. A merge would take them away as a whole; so it takes only what was the
-// manager's own. What is added stands in the live object already.
+// keepOthers adds to a manifest what others own in maps and list elements that it no longer has.
+// Without it, the merge would remove these as a whole. All that it adds is in the live object.
 func (o ownership) keepOthers(desired, live object) {
 	keepOthersMembers(desired, live, o.applied, o.others)
 }
@@ -131,7 +131,7 @@ func keepOthersMembers(desired, live, applied, others object) {
 	}
 }
 
-// keepOthersIn goes on where the manifest has the value too.
+// keepOthersIn continues in a value that the manifest has too.
 func keepOthersIn(desired, live any, applied, others object) any {
 	switch w := desired.(type) {
 	case object:
@@ -167,7 +167,7 @@ func keepOthersElements(desired, live []any, applied, others object) []any {
 	return desired
 }
 
-// othersPartOf is the part of a map or a list that others own; nil of anything else.
+// othersPartOf returns the part of a map or list that others own, nil for other values.
 func othersPartOf(value any, others object) any {
 	switch v := value.(type) {
 	case object:
