@@ -100,8 +100,7 @@ type APIResourceList struct {
 	}
 }
 
-// Kinds returns the kinds of the list whose verbs include accepts. It leaves out
-// subresources.
+// Kinds returns the kinds of the list whose verbs include accepts, without subresources.
 func (l APIResourceList) Kinds(group, version string, include func(verbs []string) bool) []vedette.Resource {
 	var resources []vedette.Resource
 	for _, r := range l.Resources {
