@@ -16,20 +16,20 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Access says how to reach a cluster. The first of InCluster, KubeconfigContents
-// and KubeconfigFile that is set counts, as in Clouddriver; with none of them it is
-// the kubeconfig that kubectl would use.
+// Access describes how to reach a cluster. The first of InCluster, KubeconfigContents
+// and KubeconfigFile that is set is used, as in Clouddriver. If none is set, the
+// kubeconfig of kubectl is used.
 type Access struct {
 	KubeconfigFile     string
 	KubeconfigContents []byte
 	Context            string // empty for the kubeconfig's current-context
-	InCluster          bool   // the service account of the pod that this runs in
-	ServiceAccountDir  string // where InCluster finds it; empty for where Kubernetes mounts it
+	InCluster          bool   // use the service account of the agent's pod
+	ServiceAccountDir  string // the directory of that service account; empty for the usual one
 	Insecure           bool   // do not verify the API server's certificate
-	NoProxy            bool   // go past HTTPS_PROXY and the kubeconfig's proxy-url
+	NoProxy            bool   // ignore HTTPS_PROXY and the kubeconfig's proxy-url
 }
 
-// restConfig reads what a says. Nothing is dialled.
+// restConfig reads the files that a names. It does not dial.
 func (a Access) restConfig() (*rest.Config, error) {
 	cfg, err := a.load()
 	if err != nil {
@@ -51,9 +51,9 @@ func (a Access) load() (*rest.Config, error) {
 	case len(a.KubeconfigContents) > 0:
 		raw, err := clientcmd.Load(a.KubeconfigContents)
 		if err != nil {
-			return nil, vedette.Errorf(vedette.Invalid, "read the kubeconfig's contents: %w", err)
+			return nil, vedette.Errorf(vedette.Invalid, "read kubeconfigContents: %w", err)
 		}
-		return a.selectContext(*raw, "the kubeconfig given")
+		return a.selectContext(*raw, "kubeconfigContents")
 	case a.KubeconfigFile != "":
 		return a.loadFile(a.KubeconfigFile)
 	}
@@ -66,17 +66,17 @@ func (a Access) load() (*rest.Config, error) {
 
 func (a Access) loadFile(file string) (*rest.Config, error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return nil, vedette.Errorf(vedette.Invalid, "there is no kubeconfig file %s: %w", file, err)
+		return nil, vedette.Errorf(vedette.Invalid, "kubeconfig file %s does not exist: %w", file, err)
 	}
 	raw, err := kubeconfigs.load(file)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "read the kubeconfig file %s: %w", file, err)
+		return nil, vedette.Errorf(vedette.Invalid, "read kubeconfig file %s: %w", file, err)
 	}
-	return a.selectContext(*raw, "the kubeconfig file "+file)
+	return a.selectContext(*raw, "kubeconfig file "+file)
 }
 
-// Contexts returns the names of a kubeconfig's contexts, sorted, and its current
-// one. An empty file means the kubeconfig that kubectl would use.
+// Contexts returns the sorted names of a kubeconfig's contexts and the name of the
+// current one. If file is empty, it reads the kubeconfig of kubectl.
 func Contexts(file string) (names []string, current string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = file
@@ -87,19 +87,19 @@ func Contexts(file string) (names []string, current string, err error) {
 	return contextNames(*raw), raw.CurrentContext, nil
 }
 
-// selectContext takes one context of a kubeconfig.
+// selectContext returns the configuration of one context of a kubeconfig.
 func (a Access) selectContext(raw clientcmdapi.Config, source string) (*rest.Config, error) {
 	name := cmp.Or(a.Context, raw.CurrentContext)
 	names := contextNames(raw)
 	switch {
 	case len(names) == 0:
-		return nil, vedette.Errorf(vedette.Invalid, "%s holds no context", source)
+		return nil, vedette.Errorf(vedette.Invalid, "%s has no contexts", source)
 	case name == "" && len(names) == 1:
 		name = names[0]
 	case name == "":
-		return nil, vedette.Errorf(vedette.Invalid, "%s has no current-context: name one of its contexts (%s)", source, strings.Join(names, ", "))
+		return nil, vedette.Errorf(vedette.Invalid, "%s has no current-context: choose one of its contexts (%s)", source, strings.Join(names, ", "))
 	case raw.Contexts[name] == nil:
-		return nil, vedette.Errorf(vedette.Invalid, "%s has no context %q; it has %s", source, name, strings.Join(names, ", "))
+		return nil, vedette.Errorf(vedette.Invalid, "%s has no context %q: choose one of %s", source, name, strings.Join(names, ", "))
 	}
 	cfg, err := clientcmd.NewNonInteractiveClientConfig(singleContext(raw, name), name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {
@@ -117,18 +117,18 @@ func contextNames(raw clientcmdapi.Config) []string {
 	return names
 }
 
-// checkExec looks for the program that signs in, since its absence would
-// otherwise come to light as one failing feed after the other.
+// checkExec checks that the exec plugin can be run, because otherwise every feed
+// would fail with an error of its own.
 func checkExec(cfg *rest.Config) error {
 	if cfg.ExecProvider == nil {
 		return nil
 	}
 	if cfg.ExecProvider.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
-		return vedette.Errorf(vedette.Invalid, "the kubeconfig signs in by running %q: %w: use a token, a certificate or another program", cfg.ExecProvider.Command, errInteractive)
+		return vedette.Errorf(vedette.Invalid, "the kubeconfig uses exec plugin %q: %w: use a token, a certificate or another plugin", cfg.ExecProvider.Command, errInteractive)
 	}
 	if _, err := exec.LookPath(cfg.ExecProvider.Command); err != nil {
 		return vedette.Errorf(vedette.Invalid,
-			"the kubeconfig signs in by running %q, which can't be run here (%w): install it beside the agent, or use a token or a certificate",
+			"the kubeconfig uses exec plugin %q, which cannot be run here (%w): install it beside the agent, or use a token or a certificate",
 			cfg.ExecProvider.Command, err)
 	}
 	return nil

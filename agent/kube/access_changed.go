@@ -11,10 +11,10 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// AccessChanged reports whether the files that a says how to reach the cluster by now
-// say something else than when c was connected: another address, authority,
-// certificate, token or program. An error says why what stands there can't be used;
-// c goes on with what it has then. Files of tokens alone are read again anyway.
+// AccessChanged reports whether the files that a names have changed since Connect:
+// another address, CA, certificate, token or exec plugin. It returns an error if
+// the new content cannot be used; c then keeps the credentials that it has. Changes of
+// token files do not count, because client-go reads these again by itself.
 func (c *Cluster) AccessChanged(a Access) (bool, error) {
 	cfg, err := a.restConfig()
 	if err != nil {
@@ -30,8 +30,7 @@ func (c *Cluster) AccessChanged(a Access) (bool, error) {
 	return true, nil
 }
 
-// digestAccess folds what counts of a configuration, and of the files that it names, into
-// a digest.
+// digestAccess returns a digest of a configuration and of the files that it names.
 func digestAccess(cfg *rest.Config) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
 	t := cfg.TLSClientConfig
@@ -50,7 +49,7 @@ func digestAccess(cfg *rest.Config) (digest [sha256.Size]byte, err error) {
 		}
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return digest, vedette.Errorf(vedette.Invalid, "read a file that the kubeconfig names: %w", err)
+			return digest, vedette.Errorf(vedette.Invalid, "read a file named in the kubeconfig: %w", err)
 		}
 		fmt.Fprintf(sum, "%q %x", file, sha256.Sum256(content))
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestServiceAccountTakesPrecedence holds that serviceAccount wins over a kubeconfig, as
-// documented and as in Clouddriver.
+// TestServiceAccountTakesPrecedence checks that serviceAccount takes precedence over a
+// kubeconfig, as in Clouddriver.
 func TestServiceAccountTakesPrecedence(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
@@ -24,7 +24,7 @@ func TestServiceAccountTakesPrecedence(t *testing.T) {
 			a.InCluster, a.ServiceAccountDir = inCluster, dir
 			want := map[bool]string{false: "https://elsewhere", true: "https://10.0.0.1:443"}[inCluster]
 			if cfg, err := a.restConfig(); err != nil || cfg.Host != want {
-				t.Errorf("serviceAccount %t: %v, %v; want %s", inCluster, cfg, err, want)
+				t.Errorf("serviceAccount %t: got %v, %v, want host %s", inCluster, cfg, err, want)
 			}
 		}
 	}

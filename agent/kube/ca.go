@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// certificateSubjects names the certificates of a PEM bundle: ` (CN=kubernetes)`, or
-// nothing where there are none.
+// certificateSubjects lists the subjects of the certificates in a PEM bundle, for
+// example " (CN=kubernetes)". It returns "" if there are none.
 func certificateSubjects(bundle []byte) string {
 	var names []string
 	for {

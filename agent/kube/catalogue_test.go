@@ -26,12 +26,11 @@ func TestCatalogueUsesPreferredVersionServingKind(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if want := []string{"broken", "stale"}; !slices.Equal(cat.UnknownGroups, want) {
-		t.Errorf("unknown: got %v, want %v", cat.UnknownGroups, want)
+		t.Errorf("unknown groups: got %v, want %v", cat.UnknownGroups, want)
 	}
 }
 
-// FuzzReadGroups reads discovery documents as an API server of any sort might
-// send them.
+// FuzzReadGroups reads arbitrary discovery documents.
 func FuzzReadGroups(f *testing.F) {
 	f.Add(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"deployments","responseKind":{"kind":"Deployment"},"scope":"Namespaced","verbs":["list","watch"]}]}]}]}`)
 	f.Add(`{"items":[{"metadata":{"name":"x"},"versions":[{"resources":[{"resource":"a","responseKind":null,"verbs":["list","watch"]}]}]}]}`)
@@ -39,11 +38,11 @@ func FuzzReadGroups(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc string) {
 		groups, err := readGroups(strings.NewReader(doc))
 		if err == nil && !json.Valid([]byte(doc)) && len(groups) == 0 && strings.TrimSpace(doc)[0] != '{' {
-			t.Errorf("%q passed as discovery", doc)
+			t.Errorf("%q: got no error, want one", doc)
 		}
 		for _, r := range newCatalogue(groups).Resources {
 			if r.Kind.Name == "" || r.Plural == "" {
-				t.Errorf("a resource without a name of %q", doc)
+				t.Errorf("%q: got a resource without a name", doc)
 			}
 		}
 	})

@@ -25,6 +25,10 @@ type Options struct {
 	// ProgressTimeout bounds all pauses within such a response together; 30 s if 0. Each
 	// 4 KiB of data give one second back.
 	ProgressTimeout time.Duration
+	// WipeTLSBuffers zeroes the buffers of crypto/tls that held the metadata of Secrets.
+	// It relies on unexported fields of crypto/tls. If a Go release changes them, Secrets
+	// are not read anymore (ErrCannotWipe).
+	WipeTLSBuffers bool
 }
 
 func (o Options) withDefaults() Options {
@@ -47,6 +51,7 @@ type Cluster struct {
 	base         *url.URL
 	opts         Options
 	accessDigest [sha256.Size]byte // of cfg and the files that it names
+	wipe         *tlsWiper         // nil without Options.WipeTLSBuffers
 
 	exec   *execAuthenticator // nil if the kubeconfig has no exec plugin
 	cancel context.CancelFunc // ends the exec plugin
@@ -79,6 +84,9 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{cfg: cfg, base: base, opts: opts, accessDigest: digest}
+	if opts.WipeTLSBuffers {
+		c.wipe = newTLSWiper()
+	}
 	if err := c.prepareExec(); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "read the exec plugin of the kubeconfig for %s: %w", base, err)
 	}

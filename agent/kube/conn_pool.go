@@ -13,14 +13,14 @@ type pooledConn struct {
 	rt      http.RoundTripper
 	streams int
 	retired bool
-	// connecting is held by a request that finds no connection, so that a dozen
-	// feeds that begin together shake hands once and not a dozen times.
+	// connecting is held by a request that finds no connection, so that a dozen feeds
+	// that start together do one TLS handshake instead of a dozen.
 	connecting chan struct{}
-	connected  atomic.Bool // the last request got an answer
+	connected  atomic.Bool // the last request got a response
 }
 
-// connPool spreads watches over connections. An API server refuses streams beyond
-// 100 to 250 per connection; the watch that waits for one would look alive.
+// connPool distributes watches over connections, because an API server accepts only 100
+// to 250 streams per connection. A watch that waits for a stream would look alive.
 type connPool struct {
 	maxStreams   int
 	newTransport func() (*http.Transport, http.RoundTripper, error)
@@ -29,7 +29,7 @@ type connPool struct {
 	conns []*pooledConn
 }
 
-// acquire returns a lane with room, and counts the caller in.
+// acquire returns a connection with a free stream. The caller must release it.
 func (l *connPool) acquire() (*pooledConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *connPool) acquire() (*pooledConn, error) {
 	return conn, nil
 }
 
-// release counts the caller out. The last one out of an old lane closes it.
+// release gives a stream back. It closes a retired connection with its last stream.
 func (l *connPool) release(conn *pooledConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *connPool) release(conn *pooledConn) {
 	}
 }
 
-// retireAll lets every new watch go over a new connection.
+// retireAll makes every new watch use a new connection.
 func (l *connPool) retireAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +69,8 @@ func (l *connPool) retireAll() {
 	l.conns = nil
 }
 
-// roundTrip sends a request over the lane. Where there may be no connection,
-// others wait until the answer's head says that there is one.
+// roundTrip sends a request over the connection. While there may be no connection, other
+// requests wait until the response header shows that there is one.
 func (c *pooledConn) roundTrip(req *http.Request) (*http.Response, error) {
 	if !c.connected.Load() {
 		select {

@@ -15,27 +15,27 @@ import (
 	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
-// Catalogue is what an API server serves that can be listed and watched.
+// Catalogue lists the kinds of an API server that can be listed and watched.
 type Catalogue struct {
 	Resources []vedette.Resource // by group and kind, one version of each
-	// UnknownGroups are those whose own API server does not answer, or whose
+	// UnknownGroups are the API groups whose own API server does not respond, or whose
 	// part of the discovery could not be read.
 	UnknownGroups []string
 }
 
-// discoveryTimeout is how long it may take to ask an API server what it serves, or who
-// it is. Old ones are asked a hundred things, one after the other.
+// discoveryTimeout bounds discovery and identification, which take about a hundred
+// requests, one after the other, with API servers before 1.26.
 const discoveryTimeout = 5 * time.Minute
 
-var errDiscoveryTimeout = errors.New("it took longer than 5 minutes to ask, in many requests")
+var errDiscoveryTimeout = errors.New("discovery took longer than 5 minutes")
 
 const (
 	acceptGroups   = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 	groupDiscovery = "APIGroupDiscoveryList"
 )
 
-// discoveryCache keeps the last answers of /api and /apis, so that asking again
-// costs the API server an ETag's comparison. Guarded by Cluster.mu.
+// discoveryCache keeps the last responses of /api and /apis, so that the next discovery
+// costs the API server only the comparison of an ETag. Guarded by Cluster.mu.
 type discoveryCache map[string]*cachedDiscovery
 
 type cachedDiscovery struct {
@@ -43,10 +43,10 @@ type cachedDiscovery struct {
 	groups []group
 }
 
-// group is one API group as the API server tells it.
+// group is one API group.
 type group struct {
 	Name     string
-	Versions []groupVersion // best first
+	Versions []groupVersion // preferred version first
 	Unknown  bool
 }
 
@@ -56,8 +56,8 @@ type groupVersion struct {
 	Stale     bool
 }
 
-// Discover asks what the API server serves. A group that can't be read is named
-// in UnknownGroups and takes nothing else with it.
+// Discover returns the kinds that the API server serves. A group that cannot be read is
+// listed in UnknownGroups and does not affect other groups.
 func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errDiscoveryTimeout)
 	defer cancel()
@@ -76,11 +76,11 @@ func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
 	return cat, nil
 }
 
-// maxKinds bounds the kinds of a cluster, each of which may become a feed. The
-// biggest clusters have some 3,000.
+// maxKinds bounds the kinds of a cluster, each of which may become a feed. The largest
+// clusters have about 3,000.
 const maxKinds = 10_000
 
-// causeOf returns why ctx ended where that says more than err.
+// causeOf returns the cause of ctx if that explains more than err.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause == errDiscoveryTimeout {
 		return cause
@@ -88,8 +88,8 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// discoverRoot reads one of the two roots: aggregated where the API server is
-// 1.26 or later, else a request per group and version.
+// discoverRoot reads /api or /apis. API servers of 1.26 and later return everything in
+// one document; older ones need a request per group and version.
 func (c *Cluster) discoverRoot(ctx context.Context, path string) ([]group, error) {
 	c.mu.Lock()
 	last := c.discoveryCache[path]
@@ -122,8 +122,8 @@ func (c *Cluster) discoverRoot(ctx context.Context, path string) ([]group, error
 	return groups, nil
 }
 
-// aggregatedGroup is the part of apidiscovery.k8s.io's APIGroupDiscovery that is
-// read; v2 and v2beta1 agree on it.
+// aggregatedGroup is the part of apidiscovery.k8s.io's APIGroupDiscovery that this
+// package reads. It is the same in v2 and v2beta1.
 type aggregatedGroup struct {
 	Metadata struct{ Name string }
 	Versions []struct {
@@ -140,8 +140,8 @@ type aggregatedGroup struct {
 	}
 }
 
-// readGroups decodes one group at a time: the whole document passes two
-// megabytes where operators abound. A group that makes no sense is unknown.
+// readGroups decodes one group at a time, because the whole document exceeds two
+// megabytes in clusters with many operators. A group that cannot be decoded is unknown.
 func readGroups(r io.Reader) ([]group, error) {
 	var groups []group
 	s := jsonstream.NewSplitter(limitReader(r, maxDiscoveryBytes), new(jsonstream.BufferPool), jsonstream.Options{})
@@ -157,7 +157,7 @@ func readGroups(r io.Reader) ([]group, error) {
 		groups = append(groups, a.group())
 		return nil
 	})
-	if errors.Is(err, jsonstream.ErrNoVersion) { // a discovery list has none
+	if errors.Is(err, jsonstream.ErrNoVersion) { // a discovery document has no resourceVersion
 		err = nil
 	}
 	return groups, err
@@ -186,8 +186,8 @@ func watchable(verbs []string) bool {
 	return slices.Contains(verbs, "list") && slices.Contains(verbs, "watch")
 }
 
-// newCatalogue chooses one version of each kind: the first, in the group's order,
-// that has it.
+// newCatalogue chooses one version of each kind: the first one, in the order of the
+// group, that serves it.
 func newCatalogue(groups []group) Catalogue {
 	var cat Catalogue
 	seen := map[vedette.Kind]bool{}

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxDiscoveryBytes bounds the documents that are read whole, and what is read of
-	// aggregated discovery: the biggest clusters have two or three megabytes.
+	// maxDiscoveryBytes bounds a discovery document. The largest clusters have two or three
+	// megabytes.
 	maxDiscoveryBytes = 8 << 20
-	// maxGroupVersions bounds the versions of groups that are asked for one by one.
+	// maxGroupVersions bounds the versions of groups, each of which takes a request.
 	maxGroupVersions = 2000
 )
 
-// legacyRoot is what an API server before 1.26 answers: APIVersions for /api and
-// an APIGroupList for /apis.
+// legacyRoot is the response of an API server before 1.26: APIVersions for /api and an
+// APIGroupList for /apis.
 type legacyRoot struct {
 	Kind     string
 	Versions []string
@@ -31,7 +31,7 @@ type legacyRoot struct {
 	}
 }
 
-// discoverLegacy reads each group and version by a request of its own.
+// discoverLegacy reads each group and version with a request of its own.
 func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reader) ([]group, error) {
 	var root legacyRoot
 	if err := decodeDocument(body, &root); err != nil {
@@ -42,7 +42,7 @@ func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reade
 		return []group{c.discoverGroup(ctx, "", path, root.Versions)}, nil
 	case "APIGroupList":
 	default:
-		return nil, fmt.Errorf("%w: a document of kind %q where the API groups were due", jsonstream.ErrMalformed, root.Kind)
+		return nil, fmt.Errorf("%w: got kind %q, want APIVersions or APIGroupList", jsonstream.ErrMalformed, root.Kind)
 	}
 	groups, requests := make([]group, 0, len(root.Groups)), 0
 	for _, g := range root.Groups {
@@ -60,12 +60,12 @@ func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reade
 	return groups, nil
 }
 
-// discoverGroup reads the versions of one group. A version that does not answer
-// makes the group unknown, and the others count.
+// discoverGroup reads the versions of one group. If one version cannot be read, the group
+// is unknown, and its other versions are used.
 func (c *Cluster) discoverGroup(ctx context.Context, name, path string, versions []string) group {
 	g := group{Name: name}
 	for _, version := range versions {
-		resources, err := c.discoverVersion(ctx, vedette.Kind{Group: name}, version, path+"/"+version)
+		resources, err := c.discoverVersion(ctx, name, version, path+"/"+version)
 		if err != nil {
 			g.Unknown = true
 			continue
@@ -75,9 +75,21 @@ func (c *Cluster) discoverGroup(ctx context.Context, name, path string, versions
 	return g
 }
 
-// apiResourceList is an APIResourceList.
-type apiResourceList struct {
-	Kind      string
+func (c *Cluster) discoverVersion(ctx context.Context, group, version, path string) ([]vedette.Resource, error) {
+	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: path, Accept: AcceptJSON})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var list APIResourceList
+	if err := decodeDocument(resp.Body, &list); err != nil {
+		return nil, err
+	}
+	return list.Kinds(group, version, watchable), nil
+}
+
+// APIResourceList is the part of a metav1.APIResourceList that this agent reads.
+type APIResourceList struct {
 	Resources []struct {
 		Name         string
 		SingularName string
@@ -88,29 +100,20 @@ type apiResourceList struct {
 	}
 }
 
-func (c *Cluster) discoverVersion(ctx context.Context, kind vedette.Kind, version, path string) ([]vedette.Resource, error) {
-	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: path, Accept: AcceptJSON})
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	var list apiResourceList
-	if err := decodeDocument(resp.Body, &list); err != nil {
-		return nil, err
-	}
+// Kinds returns the kinds of the list whose verbs include accepts, without subresources.
+func (l APIResourceList) Kinds(group, version string, include func(verbs []string) bool) []vedette.Resource {
 	var resources []vedette.Resource
-	for _, r := range list.Resources {
-		if strings.Contains(r.Name, "/") || !watchable(r.Verbs) {
+	for _, r := range l.Resources {
+		if strings.Contains(r.Name, "/") || !include(r.Verbs) {
 			continue
 		}
-		kind.Name = r.Kind
-		resources = append(resources, vedette.Resource{Kind: kind, Version: version, Plural: r.Name,
-			Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
+		resources = append(resources, vedette.Resource{Kind: vedette.Kind{Group: group, Name: r.Kind}, Version: version,
+			Plural: r.Name, Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
 	}
-	return resources, nil
+	return resources
 }
 
-// decodeDocument reads one document whole.
+// decodeDocument reads and decodes a whole document.
 func decodeDocument(r io.Reader, into any) error {
 	body, err := io.ReadAll(limitReader(r, maxDiscoveryBytes))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// newFakeAPI answers paths with documents, and all others with 503.
+// newFakeAPI serves documents by path, and 503 for other paths.
 func newFakeAPI(t *testing.T, documents map[string]string) *kube.Cluster {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func TestDiscoverLegacyServer(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if want := []string{"down.example.org", "junk.example.org"}; !slices.Equal(cat.UnknownGroups, want) {
-		t.Errorf("unknown: got %v, want %v", cat.UnknownGroups, want)
+		t.Errorf("unknown groups: got %v, want %v", cat.UnknownGroups, want)
 	}
 }
 
@@ -75,19 +75,19 @@ func TestDiscoverReportsMalformedGroupAsUnknown(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if want := []string{"bad", "stale"}; !slices.Equal(cat.UnknownGroups, want) {
-		t.Errorf("unknown: got %v, want %v", cat.UnknownGroups, want)
+		t.Errorf("unknown groups: got %v, want %v", cat.UnknownGroups, want)
 	}
 }
 
 func TestDiscoverErrors(t *testing.T) {
 	for why, documents := range map[string]map[string]string{
-		"nothing answers":       {},
-		"a page":                {"/api": "<html>", "/apis": "<html>"},
-		"a cut document":        {"/api": `{"kind":"APIVersions"}`, "/apis": `{"kind":"APIGroupDiscoveryList","items":[{"meta`},
-		"a document of no kind": {"/api": `{}`, "/apis": `{}`},
+		"no documents":            {},
+		"an HTML page":            {"/api": "<html>", "/apis": "<html>"},
+		"a truncated document":    {"/api": `{"kind":"APIVersions"}`, "/apis": `{"kind":"APIGroupDiscoveryList","items":[{"meta`},
+		"a document without kind": {"/api": `{}`, "/apis": `{}`},
 	} {
 		if cat, err := newFakeAPI(t, documents).Discover(t.Context()); err == nil {
-			t.Errorf("%s: got %v and no error", why, cat)
+			t.Errorf("%s: got %v, want an error", why, cat)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// Request is one request to an API server that is no watch of ours.
+// Request is a request of an operation.
 type Request struct {
 	Method      string // empty for GET
 	Path        string // below the API server's address, not escaped
@@ -21,23 +21,24 @@ type Request struct {
 	Accept      string // empty for JSON
 	ContentType string // of Body
 	Body        []byte // not changed; may be nil
-	// WipeBuffers asks over a connection of its own, whose buffers are zeroed as they
-	// are read: for Secrets, whose annotations may hold their data.
+	// WipeBuffers sends the request over a connection of its own, whose buffers are
+	// zeroed as they are read. Use it for Secrets, because their annotations may hold
+	// their data.
 	WipeBuffers bool
 }
 
-// interactiveTransport is the pool of connections for what people wait for. It is apart from
-// that of lists: a list whose sink is blocked fills its connection's window,
-// which would hold up whatever else came over it.
+// interactiveTransport holds the connections for requests that people wait for. Lists
+// use other connections, because a list whose reader is blocked fills the window of its
+// connection and would block these requests.
 type interactiveTransport struct {
 	connConfig *connConfig
 	base       *http.Transport
 	rt         http.RoundTripper
 }
 
-// Do sends a request that ends soon and returns the answer, whatever its
-// status. The caller closes the body. An error says in words what keeps the API
-// server from being reached. Credentials that are refused are read again, once.
+// Do sends a request whose response ends soon, and returns the response with any status.
+// The caller must close the body. If the API server rejects the credentials, Do reads
+// them again and retries once. Errors are explained as by Explain.
 func (c *Cluster) Do(ctx context.Context, r Request) (*http.Response, error) {
 	resp, err := c.do(ctx, r)
 	if err == nil && resp.StatusCode != http.StatusUnauthorized {
@@ -72,21 +73,23 @@ func (c *Cluster) do(ctx context.Context, r Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := rt.RoundTrip(req)
-	if err != nil && !connected.Load() && !r.WipeBuffers { // whose transport says so itself
+	if err != nil && !connected.Load() && !r.WipeBuffers { // secretTransport returns an unsentError itself
 		err = &unsentError{err}
 	}
 	return resp, err
 }
 
-// unsentError says that a request never left: there was no connection for it, or one
-// that broke before TLS was agreed upon, as behind a load balancer without API servers.
+// unsentError reports that a request was not sent because there was no connection, or
+// because the connection broke during the TLS handshake (for example behind a load balancer
+// without API servers).
 type unsentError struct{ error }
 
-// Unwrap returns what stood in the way.
+// Unwrap returns the cause.
 func (e *unsentError) Unwrap() error { return e.error }
 
-// Stream sends a request whose answer may last, over the connections of watches,
-// so that a reader who stops reading holds nobody up. The caller closes the body.
+// Stream sends a request whose response may last, over the connections of watches, so
+// that a caller who stops reading does not block other operations. The caller must close
+// the body.
 func (c *Cluster) Stream(ctx context.Context, r Request) (*http.Response, error) {
 	req, err := c.newDoRequest(ctx, r)
 	if err != nil {
@@ -99,7 +102,7 @@ func (c *Cluster) Stream(ctx context.Context, r Request) (*http.Response, error)
 	return resp, nil
 }
 
-// interactiveRoundTripper returns the pool that fits the credentials as they are now.
+// interactiveRoundTripper returns the transport for the current credentials.
 func (c *Cluster) interactiveRoundTripper() (http.RoundTripper, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,8 +143,8 @@ func (c *Cluster) newDoRequest(ctx context.Context, r Request) (*http.Request, e
 
 func methodOf(r Request) string { return cmp.Or(r.Method, http.MethodGet) }
 
-// MayHaveBeenSent reports whether a request whose error this is may have reached the API
-// server: false where no connection came about.
+// MayHaveBeenSent reports whether a request that failed with err may have reached the
+// API server. It is false if there was no connection.
 func MayHaveBeenSent(err error) bool {
 	var opErr *net.OpError
 	var dnsErr *net.DNSError

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// TestMayHaveBeenSent tells requests that may have reached an API server from those
-// that can't have.
+// TestMayHaveBeenSent checks which errors mean that a request cannot have reached the API
+// server.
 func TestMayHaveBeenSent(t *testing.T) {
 	broken := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	cert, ca := certificate(t, "kube", time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
@@ -26,7 +26,7 @@ func TestMayHaveBeenSent(t *testing.T) {
 		"nothing listens":                        {closedAddress(t), false},
 		"closed before TLS":                      {acceptAndClose(t, func(*net.TCPConn) {}), false},
 		"reset before TLS":                       {acceptAndClose(t, func(c *net.TCPConn) { _ = c.SetLinger(0) }), false},
-		"another answer than TLS":                {acceptAndClose(t, func(c *net.TCPConn) { _, _ = c.Write([]byte("HTTP/1.1 503 \r\n\r\n")) }), false},
+		"plain HTTP instead of TLS":              {acceptAndClose(t, func(c *net.TCPConn) { _, _ = c.Write([]byte("HTTP/1.1 503 \r\n\r\n")) }), false},
 		"no server behind the load balancer yet": {acceptAndClose(t, func(c *net.TCPConn) { _, _ = c.Read(make([]byte, 64)) }), false},
 	} {
 		t.Run(why, func(t *testing.T) {
@@ -37,17 +37,18 @@ func TestMayHaveBeenSent(t *testing.T) {
 				resp, err := c.Do(t.Context(), kube.Request{Method: http.MethodPost, Path: "/api/v1/namespaces", Body: []byte("{}"), WipeBuffers: wiped})
 				if err == nil {
 					resp.Body.Close()
-					t.Fatal("it was answered")
+					t.Fatal("got a response, want an error")
 				}
 				if kube.MayHaveBeenSent(err) != tt.sent {
-					t.Errorf("wiped %v: sent %v, want %v: %v", wiped, !tt.sent, tt.sent, err)
+					t.Errorf("wiped %v: got sent %v, want %v: %v", wiped, !tt.sent, tt.sent, err)
 				}
 			}
 		})
 	}
 }
 
-// TestLargeResponseHeaderIsRejected answers a request about a Secret with a head of two megabytes.
+// TestLargeResponseHeaderIsRejected responds to a request for Secrets with a header of two
+// megabytes.
 func TestLargeResponseHeaderIsRejected(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Long", strings.Repeat("a", 2<<20))
@@ -61,12 +62,12 @@ func TestLargeResponseHeaderIsRejected(t *testing.T) {
 	if err == nil {
 		resp.Body.Close()
 	}
-	if err == nil || !strings.Contains(err.Error(), "the head of the answer is longer than 1048576 bytes") {
-		t.Errorf("got %v", err)
+	if err == nil || !strings.Contains(err.Error(), "the response header is longer than 1048576 bytes") {
+		t.Errorf("got error %v, want one about the response header", err)
 	}
 }
 
-// acceptAndClose does something with each connection and closes it.
+// acceptAndClose returns an address whose connections are passed to handle and closed.
 func acceptAndClose(t *testing.T, handle func(*net.TCPConn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

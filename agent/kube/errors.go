@@ -99,6 +99,8 @@ func explainNetwork(err error, host string) error {
 	var recordErr tls.RecordHeaderError
 	text := err.Error()
 	switch {
+	case errors.Is(err, ErrCannotWipe):
+		return vedette.Errorf(vedette.Unavailable, "%s: %w", host, err)
 	case errors.As(err, &dnsErr):
 		return vedette.Errorf(vedette.Unavailable, "the host name in %s cannot be resolved: check the address and this machine's DNS (%w)", host, err)
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -25,7 +25,7 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// certificate makes a self-signed one for 127.0.0.1.
+// certificate returns a self-signed certificate for hosts.
 func certificate(t *testing.T, name string, until time.Time, hosts ...net.IP) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -37,7 +37,7 @@ func certificate(t *testing.T, name string, until time.Time, hosts ...net.IP) (t
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// tlsServer answers every request with a status and a body.
+// tlsServer returns the URL of a server with a fixed response. It uses TLS if cert is not nil.
 func tlsServer(t *testing.T, cert *tls.Certificate, code int, body string) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func serveTLS(t *testing.T, s *httptest.Server, cert tls.Certificate) {
 	s.StartTLS()
 }
 
-// silentServer accepts connections and says nothing.
+// silentServer returns an address that accepts connections and never responds.
 func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -117,11 +117,11 @@ func TestIdentifyErrors(t *testing.T) {
 			defer cancel()
 			_, _, err = c.Identify(ctx)
 			if vedette.KindOf(err) != tt.kind {
-				t.Errorf("got kind %q, want %q, of %v", vedette.KindOf(err), tt.kind, err)
+				t.Errorf("got kind %q, want %q: %v", vedette.KindOf(err), tt.kind, err)
 			}
 			for _, want := range tt.want {
 				if err != nil && !strings.Contains(err.Error(), want) {
-					t.Errorf("got %q, want it to say %q", err, want)
+					t.Errorf("got error %q, want it to contain %q", err, want)
 				}
 			}
 		})
@@ -144,29 +144,29 @@ func TestConnectErrors(t *testing.T) {
 		access kube.Access
 		want   string
 	}{
-		{"no such file", kube.Access{KubeconfigFile: dir + "/none"}, "there is no kubeconfig file " + dir + "/none"},
-		{"not YAML", kube.Access{KubeconfigFile: write("junk", "\x00{")}, "read the kubeconfig file"},
-		{"an empty one", kube.Access{KubeconfigFile: write("empty", "")}, "holds no context"},
-		{"no context chosen", kube.Access{KubeconfigFile: twoContexts}, "name one of its contexts (a, b)"},
-		{"an unknown context", kube.Access{KubeconfigFile: twoContexts, Context: "c"}, `has no context "c"; it has a, b`},
-		{"a program that is not there", kube.Access{KubeconfigContents: []byte(withUser("{exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-plugin, interactiveMode: Never}}"))}, `running "no-such-plugin"`},
-		{"a plugin that is gone from client-go", kube.Access{KubeconfigContents: []byte(withUser("{auth-provider: {name: gcp}}"))}, "gcp"},
-		{"a certificate that is none", kube.Access{KubeconfigContents: []byte(withUser("{client-certificate-data: eA==, client-key-data: eA==}"))}, "use the credentials for https://x"},
-		{"outside of a cluster", kube.Access{InCluster: true}, "serviceAccount works only inside of a cluster"},
+		{"missing file", kube.Access{KubeconfigFile: dir + "/none"}, "kubeconfig file " + dir + "/none does not exist"},
+		{"not YAML", kube.Access{KubeconfigFile: write("junk", "\x00{")}, "read kubeconfig file"},
+		{"empty file", kube.Access{KubeconfigFile: write("empty", "")}, "has no contexts"},
+		{"no context chosen", kube.Access{KubeconfigFile: twoContexts}, "choose one of its contexts (a, b)"},
+		{"an unknown context", kube.Access{KubeconfigFile: twoContexts, Context: "c"}, `has no context "c": choose one of a, b`},
+		{"missing exec plugin", kube.Access{KubeconfigContents: []byte(withUser("{exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-plugin, interactiveMode: Never}}"))}, `exec plugin "no-such-plugin"`},
+		{"a plugin that client-go no longer has", kube.Access{KubeconfigContents: []byte(withUser("{auth-provider: {name: gcp}}"))}, "gcp"},
+		{"invalid certificate", kube.Access{KubeconfigContents: []byte(withUser("{client-certificate-data: eA==, client-key-data: eA==}"))}, "use the credentials for https://x"},
+		{"outside a cluster", kube.Access{InCluster: true}, "serviceAccount works only inside a cluster"},
 	} {
 		_, err := kube.Connect(tt.access, kube.Options{})
 		if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want it to say %q", tt.why, err, tt.want)
+			t.Errorf("%s: got error %v, want it to contain %q", tt.why, err, tt.want)
 		}
 	}
 	for why, access := range map[string]kube.Access{
 		"a context by name":    {KubeconfigFile: twoContexts, Context: "b"},
 		"insecure, with a CA":  {KubeconfigContents: kubetest.Kubeconfig("https://x", []byte("not looked at")), Insecure: true},
-		"past all proxies":     {KubeconfigFile: twoContexts, Context: "a", NoProxy: true},
-		"the contents, if any": {KubeconfigFile: dir + "/none", KubeconfigContents: kubetest.Kubeconfig("https://x", nil)},
+		"without a proxy":      {KubeconfigFile: twoContexts, Context: "a", NoProxy: true},
+		"contents before file": {KubeconfigFile: dir + "/none", KubeconfigContents: kubetest.Kubeconfig("https://x", nil)},
 	} {
 		if _, err := kube.Connect(access, kube.Options{}); err != nil {
-			t.Errorf("%s: %v", why, err)
+			t.Errorf("%s: got error %v, want none", why, err)
 		}
 	}
 }

@@ -11,40 +11,39 @@ import (
 )
 
 const (
-	// execTimeout is how long the program of a kubeconfig may take to sign in.
+	// execTimeout is how long an exec plugin may run.
 	execTimeout = time.Minute
-	// execMinInterval is for how long its failure counts at least, and what it gave, so that
-	// a dozen feeds don't run it one after the other.
+	// execMinInterval is how long its result is kept at least, errors included, so that a
+	// dozen feeds do not run it one after the other.
 	execMinInterval = 10 * time.Second
 )
 
-// execCredentials are what a kubeconfig's program answered.
+// execCredentials are the credentials that an exec plugin returned.
 type execCredentials struct {
 	token   string
-	cert    *tls.Certificate // nil where it gave none
-	expires time.Time        // zero where it said nothing of that
+	cert    *tls.Certificate // nil if it returned none
+	expires time.Time        // zero if unknown
 }
 
-// execAuthenticator runs the program by which a kubeconfig signs in, and keeps what it answered
-// until that expires or is refused. It takes the place of client-go's, which runs
-// the program without any limit of time and with its lock held, so that one that
-// hangs blocks all requests for ever, and the end of this process too. It is safe
-// for concurrent use.
+// execAuthenticator runs an exec plugin and keeps the credentials until they expire or
+// are rejected. It replaces client-go's authenticator, because that one runs the plugin
+// without a time limit while it holds a lock: a plugin that hangs blocks all requests and
+// the shutdown of the process. It is safe for concurrent use.
 type execAuthenticator struct {
-	ctx      context.Context // ends the program
+	ctx      context.Context // ends the plugin
 	run      func(ctx context.Context) (*execCredentials, error)
-	onRotate func() // called when another certificate takes the place of one
+	onRotate func() // called when the client certificate changed
 
 	mu       sync.Mutex
 	current  *execCredentials
 	lastErr  error
 	failedAt time.Time
-	running  chan struct{} // closed when the program under way has ended; nil where none is
+	running  chan struct{} // closed when the running plugin has ended; nil if none runs
 	cert     *tls.Certificate
 }
 
-// get returns credentials, or why there are none. It waits for the program at most
-// for as long as ctx lasts; the program goes on for others.
+// get returns credentials. It waits for the plugin until ctx ends. The plugin then keeps
+// running for other callers.
 func (s *execAuthenticator) get(ctx context.Context) (*execCredentials, error) {
 	for {
 		s.mu.Lock()
@@ -61,7 +60,7 @@ func (s *execAuthenticator) get(ctx context.Context) (*execCredentials, error) {
 	}
 }
 
-// cachedLocked returns what is known, or the run of the program to wait for.
+// cachedLocked returns the cached result, or the channel of the run to wait for.
 func (s *execAuthenticator) cachedLocked() (*execCredentials, chan struct{}, error) {
 	switch {
 	case s.ctx.Err() != nil && s.running == nil:
@@ -83,7 +82,7 @@ func (s *execAuthenticator) refresh() {
 	defer cancel()
 	creds, err := s.run(ctx)
 	if soonest := time.Now().Add(execMinInterval); err == nil && !creds.expires.IsZero() && creds.expires.Before(soonest) {
-		creds.expires = soonest // this clock may be wrong: the API server judges by its own
+		creds.expires = soonest // this machine's clock may be wrong, and the API server uses its own
 	}
 	if err != nil {
 		err = fmt.Errorf("getting credentials: %w", err)
@@ -93,7 +92,7 @@ func (s *execAuthenticator) refresh() {
 	}
 }
 
-// store notes how the program ended, and reports whether the certificate changed.
+// store stores the result of the plugin and reports whether the certificate changed.
 func (s *execAuthenticator) store(creds *execCredentials, err error) (rotated bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +111,7 @@ func sameCertificate(a, b *tls.Certificate) bool {
 	return a != nil && b != nil && len(a.Certificate) > 0 && len(b.Certificate) > 0 && string(a.Certificate[0]) == string(b.Certificate[0])
 }
 
-// wait waits until no program runs.
+// wait waits until the plugin does not run.
 func (s *execAuthenticator) wait() {
 	s.mu.Lock()
 	running := s.running
@@ -122,8 +121,8 @@ func (s *execAuthenticator) wait() {
 	}
 }
 
-// invalidate says that the API server does not accept credentials. The program is run
-// again for the next request.
+// invalidate drops credentials that the API server rejected. The next request runs the
+// plugin again.
 func (s *execAuthenticator) invalidate(creds *execCredentials) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +131,7 @@ func (s *execAuthenticator) invalidate(creds *execCredentials) {
 	}
 }
 
-// certificate is a tls.Config's GetClientCertificate.
+// certificate implements tls.Config.GetClientCertificate.
 func (s *execAuthenticator) certificate(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	creds, err := s.get(info.Context())
 	if err != nil {
@@ -144,13 +143,13 @@ func (s *execAuthenticator) certificate(info *tls.CertificateRequestInfo) (*tls.
 	return creds.cert, nil
 }
 
-// authRoundTripper signs requests in.
+// authRoundTripper adds the credentials of an exec plugin to requests.
 type authRoundTripper struct {
 	auth *execAuthenticator
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request with the token that the program gave.
+// RoundTrip sends a request with the plugin's token.
 func (t authRoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	creds, err := t.auth.get(req.Context())
 	if err != nil {
@@ -167,5 +166,4 @@ func (t authRoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// errInteractive says that nobody is there to be asked.
-var errInteractive = errors.New("interactiveMode is Always, and an agent has nobody to ask")
+var errInteractive = errors.New("interactiveMode is Always, but an agent has no terminal")

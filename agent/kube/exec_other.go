@@ -4,5 +4,5 @@ package kube
 
 import "os/exec"
 
-// killGroup leaves what a command has started alone: there are no groups here.
+// killGroup does nothing, because this operating system has no process groups.
 func killGroup(*exec.Cmd) {}

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	maxCredentialBytes = 1 << 20 // bytes that a program may print
-	maxStderrBytes     = 1 << 10 // bytes of its errors that are told
+	maxCredentialBytes = 1 << 20 // bytes of stdout that are read
+	maxStderrBytes     = 1 << 10 // bytes of stderr that are reported
 )
 
-// execPlugin is the program by which a kubeconfig signs in.
+// execPlugin is the exec plugin of a kubeconfig.
 type execPlugin struct {
 	command string
 	args    []string
 	env     []string
-	version string // of the API in which it answers
+	version string // the apiVersion of its ExecCredential
 }
 
-// newExecPlugin reads what a kubeconfig says of its program.
+// newExecPlugin returns the exec plugin of cfg.
 func newExecPlugin(cfg *rest.Config) (*execPlugin, error) {
 	e := cfg.ExecProvider
 	info := clientauthentication.ExecCredential{}
@@ -65,46 +65,47 @@ func newExecPlugin(cfg *rest.Config) (*execPlugin, error) {
 	return p, nil
 }
 
-// run runs the program until it ends or ctx does, with all that it started.
+// run runs the plugin until it ends or ctx does. It then kills all processes that the
+// plugin started.
 func (p *execPlugin) run(ctx context.Context) (*execCredentials, error) {
 	cmd := exec.CommandContext(ctx, p.command, p.args...)
 	cmd.Env = append(os.Environ(), p.env...)
 	stdout, stderr := &prefixBuffer{limit: maxCredentialBytes}, &prefixBuffer{limit: maxStderrBytes}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.WaitDelay = 2 * time.Second // for what it started and left behind with its output open
+	cmd.WaitDelay = 2 * time.Second // for child processes that keep its output open
 	killGroup(cmd)
 	err := cmd.Run()
-	if errors.Is(err, exec.ErrWaitDelay) { // it ended well itself, and had printed all by then
+	if errors.Is(err, exec.ErrWaitDelay) { // the plugin itself succeeded and had printed everything
 		err = nil
 	}
 	message := strings.ToValidUTF8(strings.TrimSpace(stderr.String()), "?")
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s did not end in time and was ended: %w", p.command, ctx.Err())
+		return nil, fmt.Errorf("exec plugin %s did not end in time and was killed: %w", p.command, ctx.Err())
 	case err != nil && message != "":
-		return nil, fmt.Errorf("run %s: %w: %s", p.command, err, message)
+		return nil, fmt.Errorf("run exec plugin %s: %w: %s", p.command, err, message)
 	case err != nil:
-		return nil, fmt.Errorf("run %s: %w", p.command, err)
+		return nil, fmt.Errorf("run exec plugin %s: %w", p.command, err)
 	}
 	creds, err := p.parse(stdout.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("read what %s printed: %w", p.command, err)
+		return nil, fmt.Errorf("read the output of exec plugin %s: %w", p.command, err)
 	}
 	return creds, nil
 }
 
-// parse reads an ExecCredential. No error holds any of it.
+// parse reads an ExecCredential. Errors never contain any of its content.
 func (p *execPlugin) parse(printed []byte) (*execCredentials, error) {
 	var answer clientauthentication.ExecCredential
 	if err := json.Unmarshal(printed, &answer); err != nil {
-		return nil, fmt.Errorf("it is not JSON of an ExecCredential, in %d bytes", len(printed))
+		return nil, fmt.Errorf("%d bytes are not an ExecCredential in JSON", len(printed))
 	}
 	s := answer.Status
 	switch {
 	case answer.Kind != "ExecCredential" || answer.APIVersion != p.version:
-		return nil, fmt.Errorf("it is a %.40q of %.60q, and an ExecCredential of %q was asked for", answer.Kind, answer.APIVersion, p.version)
+		return nil, fmt.Errorf("got kind %.40q of %.60q, want ExecCredential of %q", answer.Kind, answer.APIVersion, p.version)
 	case s == nil || s.Token == "" && s.ClientCertificateData == "" && s.ClientKeyData == "":
-		return nil, errors.New("it holds neither a token nor a certificate")
+		return nil, errors.New("the ExecCredential has neither a token nor a certificate")
 	}
 	creds := &execCredentials{token: s.Token}
 	if s.ExpirationTimestamp != nil {
@@ -113,26 +114,26 @@ func (p *execPlugin) parse(printed []byte) (*execCredentials, error) {
 	if s.ClientCertificateData != "" || s.ClientKeyData != "" {
 		cert, err := tls.X509KeyPair([]byte(s.ClientCertificateData), []byte(s.ClientKeyData))
 		if err != nil {
-			return nil, errors.New("its certificate and key can't be read, or don't belong together")
+			return nil, errors.New("the certificate and the key are invalid or do not match")
 		}
 		creds.cert = &cert
 	}
 	return creds, nil
 }
 
-// prefixBuffer keeps the beginning of what is written to it.
+// prefixBuffer keeps the first limit bytes that are written to it.
 type prefixBuffer struct {
 	bytes.Buffer
 	limit int
 }
 
-// Write takes all, and keeps what there is room for.
+// Write accepts all of b and keeps what fits.
 func (h *prefixBuffer) Write(b []byte) (int, error) {
-	_, _ = h.Buffer.Write(b[:max(0, min(len(b), h.limit-h.Len()))]) // which does not fail
+	_, _ = h.Buffer.Write(b[:max(0, min(len(b), h.limit-h.Len()))]) // bytes.Buffer does not fail
 	return len(b), nil
 }
 
-// ReadFrom keeps io.Copy from going past Write.
+// ReadFrom hides bytes.Buffer.ReadFrom, with which io.Copy would bypass Write.
 func (h *prefixBuffer) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{h}, r)
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// connectWithExecPlugin is a cluster whose kubeconfig signs in by a shell script.
+// connectWithExecPlugin returns a cluster whose kubeconfig runs a shell script as exec
+// plugin.
 func connectWithExecPlugin(t *testing.T, h http.HandlerFunc, script string) *kube.Cluster {
 	t.Helper()
 	server := kubetest.NewServer(t, h)
@@ -34,14 +35,14 @@ func connectWithExecPlugin(t *testing.T, h http.HandlerFunc, script string) *kub
 
 const execCredentialScript = `echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'%s'"%s}}'`
 
-// tokenServer answers /version and notes whose tokens come.
+// tokenServer records the tokens of requests to /version.
 type tokenServer struct {
 	mu      sync.Mutex
 	tokens  []string
 	refused map[string]bool
 }
 
-// ServeHTTP refuses some tokens.
+// ServeHTTP rejects the tokens in refused.
 func (b *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,8 +57,8 @@ func (b *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"gitVersion":"v1","kind":"List","metadata":{"resourceVersion":"1"},"items":[]}`)
 }
 
-// TestExecPluginRunsWhenCredentialsExpireOrAreRefused holds when the program of a kubeconfig is run: once, when what
-// it gave has expired, and when the API server refuses that.
+// TestExecPluginRunsWhenCredentialsExpireOrAreRefused checks that the exec plugin runs
+// once, and again when its credentials expire or the API server rejects them.
 func TestExecPluginRunsWhenCredentialsExpireOrAreRefused(t *testing.T) {
 	count := func(t *testing.T) string {
 		return "cd " + t.TempDir() + `; echo >> runs; n=$(wc -l < runs | tr -d ' '); `
@@ -69,51 +70,50 @@ func TestExecPluginRunsWhenCredentialsExpireOrAreRefused(t *testing.T) {
 		want    string
 	}{
 		"once":                       {"", "", nil, "t1 t1 t1"},
-		"it leaves something behind": {"sleep 5 & ", "", nil, "t1 t1 t1"},
-		"it is far from expired":     {"", `,"expirationTimestamp":"2999-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
-		"it expired by this clock":   {"", `,"expirationTimestamp":"2001-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
-		"a token that was refused":   {"", "", map[string]bool{"t1": true}, "t1 t2 t2"},
-		"tokens that are all of no":  {"", "", map[string]bool{"t1": true, "t2": true, "t3": true}, "t1 t2 t3"},
+		"it leaves a process behind": {"sleep 5 & ", "", nil, "t1 t1 t1"},
+		"it expires in the future":   {"", `,"expirationTimestamp":"2999-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
+		"it has expired already":     {"", `,"expirationTimestamp":"2001-01-01T00:00:00Z"`, nil, "t1 t1 t1"},
+		"one token is rejected":      {"", "", map[string]bool{"t1": true}, "t1 t2 t2"},
+		"all tokens are rejected":    {"", "", map[string]bool{"t1": true, "t2": true, "t3": true}, "t1 t2 t3"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			b := &tokenServer{refused: tt.refused}
 			c := connectWithExecPlugin(t, b.ServeHTTP, count(t)+tt.prelude+fmt.Sprintf(execCredentialScript, "t$n", tt.expires))
 			for range 3 {
-				_, _, _ = c.Identify(t.Context()) // refusals are part of it
+				_, _, _ = c.Identify(t.Context()) // some requests are rejected on purpose
 			}
 			if got := strings.Join(b.tokens, " "); got != tt.want {
-				t.Errorf("tokens %s, want %s", got, tt.want)
+				t.Errorf("got tokens %s, want %s", got, tt.want)
 			}
 		})
 	}
 }
 
-// TestExecPluginErrors holds what is said of a program that gives nothing to
-// sign in with, and that none of what it printed is said.
+// TestExecPluginErrors checks the errors of a plugin that returns no credentials. They
+// must not contain what the plugin printed to stdout.
 func TestExecPluginErrors(t *testing.T) {
 	for why, tt := range map[string]struct{ script, want string }{
 		"it fails":              {"echo secret; echo no session: log in first >&2; exit 3", "exit status 3: no session: log in first"},
-		"it prints no JSON":     {"echo secret", "not JSON of an ExecCredential, in 7 bytes"},
-		"it prints too much":    {"head -c 3000000 /dev/zero | tr '\\0' x", "in 1048576 bytes"},
-		"another version":       {strings.Replace(fmt.Sprintf(execCredentialScript, "secret", ""), "k8s.io/v1", "k8s.io/v1beta1", 1), `and an ExecCredential of "client.authentication.k8s.io/v1" was asked for`},
-		"nothing to sign in by": {fmt.Sprintf(execCredentialScript, "", ""), "neither a token nor a certificate"},
-		"half of a certificate": {fmt.Sprintf(execCredentialScript, "", `,"clientKeyData":"secret"`), "can't be read, or don't belong together"},
+		"it prints no JSON":     {"echo secret", "7 bytes are not an ExecCredential in JSON"},
+		"it prints too much":    {"head -c 3000000 /dev/zero | tr '\\0' x", "1048576 bytes are not"},
+		"another version":       {strings.Replace(fmt.Sprintf(execCredentialScript, "secret", ""), "k8s.io/v1", "k8s.io/v1beta1", 1), `want ExecCredential of "client.authentication.k8s.io/v1"`},
+		"no credentials":        {fmt.Sprintf(execCredentialScript, "", ""), "neither a token nor a certificate"},
+		"half of a certificate": {fmt.Sprintf(execCredentialScript, "", `,"clientKeyData":"secret"`), "are invalid or do not match"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			c := connectWithExecPlugin(t, (&tokenServer{}).ServeHTTP, tt.script)
 			_, _, err := c.Identify(t.Context())
 			if vedette.KindOf(err) != vedette.Denied || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("got %v, want %q", err, tt.want)
+				t.Errorf("got error %v, want %q", err, tt.want)
 			}
 		})
 	}
 }
 
-// TestHungExecPluginIsKilled holds that a program which does not end keeps neither
-// a request that is given up, nor the end of the cluster's use, and does not outlive
-// that, with what it started.
+// TestHungExecPluginIsKilled checks that a plugin that hangs blocks neither a canceled
+// request nor Close, and that Close kills it and its child processes.
 func TestHungExecPluginIsKilled(t *testing.T) {
-	for why, script := range map[string]string{"itself": "exec sleep 3600", "what it started": "sleep 3600 & wait"} {
+	for why, script := range map[string]string{"the plugin": "exec sleep 3600", "a child process": "sleep 3600 & wait"} {
 		t.Run(why, func(t *testing.T) {
 			fifo := filepath.Join(t.TempDir(), "fifo")
 			must(t, syscall.Mkfifo(fifo, 0o600))
@@ -124,19 +124,19 @@ func TestHungExecPluginIsKilled(t *testing.T) {
 				_, _, err := c.Identify(ctx)
 				done <- err
 			}()
-			pipe, err := os.OpenFile(fifo, os.O_WRONLY, 0) // which waits for the program
+			pipe, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until the plugin opens it
 			must(t, err)
 			defer pipe.Close()
 			cancel()
 			if err := <-done; err == nil {
-				t.Error("the request that was given up did not fail")
+				t.Error("canceled request: got no error, want one")
 			}
 			c.Close()
 			for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); {
-				_, err = pipe.Write([]byte{0}) // until nobody has the other end
+				_, err = pipe.Write([]byte{0}) // until no process has the other end open
 			}
 			if !errors.Is(err, syscall.EPIPE) {
-				t.Errorf("something of the program is still there: %v", err)
+				t.Errorf("got error %v, want %v: a process of the plugin is still running", err, syscall.EPIPE)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestExecPluginTimesOut holds that a program which hangs is ended after a minute, that
-// all requests wait for one run of it, and that its failure counts for a while.
+// TestExecPluginTimesOut checks that a plugin that hangs is ended after a minute, that
+// all requests wait for the same run, and that the error is kept for a while.
 func TestExecPluginTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
@@ -29,26 +29,26 @@ func TestExecPluginTimesOut(t *testing.T) {
 		}
 		for range 12 {
 			if err := <-errs; !errors.Is(err, context.DeadlineExceeded) {
-				t.Error(err)
+				t.Errorf("got error %v, want %v", err, context.DeadlineExceeded)
 			}
 		}
 		if time.Since(began) != execTimeout || runs.Load() != 1 {
-			t.Errorf("%d runs in %v", runs.Load(), time.Since(began))
+			t.Errorf("got %d runs in %v, want 1 in %v", runs.Load(), time.Since(began), execTimeout)
 		}
 		if _, err := s.get(t.Context()); err == nil || runs.Load() != 1 {
-			t.Errorf("%d runs: %v", runs.Load(), err)
+			t.Errorf("got %d runs and error %v, want 1 and the cached error", runs.Load(), err)
 		}
 		time.Sleep(execMinInterval)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := s.get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != execTimeout+execMinInterval+time.Second || runs.Load() != 2 {
-			t.Errorf("%d runs: %v", runs.Load(), err)
+			t.Errorf("got %d runs and error %v after %v, want a second run", runs.Load(), err, time.Since(began))
 		}
 		s.wait()
 	})
 }
 
-// TestExecCredentialsExpire holds that credentials are kept until they expire.
+// TestExecCredentialsExpire checks that credentials are kept until they expire.
 func TestExecCredentialsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
@@ -58,7 +58,7 @@ func TestExecCredentialsExpire(t *testing.T) {
 		}}
 		for _, want := range []int{1, 1, 2, 2} {
 			if _, err := s.get(t.Context()); err != nil || runs != want {
-				t.Errorf("%d runs, want %d: %v", runs, want, err)
+				t.Errorf("got %d runs and error %v, want %d runs", runs, err, want)
 			}
 			time.Sleep(30 * time.Second)
 		}

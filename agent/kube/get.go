@@ -94,7 +94,7 @@ func (c *Cluster) roundTripPooled(req *http.Request) (*http.Response, error) {
 
 func (c *Cluster) secretRoundTripper() (http.RoundTripper, error) {
 	d := c.currentConnConfig()
-	return d.withAuth(secretTransport{d})
+	return d.withAuth(secretTransport{d, c.wipe})
 }
 
 type pooledBody struct {

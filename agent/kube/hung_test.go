@@ -14,15 +14,15 @@ import (
 
 const emptyList = `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`
 
-// TestIdentifyAndDiscoverTimeOut lets each request of identification and discovery
-// stop at its head, in its body, or in the body of an error, and never end.
+// TestIdentifyAndDiscoverTimeOut checks that each request of identification and discovery
+// fails if the response has no header, stops in the body, or never ends.
 func TestIdentifyAndDiscoverTimeOut(t *testing.T) {
 	answers := map[string]string{
 		"/version": `{"gitVersion":"v1.36.3"}`, "/api/v1/namespaces/kube-system": `{"metadata":{"uid":"u"}}`, "/api/v1/namespaces": emptyList,
 		"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/apis": `{"kind":"APIGroupList","groups":[{"name":"g","preferredVersion":{"version":"v1"}}]}`,
 	}
 	failures := map[string]func(http.ResponseWriter, *http.Request){
-		"no head":     func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"no header":   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"half a body": func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, `{"kind":"APIVersions",`) },
 		"half an error": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(500)
@@ -51,7 +51,7 @@ func TestIdentifyAndDiscoverTimeOut(t *testing.T) {
 					_, err = c.Discover(t.Context())
 				}
 				if err == nil || vedette.KindOf(err) != vedette.Unavailable {
-					t.Errorf("got %v", err)
+					t.Errorf("got error %v, want kind %s", err, vedette.Unavailable)
 				}
 			})
 		}

@@ -13,19 +13,20 @@ import (
 // serviceAccountDir is where Kubernetes mounts a pod's service account.
 const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// inCluster reads the service account of the pod that this runs in, as
-// rest.InClusterConfig does, but for the directory, which it takes as given.
+// inCluster reads the service account of the agent's pod. It differs from
+// rest.InClusterConfig in that dir may be any directory, because
+// VEDETTE_SERVICE_ACCOUNT_DIR may name one.
 func inCluster(dir string) (*rest.Config, error) {
 	if dir == "" {
 		dir = serviceAccountDir
 	}
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
-		return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod; serviceAccount works only inside of a cluster, elsewhere give a kubeconfigFile")
+		return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so the agent does not run in a pod: serviceAccount works only inside a cluster, use kubeconfigFile elsewhere")
 	}
 	token := filepath.Join(dir, "token")
 	if _, err := os.Stat(token); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: %w; is automountServiceAccountToken off?", err)
+		return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: %w: check whether automountServiceAccountToken is off", err)
 	}
 	cfg := &rest.Config{Host: "https://" + net.JoinHostPort(host, port), BearerTokenFile: token}
 	cfg.CAFile = filepath.Join(dir, "ca.crt")

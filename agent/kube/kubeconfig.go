@@ -10,27 +10,26 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfigs are the files that accounts read again and again, as they were last
-// parsed. Accounts may share a file of many contexts, whose parsing takes longer with
-// each of them.
+// kubeconfigs caches parsed kubeconfig files, because accounts check their files every
+// 30 seconds and may share a file with many contexts, which takes long to parse.
 var kubeconfigs = kubeconfigCache{parsed: map[string]*parsedKubeconfig{}}
 
 type kubeconfigCache struct {
-	mu     sync.Mutex // held while a file is parsed, so that those who wait find it
+	mu     sync.Mutex // held while a file is parsed, so that other callers wait for the result
 	parsed map[string]*parsedKubeconfig
 	parses int // for tests
 }
 
 type parsedKubeconfig struct {
-	file   os.FileInfo // before it was read
+	file   os.FileInfo // its state before it was read
 	read   time.Time
 	config *clientcmdapi.Config
 }
 
-// modTimeResolution is how far apart two changes of a file may be and have the same time.
+// modTimeResolution is how far apart two changes with the same modification time may be.
 const modTimeResolution = 2 * time.Second
 
-// load returns what stands in a file. It is shared, and must not be changed.
+// load returns the content of a file. Callers share it and must not change it.
 func (c *kubeconfigCache) load(path string) (*clientcmdapi.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,14 +50,15 @@ func (c *kubeconfigCache) load(path string) (*clientcmdapi.Config, error) {
 	return config, nil
 }
 
-// isCurrent reports whether the file is the one that was parsed. One that had just been
-// changed then may have been changed again since.
+// isCurrent reports whether the file is the one that was parsed. It returns false if the
+// file was changed just before it was read, because it may have been changed again
+// without a new modification time.
 func (p *parsedKubeconfig) isCurrent(info os.FileInfo) bool {
 	return os.SameFile(p.file, info) && p.file.Size() == info.Size() && p.file.ModTime().Equal(info.ModTime()) &&
 		p.read.Sub(info.ModTime()) > modTimeResolution
 }
 
-// loadMerged returns what stands in the files that kubectl would read.
+// loadMerged returns the merged content of the files that kubectl reads.
 func (c *kubeconfigCache) loadMerged() (*clientcmdapi.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	files := slices.DeleteFunc(slices.Clone(rules.Precedence), func(file string) bool { return file == "" })
@@ -71,7 +71,8 @@ func (c *kubeconfigCache) loadMerged() (*clientcmdapi.Config, error) {
 	return c.load(files[0])
 }
 
-// singleContext copies what belongs to one context, for what takes it to change.
+// singleContext returns a copy of one context with its cluster and user, which callers
+// may change.
 func singleContext(raw clientcmdapi.Config, name string) clientcmdapi.Config {
 	single := *clientcmdapi.NewConfig()
 	kubeContext := raw.Contexts[name]

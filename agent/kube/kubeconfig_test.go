@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// TestSharedKubeconfigIsParsedOnce holds that accounts which share a file of many
-// contexts don't parse it each on its own, again and again, and that a change of the
-// file counts at once all the same.
+// TestSharedKubeconfigIsParsedOnce checks that accounts that share a file parse it once,
+// and that a change of the file takes effect at once.
 func TestSharedKubeconfigIsParsedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	t.Setenv("KUBECONFIG", file)
@@ -36,12 +35,12 @@ func TestSharedKubeconfigIsParsedOnce(t *testing.T) {
 		for i := range 20 {
 			for _, path := range []string{file, ""} {
 				if cfg, err := (Access{KubeconfigFile: path, Context: fmt.Sprint("x", i)}).restConfig(); err != nil || cfg.Host != "https://"+host {
-					t.Fatalf("%v, %v; want %s", cfg, err, host)
+					t.Fatalf("got %v, %v, want host %s", cfg, err, host)
 				}
 			}
 		}
 		if got := kubeconfigs.parses - before; got != parses {
-			t.Errorf("parsed %d times, want %d", got, parses)
+			t.Errorf("got %d parses, want %d", got, parses)
 		}
 	}
 	old := time.Now().Add(-time.Hour)
@@ -49,7 +48,7 @@ func TestSharedKubeconfigIsParsedOnce(t *testing.T) {
 	expect("a", 1)
 	write("b", old.Add(time.Minute))
 	expect("b", 1)
-	// Within the file's time of change more changes than one are possible.
+	// A file may change again without a new modification time, so a fresh one is not cached.
 	write("c", time.Now().Add(time.Hour))
 	expect("c", 40)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
-// limitedReader reads up to a number of bytes, and fails where there are more, so that
-// what is kept of a document has a bound.
+// limitedReader reads up to a number of bytes and fails if there are more. Unlike
+// io.LimitReader, it does not pass off the beginning of a document as the whole.
 type limitedReader struct {
 	src       io.Reader
 	remaining int
@@ -19,7 +19,7 @@ func limitReader(src io.Reader, limit int) *limitedReader {
 	return &limitedReader{src: src, remaining: limit, limit: limit}
 }
 
-// Read fails once all that may be read was read and something is left.
+// Read fails once the limit is reached and data is left.
 func (b *limitedReader) Read(p []byte) (int, error) {
 	n, err := b.src.Read(p[:min(len(p), b.remaining+1)])
 	if b.remaining -= n; b.remaining < 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// TestNamespacesWithLargeAnnotations holds that a cluster whose namespaces have much
-// written on them can be identified.
+// TestNamespacesWithLargeAnnotations checks that a cluster with large annotations on its
+// namespaces can be identified.
 func TestNamespacesWithLargeAnnotations(t *testing.T) {
 	note := strings.Repeat("x", 24<<10)
 	server := kubetest.NewServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -26,6 +26,6 @@ func TestNamespacesWithLargeAnnotations(t *testing.T) {
 		fmt.Fprint(w, `{"metadata":{"name":"last"}}]}`)
 	})
 	if _, namespaces, err := kubetest.Connect(t, server, kube.Options{}).Identify(t.Context()); err != nil || len(namespaces) != 501 {
-		t.Errorf("%d namespaces, %v", len(namespaces), err)
+		t.Errorf("got %d namespaces and error %v, want 501", len(namespaces), err)
 	}
 }

@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// TestIdleSecretWatchTimesOut holds that a watch of Secrets whose connection
-// is lost somewhere behind the next hop does not wait for ever, and that one which
-// gets its bookmarks stays.
+// TestIdleSecretWatchTimesOut checks that a watch of Secrets continues while bookmarks
+// arrive, and ends after DefaultIdleTimeout without one.
 func TestIdleSecretWatchTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		defer near.Close()
 		go func() {
 			request := make([]byte, 4<<10)
-			_, _ = far.Read(request) // net.Pipe fails only when it is closed
+			_, _ = far.Read(request) // a net.Pipe fails only after Close
 			fmt.Fprint(far, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
 			for range 5 {
 				time.Sleep(time.Minute)
@@ -33,13 +32,13 @@ func TestIdleSecretWatchTimesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		resp, err := roundTripHTTP1(near, req)
+		resp, err := secretTransport{}.roundTripHTTP1(near, req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(resp.Body)
 		if len(got) != 5 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != 5*time.Minute+DefaultIdleTimeout {
-			t.Errorf("it read %q and ended after %v: %v", got, time.Since(began), err)
+			t.Errorf("got %q, error %v after %v, want 5 bytes and a timeout after %v", got, err, time.Since(began), 5*time.Minute+DefaultIdleTimeout)
 		}
 	})
 }

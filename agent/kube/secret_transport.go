@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,25 +12,29 @@ import (
 	"time"
 )
 
-// secretTransport sends each request over a connection of its own, in HTTP/1.1,
-// and zeroes every buffer that held the answer as soon as it is read on or
-// closed.
+// secretTransport sends each request over a connection of its own, in HTTP/1.1, and
+// zeroes the buffers that held the response as soon as they are read or closed.
 //
-// A Secret is asked for as metadata only, but kubectl apply leaves the whole
-// manifest, data and all, in an annotation of it. What net/http reads stays in
-// buffers that nobody outside of it can reach, until something else is written
-// over them; a core dump would show it. Here they are:
+// The agent requests Secrets as metadata only, but kubectl apply leaves the whole
+// manifest, data included, in an annotation. What net/http reads stays in buffers that
+// nothing outside of it can reach until something else overwrites them, so a core dump
+// would show it. The buffers of this transport are:
 //
-//	crypto/tls's rawInput   decrypted in place; zeroed by wipeTLS after each read
-//	the bufio.Reader        zeroed by its source, which gets all free room to read into
-//	the splitter's buffer   zeroed by the splitter (splitter.wipe)
+//	bufio.Reader              zeroed by its source, which gets all free room to read into
+//	the splitter's buffer     zeroed by the splitter (jsonstream.Options.Wipe)
+//	crypto/tls's rawInput     decrypted in place; zeroed by tlsWiper after each read, but
+//	                          only with Options.WipeTLSBuffers
 //
-// Out of reach are the vector registers, which the scheduler saves where it
-// interrupts decrypting or copying: up to 1 KiB per processor, until the next
-// interruption writes over them.
+// Out of reach are the vector registers. The scheduler saves them if it interrupts
+// decrypting or copying: up to 1 KiB per processor, until the next interruption
+// overwrites it.
 //
-// It serves Secret feeds, of which an account has one or a few.
-type secretTransport struct{ d *connConfig }
+// It serves the feeds of Secrets, of which an account has one or a few, and operations
+// on Secrets.
+type secretTransport struct {
+	d    *connConfig
+	wipe *tlsWiper // nil if Options.WipeTLSBuffers is off
+}
 
 // RoundTrip sends one request. Closing the body closes the connection.
 func (t secretTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -41,7 +44,7 @@ func (t secretTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, &unsentError{err}
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	resp, err := roundTripHTTP1(conn, req)
+	resp, err := t.roundTripHTTP1(conn, req)
 	if err != nil {
 		stop()
 		conn.Close()
@@ -62,15 +65,15 @@ func firstError(a, b error) error {
 	return b
 }
 
-// roundTripHTTP1 writes the request and reads the answer's head.
-func roundTripHTTP1(conn net.Conn, req *http.Request) (*http.Response, error) {
+// roundTripHTTP1 writes the request and reads the response header.
+func (t secretTransport) roundTripHTTP1(conn net.Conn, req *http.Request) (*http.Response, error) {
 	if err := conn.SetDeadline(time.Now().Add(headerTimeout)); err != nil {
 		return nil, err
 	}
 	if err := req.Write(conn); err != nil {
 		return nil, err
 	}
-	source := &wipingConn{Conn: conn, remaining: maxHeaderBytes}
+	source := &wipingConn{Conn: conn, wipe: t.wipe, remaining: maxHeaderBytes}
 	br := bufio.NewReaderSize(source, 4<<10)
 	resp, err := http.ReadResponse(br, req)
 	if err != nil {
@@ -81,25 +84,27 @@ func roundTripHTTP1(conn net.Conn, req *http.Request) (*http.Response, error) {
 	return resp, conn.SetDeadline(time.Time{})
 }
 
-// DefaultIdleTimeout is how long an answer may pause. HTTP/1.1 has no pings, and the kernel's
-// find out only that the next hop lives, which may be a proxy that has lost the rest
-// of the way. Watches get a bookmark each minute. One that gets none, as where the
-// API server has no watch cache, is asked for anew from its mark, which costs little.
+// DefaultIdleTimeout is how long a response may pause. HTTP/1.1 has no pings, and TCP
+// keepalives only show that the next hop is alive, which may be a proxy that lost the
+// connection behind it. Watches get a bookmark each minute. A watch that gets none (for
+// example because the API server has no watch cache) is restarted from its mark, which
+// costs little.
 const DefaultIdleTimeout = 75 * time.Second
 
-// maxHeaderBytes bounds what is read for the head of an answer, as net/http bounds it.
+// maxHeaderBytes bounds a response header, as net/http does.
 const maxHeaderBytes = 1 << 20
 
-// wipingConn zeroes what it reads into before it waits, and what crypto/tls has
-// no more use for after it read. bufio gives all of its free room to Read, so
-// that what was taken out of it goes too.
+// wipingConn zeroes the buffer that it reads into before it waits, and the buffer of
+// crypto/tls after the read. bufio passes all of its free room to Read, so that this
+// zeroes what was taken out of it too.
 type wipingConn struct {
 	net.Conn
+	wipe        *tlsWiper
 	idleTimeout time.Duration // for one Read; zero for the connection's own deadline
 	remaining   int           // bytes that may still be read; zero for any number
 }
 
-// Read fails closed where crypto/tls can't be wiped.
+// Read reads and wipes.
 func (c *wipingConn) Read(p []byte) (int, error) {
 	clear(p)
 	if c.idleTimeout > 0 {
@@ -109,20 +114,17 @@ func (c *wipingConn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	if t, ok := c.Conn.(*tls.Conn); ok {
-		if wiped := wipeTLS(t); wiped != nil {
-			clear(p)
-			return 0, wiped
-		}
+		c.wipe.wipe(t)
 	}
 	if c.remaining > 0 && n >= c.remaining {
 		clear(p)
-		return 0, fmt.Errorf("the head of the answer is longer than %d bytes", maxHeaderBytes)
+		return 0, fmt.Errorf("the response header is longer than %d bytes", maxHeaderBytes)
 	}
 	c.remaining = max(0, c.remaining-n)
 	return n, err
 }
 
-// wipingBody is an answer's body.
+// wipingBody is a response body.
 type wipingBody struct {
 	io.ReadCloser // reads from br
 	br            *bufio.Reader
@@ -130,16 +132,16 @@ type wipingBody struct {
 	stop          func() bool
 }
 
-// Close ends the connection. What is left in the buffers goes.
+// Close closes the connection and zeroes what is left in the buffers.
 func (b *wipingBody) Close() error {
 	if b.stop != nil {
 		b.stop()
 	}
 	err := b.conn.Close()
 	b.br.Reset(zeroReader{})
-	_, _ = b.br.Peek(b.br.Size()) // fills the buffer with zeros; it can't fail
+	_, _ = b.br.Peek(b.br.Size()) // fills the buffer with zeros; cannot fail
 	if t, ok := b.conn.Conn.(*tls.Conn); ok {
-		err = errors.Join(err, wipeClosed(t))
+		b.conn.wipe.wipeClosed(t)
 	}
 	return err
 }
@@ -152,8 +154,11 @@ func (zeroReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// dial connects to the API server, through a proxy where there is one.
+// dial connects to the API server, through a proxy if one is configured.
 func (t secretTransport) dial(ctx context.Context, req *http.Request) (net.Conn, error) {
+	if err := t.wipe.check(); err != nil {
+		return nil, err
+	}
 	proxy, err := t.d.proxy()(req)
 	if err != nil {
 		return nil, err
@@ -164,18 +169,10 @@ func (t secretTransport) dial(ctx context.Context, req *http.Request) (net.Conn,
 	}
 	cfg := t.d.tls.Clone()
 	cfg.NextProtos = []string{"http/1.1"}
-	tlsConn, err := handshake(ctx, conn, cfg, req.URL.Hostname())
-	if err != nil {
-		return nil, err
-	}
-	if err := checkWipeable(); err != nil {
-		tlsConn.Close()
-		return nil, err
-	}
-	return tlsConn, nil
+	return handshake(ctx, conn, cfg, req.URL.Hostname())
 }
 
-func handshake(ctx context.Context, conn net.Conn, cfg *tls.Config, host string) (*tls.Conn, error) {
+func handshake(ctx context.Context, conn net.Conn, cfg *tls.Config, host string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	if cfg.ServerName == "" {
@@ -194,7 +191,7 @@ func (t secretTransport) dialRaw(ctx context.Context, to, proxy *url.URL) (net.C
 		return t.d.dial(ctx, "tcp", hostPort(to))
 	}
 	if proxy.Scheme != "http" && proxy.Scheme != "https" {
-		return nil, fmt.Errorf("proxies of scheme %q can't be used for Secrets: use an http proxy, or leave Secrets out", proxy.Scheme)
+		return nil, fmt.Errorf("a proxy with scheme %q cannot be used for Secrets: use an http proxy, or leave Secrets out of the kinds", proxy.Scheme)
 	}
 	conn, err := t.d.dial(ctx, "tcp", hostPort(proxy))
 	if err != nil {
@@ -208,7 +205,7 @@ func (t secretTransport) dialRaw(ctx context.Context, to, proxy *url.URL) (net.C
 	return tunnel(ctx, conn, to, proxy)
 }
 
-// tunnel asks a proxy to connect through.
+// tunnel connects through a proxy.
 func tunnel(ctx context.Context, conn net.Conn, to, proxy *url.URL) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
@@ -223,9 +220,9 @@ func tunnel(ctx context.Context, conn net.Conn, to, proxy *url.URL) (net.Conn, e
 		conn.Close()
 		return nil, err
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), req) // nothing follows until we speak
+	resp, err := http.ReadResponse(bufio.NewReader(conn), req) // the proxy sends nothing more until we do
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the proxy %s answered %s", proxy.Host, resp.Status)
+		err = fmt.Errorf("the proxy %s returned %s", proxy.Host, resp.Status)
 	}
 	if err != nil {
 		conn.Close()

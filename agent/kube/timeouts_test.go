@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// dripBody is a body of some bytes at a time, with pauses between them, for as long as
-// its request lasts.
+// dripBody is a body that returns some bytes at a time, with a pause before each read.
 type dripBody struct {
 	ctx   context.Context
 	bytes int
 	pause time.Duration
-	reads int // reads until it ends
+	reads int // until io.EOF
 }
 
 // Read waits and returns some zeros.
@@ -35,23 +34,23 @@ func (d *dripBody) Read(p []byte) (int, error) {
 // Close does nothing.
 func (d *dripBody) Close() error { return nil }
 
-// TestStalledBodyTimesOut holds that an answer that stops, or next to stops, ends, and
-// that one which is slow does not.
+// TestStalledBodyTimesOut checks that a response that stops, or almost stops, fails, and
+// that a slow one does not.
 func TestStalledBodyTimesOut(t *testing.T) {
 	listTimeouts := Timeouts{Header: time.Minute, Progress: 30 * time.Second, BytesPerSecond: minBytesPerSecond}
 	for _, tt := range []struct {
 		why        string
 		l          Timeouts
 		body       dripBody
-		stallAfter time.Duration // when it is given up; 0 where it is read to its end
+		stallAfter time.Duration // when the response fails; 0 if it does not
 	}{
-		{"nothing comes", listTimeouts, dripBody{bytes: 1, pause: time.Hour, reads: 1}, 30 * time.Second},
+		{"no data", listTimeouts, dripBody{bytes: 1, pause: time.Hour, reads: 1}, 30 * time.Second},
 		{"a byte a minute", listTimeouts, dripBody{bytes: 1, pause: time.Minute, reads: 10}, 30 * time.Second},
 		{"a byte a second", listTimeouts, dripBody{bytes: 1, pause: time.Second, reads: 100}, 30 * time.Second},
-		{"pauses that what came before has earned", listTimeouts, dripBody{bytes: 8 << 10, pause: 2 * time.Second, reads: 100}, 0},
-		{"a slow line", listTimeouts, dripBody{bytes: 4 << 10, pause: time.Second, reads: 3600}, 0},
-		{"a watch, with a bookmark a minute", Timeouts{Header: time.Minute, Progress: 75 * time.Second}, dripBody{bytes: 100, pause: time.Minute, reads: 60}, 0},
-		{"a watch without", Timeouts{Header: time.Minute, Progress: 75 * time.Second}, dripBody{bytes: 100, pause: time.Hour, reads: 1}, 75 * time.Second},
+		{"pauses that earlier data earned", listTimeouts, dripBody{bytes: 8 << 10, pause: 2 * time.Second, reads: 100}, 0},
+		{"a slow connection", listTimeouts, dripBody{bytes: 4 << 10, pause: time.Second, reads: 3600}, 0},
+		{"a watch with a bookmark a minute", Timeouts{Header: time.Minute, Progress: 75 * time.Second}, dripBody{bytes: 100, pause: time.Minute, reads: 60}, 0},
+		{"a watch without bookmarks", Timeouts{Header: time.Minute, Progress: 75 * time.Second}, dripBody{bytes: 100, pause: time.Hour, reads: 1}, 75 * time.Second},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -67,14 +66,14 @@ func TestStalledBodyTimesOut(t *testing.T) {
 				_, err = io.Copy(io.Discard, resp.Body)
 				var stall *StallError
 				if tt.stallAfter == 0 && err != nil || tt.stallAfter > 0 && (!errors.As(err, &stall) || time.Since(began).Round(time.Second) != tt.stallAfter) {
-					t.Errorf("ended after %v: %v", time.Since(began), err)
+					t.Errorf("got error %v after %v, want a stall after %v (0 for none)", err, time.Since(began), tt.stallAfter)
 				}
 			})
 		})
 	}
 }
 
-// TestMissingResponseHeaderTimesOut gives a request up whose answer does not begin.
+// TestMissingResponseHeaderTimesOut checks that a request without a response fails.
 func TestMissingResponseHeaderTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -84,13 +83,13 @@ func TestMissingResponseHeaderTimesOut(t *testing.T) {
 		})
 		var stall *StallError
 		if !errors.As(err, &stall) || time.Since(began) != time.Minute {
-			t.Errorf("ended after %v: %v", time.Since(began), err)
+			t.Errorf("got error %v after %v, want a stall after a minute", err, time.Since(began))
 		}
 	})
 }
 
-// TestSlowReaderDoesNotTimeOut holds that the time which the reader of a body takes
-// is not taken for the API server's.
+// TestSlowReaderDoesNotTimeOut checks that the time that the reader of a body needs does
+// not count.
 func TestSlowReaderDoesNotTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resp, err := Timeouts{Header: time.Minute, Progress: time.Minute}.send(t.Context(), func(ctx context.Context) (*http.Response, error) {

@@ -12,16 +12,15 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// How long a connection may be silent, and how much may wait in it unread.
+// Timeouts and flow-control windows of connections.
 //
-// A window is what the API server may send ahead of us, and so the most that
-// one feed buffers here while its sink is blocked. The windows of all watches
-// of one connection fit into the connection's window, so that a blocked feed
-// never holds up its neighbours.
+// A window is how much the API server may send before it is read, which is the most that
+// one feed buffers while its sink is blocked. The windows of all watches of a connection
+// fit into the window of the connection, so that a blocked feed never blocks others.
 const (
 	dialTimeout     = 15 * time.Second
-	headerTimeout   = 70 * time.Second // an API server cuts a request at 60 s itself
-	pingInterval    = 12 * time.Second // then a ping
+	headerTimeout   = 70 * time.Second // an API server itself ends requests after 60 s
+	pingInterval    = 12 * time.Second // of silence before a ping
 	pingTimeout     = 10 * time.Second
 	idleConnTimeout = 30 * time.Second
 	watchWindow     = 64 << 10
@@ -32,18 +31,18 @@ const (
 
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
 
-// connConfig is what every transport of a cluster shares: how to dial, to trust
-// and to prove who we are, as client-go finds it in a kubeconfig.
+// connConfig is what all transports of a cluster share: the dialer, the TLS
+// configuration and the credentials, as client-go reads them from a kubeconfig.
 type connConfig struct {
 	conf *transport.Config
 	tls  *tls.Config
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	exec *execAuthenticator // nil where no program signs in
+	exec *execAuthenticator // nil if there is no exec plugin
 }
 
-// newConnConfig reads certificates and keys. It is done anew after a failed
-// handshake or a 401, because files may have been renewed. A program that signs in
-// counts where nothing else does, as for client-go.
+// newConnConfig reads certificates and keys. It is called again after a failed handshake
+// or a 401, because files may have been renewed. As in client-go, the exec plugin is used
+// only if the kubeconfig has no other credentials.
 func newConnConfig(cfg *rest.Config, exec *execAuthenticator) (*connConfig, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.ExecProvider = nil
@@ -66,8 +65,8 @@ func newConnConfig(cfg *rest.Config, exec *execAuthenticator) (*connConfig, erro
 	return d, nil
 }
 
-// keepAliveDialer notices a half-open connection where there is no HTTP/2 to
-// ping with.
+// keepAliveDialer uses TCP keepalives to notice half-open connections, because only
+// HTTP/2 has pings.
 func keepAliveDialer() *net.Dialer {
 	return &net.Dialer{
 		Timeout:         dialTimeout,
@@ -82,7 +81,7 @@ func (d *connConfig) proxy() func(*http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment
 }
 
-// transport builds one pool of connections with a window per stream.
+// transport returns a pool of connections whose streams have the given window.
 func (d *connConfig) transport(window int) *http.Transport {
 	return &http.Transport{
 		Proxy:                 d.proxy(),
@@ -90,7 +89,7 @@ func (d *connConfig) transport(window int) *http.Transport {
 		TLSClientConfig:       d.tls.Clone(),
 		TLSHandshakeTimeout:   dialTimeout,
 		ForceAttemptHTTP2:     true,
-		DisableCompression:    true, // gzip costs more CPU on both sides than the network it saves
+		DisableCompression:    true, // gzip costs more CPU on both sides than it saves on the network
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       idleConnTimeout,
 		ResponseHeaderTimeout: headerTimeout,
@@ -105,7 +104,7 @@ func (d *connConfig) transport(window int) *http.Transport {
 	}
 }
 
-// withAuth adds what a request needs to be let in.
+// withAuth returns a RoundTripper that adds the credentials to requests.
 func (d *connConfig) withAuth(rt http.RoundTripper) (http.RoundTripper, error) {
 	if d.exec != nil {
 		rt = authRoundTripper{d.exec, rt}

@@ -8,66 +8,72 @@ import (
 	"unsafe"
 )
 
-// ErrCannotWipe says that crypto/tls is not built as wipeTLS knows it.
-var ErrCannotWipe = errors.New("this build can't wipe what TLS leaves in memory, so Secrets are not watched: build with Go 1.26, or leave Secrets out of the kinds")
+// ErrCannotWipe reports that Options.WipeTLSBuffers is set and that this build's
+// crypto/tls has other fields than tlsWiper knows.
+var ErrCannotWipe = errors.New("this build cannot wipe the buffers of crypto/tls, so Secrets are not read: build with Go 1.26, set kubernetes.wipeTLSBuffers to false, or leave Secrets out of the kinds")
 
-// tlsFieldOffsets is where crypto/tls and bytes keep what must be wiped: offsets of
-// tls.Conn.rawInput, tls.Conn.input, bytes.Buffer.buf and bytes.Buffer.off.
-type tlsFieldOffsets struct{ rawInput, input, buf, off uintptr }
+// tlsWiper zeroes the buffers of TLS connections. crypto/tls offers no API for that, so
+// it reaches into fields that crypto/tls does not export. Any Go release may change
+// them, which is why Options.WipeTLSBuffers is off by default. A nil tlsWiper wipes
+// nothing.
+type tlsWiper struct {
+	// The offsets of tls.Conn.rawInput, tls.Conn.input, bytes.Buffer.buf and bytes.Buffer.off.
+	rawInput, input, buf, off uintptr
+	// supported reports whether crypto/tls has these fields with these types.
+	supported bool
+}
 
-// findTLSFields looks the fields up by name and type. There is no other way to get
-// at the buffer, and a Go version that names them otherwise must be noticed.
-func findTLSFields() (tlsFieldOffsets, bool) {
+// newTLSWiper looks the fields up by name and type, so that a Go release with other
+// fields is noticed.
+func newTLSWiper() *tlsWiper {
 	conn, buffer := reflect.TypeFor[tls.Conn](), reflect.TypeFor[bytes.Buffer]()
 	rawInput, a := conn.FieldByName("rawInput")
 	input, b := conn.FieldByName("input")
 	buf, c := buffer.FieldByName("buf")
 	off, d := buffer.FieldByName("off")
-	ok := a && b && c && d && rawInput.Type == buffer && input.Type == reflect.TypeFor[bytes.Reader]() &&
-		buf.Type == reflect.TypeFor[[]byte]() && off.Type == reflect.TypeFor[int]()
-	return tlsFieldOffsets{rawInput.Offset, input.Offset, buf.Offset, off.Offset}, ok
+	return &tlsWiper{
+		rawInput: rawInput.Offset, input: input.Offset, buf: buf.Offset, off: off.Offset,
+		supported: a && b && c && d && rawInput.Type == buffer && input.Type == reflect.TypeFor[bytes.Reader]() &&
+			buf.Type == reflect.TypeFor[[]byte]() && off.Type == reflect.TypeFor[int](),
+	}
 }
 
-// checkWipeable fails where wipeTLS would.
-func checkWipeable() error {
-	if _, ok := findTLSFields(); !ok {
+// check fails with ErrCannotWipe if wipe would. Callers check before they read
+// anything, because a Secret that was read cannot be unread.
+func (w *tlsWiper) check() error {
+	if w != nil && !w.supported {
 		return ErrCannotWipe
 	}
 	return nil
 }
 
-// wipeTLS zeroes what a connection has decrypted and handed out. Records are
-// decrypted in place in rawInput, and input reads them from there: once that is
-// drained, all of rawInput but its unread part, which is still encrypted, is
-// done with. Before that, the next read will take the rest, and wipe then. It
-// must not be called during a Read.
-func wipeTLS(c *tls.Conn) error {
-	offsets, ok := findTLSFields()
-	if !ok {
-		return ErrCannotWipe
+// wipe zeroes what a connection has decrypted and handed out. crypto/tls decrypts
+// records in place in rawInput, and input reads them from there. Once input is empty, all
+// of rawInput is done with except its unread part, which is still encrypted. Before
+// that, wipe does nothing, because the next read takes the rest and is followed by
+// another wipe. It must not be called during a Read.
+func (w *tlsWiper) wipe(c *tls.Conn) {
+	if w == nil || !w.supported {
+		return
 	}
-	input := (*bytes.Reader)(unsafe.Add(unsafe.Pointer(c), offsets.input))
+	input := (*bytes.Reader)(unsafe.Add(unsafe.Pointer(c), w.input))
 	if input.Len() == 0 {
-		offsets.wipe(c)
+		w.clear(c)
 	}
-	return nil
 }
 
-// wipeClosed zeroes all that a connection has decrypted. It must not be read
-// from again.
-func wipeClosed(c *tls.Conn) error {
-	offsets, ok := findTLSFields()
-	if !ok {
-		return ErrCannotWipe
+// wipeClosed zeroes everything that a connection has decrypted. The connection must
+// not be read again.
+func (w *tlsWiper) wipeClosed(c *tls.Conn) {
+	if w != nil && w.supported {
+		w.clear(c)
 	}
-	offsets.wipe(c)
-	return nil
 }
 
-func (o tlsFieldOffsets) wipe(c *tls.Conn) {
-	raw := unsafe.Add(unsafe.Pointer(c), o.rawInput)
-	buf := *(*[]byte)(unsafe.Add(raw, o.buf))
-	off := *(*int)(unsafe.Add(raw, o.off))
+func (w *tlsWiper) clear(c *tls.Conn) {
+	raw := unsafe.Add(unsafe.Pointer(c), w.rawInput)
+	buf := *(*[]byte)(unsafe.Add(raw, w.buf))
+	off := *(*int)(unsafe.Add(raw, w.off))
 	clear(buf[:off])
 	clear(buf[len(buf):cap(buf)])
 }

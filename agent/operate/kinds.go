@@ -100,13 +100,7 @@ func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.
 
 // parseResourceList reads a metav1.APIResourceList.
 func parseResourceList(apiVersion string, body []byte) ([]vedette.Resource, error) {
-	var list struct {
-		Resources []struct {
-			Name, SingularName, Kind string
-			ShortNames               []string
-			Namespaced               bool
-		}
-	}
+	var list kube.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's list of the kinds of %s is invalid: %w", apiVersion, err)
 	}
@@ -114,15 +108,7 @@ func parseResourceList(apiVersion string, body []byte) ([]vedette.Resource, erro
 	if !found {
 		group, v = "", apiVersion
 	}
-	var all []vedette.Resource
-	for _, r := range list.Resources {
-		if strings.Contains(r.Name, "/") { // a subresource
-			continue
-		}
-		all = append(all, vedette.Resource{Kind: vedette.Kind{Group: group, Name: r.Kind}, Version: v,
-			Plural: r.Name, Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
-	}
-	return all, nil
+	return list.Kinds(group, v, func([]string) bool { return true }), nil
 }
 
 // resolveByName returns a kind by a name that a user wrote, for example "deploy".

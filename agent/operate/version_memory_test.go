@@ -30,7 +30,7 @@ const (
 // runVersionChild requests the version of a manifest, prints the outcome, and waits until standard input
 // ends.
 func runVersionChild(manifest, kubeconfig string) {
-	c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{WipeTLSBuffers: true})
 	if err != nil {
 		fmt.Println(err)
 		return

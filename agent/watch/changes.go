@@ -14,16 +14,16 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// minWatchDuration is how long a watch must last to count as one.
+// minWatchDuration is how long a watch must last to count as progress.
 const minWatchDuration = time.Second
 
-// watch tells what happens after the mark until the watch ends.
+// watch reports what happens after the mark until the watch ends.
 func (f *feed) watch(ctx context.Context) error {
 	f.watching.Store(true)
 	defer f.watching.Store(false)
 	plan := f.planWatch()
-	// A proxy that lost the API server would keep the answer open for ever. The
-	// sink may block for as long as it likes, so this bounds the request alone.
+	// A proxy that lost the API server would keep the response open forever. The sink may
+	// block for any time, so this bounds only the request.
 	requestCtx, cancel := context.WithTimeout(ctx, plan.duration+time.Minute)
 	defer cancel()
 	began := time.Now()
@@ -63,8 +63,8 @@ func (f *feed) openWatch(ctx context.Context, plan watchPlan) (*http.Response, e
 	return f.getStream(ctx, plan.timeouts, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 }
 
-// readEvents tells one message after the other. It returns io.EOF where the watch
-// ends between two.
+// readEvents reports one message after the other. It returns io.EOF if the watch ends
+// between two messages.
 func (f *feed) readEvents(ctx context.Context, body io.Reader) error {
 	s := f.newSplitter(ctx, body)
 	defer s.Close()
@@ -84,8 +84,8 @@ func (f *feed) readEvents(ctx context.Context, body io.Reader) error {
 	}
 }
 
-// handleTooLarge handles a watch event that is too big. Of an object that is gone its name is
-// needed, so such an event costs a list: what is gone is not in it.
+// handleTooLarge handles a watch event that is too large. Of a deleted object the name is
+// needed, so such an event costs a list, in which the object is missing.
 func (f *feed) handleTooLarge(ctx context.Context, s *jsonstream.Splitter) error {
 	beginning := s.TakeOverflowPrefix()
 	if t := jsonstream.FrameType(beginning); t != "ADDED" && t != "MODIFIED" {
@@ -120,16 +120,15 @@ func (f *feed) bookmark(ctx context.Context, raw []byte) error {
 	return f.advance(ctx, Event{Type: Bookmark, Mark: mark})
 }
 
-// isOlder reports whether one resourceVersion lies before another. Since
-// Kubernetes 1.35 that is part of the API for those that are numbers; nothing
-// is concluded from others.
+// isOlder reports whether resourceVersion a lies before b. Kubernetes 1.35 made this
+// comparison part of the API for numbers. Nothing is concluded from other values.
 func isOlder(a, b vedette.Mark) bool {
 	x, errX := strconv.ParseUint(string(a), 10, 64)
 	y, errY := strconv.ParseUint(string(b), 10, 64)
 	return errX == nil && errY == nil && x < y
 }
 
-// advance hands over a change and takes its mark.
+// advance passes a change to the sink and then takes its mark.
 func (f *feed) advance(ctx context.Context, e Event) error {
 	if err := f.put(ctx, e); err != nil {
 		return err
@@ -138,8 +137,8 @@ func (f *feed) advance(ctx context.Context, e Event) error {
 	return nil
 }
 
-// handleObject hands over one object. Nil stands for one that was too big, which is
-// left out, and said so.
+// handleObject passes one object to the sink. Nil stands for an object that was too
+// large; it is skipped, and the status of the feed names it.
 func (f *feed) handleObject(ctx context.Context, t EventType, s *jsonstream.Splitter, raw []byte) error {
 	if raw == nil {
 		return f.reportSkipped(ctx, s.TakeOverflowPrefix())
@@ -164,10 +163,10 @@ func (f *feed) handleObject(ctx context.Context, t EventType, s *jsonstream.Spli
 	return f.advance(ctx, Event{Type: t, Raw: raw, Mark: vedette.Mark(version)})
 }
 
-// filterManaged says what an event comes to where only objects that Spinnaker manages
-// are wanted: nothing, for one of a snapshot that it does not, and a Delete for
-// a change of one, since it may have managed it before. No list of those that
-// are known is kept here.
+// filterManaged returns what an event becomes in a feed of objects that Spinnaker
+// manages. An item that Spinnaker does not manage becomes nothing. A change of one becomes
+// a Delete, because Spinnaker may have managed the object before, and the feed keeps no
+// list of known objects.
 func (f *feed) filterManaged(t EventType, raw []byte) (EventType, error) {
 	if !f.managedOnly || t == Delete {
 		return t, nil
@@ -182,9 +181,9 @@ func (f *feed) filterManaged(t EventType, raw []byte) (EventType, error) {
 	return Delete, nil
 }
 
-// reportSkipped names an object that was too big, as far as its beginning tells.
+// reportSkipped reports an object that was too large, by the name in its beginning.
 func (f *feed) reportSkipped(ctx context.Context, beginning []byte) error {
-	m, _ := jsonstream.ReadMeta(jsonstream.FrameObject(beginning)) // it is cut off; what was found counts
+	m, _ := jsonstream.ReadMeta(jsonstream.FrameObject(beginning)) // the object is cut off, so an error is expected
 	f.warning = fmt.Sprintf("%s/%s is larger than 16 MiB and was skipped", cmp.Or(m.Namespace, "-"), cmp.Or(m.Name, "an object"))
 	return f.reportStatus(ctx, f.lastStatus.State, f.warning)
 }

@@ -27,19 +27,19 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what happened into the conversations of testdata")
 
-// A conversation is a file of testdata. Above the line "---" it says what an
-// API server answers to the lists and watches of one feed, one after the other:
+// A conversation is a file in testdata. Above the line "---" are the responses of an API
+// server to the lists and watches of one feed, in order:
 //
 //	kinds configmap           what is watched (configmap or secret)
-//	streamed                  snapshots are asked for as streams
-//	answer 200                the next answer; its body follows, line by line
-//	header Retry-After: 1     a header of it
+//	streamed                  snapshots are requested as streams
+//	answer 200                the next response; its body follows, line by line
+//	header Retry-After: 1     a header of the response
 //	cut                       then the connection breaks
-//	hold                      then nothing more is said and nothing ended
+//	hold                      then the connection stays open and silent
 //	managed                   onlySpinnakerManaged
 //
-// Below stands all that happened: requests and events. It ends with the first
-// event of mark 999.
+// Below are the resulting requests and events. A conversation ends with the first event
+// of mark 999.
 type conversation struct {
 	kinds    []string
 	streamed bool
@@ -58,7 +58,7 @@ func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	must(t, err)
 	if len(files) < 9 {
-		t.Fatalf("only %d conversations", len(files))
+		t.Fatalf("got %d conversations, want at least 9", len(files))
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
@@ -106,7 +106,7 @@ func readConversation(t *testing.T, script string) (c conversation) {
 	return c
 }
 
-// transcript is the run of requests and events.
+// transcript records requests and events.
 type transcript struct {
 	mu    sync.Mutex
 	lines []string
@@ -147,7 +147,7 @@ const discoveryOfCore = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscov
 {"resource":"secrets","responseKind":{"group":"","version":"v1","kind":"Secret"},"scope":"Namespaced","singularResource":"secret","verbs":["list","watch"]},
 {"resource":"bindings","responseKind":{"group":"","version":"v1","kind":"Binding"},"scope":"Namespaced","singularResource":"binding","verbs":["create"]}]}]}]}`
 
-// play plays the conversation and returns what happened.
+// play runs a conversation and returns its transcript.
 func play(t *testing.T, c conversation) string {
 	l := &transcript{ended: make(chan struct{}), r: newRecorder()}
 	next := make(chan *scriptedAnswer, len(c.answers))
@@ -171,7 +171,7 @@ func play(t *testing.T, c conversation) string {
 	select {
 	case <-l.ended:
 	case <-time.After(30 * time.Second):
-		t.Error("the conversation did not come to its end")
+		t.Error("the conversation did not reach mark 999")
 	}
 	stop()
 	l.mu.Lock()
@@ -196,7 +196,7 @@ func (a *scriptedAnswer) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newAPIServer is an API server of HTTP/2 and TLS that knows two kinds.
+// newAPIServer returns an API server with TLS, HTTP/2 and two kinds.
 func newAPIServer(t *testing.T, handleObjects http.HandlerFunc) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api", func(w http.ResponseWriter, r *http.Request) {
@@ -210,8 +210,8 @@ func newAPIServer(t *testing.T, handleObjects http.HandlerFunc) *httptest.Server
 	return kubetest.NewServer(t, mux.ServeHTTP)
 }
 
-// TestAllFeedsRetryOnceOneRecovers ends an outage that feeds wait out for an hour each,
-// and has one of them find out.
+// TestAllFeedsRetryOnceOneRecovers checks that all feeds retry at once after an outage when
+// one of them reaches the API server, although each backs off for an hour.
 func TestAllFeedsRetryOnceOneRecovers(t *testing.T) {
 	for name, fail := range map[string]func(w http.ResponseWriter){
 		"unavailable": func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
@@ -250,9 +250,9 @@ func testFeedsRecoverTogether(t *testing.T, fail func(w http.ResponseWriter)) {
 	r.await(t, "both feeds to be live", haveState(vedette.FeedLive))
 }
 
-// TestSecretWatchReconnectsAfterConnectionLoss loses the connection of one watch, and leaves
-// that of Secrets open and silent, as a firewall does that forgot both: the agent
-// must not wait for the Secrets' own patience to end.
+// TestSecretWatchReconnectsAfterConnectionLoss resets the connection of one watch and leaves
+// that of Secrets open and silent, like a firewall that forgot both. The watch of Secrets
+// must reconnect before its idle timeout.
 func TestSecretWatchReconnectsAfterConnectionLoss(t *testing.T) {
 	watches := make(chan struct{}, 100) // of Secrets
 	loseConnection := make(chan struct{})
@@ -288,11 +288,11 @@ func TestSecretWatchReconnectsAfterConnectionLoss(t *testing.T) {
 	select {
 	case <-watches:
 	case <-time.After(time.Minute):
-		t.Error("the watch of Secrets was left on a connection that may be lost")
+		t.Error("got no new watch of Secrets, want one over a new connection")
 	}
 }
 
-// resetConnection ends the connection of a request by RST.
+// resetConnection ends the connection of a request with a TCP RST.
 func resetConnection(t *testing.T, r *http.Request) {
 	conn, _ := kubetest.Conn(r)
 	raw := conn.(*tls.Conn).NetConn()

@@ -16,7 +16,7 @@ import (
 
 const emptyList = `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`
 
-// serveEmptyCluster is an API server without objects.
+// serveEmptyCluster serves empty lists and silent watches.
 func serveEmptyCluster(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Has("watch") {
 		kubetest.Hang(w, r, "")
@@ -25,8 +25,8 @@ func serveEmptyCluster(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, emptyList)
 }
 
-// TestHungClustersDoNotBlockOthers has two clusters whose lists stop after the head take
-// all turns there are, for ever, and a third one that is well.
+// TestHungClustersDoNotBlockOthers lets two clusters, whose lists hang after the header, take
+// all permits. A third, healthy cluster must still become live.
 func TestHungClustersDoNotBlockOthers(t *testing.T) {
 	cfg := watch.Config{Limiter: watch.NewLimiter(4), PagePermitTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	both := watch.Selection{Kinds: []string{"configmap", "secret"}}
@@ -47,8 +47,8 @@ func TestHungClustersDoNotBlockOthers(t *testing.T) {
 	})
 }
 
-// TestHungClusterReportsReason holds that feeds and account say what an API server does
-// that stops in the middle of lists, and that both are well once it is.
+// TestHungClusterReportsReason checks that feeds and account report why an API server that
+// stops in the middle of lists fails, and that both recover with it.
 func TestHungClusterReportsReason(t *testing.T) {
 	healed := make(chan struct{})
 	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -64,12 +64,12 @@ func TestHungClusterReportsReason(t *testing.T) {
 	c := kubetest.Connect(t, server, kube.Options{ProgressTimeout: 200 * time.Millisecond})
 	start(t, c, watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	const reason = "did not respond in time: check firewalls and proxies on the way (the response stopped in the middle: almost no data arrived for 200ms)"
-	r.await(t, "feeds and account to say why", func() bool {
+	r.await(t, "feeds and account to report the reason", func() bool {
 		return strings.HasSuffix(r.account.Message, reason) && r.state(configMapFeed) == vedette.FeedFailing &&
 			strings.HasSuffix(r.feeds[configMapFeed].message, reason) && strings.HasSuffix(r.feeds[secretFeed].message, reason)
 	})
 	close(healed)
-	r.await(t, "all to be well", func() bool {
+	r.await(t, "feeds and account to recover", func() bool {
 		return r.state(configMapFeed) == vedette.FeedLive && r.state(secretFeed) == vedette.FeedLive && r.account.Message == ""
 	})
 }

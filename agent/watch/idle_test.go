@@ -16,21 +16,21 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// idleTestConfig are settings by which a watch is taken for lost after a second.
+// idleTestConfig returns a configuration in which a watch counts as lost after a second.
 func idleTestConfig() watch.Config {
 	return watch.Config{IdleTimeout: time.Second, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 }
 
 const changeOfA = `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"7"}}}` + "\n"
 
-// TestIdleWatchIsDetected holds that a watch which says nothing, though the API
-// server lives, is noticed, for each feed: what it missed is known afterwards where
-// the way is open again, and else the feed is not live.
+// TestIdleWatchIsDetected checks that a silent watch is noticed although the API server
+// responds to other requests. Afterwards the feed either knows what it missed, or is not
+// live.
 func TestIdleWatchIsDetected(t *testing.T) {
 	for why, tt := range map[string]struct {
 		second        func(w http.ResponseWriter, r *http.Request) // the second watch and those after it
 		state         vedette.FeedState
-		wantChange    bool // the change that the first watch did not tell
+		wantChange    bool // the feed must know the change that the first watch missed
 		messagePrefix string
 	}{
 		"the way was lost and is back": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, changeOfA) }, vedette.FeedLive, true, ""},
@@ -43,7 +43,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		}, vedette.FeedLive, false, ""},
-		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, "") }, vedette.FeedFailing, false, "the watch is silent, though the API server answers"},
+		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, "") }, vedette.FeedFailing, false, "the watch receives nothing although the API server responds"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +78,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 	}
 }
 
-// TestBookmarksKeepWatchAlive holds that a watch with bookmarks is left alone.
+// TestBookmarksKeepWatchAlive checks that a watch with bookmarks is not ended.
 func TestBookmarksKeepWatchAlive(t *testing.T) {
 	watches := make(chan struct{}, 100)
 	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -102,6 +102,6 @@ func TestBookmarksKeepWatchAlive(t *testing.T) {
 	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 	r.await(t, "bookmarks", func() bool { return r.feeds[configMapFeed] != nil && r.feeds[configMapFeed].mark == "30" })
 	if len(watches) != 1 {
-		t.Errorf("%d watches", len(watches))
+		t.Errorf("got %d watches, want 1", len(watches))
 	}
 }

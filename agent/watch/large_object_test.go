@@ -15,10 +15,10 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// TestStalledLargeObjectsDoNotBlockOtherClusters has clusters send the beginning of an object of three
-// megabytes and then, now and then, a byte of it, which is no silence. They take all
-// turns that there are for big objects. A healthy cluster's big object is read all
-// the same.
+// TestStalledLargeObjectsDoNotBlockOtherClusters lets clusters send the beginning of a
+// three-megabyte object and then one byte now and then, so that they are not silent. They
+// take all permits for large objects. The large object of a healthy cluster must still be
+// read.
 func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 	const head = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"6"},"data":{"x":"`
 	largeValue := strings.Repeat("x", 3<<20)
@@ -47,20 +47,20 @@ func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 				}
 			}
 		})
-		r.await(t, "a big object to be given up", func() bool {
+		r.await(t, "a large object to fail", func() bool {
 			f := r.feeds[configMapFeed]
 			return f != nil && strings.Contains(f.message, "a large object did not end after 50ms")
 		})
 	}
 	r := cluster(time.Minute, func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, `"}}}`+"\n") })
-	r.await(t, "the big object of the healthy cluster", func() bool { return r.has(configMapFeed, "n/a") })
+	r.await(t, "the large object of the healthy cluster", func() bool { return r.has(configMapFeed, "n/a") })
 }
 
 var sharedLimiter = watch.NewLimiter(0)
 
-// TestSlowSinkDoesNotTimeOutLargeObjects holds that a page with big objects ends however long
-// the sink takes for them, as over a slow line to the server: that is no fault of the
-// API server. Nobody else waits meanwhile for the turns that there are for them.
+// TestSlowSinkDoesNotTimeOutLargeObjects checks that a page with large objects succeeds
+// however slow the sink is, because a slow connection to the server is not a fault of the
+// API server. No other feed waits for the permits meanwhile.
 func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
 	const objects = 12
 	largeValue := strings.Repeat("x", 1500<<10)
@@ -79,16 +79,16 @@ func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
 	sink := &slowSink{recorder: newRecorder(), pause: 250 * time.Millisecond}
 	cfg := watch.Config{Limiter: shared, LargeObjectTimeout: 2 * time.Second, MinBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
-	sink.await(t, "the last of the big objects", func() bool {
+	sink.await(t, "the last large object", func() bool {
 		f := sink.feeds[configMapFeed]
 		if f != nil && strings.Contains(f.message, "big object") {
-			t.Error(f.message)
+			t.Errorf("got message %q, want none", f.message)
 		}
 		return f != nil && (t.Failed() || sink.has(configMapFeed, "n/last"))
 	})
 }
 
-// slowSink takes a while for each object.
+// slowSink waits before each object.
 type slowSink struct {
 	*recorder
 	pause time.Duration

@@ -16,8 +16,8 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// TestLostConnectionDoesNotInterruptLists has the watch of one kind be lost and come back again
-// and again, while the Secrets are listed: they are listed to their end.
+// TestLostConnectionDoesNotInterruptLists checks that a list of Secrets completes although
+// the watch of another kind repeatedly loses its connection.
 func TestLostConnectionDoesNotInterruptLists(t *testing.T) {
 	var watches, recoveries atomic.Int64
 	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {

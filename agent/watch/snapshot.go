@@ -15,17 +15,17 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// errNoWatchList says that the API server can't begin a watch with a snapshot.
-var errNoWatchList = errors.New("the API server does not stream snapshots; lists are used from now on")
+// errNoWatchList reports that the API server cannot begin a watch with a snapshot.
+var errNoWatchList = errors.New("the API server does not stream snapshots; using lists from now on")
 
 // defaultPageSize is how many objects a list requests at a time.
 const defaultPageSize = 500
 
-// maxPageSize bounds how far pages grow after lists that expired.
+// maxPageSize bounds how far pages grow after a continue token expired.
 const maxPageSize = 16 * defaultPageSize
 
-// readSnapshot reads all objects and leaves the mark up to which they count. It
-// waits for its turn first, and gives it back before any pause.
+// readSnapshot reads all objects and sets the mark of the snapshot. It holds its permits
+// only while it reads, not during a pause between attempts.
 func (f *feed) readSnapshot(ctx context.Context) (err error) {
 	if err := acquirePermit(ctx, f.w.permits); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (f *feed) readSnapshot(ctx context.Context) (err error) {
 	return nil
 }
 
-// beginSnapshot begins the snapshot once the API server lets us read, so that a feed
-// that is refused again and again stays what it was said to be.
+// beginSnapshot begins the snapshot once the API server has accepted the request, so that
+// a feed that is denied repeatedly keeps its reported state.
 func (f *feed) beginSnapshot(ctx context.Context) error {
 	if f.snapshotBegun {
 		return nil
@@ -62,7 +62,8 @@ func (f *feed) beginSnapshot(ctx context.Context) error {
 	return f.put(ctx, Event{Type: Begin})
 }
 
-// readObjects reads all objects by the better way that there is.
+// readObjects reads all objects as a stream if configured and supported, and otherwise as
+// pages.
 func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
 	if _, unsupported := f.w.noWatchList.Load(f.Kind.Group); unsupported || !f.w.cfg.StreamSnapshots {
 		return f.readList(ctx)
@@ -71,14 +72,14 @@ func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
 	if err != errNoWatchList {
 		return mark, err
 	}
-	f.snapshotBegun = false // what the stream told is void
+	f.snapshotBegun = false // discard what the stream sent
 	return f.readList(ctx)
 }
 
-// readList reads page by page. A token that expires means that the pages no longer
-// fit together: the API server offers to go on regardless, but what changed
-// meanwhile on earlier pages would be missed by list and watch alike. So it
-// begins again, with bigger pages, which take fewer turns.
+// readList reads page by page. If a continue token expires, the pages no longer show the
+// same state. The API server offers to continue anyway, but then both the list and the
+// watch would miss what changed on earlier pages. So the list begins again, with larger
+// pages, which take fewer requests.
 func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 	first, err := f.readPageRetrying(ctx, "")
 	for next := first.Continue; err == nil && next != ""; {
@@ -97,11 +98,11 @@ func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 	return vedette.Mark(first.Version), err
 }
 
-// readPageRetrying reads one page. One that breaks off is read again, smaller each time,
-// because an API server ends every list after a minute, and a sink that is slow
-// must not keep a snapshot from ever ending. So objects can come twice: those of
-// a later page at the version that its token holds, and those of the first at
-// another one, which makes what its first try told void.
+// readPageRetrying reads one page. If the response breaks off, it requests the page
+// again, smaller each time, because an API server ends every list after a minute, and a
+// slow sink must not prevent a snapshot from ever completing. So objects can come twice. A
+// retried later page has the same version, which its token determines. A retried first page
+// has another version, so the snapshot begins again.
 func (f *feed) readPageRetrying(ctx context.Context, next string) (jsonstream.ListMeta, error) {
 	size := f.pageSize
 	for {
@@ -152,7 +153,8 @@ func (f *feed) newSplitter(ctx context.Context, body io.Reader) *jsonstream.Spli
 	return jsonstream.NewSplitter(body, &f.w.cfg.Limiter.buffers, jsonstream.Options{Wipe: f.Kind == secretKind, Permit: permit})
 }
 
-// readWatchList reads a watch that begins with all objects and marks their end.
+// readWatchList reads a watch that begins with all objects and marks their end with a
+// bookmark.
 func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -162,7 +164,7 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	q.Set("resourceVersionMatch", "NotOlderThan")
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("timeoutSeconds", strconv.Itoa(int(f.w.cfg.MaxWatchTimeout/time.Second)))
-	// StreamIdleTimeout, which means that lists are tried instead, comes first.
+	// This timeout must be longer than StreamIdleTimeout, which falls back to lists.
 	l := kube.Timeouts{Header: f.w.c.Timeouts().Header, Progress: 2 * f.w.cfg.StreamIdleTimeout, Waiter: f.permit}
 	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 	if err != nil {
@@ -187,8 +189,8 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	}
 }
 
-// handleInitialEvent handles one message of a stream. It returns the mark once the objects
-// have ended.
+// handleInitialEvent handles one message of a streamed snapshot. It returns the mark after
+// the last object.
 func (f *feed) handleInitialEvent(ctx context.Context, s *jsonstream.Splitter, idleTimer *time.Timer) (vedette.Mark, error) {
 	fr, err := s.Frame()
 	idleTimer.Stop()
@@ -211,14 +213,14 @@ func (f *feed) handleInitialEvent(ctx context.Context, s *jsonstream.Splitter, i
 	case "BOOKMARK":
 		m, err := jsonstream.ReadMeta(fr.Object)
 		if err == nil && !m.EndsInitialEvents {
-			err = errNoWatchList // an older API server, that took this for a plain watch
+			err = errNoWatchList // an older API server started a plain watch
 		}
 		return vedette.Mark(m.Version), err
 	}
 	return "", errUnknownFrame(fr)
 }
 
-// noteNoWatchList remembers that an API group can't do this.
+// noteNoWatchList remembers if an API group does not stream snapshots.
 func (f *feed) noteNoWatchList(err error) error {
 	switch code := kube.StatusCode(err); {
 	case err == errNoWatchList, code == http.StatusBadRequest, code == http.StatusUnprocessableEntity,

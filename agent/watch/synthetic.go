@@ -8,11 +8,11 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// syntheticMark is the resourceVersion of all that is made up.
+// syntheticMark is the resourceVersion of all synthetic objects.
 const syntheticMark vedette.Mark = "1"
 
-// syntheticFeeds returns feeds of the Namespaces and CustomResourceDefinitions that an
-// account declares where it may not ask the cluster for them. Readers list
+// syntheticFeeds returns feeds of the Namespaces and CustomResourceDefinitions in the
+// configuration of an account that may not read them from the cluster. The server lists
 // namespaces and custom kinds by such objects.
 func (s Selection) syntheticFeeds(cat kube.Catalogue, omitted map[vedette.Kind]bool) (feeds []FeedSpec) {
 	if names := subtract(s.Namespaces, s.OmitNamespaces); len(names) > 0 && !omitted[namespaceKind] {
@@ -34,8 +34,8 @@ func (s Selection) syntheticFeeds(cat kube.Catalogue, omitted map[vedette.Kind]b
 	return feeds
 }
 
-// syntheticCRD writes the definition of a custom kind, with the plural that the
-// API server has for it or else the one that English has.
+// syntheticCRD returns the definition of a custom kind, with the plural name from the API
+// server or else the English plural.
 func syntheticCRD(r vedette.Resource, cat kube.Catalogue, custom CustomResource) []byte {
 	kind := vedette.ParseKind(custom.Kind)
 	plural := pluralOf(kind.Name)

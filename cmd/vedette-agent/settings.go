@@ -34,8 +34,9 @@ func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) 
 			Annotations: cfg.Redact.Annotations, ConfigMapKeys: cfg.Redact.ConfigMapKeys, Environment: cfg.Redact.Environment,
 			SecretAnnotations: cfg.Redact.SecretAnnotations,
 		},
-		OutboxBytes: int(cfg.Outbox.MaxBytes),
-		Operate:     newOperateConfig(cfg.Kubernetes),
+		OutboxBytes:    int(cfg.Outbox.MaxBytes),
+		ConnectOptions: kube.Options{WipeTLSBuffers: cfg.Kubernetes.WipeTLSBuffers},
+		Operate:        newOperateConfig(cfg.Kubernetes),
 	}
 	for _, a := range cfg.Kubernetes.Accounts {
 		settings.Accounts = append(settings.Accounts, newAccount(cfg, a))
